@@ -1,0 +1,25 @@
+//! The vocabulary of a charge: what is asked, why it may be refused, what can become of it, and
+//! what to do next.
+//!
+//! Pure. No clock, no socket, no database; depends on nothing else in the crate.
+
+mod attempt;
+mod decide;
+mod ids;
+mod order;
+mod preflight;
+mod refusal;
+mod repeats;
+
+pub use attempt::{
+    Attempt, AttemptKind, BatchId, BatchState, Item, ItemOutcome, Signed, Slot, Verdict, Winner,
+};
+pub use decide::{Rules, Sighting, Step, next_step};
+pub use ids::{
+    ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,
+    UserHash, parse_address,
+};
+pub use order::{BadField, Charge, Entry, Mode, NotAdmitted, Order, Scalar};
+pub use preflight::{Checked, Funds, Judged, Opinion, judge};
+pub use refusal::{FailCode, Refused, Retry};
+pub use repeats::{Claim, ClaimedBy, Repeat, Subject, repeat_of};

@@ -1,0 +1,139 @@
+//! Batches and their transactions: what exists in each state, and how a batch can end.
+//!
+//! There is no state called failed: nothing leaves *open* except through the chain.
+
+use super::{ChargeKey, FailCode, SubscribeId};
+use alloy::primitives::{B256, U256};
+
+/// The journal's number of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BatchId(pub i64);
+
+/// One charge as its claim keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The subscription.
+    pub subscribe: SubscribeId,
+    /// What nobody may be charged for twice.
+    pub key: ChargeKey,
+    /// Token base units.
+    pub amount: U256,
+}
+
+/// A signed transaction. Public the moment it is durable, whatever any node says of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signed {
+    /// The transaction hash, computed here and never taken from a node.
+    pub hash: B256,
+    /// The bytes that go on the wire.
+    pub raw: Vec<u8>,
+    /// What it may cost at most: gas on EVM, sun on TRON.
+    pub gas_required: u64,
+}
+
+/// What an attempt does when it lands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptKind {
+    /// Charges the batch.
+    Bill,
+    /// Uses up the batch's place in the lane and charges nobody.
+    Cancel,
+}
+
+/// One signed transaction of a batch. No attempt is ever forgotten: the older bytes can win.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The batch that it is for.
+    pub batch: BatchId,
+    /// 0 for the first, counting up.
+    pub seq: u32,
+    /// What it does when it lands.
+    pub kind: AttemptKind,
+    /// The signed transaction.
+    pub signed: Signed,
+}
+
+/// The place of an undecided batch in its lane, with every attempt made for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot<A = Attempt> {
+    /// The batch.
+    pub batch: BatchId,
+    /// The nonce on EVM; a running number on TRON.
+    pub position: u64,
+    /// What it charges, in the order of the contract call.
+    pub items: Vec<Item>,
+    /// Every attempt, oldest first. Never empty.
+    pub attempts: Vec<A>,
+}
+
+/// Where a batch stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BatchState {
+    /// The chain has not decided.
+    Open,
+    /// A billing attempt succeeded in a final block. Single items may still have failed inside.
+    Charged,
+    /// A billing attempt reverted in a final block: nobody was charged.
+    Reverted,
+    /// A cancel landed in a final block: nobody was charged.
+    Cancelled,
+}
+
+impl BatchState {
+    /// The word for it in answers and in the journal.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Charged => "charged",
+            Self::Reverted => "reverted",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// The state that `word` names, if it names one.
+    pub fn from_word(word: &str) -> Option<Self> {
+        [Self::Open, Self::Charged, Self::Reverted, Self::Cancelled]
+            .into_iter()
+            .find(|state| state.word() == word)
+    }
+}
+
+/// What the winning transaction did for one subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemOutcome {
+    /// Charged.
+    Charged,
+    /// The contract reports that it was not charged: the claim is free again.
+    Failed {
+        /// Why, in our words.
+        code: FailCode,
+        /// The contract's own number, if it gave one.
+        detail: Option<String>,
+    },
+    /// The transaction succeeded but reports nothing on this item: the claim stays.
+    Unproven,
+}
+
+/// The transaction that took a batch's place in the lane, identified by hash in a final block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Winner {
+    /// Which attempt it is.
+    pub hash: B256,
+    /// Whether it succeeded.
+    pub succeeded: bool,
+    /// The number of its block.
+    pub block: u64,
+    /// The block's timestamp, Unix seconds.
+    pub block_time: u64,
+    /// What it did for each item, in the slot's order. Empty when it did not succeed.
+    pub outcomes: Vec<ItemOutcome>,
+}
+
+/// How a batch ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The final state; never [`BatchState::Open`].
+    pub state: BatchState,
+    /// The transaction that decided.
+    pub winner: Winner,
+}

@@ -1,0 +1,260 @@
+//! Why a subscription is not charged, in the words and tokens that callers rely on.
+
+use super::{Entry, Mode, PlanId, SubscribeId};
+use alloy::primitives::{B256, U256};
+
+/// The stable token of a refusal. Declared in order of precedence: of several reasons the first
+/// one is reported, so that no customer is asked to top up for a period already paid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FailCode {
+    /// A field of the entry cannot be used.
+    InvalidEntry,
+    /// The subscription occurs twice in the request.
+    DuplicateEntry,
+    /// The Signer's account may not bill for this merchant.
+    NotAuthorized,
+    /// The contract does not know the subscription.
+    SubscriptionNotFound,
+    /// The subscription was cancelled.
+    SubscriptionCancelled,
+    /// What the entry states differs from what is on chain.
+    TermsMismatch,
+    /// The same subscription and period is claimed with another amount, plan or user.
+    Conflict,
+    /// This period is paid.
+    AlreadyCharged,
+    /// A transaction that charges this period is under way.
+    BillingInProgress,
+    /// The subscription has run its course.
+    SubscriptionEnded,
+    /// The period has not begun.
+    NotDueYet,
+    /// The period is over; it is not charged late.
+    PeriodPassed,
+    /// The plan is not active.
+    PlanInactive,
+    /// The token is paused.
+    TokenPaused,
+    /// The token refuses the customer's wallet.
+    HolderBlocked,
+    /// The token refuses the merchant's wallet.
+    PayeeBlocked,
+    /// The customer allows too little.
+    AllowanceInsufficient,
+    /// The customer holds too little.
+    BalanceInsufficient,
+    /// The token moved less than was due, or nothing.
+    TokenTransferFailed,
+    /// The billing call reverts for this entry, for a reason that the profile does not name.
+    CallReverted,
+    /// Chargeable as far as was looked, but held back by others in the request.
+    NotAttempted,
+}
+
+/// What the merchant should do about a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// The customer must act.
+    User,
+    /// The same entry later; nobody needs to act.
+    Wait,
+    /// Treat as paid.
+    Done,
+    /// End the subscription.
+    Stop,
+    /// The merchant must act.
+    Fix,
+    /// Try again.
+    Retry,
+}
+
+impl Retry {
+    /// The token in answers.
+    pub fn token(self) -> &'static str {
+        match self {
+            Self::User => "USER",
+            Self::Wait => "WAIT",
+            Self::Done => "DONE",
+            Self::Stop => "STOP",
+            Self::Fix => "FIX",
+            Self::Retry => "RETRY",
+        }
+    }
+}
+
+impl FailCode {
+    /// Every code, in order of precedence.
+    pub const ALL: [Self; 21] = [
+        Self::InvalidEntry,
+        Self::DuplicateEntry,
+        Self::NotAuthorized,
+        Self::SubscriptionNotFound,
+        Self::SubscriptionCancelled,
+        Self::TermsMismatch,
+        Self::Conflict,
+        Self::AlreadyCharged,
+        Self::BillingInProgress,
+        Self::SubscriptionEnded,
+        Self::NotDueYet,
+        Self::PeriodPassed,
+        Self::PlanInactive,
+        Self::TokenPaused,
+        Self::HolderBlocked,
+        Self::PayeeBlocked,
+        Self::AllowanceInsufficient,
+        Self::BalanceInsufficient,
+        Self::TokenTransferFailed,
+        Self::CallReverted,
+        Self::NotAttempted,
+    ];
+
+    /// The code that `token` names, if it names one.
+    pub fn from_token(token: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|code| code.token() == token)
+    }
+
+    /// The token (`failCode`).
+    pub fn token(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The readable text (`failReason`).
+    pub fn text(self) -> &'static str {
+        self.row().1
+    }
+
+    /// Who must do what.
+    pub fn retry(self) -> Retry {
+        self.row().2
+    }
+
+    fn row(self) -> (&'static str, &'static str, Retry) {
+        match self {
+            Self::InvalidEntry => ("INVALID_ENTRY", "Invalid entry", Retry::Fix),
+            Self::DuplicateEntry => {
+                ("DUPLICATE_ENTRY", "Duplicate subscription in request", Retry::Fix)
+            }
+            Self::NotAuthorized => {
+                ("NOT_AUTHORIZED", "Signer not allowed to bill this merchant", Retry::Fix)
+            }
+            Self::SubscriptionNotFound => {
+                ("SUBSCRIPTION_NOT_FOUND", "Subscription not found on chain", Retry::Fix)
+            }
+            Self::SubscriptionCancelled => {
+                ("SUBSCRIPTION_CANCELLED", "Subscription cancelled", Retry::Stop)
+            }
+            Self::TermsMismatch => ("TERMS_MISMATCH", "Terms mismatch", Retry::Fix),
+            Self::Conflict => ("CONFLICT", "Conflicts with an earlier billing", Retry::Fix),
+            Self::AlreadyCharged => {
+                ("ALREADY_CHARGED", "Already charged for this period", Retry::Done)
+            }
+            Self::BillingInProgress => ("BILLING_IN_PROGRESS", "Billing in progress", Retry::Wait),
+            Self::SubscriptionEnded => ("SUBSCRIPTION_ENDED", "Subscription ended", Retry::Stop),
+            Self::NotDueYet => ("NOT_DUE_YET", "Not due yet", Retry::Wait),
+            Self::PeriodPassed => ("PERIOD_PASSED", "Billing period passed", Retry::Done),
+            Self::PlanInactive => ("PLAN_INACTIVE", "Plan not active", Retry::Fix),
+            Self::TokenPaused => ("TOKEN_PAUSED", "Token transfers paused", Retry::Retry),
+            Self::HolderBlocked => ("HOLDER_BLOCKED", "Token holder blocked", Retry::Stop),
+            Self::PayeeBlocked => ("PAYEE_BLOCKED", "Receiver blocked", Retry::Fix),
+            Self::AllowanceInsufficient => {
+                ("ALLOWANCE_INSUFFICIENT", "Allowance insufficient", Retry::User)
+            }
+            Self::BalanceInsufficient => {
+                ("BALANCE_INSUFFICIENT", "Balance insufficient", Retry::User)
+            }
+            Self::TokenTransferFailed => {
+                ("TOKEN_TRANSFER_FAILED", "Token transfer failed", Retry::Retry)
+            }
+            Self::CallReverted => ("CALL_REVERTED", "Billing call reverts", Retry::Fix),
+            Self::NotAttempted => ("NOT_ATTEMPTED", "Not attempted", Retry::Retry),
+        }
+    }
+}
+
+/// One subscription that this request does not charge, and never will.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// The subscription.
+    pub subscribe: SubscribeId,
+    /// The plan.
+    pub plan: PlanId,
+    /// `userHash` as the caller spelt it.
+    pub user_spelling: String,
+    /// What was to be charged, in token base units, if known.
+    pub amount: Option<U256>,
+    /// Why not.
+    pub code: FailCode,
+    /// More words for the reader, such as the field that is wrong.
+    pub detail: Option<String>,
+    /// What the customer allows the contract, in token base units, if it was read.
+    pub allowance: Option<U256>,
+    /// What the customer holds, in token base units, if it was read.
+    pub balance: Option<U256>,
+    /// The transaction that holds the claim, if one does.
+    pub tx_hash: Option<B256>,
+}
+
+impl Refused {
+    /// Refuses `entry` for `code`.
+    pub fn new(entry: &Entry, code: FailCode) -> Self {
+        Self {
+            subscribe: entry.subscribe,
+            plan: entry.plan,
+            user_spelling: entry.user_spelling.clone(),
+            amount: entry.stated_amount(),
+            code,
+            detail: None,
+            allowance: None,
+            balance: None,
+            tx_hash: None,
+        }
+    }
+
+    /// Adds words for the reader.
+    #[must_use]
+    pub fn because(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Names the transaction that holds the claim.
+    #[must_use]
+    pub fn claimed_by(mut self, tx_hash: B256) -> Self {
+        self.tx_hash = Some(tx_hash);
+        self
+    }
+
+    /// The readable reason: the code's text exactly, with the detail after a colon if there is one.
+    pub fn reason(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{}: {detail}", self.code.text()),
+            None => self.code.text().to_owned(),
+        }
+    }
+}
+
+impl Mode {
+    /// Whether refusals stop the whole request.
+    pub fn stops_for(self, refused: &[Refused]) -> bool {
+        self == Self::All && !refused.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_codes_is_complete_and_in_order() {
+        assert!(FailCode::ALL.is_sorted());
+        for code in FailCode::ALL {
+            assert_eq!(FailCode::from_token(code.token()), Some(code));
+        }
+    }
+
+    #[test]
+    fn the_first_two_reasons_are_worded_as_the_platform_words_them() {
+        assert_eq!(FailCode::AllowanceInsufficient.text(), "Allowance insufficient");
+        assert_eq!(FailCode::BalanceInsufficient.text(), "Balance insufficient");
+    }
+}

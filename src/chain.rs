@@ -1,0 +1,161 @@
+//! What the engine needs of a chain, whatever its family: read, check, draft, deliver, look.
+//!
+//! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
+
+pub mod evm;
+pub mod profile;
+
+use crate::billing::{
+    Attempt, Charge, Checked, Entry, Family, PlatformChainId, Sighting, Signed, Slot,
+};
+use crate::journal::Durable;
+use alloy::primitives::Address;
+use async_trait::async_trait;
+use profile::{Looked, Profile};
+use std::fmt;
+use tokio::sync::watch;
+
+/// What never changes about a chain while the Signer runs.
+#[derive(Clone, Debug)]
+pub struct Facts {
+    /// The platform's id of it.
+    pub id: PlatformChainId,
+    /// Its name in logs and tables.
+    pub name: String,
+    /// Its family.
+    pub family: Family,
+    /// The billing contract.
+    pub contract: Address,
+    /// The account that signs.
+    pub signer: Address,
+    /// How many transactions may wait for a block at once.
+    pub max_in_flight: u64,
+}
+
+/// The last look at the head of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pulse {
+    /// The newest block's number.
+    pub head: u64,
+    /// Its timestamp, Unix seconds. The only clock that periods and deadlines are judged by.
+    pub head_time: u64,
+    /// Every position of our lane below this is taken in some block (the nonce, on EVM).
+    pub taken: u64,
+    /// Every position below this is taken in a final block.
+    pub settled: u64,
+}
+
+/// Why a chain gave no verdict. Every variant means: nothing was signed, nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ChainError {
+    /// No usable answer from the node. The words never hold a URL.
+    #[error("the node did not answer: {0}")]
+    Unavailable(String),
+    /// The node refused or garbled a question that it should have answered.
+    #[error("the node answered {question} with: {answer}")]
+    Node {
+        /// What was asked.
+        question: &'static str,
+        /// What it said.
+        answer: String,
+    },
+    /// The signing account cannot pay for the transaction.
+    #[error("the signing account holds {have} wei, but the transaction may cost {need}: top it up")]
+    GasFunds {
+        /// What it holds.
+        have: String,
+        /// What the transaction may cost.
+        need: String,
+    },
+    /// The chain asks more than the configured ceiling.
+    #[error("{0}")]
+    FeeTooHigh(String),
+    /// The batch does not fit in one transaction.
+    #[error("the batch needs more gas than one transaction may use: post at most {max} at once")]
+    BatchTooLarge {
+        /// The largest batch that would fit.
+        max: usize,
+    },
+    /// The billing call fails as a whole, and no single entry is to blame.
+    #[error("the billing call would fail as a whole: {0}")]
+    CallFails(String),
+}
+
+/// What a node said to a broadcast. Whatever is not on a short list is unknown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Delivery {
+    /// The node has it.
+    Accepted,
+    /// The node says it does not take it now. No proof that it cannot land.
+    Refused(String),
+    /// The answer was lost or makes no sense: it may have been taken.
+    Unknown(String),
+}
+
+/// All that a preflight learnt.
+#[derive(Debug)]
+pub struct Preflight {
+    /// Every charge with what the chain says about it.
+    pub checked: Vec<Checked>,
+    /// What it takes to draft a transaction for those that passed.
+    pub estimate: Estimate,
+}
+
+/// What the simulated call cost and answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Estimate {
+    /// Gas (EVM) or energy (TRON) that the simulated call used.
+    pub used: u64,
+    /// How many charges were in the simulated call.
+    pub charges: usize,
+}
+
+/// A transaction that lacks nothing but its place in the lane and the signature.
+pub trait Draft: Send + fmt::Debug {
+    /// What it may cost at most: gas on EVM, sun on TRON.
+    fn gas_required(&self) -> u64;
+
+    /// Signs it for `position`. Called once, inside the commit that takes the position.
+    fn seal(&self, position: u64) -> Result<Signed, SealError>;
+}
+
+/// Why a draft was not signed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the transaction could not be signed: {0}")]
+pub struct SealError(pub String);
+
+/// One chain with one signing account.
+#[async_trait]
+pub trait Chain: Send + Sync + fmt::Debug {
+    /// What never changes.
+    fn facts(&self) -> &Facts;
+
+    /// How the billing contract is called.
+    fn profile(&self) -> &Profile;
+
+    /// The last look at the head; none before the first.
+    fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
+
+    /// Looks at the head, and publishes what it sees.
+    async fn beat(&self) -> Result<Pulse, ChainError>;
+
+    /// Asks the profile's `lookup` for every entry, in one call. None where it does not know one.
+    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError>;
+
+    /// Reads all funds and simulates the billing call, in parallel.
+    async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError>;
+
+    /// Drafts the billing of `good`, which passed the preflight.
+    async fn draft(
+        &self,
+        good: &[Charge],
+        estimate: &Estimate,
+    ) -> Result<Box<dyn Draft>, ChainError>;
+
+    /// Offers committed bytes to the chain.
+    async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery;
+
+    /// Looks for every slot, in order.
+    async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting>;
+}
