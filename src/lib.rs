@@ -4,5 +4,7 @@
 
 pub mod billing;
 pub mod chain;
+pub mod clock;
 pub mod config;
+pub mod engine;
 pub mod journal;

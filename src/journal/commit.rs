@@ -3,7 +3,7 @@
 use super::rows::{period_text, place, to_i64};
 use super::{AcceptError, Durable, history};
 use crate::billing::{
-    Attempt, AttemptKind, BatchId, BatchState, Item, ItemOutcome, Period, PlatformChainId,
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, ItemOutcome, Period, PlatformChainId,
     RequestId, Signed, Slot, Verdict,
 };
 use alloy::primitives::Address;
@@ -71,7 +71,7 @@ pub(super) fn accept(
     let body = history::accepted_body(batch, &place, &proposal.items, &signed.raw);
     history::append(conn, proposal.at_ms, "accepted", &body)?;
     let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed };
-    Ok(Slot { batch, position, items: proposal.items, attempts: vec![Durable(attempt)] })
+    Ok(Slot { batch, position, items: proposal.items, attempts: Attempts::new(Durable(attempt)) })
 }
 
 /// The position that the lane's next batch gets; none when the lane was never opened.

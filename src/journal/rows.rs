@@ -2,7 +2,7 @@
 
 use super::Durable;
 use crate::billing::{
-    Attempt, AttemptKind, BatchId, BatchState, ChargeKey, Claim, ClaimedBy, Item, Period, PlanId,
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeKey, Claim, ClaimedBy, Item, Period, PlanId,
     PlatformChainId, Signed, Slot, Subject, SubscribeId, UserHash,
 };
 use alloy::primitives::{Address, B256, U256};
@@ -48,17 +48,17 @@ pub struct Billing {
     pub winner: Option<B256>,
     /// The block of the winner.
     pub block: Option<u64>,
-    /// Every attempt, oldest first.
-    pub attempts: Vec<Durable<Attempt>>,
+    /// Every attempt.
+    pub attempts: Attempts<Durable<Attempt>>,
     /// Every subscription, in the order of the contract call.
     pub items: Vec<Line>,
 }
 
 impl Billing {
     /// The attempt that an answer names: the winner when final, the newest while open.
-    pub fn current(&self) -> Option<&Durable<Attempt>> {
+    pub fn current(&self) -> &Durable<Attempt> {
         let won = |attempt: &&Durable<Attempt>| Some(attempt.get().signed.hash) == self.winner;
-        self.attempts.iter().find(won).or_else(|| self.attempts.last())
+        self.attempts.iter().find(won).unwrap_or_else(|| self.attempts.newest())
     }
 
     /// Where the batch stands in the world, as the history records it.
@@ -148,14 +148,11 @@ pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Opt
             settled_ms: row.get(8)?,
             winner: row.get::<_, Option<Vec<u8>>>(9)?.map(|_| hash(row, 9)).transpose()?,
             block: row.get::<_, Option<i64>>(10)?.map(to_u64),
-            attempts: Vec::new(),
-            items: Vec::new(),
+            attempts: attempts(conn, batch)?,
+            items: lines(conn, batch)?,
         })
     });
-    let Some(mut billing) = head.optional()? else { return Ok(None) };
-    billing.attempts = attempts(conn, batch)?;
-    billing.items = lines(conn, batch)?;
-    Ok(Some(billing))
+    head.optional()
 }
 
 /// The batch that an attempt with this hash belongs to.
@@ -200,9 +197,13 @@ pub(super) fn open_slots(
     open.into_iter().map(slot).collect()
 }
 
-fn attempts(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Durable<Attempt>>> {
+fn attempts(
+    conn: &Connection,
+    batch: BatchId,
+) -> rusqlite::Result<Attempts<Durable<Attempt>>> {
     let sql = "SELECT hash, seq, kind, raw, gas_required FROM attempt WHERE batch = ?1 ORDER BY seq";
-    conn.prepare_cached(sql)?
+    let mut select = conn.prepare_cached(sql)?;
+    let found: Vec<_> = select
         .query_map([batch.0], |row| {
             let kind = match row.get::<_, String>(2)?.as_str() {
                 "bill" => AttemptKind::Bill,
@@ -216,7 +217,8 @@ fn attempts(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Durable<A
             };
             Ok(Durable(Attempt { batch, seq: row.get(1)?, kind, signed }))
         })?
-        .collect()
+        .collect::<Result<_, _>>()?;
+    Attempts::from_oldest(found).ok_or_else(|| garbage(0, "no attempt"))
 }
 
 fn lines(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Line>> {
