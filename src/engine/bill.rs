@@ -8,7 +8,6 @@ use crate::billing::{
 use crate::chain::{ChainError, Draft, Facts, Pulse};
 use crate::clock;
 use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Scope};
-use alloy::primitives::Address;
 use std::collections::HashSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -39,8 +38,8 @@ pub struct Sent {
 /// What would have happened.
 #[derive(Debug)]
 pub struct Rehearsed {
-    /// The account that would have signed.
-    pub signer: Address,
+    /// The chain, the contract and the account that would have signed.
+    pub facts: Facts,
     /// What would have been charged.
     pub would_charge: Vec<SubscribeId>,
     /// What would not.
@@ -170,8 +169,8 @@ async fn build(lane: &Lane, order: Order) -> Result<Ready, Stop> {
     if dry_run {
         let gas_required = Some(draft.gas_required());
         let would_charge = judged.good.iter().map(|charge| charge.entry.subscribe).collect();
-        let signer = lane.chain.facts().signer;
-        let rehearsed = Rehearsed { signer, would_charge, refused, gas_required };
+        let facts = lane.chain.facts().clone();
+        let rehearsed = Rehearsed { facts, would_charge, refused, gas_required };
         return Err(Stop::Answer(Answer::Rehearsed(rehearsed)));
     }
     Ok(Ready { request_id, good: judged.good, refused, draft, pulse })
@@ -250,13 +249,9 @@ async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, Acc
 
 fn refusal(lane: &Lane, dry_run: bool, refused: Vec<Refused>) -> Answer {
     if dry_run {
-        let signer = lane.chain.facts().signer;
-        return Answer::Rehearsed(Rehearsed {
-            signer,
-            would_charge: vec![],
-            refused,
-            gas_required: None,
-        });
+        let facts = lane.chain.facts().clone();
+        let would_charge = vec![];
+        return Answer::Rehearsed(Rehearsed { facts, would_charge, refused, gas_required: None });
     }
     Answer::Refused(refused)
 }
