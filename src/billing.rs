@@ -1,0 +1,3 @@
+//! The vocabulary of billing. Pure: no clock, no socket, no database.
+
+pub mod ids;
