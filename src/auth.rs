@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use crate::config::Caller;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
@@ -29,16 +30,6 @@ pub const SHORTEST_SECRET: usize = 16;
 /// Stands in for the secret of an unknown key, so that refusing it costs the same. Whoever signs
 /// with it is still nobody.
 const NOBODY: &str = "the secret of no caller at all";
-
-/// Somebody who may call: a name that is sent along, and a secret that never is. Two callers with
-/// one key and different secrets are how a secret is changed without a pause.
-#[derive(Debug)]
-pub struct Caller {
-    /// What `X-PAY-KEY` says. Not a secret.
-    pub key: String,
-    /// What the signature is made with.
-    pub secret: SecretString,
-}
 
 /// Everybody who may call. With nobody in it, every request is refused.
 #[derive(Debug)]

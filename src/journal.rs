@@ -154,10 +154,7 @@ impl Journal {
     }
 
     /// THE COMMIT: position, claims, signed bytes and history in one transaction.
-    pub async fn accept(
-        &self,
-        proposal: Proposal,
-    ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
+    pub async fn accept(&self, proposal: Proposal) -> Result<Slot<Durable<Attempt>>, AcceptError> {
         self.ready()?;
         self.write(move |conn| commit::accept(conn, proposal)).await?
     }

@@ -55,7 +55,9 @@ pub enum NoVerdict {
     #[error("no chain {0} is configured")]
     UnknownChain(PlatformChainId),
     /// The contract takes one subscription at a time.
-    #[error("the contract of this chain charges one subscription per request: post them one by one")]
+    #[error(
+        "the contract of this chain charges one subscription per request: post them one by one"
+    )]
     OnePerRequest,
     /// The lane takes no new work.
     #[error("this chain takes no new work: {0}")]
@@ -100,7 +102,11 @@ struct Ready {
 
 /// Bills an order. Once the batch is committed the answer is [`Answer::Sent`], whatever the nodes
 /// say and however late it is.
-pub(super) async fn bill(lane: &Lane, order: Order, deadline: Instant) -> Result<Answer, NoVerdict> {
+pub(super) async fn bill(
+    lane: &Lane,
+    order: Order,
+    deadline: Instant,
+) -> Result<Answer, NoVerdict> {
     let order = admit(lane, order)?;
     let free = timeout_at(deadline, lane.reservations.hold(&order.entries)).await;
     let held = free.map_err(|_| NoVerdict::Deadline)?;

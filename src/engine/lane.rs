@@ -50,12 +50,18 @@ pub struct Lane {
     pub(super) reservations: Reservations,
     pub(super) tracked: Mutex<BTreeMap<BatchId, Tracked>>,
     gate: RwLock<Gate>,
+    trouble: RwLock<Option<String>>,
     next: AtomicU64,
 }
 
 impl Lane {
     /// A lane that has not seen its chain yet.
-    pub fn new(chain: Arc<dyn Chain>, journal: Journal, offer_again: Duration, guard: Duration) -> Self {
+    pub fn new(
+        chain: Arc<dyn Chain>,
+        journal: Journal,
+        offer_again: Duration,
+        guard: Duration,
+    ) -> Self {
         Self {
             chain,
             journal,
@@ -64,6 +70,7 @@ impl Lane {
             reservations: Reservations::default(),
             tracked: Mutex::default(),
             gate: RwLock::new(Gate::Opening),
+            trouble: RwLock::new(None),
             next: AtomicU64::new(0),
         }
     }
@@ -76,6 +83,23 @@ impl Lane {
     /// How many batches the chain has not decided.
     pub fn undecided(&self) -> usize {
         self.tracked.lock().len()
+    }
+
+    /// What keeps the chain from being followed at present, if anything does.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.read().clone()
+    }
+
+    /// Remembers what keeps the chain from being followed; says so once, and once when it is over.
+    pub(super) fn set_trouble(&self, now: Option<String>) {
+        let chain = &self.chain.facts().name;
+        let mut before = self.trouble.write();
+        match (&*before, &now) {
+            (_, Some(why)) if *before != now => warn!(chain, "cannot follow the chain: {why}"),
+            (Some(_), None) => info!(chain, "following the chain again"),
+            _ => {}
+        }
+        *before = now;
     }
 
     /// The last look at the chain.
@@ -118,7 +142,9 @@ impl Lane {
         }
         match &gate {
             Gate::Open => info!(chain = self.chain.facts().name, "the lane is open"),
-            Gate::Closed(why) => warn!(chain = self.chain.facts().name, "the lane is closed: {why}"),
+            Gate::Closed(why) => {
+                warn!(chain = self.chain.facts().name, "the lane is closed: {why}");
+            }
             Gate::Opening => {}
         }
         *now = gate;
@@ -130,7 +156,9 @@ impl Lane {
         loop {
             match self.gate() {
                 Gate::Open => {}
-                Gate::Opening => return Err(NoVerdict::LaneClosed("its node has not answered yet".into())),
+                Gate::Opening => {
+                    return Err(NoVerdict::LaneClosed("its node has not answered yet".into()));
+                }
                 Gate::Closed(why) => return Err(NoVerdict::LaneClosed(why)),
             }
             let next = self.next.load(Ordering::Relaxed);

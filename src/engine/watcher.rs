@@ -11,7 +11,7 @@ use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 /// How many batches are offered to a node at the same time.
 const OFFERS_AT_ONCE: usize = 8;
@@ -28,26 +28,19 @@ pub struct Watcher {
 impl Watcher {
     /// Looks until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        let mut trouble = None;
         while stop.run_until_cancelled(tokio::time::sleep(self.every)).await.is_some() {
-            let now = self.tick().await.err().map(|error| error.to_string());
-            self.report(&mut trouble, now);
+            self.look().await;
         }
     }
 
-    /// Says once that there is trouble, and once that it is over.
-    fn report(&self, before: &mut Option<String>, now: Option<String>) {
-        let chain = &self.lane.chain.facts().name;
-        match (&before, &now) {
-            (_, Some(trouble)) if *before != now => warn!(chain, "cannot follow the chain: {trouble}"),
-            (Some(_), None) => info!(chain, "following the chain again"),
-            _ => {}
-        }
-        *before = now;
+    /// A tick whose failure is remembered, and is no reason to stop.
+    pub async fn look(&self) {
+        let trouble = self.tick().await.err().map(|error| error.to_string());
+        self.lane.set_trouble(trouble);
     }
 
     /// One look at the chain, and what follows from it.
-    pub async fn tick(&self) -> Result<(), NoVerdict> {
+    async fn tick(&self) -> Result<(), NoVerdict> {
         let pulse = self.lane.chain.beat().await?;
         self.lane.open(pulse).await?;
         let tracked: Vec<Tracked> = self.lane.tracked.lock().values().cloned().collect();

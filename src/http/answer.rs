@@ -25,47 +25,48 @@ pub(super) struct Envelope<T> {
 pub(super) enum Reply {
     Answer(Answer),
     NoVerdict(NoVerdict),
-    Malformed(Malformed),
-    NotAdmitted(NotAdmitted),
-    Unauthenticated(AuthError),
+    TurnedAway(TurnedAway),
+}
+
+/// Why a request did not reach the engine. Every variant means: nothing was signed or sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TurnedAway {
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
+    #[error(transparent)]
+    Unauthenticated(#[from] AuthError),
+    #[error("the body is larger than {limit} bytes")]
     TooLarge { limit: usize },
+    #[error("the body could not be read to its end")]
     Unreadable,
+    #[error("the body did not arrive in time")]
     Slow,
+    #[error("too many requests at once: post it again")]
     Busy,
+    #[error("no {} chain configured", common_name(*.0))]
     NoChain(Family),
+    #[error("chainId is missing, and no default chain is configured")]
     NoDefaultChain,
+    #[error("chain {chain} is no {family} chain: post it to the other path")]
     WrongFamily { chain: PlatformChainId, family: Family },
+    #[error("{0}")]
     NotFound(&'static str),
+    #[error("this path does not take this method")]
     WrongMethod,
 }
 
-impl Reply {
-    /// 1, 2 or 0, computed from what happened and from nothing else.
-    pub(super) fn code(&self) -> u8 {
-        match self {
-            Self::Answer(Answer::Sent(_)) => 1,
-            Self::Answer(Answer::Refused(_)) => 2,
-            Self::Answer(Answer::Rehearsed(_))
-            | Self::NoVerdict(_)
-            | Self::Malformed(_)
-            | Self::NotAdmitted(_)
-            | Self::Unauthenticated(_)
-            | Self::TooLarge { .. }
-            | Self::Unreadable
-            | Self::Slow
-            | Self::Busy
-            | Self::NoChain(_)
-            | Self::NoDefaultChain
-            | Self::WrongFamily { .. }
-            | Self::NotFound(_)
-            | Self::WrongMethod => 0,
-        }
+fn common_name(family: Family) -> &'static str {
+    match family {
+        Family::Evm => "EVM",
+        Family::Tvm => "TRON",
     }
+}
 
-    pub(super) fn status(&self) -> StatusCode {
+impl TurnedAway {
+    fn status(&self) -> StatusCode {
         match self {
-            Self::Answer(_) => StatusCode::OK,
-            Self::NoVerdict(why) => status_of(why),
             Self::Malformed(_)
             | Self::NotAdmitted(NotAdmitted::Empty)
             | Self::Unreadable
@@ -82,6 +83,25 @@ impl Reply {
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
         }
     }
+}
+
+impl Reply {
+    /// 1, 2 or 0, computed from what happened and from nothing else.
+    pub(super) fn code(&self) -> u8 {
+        match self {
+            Self::Answer(Answer::Sent(_)) => 1,
+            Self::Answer(Answer::Refused(_)) => 2,
+            Self::Answer(Answer::Rehearsed(_)) | Self::NoVerdict(_) | Self::TurnedAway(_) => 0,
+        }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Answer(_) => StatusCode::OK,
+            Self::NoVerdict(why) => status_of(why),
+            Self::TurnedAway(why) => why.status(),
+        }
+    }
 
     fn msg(&self) -> String {
         match self {
@@ -89,27 +109,9 @@ impl Reply {
             Self::Answer(Answer::Refused(refused)) => {
                 format!("{} cannot be charged; nothing was signed or sent", count(refused.len()))
             }
-            Self::Answer(Answer::Rehearsed(_)) => {
-                "Dry run: nothing was signed or sent".to_owned()
-            }
+            Self::Answer(Answer::Rehearsed(_)) => "Dry run: nothing was signed or sent".to_owned(),
             Self::NoVerdict(why) => why.to_string(),
-            Self::Malformed(why) => why.to_string(),
-            Self::NotAdmitted(why) => why.to_string(),
-            Self::Unauthenticated(why) => why.to_string(),
-            Self::TooLarge { limit } => format!("the body is larger than {limit} bytes"),
-            Self::Unreadable => "the body could not be read to its end".to_owned(),
-            Self::Slow => "the body did not arrive in time".to_owned(),
-            Self::Busy => "too many requests at once: post it again".to_owned(),
-            Self::NoChain(Family::Tvm) => "no TRON chain configured".to_owned(),
-            Self::NoChain(Family::Evm) => "no EVM chain configured".to_owned(),
-            Self::NoDefaultChain => {
-                "chainId is missing, and no default chain is configured".to_owned()
-            }
-            Self::WrongFamily { chain, family } => {
-                format!("chain {chain} is no {family} chain: post it to the other path")
-            }
-            Self::NotFound(what) => (*what).to_owned(),
-            Self::WrongMethod => "this path does not take this method".to_owned(),
+            Self::TurnedAway(why) => why.to_string(),
         }
     }
 }
@@ -147,9 +149,11 @@ impl IntoResponse for Reply {
         let (code, status, msg) = (self.code(), self.status(), self.msg());
         let mut response = match &self {
             Self::Answer(Answer::Sent(sent)) => envelope(status, code, msg, success(sent)),
-            Self::Answer(Answer::Refused(refused)) => envelope(status, code, msg, failures(refused)),
+            Self::Answer(Answer::Refused(refused)) => {
+                envelope(status, code, msg, failures(refused))
+            }
             Self::Answer(Answer::Rehearsed(dry)) => envelope(status, code, msg, rehearsal(dry)),
-            _ => envelope(status, code, msg, ()),
+            Self::NoVerdict(_) | Self::TurnedAway(_) => envelope(status, code, msg, ()),
         };
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
@@ -158,8 +162,19 @@ impl IntoResponse for Reply {
     }
 }
 
+impl IntoResponse for TurnedAway {
+    fn into_response(self) -> Response {
+        Reply::TurnedAway(self).into_response()
+    }
+}
+
 /// An envelope as a response.
-pub(super) fn envelope<T: Serialize>(status: StatusCode, code: u8, msg: String, data: T) -> Response {
+pub(super) fn envelope<T: Serialize>(
+    status: StatusCode,
+    code: u8,
+    msg: String,
+    data: T,
+) -> Response {
     let body = serde_json::to_string(&Envelope { code, msg, description: (), data });
     let json = [(header::CONTENT_TYPE, "application/json")];
     match body {

@@ -75,7 +75,8 @@ struct Options {
 fn options(top: &Object<'_>) -> Result<Options, Malformed> {
     for key in top.0.keys() {
         let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
-        let meant = ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain);
+        let meant =
+            ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain);
         if let Some(meant) = meant.filter(|meant| meant != key) {
             return Err(Malformed::Option(format!("{key}: write {meant}")));
         }

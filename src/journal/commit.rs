@@ -3,8 +3,8 @@
 use super::rows::{period_text, place, to_i64};
 use super::{AcceptError, Durable, history};
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, ItemOutcome, Period, PlatformChainId,
-    RequestId, Signed, Slot, Verdict,
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, ItemOutcome, Period,
+    PlatformChainId, RequestId, Signed, Slot, Verdict,
 };
 use alloy::primitives::Address;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
@@ -49,20 +49,23 @@ pub(super) fn accept(
     conn: &Connection,
     proposal: Proposal,
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-    let position = next_position(conn, proposal.chain, proposal.signer)?.ok_or(AcceptError::NoLane)?;
+    let position =
+        next_position(conn, proposal.chain, proposal.signer)?.ok_or(AcceptError::NoLane)?;
     if position.saturating_sub(proposal.taken) >= proposal.window {
         return Err(AcceptError::LaneFull);
     }
     let batch = insert_batch(conn, &proposal, position)?;
     insert_claims(conn, &proposal, batch)?;
     let signed = (proposal.seal)(position).map_err(AcceptError::Seal)?;
-    conn.prepare_cached("INSERT INTO attempt VALUES (?1, ?2, 0, 'bill', ?3, ?4, ?5)")?.execute(params![
-        signed.hash.as_slice(),
-        batch.0,
-        signed.raw,
-        to_i64(signed.gas_required),
-        proposal.at_ms
-    ])?;
+    conn.prepare_cached("INSERT INTO attempt VALUES (?1, ?2, 0, 'bill', ?3, ?4, ?5)")?.execute(
+        params![
+            signed.hash.as_slice(),
+            batch.0,
+            signed.raw,
+            to_i64(signed.gas_required),
+            proposal.at_ms
+        ],
+    )?;
     conn.prepare_cached(
         "UPDATE lane SET next_position = next_position + 1 WHERE chain = ?1 AND signer = ?2",
     )?
@@ -106,7 +109,11 @@ pub(super) fn open_lane(
     Ok(first)
 }
 
-fn insert_batch(conn: &Connection, proposal: &Proposal, position: u64) -> rusqlite::Result<BatchId> {
+fn insert_batch(
+    conn: &Connection,
+    proposal: &Proposal,
+    position: u64,
+) -> rusqlite::Result<BatchId> {
     conn.prepare_cached(
         "INSERT INTO batch (chain, contract, signer, position, request_id, state, accepted_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6)",
@@ -122,7 +129,11 @@ fn insert_batch(conn: &Connection, proposal: &Proposal, position: u64) -> rusqli
     Ok(BatchId(conn.last_insert_rowid()))
 }
 
-fn insert_claims(conn: &Connection, proposal: &Proposal, batch: BatchId) -> Result<(), AcceptError> {
+fn insert_claims(
+    conn: &Connection,
+    proposal: &Proposal,
+    batch: BatchId,
+) -> Result<(), AcceptError> {
     let (chain, contract) = (proposal.chain.0, proposal.contract.as_slice());
     let mut expire = conn.prepare_cached(
         "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_chain_s <= ?5
@@ -141,7 +152,17 @@ fn insert_claims(conn: &Connection, proposal: &Proposal, batch: BatchId) -> Resu
         let period = period_text(item.key.period);
         let index = i64::try_from(index).unwrap_or(i64::MAX);
         insert
-            .execute(params![batch.0, index, chain, contract, id, plan, user, period, item.amount.to_string()])
+            .execute(params![
+                batch.0,
+                index,
+                chain,
+                contract,
+                id,
+                plan,
+                user,
+                period,
+                item.amount.to_string()
+            ])
             .map_err(|e| match e.sqlite_error_code() {
                 Some(ErrorCode::ConstraintViolation) => AcceptError::Claimed,
                 _ => e.into(),

@@ -15,10 +15,10 @@ pub(super) fn append(
     body: &Value,
 ) -> rusqlite::Result<()> {
     let last = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
-    let (seq, before) = conn
-        .prepare_cached(last)?
-        .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .or_else(|e| if e == rusqlite::Error::QueryReturnedNoRows { Ok((0, vec![])) } else { Err(e) })?;
+    let (seq, before) =
+        conn.prepare_cached(last)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).or_else(
+            |e| if e == rusqlite::Error::QueryReturnedNoRows { Ok((0, vec![])) } else { Err(e) },
+        )?;
     let row = Row { seq: i64::saturating_add(seq, 1), at_ms, event, body: &body.to_string() };
     conn.prepare_cached("INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![row.seq, at_ms, event, row.body, row.digest(&before)])
@@ -86,7 +86,8 @@ pub struct Audit {
 pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
     let mut audit = Audit { rows: 0, batches: 0, head: String::new(), faults: Vec::new() };
     let mut before: Vec<u8> = Vec::new();
-    let mut select = conn.prepare("SELECT seq, at_ms, event, body, digest FROM history ORDER BY seq")?;
+    let mut select =
+        conn.prepare("SELECT seq, at_ms, event, body, digest FROM history ORDER BY seq")?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (event, body): (String, String) = (row.get(2)?, row.get(3)?);
@@ -98,7 +99,9 @@ pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
             break;
         }
         if read.digest(&before) != digest {
-            audit.faults.push(format!("history row {} does not follow from the one before it", read.seq));
+            audit
+                .faults
+                .push(format!("history row {} does not follow from the one before it", read.seq));
         }
         if event == "accepted" {
             audit.batches = audit.batches.saturating_add(1);

@@ -101,8 +101,12 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
 
 /// A pragma that is not understood is ignored without a word: so ask.
 fn read_back(conn: &Connection) -> Result<(), OpenError> {
-    let wanted =
-        [("locking_mode", "exclusive"), ("journal_mode", "wal"), ("synchronous", "2"), ("foreign_keys", "1")];
+    let wanted = [
+        ("locking_mode", "exclusive"),
+        ("journal_mode", "wal"),
+        ("synchronous", "2"),
+        ("foreign_keys", "1"),
+    ];
     for (pragma, want) in wanted {
         let got = conn.pragma_query_value(None, pragma, |row| {
             row.get_ref(0).map(|value| match value {

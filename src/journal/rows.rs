@@ -2,8 +2,8 @@
 
 use super::Durable;
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeKey, Claim, ClaimedBy, Item, Period, PlanId,
-    PlatformChainId, Signed, Slot, Subject, SubscribeId, UserHash,
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeKey, Claim, ClaimedBy, Item, Period,
+    PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId, UserHash,
 };
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::types::Type;
@@ -67,7 +67,12 @@ impl Billing {
     }
 }
 
-pub(super) fn place(chain: PlatformChainId, contract: Address, signer: Address, position: u64) -> Value {
+pub(super) fn place(
+    chain: PlatformChainId,
+    contract: Address,
+    signer: Address,
+    position: u64,
+) -> Value {
     json!({"chain": chain.0, "contract": contract, "signer": signer, "position": position})
 }
 
@@ -99,9 +104,11 @@ pub(super) fn claims(
     let mut any_period = conn.prepare_cached(&format!(
         "{FIND_CLAIM} AND outcome IS NULL AND (subscribe_id = ?4 OR (plan_id = ?5 AND user_hash = ?6))"
     ))?;
-    let mut by_key =
-        conn.prepare_cached(&format!("{FIND_CLAIM} AND plan_id = ?4 AND user_hash = ?5 AND period = ?6"))?;
-    let mut by_id = conn.prepare_cached(&format!("{FIND_CLAIM} AND subscribe_id = ?4 AND period = ?5"))?;
+    let mut by_key = conn.prepare_cached(&format!(
+        "{FIND_CLAIM} AND plan_id = ?4 AND user_hash = ?5 AND period = ?6"
+    ))?;
+    let mut by_id =
+        conn.prepare_cached(&format!("{FIND_CLAIM} AND subscribe_id = ?4 AND period = ?5"))?;
     let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
     let time = to_i64(scope.chain_time);
     let mut found = Vec::with_capacity(subjects.len());
@@ -197,11 +204,9 @@ pub(super) fn open_slots(
     open.into_iter().map(slot).collect()
 }
 
-fn attempts(
-    conn: &Connection,
-    batch: BatchId,
-) -> rusqlite::Result<Attempts<Durable<Attempt>>> {
-    let sql = "SELECT hash, seq, kind, raw, gas_required FROM attempt WHERE batch = ?1 ORDER BY seq";
+fn attempts(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Durable<Attempt>>> {
+    let sql =
+        "SELECT hash, seq, kind, raw, gas_required FROM attempt WHERE batch = ?1 ORDER BY seq";
     let mut select = conn.prepare_cached(sql)?;
     let found: Vec<_> = select
         .query_map([batch.0], |row| {
@@ -210,11 +215,8 @@ fn attempts(
                 "cancel" => AttemptKind::Cancel,
                 other => return Err(garbage(2, other)),
             };
-            let signed = Signed {
-                hash: hash(row, 0)?,
-                raw: row.get(3)?,
-                gas_required: to_u64(row.get(4)?),
-            };
+            let signed =
+                Signed { hash: hash(row, 0)?, raw: row.get(3)?, gas_required: to_u64(row.get(4)?) };
             Ok(Durable(Attempt { batch, seq: row.get(1)?, kind, signed }))
         })?
         .collect::<Result<_, _>>()?;

@@ -107,7 +107,11 @@ fn run_in_savepoint(conn: &Connection, write: Write) -> rusqlite::Result<Ran> {
     if conn.is_autocommit() {
         return Err(rusqlite::Error::InvalidQuery);
     }
-    conn.execute_batch(if ran.keep { "RELEASE write" } else { "ROLLBACK TO write; RELEASE write" })?;
+    conn.execute_batch(if ran.keep {
+        "RELEASE write"
+    } else {
+        "ROLLBACK TO write; RELEASE write"
+    })?;
     Ok(ran)
 }
 

@@ -13,7 +13,9 @@ fn four_bodies_mean_the_same() {
     let bodies = [
         format!("[{ENTRY}]"),
         format!(r#"{{"count":1,"page":1,"size":10,"list":[{ENTRY}]}}"#),
-        format!(r#"{{"code":200,"msg":"ok","data":{{"count":1,"page":1,"size":10,"list":[{ENTRY}]}}}}"#),
+        format!(
+            r#"{{"code":200,"msg":"ok","data":{{"count":1,"page":1,"size":10,"list":[{ENTRY}]}}}}"#
+        ),
         format!(r#"{{"requestId":"r1","mode":"all","dryRun":false,"list":[{ENTRY}]}}"#),
     ];
     for body in bodies {
