@@ -38,6 +38,14 @@ pub fn import(
     imported
 }
 
+/// A password that nobody has to think of: 32 hex digits from the system's randomness.
+pub fn random_password() -> Result<SecretString, KeyError> {
+    let mut bytes = Zeroizing::new([0_u8; 16]);
+    getrandom::getrandom(bytes.as_mut_slice())
+        .map_err(|_| KeyError::NoRandomness { key: "keys import".to_owned() })?;
+    Ok(hex::encode(bytes.as_slice()).into())
+}
+
 /// The keystores in `directory` by name, sorted, each with the address that it states; `None`
 /// where a file states none or is no keystore. Nothing is decrypted, so nothing is proven.
 pub fn list(directory: &Path) -> Result<Vec<(String, Option<Address>)>, KeyError> {
