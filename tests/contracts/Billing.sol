@@ -462,14 +462,12 @@ contract Billing {
     }
 
     function _wasCharged(Subscription memory sub, uint32 period) private pure returns (bool) {
-        if (period > sub.newest || sub.newest - period >= 128) return false;
-        return (sub.charges >> (sub.newest - period)) & 1 == 1;
+        return period <= sub.newest && (sub.charges >> (sub.newest - period)) & 1 == 1;
     }
 
     /// Only the current period is ever charged, and only once: it is newer than the newest.
     function _mark(Subscription storage sub, uint32 period) private {
-        uint32 passed = period - sub.newest;
-        sub.charges = (passed < 128 ? sub.charges << passed : 0) | 1;
+        sub.charges = (sub.charges << (period - sub.newest)) | 1;
         sub.newest = period;
     }
 

@@ -146,12 +146,18 @@ contract FalseToken is Ledger {
     }
 }
 
-/// Keeps one percent of every transfer.
+/// Keeps one percent of every transfer; when `onTop`, takes it from the sender besides.
 contract FeeToken is Ledger {
     string public constant name = "Fee";
     string public constant symbol = "FEE";
 
+    bool public onTop;
+
     constructor(uint8 decimals_) Ledger(decimals_) {}
+
+    function setOnTop(bool onTop_) external {
+        onTop = onTop_;
+    }
 
     function approve(address spender, uint256 value) external returns (bool) {
         _approve(spender, value);
@@ -161,7 +167,7 @@ contract FeeToken is Ledger {
     function transferFrom(address from, address to, uint256 value) external returns (bool) {
         _spend(from, value);
         _move(from, address(0xFEE), value / 100);
-        _move(from, to, value - value / 100);
+        _move(from, to, onTop ? value : value - value / 100);
         return true;
     }
 }
@@ -172,7 +178,8 @@ contract BombToken is Ledger {
     string public constant symbol = "BMB";
 
     /// 0 moves the money, then returns 200 kB; 1 reverts with 200 kB; 2 burns all its gas; 3 calls
-    /// `target` first, and then moves the money; 4 answers every question with 200 kB.
+    /// `target` first, and then moves the money; 4 answers `paused` with 200 kB and moves nothing; 5 burns all gas on `paused` and moves
+    /// nothing.
     uint8 public mode;
     address public target;
     bytes public message;
@@ -197,15 +204,12 @@ contract BombToken is Ledger {
 
     function paused() external view {
         if (mode == 4) _burst(false);
+        if (mode == 5) _burn();
     }
 
     function transferFrom(address from, address to, uint256 value) external {
-        if (mode == 1 || mode == 4) _burst(true);
-        if (mode == 2) {
-            assembly {
-                invalid()
-            }
-        }
+        if (mode == 1 || mode > 3) _burst(true);
+        if (mode == 2) _burn();
         if (mode == 3) {
             (bool done,) = target.call(message);
             outcome = done ? 2 : 1;
@@ -215,10 +219,21 @@ contract BombToken is Ledger {
         if (mode == 0) _burst(false);
     }
 
+    function _burn() private pure {
+        assembly {
+            invalid()
+        }
+    }
+
     function _burst(bool fails) private pure {
         assembly {
             if fails { revert(0, 200000) }
             return(0, 200000)
         }
     }
+}
+
+/// Takes every call and answers with nothing.
+contract SilentToken {
+    fallback() external {}
 }

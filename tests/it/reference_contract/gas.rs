@@ -2,8 +2,8 @@
 
 use alloy::sol_types::{SolCall as _, SolError as _};
 
-use super::{CHARGED, HOLDER_BLOCKED, Shop};
-use crate::world::contracts::{Billing, Kind, Subscriber, outcomes};
+use super::{CHARGED, HOLDER_BLOCKED, Shop, TRANSFER_FAILED};
+use crate::world::contracts::{AnyToken, Billing, Kind, Merchant, Subscriber, Token, outcomes};
 
 /// EIP-7825.
 const TRANSACTION_CAP: u64 = 16_777_216;
@@ -20,8 +20,6 @@ impl Shop {
             .ok()
     }
 }
-
-use crate::world::contracts::Merchant;
 
 #[tokio::test]
 async fn at_every_gas_limit_a_batch_tells_the_truth_or_reverts_whole() {
@@ -48,7 +46,23 @@ async fn a_starved_transfer_is_called_low_gas() {
     let call = shop.merchant.order(&[crowd[0].item(1)]).await.abi_encode();
     let Merchant { biller, billing, .. } = shop.merchant;
     let starved = shop.chain.simulate(biller, billing, call.into(), 300_000).await;
-    assert_eq!(starved.unwrap_err().data, Billing::LowGas {}.abi_encode());
+    let refusal = starved.unwrap_err();
+    assert_eq!(refusal.code, 3, "{}", refusal.message);
+    assert_eq!(refusal.data, Billing::LowGas {}.abi_encode());
+}
+
+#[tokio::test]
+async fn a_token_that_burns_gas_does_not_burn_its_neighbours() {
+    for mode in [2, 5] {
+        let shop = Shop::open().await;
+        let token = Token::deploy(&shop.chain, Kind::Bomb, 18).await;
+        let plan = shop.merchant.agree(2, shop.merchant.monthly(&token, super::PRICE)).await;
+        let mut items = shop.merchant.crowd(&plan, 1).await;
+        items.extend(shop.crowd(1).await);
+        token.tell(&AnyToken::setModeCall { mode }).await;
+        let reasons = shop.at_limit(&items, 1_500_000).await;
+        assert_eq!(reasons, Some(vec![TRANSFER_FAILED, CHARGED]), "mode {mode}");
+    }
 }
 
 #[tokio::test]

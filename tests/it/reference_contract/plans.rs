@@ -1,5 +1,7 @@
 //! Plans: two admins, versions, a pause.
 
+use alloy::primitives::Address;
+
 use super::{CHARGED, PLAN_INACTIVE, PRICE, Shop, TERMS_MISMATCH};
 use crate::world::contracts::{Billing, Merchant, Plan, somebody};
 
@@ -54,6 +56,28 @@ async fn a_new_version_leaves_subscribers_on_their_old_terms() {
 }
 
 #[tokio::test]
+async fn a_plan_that_could_never_be_charged_is_not_proposed() {
+    let shop = Shop::open().await;
+    let good = shop.merchant.monthly(&shop.token, PRICE);
+    for terms in [
+        Billing::Terms { amount: 0, ..good.clone() },
+        Billing::Terms { interval: 0, ..good.clone() },
+        Billing::Terms { payee: Address::ZERO, ..good.clone() },
+        Billing::Terms { token: somebody("not a token"), ..good.clone() },
+    ] {
+        let call = Billing::proposePlanCall { merKey: shop.merchant.mer_key, planId: 1, terms };
+        shop.refuses(shop.merchant.admins[0], &call, Billing::BadTerms {}).await;
+    }
+
+    // A payee that pays itself would count as paid without a coin moving.
+    let plan = shop.monthly(1).await;
+    let mut payee = Merchant::subscriber(&plan, 1);
+    payee.wallet = shop.merchant.payee;
+    let subscribe = shop.merchant.signed(shop.merchant.offer(&payee), shop.chain.chain_id().await);
+    shop.refuses(payee.wallet, &subscribe, Billing::BadTerms {}).await;
+}
+
+#[tokio::test]
 async fn a_paused_plan_charges_nobody() {
     let shop = Shop::open().await;
     let user = shop.crowd(1).await.remove(0);
@@ -61,6 +85,9 @@ async fn a_paused_plan_charges_nobody() {
         |paused| Billing::pausePlanCall { merKey: shop.merchant.mer_key, planId: 1, paused };
     shop.merchant.execute(shop.merchant.admins[0], &pause(true)).await;
     assert_eq!(shop.merchant.bill(&[user.item(1)]).await, [PLAN_INACTIVE]);
+    let late = Merchant::subscriber(&user.plan, 2);
+    let subscribe = shop.merchant.signed(shop.merchant.offer(&late), shop.chain.chain_id().await);
+    shop.refuses(late.wallet, &subscribe, Billing::PlanNotActive {}).await;
     shop.merchant.execute(shop.merchant.admins[0], &pause(false)).await;
     assert_eq!(shop.merchant.bill(&[user.item(1)]).await, [CHARGED]);
 }

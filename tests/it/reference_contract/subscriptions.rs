@@ -131,8 +131,8 @@ async fn a_subscription_ends_after_its_periods_and_can_be_taken_again() {
     shop.chain.pass(MONTH).await;
     assert_eq!(shop.merchant.bill(&[user.item(2)]).await, [CHARGED]);
     shop.chain.pass(MONTH).await;
-    let reasons = shop.merchant.bill(&[user.item(2), user.item(3)]).await;
-    assert_eq!(reasons, [ALREADY_CHARGED, ENDED]);
+    let reasons = shop.merchant.bill(&[user.item(2), user.item(3), user.item(0)]).await;
+    assert_eq!(reasons, [ALREADY_CHARGED, ENDED, ENDED]);
 
     let again = Subscriber { subscribe_id: 77, ..user };
     shop.merchant.enrol(std::slice::from_ref(&again)).await;

@@ -46,6 +46,7 @@ pub(crate) enum Kind {
     False,
     Fee,
     Bomb,
+    Silent,
 }
 
 #[derive(Clone, Debug)]

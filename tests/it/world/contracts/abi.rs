@@ -44,6 +44,7 @@ sol! {
         error NotOwner();
         error NotAdmin();
         error NotBiller(address merKey, address caller);
+        error BadTerms();
         error NoSuchVersion();
         error NeedsSecondAdmin();
         error PlanNotActive();
@@ -82,6 +83,7 @@ sol! {
         function setPaused(bool paused) external;
         function setBlackListed(address who, bool blocked) external;
         function setStuck(bool stuck) external;
+        function setOnTop(bool onTop) external;
         function setLiar(bool liar) external;
         function setMode(uint8 mode) external;
         function setMessage(address target, bytes message) external;
