@@ -2,7 +2,7 @@
 
 use alloy::sol_types::{SolCall as _, SolError as _};
 
-use super::{CHARGED, HOLDER_BLOCKED, Shop, TRANSFER_FAILED};
+use super::{BALANCE_INSUFFICIENT, CHARGED, HOLDER_BLOCKED, Shop, TRANSFER_FAILED};
 use crate::world::contracts::{AnyToken, Billing, Kind, Merchant, Subscriber, Token, outcomes};
 
 /// EIP-7825.
@@ -74,6 +74,29 @@ async fn the_nodes_estimate_is_enough_for_a_good_batch() {
     let data = shop.merchant.order(&items).await.abi_encode();
     let gas = shop.chain.estimate(biller, billing, data.into()).await;
     assert_eq!(shop.at_limit(&crowd, gas).await, Some(vec![CHARGED; 20]));
+}
+
+#[tokio::test]
+async fn subscribers_who_fail_after_the_estimate_do_not_take_the_others_along() {
+    let shop = Shop::selling_for(Kind::NoReturn, 6).await;
+    let crowd = shop.crowd(12).await;
+    let items: Vec<_> = crowd.iter().map(|who| who.item(1)).collect();
+    let Merchant { biller, billing, .. } = shop.merchant;
+    let data = shop.merchant.order(&items).await.abi_encode();
+    let estimate = shop.chain.estimate(biller, billing, data.into()).await;
+    let mut expected = vec![CHARGED; 12];
+    for (turn, who) in crowd.iter().enumerate().skip(3) {
+        if turn % 2 == 0 {
+            shop.token.set_balance(who.wallet, 0).await;
+            expected[turn] = BALANCE_INSUFFICIENT;
+        } else {
+            shop.token.block(who.wallet, true).await;
+            expected[turn] = HOLDER_BLOCKED;
+        }
+    }
+    // What docs/reference-contract.md advises.
+    assert_eq!(shop.at_limit(&crowd, estimate + 420_000).await, Some(expected));
+    assert_eq!(shop.at_limit(&crowd, estimate).await, None);
 }
 
 #[tokio::test]
