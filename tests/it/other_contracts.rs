@@ -6,8 +6,11 @@ use std::{
 };
 
 use alloy::{
+    consensus::{SignableTransaction as _, TxEip1559},
+    eips::Encodable2718 as _,
     primitives::{Address, B256, Bytes, U256, keccak256},
     rpc::types::TransactionRequest,
+    signers::{SignerSync as _, local::PrivateKeySigner},
     sol_types::{SolCall as _, SolError as _, SolEvent as _, SolValue},
 };
 use serde_json::json;
@@ -205,4 +208,25 @@ async fn the_chain_can_freeze_forget_and_reorganise() {
         chain.call("eth_getBlockByNumber", json!(["finalized", false])).await;
     let number: U256 = serde_json::from_value(final_block["number"].clone()).unwrap();
     assert_eq!(number.to::<u64>() + 2, chain.block_number().await);
+}
+
+#[tokio::test]
+async fn bytes_signed_elsewhere_are_taken_although_the_node_impersonates() {
+    let chain = Anvil::start().await;
+    let signer = PrivateKeySigner::from_bytes(&keccak256("biller")).unwrap();
+    chain.fund(&[signer.address()]).await;
+    let transaction = TxEip1559 {
+        chain_id: chain.chain_id().await,
+        gas_limit: 21_000,
+        max_fee_per_gas: 10_000_000_000,
+        to: somebody("receiver").into(),
+        value: U256::from(1),
+        ..TxEip1559::default()
+    };
+    let signature = signer.sign_hash_sync(&transaction.signature_hash()).unwrap();
+    let signed = transaction.into_signed(signature);
+    let raw = Bytes::from(signed.encoded_2718());
+    let hash: B256 = chain.call("eth_sendRawTransaction", json!([raw])).await;
+    assert_eq!(hash, *signed.hash());
+    assert_eq!(chain.receipts(&[hash]).await[0].from, signer.address());
 }
