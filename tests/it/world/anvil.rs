@@ -108,7 +108,9 @@ impl Drop for Anvil {
     }
 }
 
-/// Where npm puts the binary. The package's own launcher needs a postinstall step; this does not.
+/// Where npm puts the binary. The launcher package `@foundry-rs/anvil` needs a postinstall step and is
+/// not used. The lock file has the Linux binary alone; elsewhere it is one
+/// `npm install --no-save --ignore-scripts @foundry-rs/anvil-<os>-<arch>@1.7.1` in `tests/node`.
 fn binary() -> PathBuf {
     let os = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
