@@ -4,4 +4,5 @@
 
 pub mod billing;
 pub mod chain;
+pub mod config;
 pub mod journal;
