@@ -117,7 +117,9 @@ pub enum Ineligible {
         wanted: &'static str,
     },
     /// Not a whole number of this many bits.
-    #[error("must be a whole number from 0 to 2^{bits} - 1, as a JSON integer or as digits in a string")]
+    #[error(
+        "must be a whole number from 0 to 2^{bits} - 1, as a JSON integer or as digits in a string"
+    )]
     Uint {
         /// How many bits it may have.
         bits: usize,
