@@ -11,6 +11,7 @@ use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, Door};
 use crate::journal::{Journal, JournalError, OpenError};
 use crate::telemetry::Metrics;
+use connect::Connected;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +69,7 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     let journal = Journal::open(&config.journal)?;
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
     let engine = Arc::new(Engine {
-        lanes: chains.iter().map(|c| (c.id, Arc::new(Lane::new(c.parts(), journal.clone())))).collect(),
+        lanes: chains.iter().map(|chain| (chain.id, lane(chain, &journal))).collect(),
         journal,
         tasks: TaskTracker::new(),
     });
@@ -101,6 +102,11 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     info!(%address, chains = chains.len(), "ready for requests");
     let grace = config.http.shutdown_grace;
     Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, grace })
+}
+
+fn lane(chain: &Connected, journal: &Journal) -> Arc<Lane> {
+    let (offer_again, guard) = (chain.offer_again, chain.guard);
+    Arc::new(Lane::new(chain.as_chain(), journal.clone(), offer_again, guard))
 }
 
 /// Takes up what an earlier process left open, before anybody can ask.

@@ -67,6 +67,9 @@ pub struct EvmConfig {
     pub fees: FeeConfig,
     /// What is added to an estimate of gas, in percent: 0 to 400.
     pub gas_margin_percent: u32,
+    /// What is added on top, in gas: 0 to 5000000. The reference contract treats a token's failure as
+    /// one only while 420,000 gas are left, and otherwise reverts.
+    pub gas_reserve: u64,
     /// The largest gas limit that is signed, in gas: 100000 to 16777216 (the cap of EIP-7825).
     pub gas_limit_cap: u64,
     /// How often the bytes of a transaction that the chain does not know are offered again:
@@ -237,6 +240,7 @@ impl EvmConfig {
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
         let fees = reader.section("fees", FeeConfig::read);
         let gas_margin_percent = reader.get("gas_margin_percent", &whole(0..=400));
+        let gas_reserve = reader.get("gas_reserve", &whole(0..=5_000_000));
         let gas_limit_cap = reader.get("gas_limit_cap", &whole(100_000..=MAX_TX_GAS));
         let rebroadcast = reader.get("rebroadcast_interval", &time(millis(100)..=seconds(600)));
         let billing = reader.section("billing", BillingConfig::read);
@@ -252,6 +256,7 @@ impl EvmConfig {
             max_in_flight: max_in_flight?,
             fees: fees?,
             gas_margin_percent: gas_margin_percent?,
+            gas_reserve: gas_reserve?,
             gas_limit_cap: gas_limit_cap?,
             rebroadcast_interval: rebroadcast?,
             billing: billing?,
