@@ -5,3 +5,4 @@
 pub mod billing;
 pub mod chain;
 pub mod journal;
+pub mod keys;
