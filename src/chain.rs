@@ -4,6 +4,7 @@
 
 pub mod evm;
 pub mod profile;
+pub mod rpc;
 
 use crate::billing::{
     Attempt, Charge, Checked, Entry, Family, PlatformChainId, Sighting, Signed, Slot,
