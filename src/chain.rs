@@ -4,6 +4,7 @@
 
 pub mod evm;
 pub mod profile;
+pub mod rpc;
 
 use crate::billing::{
     Attempt, Charge, Checked, Entry, Family, PlatformChainId, Sighting, Signed, Slot,
@@ -105,7 +106,8 @@ pub struct Preflight {
 /// What the simulated call cost and answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// Gas (EVM) or energy (TRON) that the simulated call used.
+    /// Gas (EVM) or energy (TRON) that the simulated call used. 0 when none went through: then the
+    /// draft has to run one.
     pub used: u64,
     /// How many charges were in the simulated call.
     pub charges: usize,

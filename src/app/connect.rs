@@ -54,10 +54,7 @@ pub(super) async fn all(config: &Config) -> Result<Vec<Connected>, ConnectError>
 }
 
 /// Connects one chain; otherwise every fault, each with its key path.
-pub(super) async fn one(
-    chain: &ChainConfig,
-    keys: &KeysConfig,
-) -> Result<Connected, Vec<String>> {
+pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connected, Vec<String>> {
     let FamilyConfig::Evm(evm) = &chain.family;
     let path = format!("chains.{}", chain.platform_id);
     let fault = |key: &str, what: &dyn fmt::Display| vec![format!("{path}.{key}: {what}")];
@@ -93,11 +90,7 @@ pub(super) async fn one(
 }
 
 /// Opens the key off the runtime's threads: an encrypted one takes about a second.
-async fn load_key(
-    chain: &ChainConfig,
-    evm: &EvmConfig,
-    keys: &KeysConfig,
-) -> Result<Key, String> {
+async fn load_key(chain: &ChainConfig, evm: &EvmConfig, keys: &KeysConfig) -> Result<Key, String> {
     let source = match &evm.key {
         KeyRef::Keystore(name) => {
             KeySource::Keystore { directory: keys.directory.clone(), name: name.clone() }

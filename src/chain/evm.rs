@@ -1,1 +1,153 @@
-//! The EVM adapter.
+//! The EVM adapter: one account on one EVM chain, through one node.
+//!
+//! It reads, simulates, drafts, offers and looks. It never takes a nonce by itself, never keeps a
+//! transaction, and never decides what becomes of a charge.
+
+mod aggregate;
+mod delivery;
+mod draft;
+mod fees;
+mod gas;
+mod head;
+mod look;
+mod node;
+mod preflight;
+mod probe;
+mod reads;
+mod simulate;
+
+use super::profile::{Looked, Profile};
+use super::rpc::Rpc;
+use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
+use crate::billing::{Attempt, Charge, Entry, Sighting, Slot};
+use crate::config::EvmConfig;
+use crate::journal::Durable;
+use crate::keys::Key;
+use alloy::primitives::Address;
+use async_trait::async_trait;
+use head::{Head, Known};
+use parking_lot::RwLock;
+use std::sync::Arc;
+use tokio::sync::{Mutex, watch};
+use tracing::warn;
+
+/// What an adapter is made of.
+#[derive(Debug)]
+pub struct EvmParts {
+    /// What never changes.
+    pub facts: Facts,
+    /// How the contract is called.
+    pub profile: Profile,
+    /// Signs. Its address is the signer of `facts`.
+    pub key: Arc<Key>,
+    /// The node.
+    pub rpc: Rpc,
+    /// How the chain is treated.
+    pub config: EvmConfig,
+}
+
+/// Why there is no adapter. Nothing was signed or sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotConnected {
+    /// The node is on another chain.
+    #[error("the node is on chain {answered}, but this chain's eip155_id is {configured}")]
+    WrongChain {
+        /// What the configuration says.
+        configured: u64,
+        /// What the node says.
+        answered: u64,
+    },
+    /// The key signs for another account than the one that the facts name.
+    #[error("the key signs for {key}, not for {signer}")]
+    WrongKey {
+        /// Whose key it is.
+        key: Address,
+        /// Whose it should be.
+        signer: Address,
+    },
+}
+
+/// One account on one EVM chain.
+#[derive(Debug)]
+pub struct EvmChain {
+    parts: EvmParts,
+    known: RwLock<Option<Known>>,
+    head: RwLock<Option<Arc<Head>>>,
+    /// Held during a look at the head.
+    beating: Mutex<()>,
+    pulse: watch::Sender<Option<Pulse>>,
+}
+
+impl EvmChain {
+    /// Connects. A node that does not answer is asked again at the next beat; one on another chain
+    /// is an error.
+    pub async fn connect(parts: EvmParts) -> Result<Self, NotConnected> {
+        let (key, signer) = (parts.key.address(), parts.facts.signer);
+        if key != signer {
+            return Err(NotConnected::WrongKey { key, signer });
+        }
+        let configured = parts.config.eip155_id;
+        match node::chain_id(&parts.rpc).await {
+            Ok(answered) if answered != configured => {
+                return Err(NotConnected::WrongChain { configured, answered });
+            }
+            Ok(_) => {}
+            Err(error) => {
+                warn!(chain.id = %parts.facts.id, %error, "the node does not answer yet");
+            }
+        }
+        let (known, head) = (RwLock::new(None), RwLock::new(None));
+        let pulse = watch::Sender::new(None);
+        Ok(Self { parts, known, head, beating: Mutex::new(()), pulse })
+    }
+}
+
+#[async_trait]
+impl Chain for EvmChain {
+    fn facts(&self) -> &Facts {
+        &self.parts.facts
+    }
+
+    fn profile(&self) -> &Profile {
+        &self.parts.profile
+    }
+
+    fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
+        self.pulse.subscribe()
+    }
+
+    async fn beat(&self) -> Result<Pulse, ChainError> {
+        Ok(self.observe().await?.pulse)
+    }
+
+    async fn first_position(&self) -> Result<u64, ChainError> {
+        let (rpc, me) = (&self.parts.rpc, self.parts.facts.signer);
+        let (mined, waiting) =
+            tokio::try_join!(node::nonce(rpc, me, "latest"), node::nonce(rpc, me, "pending"))?;
+        Ok(mined.max(waiting))
+    }
+
+    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {
+        self.look_up(entries).await
+    }
+
+    async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
+        self.check(charges).await
+    }
+
+    async fn draft(
+        &self,
+        good: &[Charge],
+        estimate: &Estimate,
+    ) -> Result<Box<dyn Draft>, ChainError> {
+        Ok(Box::new(self.compose(good, estimate).await?))
+    }
+
+    async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
+        self.offer(&attempt.get().signed).await
+    }
+
+    async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {
+        self.sightings(slots).await
+    }
+}

@@ -120,7 +120,8 @@ async fn pass(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
         }
         Some(Act::Refuse(message)) => {
             let error = serde_json::json!({"code": -32000, "message": message});
-            let answer = serde_json::json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
+            let answer =
+                serde_json::json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
             return answer.to_string().into_response();
         }
         Some(Act::Delay(time)) => tokio::time::sleep(time).await,

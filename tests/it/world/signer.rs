@@ -85,7 +85,8 @@ impl Installation {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines =
+            BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
         let log = Arc::new(Mutex::new(String::new()));
         let mut address = None;
         for line in lines.by_ref() {
@@ -187,7 +188,9 @@ impl Heard {
     pub(crate) fn failures(&self) -> Vec<(i64, String)> {
         let data = &self.body["data"];
         let list = if self.code() == 2 { data } else { &data["failed"] };
-        let row = |f: &Value| (f["subscribeId"].as_i64().unwrap(), f["failCode"].as_str().unwrap().into());
+        let row = |f: &Value| {
+            (f["subscribeId"].as_i64().unwrap(), f["failCode"].as_str().unwrap().into())
+        };
         let mut rows: Vec<_> = list.as_array().into_iter().flatten().map(row).collect();
         rows.sort();
         rows
@@ -215,7 +218,13 @@ impl Scheduler {
         self.send("GET", &path, b"", unix_seconds()).await.expect("the Signer answers")
     }
 
-    pub(crate) async fn send(&self, method: &str, path: &str, body: &[u8], at: u64) -> Option<Heard> {
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        at: u64,
+    ) -> Option<Heard> {
         let at = at.to_string();
         let parts = SignedParts {
             key: Some(&self.key),

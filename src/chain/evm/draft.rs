@@ -1,0 +1,219 @@
+//! A billing transaction that lacks its nonce and signature, and how it gets them.
+
+use super::EvmChain;
+use super::fees::{Bid, affordable, first_bid};
+use super::gas::{GasRules, gas_limit};
+use super::head::Head;
+use super::preflight::Trial;
+use super::simulate::Ran;
+use crate::billing::{Charge, Opinion, Signed};
+use crate::chain::{ChainError, Draft, Estimate, SealError};
+use crate::keys::Key;
+use alloy::consensus::{
+    SignableTransaction, Signed as SignedTx, Transaction, TxEip1559, TxEnvelope, TxLegacy,
+};
+use alloy::eips::{Decodable2718, Encodable2718};
+use alloy::primitives::{Address, Bytes, Signature, TxKind, U256, keccak256};
+use std::sync::Arc;
+
+/// The most calldata that fits in a transaction that nodes take, bytes, with 1 KiB left for the rest
+/// of it. geth: core/txpool/legacypool/legacypool.go, `txMaxSize` = 4 * 32 KiB.
+pub(super) const MAX_CALLDATA: usize = (128 << 10) - (1 << 10);
+
+impl EvmChain {
+    /// Drafts the billing of `good`. Asks the node nothing when the last look is young and the
+    /// estimate holds for `good`; else it runs the call once more.
+    pub(super) async fn compose(
+        &self,
+        good: &[Charge],
+        estimate: &Estimate,
+    ) -> Result<EvmDraft, ChainError> {
+        let head = self.current().await?;
+        let calldata =
+            self.calldata(&head, good).map_err(|bad| ChainError::CallFails(bad.to_string()))?;
+        if calldata.len() > MAX_CALLDATA {
+            let fits = good.len().saturating_mul(MAX_CALLDATA).checked_div(calldata.len());
+            return Err(ChainError::BatchTooLarge { max: fits.unwrap_or(0) });
+        }
+        // A contract that reports per item does no more for some of a batch than for all of it. One
+        // that reverts as a whole has to be seen to pass with exactly these.
+        let fewer = self.parts.profile.per_item() && good.len() < estimate.charges;
+        let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
+        let estimate =
+            if holds { estimate.clone() } else { self.measure(Arc::clone(&head), good).await? };
+        let gas_limit = gas_limit(&estimate, good.len(), self.gas_rules(&head))?;
+        let bid = first_bid(&head.market, &self.parts.config.fees)?;
+        affordable(gas_limit, bid, &self.parts.config.fees, head.balance)?;
+        Ok(EvmDraft {
+            chain_id: self.parts.config.eip155_id,
+            contract: self.parts.facts.contract,
+            calldata: calldata.into(),
+            gas_limit,
+            bid,
+            key: Arc::clone(&self.parts.key),
+        })
+    }
+
+    pub(super) fn gas_rules(&self, head: &Head) -> GasRules {
+        let config = &self.parts.config;
+        GasRules {
+            margin_percent: config.gas_margin_percent.into(),
+            reserve: config.gas_reserve,
+            most: config.gas_limit_cap.min(head.block_gas),
+        }
+    }
+
+    async fn measure(&self, head: Arc<Head>, good: &[Charge]) -> Result<Estimate, ChainError> {
+        let trial = Trial { known: self.ready().await?, head, charges: good };
+        let all = (0..good.len()).collect();
+        let (used, answer) = match self.run(&trial, &all).await? {
+            Ran::Passed { used, answer } => (used, answer),
+            Ran::Failed(failure) => return Err(self.call_fails(&failure)),
+        };
+        let mut opinions = vec![Opinion::Passes; good.len()];
+        self.note(&mut opinions, &all, &answer)?;
+        if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
+            return Ok(Estimate { used, charges: good.len() });
+        }
+        Err(ChainError::CallFails("entries that passed alone fail together".to_owned()))
+    }
+}
+
+/// All of a transaction but the nonce.
+#[derive(Debug)]
+pub(super) struct EvmDraft {
+    /// The id that EIP-155 binds the signature to.
+    pub(super) chain_id: u64,
+    pub(super) contract: Address,
+    pub(super) calldata: Bytes,
+    pub(super) gas_limit: u64,
+    pub(super) bid: Bid,
+    pub(super) key: Arc<Key>,
+}
+
+impl Draft for EvmDraft {
+    fn gas_required(&self) -> u64 {
+        self.gas_limit
+    }
+
+    fn seal(&self, position: u64) -> Result<Signed, SealError> {
+        let envelope = match self.bid {
+            Bid::Dynamic { max_fee, tip } => self.sign(TxEip1559 {
+                chain_id: self.chain_id,
+                nonce: position,
+                gas_limit: self.gas_limit,
+                max_fee_per_gas: max_fee,
+                max_priority_fee_per_gas: tip,
+                to: TxKind::Call(self.contract),
+                value: U256::ZERO,
+                access_list: alloy::eips::eip2930::AccessList::default(),
+                input: self.calldata.clone(),
+            })?,
+            Bid::Legacy { price } => self.sign(TxLegacy {
+                chain_id: Some(self.chain_id),
+                nonce: position,
+                gas_price: price,
+                gas_limit: self.gas_limit,
+                to: TxKind::Call(self.contract),
+                value: U256::ZERO,
+                input: self.calldata.clone(),
+            })?,
+        };
+        let raw = envelope.encoded_2718();
+        self.check(&raw, position)?;
+        Ok(Signed { hash: keccak256(&raw), raw, gas_required: self.gas_limit })
+    }
+}
+
+impl EvmDraft {
+    fn sign<T>(&self, tx: T) -> Result<TxEnvelope, SealError>
+    where
+        T: SignableTransaction<Signature>,
+        TxEnvelope: From<SignedTx<T>>,
+    {
+        let digest = tx.signature_hash();
+        let signature = self.key.sign_digest(digest).map_err(|why| SealError(why.to_string()))?;
+        Ok(tx.into_signed(signature).into())
+    }
+
+    /// Reads the final bytes as a node would, and compares them with what was meant.
+    fn check(&self, raw: &[u8], position: u64) -> Result<(), SealError> {
+        let tx = TxEnvelope::decode_2718_exact(raw)
+            .map_err(|_| SealError("its own bytes cannot be read".to_owned()))?;
+        let signer = tx.signature().recover_address_from_prehash(&tx.signature_hash()).ok();
+        let same = [
+            ("chain id", tx.chain_id() == Some(self.chain_id)),
+            ("receiver", tx.kind() == TxKind::Call(self.contract)),
+            ("value", tx.value().is_zero()),
+            ("input", tx.input() == &self.calldata),
+            ("nonce", tx.nonce() == position),
+            ("gas limit", tx.gas_limit() == self.gas_limit),
+            ("price", tx.max_fee_per_gas() == self.bid.at_most()),
+            ("signer", signer == Some(self.key.address())),
+        ];
+        match same.iter().find(|(_, same)| !same) {
+            None => Ok(()),
+            Some((field, _)) => Err(SealError(format!("its {field} is not what was meant"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::KeySource;
+
+    fn key(byte: &str) -> Arc<Key> {
+        let json_or_hex = byte.repeat(32).into();
+        let source = KeySource::Env { json_or_hex, platform_chain_id: 1 };
+        Arc::new(Key::load(source, "chains.1.key", true).unwrap())
+    }
+
+    fn draft(bid: Bid) -> EvmDraft {
+        EvmDraft {
+            chain_id: 56,
+            contract: Address::repeat_byte(7),
+            calldata: vec![1, 2, 3].into(),
+            gas_limit: 100_000,
+            bid,
+            key: key("09"),
+        }
+    }
+
+    #[test]
+    fn a_sealed_transaction_is_what_was_drafted() {
+        for bid in [Bid::Dynamic { max_fee: 30, tip: 2 }, Bid::Legacy { price: 30 }] {
+            let draft = draft(bid);
+            let signed = draft.seal(41).unwrap();
+            assert_eq!(signed.gas_required, 100_000);
+            let tx = TxEnvelope::decode_2718_exact(&signed.raw).unwrap();
+            assert_eq!(*tx.tx_hash(), signed.hash);
+            assert_eq!((tx.nonce(), tx.chain_id()), (41, Some(56)));
+            assert_eq!(tx.is_legacy(), matches!(bid, Bid::Legacy { .. }));
+            assert_eq!(draft.seal(41).unwrap(), signed, "the same bytes for the same place");
+        }
+    }
+
+    #[test]
+    fn bytes_that_mean_something_else_are_not_let_out() {
+        let meant = draft(Bid::Dynamic { max_fee: 30, tip: 2 });
+        let raw = meant.seal(41).unwrap().raw;
+        let wrong = |change: fn(&mut EvmDraft), position| {
+            let mut other = draft(Bid::Dynamic { max_fee: 30, tip: 2 });
+            change(&mut other);
+            other.check(&raw, position).unwrap_err().0
+        };
+        assert_eq!(meant.check(&raw, 41), Ok(()));
+        assert!(wrong(|_| {}, 42).contains("nonce"));
+        assert!(wrong(|draft| draft.chain_id = 1, 41).contains("chain id"));
+        assert!(wrong(|draft| draft.contract = Address::ZERO, 41).contains("receiver"));
+        assert!(wrong(|draft| draft.calldata = Bytes::new(), 41).contains("input"));
+        assert!(wrong(|draft| draft.gas_limit = 1, 41).contains("gas limit"));
+        assert!(wrong(|draft| draft.bid = Bid::Legacy { price: 31 }, 41).contains("price"));
+        let stranger = |draft: &mut EvmDraft| {
+            draft.key = key("08");
+        };
+        assert!(wrong(stranger, 41).contains("signer"));
+        assert!(meant.check(&raw[1..], 41).is_err());
+    }
+}

@@ -1,0 +1,170 @@
+//! The questions that the adapter asks a node, and the few fields of the answers that it reads.
+//!
+//! Own structures, since chains differ in the fields that we don't need.
+
+use super::fees::median_tip;
+use crate::chain::ChainError;
+use crate::chain::rpc::{Fault, Rpc, RpcError};
+use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Named here because an aggregate asks it in its own way.
+pub(super) const ETH_CALL: &str = "eth_call";
+
+/// How many blocks the tip is read from.
+const FEE_HISTORY_BLOCKS: u64 = 10;
+
+impl From<RpcError> for ChainError {
+    fn from(RpcError { method, fault }: RpcError) -> Self {
+        match fault {
+            Fault::Node(error) => Self::Node { question: method, answer: error.to_string() },
+            Fault::Refused
+            | Fault::NoConnection
+            | Fault::TimedOut
+            | Fault::Broken
+            | Fault::Http(_)
+            | Fault::TooLong
+            | Fault::Garbled => Self::Unavailable(format!("{method}: {fault}")),
+        }
+    }
+}
+
+/// The header of a block.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Header {
+    number: U64,
+    pub(super) hash: B256,
+    timestamp: U64,
+    base_fee_per_gas: Option<U128>,
+    gas_limit: U64,
+}
+
+impl Header {
+    pub(super) fn number(&self) -> u64 {
+        self.number.to()
+    }
+
+    /// Unix seconds.
+    pub(super) fn time(&self) -> u64 {
+        self.timestamp.to()
+    }
+
+    /// Wei per gas.
+    pub(super) fn base_fee(&self) -> Option<u128> {
+        self.base_fee_per_gas.map(|fee| fee.to())
+    }
+
+    pub(super) fn gas_limit(&self) -> u64 {
+        self.gas_limit.to()
+    }
+}
+
+/// What became of a transaction in a block.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Receipt {
+    pub(super) transaction_hash: B256,
+    pub(super) block_hash: B256,
+    block_number: U64,
+    status: U64,
+    pub(super) logs: Vec<Log>,
+}
+
+impl Receipt {
+    pub(super) fn block_number(&self) -> u64 {
+        self.block_number.to()
+    }
+
+    pub(super) fn succeeded(&self) -> bool {
+        self.status == U64::ONE
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct FeeHistory {
+    gas_used_ratio: Vec<f64>,
+    #[serde(default)]
+    reward: Option<Vec<Vec<U128>>>,
+}
+
+/// A call that is asked about and never sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call<'a> {
+    pub(super) from: Address,
+    pub(super) to: Address,
+    pub(super) data: &'a [u8],
+    /// What it may use.
+    pub(super) gas: u64,
+}
+
+impl Call<'_> {
+    /// `data` and not `input`: every node knows the former.
+    fn json(&self) -> Value {
+        let (data, gas) = (alloy::hex::encode_prefixed(self.data), U64::from(self.gas));
+        json!({ "from": self.from, "to": self.to, "data": data, "gas": gas })
+    }
+}
+
+/// The number of a block as the protocol writes it.
+pub(super) fn quantity(number: u64) -> String {
+    format!("0x{number:x}")
+}
+
+pub(super) async fn chain_id(rpc: &Rpc) -> Result<u64, RpcError> {
+    rpc.ask::<_, U64>("eth_chainId", json!([])).await.map(|id| id.to())
+}
+
+pub(super) async fn has_code(rpc: &Rpc, at: Address) -> Result<bool, RpcError> {
+    rpc.ask::<_, Bytes>("eth_getCode", json!([at, "latest"])).await.map(|code| !code.is_empty())
+}
+
+/// The header of a block by tag or number; none where there is no such block.
+pub(super) async fn header(rpc: &Rpc, block: &str) -> Result<Option<Header>, RpcError> {
+    rpc.ask("eth_getBlockByNumber", json!([block, false])).await
+}
+
+/// How many transactions of `who` the chain holds up to and including `block`.
+pub(super) async fn nonce(rpc: &Rpc, who: Address, block: &str) -> Result<u64, RpcError> {
+    rpc.ask::<_, U64>("eth_getTransactionCount", json!([who, block])).await.map(|n| n.to())
+}
+
+/// Wei.
+pub(super) async fn balance(rpc: &Rpc, who: Address) -> Result<U256, RpcError> {
+    rpc.ask("eth_getBalance", json!([who, "latest"])).await
+}
+
+/// Wei per gas.
+pub(super) async fn gas_price(rpc: &Rpc) -> Result<u128, RpcError> {
+    rpc.ask::<_, U128>("eth_gasPrice", json!([])).await.map(|price| price.to())
+}
+
+/// What others tip, wei per gas; none where the node knows no history or nobody tipped.
+pub(super) async fn tip(rpc: &Rpc) -> Result<Option<u128>, RpcError> {
+    let asked = json!([quantity(FEE_HISTORY_BLOCKS), "latest", [50]]);
+    let history: FeeHistory = match rpc.ask("eth_feeHistory", asked).await {
+        Err(RpcError { fault: Fault::Node(_), .. }) => return Ok(None),
+        answered => answered?,
+    };
+    let tips = history.reward.unwrap_or_default().into_iter();
+    let tips = tips.map(|row| row.first().map_or(0, |tip| tip.to()));
+    Ok(median_tip(history.gas_used_ratio.into_iter().zip(tips)))
+}
+
+pub(super) async fn receipt(rpc: &Rpc, hash: B256) -> Result<Option<Receipt>, RpcError> {
+    rpc.ask("eth_getTransactionReceipt", json!([hash])).await
+}
+
+pub(super) async fn call(rpc: &Rpc, call: Call<'_>) -> Result<Bytes, RpcError> {
+    rpc.ask(ETH_CALL, json!([call.json(), "latest"])).await
+}
+
+pub(super) async fn estimate_gas(rpc: &Rpc, call: Call<'_>) -> Result<u64, RpcError> {
+    rpc.ask::<_, U64>("eth_estimateGas", json!([call.json(), "latest"])).await.map(|gas| gas.to())
+}
+
+pub(super) async fn send_raw(rpc: &Rpc, raw: &[u8]) -> Result<B256, RpcError> {
+    rpc.ask("eth_sendRawTransaction", json!([alloy::hex::encode_prefixed(raw)])).await
+}

@@ -1,0 +1,189 @@
+//! The billing call, run without being sent: `eth_simulateV1` where the node has it, else
+//! `eth_call` and `eth_estimateGas` at once.
+//!
+//! A call that fails is an answer, not an error. An error means that the node gave no answer.
+
+use super::node::{self, Call};
+use crate::chain::ChainError;
+use crate::chain::rpc::{Fault, NodeError, Rpc, RpcError};
+use alloy::primitives::{Address, Bytes, U64};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+const METHOD: &str = "eth_simulateV1";
+
+/// What a plain transfer uses.
+const TRANSFER_GAS: u64 = 21_000;
+
+/// How nodes begin the message of a call that ran and failed, in lower case.
+/// geth: core/vm/errors.go; anvil: "EVM error …"; `OpenEthereum` and Nethermind: "VM execution error".
+const FAILED: [&str; 9] = [
+    "execution reverted",
+    "vm execution error",
+    "evm error",
+    "revert",
+    "out of gas",
+    "invalid opcode",
+    "invalid jump destination",
+    "stack underflow",
+    "write protection",
+];
+
+/// How a call went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ran {
+    /// It went through.
+    Passed {
+        /// Gas used.
+        used: u64,
+        /// What it returned.
+        answer: Bytes,
+    },
+    /// It failed as a whole.
+    Failed(Failure),
+}
+
+/// How a call failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// What it reverted with; empty when it ran out of gas or hit an invalid instruction.
+    pub(super) data: Vec<u8>,
+    /// The node's words.
+    pub(super) words: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SimulatedCall {
+    return_data: Bytes,
+    gas_used: U64,
+    status: U64,
+    #[serde(default)]
+    error: Option<SimulatedError>,
+}
+
+#[derive(Deserialize)]
+struct SimulatedError {
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    data: Option<Bytes>,
+}
+
+#[derive(Deserialize)]
+struct SimulatedBlock {
+    calls: Vec<SimulatedCall>,
+}
+
+/// Whether the node can simulate. Only a node that could not be reached leaves it open.
+pub(super) async fn works(rpc: &Rpc, from: Address) -> Result<bool, RpcError> {
+    let probe = Call { from, to: from, data: &[], gas: TRANSFER_GAS };
+    match simulate(rpc, probe).await {
+        Ok(ran) => Ok(matches!(ran, Ran::Passed { .. })),
+        Err(RpcError { fault, method }) => match fault {
+            Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::TooLong => Ok(false),
+            Fault::Refused | Fault::NoConnection | Fault::TimedOut | Fault::Broken => {
+                Err(RpcError { method, fault })
+            }
+        },
+    }
+}
+
+/// Runs a call and says what it used.
+pub(super) async fn run(rpc: &Rpc, simulates: bool, call: Call<'_>) -> Result<Ran, ChainError> {
+    if simulates {
+        match simulate(rpc, call).await {
+            Err(RpcError { fault: Fault::Node(_), .. }) => {}
+            ran => return Ok(ran?),
+        }
+    }
+    let (answer, used) = tokio::join!(attempt(rpc, call), node::estimate_gas(rpc, call));
+    match answer? {
+        Ok(answer) => Ok(Ran::Passed { used: used?, answer }),
+        Err(failure) => Ok(Ran::Failed(failure)),
+    }
+}
+
+/// Runs a call without asking what it used: cheaper by far than an estimate.
+pub(super) async fn attempt(
+    rpc: &Rpc,
+    call: Call<'_>,
+) -> Result<Result<Bytes, Failure>, ChainError> {
+    match node::call(rpc, call).await {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(RpcError { fault: Fault::Node(error), .. }) if is_failure(&error) => {
+            Ok(Err(Failure { data: error.data.unwrap_or_default(), words: error.message }))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the node says that the call ran and failed, rather than that it could not run it.
+fn is_failure(error: &NodeError) -> bool {
+    let said = error.message.to_ascii_lowercase();
+    error.code == 3 || error.data.is_some() || FAILED.iter().any(|start| said.starts_with(start))
+}
+
+async fn simulate(rpc: &Rpc, call: Call<'_>) -> Result<Ran, RpcError> {
+    let input = alloy::hex::encode_prefixed(call.data);
+    let call = json!({
+        "from": call.from, "to": call.to, "input": input, "gas": U64::from(call.gas)
+    });
+    let asked =
+        json!([{ "blockStateCalls": [{ "calls": [call] }], "validation": false }, "latest"]);
+    let said: Value = rpc.ask(METHOD, asked).await?;
+    read(said).ok_or(RpcError { method: METHOD, fault: Fault::Garbled })
+}
+
+fn read(said: Value) -> Option<Ran> {
+    let blocks: Vec<SimulatedBlock> = serde_json::from_value(said).ok()?;
+    let mut calls = blocks.into_iter().flat_map(|block| block.calls);
+    let (Some(call), None) = (calls.next(), calls.next()) else { return None };
+    if call.status == U64::ONE {
+        return Some(Ran::Passed { used: call.gas_used.to(), answer: call.return_data });
+    }
+    // geth puts the data of the revert into the error, anvil into what was returned.
+    let error = call.error.unwrap_or(SimulatedError { message: String::new(), data: None });
+    let data = error.data.unwrap_or(call.return_data);
+    Some(Ran::Failed(Failure { data: data.to_vec(), words: error.message }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulated_call_is_read_from_geth_and_from_anvil() {
+        let call = |status: &str, rest: Value| {
+            let mut call = json!({ "returnData": "0x", "logs": [], "gasUsed": "0x5208" });
+            call["status"] = json!(status);
+            call.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+            read(json!([{ "number": "0x3", "calls": [call] }]))
+        };
+        let passed = call("0x1", json!({ "returnData": "0xaa" }));
+        assert_eq!(passed, Some(Ran::Passed { used: 21_000, answer: vec![0xaa].into() }));
+        let failed =
+            |words: &str| Some(Ran::Failed(Failure { data: vec![0xbb], words: words.to_owned() }));
+        let geth = json!({ "error": { "code": 3, "message": "reverted", "data": "0xbb" } });
+        assert_eq!(call("0x0", geth), failed("reverted"));
+        let anvil =
+            json!({ "returnData": "0xbb", "error": { "code": -3200, "message": "failed" } });
+        assert_eq!(call("0x0", anvil), failed("failed"));
+        assert_eq!(read(json!([])), None);
+        assert_eq!(read(json!({})), None);
+    }
+
+    #[test]
+    fn only_a_call_that_ran_can_have_failed() {
+        let error = |code, message: &str, data: Option<Vec<u8>>| {
+            is_failure(&NodeError { code, message: message.to_owned(), data })
+        };
+        assert!(error(3, "execution reverted: custom error 0xf8170986", Some(vec![1])));
+        assert!(error(-32000, "execution reverted", None));
+        assert!(error(-32603, "EVM error OutOfGas", None));
+        assert!(error(-32000, "invalid opcode: INVALID", None));
+        assert!(!error(-32000, "header not found", None));
+        assert!(!error(-32005, "daily request limit reached", None));
+        assert!(!error(-32601, "Method not found", None));
+    }
+}

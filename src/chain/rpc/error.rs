@@ -1,0 +1,111 @@
+//! Why a question got no answer, in words that are safe to show.
+
+use serde::Deserialize;
+use serde_json::Value;
+use std::error::Error;
+use std::{fmt, io};
+
+/// A question without an answer. Its words hold no URL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{method}: {fault}")]
+pub struct RpcError {
+    /// What was asked.
+    pub method: &'static str,
+    /// What went wrong.
+    pub fault: Fault,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Nobody listens there. The node has not seen the question.
+    #[error("connection refused")]
+    Refused,
+    /// No connection could be made: name resolution, routing or TLS.
+    #[error("no connection")]
+    NoConnection,
+    /// No answer in time. The node may have seen the question.
+    #[error("timed out")]
+    TimedOut,
+    /// The connection broke. The node may have seen the question.
+    #[error("connection broken")]
+    Broken,
+    /// The server answered with a status and no JSON-RPC answer that could be used.
+    #[error("HTTP status {0}")]
+    Http(u16),
+    /// The answer is longer than we read.
+    #[error("the answer is too long")]
+    TooLong,
+    /// The answer is not what the protocol says, or answers another question.
+    #[error("the answer makes no sense")]
+    Garbled,
+    /// The node's own error.
+    #[error("{0}")]
+    Node(NodeError),
+}
+
+/// A JSON-RPC error, cut and cleaned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeError {
+    /// The code.
+    pub code: i64,
+    /// The message.
+    pub message: String,
+    /// The bytes that came with it: what a call reverted with.
+    pub data: Option<Vec<u8>>,
+}
+
+/// A JSON-RPC error as it comes.
+#[derive(Deserialize)]
+pub(super) struct RawNodeError {
+    #[serde(default)]
+    pub(super) code: i64,
+    #[serde(default)]
+    pub(super) message: String,
+    #[serde(default)]
+    data: Option<Value>,
+}
+
+impl RawNodeError {
+    /// The first run of hex in the data: geth and most others send `"0x…"`, some `"Reverted 0x…"`,
+    /// some an object that holds one of these as its own `data`.
+    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
+        let nested = self.data.as_ref()?.get("data").or(self.data.as_ref())?;
+        let (_, digits) = nested.as_str()?.split_once("0x")?;
+        hex::decode(digits).ok()
+    }
+}
+
+impl fmt::Display for NodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (code {})", self.message, self.code)
+    }
+}
+
+impl Fault {
+    /// Classifies a client error. Its own text holds the URL and is dropped here.
+    pub(super) fn of(error: &reqwest::Error) -> Self {
+        if error.is_timeout() {
+            Self::TimedOut
+        } else if !error.is_connect() {
+            Self::Broken
+        } else if is_refused(error) {
+            Self::Refused
+        } else {
+            Self::NoConnection
+        }
+    }
+}
+
+fn is_refused(error: &reqwest::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if let Some(io) = inner.downcast_ref::<io::Error>()
+            && io.kind() == io::ErrorKind::ConnectionRefused
+        {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
+}
