@@ -150,15 +150,18 @@ impl Lane {
         *now = gate;
     }
 
+    /// Why the lane has never been open.
+    pub fn unopened(&self) -> String {
+        self.trouble().unwrap_or_else(|| "its node has not answered yet".to_owned())
+    }
+
     /// Waits until one more transaction may wait for a block.
     pub(super) async fn room(&self) -> Result<Pulse, NoVerdict> {
         let mut pulses = self.chain.pulse();
         loop {
             match self.gate() {
                 Gate::Open => {}
-                Gate::Opening => {
-                    return Err(NoVerdict::LaneClosed("its node has not answered yet".into()));
-                }
+                Gate::Opening => return Err(NoVerdict::LaneClosed(self.unopened())),
                 Gate::Closed(why) => return Err(NoVerdict::LaneClosed(why)),
             }
             let next = self.next.load(Ordering::Relaxed);

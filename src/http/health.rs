@@ -41,7 +41,7 @@ fn chain(lane: &Lane) -> Value {
 
 fn trouble(lane: &Lane) -> Option<String> {
     match lane.gate() {
-        Gate::Opening => Some("its node has not answered yet".to_owned()),
+        Gate::Opening => Some(lane.unopened()),
         Gate::Closed(why) => Some(why),
         Gate::Open => lane.trouble(),
     }

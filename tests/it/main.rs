@@ -11,4 +11,5 @@
 
 mod other_contracts;
 mod reference_contract;
+mod scenarios;
 mod world;

@@ -8,3 +8,4 @@ pub(crate) mod anvil;
 pub(crate) mod contracts;
 pub(crate) mod proxy;
 pub(crate) mod signer;
+pub(crate) mod town;

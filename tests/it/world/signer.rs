@@ -27,7 +27,7 @@ impl Installation {
     /// Writes `chains` (TOML) under the usual settings, and makes the journal.
     pub(crate) fn new(chains: &str) -> Self {
         let installation = Self::without_journal(chains);
-        let made = installation.run(&["init"]);
+        let made = installation.command().arg("init").output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         installation
     }
@@ -67,52 +67,58 @@ impl Installation {
     }
 
     /// Runs a command to its end.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
-        self.command().args(arguments).stdin(Stdio::null()).output().unwrap()
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command();
+        command.args(arguments).stdin(Stdio::null());
+        aside(move || command.output().unwrap()).await
     }
 
     /// Starts the Signer and waits until it takes requests.
-    pub(crate) fn start(&self) -> Signer {
-        self.try_start().unwrap_or_else(|log| panic!("the Signer did not start:\n{log}"))
+    pub(crate) async fn start(&self) -> Signer {
+        self.try_start().await.unwrap_or_else(|log| panic!("the Signer did not start:\n{log}"))
     }
 
     /// Starts the Signer; what it wrote when it ended instead.
-    pub(crate) fn try_start(&self) -> Result<Signer, String> {
-        let mut process = self
-            .command()
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines =
-            BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let log = Arc::new(Mutex::new(String::new()));
-        let mut address = None;
-        for line in lines.by_ref() {
-            log.lock().push_str(&format!("{line}\n"));
-            let fields: Value = serde_json::from_str(&line).unwrap_or_default();
-            if fields["message"] == "ready for requests" {
-                address = fields["address"].as_str().map(str::to_owned);
-                break;
-            }
-        }
-        let Some(address) = address else {
-            process.wait().unwrap();
-            return Err(log.lock().clone());
-        };
-        let written = Arc::clone(&log);
-        std::thread::spawn(move || {
-            lines.for_each(|line| written.lock().push_str(&format!("{line}\n")));
-        });
-        let scheduler = Scheduler {
-            url: format!("http://{address}"),
-            key: CALLER.to_owned(),
-            secret: SECRET.to_owned(),
-            client: reqwest::Client::new(),
-        };
-        Ok(Signer { process, log, scheduler })
+    pub(crate) async fn try_start(&self) -> Result<Signer, String> {
+        let command = self.command();
+        aside(move || launch(command)).await
     }
+}
+
+/// Does what blocks beside the runtime, which has a proxy to run meanwhile.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+fn launch(mut command: Command) -> Result<Signer, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let log = Arc::new(Mutex::new(String::new()));
+    let mut address = None;
+    for line in lines.by_ref() {
+        log.lock().push_str(&format!("{line}\n"));
+        let fields: Value = serde_json::from_str(&line).unwrap_or_default();
+        if fields["message"] == "ready for requests" {
+            address = fields["address"].as_str().map(str::to_owned);
+            break;
+        }
+    }
+    let Some(address) = address else {
+        process.wait().unwrap();
+        return Err(log.lock().clone());
+    };
+    let written = Arc::clone(&log);
+    std::thread::spawn(move || {
+        lines.for_each(|line| written.lock().push_str(&format!("{line}\n")));
+    });
+    let scheduler = Scheduler {
+        url: format!("http://{address}"),
+        key: CALLER.to_owned(),
+        secret: SECRET.to_owned(),
+        client: reqwest::Client::new(),
+    };
+    Ok(Signer { process, log, scheduler })
 }
 
 /// A running Signer. Killed, not stopped, when it is dropped.
@@ -132,12 +138,15 @@ impl Signer {
     }
 
     /// SIGTERM, and wait until the process has ended.
-    pub(crate) fn terminate(mut self) -> String {
+    pub(crate) async fn terminate(mut self) -> String {
         let id = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-        let status = self.process.wait().unwrap();
-        assert!(status.success(), "{status}\n{}", self.log());
-        self.log()
+        aside(move || {
+            let status = self.process.wait().unwrap();
+            assert!(status.success(), "{status}\n{}", self.log());
+            self.log()
+        })
+        .await
     }
 
     pub(crate) fn id(&self) -> u32 {
