@@ -19,7 +19,7 @@ const USUAL_CONFIG: &str = "config/signer.toml";
 #[command(version)]
 struct Cli {
     /// Configuration file; config/signer.toml when that exists. Environment variables named
-    /// SIGNER__SECTION__KEY come on top.
+    /// `SIGNER__SECTION__KEY` come on top.
     #[arg(short, long, global = true)]
     config: Option<PathBuf>,
     #[command(subcommand)]

@@ -8,6 +8,7 @@ use crate::chain::rpc::Rpc;
 use crate::chain::{Chain, Facts};
 use crate::config::{ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig};
 use crate::keys::{Key, KeySource};
+use alloy::primitives::Address;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,10 @@ pub(super) struct Connected {
 }
 
 impl Connected {
+    pub(super) fn signer(&self) -> Address {
+        self.chain.facts().signer
+    }
+
     pub(super) fn as_chain(&self) -> Arc<dyn Chain> {
         Arc::<EvmChain>::clone(&self.chain)
     }

@@ -9,12 +9,15 @@ mod draft;
 mod fees;
 mod gas;
 mod head;
+mod inspect;
 mod look;
 mod node;
 mod preflight;
 mod probe;
 mod reads;
 mod simulate;
+
+pub use inspect::Finding;
 
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
