@@ -208,7 +208,7 @@ impl Loader<'_> {
         let apart = call
             .slots()
             .any(|(each, slot)| (each || single) && TELLS_APART.contains(&slot.name.as_str()));
-        if !apart {
+        if !apart && self.faults.none_of(&["call"]) {
             let names = TELLS_APART.join(", ");
             self.faults
                 .add("call", format!("takes nothing that tells subscriptions apart ({names})"));
