@@ -274,6 +274,9 @@ impl Loader<'_> {
             let name = slot.name.as_str();
             if let Some(value) = self.constant_value(name, slot.kind) {
                 slot.source = Source::Constant(value);
+            } else if COMPUTED.contains(&name) {
+                let problem = format!("takes `{name}`, which exists only for the billing call");
+                self.faults.add("lookup", problem);
             } else if !IDENTITY.contains(&name) && !self.config.constants.contains_key(name) {
                 let problem = format!(
                     "takes `{name}`, which nothing supplies: add constants.{name}, or ask by {}",

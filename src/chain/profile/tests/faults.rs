@@ -99,7 +99,7 @@ fn a_call_that_tells_nobody_apart_is_refused() {
 fn a_lookup_that_cannot_be_asked_or_read_is_named() {
     each_names_itself(vec![
         (lookup("uint64 planId", "uint64 shop"), "lookup takes `shop`, which nothing supplies"),
-        (lookup("uint64 planId", "uint64 deadline"), "lookup takes `deadline`, which nothing"),
+        (lookup("uint64 planId", "uint64 deadline"), "lookup takes `deadline`, which exists only"),
         (lookup(", bytes32 userHash", ""), "lookup must take subscribeId or userHash"),
         (lookup("uint32 period", "uint32"), "lookup has a parameter of type uint32 without a name"),
         (lookup("uint32 period", "uint32 deadline"), "lookup returns `deadline`, which the Signer"),

@@ -108,7 +108,10 @@ fn an_answer_with_bits_that_its_types_do_not_have_is_not_read() {
         words[index] |= U256::ONE << (bits - 1);
         assert_eq!(looked(&profile, words), None, "{index}");
     }
-    assert_eq!(profile.read_lookup(&[0; 159]), None);
+    let longer = [&on_chain(100)[..], &[U256::MAX]].concat();
+    let longer = longer.into_iter().map(B256::from).collect::<Vec<_>>().concat();
+    assert_eq!(profile.read_lookup(&longer), looked(&profile, on_chain(100)));
+    assert_eq!(profile.read_lookup(&longer[..159]), None);
     assert_eq!(profile.read_lookup(&[]), None);
 }
 
