@@ -9,6 +9,7 @@ use super::*;
 use crate::billing::{Period, PlanId, Scalar, SubscribeId, UserHash};
 use alloy::primitives::{B256, U256, address};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 const MERCHANT: Address = address!("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
 const WALLET: Address = address!("0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359");
@@ -18,6 +19,20 @@ const NOW: Computed = Computed { deadline: 1_790_000_000, signer: CONTRACT };
 
 fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn blank() -> BillingConfig {
+    BillingConfig {
+        call: String::new(),
+        lookup: None,
+        charged: None,
+        skipped: None,
+        constants: BTreeMap::new(),
+        reasons: BTreeMap::new(),
+        period: None,
+        deadline: Duration::from_secs(600),
+        guard: Duration::from_secs(3600),
+    }
 }
 
 /// The reference contract: rows, a lookup, both events.
@@ -51,23 +66,20 @@ fn rows() -> BillingConfig {
             ("PeriodPassed(uint32 period)", "PERIOD_PASSED"),
             ("Pausable: paused", "TOKEN_PAUSED"),
         ]),
-        ..BillingConfig::default()
+        ..blank()
     }
 }
 
 /// A contract without periods, lookup and events.
 fn arrays() -> BillingConfig {
-    BillingConfig {
-        call: "charge(bytes32[] userHash, uint256[] amount)".to_owned(),
-        ..BillingConfig::default()
-    }
+    BillingConfig { call: "charge(bytes32[] userHash, uint256[] amount)".to_owned(), ..blank() }
 }
 
 /// A contract that charges one at a time.
 fn one() -> BillingConfig {
     BillingConfig {
         call: "function collect(uint64 planId, bytes32 userHash)".to_owned(),
-        ..BillingConfig::default()
+        ..blank()
     }
 }
 
