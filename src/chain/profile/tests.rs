@@ -30,8 +30,8 @@ fn blank() -> BillingConfig {
         constants: BTreeMap::new(),
         reasons: BTreeMap::new(),
         period: None,
-        deadline: Duration::from_secs(600),
-        guard: Duration::from_secs(3600),
+        deadline: Duration::from_mins(10),
+        guard: Duration::from_hours(1),
     }
 }
 
