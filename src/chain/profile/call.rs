@@ -59,19 +59,18 @@ impl Call {
     pub(super) fn read(signature: &Signature, faults: &mut Faults) -> Self {
         let mut args = Vec::new();
         for param in &signature.inputs {
-            let arg = match &param.ty {
-                Type::Word(kind) => slot(param, *kind).map(Arg::One),
-                Type::Tuple(fields) => slots(fields).map(Arg::Struct),
-                Type::Array(item) => match item.as_ref() {
-                    Type::Word(kind) => slot(param, *kind).map(Arg::Each),
-                    Type::Tuple(fields) => slots(fields).map(Arg::Rows),
-                    Type::Array(_) | Type::Fixed(..) => Err(unsupported(param)),
-                },
-                Type::Fixed(..) => Err(unsupported(param)),
-            };
-            match arg {
-                Ok(arg) => args.push(arg),
-                Err(problem) => faults.add("call", problem),
+            let alone = std::slice::from_ref(param);
+            match &param.ty {
+                Type::Word(_) => args.extend(slots("call", alone, faults).pop().map(Arg::One)),
+                Type::Tuple(fields) => args.push(Arg::Struct(slots("call", fields, faults))),
+                Type::Array(item) => args.push(match item.as_ref() {
+                    Type::Tuple(fields) => Arg::Rows(slots("call", fields, faults)),
+                    Type::Word(kind) => {
+                        slot(param, *kind).map_or_else(|problem| faulty(faults, problem), Arg::Each)
+                    }
+                    Type::Array(_) | Type::Fixed(..) => faulty(faults, unsupported(param)),
+                }),
+                Type::Fixed(..) => args.push(faulty(faults, unsupported(param))),
             }
         }
         let mut call = Self { selector: signature.selector(), args, answer: None };
@@ -232,20 +231,27 @@ pub(super) fn bad(field: &str, problem: Ineligible) -> BadField {
 }
 
 /// A parameter that holds one value, with its source still to be settled.
-pub(super) fn slot(param: &Param, kind: Kind) -> Result<Slot, String> {
+fn slot(param: &Param, kind: Kind) -> Result<Slot, String> {
     if param.name.is_empty() {
         return Err(format!("has a parameter of type {kind} without a name: name the entry field"));
     }
     Ok(Slot { name: param.name.clone(), kind, source: Source::Field })
 }
 
-/// Parameters that hold one value each.
-pub(super) fn slots(params: &[Param]) -> Result<Vec<Slot>, String> {
-    let slots = params.iter().map(|param| match &param.ty {
+/// Parameters that hold one value each; those that do not are faults of `key`.
+pub(super) fn slots(key: &str, params: &[Param], faults: &mut Faults) -> Vec<Slot> {
+    let read = params.iter().map(|param| match &param.ty {
         Type::Word(kind) => slot(param, *kind),
         Type::Tuple(_) | Type::Array(_) | Type::Fixed(..) => Err(unsupported(param)),
     });
-    slots.collect()
+    read.filter_map(|slot| slot.map_err(|problem| faults.add(key, problem)).ok()).collect()
+}
+
+/// An array that cannot be filled: it keeps the shape of the call, so that no other fault is made
+/// up because of this one.
+fn faulty(faults: &mut Faults, problem: String) -> Arg {
+    faults.add("call", problem);
+    Arg::Rows(Vec::new())
 }
 
 fn unsupported(param: &Param) -> String {

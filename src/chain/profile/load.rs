@@ -208,7 +208,7 @@ impl Loader<'_> {
         let apart = call
             .slots()
             .any(|(each, slot)| (each || single) && TELLS_APART.contains(&slot.name.as_str()));
-        if !apart {
+        if !apart && self.faults.none_of(&["call"]) {
             let names = TELLS_APART.join(", ");
             self.faults
                 .add("call", format!("takes nothing that tells subscriptions apart ({names})"));
@@ -274,6 +274,9 @@ impl Loader<'_> {
             let name = slot.name.as_str();
             if let Some(value) = self.constant_value(name, slot.kind) {
                 slot.source = Source::Constant(value);
+            } else if COMPUTED.contains(&name) {
+                let problem = format!("takes `{name}`, which exists only for the billing call");
+                self.faults.add("lookup", problem);
             } else if !IDENTITY.contains(&name) && !self.config.constants.contains_key(name) {
                 let problem = format!(
                     "takes `{name}`, which nothing supplies: add constants.{name}, or ask by {}",

@@ -38,10 +38,8 @@ pub(super) struct Lookup {
 impl Lookup {
     /// Reads the shape of `lookup`; where its arguments come from is settled by `load`.
     pub(super) fn read(signature: &Signature, faults: &mut Faults) -> Self {
-        let mut read = |params| slots(params).map_err(|problem| faults.add("lookup", problem));
-        let inputs = read(&signature.inputs).unwrap_or_default();
-        let outputs: Vec<Output> = read(&signature.outputs)
-            .unwrap_or_default()
+        let inputs = slots("lookup", &signature.inputs, faults);
+        let outputs: Vec<Output> = slots("lookup", &signature.outputs, faults)
             .into_iter()
             .map(|slot| Output { name: slot.name, kind: slot.kind, constant: None })
             .collect();
@@ -51,7 +49,8 @@ impl Lookup {
             let problem = "returns a struct: write its fields as plain return values, which \
                            are encoded the same unless one is a string or bytes";
             faults.add("lookup", problem);
-        } else if signature.outputs.is_empty() {
+        }
+        if signature.outputs.is_empty() {
             faults.add("lookup", "returns nothing: say which entry fields it returns");
         }
         let returns = DynSolType::Tuple(outputs.iter().map(|output| output.kind.raw()).collect());

@@ -133,14 +133,16 @@ impl Reasons {
             return (FailCode::CallReverted, stub);
         };
         let selector = Selector::from(selector);
-        if let Some(code) = self.errors.get(&selector) {
-            return (*code, None);
-        }
         let words = match selector {
             ERROR => DynSolType::String.abi_decode(rest).ok(),
             PANIC => DynSolType::Uint(256).abi_decode(rest).ok(),
             _ => None,
         };
+        let said = words.as_ref().and_then(DynSolValue::as_str);
+        let named = said.and_then(|words| self.texts.get(words));
+        if let Some(code) = named.or_else(|| self.errors.get(&selector)) {
+            return (*code, None);
+        }
         match words {
             Some(DynSolValue::String(words)) => self.said(&words),
             Some(DynSolValue::Uint(panic, _)) => {
