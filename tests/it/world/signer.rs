@@ -17,9 +17,9 @@ pub(crate) const EVM_PATH: &str = "/PayTool/EVM/subscribe/signProcessSubscribePl
 pub(crate) const TVM_PATH: &str = "/PayTool/TVM/subscribe/signProcessSubscribePlan";
 
 /// A directory with a configuration and a journal, where one Signer after another may run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Installation {
-    directory: TempDir,
+    directory: Arc<TempDir>,
     env: Vec<(String, String)>,
 }
 
@@ -42,13 +42,20 @@ impl Installation {
              [callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n{chains}"
         );
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
-        Self { directory, env: vec![] }
+        Self { directory: Arc::new(directory), env: vec![] }
     }
 
     /// Sets an environment variable for every process that runs here.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// Logs as a merchant would, not as the tests do.
+    pub(crate) fn quietly(&self) -> Self {
+        let mut quiet = self.clone();
+        quiet.env.push(("SIGNER__LOG__FILTER".to_owned(), "info".to_owned()));
+        quiet
     }
 
     pub(crate) fn path(&self) -> &Path {

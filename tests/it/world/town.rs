@@ -160,7 +160,8 @@ pub(crate) fn entry(who: &Subscriber, period: u32) -> Value {
     })
 }
 
-fn put_key(installation: &Installation) {
+/// Where `key = "file:evm.key"` looks.
+pub(crate) fn put_key(installation: &Installation) {
     use std::io::Write as _;
     let path = installation.path().join("evm.key");
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
