@@ -50,7 +50,9 @@ pub(crate) async fn run(stage: &Stage, target: &Scheduler, kind: Kind, load: &Lo
     let next = Arc::new(AtomicUsize::new(0));
     let done = Arc::new(Mutex::new((Vec::new(), Vec::new())));
     let bodies: Arc<Vec<_>> = Arc::new(
-        (0..load.count).map(|n| stage.batch(load.size, load.first_period + n).to_string()).collect(),
+        (0..load.count)
+            .map(|n| stage.batch(load.size, load.first_period + n).to_string())
+            .collect(),
     );
     let begun = Instant::now();
     let callers: Vec<_> = (0..load.callers)
@@ -62,7 +64,8 @@ pub(crate) async fn run(stage: &Stage, target: &Scheduler, kind: Kind, load: &Lo
                     let sent = Instant::now();
                     let heard = target.post(kind.path(), body.as_bytes()).await.expect("an answer");
                     assert_eq!(heard.code(), 1, "{heard:?}");
-                    let raw = heard.body["data"]["signedTransactionData"].as_str().map(str::to_owned);
+                    let raw =
+                        heard.body["data"]["signedTransactionData"].as_str().map(str::to_owned);
                     let mut done = done.lock();
                     done.0.push(sent.elapsed());
                     done.1.extend(raw);

@@ -44,7 +44,13 @@ async fn main() {
     footprint().await;
     println!(
         "\n{:>6} {:>8}  {:>22}  {:>22}  {:>10}  {:>10}  {:>9}",
-        "batch", "callers", "Signer req/s (p50, p99)", "viem req/s (p50, p99)", "raw tx/s", "Signer/viem", "Signer/raw"
+        "batch",
+        "callers",
+        "Signer req/s (p50, p99)",
+        "viem req/s (p50, p99)",
+        "raw tx/s",
+        "Signer/viem",
+        "Signer/raw"
     );
     for size in BATCHES {
         for callers in CALLERS {
@@ -91,7 +97,10 @@ async fn row(size: usize, callers: usize) {
 
 /// Round trips and fsyncs of single requests, with the head's figures already known.
 async fn counts() {
-    println!("{:>6} {:>9}  {:>18}  {:>10}  {:>14}  questions", "batch", "multicall", "sequential trips", "questions", "fsyncs/request");
+    println!(
+        "{:>6} {:>9}  {:>18}  {:>10}  {:>14}  questions",
+        "batch", "multicall", "sequential trips", "questions", "fsyncs/request"
+    );
     for multicall in [true, false] {
         for size in [1, 10, 100, 500] {
             let stage = Stage::counting(500, multicall).await;
@@ -135,5 +144,9 @@ async fn footprint() {
         resident = stage::resident_kib(signer.id());
     }
     starts.sort_by(f64::total_cmp);
-    println!("\nstart to ready {:.0} ms (median of 5), at rest {} MiB resident", starts[2], resident / 1024);
+    println!(
+        "\nstart to ready {:.0} ms (median of 5), at rest {} MiB resident",
+        starts[2],
+        resident / 1024
+    );
 }

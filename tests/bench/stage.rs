@@ -68,9 +68,19 @@ impl Stage {
         for step in 0..3 {
             let calls = users.iter().map(|(hash, wallet)| {
                 let (to, data) = match step {
-                    0 => (token, AnyToken::mintCall { to: *wallet, value: U256::MAX >> 16 }.abi_encode()),
-                    1 => (token, AnyToken::approveCall { spender: contract, value: U256::MAX }.abi_encode()),
-                    _ => (contract, PlainCharge::setWalletCall { userHash: *hash, wallet: *wallet }.abi_encode()),
+                    0 => (
+                        token,
+                        AnyToken::mintCall { to: *wallet, value: U256::MAX >> 16 }.abi_encode(),
+                    ),
+                    1 => (
+                        token,
+                        AnyToken::approveCall { spender: contract, value: U256::MAX }.abi_encode(),
+                    ),
+                    _ => (
+                        contract,
+                        PlainCharge::setWalletCall { userHash: *hash, wallet: *wallet }
+                            .abi_encode(),
+                    ),
                 };
                 (*wallet, to, data.into())
             });
