@@ -61,6 +61,10 @@ pub struct EvmSettings {
     pub fees: FeeCeilings,
     /// What is added to the estimated gas, percent.
     pub gas_margin_percent: u64,
+    /// What is added on top of that, gas. A contract that isolates its items needs enough of it to
+    /// try one more transfer to its end, or an item that fails after the preflight takes the whole
+    /// batch along: the reference contract wants 420,000.
+    pub gas_spare: u64,
     /// The most gas that one transaction may use. EIP-7825 allows 16,777,216.
     pub gas_limit_cap: u64,
     /// How long after the head's time a billing call may still charge.

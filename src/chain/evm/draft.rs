@@ -14,6 +14,7 @@ use alloy::consensus::{
 };
 use alloy::eips::{Decodable2718, Encodable2718};
 use alloy::primitives::{Address, Bytes, Signature, TxKind, U256, keccak256};
+use std::fmt;
 use std::sync::Arc;
 
 /// The most calldata that fits in a transaction that nodes take, bytes, with 1 KiB left for the rest
@@ -57,7 +58,7 @@ impl EvmChain {
     pub(super) fn gas_rules(&self, head: &Head) -> GasRules {
         let settings = &self.parts.settings;
         let most = settings.gas_limit_cap.min(head.block_gas);
-        GasRules { margin_percent: settings.gas_margin_percent, most }
+        GasRules { margin_percent: settings.gas_margin_percent, spare: settings.gas_spare, most }
     }
 
     async fn measure(&self, head: Arc<Head>, good: &[Charge]) -> Result<Estimate, ChainError> {
@@ -77,7 +78,6 @@ impl EvmChain {
 }
 
 /// All of a transaction but the nonce.
-#[derive(Debug)]
 pub(super) struct EvmDraft {
     /// The id that EIP-155 binds the signature to.
     pub(super) chain_id: u64,
@@ -86,6 +86,18 @@ pub(super) struct EvmDraft {
     pub(super) gas_limit: u64,
     pub(super) bid: Bid,
     pub(super) key: Arc<Key>,
+}
+
+/// Without the calldata, which can be long.
+impl fmt::Debug for EvmDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EvmDraft")
+            .field("chain_id", &self.chain_id)
+            .field("contract", &self.contract)
+            .field("gas_limit", &self.gas_limit)
+            .field("bid", &self.bid)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Draft for EvmDraft {

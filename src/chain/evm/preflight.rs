@@ -27,6 +27,9 @@ pub(super) struct Trial<'a> {
 impl EvmChain {
     /// Reads all funds and runs the billing call, in parallel.
     pub(super) async fn check(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
+        if self.parts.profile.single() && charges.len() > 1 {
+            return Err(ChainError::BatchTooLarge { max: 1 });
+        }
         let known = self.ready().await?;
         let mut opinions = self.encodable(&charges);
         let fit: Group = (0..charges.len())
