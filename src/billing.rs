@@ -12,7 +12,8 @@ mod refusal;
 mod repeats;
 
 pub use attempt::{
-    Attempt, AttemptKind, BatchId, BatchState, Item, ItemOutcome, Signed, Slot, Verdict, Winner,
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, ItemOutcome, Signed, Slot, Verdict,
+    Winner,
 };
 pub use decide::{Rules, Sighting, Step, next_step};
 pub use ids::{

@@ -142,6 +142,10 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;
 
+    /// Where a lane that the journal does not know begins: behind everything that the account has
+    /// sent, what waits in the node's pool included.
+    async fn first_position(&self) -> Result<u64, ChainError>;
+
     /// Asks the profile's `lookup` for every entry, in one call. None where it does not know one.
     async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError>;
 

@@ -1,5 +1,29 @@
-//! The journal: claims, positions, signed bytes, answers and history, written before anything is
-//! sent.
+//! The journal: claims, positions, signed bytes and history, on disk before anything is sent.
+//!
+//! One commit stands between a request and a byte on the wire. Before it nothing happened; after
+//! it the transaction counts as public. One thread owns the file; this is its handle.
+
+mod commit;
+mod history;
+mod open;
+mod rows;
+mod writer;
+
+pub use commit::{Proposal, Seal, Settlement};
+pub use history::Audit;
+pub use open::OpenError;
+pub use rows::{Billing, Line, Scope};
+pub use writer::Figures;
+
+use crate::billing::{Attempt, BatchId, Claim, PlatformChainId, Slot, Subject};
+use crate::config::JournalConfig;
+use alloy::primitives::{Address, B256};
+use rusqlite::Connection;
+use rustix::fs::StatVfsMountFlags;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+use writer::{Job, Ran};
 
 /// Proof that what is inside is on disk. Only the journal can make one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,3 +41,204 @@ impl<T> AsRef<T> for Durable<T> {
         &self.0
     }
 }
+
+/// Why the journal gave no answer. Every variant means: nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The disk is nearly full, so nothing new is accepted.
+    #[error("only {free} bytes are free where the journal is, {wanted} are required: make room")]
+    DiskFull {
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that must be free (`journal.min_free_bytes`).
+        wanted: u64,
+    },
+    /// The file system was made read-only.
+    #[error("the file system of the journal is read-only")]
+    ReadOnly,
+    /// The database refused.
+    #[error("the journal could not be used: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// The journal's thread has ended or lost the transaction.
+    #[error("the journal could not be written")]
+    Lost,
+}
+
+/// Why a batch was not accepted. Every variant means: nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// A charge of the batch is claimed already.
+    #[error("a charge of this batch is claimed already")]
+    Claimed,
+    /// Too many transactions wait for a block.
+    #[error("too many transactions are waiting for a block")]
+    LaneFull,
+    /// The lane was never opened.
+    #[error("the lane is not open")]
+    NoLane,
+    /// The transaction could not be signed.
+    #[error("{0}")]
+    Seal(String),
+    /// The journal did not take it.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl From<rusqlite::Error> for AcceptError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Journal(error.into())
+    }
+}
+
+/// The handle. Cheap to clone; the thread ends when the last handle is dropped.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    jobs: mpsc::Sender<Job>,
+    figures: Arc<Figures>,
+    path: PathBuf,
+    min_free_bytes: u64,
+}
+
+impl Journal {
+    /// Makes a new, empty journal where there is none.
+    pub fn initialise(path: &Path) -> Result<(), OpenError> {
+        open::initialise(path)
+    }
+
+    /// Opens an existing journal for this process alone.
+    pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
+        let conn = open::open(&config.path)?;
+        let (jobs, queue) = mpsc::channel(config.queue_length);
+        let figures = Arc::new(Figures::default());
+        let counted = Arc::clone(&figures);
+        std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || writer::run(&conn, queue, &counted))
+            .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        let (path, min_free_bytes) = (config.path.clone(), config.min_free_bytes);
+        Ok(Self { jobs, figures, path, min_free_bytes })
+    }
+
+    /// Verifies the history of the journal at `path`, which no process may have open.
+    pub fn audit(path: &Path) -> Result<Audit, OpenError> {
+        let conn = open::open(path)?;
+        history::audit(&conn)
+            .map_err(|e| OpenError::Unwritable { path: path.to_owned(), problem: e.to_string() })
+    }
+
+    /// Counters since the start.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
+    }
+
+    /// Whether a commit would find room, asked before anything is signed.
+    pub fn ready(&self) -> Result<(), JournalError> {
+        let stat = rustix::fs::statvfs(&self.path).map_err(|_| JournalError::Lost)?;
+        if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            return Err(JournalError::ReadOnly);
+        }
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        if free < self.min_free_bytes {
+            return Err(JournalError::DiskFull { free, wanted: self.min_free_bytes });
+        }
+        if self.jobs.is_closed() { Err(JournalError::Lost) } else { Ok(()) }
+    }
+
+    /// The live claims on each subject, in order.
+    pub async fn claims(
+        &self,
+        scope: Scope,
+        subjects: Vec<Subject>,
+    ) -> Result<Vec<Vec<Claim>>, JournalError> {
+        self.read(move |conn| rows::claims(conn, scope, &subjects)).await
+    }
+
+    /// THE COMMIT: position, claims, signed bytes and history in one transaction.
+    pub async fn accept(&self, proposal: Proposal) -> Result<Slot<Durable<Attempt>>, AcceptError> {
+        self.ready()?;
+        self.write(move |conn| commit::accept(conn, proposal)).await?
+    }
+
+    /// Writes down how batches ended.
+    pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
+        let all = move |conn: &Connection| {
+            ends.iter().try_for_each(|end| commit::settle(conn, end, at_ms))
+        };
+        Ok(self.write(all).await??)
+    }
+
+    /// Opens the lane at position `first`, unless it is open; tells the next position.
+    pub async fn open_lane(
+        &self,
+        chain: PlatformChainId,
+        signer: Address,
+        first: u64,
+        at_ms: i64,
+    ) -> Result<u64, JournalError> {
+        Ok(self.write(move |conn| commit::open_lane(conn, (chain, signer), first, at_ms)).await??)
+    }
+
+    /// The next position of a lane; none when it was never opened.
+    pub async fn next_position(
+        &self,
+        chain: PlatformChainId,
+        signer: Address,
+    ) -> Result<Option<u64>, JournalError> {
+        self.read(move |conn| commit::next_position(conn, chain, signer)).await
+    }
+
+    /// Every undecided batch of a lane, in the order of its positions.
+    pub async fn open_slots(
+        &self,
+        chain: PlatformChainId,
+        signer: Address,
+    ) -> Result<Vec<Slot<Durable<Attempt>>>, JournalError> {
+        self.read(move |conn| rows::open_slots(conn, chain, signer)).await
+    }
+
+    /// A batch with everything that is known of it.
+    pub async fn billing(&self, batch: BatchId) -> Result<Option<Billing>, JournalError> {
+        self.read(move |conn| rows::billing(conn, batch)).await
+    }
+
+    /// The batch that any of its hashes names.
+    pub async fn billing_by_hash(&self, hash: B256) -> Result<Option<Billing>, JournalError> {
+        self.read(move |conn| rows::billing_by_hash(conn, hash)).await
+    }
+
+    /// The batches of a request id, newest first, at most 100.
+    pub async fn billings_by_request(&self, id: String) -> Result<Vec<Billing>, JournalError> {
+        self.read(move |conn| rows::billings_by_request(conn, &id)).await
+    }
+
+    async fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+    ) -> Result<T, JournalError> {
+        let (tell, told) = oneshot::channel();
+        let job = Job::Read(Box::new(move |conn| tell_if_heard(tell, query(conn))));
+        self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
+        Ok(told.await.map_err(|_| JournalError::Lost)??)
+    }
+
+    async fn write<T: Send + 'static, E: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<Result<T, E>, JournalError> {
+        let (tell, told) = oneshot::channel();
+        let job = Job::Write(Box::new(move |conn| {
+            let result = work(conn);
+            Ran { keep: result.is_ok(), reply: Box::new(move || tell_if_heard(tell, result)) }
+        }));
+        self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
+        told.await.map_err(|_| JournalError::Lost)
+    }
+}
+
+/// A caller that went away has no use for the answer; what was committed stays committed.
+fn tell_if_heard<T>(tell: oneshot::Sender<T>, value: T) {
+    drop(tell.send(value));
+}
+
+#[cfg(test)]
+mod tests;

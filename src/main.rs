@@ -1,1 +1,142 @@
-fn main() {}
+//! The command line. `serve` is what it does when nothing else is asked.
+
+use clap::{Parser, Subcommand};
+use merchant_signer::app::{self, check};
+use merchant_signer::config::{Config, ConfigErrors};
+use merchant_signer::journal::Journal;
+use merchant_signer::{keys, telemetry};
+use std::error::Error;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Read when --config is not given, if it is there.
+const USUAL_CONFIG: &str = "config/signer.toml";
+
+/// Bills due subscriptions on EVM chains and on TRON; charges nobody twice for one period.
+#[derive(Parser, Debug)]
+#[command(version)]
+struct Cli {
+    /// Configuration file; config/signer.toml when that exists. Environment variables named
+    /// `SIGNER__SECTION__KEY` come on top.
+    #[arg(short, long, global = true)]
+    config: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Serve requests (the default).
+    Serve,
+    /// Make a new, empty journal. Once per installation.
+    Init,
+    /// Check configuration, keys, journal and every chain; fails when something is wrong.
+    Check,
+    /// Verify the history of the journal. The Signer must not be running.
+    Audit,
+    /// Encrypted keystores.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+}
+
+#[derive(Subcommand, Debug)]
+enum KeysCommand {
+    /// Read a private key (64 hex digits) from standard input and store it encrypted.
+    Import {
+        /// The keystore's name, as in `key = "keystore:<name>"`.
+        name: String,
+        /// A file with the password; without it a random one is made. It is stored beside the
+        /// keystore in either case.
+        #[arg(long)]
+        password_file: Option<PathBuf>,
+    },
+    /// List keystores and their addresses.
+    List,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(code) => code,
+        Err(error) => {
+            // Standard error may be closed; there is nobody left to tell then.
+            drop(writeln!(io::stderr(), "{error}"));
+            let misconfigured = error.is::<ConfigErrors>();
+            if misconfigured { ExitCode::from(2) } else { ExitCode::FAILURE }
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
+    keys::harden_process()?;
+    let usual = Path::new(USUAL_CONFIG);
+    let path = cli.config.as_deref().or_else(|| usual.exists().then_some(usual));
+    let config = Config::load(path)?;
+    telemetry::start_logging(&config.log);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match cli.command.as_ref().unwrap_or(&Command::Serve) {
+        Command::Serve => runtime.block_on(serve(config))?,
+        Command::Init => {
+            Journal::initialise(&config.journal.path)?;
+            say(&format!("made the journal {}", config.journal.path.display()))?;
+        }
+        Command::Check => {
+            let report = runtime.block_on(check::run(&config));
+            say(&report.to_string())?;
+            return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
+        Command::Audit => return audit(&config.journal.path),
+        Command::Keys(KeysCommand::List) => {
+            for (name, address) in keys::list(&config.keys.directory)? {
+                let address = address.map_or_else(|| "unreadable".to_owned(), |a| a.to_string());
+                say(&format!("{address}  {name}"))?;
+            }
+        }
+        Command::Keys(KeysCommand::Import { name, password_file }) => {
+            let address = import(&config.keys.directory, name, password_file.as_deref())?;
+            say(&format!("{address}  {name}"))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn serve(config: Config) -> Result<(), Box<dyn Error>> {
+    let (mut terminate, mut interrupt) =
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let running = app::start(config).await?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    running.shutdown().await;
+    Ok(())
+}
+
+fn audit(path: &Path) -> Result<ExitCode, Box<dyn Error>> {
+    let audit = Journal::audit(path)?;
+    for fault in &audit.faults {
+        say(fault)?;
+    }
+    say(&format!("{} rows, {} batches, head {}", audit.rows, audit.batches, audit.head))?;
+    Ok(if audit.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn import(
+    directory: &Path,
+    name: &str,
+    password_file: Option<&Path>,
+) -> Result<impl std::fmt::Display, Box<dyn Error>> {
+    let mut key = String::with_capacity(128);
+    io::stdin().lock().read_line(&mut key)?;
+    let password = match password_file {
+        Some(path) => std::fs::read_to_string(path)?.into(),
+        None => keys::random_password()?,
+    };
+    Ok(keys::import(directory, name, key.into(), password)?)
+}
+
+fn say(line: &str) -> io::Result<()> {
+    writeln!(io::stdout(), "{line}")
+}

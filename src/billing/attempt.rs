@@ -53,6 +53,42 @@ pub struct Attempt {
     pub signed: Signed,
 }
 
+/// The attempts of one batch, oldest first; there is always one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempts<A = Attempt> {
+    first: A,
+    later: Vec<A>,
+}
+
+impl<A> Attempts<A> {
+    /// The attempts of a batch that has just been signed.
+    pub fn new(first: A) -> Self {
+        Self { first, later: Vec::new() }
+    }
+
+    /// All of them, oldest first; none when there is none.
+    pub fn from_oldest(attempts: impl IntoIterator<Item = A>) -> Option<Self> {
+        let mut attempts = attempts.into_iter();
+        let first = attempts.next()?;
+        Some(Self { first, later: attempts.collect() })
+    }
+
+    /// The one that was signed first.
+    pub fn first(&self) -> &A {
+        &self.first
+    }
+
+    /// The one that was signed last.
+    pub fn newest(&self) -> &A {
+        self.later.last().unwrap_or(&self.first)
+    }
+
+    /// All of them, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &A> {
+        std::iter::once(&self.first).chain(&self.later)
+    }
+}
+
 /// The place of an undecided batch in its lane, with every attempt made for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot<A = Attempt> {
@@ -62,8 +98,8 @@ pub struct Slot<A = Attempt> {
     pub position: u64,
     /// What it charges, in the order of the contract call.
     pub items: Vec<Item>,
-    /// Every attempt, oldest first. Never empty.
-    pub attempts: Vec<A>,
+    /// Every attempt made for it.
+    pub attempts: Attempts<A>,
 }
 
 /// Where a batch stands.

@@ -74,7 +74,7 @@ impl AsRef<Self> for Attempt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::billing::{BatchId, Signed};
+    use crate::billing::{Attempts, BatchId, Signed};
     use alloy::primitives::B256;
     use proptest::prelude::*;
 
@@ -91,7 +91,8 @@ mod tests {
                 gas_required: 0,
             },
         };
-        let attempts = vec![attempt(0, AttemptKind::Bill), attempt(1, AttemptKind::Cancel)];
+        let attempts = [attempt(0, AttemptKind::Bill), attempt(1, AttemptKind::Cancel)];
+        let attempts = Attempts::from_oldest(attempts).unwrap();
         Slot { batch: BatchId(1), position: 7, items: vec![], attempts }
     }
 

@@ -116,6 +116,25 @@ pub enum Ineligible {
         /// What was expected, as an ABI type.
         wanted: &'static str,
     },
+    /// Not a whole number of this many bits.
+    #[error(
+        "must be a whole number from 0 to 2^{bits} - 1, as a JSON integer or as digits in a string"
+    )]
+    Uint {
+        /// How many bits it may have.
+        bits: usize,
+    },
+    /// Not a value of this ABI type.
+    #[error("cannot be read as {kind}{size}")]
+    Abi {
+        /// The ABI type without its size.
+        kind: &'static str,
+        /// Its size, as ABI types count it.
+        size: usize,
+    },
+    /// A value that the contract takes once per call, and the entries do not share.
+    #[error("must be the same in every entry of one request")]
+    Differs,
 }
 
 /// Reads an address in the spellings of `family`.

@@ -9,6 +9,7 @@ mod draft;
 mod fees;
 mod gas;
 mod head;
+mod inspect;
 mod look;
 mod node;
 mod preflight;
@@ -16,12 +17,13 @@ mod probe;
 mod reads;
 mod simulate;
 
-pub use fees::FeeCeilings;
+pub use inspect::Finding;
 
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
 use crate::billing::{Attempt, Charge, Entry, Sighting, Slot};
+use crate::config::EvmConfig;
 use crate::journal::Durable;
 use crate::keys::Key;
 use alloy::primitives::Address;
@@ -29,47 +31,8 @@ use async_trait::async_trait;
 use head::{Head, Known};
 use parking_lot::RwLock;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
-
-/// A chain id as EIP-155 counts them. The only one that reaches a signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Eip155ChainId(pub u64);
-
-/// Which blocks can no longer be undone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finality {
-    /// Those up to the node's `finalized` block.
-    FinalizedTag,
-    /// Those with at least so many on top of them.
-    Depth(u64),
-}
-
-/// How one EVM chain is treated.
-#[derive(Clone, Debug)]
-pub struct EvmSettings {
-    /// The id that signatures commit to.
-    pub eip155_id: Eip155ChainId,
-    /// Where Multicall3 is, if it is deployed.
-    pub multicall: Address,
-    /// How often the head is looked at. A look twice as old is not used any more.
-    pub poll_interval: Duration,
-    /// Which blocks are final.
-    pub finality: Finality,
-    /// What may be paid.
-    pub fees: FeeCeilings,
-    /// What is added to the estimated gas, percent.
-    pub gas_margin_percent: u64,
-    /// What is added on top of that, gas. A contract that isolates its items needs enough of it to
-    /// try one more transfer to its end, or an item that fails after the preflight takes the whole
-    /// batch along: the reference contract wants 420,000.
-    pub gas_spare: u64,
-    /// The most gas that one transaction may use. EIP-7825 allows 16,777,216.
-    pub gas_limit_cap: u64,
-    /// How long after the head's time a billing call may still charge.
-    pub deadline: Duration,
-}
 
 /// What an adapter is made of.
 #[derive(Debug)]
@@ -83,7 +46,7 @@ pub struct EvmParts {
     /// The node.
     pub rpc: Rpc,
     /// How the chain is treated.
-    pub settings: EvmSettings,
+    pub config: EvmConfig,
 }
 
 /// Why there is no adapter. Nothing was signed or sent.
@@ -126,7 +89,7 @@ impl EvmChain {
         if key != signer {
             return Err(NotConnected::WrongKey { key, signer });
         }
-        let configured = parts.settings.eip155_id.0;
+        let configured = parts.config.eip155_id;
         match node::chain_id(&parts.rpc).await {
             Ok(answered) if answered != configured => {
                 return Err(NotConnected::WrongChain { configured, answered });
@@ -158,6 +121,13 @@ impl Chain for EvmChain {
 
     async fn beat(&self) -> Result<Pulse, ChainError> {
         Ok(self.observe().await?.pulse)
+    }
+
+    async fn first_position(&self) -> Result<u64, ChainError> {
+        let (rpc, me) = (&self.parts.rpc, self.parts.facts.signer);
+        let (mined, waiting) =
+            tokio::try_join!(node::nonce(rpc, me, "latest"), node::nonce(rpc, me, "pending"))?;
+        Ok(mined.max(waiting))
     }
 
     async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {

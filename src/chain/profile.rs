@@ -1,77 +1,144 @@
-//! Stand-in for the contract profile, with the interface that the adapters use.
+//! The contract profile: how the billing contract is called, as configuration.
+//!
+//! Parameter names are entry field names. Everything is checked when the configuration is loaded;
+//! afterwards a profile only turns values into bytes and bytes into values. It asks no node.
 
-use crate::billing::{BadField, Charge, Entry, FailCode, Item, ItemOutcome, Opinion};
+mod abi;
+mod call;
+mod coerce;
+mod events;
+mod load;
+mod lookup;
+mod reasons;
+mod terms;
+
+pub use lookup::Looked;
+
+use crate::billing::{BadField, Charge, Entry, FailCode, Family, Item, ItemOutcome, Opinion};
+use crate::config::BillingConfig;
+use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::{Address, Log};
+use call::Call;
+use events::{Event, Events};
+use lookup::Lookup;
+use reasons::Reasons;
+use terms::Need;
 
-/// Values that the chain's lookup supplied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Looked(pub Vec<u8>);
+/// What is wrong with a configured profile, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key} {problem}")]
+pub struct ProfileFault {
+    /// The key below `billing`, such as `call` or `constants.merKey`.
+    pub key: String,
+    /// What is wrong, as the rest of a sentence that begins with the key.
+    pub problem: String,
+}
 
-/// Values that the Signer computes for a call.
+/// Faults in the order in which they were found.
+#[derive(Debug, Default)]
+struct Faults(Vec<ProfileFault>);
+
+impl Faults {
+    fn add(&mut self, key: impl Into<String>, problem: impl Into<String>) {
+        let fault = ProfileFault { key: key.into(), problem: problem.into() };
+        if !self.0.contains(&fault) {
+            self.0.push(fault);
+        }
+    }
+
+    fn none_of(&self, keys: &[&str]) -> bool {
+        !self.0.iter().any(|fault| keys.contains(&fault.key.as_str()))
+    }
+}
+
+/// Values that the Signer computes for one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Computed {
-    /// Block time after which the call must not charge, Unix seconds.
+    /// When the call stops being valid, Unix seconds.
     pub deadline: u64,
     /// The account that signs.
     pub signer: Address,
 }
 
-/// How the billing contract is called.
-#[derive(Clone, Copy, Debug)]
+/// How the billing contract of one chain is called.
+#[derive(Clone, Debug)]
 pub struct Profile {
-    /// See [`Profile::per_item`].
-    pub per_item: bool,
-    /// See [`Profile::lookup_call`].
-    pub lookup_call: fn(&Entry) -> Result<Vec<u8>, BadField>,
-    /// See [`Profile::encode`].
-    pub encode: fn(&[Charge], &Computed) -> Result<Vec<u8>, BadField>,
-    /// See [`Profile::opinions`].
-    pub opinions: fn(&[u8], usize) -> Option<Vec<Opinion>>,
+    family: Family,
+    call: Call,
+    lookup: Option<Lookup>,
+    needs: Vec<Need>,
+    period: Option<String>,
+    reasons: Reasons,
+    charged: Option<Event>,
+    skipped: Option<Event>,
 }
 
 impl Profile {
-    /// Whether there is a lookup.
-    pub fn has_lookup(&self) -> bool {
-        true
+    /// Reads a profile, or says all that is wrong with it.
+    pub fn parse(config: &BillingConfig, family: Family) -> Result<Self, Vec<ProfileFault>> {
+        load::load(config, family)
     }
 
-    /// Whether the call reports on every item.
-    pub fn per_item(&self) -> bool {
-        self.per_item
-    }
-
-    /// Whether one call charges one subscription.
+    /// Whether the call charges one subscription at a time.
     pub fn single(&self) -> bool {
-        false
+        self.call.single()
     }
 
-    /// The lookup's calldata for an entry.
+    /// Whether the contract is asked for a subscription's terms.
+    pub fn has_lookup(&self) -> bool {
+        self.lookup.is_some()
+    }
+
+    /// Whether the call returns a verdict for each charge, instead of reverting as a whole.
+    pub fn per_item(&self) -> bool {
+        self.call.answer.is_some()
+    }
+
+    /// The calldata that asks the contract for `entry`'s terms; empty without a lookup.
     pub fn lookup_call(&self, entry: &Entry) -> Result<Vec<u8>, BadField> {
-        (self.lookup_call)(entry)
+        self.lookup.as_ref().map_or(Ok(Vec::new()), |lookup| lookup.encode(entry))
     }
 
-    /// Reads what the lookup returned.
-    pub fn read_lookup(&self, answer: &[u8]) -> Option<Looked> {
-        (!answer.is_empty()).then(|| Looked(answer.to_vec()))
+    /// What the lookup returned. None where it is unreadable or all zero: the contract does not
+    /// know the subscription.
+    pub fn read_lookup(&self, returned: &[u8]) -> Option<Looked> {
+        self.lookup.as_ref()?.decode(returned)
     }
 
-    /// The billing calldata.
+    /// The calldata that charges `charges`, in order.
     pub fn encode(&self, charges: &[Charge], computed: &Computed) -> Result<Vec<u8>, BadField> {
-        (self.encode)(charges, computed)
+        self.call.encode(self.family, charges, computed)
     }
 
-    /// What the call's return value says about every item.
-    pub fn opinions(&self, answer: &[u8], items: usize) -> Option<Vec<Opinion>> {
-        (self.opinions)(answer, items)
+    /// What a simulated call that did not revert says of each of `charges` charges. None where
+    /// what it returned cannot be read as a verdict for each of them.
+    pub fn opinions(&self, returned: &[u8], charges: usize) -> Option<Vec<Opinion>> {
+        let Some(kind) = self.call.answer else { return Some(vec![Opinion::Passes; charges]) };
+        let codes = if self.call.single() {
+            vec![kind.raw().abi_decode(returned).ok()?]
+        } else {
+            let list = DynSolType::Array(Box::new(kind.raw()));
+            let DynSolValue::Array(codes) = list.abi_decode(returned).ok()? else { return None };
+            codes
+        };
+        if codes.len() != charges {
+            return None;
+        }
+        let opinion = |code| kind.strict(code).map(|code| self.reasons.opinion(&code));
+        codes.iter().map(opinion).collect()
     }
 
-    /// What a revert means.
+    /// Why a call reverted, from the data that came with it.
     pub fn reverted(&self, data: &[u8]) -> (FailCode, Option<String>) {
-        (FailCode::CallReverted, (!data.is_empty()).then(|| hex::encode(data)))
+        self.reasons.reverted(data)
     }
 
-    /// What a transaction's logs say about its items.
-    pub fn outcomes(&self, _contract: Address, logs: &[Log], items: &[Item]) -> Vec<ItemOutcome> {
-        items.iter().zip(logs).map(|_| ItemOutcome::Charged).collect()
+    /// What a successful transaction did for each item, from its logs.
+    pub fn outcomes(&self, contract: Address, logs: &[Log], items: &[Item]) -> Vec<ItemOutcome> {
+        let (charged, skipped) = (self.charged.as_ref(), self.skipped.as_ref());
+        Events { charged, skipped, reasons: &self.reasons }.outcomes(contract, logs, items)
     }
 }
+
+#[cfg(test)]
+mod tests;

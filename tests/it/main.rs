@@ -1,2 +1,15 @@
-#[test]
-fn t() {}
+//! Everything that needs a chain, a process or a socket.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "a test may panic"
+)]
+
+mod other_contracts;
+mod reference_contract;
+mod scenarios;
+mod world;

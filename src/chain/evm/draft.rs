@@ -14,7 +14,6 @@ use alloy::consensus::{
 };
 use alloy::eips::{Decodable2718, Encodable2718};
 use alloy::primitives::{Address, Bytes, Signature, TxKind, U256, keccak256};
-use std::fmt;
 use std::sync::Arc;
 
 /// The most calldata that fits in a transaction that nodes take, bytes, with 1 KiB left for the rest
@@ -43,10 +42,10 @@ impl EvmChain {
         let estimate =
             if holds { estimate.clone() } else { self.measure(Arc::clone(&head), good).await? };
         let gas_limit = gas_limit(&estimate, good.len(), self.gas_rules(&head))?;
-        let bid = first_bid(&head.market, &self.parts.settings.fees)?;
-        affordable(gas_limit, bid, &self.parts.settings.fees, head.balance)?;
+        let bid = first_bid(&head.market, &self.parts.config.fees)?;
+        affordable(gas_limit, bid, &self.parts.config.fees, head.balance)?;
         Ok(EvmDraft {
-            chain_id: self.parts.settings.eip155_id.0,
+            chain_id: self.parts.config.eip155_id,
             contract: self.parts.facts.contract,
             calldata: calldata.into(),
             gas_limit,
@@ -56,9 +55,12 @@ impl EvmChain {
     }
 
     pub(super) fn gas_rules(&self, head: &Head) -> GasRules {
-        let settings = &self.parts.settings;
-        let most = settings.gas_limit_cap.min(head.block_gas);
-        GasRules { margin_percent: settings.gas_margin_percent, spare: settings.gas_spare, most }
+        let config = &self.parts.config;
+        GasRules {
+            margin_percent: config.gas_margin_percent.into(),
+            reserve: config.gas_reserve,
+            most: config.gas_limit_cap.min(head.block_gas),
+        }
     }
 
     async fn measure(&self, head: Arc<Head>, good: &[Charge]) -> Result<Estimate, ChainError> {
@@ -78,6 +80,7 @@ impl EvmChain {
 }
 
 /// All of a transaction but the nonce.
+#[derive(Debug)]
 pub(super) struct EvmDraft {
     /// The id that EIP-155 binds the signature to.
     pub(super) chain_id: u64,
@@ -86,18 +89,6 @@ pub(super) struct EvmDraft {
     pub(super) gas_limit: u64,
     pub(super) bid: Bid,
     pub(super) key: Arc<Key>,
-}
-
-/// Without the calldata, which can be long.
-impl fmt::Debug for EvmDraft {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EvmDraft")
-            .field("chain_id", &self.chain_id)
-            .field("contract", &self.contract)
-            .field("gas_limit", &self.gas_limit)
-            .field("bid", &self.bid)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Draft for EvmDraft {

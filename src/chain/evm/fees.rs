@@ -2,24 +2,12 @@
 //! configuration allows. Nothing here is ever above a ceiling.
 
 use crate::chain::ChainError;
+use crate::config::FeeConfig;
 use alloy::primitives::U256;
 
 /// The tip when every block of the history was empty and so tells nothing, wei per gas. With empty
 /// blocks any tip gets in; geth's miner once asked 1 gwei by default.
 const QUIET_TIP: u128 = 1_000_000_000;
-
-/// What the configuration allows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FeeCeilings {
-    /// The most that a unit of gas may cost, wei.
-    pub max_fee_per_gas: u128,
-    /// The most that a unit of gas may tip, wei.
-    pub max_priority_fee_per_gas: u128,
-    /// The most that one transaction may cost, wei.
-    pub max_tx_cost: U256,
-    /// Whether to use transactions without a separate tip (type 0), even where there is a base fee.
-    pub legacy: bool,
-}
 
 /// What the chain asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,13 +57,13 @@ pub(super) fn median_tip(blocks: impl IntoIterator<Item = (f64, u128)>) -> Optio
 }
 
 /// The first bid. Twice the base fee covers six full blocks (EIP-1559: at most +12.5 % each).
-pub(super) fn first_bid(market: &Market, ceilings: &FeeCeilings) -> Result<Bid, ChainError> {
-    let ceiling = ceilings.max_fee_per_gas;
+pub(super) fn first_bid(market: &Market, ceilings: &FeeConfig) -> Result<Bid, ChainError> {
+    let ceiling = ceilings.max_fee_per_gas.0;
     match (market.base_fee, market.gas_price) {
         (Some(base), _) if !ceilings.legacy => {
             within("base fee", base, ceiling)?;
             let wanted = market.tip.unwrap_or(QUIET_TIP).clamp(1, u128::MAX);
-            let tip = wanted.min(ceilings.max_priority_fee_per_gas);
+            let tip = wanted.min(ceilings.max_priority_fee_per_gas.0);
             let max_fee = base.saturating_mul(2).saturating_add(tip).min(ceiling);
             Ok(Bid::Dynamic { max_fee, tip: tip.min(max_fee) })
         }
@@ -94,15 +82,15 @@ pub(super) fn first_bid(market: &Market, ceilings: &FeeCeilings) -> Result<Bid, 
 pub(super) fn affordable(
     gas_limit: u64,
     bid: Bid,
-    ceilings: &FeeCeilings,
+    ceilings: &FeeConfig,
     balance: U256,
 ) -> Result<(), ChainError> {
     let cost = U256::from(gas_limit).saturating_mul(U256::from(bid.at_most()));
-    if cost > ceilings.max_tx_cost {
+    let most = ceilings.max_tx_cost.0;
+    if cost > U256::from(most) {
         return Err(ChainError::FeeTooHigh(format!(
-            "the transaction may cost {cost} wei, above the ceiling fees.max_tx_cost = {} wei: \
-             post fewer at once, wait, or raise it",
-            ceilings.max_tx_cost
+            "the transaction may cost {cost} wei, above the ceiling fees.max_tx_cost = {most} wei: \
+             post fewer at once, wait, or raise it"
         )));
     }
     if cost > balance {
@@ -124,12 +112,13 @@ fn within(what: &str, asked: u128, ceiling: u128) -> Result<(), ChainError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Wei;
     use proptest::prelude::*;
 
-    const CEILINGS: FeeCeilings = FeeCeilings {
-        max_fee_per_gas: 100,
-        max_priority_fee_per_gas: 10,
-        max_tx_cost: U256::from_limbs([1_000_000, 0, 0, 0]),
+    const CEILINGS: FeeConfig = FeeConfig {
+        max_fee_per_gas: Wei(100),
+        max_priority_fee_per_gas: Wei(10),
+        max_tx_cost: Wei(1_000_000),
         legacy: false,
     };
 
@@ -153,7 +142,7 @@ mod tests {
         let market = Market { base_fee: None, tip: None, gas_price: Some(50) };
         assert_eq!(first_bid(&market, &CEILINGS), Ok(Bid::Legacy { price: 50 }));
         let moving = Market { base_fee: Some(48), ..market };
-        let legacy = FeeCeilings { legacy: true, ..CEILINGS };
+        let legacy = FeeConfig { legacy: true, ..CEILINGS };
         assert_eq!(first_bid(&moving, &legacy), Ok(Bid::Legacy { price: 56 }));
         let dear = Market { gas_price: Some(101), ..market };
         assert!(matches!(first_bid(&dear, &CEILINGS), Err(ChainError::FeeTooHigh(_))));
@@ -180,10 +169,10 @@ mod tests {
         #[test]
         fn no_bid_is_above_a_ceiling(base: u128, tip: u128, price: u128, legacy: bool) {
             let market = Market { base_fee: Some(base), tip: Some(tip), gas_price: Some(price) };
-            if let Ok(bid) = first_bid(&market, &FeeCeilings { legacy, ..CEILINGS }) {
-                prop_assert!(bid.at_most() <= CEILINGS.max_fee_per_gas);
+            if let Ok(bid) = first_bid(&market, &FeeConfig { legacy, ..CEILINGS }) {
+                prop_assert!(bid.at_most() <= CEILINGS.max_fee_per_gas.0);
                 if let Bid::Dynamic { max_fee, tip } = bid {
-                    prop_assert!(tip <= max_fee && tip <= CEILINGS.max_priority_fee_per_gas);
+                    prop_assert!(tip <= max_fee && tip <= CEILINGS.max_priority_fee_per_gas.0);
                 }
             }
         }

@@ -7,8 +7,8 @@ use crate::chain::{ChainError, Estimate};
 pub(super) struct GasRules {
     /// What is added to the estimate, percent.
     pub(super) margin_percent: u64,
-    /// What is added on top of that, gas.
-    pub(super) spare: u64,
+    /// What is added on top of the margin, gas.
+    pub(super) reserve: u64,
     /// The most that one transaction may use, gas: the smaller of the configured cap and a block.
     pub(super) most: u64,
 }
@@ -20,16 +20,16 @@ pub(super) fn gas_limit(
     charges: usize,
     rules: GasRules,
 ) -> Result<u64, ChainError> {
-    let GasRules { margin_percent, spare, most } = rules;
+    let GasRules { margin_percent, reserve, most } = rules;
     let (simulated, charges) = (wide(estimate.charges).max(1), wide(charges).max(1));
     let used = u128::from(estimate.used).saturating_mul(charges.max(simulated)).div_ceil(simulated);
     let percent = u128::from(margin_percent).saturating_add(100);
-    let needed = used.saturating_mul(percent).div_ceil(100).saturating_add(spare.into());
+    let needed = used.saturating_mul(percent).div_ceil(100).saturating_add(reserve.into());
     match u64::try_from(needed) {
         Ok(limit) if limit <= most => return Ok(limit),
         _ if charges == 1 => {}
         _ => {
-            let room = u128::from(most.saturating_sub(spare)).saturating_mul(100);
+            let room = u128::from(most.saturating_sub(reserve)).saturating_mul(100);
             let fits = room
                 .saturating_mul(simulated)
                 .checked_div(percent.saturating_mul(u128::from(estimate.used)))
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const RULES: GasRules = GasRules { margin_percent: 40, spare: 50_000, most: 16_777_216 };
+    const RULES: GasRules = GasRules { margin_percent: 40, reserve: 50_000, most: 16_777_216 };
 
     #[test]
     fn the_limit_is_the_estimate_with_its_margin_scaled_up_and_never_down() {

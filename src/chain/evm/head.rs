@@ -2,8 +2,9 @@
 //! account holds. Kept between beats, so that a request needs none of these questions.
 
 use super::fees::Market;
-use super::{EvmChain, Finality, node, simulate};
+use super::{EvmChain, node, simulate};
 use crate::chain::{ChainError, Pulse};
+use crate::config::Finality;
 use alloy::primitives::U256;
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +75,7 @@ impl EvmChain {
     }
 
     fn young(&self) -> Option<Arc<Head>> {
-        let young = self.parts.settings.poll_interval.saturating_mul(2);
+        let young = self.parts.config.poll_interval.saturating_mul(2);
         self.head.read().clone().filter(|head| head.seen.elapsed() < young)
     }
 
@@ -82,7 +83,7 @@ impl EvmChain {
         let (rpc, me) = (&self.parts.rpc, self.parts.facts.signer);
         let seen = Instant::now();
         let fees = async {
-            let legacy = self.parts.settings.fees.legacy;
+            let legacy = self.parts.config.fees.legacy;
             Ok(if legacy {
                 (None, Some(node::gas_price(rpc).await?))
             } else {
@@ -98,9 +99,10 @@ impl EvmChain {
             self.learn_when_due(),
         )?;
         let latest = latest.ok_or_else(|| no_block("latest"))?;
-        let final_block = match self.parts.settings.finality {
+        let final_block = match self.parts.config.finality {
             Finality::FinalizedTag => final_block,
-            Finality::Depth(depth) => latest.number().saturating_sub(depth),
+            // A depth of 1 is the head itself.
+            Finality::Depth(depth) => latest.number().saturating_sub(depth.saturating_sub(1)),
         };
         let without_base_fee = async {
             let missing = latest.base_fee().is_none() && gas_price.is_none();
@@ -128,7 +130,7 @@ impl EvmChain {
 
     /// The number of the finalized block; 0 where finality is a depth and this is not asked.
     async fn final_tag(&self) -> Result<u64, ChainError> {
-        match self.parts.settings.finality {
+        match self.parts.config.finality {
             Finality::Depth(_) => Ok(0),
             Finality::FinalizedTag => {
                 let header = node::header(&self.parts.rpc, "finalized").await?;
@@ -168,18 +170,18 @@ impl EvmChain {
         if fresh {
             return Ok(());
         }
-        let settings = &self.parts.settings;
+        let config = &self.parts.config;
         let checked = Instant::now();
         let (id, contract, multicall, simulates) = tokio::try_join!(
             node::chain_id(rpc),
             node::has_code(rpc, self.parts.facts.contract),
-            node::has_code(rpc, settings.multicall),
+            node::has_code(rpc, config.multicall),
             simulate::works(rpc, self.parts.facts.signer),
         )?;
-        if id != settings.eip155_id.0 {
+        if id != config.eip155_id {
             *self.known.write() = None;
             *self.head.write() = None;
-            let answer = format!("{id}, but this chain's eip155_id is {}", settings.eip155_id.0);
+            let answer = format!("{id}, but this chain's eip155_id is {}", config.eip155_id);
             return Err(ChainError::Node { question: "eth_chainId", answer });
         }
         *self.known.write() =

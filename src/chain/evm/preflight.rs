@@ -27,9 +27,6 @@ pub(super) struct Trial<'a> {
 impl EvmChain {
     /// Reads all funds and runs the billing call, in parallel.
     pub(super) async fn check(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
-        if self.parts.profile.single() && charges.len() > 1 {
-            return Err(ChainError::BatchTooLarge { max: 1 });
-        }
         let known = self.ready().await?;
         let mut opinions = self.encodable(&charges);
         let fit: Group = (0..charges.len())
@@ -64,7 +61,7 @@ impl EvmChain {
     /// The billing call for `charges`, with the deadline counted from the head's time.
     pub(super) fn calldata(&self, head: &Head, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
         let time = head.pulse.head_time;
-        let deadline = time.saturating_add(self.parts.settings.deadline.as_secs());
+        let deadline = time.saturating_add(self.parts.config.billing.deadline.as_secs());
         let computed = Computed { deadline, signer: self.parts.facts.signer };
         self.parts.profile.encode(charges, &computed)
     }

@@ -76,7 +76,7 @@ impl EvmChain {
 
     fn aggregator(&self, known: Known) -> Aggregator {
         if known.multicall {
-            Aggregator::Deployed(self.parts.settings.multicall)
+            Aggregator::Deployed(self.parts.config.multicall)
         } else {
             Aggregator::Deployless
         }

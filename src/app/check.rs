@@ -1,0 +1,68 @@
+//! `merchant-signer check`: everything that a billing needs, looked at before the first one.
+
+use super::connect;
+use crate::chain::evm::Finding;
+use crate::config::Config;
+use crate::journal::{Journal, OpenError};
+use std::fmt;
+
+/// What was found, as a table with one line for each thing looked at.
+#[derive(Debug)]
+pub struct Report(Vec<(String, Finding)>);
+
+impl Report {
+    /// Whether nothing stands in the way.
+    pub fn passed(&self) -> bool {
+        !self.0.iter().any(|(_, finding)| finding.fault)
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.0.iter().map(|(place, _)| place.len()).max().unwrap_or(0);
+        for (place, Finding { what, fault, said }) in &self.0 {
+            let word = if *fault { "FAULT" } else { "ok" };
+            writeln!(f, "{word:<5}  {place:<width$}  {what:<18}  {said}")?;
+        }
+        f.write_str(if self.passed() { "ready to bill" } else { "not ready to bill" })
+    }
+}
+
+/// Looks at keys, journal and every chain. The configuration is good, or there would be none.
+pub async fn run(config: &Config) -> Report {
+    let callers = format!("{} with a secret", config.callers.len());
+    let mut found = vec![
+        ("config".to_owned(), Finding::fine("callers", callers)),
+        ("journal".to_owned(), journal(config)),
+    ];
+    for chain in &config.chains {
+        let place = format!("chains.{}", chain.platform_id);
+        match connect::one(chain, &config.keys).await {
+            Ok(connected) => {
+                let key = Finding::fine("key", format!("signs for {}", connected.signer()));
+                found.push((place.clone(), key));
+                let seen = connected.chain.inspect().await;
+                found.extend(seen.into_iter().map(|finding| (place.clone(), finding)));
+            }
+            Err(faults) => {
+                let told = faults.into_iter().map(|fault| Finding::fault("settings", fault));
+                found.extend(told.map(|finding| (place.clone(), finding)));
+            }
+        }
+    }
+    Report(found)
+}
+
+fn journal(config: &Config) -> Finding {
+    let path = config.journal.path.display();
+    match Journal::open(&config.journal) {
+        Ok(journal) => match journal.ready() {
+            Ok(()) => Finding::fine("file", path.to_string()),
+            Err(error) => Finding::fault("file", error.to_string()),
+        },
+        Err(OpenError::Held(_)) => {
+            Finding::fine("file", format!("{path}, in use by a running Signer"))
+        }
+        Err(error) => Finding::fault("file", error.to_string()),
+    }
+}

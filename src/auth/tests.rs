@@ -1,0 +1,233 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const NOW: i64 = 1_767_225_600;
+const SECRET: &str = "rotate-me-2026-golden";
+const PATH: &str = "/PayTool/EVM/subscribe/signProcessSubscribePlan?trace=1";
+const BODY: &[u8] = br#"[{"subscribeId":7,"chainId":139,"amount":10000000000000000000}]"#;
+/// printf '%s' "1767225600POST$PATH$BODY" | openssl dgst -sha256 -hmac "$SECRET" -binary | base64
+const SIGN: &str = "WMMT2WgMthXy7OXHMBD8Dpbp+3baudhvrrSSqwxdsrk=";
+/// The same over "1767225600GET/PayTool/billings/0xab", by Python's hmac.
+const SIGN_OF_GET: &str = "tK9o7EUygrcmObY0S5450lJELM7iZRYxkD/Lk2/hE8c=";
+
+fn caller(key: &str, secret: &str) -> Caller {
+    Caller { key: key.to_owned(), secret: secret.into() }
+}
+
+fn callers(list: &[(&str, &str)]) -> Callers {
+    Callers::new(list.iter().map(|(key, secret)| caller(key, secret)).collect()).unwrap()
+}
+
+fn scheduler() -> Callers {
+    callers(&[("scheduler", SECRET)])
+}
+
+fn golden() -> SignedParts<'static> {
+    SignedParts {
+        key: Some("scheduler"),
+        timestamp: Some("1767225600"),
+        sign: Some(SIGN),
+        method: "POST",
+        path_and_query: PATH,
+        body: BODY,
+    }
+}
+
+#[test]
+fn a_signature_made_with_openssl_is_let_in() {
+    assert_eq!(scheduler().verify(&golden(), NOW), Ok("scheduler"));
+    assert_eq!(sign(&SECRET.into(), &golden()), SIGN);
+    let path_and_query = "/PayTool/billings/0xab";
+    let get = SignedParts { method: "GET", path_and_query, body: b"", ..golden() };
+    assert_eq!(sign(&SECRET.into(), &get), SIGN_OF_GET);
+}
+
+#[test]
+fn one_changed_byte_anywhere_is_refused() {
+    let callers = scheduler();
+    for at in 0..BODY.len() {
+        let mut body = BODY.to_vec();
+        body[at] ^= 1;
+        assert!(callers.verify(&SignedParts { body: &body, ..golden() }, NOW).is_err());
+    }
+    for at in 0..PATH.len() {
+        let mut path = PATH.as_bytes().to_vec();
+        path[at] ^= 1;
+        let path_and_query = std::str::from_utf8(&path).unwrap();
+        assert!(callers.verify(&SignedParts { path_and_query, ..golden() }, NOW).is_err());
+    }
+    for at in 0..SIGN.len() {
+        let mut bytes = SIGN.as_bytes().to_vec();
+        bytes[at] ^= 1;
+        let sign = Some(std::str::from_utf8(&bytes).unwrap());
+        assert!(callers.verify(&SignedParts { sign, ..golden() }, NOW).is_err(), "{sign:?}");
+    }
+    for timestamp in ["1767225601", "1767225599", "1767225610"] {
+        let late = SignedParts { timestamp: Some(timestamp), ..golden() };
+        assert_eq!(callers.verify(&late, NOW), Err(AuthError::Wrong));
+    }
+    for method in ["GET", "PUT", "post"] {
+        let other = SignedParts { method, ..golden() };
+        assert_eq!(callers.verify(&other, NOW), Err(AuthError::Wrong));
+    }
+}
+
+#[test]
+fn the_window_is_sixty_seconds_to_either_side() {
+    let callers = scheduler();
+    for (now, off_seconds) in
+        [(NOW - 60, None), (NOW + 60, None), (NOW - 61, Some(61)), (NOW + 61, Some(61))]
+    {
+        let expected = match off_seconds {
+            None => Ok("scheduler"),
+            Some(off_seconds) => Err(AuthError::ClockOff { off_seconds, server_unix_seconds: now }),
+        };
+        assert_eq!(callers.verify(&golden(), now), expected);
+    }
+    for now in [i64::MIN, -1, 0, i64::MAX] {
+        let refused = callers.verify(&golden(), now);
+        assert!(matches!(refused, Err(AuthError::ClockOff { .. })), "{refused:?}");
+    }
+}
+
+#[test]
+fn an_unknown_key_hears_what_a_wrong_signature_hears() {
+    let callers = scheduler();
+    let stranger = SignedParts { key: Some("stranger"), ..golden() };
+    assert_eq!(callers.verify(&stranger, NOW), Err(AuthError::Wrong));
+    let wrong = sign(&"another secret, long enough".into(), &golden());
+    let wrong = SignedParts { sign: Some(&wrong), ..golden() };
+    assert_eq!(callers.verify(&wrong, NOW), Err(AuthError::Wrong));
+    assert_eq!(AuthError::Wrong.to_string(), "signature or key is wrong");
+}
+
+#[test]
+fn the_stand_in_secret_lets_nobody_in() {
+    let made = sign(&NOBODY.into(), &golden());
+    for callers in [
+        scheduler(),
+        callers(&[]),
+        callers(&[("a", SECRET), ("a", "another secret 2"), ("scheduler", SECRET)]),
+    ] {
+        for key in ["scheduler", "stranger", ""] {
+            let request = SignedParts { key: Some(key), sign: Some(&made), ..golden() };
+            assert_eq!(callers.verify(&request, NOW), Err(AuthError::Wrong));
+        }
+    }
+}
+
+#[test]
+fn a_secret_is_changed_without_a_pause() {
+    let (old, new) = ("the old secret, 2025", "the new secret, 2026");
+    let both = callers(&[("other", SECRET), ("scheduler", old), ("scheduler", new)]);
+    for secret in [old, new] {
+        let made = sign(&secret.into(), &golden());
+        let request = SignedParts { sign: Some(&made), ..golden() };
+        assert_eq!(both.verify(&request, NOW), Ok("scheduler"));
+        let as_other = SignedParts { key: Some("other"), ..request };
+        assert_eq!(both.verify(&as_other, NOW), Err(AuthError::Wrong));
+    }
+    // a secret opens the door for its own key only
+    assert_eq!(both.verify(&golden(), NOW), Err(AuthError::Wrong));
+    let as_other = SignedParts { key: Some("other"), ..golden() };
+    assert_eq!(both.verify(&as_other, NOW), Ok("other"));
+}
+
+#[test]
+fn what_is_missing_or_malformed_is_named() {
+    let callers = scheduler();
+    let hears = |request: SignedParts<'_>| callers.verify(&request, NOW).unwrap_err().to_string();
+    assert!(hears(SignedParts { key: None, ..golden() }).contains("X-PAY-KEY is missing"));
+    assert!(hears(SignedParts { sign: None, ..golden() }).contains("X-PAY-SIGN is missing"));
+    let nothing = SignedParts { timestamp: None, ..golden() };
+    assert!(hears(nothing).contains("X-PAY-TIMESTAMP is missing"));
+    for timestamp in
+        ["", "176722560", "01767225600", "+176722560", " 1767225600", "1767225600000", "１７"]
+    {
+        let request = SignedParts { timestamp: Some(timestamp), ..golden() };
+        assert!(hears(request).contains("exactly 10 digits"), "{timestamp}");
+    }
+    let unpadded = SIGN.trim_end_matches('=');
+    let with_line_end = format!("{SIGN}\n");
+    let loose_bits = SIGN.replace("rk=", "rl="); // the same bytes, spelt otherwise
+    for sign in ["", "a", unpadded, &with_line_end, &loose_bits, "WMMT", &SIGN.replace('+', "-")] {
+        let request = SignedParts { sign: Some(sign), ..golden() };
+        assert!(hears(request).contains("44 characters"), "{sign}");
+    }
+}
+
+#[test]
+fn one_signature_fits_one_cut_between_path_and_body() {
+    let callers = scheduler();
+    let whole = format!("{PATH}{}", std::str::from_utf8(BODY).unwrap());
+    for cut in 0..=whole.len() {
+        let (path_and_query, body) = whole.split_at(cut);
+        let request = SignedParts { path_and_query, body: body.as_bytes(), ..golden() };
+        let expected = if cut == PATH.len() { Ok("scheduler") } else { Err(AuthError::Ambiguous) };
+        assert_eq!(callers.verify(&request, NOW), expected, "cut at {cut}");
+    }
+}
+
+#[test]
+fn callers_without_a_name_or_a_real_secret_are_refused() {
+    for key in ["", "two words", "ключ", "line\n"] {
+        let refused = Callers::new(vec![caller("a", SECRET), caller(key, SECRET)]).unwrap_err();
+        assert_eq!(refused, CallerError::BadKey { position: 2 });
+    }
+    let refused = Callers::new(vec![caller("a", "fifteen bytes..")]).unwrap_err();
+    assert_eq!(refused, CallerError::ShortSecret { key: "a".to_owned() });
+    assert!(!refused.to_string().contains("fifteen"));
+}
+
+#[test]
+fn debug_prints_hold_no_secret_and_no_signature() {
+    let printed = format!("{:?} {:?}", scheduler(), golden());
+    assert!(printed.contains("scheduler"));
+    assert!(!printed.contains(SECRET) && !printed.contains(SIGN), "{printed}");
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_signed_is_let_in_and_nothing_beside_it(
+        path in "/[!-Z\\\\-z|}~]{0,40}",
+        method in "[A-Z]{3,7}",
+        body in prop_oneof![
+            Just(Vec::new()),
+            prop::collection::vec(any::<u8>(), 0..200).prop_map(|mut body| { body.insert(0, b'['); body }),
+        ],
+        secret in "[ -~]{16,80}",
+        age in -60_i64..=60,
+        flip in any::<prop::sample::Index>(),
+        bit in 0_u8..8,
+    ) {
+        let secret = SecretString::from(secret);
+        let callers = Callers::new(vec![Caller { key: "k".to_owned(), secret: secret.clone() }]).unwrap();
+        let request = SignedParts {
+            key: Some("k"), timestamp: Some("1767225600"), sign: None,
+            method: &method, path_and_query: &path, body: &body,
+        };
+        let made = sign(&secret, &request);
+        let request = SignedParts { sign: Some(&made), ..request };
+        prop_assert_eq!(callers.verify(&request, NOW.wrapping_add(age)), Ok("k"));
+
+        let mut other = body.clone();
+        if other.is_empty() {
+            other.push(b'{');
+        } else {
+            let at = flip.index(other.len());
+            other[at] ^= 1 << bit;
+        }
+        let changed = SignedParts { body: &other, ..request };
+        prop_assert!(callers.verify(&changed, NOW).is_err());
+    }
+
+    #[test]
+    fn no_header_makes_it_fall_over(key in ".*", timestamp in ".*", made in ".*", path in ".*", body in any::<Vec<u8>>()) {
+        let request = SignedParts {
+            key: Some(&key), timestamp: Some(&timestamp), sign: Some(&made),
+            method: "POST", path_and_query: &path, body: &body,
+        };
+        prop_assert!(scheduler().verify(&request, NOW).is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! What `check` wants to know about a chain, asked before the first request.
+
+use super::fees::first_bid;
+use super::node::Call;
+use super::{EvmChain, simulate};
+use crate::chain::ChainError;
+use alloy::primitives::U256;
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at.
+    pub what: &'static str,
+    /// Whether billing cannot work like this.
+    pub fault: bool,
+    /// What was found.
+    pub said: String,
+}
+
+impl Finding {
+    /// Nothing in the way.
+    pub fn fine(what: &'static str, said: impl Into<String>) -> Self {
+        Self { what, fault: false, said: said.into() }
+    }
+
+    /// Something to mend.
+    pub fn fault(what: &'static str, said: impl Into<String>) -> Self {
+        Self { what, fault: true, said: said.into() }
+    }
+}
+
+impl EvmChain {
+    /// Looks at everything that a billing needs of the chain.
+    pub async fn inspect(&self) -> Vec<Finding> {
+        let head = match self.observe().await {
+            Ok(head) => head,
+            Err(error) => return vec![Finding::fault("node", error.to_string())],
+        };
+        let (config, facts) = (&self.parts.config, &self.parts.facts);
+        let mut found = vec![Finding::fine(
+            "node",
+            format!("chain {}, block {}", config.eip155_id, head.pulse.head),
+        )];
+        found.push(match self.ready().await {
+            Ok(_) => Finding::fine("contract", facts.contract.to_string()),
+            Err(error) => Finding::fault("contract", error.to_string()),
+        });
+        let known = *self.known.read();
+        let has = |thing: fn(&super::Known) -> bool| known.as_ref().is_some_and(thing);
+        found.push(Finding::fine(
+            "multicall",
+            if has(|known| known.multicall) {
+                format!("deployed at {}", config.multicall)
+            } else {
+                "not deployed: reads are done without it, in more calls".to_owned()
+            },
+        ));
+        found.push(Finding::fine(
+            "simulation",
+            if has(|known| known.simulates) {
+                "eth_simulateV1"
+            } else {
+                "eth_call and eth_estimateGas: slower for large batches"
+            },
+        ));
+        found.push(match first_bid(&head.market, &config.fees) {
+            Ok(bid) => Finding::fine("fees", format!("at most {} wei per gas now", bid.at_most())),
+            Err(error) => Finding::fault("fees", error.to_string()),
+        });
+        found.push(if head.balance > U256::ZERO {
+            Finding::fine("gas money", format!("{} wei at {}", head.balance, facts.signer))
+        } else {
+            Finding::fault("gas money", format!("{} holds nothing: send coins to it", facts.signer))
+        });
+        found.push(self.may_bill(&head).await);
+        found
+    }
+
+    /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.
+    async fn may_bill(&self, head: &super::Head) -> Finding {
+        let what = "permission to bill";
+        let Ok(data) = self.calldata(head, &[]) else {
+            return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");
+        };
+        let (from, to) = (self.parts.facts.signer, self.parts.facts.contract);
+        let call = Call { from, to, data: &data, gas: self.gas_rules(head).most };
+        match simulate::attempt(&self.parts.rpc, call).await {
+            Ok(Ok(_)) => Finding::fine(what, "the contract takes an empty batch from the signer"),
+            Ok(Err(failure)) => Finding::fault(what, self.call_fails(&failure).to_string()),
+            Err(error) => Finding::fault(what, ChainError::to_string(&error)),
+        }
+    }
+}

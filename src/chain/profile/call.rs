@@ -1,0 +1,264 @@
+//! The billing call: where each argument comes from, and how charges become calldata.
+
+use super::abi::{Param, Signature, Type};
+use super::coerce::{Kind, same};
+use super::{Computed, Faults};
+use crate::billing::{BadField, Charge, Family, Ineligible, Period};
+use alloy::dyn_abi::DynSolValue;
+use alloy::primitives::{Selector, U256};
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Source {
+    /// The Signer computes when the call stops being valid.
+    Deadline,
+    /// The Signer's own account.
+    Signer,
+    /// The configuration.
+    Constant(DynSolValue),
+    /// The identity of the subscription, and what is charged, have types of their own.
+    Subscribe,
+    Plan,
+    User,
+    Amount,
+    Wallet,
+    Token,
+    Period,
+    /// Any other field of the entry, by name.
+    Field,
+}
+
+/// A named value in an argument.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Slot {
+    pub(super) name: String,
+    pub(super) kind: Kind,
+    pub(super) source: Source,
+}
+
+/// An argument of the call.
+#[derive(Clone, Debug)]
+enum Arg {
+    One(Slot),
+    Struct(Vec<Slot>),
+    Each(Slot),
+    Rows(Vec<Slot>),
+}
+
+/// The billing call.
+#[derive(Clone, Debug)]
+pub(super) struct Call {
+    pub(super) selector: Selector,
+    args: Vec<Arg>,
+    /// The type of the code that the call returns for each charge, if it returns any.
+    pub(super) answer: Option<Kind>,
+}
+
+impl Call {
+    /// Reads the shape of `call`; where values come from is settled by `load`.
+    pub(super) fn read(signature: &Signature, faults: &mut Faults) -> Self {
+        let mut args = Vec::new();
+        for param in &signature.inputs {
+            let alone = std::slice::from_ref(param);
+            match &param.ty {
+                Type::Word(_) => args.extend(slots("call", alone, faults).pop().map(Arg::One)),
+                Type::Tuple(fields) => args.push(Arg::Struct(slots("call", fields, faults))),
+                Type::Array(item) => args.push(match item.as_ref() {
+                    Type::Tuple(fields) => Arg::Rows(slots("call", fields, faults)),
+                    Type::Word(kind) => {
+                        slot(param, *kind).map_or_else(|problem| faulty(faults, problem), Arg::Each)
+                    }
+                    Type::Array(_) | Type::Fixed(..) => faulty(faults, unsupported(param)),
+                }),
+                Type::Fixed(..) => args.push(faulty(faults, unsupported(param))),
+            }
+        }
+        let mut call = Self { selector: signature.selector(), args, answer: None };
+        match call.read_answer(&signature.outputs) {
+            Ok(answer) => call.answer = answer,
+            Err(problem) => faults.add("call", problem),
+        }
+        call
+    }
+
+    fn read_answer(&self, outputs: &[Param]) -> Result<Option<Kind>, String> {
+        let code = |ty: &Type| match ty {
+            Type::Word(kind @ (Kind::Uint(_) | Kind::Int(_) | Kind::Bool)) => Some(*kind),
+            Type::Word(_) | Type::Tuple(_) | Type::Array(_) | Type::Fixed(..) => None,
+        };
+        let item = match outputs {
+            [] => return Ok(None),
+            [Param { ty: Type::Array(item), .. }] if !self.single() => code(item),
+            [Param { ty, .. }] if self.single() => code(ty),
+            _ => None,
+        };
+        let shape = if self.single() { "one integer or bool" } else { "one integer[] or bool[]" };
+        item.map(Some).ok_or_else(|| {
+            format!(
+                "must return {shape}, a code for each subscription where 0 or true means that it \
+                 is charged; leave `returns` out if it returns anything else"
+            )
+        })
+    }
+
+    /// Whether it charges one subscription at a time.
+    pub(super) fn single(&self) -> bool {
+        self.args.iter().all(|arg| matches!(arg, Arg::One(_) | Arg::Struct(_)))
+    }
+
+    /// Every named value, and whether it may differ from one entry of a request to the next.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (bool, &Slot)> {
+        self.args.iter().flat_map(|arg| arg.slots().iter().map(|slot| (arg.per_entry(), slot)))
+    }
+
+    /// The same, to settle where they come from.
+    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = (bool, &mut Slot)> {
+        self.args.iter_mut().flat_map(|arg| {
+            let per_entry = arg.per_entry();
+            arg.slots_mut().iter_mut().map(move |slot| (per_entry, slot))
+        })
+    }
+
+    /// The calldata that charges `charges`.
+    pub(super) fn encode(
+        &self,
+        family: Family,
+        charges: &[Charge],
+        computed: &Computed,
+    ) -> Result<Vec<u8>, BadField> {
+        if self.single() && charges.len() > 1 {
+            return Err(bad("subscribeId", Ineligible::Differs));
+        }
+        let scope = Scope { family, computed };
+        let args = self.args.iter().map(|arg| match arg {
+            Arg::One(slot) => scope.shared(slot, charges),
+            Arg::Struct(slots) => slots
+                .iter()
+                .map(|slot| scope.shared(slot, charges))
+                .collect::<Result<_, _>>()
+                .map(DynSolValue::Tuple),
+            Arg::Each(slot) => charges
+                .iter()
+                .map(|charge| scope.value(slot, charge))
+                .collect::<Result<_, _>>()
+                .map(DynSolValue::Array),
+            Arg::Rows(slots) => charges
+                .iter()
+                .map(|charge| scope.row(slots, charge))
+                .collect::<Result<_, _>>()
+                .map(DynSolValue::Array),
+        });
+        let args = DynSolValue::Tuple(args.collect::<Result<_, _>>()?);
+        Ok([self.selector.as_slice(), &args.abi_encode_params()].concat())
+    }
+}
+
+impl Arg {
+    fn per_entry(&self) -> bool {
+        matches!(self, Self::Each(_) | Self::Rows(_))
+    }
+
+    fn slots(&self) -> &[Slot] {
+        match self {
+            Self::One(slot) | Self::Each(slot) => std::slice::from_ref(slot),
+            Self::Struct(slots) | Self::Rows(slots) => slots,
+        }
+    }
+
+    fn slots_mut(&mut self) -> &mut [Slot] {
+        match self {
+            Self::One(slot) | Self::Each(slot) => std::slice::from_mut(slot),
+            Self::Struct(slots) | Self::Rows(slots) => slots,
+        }
+    }
+}
+
+/// What values are read in the light of.
+struct Scope<'a> {
+    family: Family,
+    computed: &'a Computed,
+}
+
+impl Scope<'_> {
+    /// The value that all charges share.
+    fn shared(&self, slot: &Slot, charges: &[Charge]) -> Result<DynSolValue, BadField> {
+        let missing = || bad(&slot.name, Ineligible::Missing);
+        let (first, others) = charges.split_first().ok_or_else(missing)?;
+        let value = self.value(slot, first)?;
+        for other in others {
+            if !same(&value, &self.value(slot, other)?) {
+                return Err(bad(&slot.name, Ineligible::Differs));
+            }
+        }
+        Ok(value)
+    }
+
+    fn row(&self, slots: &[Slot], charge: &Charge) -> Result<DynSolValue, BadField> {
+        let row: Result<_, _> = slots.iter().map(|slot| self.value(slot, charge)).collect();
+        row.map(DynSolValue::Tuple)
+    }
+
+    fn value(&self, slot: &Slot, charge: &Charge) -> Result<DynSolValue, BadField> {
+        let number = |n: Option<U256>| {
+            let fits = n.and_then(|n| slot.kind.number(n));
+            fits.ok_or_else(|| bad(&slot.name, slot.kind.not_readable()))
+        };
+        match &slot.source {
+            Source::Deadline => number(Some(U256::from(self.computed.deadline))),
+            Source::Signer => Ok(DynSolValue::Address(self.computed.signer)),
+            Source::Constant(value) => Ok(value.clone()),
+            Source::Subscribe => number(U256::try_from(charge.entry.subscribe.0).ok()),
+            Source::Plan => number(U256::try_from(charge.entry.plan.0).ok()),
+            Source::User => Ok(DynSolValue::FixedBytes(charge.entry.user.0, 32)),
+            Source::Amount => number(Some(charge.amount)),
+            Source::Wallet => Ok(DynSolValue::Address(charge.wallet)),
+            Source::Token => Ok(DynSolValue::Address(charge.token)),
+            Source::Period => match charge.period {
+                Period::Numbered(n) => number(Some(n)),
+                Period::Guarded => Err(bad(&slot.name, Ineligible::Missing)),
+            },
+            Source::Field => {
+                let stated = charge.entry.fields.get(&slot.name);
+                let stated = stated.ok_or_else(|| bad(&slot.name, Ineligible::Missing))?;
+                slot.kind.read(self.family, stated).map_err(|problem| bad(&slot.name, problem))
+            }
+        }
+    }
+}
+
+pub(super) fn bad(field: &str, problem: Ineligible) -> BadField {
+    BadField { field: field.to_owned(), problem }
+}
+
+/// A parameter that holds one value, with its source still to be settled.
+fn slot(param: &Param, kind: Kind) -> Result<Slot, String> {
+    if param.name.is_empty() {
+        return Err(format!("has a parameter of type {kind} without a name: name the entry field"));
+    }
+    Ok(Slot { name: param.name.clone(), kind, source: Source::Field })
+}
+
+/// Parameters that hold one value each; those that do not are faults of `key`.
+pub(super) fn slots(key: &str, params: &[Param], faults: &mut Faults) -> Vec<Slot> {
+    let read = params.iter().map(|param| match &param.ty {
+        Type::Word(kind) => slot(param, *kind),
+        Type::Tuple(_) | Type::Array(_) | Type::Fixed(..) => Err(unsupported(param)),
+    });
+    read.filter_map(|slot| slot.map_err(|problem| faults.add(key, problem)).ok()).collect()
+}
+
+/// An array that cannot be filled: it keeps the shape of the call, so that no other fault is made
+/// up because of this one.
+fn faulty(faults: &mut Faults, problem: String) -> Arg {
+    faults.add("call", problem);
+    Arg::Rows(Vec::new())
+}
+
+fn unsupported(param: &Param) -> String {
+    format!(
+        "has `{}` of type {}, which is not supported: use scalars, arrays of scalars, and arrays \
+         of tuples of scalars",
+        param.name,
+        param.ty.canonical()
+    )
+}

@@ -1,0 +1,129 @@
+//! Three contracts that the tests speak to: rows with a lookup, plain arrays, one at a time.
+
+mod faults;
+mod meaning;
+mod terms;
+mod wire;
+
+use super::*;
+use crate::billing::{Period, PlanId, Scalar, SubscribeId, UserHash};
+use alloy::primitives::{B256, U256, address};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+const MERCHANT: Address = address!("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed");
+const WALLET: Address = address!("0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359");
+const TOKEN: Address = address!("0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB");
+const CONTRACT: Address = address!("0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb");
+const NOW: Computed = Computed { deadline: 1_790_000_000, signer: CONTRACT };
+
+fn texts(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn blank() -> BillingConfig {
+    BillingConfig {
+        call: String::new(),
+        lookup: None,
+        charged: None,
+        skipped: None,
+        constants: BTreeMap::new(),
+        reasons: BTreeMap::new(),
+        period: None,
+        deadline: Duration::from_mins(10),
+        guard: Duration::from_hours(1),
+    }
+}
+
+/// The reference contract: rows, a lookup, both events.
+fn rows() -> BillingConfig {
+    BillingConfig {
+        call: "processSubscribePlan(address merKey, (uint64 subscribeId, uint64 planId, \
+               uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, \
+               uint256 deadline) returns (uint8[] reasons)"
+            .to_owned(),
+        lookup: Some(
+            "subscribeOf(address merKey, uint64 planId, bytes32 userHash) view returns \
+             (address userWallet, address tokenAddress, uint128 amount, uint32 planVersion, \
+             uint32 period)"
+                .to_owned(),
+        ),
+        charged: Some(
+            "event SubscriptionBilling(address indexed merKey, uint64 indexed subscribeId, \
+             uint64 planId, bytes32 userHash, uint32 period, uint128 amount)"
+                .to_owned(),
+        ),
+        skipped: Some(
+            "event SubscriptionBillingFailed(address indexed merKey, uint64 indexed subscribeId, \
+             uint64 planId, bytes32 userHash, uint32 period, uint8 reason)"
+                .to_owned(),
+        ),
+        constants: texts(&[("merKey", &MERCHANT.to_checksum(None))]),
+        reasons: texts(&[
+            ("1", "ALLOWANCE_INSUFFICIENT"),
+            ("2", "BALANCE_INSUFFICIENT"),
+            ("NotDue", "NOT_DUE_YET"),
+            ("PeriodPassed(uint32 period)", "PERIOD_PASSED"),
+            ("Pausable: paused", "TOKEN_PAUSED"),
+        ]),
+        ..blank()
+    }
+}
+
+/// A contract without periods, lookup and events.
+fn arrays() -> BillingConfig {
+    BillingConfig { call: "charge(bytes32[] userHash, uint256[] amount)".to_owned(), ..blank() }
+}
+
+/// A contract that charges one at a time.
+fn one() -> BillingConfig {
+    BillingConfig {
+        call: "function collect(uint64 planId, bytes32 userHash)".to_owned(),
+        ..blank()
+    }
+}
+
+fn parsed(config: &BillingConfig) -> Profile {
+    Profile::parse(config, Family::Evm).unwrap()
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "reads better in tables")]
+fn number(n: impl ToString) -> Scalar {
+    Scalar::Number(n.to_string())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "reads better in tables")]
+fn text(text: impl ToString) -> Scalar {
+    Scalar::Text(text.to_string())
+}
+
+fn user(n: u8) -> B256 {
+    B256::repeat_byte(n)
+}
+
+/// Subscription `n` of plan 7, with nothing but its identity and `more`.
+fn entry(n: u8, more: &[(&str, Scalar)]) -> Entry {
+    let identity =
+        [("subscribeId", number(n)), ("planId", text(7)), ("userHash", text(hex::encode(user(n))))];
+    let fields = identity.iter().chain(more).cloned();
+    Entry::parse(fields.map(|(name, value)| (name.to_owned(), value)).collect()).unwrap()
+}
+
+fn wallet_and_token() -> [(&'static str, Scalar); 2] {
+    [("userWallet", text(WALLET)), ("tokenAddress", text(TOKEN))]
+}
+
+/// Subscription `n`, stating `amount` and all that the checks need.
+fn stated(n: u8, amount: impl ToString, more: &[(&str, Scalar)]) -> Entry {
+    let all = [&wallet_and_token()[..], &[("amount", number(amount))], more].concat();
+    entry(n, &all)
+}
+
+fn item(n: u8, period: Period) -> Item {
+    let key = crate::billing::ChargeKey { plan: PlanId(7), user: UserHash(user(n)), period };
+    Item { subscribe: SubscribeId(i64::from(n)), key, amount: U256::from(100) }
+}
+
+fn third() -> Period {
+    Period::Numbered(U256::from(3))
+}

@@ -1,0 +1,264 @@
+//! What the Signer is told at start: one validated value, and every fault in it at once.
+//!
+//! The only part of the crate that reads the environment. It opens no key, asks no node and judges
+//! no contract signature: `keys` and `chain` do that with what they are given here.
+
+mod billing;
+mod callers;
+mod chain;
+mod faults;
+mod kinds;
+mod layers;
+mod reader;
+mod secret_url;
+mod units;
+
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+
+pub use billing::BillingConfig;
+pub use callers::Caller;
+pub use chain::{ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef};
+pub use faults::{ConfigError, ConfigErrors};
+pub use secret_url::{NotAnRpcUrl, RpcUrl};
+pub use units::Wei;
+
+use faults::{Faults, Reported};
+use kinds::{Kind, memory, path, size, socket_address, time, whole};
+use layers::Environment;
+use reader::Reader;
+
+/// The whole configuration. Only [`Config::load`] and [`Config::from_toml`] make one, so whoever
+/// holds it need not check anything again.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where and how requests are heard.
+    pub http: HttpConfig,
+    /// Who may ask: at least one, unless `allow_unauthenticated`. One key may occur with several
+    /// secrets, of which each is good.
+    pub callers: Vec<Caller>,
+    /// Whether requests without a signature are served. Only ever true on a loopback address.
+    pub allow_unauthenticated: bool,
+    /// Where the journal is.
+    pub journal: JournalConfig,
+    /// Where the keystores are.
+    pub keys: KeysConfig,
+    /// The chains, ordered by platform chain id: at least one, at most one of them the default.
+    pub chains: Vec<ChainConfig>,
+    /// What is logged and how.
+    pub log: LogConfig,
+}
+
+/// Where and how requests are heard.
+#[derive(Debug, Clone)]
+pub struct HttpConfig {
+    /// The address to listen on.
+    pub listen: SocketAddr,
+    /// The longest body that is read, in bytes: 1 KiB to 64 MiB.
+    pub body_limit_bytes: usize,
+    /// How many entries one request may carry: 1 to 10000.
+    pub max_entries: usize,
+    /// How long a request may take until it is answered: 1 s to 2 min.
+    pub request_deadline: Duration,
+    /// How long a client may take to send its headers: 100 ms to 1 min.
+    pub header_timeout: Duration,
+    /// How long a stopping process waits for what it has begun: 1 s to 10 min.
+    pub shutdown_grace: Duration,
+    /// How many requests are served at one time: 1 to 65536. Others are turned away.
+    pub max_concurrent_requests: usize,
+}
+
+/// Where the journal is.
+#[derive(Debug, Clone)]
+pub struct JournalConfig {
+    /// The file. It is never created unless asked for.
+    pub path: PathBuf,
+    /// No new work is accepted with less than this free on its disk, in bytes: 1 MiB to 1 TiB.
+    pub min_free_bytes: u64,
+    /// How many commits may wait for the writer: 1 to 100000.
+    pub queue_length: usize,
+}
+
+/// Where the keystores are.
+#[derive(Debug, Clone)]
+pub struct KeysConfig {
+    /// The directory in which `keystore:<name>` is looked up.
+    pub directory: PathBuf,
+}
+
+/// What is logged and how.
+#[derive(Debug, Clone)]
+pub struct LogConfig {
+    /// The shape of a line.
+    pub format: LogFormat,
+    /// Which lines are written, as directives of `tracing_subscriber::EnvFilter`. Known to parse.
+    pub filter: String,
+}
+
+/// The shape of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object, for machines.
+    Json,
+}
+
+impl Config {
+    /// Reads the defaults, the file if one is given, and the environment of the process.
+    pub fn load(path: Option<&Path>) -> Result<Self, ConfigErrors> {
+        let faults = Faults::default();
+        let environment = process_environment(&faults);
+        let text = path.map_or(Ok(String::new()), |path| {
+            std::fs::read_to_string(path).map_err(|error| {
+                faults.add(path.display().to_string(), format!("cannot be read: {error}"))
+            })
+        });
+        let outcome = text.and_then(|text| Self::read(&text, &environment, &faults));
+        faults.settle(outcome)
+    }
+
+    /// The same from a text and a list of environment variables. Looks at neither the environment
+    /// of the process nor any file other than the `secret_file`s that the text names.
+    pub fn from_toml(text: &str, environment: &[(String, String)]) -> Result<Self, ConfigErrors> {
+        let faults = Faults::default();
+        let outcome = Self::read(text, environment, &faults);
+        faults.settle(outcome)
+    }
+
+    fn read(text: &str, environment: &Environment, faults: &Faults) -> Result<Self, Reported> {
+        let tree = layers::merge(text, environment, faults)?;
+        Reader::read_all(&tree, faults, |root| {
+            let http = root.section("http", HttpConfig::read);
+            let journal = root.section("journal", JournalConfig::read);
+            let keys = root.section("keys", KeysConfig::read);
+            let log = root.section("log", LogConfig::read);
+            let chains = chain::read_all(root, environment);
+            let callers = callers::read_all(root, chains.serious.as_deref());
+            let unsigned = root.get("allow_unauthenticated", &kinds::flag());
+            if let Ok(unsigned) = unsigned {
+                let heard_at = http.as_ref().map(|http| http.listen);
+                check_doors(root, unsigned, callers.as_deref(), heard_at);
+            }
+            Ok(Self {
+                http: http?,
+                callers: callers?,
+                allow_unauthenticated: unsigned?,
+                journal: journal?,
+                keys: keys?,
+                chains: chains.read?,
+                log: log?,
+            })
+        })
+    }
+}
+
+/// Nobody is served unsigned by accident, nor from another machine.
+fn check_doors(
+    root: &Reader<'_>,
+    unsigned: bool,
+    callers: Result<&[Caller], &Reported>,
+    heard_at: Result<SocketAddr, &Reported>,
+) {
+    if !unsigned && callers.is_ok_and(<[Caller]>::is_empty) {
+        root.fault(
+            "callers",
+            "missing; describe at least one as [callers.<label>] with key and secret, or set \
+             allow_unauthenticated = true to try things out on a loopback address",
+        );
+    }
+    if unsigned && heard_at.is_ok_and(|address| !address.ip().to_canonical().is_loopback()) {
+        root.fault(
+            "allow_unauthenticated",
+            "true only goes with a loopback address in http.listen, such as \"127.0.0.1:9980\"",
+        );
+    }
+}
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
+
+const fn millis(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
+const fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+impl HttpConfig {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+        let listen = reader.get("listen", &socket_address());
+        let body_limit_bytes = reader.get("body_limit", &memory(KIB..=64 * MIB));
+        let max_entries = reader.get("max_entries", &whole(1..=10_000));
+        let request_deadline = reader.get("request_deadline", &time(seconds(1)..=seconds(120)));
+        let header_timeout = reader.get("header_timeout", &time(millis(100)..=seconds(60)));
+        let shutdown_grace = reader.get("shutdown_grace", &time(seconds(1)..=seconds(600)));
+        let max_concurrent_requests = reader.get("max_concurrent_requests", &whole(1..=65_536));
+        Ok(Self {
+            listen: listen?,
+            body_limit_bytes: body_limit_bytes?,
+            max_entries: max_entries?,
+            request_deadline: request_deadline?,
+            header_timeout: header_timeout?,
+            shutdown_grace: shutdown_grace?,
+            max_concurrent_requests: max_concurrent_requests?,
+        })
+    }
+}
+
+impl JournalConfig {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+        let file = reader.get("path", &path("the path of the journal file"));
+        let min_free_bytes = reader.get("min_free", &size(1 << 20..=1 << 40));
+        let queue_length = reader.get("queue_length", &whole(1..=100_000));
+        Ok(Self { path: file?, min_free_bytes: min_free_bytes?, queue_length: queue_length? })
+    }
+}
+
+impl KeysConfig {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+        let directory = reader.get("directory", &path("the path of the keystore directory"))?;
+        Ok(Self { directory })
+    }
+}
+
+impl LogConfig {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+        let format = Kind::of_text("\"text\" or \"json\"", |text| match text {
+            "text" => Ok(LogFormat::Text),
+            "json" => Ok(LogFormat::Json),
+            _ => Err("is neither"),
+        });
+        let directives =
+            Kind::of_text("log directives such as \"info,merchant_signer=debug\"", |text| {
+                let parsed = EnvFilter::builder().parse(text);
+                parsed.map(|_| text.to_owned()).map_err(|_| "is not that")
+            });
+        let format = reader.get("format", &format);
+        let filter = reader.get("filter", &directives);
+        Ok(Self { format: format?, filter: filter? })
+    }
+}
+
+/// What the process was started with, as far as it is ours.
+fn process_environment(faults: &Faults) -> Vec<(String, String)> {
+    let mut ours = Vec::new();
+    for (name, value) in std::env::vars_os() {
+        let Some(name) = name.to_str() else { continue };
+        if !layers::is_override(name) && !chain::KEY_VARIABLES.contains(&name) {
+            continue;
+        }
+        match value.into_string() {
+            Ok(value) => ours.push((name.to_owned(), value)),
+            Err(_) => drop(faults.add(name, "is not valid UTF-8")),
+        }
+    }
+    ours
+}

@@ -1,0 +1,99 @@
+//! Who may ask: `[callers.<label>]`, one key and one secret each.
+//!
+//! The label is only a name for the operator, in lower case so that environment variables reach it
+//! (`SIGNER__CALLERS__SCHEDULER__SECRET`). Rotation is two labels with the same key: both secrets
+//! are good until the older label is removed. Secrets go straight into `SecretString`.
+
+use std::path::Path;
+
+use secrecy::SecretString;
+
+use super::faults::Reported;
+use super::kinds::Kind;
+use super::reader::Reader;
+
+/// Somebody who may ask, with one secret. The same key may occur again with another secret.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The API key that the caller sends in the clear: 1 to 128 visible ASCII characters.
+    pub key: String,
+    /// What the caller signs with: 16 to 4096 bytes.
+    pub secret: SecretString,
+}
+
+/// Secrets that stand in the examples. Anybody can read them there.
+const EXAMPLES: [&str; 1] = ["local-example-secret-do-not-use-elsewhere"];
+
+/// All callers, ordered by label. `serious` is a chain where an example's secret is refused.
+pub(super) fn read_all(
+    root: &mut Reader<'_>,
+    serious: Option<&str>,
+) -> Result<Vec<Caller>, Reported> {
+    let all = root.each("callers", |label, reader| read(label, reader, serious))?;
+    all.into_iter().collect()
+}
+
+fn read(label: &str, reader: &mut Reader<'_>, serious: Option<&str>) -> Result<Caller, Reported> {
+    let label = check_label(label, reader);
+    let key = reader.get("key", &api_key());
+    let inline = reader.optional("secret", &secret(serious));
+    let file = reader.optional("secret_file", &secret_file(serious));
+    let both = reader.has("secret") && reader.has("secret_file");
+    let secret = match inline.and_then(|inline| Ok(inline.or(file?))) {
+        _ if both => Err(reader.fault("secret", "set beside secret_file; keep one of the two")),
+        Ok(None) => Err(reader.fault("secret", "missing; set secret, or secret_file")),
+        Ok(Some(secret)) => Ok(secret),
+        Err(reported) => Err(reported),
+    };
+    label.and(Ok(Caller { key: key?, secret: secret? }))
+}
+
+fn check_label(label: &str, reader: &Reader<'_>) -> Result<(), Reported> {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    let reachable = label.bytes().all(plain)
+        && (1..=64).contains(&label.len())
+        && !label.contains("__")
+        && !label.starts_with('_')
+        && !label.ends_with('_');
+    if reachable {
+        return Ok(());
+    }
+    let problem = "not a label; name the caller in lower case letters, digits and single \
+                   underscores, and write its API key as key = \"…\"";
+    Err(reader.fault_at(&reader.path(), problem))
+}
+
+fn api_key() -> Kind<String> {
+    Kind::of_text("the API key of the caller: 1 to 128 visible ASCII characters", |text| {
+        let good = text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_graphic());
+        good.then(|| text.to_owned()).ok_or("is not that")
+    })
+}
+
+fn secret(serious: Option<&str>) -> Kind<SecretString> {
+    let serious = serious.map(str::to_owned);
+    Kind::of_text("a secret of 16 to 4096 bytes", move |text| accept(text, serious.as_deref()))
+}
+
+fn secret_file(serious: Option<&str>) -> Kind<SecretString> {
+    let serious = serious.map(str::to_owned);
+    Kind::of_text("the path of a file that holds a secret of 16 to 4096 bytes", move |path| {
+        let text = std::fs::read_to_string(Path::new(path))
+            .map_err(|error| format!("the file cannot be read: {}", error.kind()))?;
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        accept(text, serious.as_deref())
+    })
+}
+
+fn accept(text: &str, serious: Option<&str>) -> Result<SecretString, String> {
+    let known_to_all = EXAMPLES.contains(&text);
+    match (text.len(), serious) {
+        (..16, _) => Err("is too short".to_owned()),
+        (4097.., _) => Err("is too long".to_owned()),
+        (_, Some(chain)) if known_to_all => {
+            Err(format!("is the one of the example, and {chain} is not marked as a test chain"))
+        }
+        (_, _) => Ok(SecretString::from(text)),
+    }
+}

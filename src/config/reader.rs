@@ -1,0 +1,250 @@
+//! Walks the merged tree: hands out typed values, records every fault with the full path of its
+//! key, and knows in the end which keys nobody asked for.
+//!
+//! Knows no key by name and no default.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use config::{Map, Value, ValueKind};
+
+use super::faults::{Faults, Reported, nearest};
+use super::kinds::{Kind, as_scalar, noun};
+
+/// A table of the tree and where it is.
+#[derive(Clone)]
+pub(super) struct Table<'t> {
+    path: String,
+    values: Option<&'t Map<String, Value>>,
+}
+
+impl<'t> Table<'t> {
+    fn get(&self, key: &str) -> Option<&'t Value> {
+        self.values.and_then(|values| values.get(key))
+    }
+
+    fn path_of(&self, key: &str) -> String {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        let key = if !key.is_empty() && key.bytes().all(plain) {
+            key.to_owned()
+        } else {
+            format!("{key:?}")
+        };
+        if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
+    }
+
+    /// The table at a key; an empty one if there is none.
+    fn child(&self, key: &str, faults: &Faults) -> Result<Self, Reported> {
+        let path = self.path_of(key);
+        match self.get(key) {
+            None => Ok(Self { path, values: None }),
+            Some(Value { kind: ValueKind::Table(values), .. }) => {
+                Ok(Self { path, values: Some(values) })
+            }
+            Some(value) => Err(complain(faults, &path, value, "a table")),
+        }
+    }
+
+    fn keys(&self) -> BTreeSet<&'t str> {
+        self.values.into_iter().flat_map(Map::keys).map(String::as_str).collect()
+    }
+}
+
+/// Reads one table, and what it lacks from a second one that several tables share.
+pub(super) struct Reader<'t> {
+    own: Table<'t>,
+    shared: Option<Table<'t>>,
+    asked: BTreeSet<&'static str>,
+    faults: &'t Faults,
+}
+
+impl<'t> Reader<'t> {
+    /// Reads a whole tree.
+    pub(super) fn read_all<T>(
+        tree: &'t Value,
+        faults: &'t Faults,
+        read: impl FnOnce(&mut Self) -> Result<T, Reported>,
+    ) -> Result<T, Reported> {
+        let values = if let ValueKind::Table(values) = &tree.kind { Some(values) } else { None };
+        Self::over(Table { path: String::new(), values }, None, faults).finish(read)
+    }
+
+    fn over(own: Table<'t>, shared: Option<Table<'t>>, faults: &'t Faults) -> Self {
+        Self { own, shared, asked: BTreeSet::new(), faults }
+    }
+
+    /// A value that must be there.
+    pub(super) fn get<T>(&mut self, key: &'static str, kind: &Kind<T>) -> Result<T, Reported> {
+        match self.optional(key, kind)? {
+            Some(read) => Ok(read),
+            None => Err(self.fault(key, format!("missing; expected {}", kind.expects))),
+        }
+    }
+
+    /// A value that may be left out.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        kind: &Kind<T>,
+    ) -> Result<Option<T>, Reported> {
+        let Some((path, value)) = self.find(key) else { return Ok(None) };
+        match (kind.parse)(value) {
+            Ok(read) => Ok(Some(read)),
+            Err(why) => Err(complain_of(
+                self.faults,
+                &path,
+                value,
+                &format!("{why}; expected {}", kind.expects),
+            )),
+        }
+    }
+
+    /// A value for comparisons with other tables: faults in it are left to whoever reads it.
+    pub(super) fn peek<T>(&self, key: &'static str, kind: &Kind<T>) -> Option<T> {
+        let value = self.own.get(key).or_else(|| self.shared.as_ref()?.get(key))?;
+        (kind.parse)(value).ok()
+    }
+
+    /// Whether this table itself has the key.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.own.get(key).is_some()
+    }
+
+    /// A table inside this one. An absent one reads as an empty one.
+    pub(super) fn section<T>(
+        &mut self,
+        key: &'static str,
+        read: impl FnOnce(&mut Self) -> Result<T, Reported>,
+    ) -> Result<T, Reported> {
+        self.asked.insert(key);
+        let own = self.own.child(key, self.faults);
+        let shared = self.shared.as_ref().map(|shared| shared.child(key, self.faults));
+        Self::over(own?, shared.transpose()?, self.faults).finish(read)
+    }
+
+    /// The tables inside a table, by name: `[chains.139]`, `[callers.scheduler]`.
+    pub(super) fn each<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&str, &mut Self) -> Result<T, Reported>,
+    ) -> Result<Vec<Result<T, Reported>>, Reported> {
+        self.asked.insert(key);
+        let all = self.own.child(key, self.faults)?;
+        let read_one = |name| {
+            let own = all.child(name, self.faults)?;
+            Self::over(own, None, self.faults).finish(|reader| read(name, reader))
+        };
+        Ok(all.keys().into_iter().map(read_one).collect())
+    }
+
+    /// A table of free names with simple values, all as text.
+    pub(super) fn words(
+        &mut self,
+        key: &'static str,
+        judge: impl Fn(&str, &str) -> Result<(), String>,
+    ) -> Result<BTreeMap<String, String>, Reported> {
+        self.asked.insert(key);
+        let own = self.own.child(key, self.faults)?;
+        let shared = self.shared.as_ref().map(|shared| shared.child(key, self.faults));
+        let mut words = BTreeMap::new();
+        let mut outcome = Ok(());
+        for table in shared.transpose()?.iter().chain([&own]) {
+            for name in table.keys() {
+                let Some(value) = table.get(name) else { continue };
+                match as_scalar(value).and_then(|text| judge(name, &text).map(|()| text)) {
+                    Ok(text) => drop(words.insert(name.to_owned(), text)),
+                    Err(why) => {
+                        outcome = Err(complain_of(self.faults, &table.path_of(name), value, &why));
+                    }
+                }
+            }
+        }
+        self.refuse_twins(&own, &words).and(outcome).map(|()| words)
+    }
+
+    /// Two names that differ only in case are one name and a slip: variables are written in
+    /// capitals, and a key they cannot find is made anew in lower case.
+    fn refuse_twins(
+        &self,
+        own: &Table<'t>,
+        words: &BTreeMap<String, String>,
+    ) -> Result<(), Reported> {
+        let mut seen = BTreeMap::new();
+        let mut outcome = Ok(());
+        for name in words.keys() {
+            if let Some(twin) = seen.insert(name.to_ascii_lowercase(), name) {
+                let problem = format!("differs from \"{twin}\" only in upper and lower case");
+                outcome = Err(self.faults.add(own.path_of(name), problem));
+            }
+        }
+        outcome
+    }
+
+    /// The table at a key, for other readers to fall back on.
+    pub(super) fn table(&mut self, key: &'static str) -> Result<Table<'t>, Reported> {
+        self.asked.insert(key);
+        self.own.child(key, self.faults)
+    }
+
+    /// From here on, what this table lacks is looked up in another.
+    pub(super) fn fall_back_on(&mut self, shared: &Table<'t>) {
+        self.shared = Some(shared.clone());
+    }
+
+    /// Records a fault of a key.
+    pub(super) fn fault(&self, key: &str, problem: impl Into<String>) -> Reported {
+        self.faults.add(self.own.path_of(key), problem)
+    }
+
+    /// Records a fault of something that is not a key of this table.
+    pub(super) fn fault_at(&self, path: &str, problem: impl Into<String>) -> Reported {
+        self.faults.add(path, problem)
+    }
+
+    /// The full path of this table.
+    pub(super) fn path(&self) -> String {
+        self.own.path.clone()
+    }
+
+    /// Declares every key of this table known, for a table that is refused as a whole.
+    pub(super) fn ignore_the_rest(&mut self) {
+        self.own.values = None;
+        self.shared = None;
+    }
+
+    fn find(&mut self, key: &'static str) -> Option<(String, &'t Value)> {
+        self.asked.insert(key);
+        let tables = [Some(&self.own), self.shared.as_ref()];
+        tables.into_iter().flatten().find_map(|table| Some((table.path_of(key), table.get(key)?)))
+    }
+
+    fn finish<T>(
+        mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, Reported>,
+    ) -> Result<T, Reported> {
+        let outcome = read(&mut self);
+        for table in [Some(&self.own), self.shared.as_ref()].into_iter().flatten() {
+            for key in table.keys().into_iter().filter(|key| !self.asked.contains(key)) {
+                let asked = self.asked.iter().copied();
+                let problem = match nearest(key, asked.clone()) {
+                    Some(word) => format!("unknown key; did you mean \"{word}\"?"),
+                    None => {
+                        format!("unknown key; known here: {}", asked.collect::<Vec<_>>().join(", "))
+                    }
+                };
+                self.faults.add(table.path_of(key), problem);
+            }
+        }
+        outcome
+    }
+}
+
+fn complain(faults: &Faults, path: &str, value: &Value, expected: &str) -> Reported {
+    complain_of(faults, path, value, &format!("is {}; expected {expected}", noun(value)))
+}
+
+fn complain_of(faults: &Faults, path: &str, value: &Value, problem: &str) -> Reported {
+    match value.origin() {
+        Some(variable) => faults.add(path, format!("{problem} (set by {variable})")),
+        None => faults.add(path, problem),
+    }
+}

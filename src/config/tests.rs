@@ -1,0 +1,345 @@
+//! The configuration as a whole: what is accepted, what is refused, and that nothing leaks.
+
+use std::collections::BTreeSet;
+
+use secrecy::ExposeSecret;
+
+use super::*;
+
+const DEFAULTS: &str = include_str!("../../config/default.toml");
+const LOCAL: &str = include_str!("../../config/local.toml");
+
+fn load(text: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    Config::from_toml(text, &environment.iter().map(owned).collect::<Vec<_>>())
+}
+
+fn complaints(text: &str, environment: &[(&str, &str)]) -> String {
+    load(text, environment).unwrap_err().to_string()
+}
+
+/// `local.toml` with one text in it replaced.
+fn local(from: &str, to: &str) -> String {
+    assert!(LOCAL.contains(from), "{from}");
+    LOCAL.replacen(from, to, 1)
+}
+
+/// The commented example of `default.toml`, with `#:` taken away.
+fn example() -> String {
+    DEFAULTS.lines().filter_map(|line| line.strip_prefix("#:")).collect::<Vec<_>>().join("\n")
+}
+
+fn evm(config: &Config) -> &EvmConfig {
+    let FamilyConfig::Evm(evm) = &config.chains[0].family;
+    evm
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test looks at what it wrote")]
+fn secrets(config: &Config) -> Vec<(&str, &str)> {
+    let pairs = config.callers.iter();
+    pairs.map(|caller| (caller.key.as_str(), caller.secret.expose_secret())).collect()
+}
+
+#[test]
+fn the_defaults_lack_only_what_nobody_can_guess() {
+    let errors = load("", &[]).unwrap_err();
+    let keys: Vec<_> = errors.iter().map(|error| error.key.as_str()).collect();
+    assert_eq!(keys, ["callers", "chains"]);
+}
+
+#[test]
+fn the_local_example_loads() {
+    let config = load(LOCAL, &[]).unwrap();
+    assert_eq!(config.http.listen, "127.0.0.1:9980".parse().unwrap());
+    assert_eq!(config.http.body_limit_bytes, 1 << 20);
+    assert_eq!(config.http.request_deadline, Duration::from_secs(10));
+    assert_eq!(config.journal.min_free_bytes, 256 << 20);
+    assert_eq!(config.log.format, LogFormat::Text);
+    assert!(!config.allow_unauthenticated);
+    let chain = &config.chains[0];
+    assert_eq!((chain.platform_id.0, chain.test, chain.default), (139, true, true));
+    let evm = evm(&config);
+    assert_eq!(evm.eip155_id, 31337);
+    assert_eq!(evm.finality, Finality::Depth(1));
+    assert_eq!(evm.fees.max_fee_per_gas, Wei(200_000_000_000));
+    assert_eq!(evm.fees.max_tx_cost, Wei(1_000_000_000_000_000_000));
+    assert_eq!(evm.multicall.to_string(), "0xcA11bde05977b3631167028862bE2a173976CA11");
+    assert_eq!(evm.gas_limit_cap, 16_777_216);
+    assert_eq!(evm.billing.deadline, Duration::from_mins(30));
+    assert_eq!(evm.billing.reasons["12"], "ALLOWANCE_INSUFFICIENT");
+    assert!(matches!(&evm.key, KeyRef::Keystore(name) if name == "billing"));
+}
+
+#[test]
+fn the_example_in_the_defaults_loads_and_repeats_the_defaults() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("scheduler");
+    std::fs::write(&file, "0123456789abcdef\n").unwrap();
+    let text = example().replace("/run/secrets/scheduler", file.to_str().unwrap());
+    let full = load(&text, &[]).unwrap();
+    assert_eq!(secrets(&full), [("merchant-api-key", "0123456789abcdef")]);
+
+    let marker = "# These have defaults, see above.";
+    let (head, tail) = text.split_once(marker).unwrap();
+    let (_, tail) = tail.split_once("rebroadcast_interval = \"10s\"").unwrap();
+    let tail =
+        tail.replace("deadline = \"30m\"\n guard = \"24h\"\n", "").replace("legacy = false", "");
+    let short = load(&format!("{head} default = true\n{tail}"), &[]).unwrap();
+    assert_eq!(format!("{full:?}"), format!("{short:?}"));
+}
+
+/// An unknown key makes the code list what it knows: each of those must stand in `default.toml`.
+#[test]
+fn every_key_that_is_read_is_documented() {
+    let sections = [
+        "",
+        "[http]",
+        "[journal]",
+        "[keys]",
+        "[log]",
+        "[chain_defaults]",
+        "[callers.local]",
+        "[chains.139]",
+        "[chains.139.fees]",
+        "[chains.139.billing]",
+    ];
+    let documented: BTreeSet<&str> = DEFAULTS
+        .lines()
+        .flat_map(|line| line.trim_start_matches(['#', ':', ' ']).split(['=', '.', '[', ']', ' ']))
+        .collect();
+    for section in sections {
+        let line = "something_that_no_key_resembles = 1";
+        let text = if section.is_empty() || !LOCAL.contains(section) {
+            format!("{section}\n{line}\n{LOCAL}")
+        } else {
+            local(section, &format!("{section}\n{line}"))
+        };
+        let text = complaints(&text, &[]);
+        let (_, known) = text.split_once("known here: ").unwrap();
+        for key in known.split(", ") {
+            assert!(documented.contains(key), "{section} {key} is not in default.toml");
+        }
+    }
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    let text = r#"
+allow_unauthenticated = "maybe"
+
+[http]
+listen = "localhost"
+lisen = "127.0.0.1:1"
+max_entries = 0
+
+[journal]
+min_free = "256MB"
+
+[log]
+format = 5
+filter = "a=b=c"
+
+[callers.Scheduler]
+key = "two words"
+secret = "hunter2"
+
+[callers.both]
+key = "k"
+secret = "0123456789abcdef"
+secret_file = "/nowhere/secret"
+
+[chains.x]
+family = "evm"
+rpc = "ws://node/hunter2"
+rpc_timeout = "3"
+contract = "0x5FbDB2315678afecb367f032d93F642f64180aA3"
+key = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
+fees = 7
+billing.call = ""
+billing.reasons.one = "ALLOWANCE_INSUFFICIENT"
+billing.constants."mer key" = "1"
+
+[chains.136]
+family = "tvm"
+anything = "goes"
+
+[chains.139]
+name = "x"
+family = "evm"
+default = true
+eip155_id = 0
+rpc = "http://node"
+contract = "0x0000000000000000000000000000000000000000"
+key = "env"
+finality = 0
+max_in_flight = 100001
+gas_limit_cap = 1.5
+fees.max_fee_per_gas = "1 gwei"
+fees.max_priority_fee_per_gas = "2 gwei"
+fees.max_tx_cost = "0.05 Ether"
+billing.call = "charge()"
+billing.guard = "0s"
+
+[chain_defaults.evm]
+poll_intervall = "1s"
+default = true
+"#;
+    let environment = [("SIGNER__HTTP__HEADER_TIMEOUT", "fast"), ("SIGNER__JOURNAL", "x")];
+    let found = complaints(text, &environment);
+    let golden = include_str!("tests/faults.txt");
+    assert_eq!(found, golden.trim_end());
+    assert!(!found.contains("hunter2") && !found.contains("ac0974"));
+}
+
+#[test]
+fn the_environment_wins_and_can_supply_secrets() {
+    let text = local("secret = ", "# ");
+    assert!(complaints(&text, &[]).starts_with("callers.local.secret: missing"));
+    let environment = [
+        ("SIGNER__CALLERS__LOCAL__SECRET", "from-the-environment"),
+        ("SIGNER__CALLERS__LOCAL_OLD__KEY", "local-example-key"),
+        ("SIGNER__CALLERS__LOCAL_OLD__SECRET", "the-one-before-it"),
+        ("SIGNER__HTTP__MAX_ENTRIES", "7"),
+        ("SIGNER__CHAINS__139__RPC", "https://node.example/key"),
+        ("SIGNER__CHAINS__139__TEST", "false"),
+        ("SIGNER__CHAINS__139__FINALITY", "12"),
+        ("SIGNER__CHAINS__139__BILLING__CONSTANTS__MERKEY", "0x01"),
+        ("SIGNER_OF_SOMETHING_ELSE", "1"),
+    ];
+    let config = load(&text, &environment).unwrap();
+    let both =
+        [("local-example-key", "from-the-environment"), ("local-example-key", "the-one-before-it")];
+    assert_eq!(secrets(&config), both);
+    assert_eq!(config.http.max_entries, 7);
+    assert_eq!(evm(&config).rpc.expose(), "https://node.example/key");
+    assert_eq!(evm(&config).finality, Finality::Depth(12));
+    assert_eq!(evm(&config).billing.constants["merKey"], "0x01");
+    assert!(!config.chains[0].test);
+}
+
+#[test]
+fn the_key_may_be_in_the_environment_but_must_then_be_there() {
+    let text = local("keystore:billing", "env");
+    let config = load(&text, &[("EVM_PRIVATE_KEY", "0xabc")]).unwrap();
+    assert!(matches!(evm(&config).key, KeyRef::Env(_)));
+    for environment in [vec![], vec![("EVM_PRIVATE_KEY", "")], vec![("TVM_PRIVATE_KEY", "0xabc")]] {
+        let text = complaints(&text, &environment);
+        assert!(text.contains("EVM_PRIVATE_KEY is not set"), "{text}");
+    }
+    for key in ["keystore:../billing", "keystore:", "keystore:.x", "file:", "vault:x", "ENV"] {
+        assert!(load(&local("keystore:billing", key), &[]).is_err(), "{key}");
+    }
+}
+
+#[test]
+fn nobody_is_served_unsigned_from_elsewhere() {
+    let (head, tail) = LOCAL.split_once("[callers.local]").unwrap();
+    let (_, chains) = tail.split_once("[chains.139]").unwrap();
+    let text = format!("{head}[chains.139]{chains}");
+    assert!(complaints(&text, &[]).starts_with("callers: missing"));
+
+    let unsigned = ("SIGNER__ALLOW_UNAUTHENTICATED", "true");
+    let config = load(&text, &[unsigned]).unwrap();
+    assert!(config.allow_unauthenticated && config.callers.is_empty());
+    for (listen, good) in
+        [("[::1]:1", true), ("127.8.8.8:1", true), ("0.0.0.0:1", false), ("[::]:1", false)]
+    {
+        let outcome = load(&text, &[unsigned, ("SIGNER__HTTP__LISTEN", listen)]);
+        assert_eq!(outcome.is_ok(), good, "{listen}");
+    }
+}
+
+#[test]
+fn the_secret_of_the_example_is_worth_nothing_elsewhere() {
+    let text = complaints(&local("test = true", "test = false"), &[]);
+    let line = "callers.local.secret: is the one of the example, and chains.139 is not marked as a \
+                test chain; expected a secret of 16 to 4096 bytes";
+    assert_eq!(text, line);
+}
+
+#[test]
+fn one_chain_is_described_once() {
+    let (_, chain) = LOCAL.split_once("[chains.139]").unwrap();
+    let twin = format!("{LOCAL}\n[chains.140]{}", chain.replace("chains.139", "chains.140"));
+    let found = complaints(&twin, &[]);
+    let keys: Vec<_> = found.lines().filter_map(|line| line.split_once(':')).collect();
+    let keys: Vec<_> = keys.into_iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, ["chains.140.default", "chains.140.eip155_id", "chains.140.name"]);
+
+    let other = twin
+        .replacen("name = \"anvil\"", "name = \"a\"", 1)
+        .replacen("default = true", "default = false", 1)
+        .replacen("eip155_id = 31337", "eip155_id = 1", 1)
+        .replace("chains.140", "chains.16");
+    let config = load(&other, &[]).unwrap();
+    let ids: Vec<_> = config.chains.iter().map(|chain| chain.platform_id.0).collect();
+    assert_eq!(ids, [16, 139]);
+}
+
+#[test]
+fn what_chains_share_is_said_once() {
+    let text = local("[chains.139.fees]", "[chain_defaults.evm.fees]");
+    assert!(load(&text, &[]).is_ok());
+    let text = local("max_fee_per_gas = \"200", "max_fee_per_gas = \"2,0");
+    let text = text.replace("[chains.139.fees]", "[chain_defaults.evm.fees]");
+    let found = complaints(&text, &[]);
+    assert!(found.starts_with("chain_defaults.evm.fees.max_fee_per_gas: not a number"), "{found}");
+}
+
+#[test]
+fn a_constant_has_one_spelling() {
+    let twins = [("SIGNER__CHAIN_DEFAULTS__EVM__BILLING__CONSTANTS__MERKEY", "0x01")];
+    assert!(complaints(LOCAL, &twins).contains("only in upper and lower case"));
+}
+
+#[test]
+fn a_legacy_chain_needs_no_tip() {
+    let text = local("max_priority_fee_per_gas = \"5 gwei\"", "legacy = true");
+    let fees = evm(&load(&text, &[]).unwrap()).fees;
+    assert!(fees.legacy);
+    assert_eq!(fees.max_priority_fee_per_gas, fees.max_fee_per_gas);
+    let text = local("max_priority_fee_per_gas = \"5 gwei\"", "");
+    assert!(
+        complaints(&text, &[]).starts_with("chains.139.fees.max_priority_fee_per_gas: missing")
+    );
+}
+
+#[test]
+fn a_wrong_checksum_is_refused() {
+    let right = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+    for good in [right.to_lowercase(), right.to_uppercase().replacen("0X", "0x", 1)] {
+        assert!(load(&local(right, &good), &[]).is_ok(), "{good}");
+    }
+    for bad in [
+        "5FbDB2315678afecb367f032d93F642f64180aa3",
+        "0x5fbDB2315678afecb367f032d93F642f64180aa3",
+        "0x5FbD",
+    ] {
+        assert!(load(&local(right, bad), &[]).is_err(), "{bad}");
+    }
+}
+
+#[test]
+fn nothing_secret_is_printed() {
+    let text =
+        local("http://127.0.0.1:8545", "https://me:hunter2@node.example:1/hunter2?k=hunter2");
+    let text = text.replace("keystore:billing", "env");
+    let environment = [
+        ("SIGNER__CALLERS__LOCAL__SECRET", "hunter2hunter2hunter2"),
+        ("EVM_PRIVATE_KEY", "hunter2"),
+    ];
+    let config = load(&text, &environment).unwrap();
+    for shown in [format!("{config:?}"), format!("{config:#?}")] {
+        assert!(!shown.contains("hunter2"), "{shown}");
+        assert!(shown.contains("https://node.example:1"), "{shown}");
+    }
+}
+
+#[test]
+fn a_file_that_is_missing_is_named() {
+    let errors = Config::load(Some(Path::new("/nowhere/signer.toml"))).unwrap_err();
+    assert!(errors.to_string().starts_with("/nowhere/signer.toml: cannot be read"), "{errors}");
+    let config =
+        Config::load(Some(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/config/local.toml"))));
+    assert!(config.is_ok(), "{config:?}");
+}

@@ -1,0 +1,121 @@
+//! The door: routes, limits and the order of checks. Knows no chain and no database.
+
+mod answer;
+mod bill;
+mod health;
+mod serve;
+mod status;
+mod wire;
+
+use crate::auth::{Callers, SignedParts};
+use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
+use crate::billing::{Family, PlatformChainId};
+use crate::clock;
+use crate::config::HttpConfig;
+use crate::engine::Engine;
+use crate::telemetry::Metrics;
+pub use serve::serve;
+
+use answer::TurnedAway;
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::routing::{get, post};
+use http_body_util::LengthLimitError;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+
+/// What the handlers share.
+#[derive(Debug)]
+pub struct Door {
+    /// The engine behind it.
+    pub engine: Arc<Engine>,
+    /// Who may ask; none when anybody may, which the configuration allows on loopback only.
+    pub callers: Option<Callers>,
+    /// Sizes and times.
+    pub limits: HttpConfig,
+    /// The chain that is meant when a request names none.
+    pub default_chain: Option<PlatformChainId>,
+    /// How many requests may be served at once.
+    pub places: Semaphore,
+    /// What is counted.
+    pub metrics: Metrics,
+}
+
+/// All routes.
+pub fn router(door: Arc<Door>) -> Router {
+    Router::new()
+        .route("/PayTool/EVM/subscribe/signProcessSubscribePlan", post(bill::evm))
+        .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
+        .route("/PayTool/billings/{id}", get(status::billings))
+        .route("/health/live", get(health::live))
+        .route("/health/ready", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .route("/openapi.json", get(health::openapi))
+        .fallback(async || TurnedAway::NotFound("there is nothing at this path"))
+        .method_not_allowed_fallback(async || TurnedAway::WrongMethod)
+        .with_state(door)
+}
+
+/// A request whose sender is known, with its body.
+struct Authentic {
+    body: Bytes,
+    deadline: Instant,
+}
+
+/// Reads the body, once and bounded, and checks who sent it. Nothing is parsed before.
+async fn authenticate(door: &Door, request: Request) -> Result<Authentic, TurnedAway> {
+    let deadline =
+        Instant::now().checked_add(door.limits.request_deadline).ok_or(TurnedAway::Slow)?;
+    let (parts, body) = request.into_parts();
+    let body = read(door, body, deadline).await?;
+    if let Some(callers) = &door.callers {
+        let now = clock::unix_ms().div_euclid(1000);
+        callers.verify(&signed_parts(&parts, &body), now)?;
+    }
+    Ok(Authentic { body, deadline })
+}
+
+async fn read(door: &Door, body: Body, deadline: Instant) -> Result<Bytes, TurnedAway> {
+    let limit = door.limits.body_limit_bytes;
+    let whole = timeout_at(deadline, to_bytes(body, limit)).await.map_err(|_| TurnedAway::Slow)?;
+    whole.map_err(|error| match std::error::Error::source(&error) {
+        Some(cause) if cause.is::<LengthLimitError>() => TurnedAway::TooLarge { limit },
+        Some(_) | None => TurnedAway::Unreadable,
+    })
+}
+
+fn signed_parts<'a>(parts: &'a Parts, body: &'a [u8]) -> SignedParts<'a> {
+    let header = |name| {
+        let mut values = parts.headers.get_all(name).iter();
+        let only = values.next().filter(|_| values.next().is_none());
+        only.and_then(|value| value.to_str().ok())
+    };
+    SignedParts {
+        key: header(KEY_HEADER),
+        timestamp: header(TIMESTAMP_HEADER),
+        sign: header(SIGN_HEADER),
+        method: parts.method.as_str(),
+        path_and_query: parts.uri.path_and_query().map_or("", |p| p.as_str()),
+        body,
+    }
+}
+
+/// The chain that a request is for.
+fn chain_for(
+    door: &Door,
+    family: Family,
+    stated: Option<PlatformChainId>,
+) -> Result<PlatformChainId, TurnedAway> {
+    let family_of = |id| door.engine.lanes.get(id).map(|lane| lane.chain.facts().family);
+    if !door.engine.lanes.keys().any(|id| family_of(id) == Some(family)) {
+        return Err(TurnedAway::NoChain(family));
+    }
+    let chain = stated.or(door.default_chain).ok_or(TurnedAway::NoDefaultChain)?;
+    match family_of(&chain) {
+        Some(other) if other != family => Err(TurnedAway::WrongFamily { chain, family }),
+        Some(_) | None => Ok(chain),
+    }
+}

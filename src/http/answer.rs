@@ -1,0 +1,283 @@
+//! What callers are told: one envelope, and one exhaustive match from every outcome to its code.
+
+use crate::auth::AuthError;
+use crate::billing::{Family, NotAdmitted, PlatformChainId, Refused};
+use crate::chain::ChainError;
+use crate::engine::{Answer, NoVerdict, Rehearsed, Sent};
+use crate::http::wire::Malformed;
+use alloy::primitives::{Address, U256};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+/// `{code, msg, description, data}`; `description` is always null.
+#[derive(Debug, Serialize)]
+pub(super) struct Envelope<T> {
+    pub(super) code: u8,
+    pub(super) msg: String,
+    pub(super) description: (),
+    pub(super) data: T,
+}
+
+/// Everything that a request can come to.
+#[derive(Debug)]
+pub(super) enum Reply {
+    Answer(Answer),
+    NoVerdict(NoVerdict),
+    TurnedAway(TurnedAway),
+}
+
+/// Why a request did not reach the engine. Every variant means: nothing was signed or sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TurnedAway {
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    #[error(transparent)]
+    NotAdmitted(#[from] NotAdmitted),
+    #[error(transparent)]
+    Unauthenticated(#[from] AuthError),
+    #[error("the body is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the body could not be read to its end")]
+    Unreadable,
+    #[error("the body did not arrive in time")]
+    Slow,
+    #[error("too many requests at once: post it again")]
+    Busy,
+    #[error("no {} chain configured", common_name(*.0))]
+    NoChain(Family),
+    #[error("chainId is missing, and no default chain is configured")]
+    NoDefaultChain,
+    #[error("chain {chain} is no {family} chain: post it to the other path")]
+    WrongFamily { chain: PlatformChainId, family: Family },
+    #[error("{0}")]
+    NotFound(&'static str),
+    #[error("this path does not take this method")]
+    WrongMethod,
+}
+
+fn common_name(family: Family) -> &'static str {
+    match family {
+        Family::Evm => "EVM",
+        Family::Tvm => "TRON",
+    }
+}
+
+impl TurnedAway {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Malformed(_)
+            | Self::NotAdmitted(NotAdmitted::Empty)
+            | Self::Unreadable
+            | Self::NoDefaultChain
+            | Self::WrongFamily { .. } => StatusCode::BAD_REQUEST,
+            Self::NotAdmitted(NotAdmitted::TooMany { .. }) | Self::TooLarge { .. } => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
+            Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Self::Slow => StatusCode::REQUEST_TIMEOUT,
+            Self::Busy => StatusCode::TOO_MANY_REQUESTS,
+            Self::NoChain(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
+        }
+    }
+}
+
+impl Reply {
+    /// 1, 2 or 0, computed from what happened and from nothing else.
+    pub(super) fn code(&self) -> u8 {
+        match self {
+            Self::Answer(Answer::Sent(_)) => 1,
+            Self::Answer(Answer::Refused(_)) => 2,
+            Self::Answer(Answer::Rehearsed(_)) | Self::NoVerdict(_) | Self::TurnedAway(_) => 0,
+        }
+    }
+
+    pub(super) fn status(&self) -> StatusCode {
+        match self {
+            Self::Answer(_) => StatusCode::OK,
+            Self::NoVerdict(why) => status_of(why),
+            Self::TurnedAway(why) => why.status(),
+        }
+    }
+
+    fn msg(&self) -> String {
+        match self {
+            Self::Answer(Answer::Sent(_)) => "Billing transaction sent".to_owned(),
+            Self::Answer(Answer::Refused(refused)) => {
+                format!("{} cannot be charged; nothing was signed or sent", count(refused.len()))
+            }
+            Self::Answer(Answer::Rehearsed(_)) => "Dry run: nothing was signed or sent".to_owned(),
+            Self::NoVerdict(why) => why.to_string(),
+            Self::TurnedAway(why) => why.to_string(),
+        }
+    }
+}
+
+fn status_of(why: &NoVerdict) -> StatusCode {
+    match why {
+        NoVerdict::UnknownChain(_) => StatusCode::NOT_FOUND,
+        NoVerdict::OnePerRequest => StatusCode::BAD_REQUEST,
+        NoVerdict::Chain(ChainError::BatchTooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
+        NoVerdict::LaneClosed(_)
+        | NoVerdict::Deadline
+        | NoVerdict::Chain(
+            ChainError::Unavailable(_)
+            | ChainError::Node { .. }
+            | ChainError::GasFunds { .. }
+            | ChainError::FeeTooHigh(_)
+            | ChainError::CallFails(_),
+        )
+        | NoVerdict::Journal(_)
+        | NoVerdict::Seal(_)
+        | NoVerdict::ShuttingDown => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+fn count(subscriptions: usize) -> String {
+    if subscriptions == 1 {
+        "1 subscription".to_owned()
+    } else {
+        format!("{subscriptions} subscriptions")
+    }
+}
+
+impl IntoResponse for Reply {
+    fn into_response(self) -> Response {
+        let (code, status, msg) = (self.code(), self.status(), self.msg());
+        let mut response = match &self {
+            Self::Answer(Answer::Sent(sent)) => envelope(status, code, msg, success(sent)),
+            Self::Answer(Answer::Refused(refused)) => {
+                envelope(status, code, msg, failures(refused))
+            }
+            Self::Answer(Answer::Rehearsed(dry)) => envelope(status, code, msg, rehearsal(dry)),
+            Self::NoVerdict(_) | Self::TurnedAway(_) => envelope(status, code, msg, ()),
+        };
+        if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
+
+impl IntoResponse for TurnedAway {
+    fn into_response(self) -> Response {
+        Reply::TurnedAway(self).into_response()
+    }
+}
+
+/// An envelope as a response.
+pub(super) fn envelope<T: Serialize>(
+    status: StatusCode,
+    code: u8,
+    msg: String,
+    data: T,
+) -> Response {
+    let body = serde_json::to_string(&Envelope { code, msg, description: (), data });
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    match body {
+        Ok(body) => (status, json, body).into_response(),
+        // Strings, integers and lists of them cannot fail; if they do, say nothing rather than half.
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+/// The success object of the interface document, part 2.5.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Success {
+    address: String,
+    chain_id: u32,
+    gas_required: String,
+    signed_transaction_data: String,
+    subscription_ids: Vec<i64>,
+    tx_hash: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failed: Vec<Failure>,
+}
+
+fn success(sent: &Sent) -> Success {
+    Success {
+        address: address(sent.facts.family, sent.facts.signer),
+        chain_id: sent.facts.id.0,
+        gas_required: sent.signed.gas_required.to_string(),
+        signed_transaction_data: format!("0x{}", hex::encode(&sent.signed.raw)),
+        subscription_ids: sent.subscriptions.iter().map(|id| id.0).collect(),
+        tx_hash: sent.signed.hash.to_string(),
+        failed: failures(&sent.failed),
+    }
+}
+
+/// An address as the family writes it in answers.
+pub(super) fn address(family: Family, address: Address) -> String {
+    match family {
+        Family::Evm => address.to_checksum(None),
+        Family::Tvm => {
+            let prefixed: Vec<u8> = std::iter::once(0x41).chain(address.0).collect();
+            bs58::encode(prefixed).with_check().into_string()
+        }
+    }
+}
+
+/// The failure object of the interface document, part 2.5, with our additions at the end.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Failure {
+    amount: Option<Box<RawValue>>,
+    fail_reason: String,
+    plan_id: i64,
+    subscribe_id: i64,
+    token_allowance: Option<String>,
+    token_balance: Option<String>,
+    user_hash: String,
+    fail_code: &'static str,
+    retry: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tx_hash: Option<String>,
+}
+
+fn failures(refused: &[Refused]) -> Vec<Failure> {
+    refused
+        .iter()
+        .map(|refused| Failure {
+            amount: refused.amount.and_then(integer),
+            fail_reason: refused.reason(),
+            plan_id: refused.plan.0,
+            subscribe_id: refused.subscribe.0,
+            token_allowance: refused.allowance.map(|n| n.to_string()),
+            token_balance: refused.balance.map(|n| n.to_string()),
+            user_hash: refused.user_spelling.clone(),
+            fail_code: refused.code.token(),
+            retry: refused.code.retry().token(),
+            tx_hash: refused.tx_hash.map(|hash| hash.to_string()),
+        })
+        .collect()
+}
+
+/// An exact JSON integer of any size.
+pub(super) fn integer(number: U256) -> Option<Box<RawValue>> {
+    RawValue::from_string(number.to_string()).ok()
+}
+
+/// What a dry run says.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Rehearsal {
+    dry_run: bool,
+    address: String,
+    would_charge: Vec<i64>,
+    failed: Vec<Failure>,
+    gas_required: Option<String>,
+}
+
+fn rehearsal(dry: &Rehearsed) -> Rehearsal {
+    Rehearsal {
+        dry_run: true,
+        address: address(dry.facts.family, dry.facts.signer),
+        would_charge: dry.would_charge.iter().map(|id| id.0).collect(),
+        failed: failures(&dry.refused),
+        gas_required: dry.gas_required.map(|gas| gas.to_string()),
+    }
+}

@@ -1,0 +1,78 @@
+//! The two billing paths: authenticate, parse, admit, and hand over to the engine.
+
+use super::answer::{Reply, TurnedAway};
+use super::{Authentic, Door, authenticate, chain_for, wire};
+use crate::billing::{Family, Order};
+use crate::engine::Answer;
+use crate::telemetry::Billed;
+use axum::extract::{Request, State};
+use std::sync::Arc;
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+/// `POST /PayTool/EVM/subscribe/signProcessSubscribePlan`
+pub(super) async fn evm(State(door): State<Arc<Door>>, request: Request) -> Reply {
+    serve(&door, Family::Evm, request).await
+}
+
+/// `POST /PayTool/TVM/subscribe/signProcessSubscribePlan`
+pub(super) async fn tvm(State(door): State<Arc<Door>>, request: Request) -> Reply {
+    serve(&door, Family::Tvm, request).await
+}
+
+async fn serve(door: &Door, family: Family, request: Request) -> Reply {
+    let begun = Instant::now();
+    let reply = match door.places.try_acquire() {
+        Ok(_place) => bill(door, family, request).await.unwrap_or_else(Reply::TurnedAway),
+        Err(_) => Reply::TurnedAway(TurnedAway::Busy),
+    };
+    door.metrics.billed(&reply_facts(&reply), begun.elapsed());
+    log(family, &reply, begun);
+    reply
+}
+
+async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, TurnedAway> {
+    let Authentic { body, deadline } = authenticate(door, request).await?;
+    let posted = wire::read(&body)?;
+    let chain = chain_for(door, family, posted.chain)?;
+    let order = Order {
+        request_id: posted.request_id,
+        mode: posted.mode,
+        dry_run: posted.dry_run,
+        ..Order::admit(posted.entries, door.limits.max_entries)?
+    };
+    let answer = door.engine.bill(chain, order, deadline).await;
+    Ok(answer.map_or_else(Reply::NoVerdict, Reply::Answer))
+}
+
+/// What of a reply is counted: its code, and the code of every refusal in it.
+fn reply_facts(reply: &Reply) -> Billed {
+    let refused = match reply {
+        Reply::Answer(Answer::Sent(sent)) => sent.failed.as_slice(),
+        Reply::Answer(Answer::Refused(refused)) => refused,
+        Reply::Answer(Answer::Rehearsed(_)) | Reply::NoVerdict(_) | Reply::TurnedAway(_) => &[],
+    };
+    Billed {
+        code: reply.code(),
+        status: reply.status().as_u16(),
+        refused: refused.iter().map(|refused| refused.code.token()).collect(),
+    }
+}
+
+/// One line for every request.
+fn log(family: Family, reply: &Reply, begun: Instant) {
+    let took_ms = begun.elapsed().as_millis();
+    match reply {
+        Reply::Answer(Answer::Sent(sent)) => info!(
+            %family, tx.hash = %sent.signed.hash, subscriptions = sent.subscriptions.len(),
+            failed = sent.failed.len(), took_ms, "billed"
+        ),
+        Reply::Answer(Answer::Refused(refused)) => {
+            let first = refused.first().map(|refused| refused.code.token());
+            info!(%family, refused = refused.len(), first, took_ms, "refused");
+        }
+        Reply::Answer(Answer::Rehearsed(_)) => info!(%family, took_ms, "rehearsed"),
+        Reply::NoVerdict(why) => warn!(%family, took_ms, "no verdict: {why}"),
+        Reply::TurnedAway(why) => info!(%family, took_ms, "turned away: {why}"),
+    }
+}

@@ -1,0 +1,64 @@
+//! Whether the process lives, whether it can do its work, and its counters. For machines inside the
+//! merchant's network: nothing here is secret, and nothing needs a signature.
+
+use super::Door;
+use crate::engine::{Gate, Lane};
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The process answers.
+pub(super) async fn live() -> Response {
+    body(StatusCode::OK, &json!({"status": "up"}))
+}
+
+/// 200 when every lane takes new work and the journal would take a commit; 503 with the reasons
+/// otherwise.
+pub(super) async fn ready(State(door): State<Arc<Door>>) -> Response {
+    let journal = door.engine.journal.ready().err().map(|error| error.to_string());
+    let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
+    lanes.sort_by_key(|lane| lane.chain.facts().id);
+    let chains: Vec<Value> = lanes.iter().map(|lane| chain(lane)).collect();
+    let up = journal.is_none() && lanes.iter().all(|lane| trouble(lane).is_none());
+    let status = if up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let word = if up { "ready" } else { "not ready" };
+    let journal = journal.map_or_else(|| json!("ok"), |problem| json!(problem));
+    body(status, &json!({"status": word, "journal": journal, "chains": chains}))
+}
+
+fn chain(lane: &Lane) -> Value {
+    let (facts, pulse) = (lane.chain.facts(), lane.pulse());
+    json!({
+        "chainId": facts.id.0,
+        "name": facts.name,
+        "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
+        "head": pulse.map(|pulse| pulse.head),
+        "undecided": lane.undecided(),
+    })
+}
+
+fn trouble(lane: &Lane) -> Option<String> {
+    match lane.gate() {
+        Gate::Opening => Some(lane.unopened()),
+        Gate::Closed(why) => Some(why),
+        Gate::Open => lane.trouble(),
+    }
+}
+
+/// Counters and gauges in the text format that Prometheus reads.
+pub(super) async fn metrics(State(door): State<Arc<Door>>) -> Response {
+    let text = door.metrics.render(&door.engine);
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
+}
+
+/// The interface, for machines.
+pub(super) async fn openapi() -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], include_str!("openapi.json")).into_response()
+}
+
+fn body(status: StatusCode, body: &Value) -> Response {
+    (status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+}

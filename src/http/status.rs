@@ -1,0 +1,126 @@
+//! `GET /PayTool/billings/{any hash or request id}`: what became of a billing.
+
+use super::answer::{Reply, TurnedAway, address, envelope, integer};
+use super::{Door, authenticate};
+use crate::billing::{BatchState, FailCode, Family, Period};
+use crate::engine::NoVerdict;
+use crate::journal::{Billing, Line};
+use alloy::primitives::B256;
+use axum::extract::{Path, Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// Answers with every batch that the id names, newest first.
+pub(super) async fn billings(
+    State(door): State<Arc<Door>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    if let Err(reply) = authenticate(&door, request).await {
+        return reply.into_response();
+    }
+    let found = match hash(&id) {
+        Some(hash) => {
+            door.engine.billing_by_hash(hash).await.map(|found| found.into_iter().collect())
+        }
+        None => door.engine.billings_by_request(id).await,
+    };
+    match found {
+        Err(error) => Reply::NoVerdict(NoVerdict::Journal(error)).into_response(),
+        Ok(found) if found.is_empty() => {
+            TurnedAway::NotFound("no billing has this transaction hash or request id")
+                .into_response()
+        }
+        Ok(found) => {
+            let report: Vec<Report> = found.iter().map(|billing| report(&door, billing)).collect();
+            envelope(StatusCode::OK, 1, "success".to_owned(), report)
+        }
+    }
+}
+
+/// 64 hex digits, with or without `0x`. Anything else is a request id.
+fn hash(id: &str) -> Option<B256> {
+    let mut bytes = [0_u8; 32];
+    hex::decode_to_slice(id.strip_prefix("0x").unwrap_or(id), &mut bytes).ok()?;
+    Some(B256::from(bytes))
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    tx_hash: String,
+    tx_hashes: Vec<String>,
+    state: &'static str,
+    chain_id: u32,
+    address: String,
+    contract: String,
+    nonce: u64,
+    request_id: Option<String>,
+    /// Unix seconds, as everywhere in this interface.
+    accepted_at: i64,
+    settled_at: Option<i64>,
+    block: Option<u64>,
+    subscriptions: Vec<Subscription>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Subscription {
+    subscribe_id: i64,
+    plan_id: i64,
+    user_hash: String,
+    period: Option<String>,
+    amount: Option<Box<RawValue>>,
+    state: &'static str,
+    fail_code: Option<&'static str>,
+    fail_reason: Option<String>,
+}
+
+fn report(door: &Door, billing: &Billing) -> Report {
+    let lane = door.engine.lanes.get(&billing.chain);
+    let family = lane.map_or(Family::Evm, |lane| lane.chain.facts().family);
+    Report {
+        tx_hash: billing.current().get().signed.hash.to_string(),
+        tx_hashes: billing.attempts.iter().map(|a| a.get().signed.hash.to_string()).collect(),
+        state: billing.state.word(),
+        chain_id: billing.chain.0,
+        address: address(family, billing.signer),
+        contract: address(family, billing.contract),
+        nonce: billing.position,
+        request_id: billing.request_id.clone(),
+        accepted_at: billing.accepted_ms.div_euclid(1000),
+        settled_at: billing.settled_ms.map(|ms| ms.div_euclid(1000)),
+        block: billing.block,
+        subscriptions: billing.items.iter().map(|line| subscription(billing.state, line)).collect(),
+    }
+}
+
+fn subscription(batch: BatchState, line: &Line) -> Subscription {
+    let failed = line.outcome.as_deref().and_then(FailCode::from_token);
+    let state = match (failed, line.outcome.as_deref()) {
+        (Some(_), _) => "failed",
+        (None, Some("charged")) => "charged",
+        (None, Some("unproven")) => "unproven",
+        (None, _) => batch.word(),
+    };
+    let item = &line.item;
+    Subscription {
+        subscribe_id: item.subscribe.0,
+        plan_id: item.key.plan.0,
+        user_hash: item.key.user.0.to_string(),
+        period: match item.key.period {
+            Period::Numbered(number) => Some(number.to_string()),
+            Period::Guarded => None,
+        },
+        amount: integer(item.amount),
+        state,
+        fail_code: failed.map(FailCode::token),
+        fail_reason: failed.map(|code| match &line.detail {
+            Some(detail) => format!("{}: {detail}", code.text()),
+            None => code.text().to_owned(),
+        }),
+    }
+}

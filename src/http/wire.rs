@@ -1,0 +1,209 @@
+//! The request bodies that callers post, read without losing a digit.
+//!
+//! A caller passes on what the platform's chargeable list returned, with no mapping code: four
+//! shapes mean the same. Everything wrong with a body is said at once.
+
+use crate::billing::{BadField, Entry, Mode, PlatformChainId, RequestId, Scalar};
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Place;
+use std::fmt;
+
+/// Why a body is not a request. Nothing was signed or sent.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Malformed {
+    /// Not JSON, or JSON of another shape.
+    #[error("the body cannot be read: {0}")]
+    Json(String),
+    /// The platform's own answer was an error.
+    #[error("the list that was passed on has code {0}, not 200: fetch it again")]
+    PlatformError(String),
+    /// An option is misspelt or has a value that it cannot have.
+    #[error("{0}")]
+    Option(String),
+    /// Entries that cannot even be named in an answer.
+    #[error("{0}")]
+    Entries(String),
+    /// The entries belong to several chains, or one has a chain id that is none.
+    #[error("chainId must be one platform chain id, the same in every entry")]
+    Chain,
+}
+
+/// A body, read.
+#[derive(Debug)]
+pub(super) struct Posted {
+    /// The caller's name for the request.
+    pub(super) request_id: Option<RequestId>,
+    /// What to do when some cannot be charged.
+    pub(super) mode: Mode,
+    /// Stop before signing.
+    pub(super) dry_run: bool,
+    /// The chain that all entries state; none when none states one.
+    pub(super) chain: Option<PlatformChainId>,
+    /// The entries.
+    pub(super) entries: Vec<Entry>,
+}
+
+/// Reads a body of any of the four shapes.
+pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
+    let top: &RawValue = serde_json::from_slice(body).map_err(|e| json(&e))?;
+    if top.get().starts_with('[') {
+        return posted(Options::default(), list(top)?);
+    }
+    let top: Object<'_> = serde_json::from_str(top.get()).map_err(|e| json(&e))?;
+    let Some(data) = top.0.get("data") else {
+        return posted(options(&top)?, list(top.list()?)?);
+    };
+    match top.0.get("code").map(|code| code.get()) {
+        Some("200") => {}
+        other => return Err(Malformed::PlatformError(other.unwrap_or("missing").to_owned())),
+    }
+    let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
+    posted(Options::default(), list(page.list()?)?)
+}
+
+#[derive(Default)]
+struct Options {
+    request_id: Option<RequestId>,
+    mode: Mode,
+    dry_run: bool,
+}
+
+/// Reads the Signer's own options. One that is misspelt must not be ignored: a `dryrun` that is
+/// not noticed moves money.
+fn options(top: &Object<'_>) -> Result<Options, Malformed> {
+    for key in top.0.keys() {
+        let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
+        let meant =
+            ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain);
+        if let Some(meant) = meant.filter(|meant| meant != key) {
+            return Err(Malformed::Option(format!("{key}: write {meant}")));
+        }
+    }
+    let text = |key| top.0.get(key).map(|raw| serde_json::from_str::<String>(raw.get()));
+    let request_id = match text("requestId") {
+        None => None,
+        Some(id) => {
+            let id = id.ok().and_then(|id| RequestId::parse(&id).ok());
+            let wrong = "requestId must be a string of 1 to 64 visible ASCII characters";
+            Some(id.ok_or_else(|| Malformed::Option(wrong.to_owned()))?)
+        }
+    };
+    let mode = match text("mode").map(Result::unwrap_or_default).as_deref() {
+        None | Some("all") => Mode::All,
+        Some("partial") => Mode::Partial,
+        Some(_) => return Err(Malformed::Option("mode must be \"all\" or \"partial\"".to_owned())),
+    };
+    let dry_run = match top.0.get("dryRun").map(|raw| raw.get()) {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Malformed::Option("dryRun must be true or false".to_owned())),
+    };
+    Ok(Options { request_id, mode, dry_run })
+}
+
+fn posted(options: Options, listed: Vec<Fields>) -> Result<Posted, Malformed> {
+    let chain = one_chain(&listed)?;
+    let (mut entries, mut bad) = (Vec::with_capacity(listed.len()), Vec::new());
+    for (index, fields) in listed.into_iter().enumerate() {
+        match Entry::parse(fields.0) {
+            Ok(entry) => entries.push(entry),
+            Err(faults) => bad.extend(faults.iter().map(|fault| at(index, fault))),
+        }
+    }
+    if !bad.is_empty() {
+        let more = bad.len().saturating_sub(10);
+        bad.truncate(10);
+        let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+        return Err(Malformed::Entries(format!("{}{more}", bad.join("; "))));
+    }
+    let Options { request_id, mode, dry_run } = options;
+    Ok(Posted { request_id, mode, dry_run, chain, entries })
+}
+
+fn at(index: usize, fault: &BadField) -> String {
+    format!("list[{index}].{fault}")
+}
+
+fn one_chain(listed: &[Fields]) -> Result<Option<PlatformChainId>, Malformed> {
+    let mut chains = listed.iter().map(|fields| {
+        let stated = fields.0.get("chainId").map(Scalar::to_u256).transpose();
+        stated.map_err(|_| Malformed::Chain)
+    });
+    let first = chains.next().transpose()?.flatten();
+    for chain in chains {
+        if chain? != first {
+            return Err(Malformed::Chain);
+        }
+    }
+    first.map(|id| u32::try_from(id).map(PlatformChainId).map_err(|_| Malformed::Chain)).transpose()
+}
+
+fn list(raw: &RawValue) -> Result<Vec<Fields>, Malformed> {
+    serde_json::from_str(raw.get()).map_err(|e| json(&e))
+}
+
+fn json(error: &serde_json::Error) -> Malformed {
+    Malformed::Json(error.to_string())
+}
+
+/// A JSON object whose values are not looked into yet.
+#[derive(serde::Deserialize)]
+struct Object<'a>(#[serde(borrow)] BTreeMap<String, &'a RawValue>);
+
+impl<'a> Object<'a> {
+    fn list(&self) -> Result<&'a RawValue, Malformed> {
+        let missing = || Malformed::Json("there is no `list`".to_owned());
+        self.0.get("list").copied().ok_or_else(missing)
+    }
+}
+
+/// The fields of one entry. `null` is as good as absent; a name that occurs twice is an error,
+/// because nobody can tell which of two amounts was meant.
+struct Fields(BTreeMap<String, Scalar>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(FieldsVisitor)
+    }
+}
+
+struct FieldsVisitor;
+
+impl<'de> Visitor<'de> for FieldsVisitor {
+    type Value = Fields;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object for every subscription")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Fields, M::Error> {
+        let mut fields = BTreeMap::new();
+        while let Some((name, raw)) = map.next_entry::<String, &RawValue>()? {
+            let Some(value) = scalar(raw).map_err(M::Error::custom)? else { continue };
+            match fields.entry(name) {
+                Place::Vacant(place) => drop(place.insert(value)),
+                Place::Occupied(place) => {
+                    return Err(M::Error::custom(format!("{} is stated twice", place.key())));
+                }
+            }
+        }
+        Ok(Fields(fields))
+    }
+}
+
+fn scalar(raw: &RawValue) -> Result<Option<Scalar>, serde_json::Error> {
+    let text = raw.get();
+    Ok(match text.as_bytes().first() {
+        Some(b'n') => None,
+        Some(b't') => Some(Scalar::Bool(true)),
+        Some(b'f') => Some(Scalar::Bool(false)),
+        Some(b'"') => Some(Scalar::Text(serde_json::from_str(text)?)),
+        Some(b'[' | b'{') => Some(Scalar::Nested),
+        _ => Some(Scalar::Number(text.to_owned())),
+    })
+}
+
+#[cfg(test)]
+mod tests;

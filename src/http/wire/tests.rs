@@ -1,0 +1,87 @@
+use super::*;
+use alloy::primitives::U256;
+use proptest::prelude::*;
+
+const ENTRY: &str = r#"{"subscribeId":7,"planId":"3","userHash":"0x1111111111111111111111111111111111111111111111111111111111111111","chainId":139,"amount":115792089237316195423570985008687907853269984665640564039457584007913129639935,"memo":null,"extra":{"a":[1]}}"#;
+
+fn why(body: &str) -> String {
+    read(body.as_bytes()).expect_err(body).to_string()
+}
+
+#[test]
+fn four_bodies_mean_the_same() {
+    let bodies = [
+        format!("[{ENTRY}]"),
+        format!(r#"{{"count":1,"page":1,"size":10,"list":[{ENTRY}]}}"#),
+        format!(
+            r#"{{"code":200,"msg":"ok","data":{{"count":1,"page":1,"size":10,"list":[{ENTRY}]}}}}"#
+        ),
+        format!(r#"{{"requestId":"r1","mode":"all","dryRun":false,"list":[{ENTRY}]}}"#),
+    ];
+    for body in bodies {
+        let posted = read(body.as_bytes()).unwrap();
+        assert_eq!(posted.chain, Some(PlatformChainId(139)), "{body}");
+        let [entry] = &posted.entries[..] else { panic!("one entry: {body}") };
+        assert_eq!((entry.subscribe.0, entry.plan.0), (7, 3));
+        assert_eq!(entry.stated_amount(), Some(U256::MAX), "no digit is lost");
+        assert!(!entry.fields.contains_key("memo"), "null is absent");
+    }
+}
+
+#[test]
+fn the_older_name_of_the_subscription_is_understood() {
+    let body = format!("[{}]", ENTRY.replace("subscribeId", "subscriptionId"));
+    assert_eq!(read(body.as_bytes()).unwrap().entries[0].subscribe.0, 7);
+}
+
+#[test]
+fn options_are_read_and_misspelt_ones_are_not_ignored() {
+    let body = format!(r#"{{"mode":"partial","dryRun":true,"requestId":"a-1","list":[{ENTRY}]}}"#);
+    let posted = read(body.as_bytes()).unwrap();
+    assert_eq!((posted.mode, posted.dry_run), (Mode::Partial, true));
+    assert_eq!(posted.request_id.unwrap().as_str(), "a-1");
+    for (option, said) in [
+        (r#""dryrun":true"#, "dryrun: write dryRun"),
+        (r#""dry_run":true"#, "dry_run: write dryRun"),
+        (r#""dryRun":"yes""#, "dryRun must be true or false"),
+        (r#""mode":"some""#, r#"mode must be "all" or "partial""#),
+        (r#""mode":1"#, r#"mode must be "all" or "partial""#),
+        (r#""requestId":"""#, "requestId must be a string of 1 to 64 visible ASCII characters"),
+    ] {
+        assert_eq!(why(&format!("{{{option},\"list\":[{ENTRY}]}}")), said);
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_body_is_said() {
+    assert!(why("").starts_with("the body cannot be read"));
+    assert!(why("nonsense").starts_with("the body cannot be read"));
+    assert!(why("7").starts_with("the body cannot be read"));
+    assert!(why("[1]").contains("an object for every subscription"));
+    assert!(why("{}").contains("there is no `list`"));
+    assert!(why(r#"{"code":500,"msg":"down","data":null}"#).contains("has code 500"));
+    assert!(why(r#"[{"subscribeId":1,"subscribeId":2}]"#).contains("subscribeId is stated twice"));
+    let two_chains = format!("[{ENTRY},{}]", ENTRY.replace("139", "140"));
+    assert!(why(&two_chains).contains("the same in every entry"));
+    let faults = why(r#"[{"subscribeId":-1,"planId":1.5,"userHash":"0x12"},{}]"#);
+    assert_eq!(
+        faults,
+        "list[0].subscribeId must be a whole number from 0 to 2^63 - 1, as a JSON integer or as \
+         digits in a string; list[0].planId must be a whole number from 0 to 2^63 - 1, as a JSON \
+         integer or as digits in a string; list[0].userHash must be 64 hex digits, with or without \
+         0x; list[1].subscribeId is missing; list[1].planId is missing; list[1].userHash is missing"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_at_all_upset_the_reader(body: Vec<u8>) {
+        drop(read(&body));
+    }
+
+    #[test]
+    fn no_json_upsets_the_reader(keys in prop::collection::vec("[a-zA-Z]{1,12}", 0..6), value in "[-0-9a-z\\[\\]{}\",:.]{0,20}") {
+        let fields: Vec<String> = keys.iter().map(|key| format!("\"{key}\":{value}")).collect();
+        drop(read(format!("[{{{}}}]", fields.join(",")).as_bytes()));
+    }
+}

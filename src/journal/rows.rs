@@ -1,0 +1,287 @@
+//! Rows to values and back. A row that makes no sense is an error, never a guess.
+
+use super::Durable;
+use crate::billing::{
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeKey, Claim, ClaimedBy, Item, Period,
+    PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId, UserHash,
+};
+use alloy::primitives::{Address, B256, U256};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde_json::{Value, json};
+
+/// One subscription of a batch, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The charge.
+    pub item: Item,
+    /// Whether the claim is held.
+    pub live: bool,
+    /// `charged`, `unproven`, a `failCode`, or the word of the batch's end; none while open.
+    pub outcome: Option<String>,
+    /// More words on the outcome.
+    pub detail: Option<String>,
+}
+
+/// A batch with everything that is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Billing {
+    /// The journal's number of it.
+    pub batch: BatchId,
+    /// The chain.
+    pub chain: PlatformChainId,
+    /// The billing contract.
+    pub contract: Address,
+    /// The account that signs.
+    pub signer: Address,
+    /// Its place in the lane.
+    pub position: u64,
+    /// The caller's name for the request.
+    pub request_id: Option<String>,
+    /// Where it stands.
+    pub state: BatchState,
+    /// When it was accepted, Unix ms.
+    pub accepted_ms: i64,
+    /// When its end was written down, Unix ms.
+    pub settled_ms: Option<i64>,
+    /// The transaction that decided.
+    pub winner: Option<B256>,
+    /// The block of the winner.
+    pub block: Option<u64>,
+    /// Every attempt.
+    pub attempts: Attempts<Durable<Attempt>>,
+    /// Every subscription, in the order of the contract call.
+    pub items: Vec<Line>,
+}
+
+impl Billing {
+    /// The attempt that an answer names: the winner when final, the newest while open.
+    pub fn current(&self) -> &Durable<Attempt> {
+        let won = |attempt: &&Durable<Attempt>| Some(attempt.get().signed.hash) == self.winner;
+        self.attempts.iter().find(won).unwrap_or_else(|| self.attempts.newest())
+    }
+
+    /// Where the batch stands in the world, as the history records it.
+    pub(super) fn place(&self) -> Value {
+        place(self.chain, self.contract, self.signer, self.position)
+    }
+}
+
+pub(super) fn place(
+    chain: PlatformChainId,
+    contract: Address,
+    signer: Address,
+    position: u64,
+) -> Value {
+    json!({"chain": chain.0, "contract": contract, "signer": signer, "position": position})
+}
+
+/// What a claim of one contract on one chain is looked up in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The chain.
+    pub chain: PlatformChainId,
+    /// The billing contract.
+    pub contract: Address,
+    /// The timestamp of the chain's newest block, Unix seconds: guards are judged by it.
+    pub chain_time: u64,
+}
+
+const FIND_CLAIM: &str = "
+    SELECT claim.subscribe_id, claim.plan_id, claim.user_hash, claim.period, claim.amount,
+           batch.id, batch.state,
+           coalesce(batch.winner, (SELECT hash FROM attempt WHERE batch = batch.id ORDER BY seq DESC LIMIT 1))
+    FROM claim JOIN batch ON batch.id = claim.batch
+    WHERE live = 1 AND claim.chain = ?1 AND claim.contract = ?2
+      AND (guard_chain_s IS NULL OR guard_chain_s > ?3)";
+
+/// The live claims on each subject, in order.
+pub(super) fn claims(
+    conn: &Connection,
+    scope: Scope,
+    subjects: &[Subject],
+) -> rusqlite::Result<Vec<Vec<Claim>>> {
+    let mut any_period = conn.prepare_cached(&format!(
+        "{FIND_CLAIM} AND outcome IS NULL AND (subscribe_id = ?4 OR (plan_id = ?5 AND user_hash = ?6))"
+    ))?;
+    let mut by_key = conn.prepare_cached(&format!(
+        "{FIND_CLAIM} AND plan_id = ?4 AND user_hash = ?5 AND period = ?6"
+    ))?;
+    let mut by_id =
+        conn.prepare_cached(&format!("{FIND_CLAIM} AND subscribe_id = ?4 AND period = ?5"))?;
+    let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
+    let time = to_i64(scope.chain_time);
+    let mut found = Vec::with_capacity(subjects.len());
+    for subject in subjects {
+        let (id, plan, user) = (subject.subscribe.0, subject.plan.0, subject.user.0.as_slice());
+        let mut claims: Vec<Claim> = match subject.period.map(period_text) {
+            None => any_period
+                .query_map(params![chain, contract, time, id, plan, user], claim)?
+                .collect::<Result<_, _>>()?,
+            Some(period) => by_key
+                .query_map(params![chain, contract, time, plan, user, period], claim)?
+                .chain(by_id.query_map(params![chain, contract, time, id, period], claim)?)
+                .collect::<Result<_, _>>()?,
+        };
+        claims.dedup();
+        found.push(claims);
+    }
+    Ok(found)
+}
+
+fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
+    Ok(Claim {
+        subscribe: SubscribeId(row.get(0)?),
+        key: key(row, 1)?,
+        amount: number(row, 4)?,
+        by: ClaimedBy { batch: BatchId(row.get(5)?), state: state(row, 6)?, hash: hash(row, 7)? },
+    })
+}
+
+/// The batch with this number.
+pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Option<Billing>> {
+    let sql = "SELECT id, chain, contract, signer, position, request_id, state, accepted_ms,
+                      settled_ms, winner, block FROM batch WHERE id = ?1";
+    let head = conn.prepare_cached(sql)?.query_row([batch.0], |row| {
+        Ok(Billing {
+            batch: BatchId(row.get(0)?),
+            chain: PlatformChainId(row.get(1)?),
+            contract: address(row, 2)?,
+            signer: address(row, 3)?,
+            position: to_u64(row.get(4)?),
+            request_id: row.get(5)?,
+            state: state(row, 6)?,
+            accepted_ms: row.get(7)?,
+            settled_ms: row.get(8)?,
+            winner: row.get::<_, Option<Vec<u8>>>(9)?.map(|_| hash(row, 9)).transpose()?,
+            block: row.get::<_, Option<i64>>(10)?.map(to_u64),
+            attempts: attempts(conn, batch)?,
+            items: lines(conn, batch)?,
+        })
+    });
+    head.optional()
+}
+
+/// The batch that an attempt with this hash belongs to.
+pub(super) fn billing_by_hash(conn: &Connection, hash: B256) -> rusqlite::Result<Option<Billing>> {
+    let batch = conn
+        .prepare_cached("SELECT batch FROM attempt WHERE hash = ?1")?
+        .query_row([hash.as_slice()], |row| row.get(0))
+        .optional()?;
+    batch.map_or(Ok(None), |id| billing(conn, BatchId(id)))
+}
+
+/// The batches that were accepted under this request id, newest first.
+pub(super) fn billings_by_request(conn: &Connection, id: &str) -> rusqlite::Result<Vec<Billing>> {
+    let batches: Vec<i64> = conn
+        .prepare_cached("SELECT id FROM batch WHERE request_id = ?1 ORDER BY id DESC LIMIT 100")?
+        .query_map([id], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    batches.into_iter().filter_map(|id| billing(conn, BatchId(id)).transpose()).collect()
+}
+
+/// Every undecided batch of a lane, in the order of its positions.
+pub(super) fn open_slots(
+    conn: &Connection,
+    chain: PlatformChainId,
+    signer: Address,
+) -> rusqlite::Result<Vec<Slot<Durable<Attempt>>>> {
+    let open: Vec<(i64, i64)> = conn
+        .prepare_cached(
+            "SELECT id, position FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2
+             ORDER BY position",
+        )?
+        .query_map(params![chain.0, signer.as_slice()], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let slot = |(id, position)| {
+        Ok(Slot {
+            batch: BatchId(id),
+            position: to_u64(position),
+            items: lines(conn, BatchId(id))?.into_iter().map(|line| line.item).collect(),
+            attempts: attempts(conn, BatchId(id))?,
+        })
+    };
+    open.into_iter().map(slot).collect()
+}
+
+fn attempts(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Durable<Attempt>>> {
+    let sql =
+        "SELECT hash, seq, kind, raw, gas_required FROM attempt WHERE batch = ?1 ORDER BY seq";
+    let mut select = conn.prepare_cached(sql)?;
+    let found: Vec<_> = select
+        .query_map([batch.0], |row| {
+            let kind = match row.get::<_, String>(2)?.as_str() {
+                "bill" => AttemptKind::Bill,
+                "cancel" => AttemptKind::Cancel,
+                other => return Err(garbage(2, other)),
+            };
+            let signed =
+                Signed { hash: hash(row, 0)?, raw: row.get(3)?, gas_required: to_u64(row.get(4)?) };
+            Ok(Durable(Attempt { batch, seq: row.get(1)?, kind, signed }))
+        })?
+        .collect::<Result<_, _>>()?;
+    Attempts::from_oldest(found).ok_or_else(|| garbage(0, "no attempt"))
+}
+
+fn lines(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Line>> {
+    let sql = "SELECT subscribe_id, plan_id, user_hash, period, amount, live, outcome, detail
+               FROM claim WHERE batch = ?1 ORDER BY item";
+    conn.prepare_cached(sql)?
+        .query_map([batch.0], |row| {
+            let subscribe = SubscribeId(row.get(0)?);
+            let item = Item { subscribe, key: key(row, 1)?, amount: number(row, 4)? };
+            Ok(Line { item, live: row.get(5)?, outcome: row.get(6)?, detail: row.get(7)? })
+        })?
+        .collect()
+}
+
+fn key(row: &Row<'_>, at: usize) -> rusqlite::Result<ChargeKey> {
+    let (user, period) = (at.saturating_add(1), at.saturating_add(2));
+    let period = match row.get_ref(period)?.as_str()? {
+        "" => Period::Guarded,
+        _ => Period::Numbered(number(row, period)?),
+    };
+    Ok(ChargeKey { plan: PlanId(row.get(at)?), user: UserHash(hash(row, user)?), period })
+}
+
+/// A period as its column holds it: digits, or nothing where the contract knows no periods.
+pub(super) fn period_text(period: Period) -> String {
+    match period {
+        Period::Numbered(number) => number.to_string(),
+        Period::Guarded => String::new(),
+    }
+}
+
+fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<U256> {
+    let text = row.get_ref(at)?.as_str()?;
+    U256::from_str_radix(text, 10).map_err(|_| garbage(at, text))
+}
+
+fn hash(row: &Row<'_>, at: usize) -> rusqlite::Result<B256> {
+    let bytes = row.get_ref(at)?.as_blob()?;
+    B256::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
+}
+
+fn address(row: &Row<'_>, at: usize) -> rusqlite::Result<Address> {
+    let bytes = row.get_ref(at)?.as_blob()?;
+    Address::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
+}
+
+fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<BatchState> {
+    let word = row.get_ref(at)?.as_str()?;
+    BatchState::from_word(word).ok_or_else(|| garbage(at, word))
+}
+
+fn garbage(column: usize, value: &str) -> rusqlite::Error {
+    let what = format!("{value:?} makes no sense here");
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.into())
+}
+
+/// Positions, blocks, gas and seconds are far below 2^63; the column type is signed.
+pub(super) fn to_i64(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn to_u64(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}

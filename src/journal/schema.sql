@@ -1,0 +1,73 @@
+-- Times ending in _ms are Unix milliseconds of this machine; chain_s is a block timestamp in seconds.
+-- Amounts and periods are decimal text: they are 256 bits wide. Nothing is deleted, ever.
+
+CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- What one signing account does on one chain, one position after the other, without gaps.
+CREATE TABLE lane (
+    chain         INTEGER NOT NULL,
+    signer        BLOB    NOT NULL,
+    next_position INTEGER NOT NULL,
+    PRIMARY KEY (chain, signer)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE batch (
+    id          INTEGER PRIMARY KEY,
+    chain       INTEGER NOT NULL,
+    contract    BLOB    NOT NULL,
+    signer      BLOB    NOT NULL,
+    position    INTEGER NOT NULL,
+    request_id  TEXT,
+    state       TEXT    NOT NULL,
+    accepted_ms INTEGER NOT NULL,
+    settled_ms  INTEGER,
+    winner      BLOB,
+    block       INTEGER,
+    UNIQUE (chain, signer, position)
+) STRICT;
+CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
+CREATE INDEX batch_request ON batch (request_id) WHERE request_id IS NOT NULL;
+
+CREATE TABLE attempt (
+    hash         BLOB    NOT NULL UNIQUE,
+    batch        INTEGER NOT NULL REFERENCES batch (id),
+    seq          INTEGER NOT NULL,
+    kind         TEXT    NOT NULL,
+    raw          BLOB    NOT NULL,
+    gas_required INTEGER NOT NULL,
+    signed_ms    INTEGER NOT NULL,
+    UNIQUE (batch, seq)
+) STRICT;
+
+-- The right to a charge. outcome is NULL until the chain has decided.
+CREATE TABLE claim (
+    batch         INTEGER NOT NULL REFERENCES batch (id),
+    item          INTEGER NOT NULL,
+    chain         INTEGER NOT NULL,
+    contract      BLOB    NOT NULL,
+    subscribe_id  INTEGER NOT NULL,
+    plan_id       INTEGER NOT NULL,
+    user_hash     BLOB    NOT NULL,
+    period        TEXT    NOT NULL,
+    amount        TEXT    NOT NULL,
+    live          INTEGER NOT NULL,
+    guard_chain_s INTEGER,
+    outcome       TEXT,
+    detail        TEXT,
+    PRIMARY KEY (batch, item)
+) STRICT, WITHOUT ROWID;
+-- The two walls against charging twice.
+CREATE UNIQUE INDEX claim_key ON claim (plan_id, user_hash, period, contract, chain) WHERE live = 1;
+CREATE UNIQUE INDEX claim_subscription ON claim (subscribe_id, period, contract, chain) WHERE live = 1;
+
+-- digest = SHA-256 of the digest before it and of this row: see history.rs.
+CREATE TABLE history (
+    seq    INTEGER PRIMARY KEY,
+    at_ms  INTEGER NOT NULL,
+    event  TEXT    NOT NULL,
+    body   TEXT    NOT NULL,
+    digest BLOB    NOT NULL
+) STRICT;

@@ -1,0 +1,136 @@
+//! Where a key comes from, and the way from there into one wiped buffer.
+//!
+//! Never keeps what it reads, and never reads the environment itself: the configuration does that
+//! and hands the value over.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Once;
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserializer as _;
+use serde::de::{Error as _, MapAccess, Visitor};
+use tracing::warn;
+use zeroize::Zeroizing;
+
+use super::{KeyError, Secret, directory, private_file};
+
+/// Longest key file: 66 characters and generous white space, in bytes.
+const KEY_FILE_LIMIT: usize = 256;
+
+/// Where the key of one chain is kept. Its Debug print shows names and paths, never a key.
+#[derive(Debug)]
+pub enum KeySource {
+    /// `<directory>/<name>.json`, an encrypted V3 keystore, opened with the password in
+    /// `<directory>/<name>.password` (one newline at its end does not count). Both files must be
+    /// closed to group and others.
+    Keystore {
+        /// The directory of keystores.
+        directory: PathBuf,
+        /// 1 to 64 letters, digits, `-`, `_` and `.`, not starting with `.`.
+        name: String,
+    },
+    /// A file that holds the key as hex, closed to group and others. A symbolic link is followed
+    /// (Docker and Kubernetes hand secrets over that way) and its target is checked.
+    File {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The value of `EVM_PRIVATE_KEY` or `TVM_PRIVATE_KEY`. Warns, since the environment of a
+    /// process stays readable.
+    Env {
+        /// One key as hex, or a JSON map of keys by platform chain id: `{"139":"0x..."}`.
+        json_or_hex: SecretString,
+        /// Which key of the map is meant.
+        platform_chain_id: u32,
+    },
+}
+
+impl KeySource {
+    /// Reads the 32 bytes; whether they are a key is not looked at.
+    pub(super) fn read(&self, key: &str) -> Result<Secret, KeyError> {
+        match self {
+            Self::Keystore { directory, name } => directory::open(directory, name, key),
+            Self::File { path } => {
+                let text = private_file::read(path, key, KEY_FILE_LIMIT)?;
+                decode(&text).ok_or_else(|| KeyError::NotAKey { key: key.to_owned() })
+            }
+            Self::Env { json_or_hex, platform_chain_id } => {
+                warn_of_environment();
+                #[expect(clippy::disallowed_methods, reason = "the way into the wiped buffer")]
+                from_environment(json_or_hex.expose_secret(), *platform_chain_id, key)
+            }
+        }
+    }
+}
+
+fn warn_of_environment() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        warn!(
+            "a private key came from the environment, which stays readable in /proc and to \
+             whoever may inspect the container; a keystore is safer: `merchant-signer keys import`"
+        );
+    });
+}
+
+fn from_environment(value: &str, platform_chain_id: u32, key: &str) -> Result<Secret, KeyError> {
+    let key = || key.to_owned();
+    let value = value.trim_ascii();
+    if !value.starts_with('{') {
+        return decode(value.as_bytes()).ok_or_else(|| KeyError::NotAKey { key: key() });
+    }
+    let mut json = serde_json::Deserializer::from_str(value);
+    let found = json
+        .deserialize_map(KeyOf { platform_chain_id })
+        .and_then(|found| json.end().map(|()| found))
+        // serde_json quotes what it could not read, which may be a key
+        .map_err(|_| KeyError::NotAMap { key: key(), platform_chain_id })?;
+    match found {
+        Found::Once(hex) => decode(hex.as_bytes()).ok_or_else(|| KeyError::NotAKey { key: key() }),
+        Found::Never => Err(KeyError::NotInMap { key: key(), platform_chain_id }),
+        Found::Twice => Err(KeyError::TwiceInMap { key: key(), platform_chain_id }),
+    }
+}
+
+/// Hex to bytes, straight into a buffer that is wiped. White space around it does not count.
+pub(super) fn decode(text: &[u8]) -> Option<Secret> {
+    let text = text.trim_ascii();
+    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
+    let mut secret: Secret = Box::new(Zeroizing::new([0; 32]));
+    hex::decode_to_slice(digits, secret.as_mut_slice()).ok()?;
+    Some(secret)
+}
+
+/// What a map of keys says about one chain. Borrows from the text: nothing is copied.
+enum Found<'t> {
+    Never,
+    Once(&'t str),
+    Twice,
+}
+
+struct KeyOf {
+    platform_chain_id: u32,
+}
+
+impl<'de> Visitor<'de> for KeyOf {
+    type Value = Found<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("keys by platform chain id")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut found = Found::Never;
+        while let Some((id, hex)) = map.next_entry::<&str, &str>()? {
+            let id: u32 = id.parse().map_err(|_| A::Error::custom("not a platform chain id"))?;
+            if id == self.platform_chain_id {
+                found = match found {
+                    Found::Never => Found::Once(hex),
+                    Found::Once(_) | Found::Twice => Found::Twice,
+                };
+            }
+        }
+        Ok(found)
+    }
+}

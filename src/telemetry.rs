@@ -1,0 +1,146 @@
+//! Log lines and counters. Every metric's name, unit and help text is here.
+
+use crate::config::{LogConfig, LogFormat};
+use crate::engine::{Engine, Gate};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tracing_subscriber::EnvFilter;
+
+/// Starts writing log lines to standard error. The first call in a process counts; later ones, as
+/// tests make them, change nothing.
+pub fn start_logging(config: &LogConfig) {
+    let filter = EnvFilter::new(&config.filter);
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let started = match config.format {
+        LogFormat::Text => lines.with_target(false).try_init(),
+        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+    };
+    drop(started);
+}
+
+/// What of a billing request is counted.
+#[derive(Debug)]
+pub struct Billed {
+    /// The code of the answer.
+    pub code: u8,
+    /// Its HTTP status.
+    pub status: u16,
+    /// The `failCode` of every subscription that was refused.
+    pub refused: Vec<&'static str>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct AnswerLabels {
+    code: u32,
+    status: u32,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RefusalLabels {
+    fail_code: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ChainLabels {
+    chain: u32,
+}
+
+/// Upper bounds of the duration histogram, seconds.
+const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0];
+
+/// All counters of one process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    answers: Family<AnswerLabels, Counter>,
+    refusals: Family<RefusalLabels, Counter>,
+    seconds: Histogram,
+    commits: Gauge,
+    writes: Gauge,
+    undecided: Family<ChainLabels, Gauge>,
+    open: Family<ChainLabels, Gauge>,
+    head: Family<ChainLabels, Gauge>,
+}
+
+impl Metrics {
+    /// Counters at zero.
+    pub fn new() -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("signer"),
+            answers: Family::default(),
+            refusals: Family::default(),
+            seconds: Histogram::new(SECONDS),
+            commits: Gauge::default(),
+            writes: Gauge::default(),
+            undecided: Family::default(),
+            open: Family::default(),
+            head: Family::default(),
+        };
+        let registry = &mut metrics.registry;
+        let answers = "Billing requests by code and HTTP status";
+        registry.register("answers", answers, metrics.answers.clone());
+        registry.register(
+            "refusals",
+            "Subscriptions refused, by failCode",
+            metrics.refusals.clone(),
+        );
+        let seconds = "Seconds from a billing request to its answer";
+        registry.register("billing_seconds", seconds, metrics.seconds.clone());
+        let commits = "Commits since the start, one fsync each";
+        registry.register("journal_commits", commits, metrics.commits.clone());
+        let writes = "Writes that those commits made durable";
+        registry.register("journal_writes", writes, metrics.writes.clone());
+        let undecided = "Batches that the chain has not decided";
+        registry.register("undecided_batches", undecided, metrics.undecided.clone());
+        registry.register("lane_open", "1 when the chain takes new work", metrics.open.clone());
+        registry.register("chain_head", "Number of the newest block seen", metrics.head.clone());
+        metrics
+    }
+
+    /// Counts one billing request.
+    pub fn billed(&self, billed: &Billed, took: Duration) {
+        let labels = AnswerLabels { code: billed.code.into(), status: billed.status.into() };
+        self.answers.get_or_create(&labels).inc();
+        for code in &billed.refused {
+            let labels = RefusalLabels { fail_code: (*code).to_owned() };
+            self.refusals.get_or_create(&labels).inc();
+        }
+        self.seconds.observe(took.as_secs_f64());
+    }
+
+    /// All of them as text, with the gauges read now.
+    pub fn render(&self, engine: &Engine) -> String {
+        let figures = engine.journal.figures();
+        self.commits.set(gauge(figures.commits.load(Ordering::Relaxed)));
+        self.writes.set(gauge(figures.writes.load(Ordering::Relaxed)));
+        for (id, lane) in &engine.lanes {
+            let chain = ChainLabels { chain: id.0 };
+            let undecided = u64::try_from(lane.undecided()).unwrap_or(u64::MAX);
+            self.undecided.get_or_create(&chain).set(gauge(undecided));
+            self.open.get_or_create(&chain).set(i64::from(lane.gate() == Gate::Open));
+            self.head.get_or_create(&chain).set(gauge(lane.pulse().map_or(0, |pulse| pulse.head)));
+        }
+        let mut text = String::new();
+        match encode(&mut text, &self.registry) {
+            Ok(()) => text,
+            Err(error) => format!("# {error}\n"),
+        }
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn gauge(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

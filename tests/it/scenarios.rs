@@ -1,0 +1,3 @@
+//! The Signer as its users meet it: the real binary, a real chain, and what was paid in the end.
+
+mod happy;

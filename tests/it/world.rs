@@ -1,0 +1,11 @@
+//! What surrounds the Signer in a test: a chain and the contracts on it, a node that misbehaves, the
+//! real binary, and a scheduler.
+//!
+//! `anvil` and `contracts` use none of the Signer's own code, so that a mistake there cannot agree
+//! with itself.
+
+pub(crate) mod anvil;
+pub(crate) mod contracts;
+pub(crate) mod proxy;
+pub(crate) mod signer;
+pub(crate) mod town;

@@ -1,0 +1,363 @@
+//! A real EVM chain in a process of its own, and a small client that speaks to it.
+//!
+//! The chain dies with its handle. A step that goes wrong panics with what the node said.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    ops::Deref,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use alloy::{
+    primitives::{Address, B256, Bytes, U256},
+    rpc::{
+        client::{BatchRequest, RpcClient},
+        types::{TransactionReceipt, TransactionRequest},
+    },
+    sol_types::SolCall,
+};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// Enough for a batch of a hundred, and under the cap of EIP-7825.
+const GAS: u64 = 16_000_000;
+
+/// How long a transaction may take to be mined before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// When blocks are made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Mining {
+    /// One block per transaction, at once.
+    #[default]
+    EachTransaction,
+    /// One block every so many seconds.
+    EverySeconds(u64),
+    /// Only when a test says so. Set the world up first: see [`Rpc::set_automine`].
+    OnRequest,
+}
+
+/// How a chain differs from the usual one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) mining: Mining,
+    /// Passed on to anvil as they are.
+    pub(crate) extra: Vec<String>,
+}
+
+/// A running chain. `finalized` is two blocks behind the head.
+#[derive(Debug)]
+pub(crate) struct Anvil {
+    process: Child,
+    rpc: Rpc,
+    pub(crate) url: String,
+    /// Ten rich accounts that the node signs for.
+    pub(crate) accounts: Vec<Address>,
+}
+
+impl Anvil {
+    /// A chain that mines each transaction at once.
+    pub(crate) async fn start() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    pub(crate) async fn with(options: Options) -> Self {
+        let mut command = Command::new(binary());
+        command.args(["--port", "0", "--slots-in-an-epoch", "1"]);
+        match options.mining {
+            Mining::EachTransaction => {}
+            Mining::EverySeconds(seconds) => {
+                command.args(["--block-time", &seconds.to_string()]);
+            }
+            Mining::OnRequest => {
+                command.arg("--no-mining");
+            }
+        }
+        let mut process = command
+            .args(options.extra)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("anvil starts");
+        let url = listening(&mut process);
+        let rpc = Rpc::new(&url);
+        let accounts = rpc.call("eth_accounts", json!([])).await;
+        Self { process, rpc, url, accounts }
+    }
+
+    /// A client that can outlive this borrow.
+    pub(crate) fn rpc(&self) -> Rpc {
+        self.rpc.clone()
+    }
+}
+
+impl Deref for Anvil {
+    type Target = Rpc;
+
+    fn deref(&self) -> &Rpc {
+        &self.rpc
+    }
+}
+
+impl Drop for Anvil {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Where npm puts the binary. The launcher package `@foundry-rs/anvil` needs a postinstall step and is
+/// not used. The lock file has the Linux binary alone; elsewhere it is one
+/// `npm install --no-save --ignore-scripts @foundry-rs/anvil-<os>-<arch>@1.7.1` in `tests/node`.
+fn binary() -> PathBuf {
+    let os = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+    let arch = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join(format!("tests/node/node_modules/@foundry-rs/anvil-{os}-{arch}/bin/anvil"));
+    assert!(path.exists(), "run ./test once: it installs anvil ({} is missing)", path.display());
+    path
+}
+
+/// The address that anvil says it listens on. The rest of its output must be read as well, or it
+/// blocks on a full pipe.
+fn listening(process: &mut Child) -> String {
+    let mut lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    let url = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix("Listening on ").map(|at| format!("http://{at}")))
+        .expect("anvil says where it listens");
+    std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    url
+}
+
+/// What a node said no with.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) code: i64,
+    pub(crate) message: String,
+    /// Revert data, where there is any.
+    pub(crate) data: Bytes,
+}
+
+/// A JSON-RPC client for tests. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct Rpc(RpcClient);
+
+impl Rpc {
+    pub(crate) fn new(url: &str) -> Self {
+        Self(RpcClient::new_http(url.parse().unwrap()))
+    }
+
+    pub(crate) async fn try_call<T>(
+        &self,
+        method: &'static str,
+        params: Value,
+    ) -> Result<T, Refusal>
+    where
+        T: DeserializeOwned + Send + Sync + Unpin + std::fmt::Debug + 'static,
+    {
+        self.0.request(method, params).await.map_err(|error| {
+            let said =
+                error.as_error_resp().unwrap_or_else(|| panic!("{method} got no answer: {error}"));
+            Refusal {
+                code: said.code,
+                message: said.message.to_string(),
+                data: said.as_revert_data().unwrap_or_default(),
+            }
+        })
+    }
+
+    pub(crate) async fn call<T>(&self, method: &'static str, params: Value) -> T
+    where
+        T: DeserializeOwned + Send + Sync + Unpin + std::fmt::Debug + 'static,
+    {
+        self.try_call(method, params)
+            .await
+            .unwrap_or_else(|refusal| panic!("{method}: {refusal:?}"))
+    }
+
+    /// The same method many times, in one HTTP request. The order of execution is the node's choice.
+    pub(crate) async fn many<T>(&self, method: &'static str, params: Vec<Value>) -> Vec<T>
+    where
+        T: DeserializeOwned + Send + Sync + Unpin + std::fmt::Debug + 'static,
+    {
+        if params.is_empty() {
+            return vec![];
+        }
+        let mut batch = BatchRequest::new(&self.0);
+        let waiting: Vec<_> = params
+            .iter()
+            .map(|params| batch.add_call::<_, T>(method, params).expect("params are JSON"))
+            .collect();
+        batch.await.unwrap_or_else(|error| panic!("a batch of {method}: {error}"));
+        let mut answers = vec![];
+        for answer in waiting {
+            answers.push(answer.await.unwrap_or_else(|error| panic!("{method}: {error}")));
+        }
+        answers
+    }
+
+    // Sending. The node signs, for its own accounts and for every address when it impersonates.
+
+    /// Sends and waits for the receipt, whatever the outcome.
+    pub(crate) async fn send(&self, transaction: TransactionRequest) -> TransactionReceipt {
+        self.send_all(vec![transaction]).await.remove(0)
+    }
+
+    /// Sends without an order among them, so from different senders, and waits for all receipts.
+    pub(crate) async fn send_all(
+        &self,
+        transactions: Vec<TransactionRequest>,
+    ) -> Vec<TransactionReceipt> {
+        let params = transactions
+            .into_iter()
+            .map(|transaction| {
+                // A limit of one's own spares the node an estimate.
+                let gas = transaction.gas.unwrap_or(GAS);
+                json!([TransactionRequest { gas: Some(gas), ..transaction }])
+            })
+            .collect();
+        let hashes: Vec<B256> = self.many("eth_sendTransaction", params).await;
+        self.receipts(&hashes).await
+    }
+
+    /// Waits until every transaction is in a block.
+    pub(crate) async fn receipts(&self, hashes: &[B256]) -> Vec<TransactionReceipt> {
+        let started = std::time::Instant::now();
+        loop {
+            let asked = hashes.iter().map(|hash| json!([hash])).collect();
+            let found: Vec<Option<TransactionReceipt>> =
+                self.many("eth_getTransactionReceipt", asked).await;
+            if let Some(receipts) = found.into_iter().collect() {
+                return receipts;
+            }
+            assert!(started.elapsed() < PATIENCE, "not mined in {PATIENCE:?}: {hashes:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Sends a contract call that must succeed.
+    pub(crate) async fn execute<C: SolCall>(
+        &self,
+        from: Address,
+        to: Address,
+        call: &C,
+    ) -> TransactionReceipt {
+        self.execute_all(vec![(from, to, call.abi_encode().into())]).await.remove(0)
+    }
+
+    /// Sends contract calls from different senders, all of which must succeed.
+    pub(crate) async fn execute_all(
+        &self,
+        calls: Vec<(Address, Address, Bytes)>,
+    ) -> Vec<TransactionReceipt> {
+        let transactions =
+            calls.iter().map(|(from, to, data)| transaction(*from, *to, data.clone())).collect();
+        let receipts = self.send_all(transactions).await;
+        for ((from, to, data), receipt) in calls.into_iter().zip(&receipts) {
+            if !receipt.status() {
+                let why = self.simulate(from, to, data, GAS).await;
+                panic!("a call from {from} to {to} reverted; now it says {why:?}");
+            }
+        }
+        receipts
+    }
+
+    /// Reads from a contract.
+    pub(crate) async fn view<C: SolCall>(&self, to: Address, call: &C) -> C::Return {
+        self.view_as(Address::ZERO, to, call).await
+    }
+
+    /// What a call would return to this caller, without sending it.
+    pub(crate) async fn view_as<C: SolCall>(
+        &self,
+        from: Address,
+        to: Address,
+        call: &C,
+    ) -> C::Return {
+        let answer = self
+            .simulate(from, to, call.abi_encode().into(), GAS)
+            .await
+            .unwrap_or_else(|refusal| panic!("{}: {refusal:?}", C::SIGNATURE));
+        C::abi_decode_returns(&answer).expect("the contract answers in its own ABI")
+    }
+
+    /// The revert data of a call that must fail.
+    pub(crate) async fn refusal<C: SolCall>(&self, from: Address, to: Address, call: &C) -> Bytes {
+        match self.simulate(from, to, call.abi_encode().into(), GAS).await {
+            Ok(answer) => panic!("{} succeeded: {answer}", C::SIGNATURE),
+            Err(refusal) => refusal.data,
+        }
+    }
+
+    pub(crate) async fn simulate(
+        &self,
+        from: Address,
+        to: Address,
+        data: Bytes,
+        gas: u64,
+    ) -> Result<Bytes, Refusal> {
+        let asked = transaction(from, to, data).gas_limit(gas);
+        self.try_call("eth_call", json!([asked, "latest"])).await
+    }
+
+    pub(crate) async fn estimate(&self, from: Address, to: Address, data: Bytes) -> u64 {
+        let asked = json!([transaction(from, to, data)]);
+        self.call::<U256>("eth_estimateGas", asked).await.to()
+    }
+
+    // The chain itself.
+
+    pub(crate) async fn mine(&self, blocks: u64) {
+        self.call::<Value>("anvil_mine", json!([U256::from(blocks)])).await;
+    }
+
+    /// Replaces the newest blocks with empty ones. Their transactions are gone, also from the pool.
+    pub(crate) async fn reorg(&self, depth: u64) {
+        self.call::<Value>("anvil_reorg", json!([depth, []])).await;
+    }
+
+    /// Forgets a transaction that waits in the pool.
+    pub(crate) async fn drop_transaction(&self, hash: B256) {
+        self.call::<Value>("anvil_dropTransaction", json!([hash])).await;
+    }
+
+    pub(crate) async fn set_automine(&self, on: bool) {
+        self.call::<Value>("evm_setAutomine", json!([on])).await;
+    }
+
+    /// Lets anybody send without a key, and gives these wallets the coin to pay for it.
+    pub(crate) async fn fund(&self, wallets: &[Address]) {
+        self.call::<Value>("anvil_autoImpersonateAccount", json!([true])).await;
+        let one = U256::from(10).pow(U256::from(18));
+        let asked = wallets.iter().map(|wallet| json!([wallet, one])).collect();
+        self.many::<Value>("anvil_setBalance", asked).await;
+    }
+
+    /// Lets time pass, and mines a block that knows it.
+    pub(crate) async fn pass(&self, seconds: u64) {
+        self.call::<Value>("evm_increaseTime", json!([seconds])).await;
+        self.mine(1).await;
+    }
+
+    /// The time of the newest block, in Unix seconds.
+    pub(crate) async fn now(&self) -> u64 {
+        let block: Value = self.call("eth_getBlockByNumber", json!(["latest", false])).await;
+        serde_json::from_value::<U256>(block["timestamp"].clone()).unwrap().to()
+    }
+
+    pub(crate) async fn block_number(&self) -> u64 {
+        self.call::<U256>("eth_blockNumber", json!([])).await.to()
+    }
+
+    pub(crate) async fn chain_id(&self) -> u64 {
+        self.call::<U256>("eth_chainId", json!([])).await.to()
+    }
+}
+
+fn transaction(from: Address, to: Address, data: Bytes) -> TransactionRequest {
+    TransactionRequest::default().from(from).to(to).input(data.into())
+}

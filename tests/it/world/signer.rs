@@ -1,0 +1,281 @@
+//! The real binary, started as a merchant starts it, and a scheduler that posts to it.
+
+use merchant_signer::auth::{self, SignedParts};
+use parking_lot::Mutex;
+use secrecy::SecretString;
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tempfile::TempDir;
+
+pub(crate) const CALLER: &str = "test-merchant-key";
+pub(crate) const SECRET: &str = "a secret that only the tests know";
+pub(crate) const EVM_PATH: &str = "/PayTool/EVM/subscribe/signProcessSubscribePlan";
+pub(crate) const TVM_PATH: &str = "/PayTool/TVM/subscribe/signProcessSubscribePlan";
+
+/// A directory with a configuration and a journal, where one Signer after another may run.
+#[derive(Clone, Debug)]
+pub(crate) struct Installation {
+    directory: Arc<TempDir>,
+    env: Vec<(String, String)>,
+}
+
+impl Installation {
+    /// Writes `chains` (TOML) under the usual settings, and makes the journal.
+    pub(crate) fn new(chains: &str) -> Self {
+        let installation = Self::without_journal(chains);
+        let made = installation.command().arg("init").output().unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        installation
+    }
+
+    pub(crate) fn without_journal(chains: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = directory.path().join("journal.sqlite");
+        let config = format!(
+            "[http]\nlisten = \"127.0.0.1:0\"\n\
+             [journal]\npath = {journal:?}\nmin_free = \"1MiB\"\n\
+             [log]\nformat = \"json\"\nfilter = \"debug,hyper=info\"\n\
+             [callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n{chains}"
+        );
+        std::fs::write(directory.path().join("signer.toml"), config).unwrap();
+        Self { directory: Arc::new(directory), env: vec![] }
+    }
+
+    /// Sets an environment variable for every process that runs here.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Logs as a merchant would, not as the tests do.
+    pub(crate) fn quietly(&self) -> Self {
+        let mut quiet = self.clone();
+        quiet.env.push(("SIGNER__LOG__FILTER".to_owned(), "info".to_owned()));
+        quiet
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.path().join("journal.sqlite")
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_merchant-signer"));
+        command.args(["--config", "signer.toml"]).current_dir(self.path());
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command();
+        command.args(arguments).stdin(Stdio::null());
+        aside(move || command.output().unwrap()).await
+    }
+
+    /// Starts the Signer and waits until it takes requests.
+    pub(crate) async fn start(&self) -> Signer {
+        self.try_start().await.unwrap_or_else(|log| panic!("the Signer did not start:\n{log}"))
+    }
+
+    /// Starts the Signer; what it wrote when it ended instead.
+    pub(crate) async fn try_start(&self) -> Result<Signer, String> {
+        let command = self.command();
+        aside(move || launch(command)).await
+    }
+}
+
+/// Does what blocks beside the runtime, which has a proxy to run meanwhile.
+async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.unwrap()
+}
+
+fn launch(mut command: Command) -> Result<Signer, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
+    let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let log = Arc::new(Mutex::new(String::new()));
+    let mut address = None;
+    for line in lines.by_ref() {
+        log.lock().push_str(&format!("{line}\n"));
+        let fields: Value = serde_json::from_str(&line).unwrap_or_default();
+        if fields["message"] == "ready for requests" {
+            address = fields["address"].as_str().map(str::to_owned);
+            break;
+        }
+    }
+    let Some(address) = address else {
+        process.wait().unwrap();
+        return Err(log.lock().clone());
+    };
+    let written = Arc::clone(&log);
+    std::thread::spawn(move || {
+        lines.for_each(|line| written.lock().push_str(&format!("{line}\n")));
+    });
+    let scheduler = Scheduler {
+        url: format!("http://{address}"),
+        key: CALLER.to_owned(),
+        secret: SECRET.to_owned(),
+        client: reqwest::Client::new(),
+    };
+    Ok(Signer { process, log, scheduler })
+}
+
+/// A running Signer. Killed, not stopped, when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Signer {
+    process: Child,
+    log: Arc<Mutex<String>>,
+    pub(crate) scheduler: Scheduler,
+}
+
+impl Signer {
+    /// SIGKILL: no handler runs, nothing is flushed.
+    pub(crate) fn kill(mut self) -> String {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        self.log()
+    }
+
+    /// SIGTERM, and wait until the process has ended.
+    pub(crate) async fn terminate(mut self) -> String {
+        let id = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        aside(move || {
+            let status = self.process.wait().unwrap();
+            assert!(status.success(), "{status}\n{}", self.log());
+            self.log()
+        })
+        .await
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Everything that it has written so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().clone()
+    }
+}
+
+impl Drop for Signer {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Posts to a Signer as a merchant's billing scheduler does.
+#[derive(Clone, Debug)]
+pub(crate) struct Scheduler {
+    pub(crate) url: String,
+    pub(crate) key: String,
+    pub(crate) secret: String,
+    pub(crate) client: reqwest::Client,
+}
+
+/// What the scheduler hears.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Heard {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+impl Heard {
+    pub(crate) fn code(&self) -> i64 {
+        self.body["code"].as_i64().unwrap_or(-1)
+    }
+
+    /// The transaction hash of a code 1.
+    pub(crate) fn tx_hash(&self) -> String {
+        assert_eq!(self.code(), 1, "{self:?}");
+        self.body["data"]["txHash"].as_str().expect("a hash").to_owned()
+    }
+
+    /// `subscribeId` and `failCode` of every failure, of a code 2 or a partial code 1, by id.
+    pub(crate) fn failures(&self) -> Vec<(i64, String)> {
+        let data = &self.body["data"];
+        let list = if self.code() == 2 { data } else { &data["failed"] };
+        let row = |f: &Value| {
+            (f["subscribeId"].as_i64().unwrap(), f["failCode"].as_str().unwrap().into())
+        };
+        let mut rows: Vec<_> = list.as_array().into_iter().flatten().map(row).collect();
+        rows.sort();
+        rows
+    }
+}
+
+impl Scheduler {
+    /// Posts a batch on the EVM path.
+    pub(crate) async fn bill(&self, body: &Value) -> Heard {
+        self.try_bill(body).await.expect("the Signer answers")
+    }
+
+    /// Posts a batch; none when the connection broke.
+    pub(crate) async fn try_bill(&self, body: &Value) -> Option<Heard> {
+        self.post(EVM_PATH, body.to_string().as_bytes()).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, body: &[u8]) -> Option<Heard> {
+        self.send("POST", path, body, unix_seconds()).await
+    }
+
+    /// What became of a billing, by hash or request id.
+    pub(crate) async fn billings(&self, id: &str) -> Heard {
+        let path = format!("/PayTool/billings/{id}");
+        self.send("GET", &path, b"", unix_seconds()).await.expect("the Signer answers")
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        at: u64,
+    ) -> Option<Heard> {
+        let at = at.to_string();
+        let parts = SignedParts {
+            key: Some(&self.key),
+            timestamp: Some(&at),
+            sign: None,
+            method,
+            path_and_query: path,
+            body,
+        };
+        let signature = auth::sign(&SecretString::from(self.secret.clone()), &parts);
+        let request = self
+            .client
+            .request(method.parse().unwrap(), format!("{}{path}", self.url))
+            .header(auth::KEY_HEADER, &self.key)
+            .header(auth::TIMESTAMP_HEADER, &at)
+            .header(auth::SIGN_HEADER, signature)
+            .body(body.to_vec());
+        hear(request).await
+    }
+
+    /// Asks a path that needs no signature.
+    pub(crate) async fn get(&self, path: &str) -> Heard {
+        hear(self.client.get(format!("{}{path}", self.url))).await.expect("the Signer answers")
+    }
+}
+
+pub(crate) async fn hear(request: reqwest::RequestBuilder) -> Option<Heard> {
+    let response = request.timeout(Duration::from_secs(30)).send().await.ok()?;
+    let status = response.status().as_u16();
+    let text = response.text().await.ok()?;
+    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
+    Some(Heard { status, body })
+}
+
+#[expect(clippy::disallowed_methods, reason = "a caller has a clock of its own")]
+pub(crate) fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
+}

@@ -1,0 +1,233 @@
+//! A merchant with everything: a chain, the reference contract, a plan, subscribers, a node that can
+//! misbehave, and an installation of the Signer that bills for it.
+
+use super::anvil::{Anvil, Mining, Options};
+use super::contracts::{Kind, Merchant, Plan, Subscriber, Token, deploy};
+use super::proxy::Proxy;
+use super::signer::{Heard, Installation, Signer};
+use alloy::primitives::{Address, U256};
+use alloy::signers::local::PrivateKeySigner;
+use serde_json::{Value, json};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::time::Duration;
+
+/// The key of the account that bills. Known to these tests alone, and searched for in all output.
+pub(crate) const KEY: &str = "7c4f5bd6a1e2f9038b6d5a4c3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f";
+
+/// The platform's id of the chain.
+pub(crate) const CHAIN: u32 = 139;
+
+/// What a subscriber pays for a month, base units. More than fits in an int64.
+pub(crate) const PRICE: u128 = 10_000_000_000_000_000_000;
+
+pub(crate) struct Town {
+    pub(crate) anvil: Anvil,
+    pub(crate) merchant: Merchant,
+    pub(crate) token: Token,
+    pub(crate) plan: Plan,
+    pub(crate) people: Vec<Subscriber>,
+    pub(crate) proxy: Proxy,
+    pub(crate) installation: Installation,
+}
+
+/// How a town differs from the usual one.
+#[derive(Clone, Debug)]
+pub(crate) struct Founding {
+    pub(crate) mining: Mining,
+    pub(crate) people: u64,
+    pub(crate) lookup: bool,
+    pub(crate) multicall: bool,
+    /// More keys of `[chains.139]`, before any section.
+    pub(crate) chain_keys: String,
+}
+
+impl Default for Founding {
+    fn default() -> Self {
+        Self {
+            mining: Mining::EachTransaction,
+            people: 3,
+            lookup: false,
+            multicall: true,
+            chain_keys: String::new(),
+        }
+    }
+}
+
+pub(crate) fn signer_address() -> Address {
+    KEY.parse::<PrivateKeySigner>().unwrap().address()
+}
+
+impl Town {
+    pub(crate) async fn found() -> Self {
+        Self::with(Founding::default()).await
+    }
+
+    pub(crate) async fn with(founding: Founding) -> Self {
+        let extra = vec!["--order".to_owned(), "fifo".to_owned()];
+        let anvil = Anvil::with(Options { mining: founding.mining, extra }).await;
+        let slow = !matches!(founding.mining, Mining::EachTransaction);
+        if slow {
+            anvil.set_automine(true).await;
+        }
+        let rpc = anvil.rpc();
+        let merchant = Merchant::open(&rpc, signer_address()).await;
+        let token = Token::deploy(&rpc, Kind::NoReturn, 18).await;
+        let plan = merchant.agree(7, merchant.monthly(&token, PRICE)).await;
+        let people = merchant.crowd(&plan, founding.people).await;
+        let multicall = if founding.multicall {
+            deploy(&rpc, "Multicall3", vec![]).await
+        } else {
+            Address::repeat_byte(0xEE)
+        };
+        rpc.fund(&[signer_address()]).await;
+        let rich = json!([signer_address(), U256::from(1_000_000_000_000_000_000_000_u128)]);
+        let _: Value = rpc.call("anvil_setBalance", rich).await;
+        if slow {
+            anvil.set_automine(false).await;
+            if let Mining::EverySeconds(seconds) = founding.mining {
+                let _: Value = rpc.call("evm_setIntervalMining", json!([seconds])).await;
+            }
+        }
+        let proxy = Proxy::before(&anvil.url).await;
+        let chain = chain(&proxy.url, merchant.billing, multicall, &founding.chain_keys);
+        let profile = reference_profile(&founding, &merchant);
+        let installation = Installation::new(&format!("{chain}{profile}"));
+        put_key(&installation);
+        Self { anvil, merchant, token, plan, people, proxy, installation }
+    }
+
+    pub(crate) async fn signer(&self) -> Signer {
+        self.installation.start().await
+    }
+
+    /// The entry that the platform's list would hold for somebody's first period.
+    pub(crate) fn entry(&self, who: &Subscriber) -> Value {
+        entry(who, 1)
+    }
+
+    /// The entries of these people, by their place.
+    pub(crate) fn entries(&self, places: impl IntoIterator<Item = usize>) -> Vec<Value> {
+        places.into_iter().map(|place| self.entry(&self.people[place])).collect()
+    }
+
+    /// How often somebody paid, by what arrived on chain.
+    pub(crate) async fn payments(&self, who: &Subscriber) -> u128 {
+        let full = U256::from(PRICE) * U256::from(100);
+        let spent = full - self.token.balance(who.wallet).await;
+        assert_eq!(spent % U256::from(PRICE), U256::ZERO);
+        (spent / U256::from(PRICE)).to()
+    }
+
+    /// Asserts how often each of these people paid, and that the merchant got as much.
+    pub(crate) async fn assert_paid(&self, times: &[u128]) {
+        let mut paid = vec![];
+        for who in self.people.iter().take(times.len()) {
+            paid.push(self.payments(who).await);
+        }
+        assert_eq!(paid, times, "payments by subscriber");
+        let income = self.token.balance(self.merchant.payee).await;
+        assert_eq!(income, U256::from(paid.iter().sum::<u128>() * PRICE), "what the merchant got");
+    }
+
+    /// Mines until a billing has ended, and tells how.
+    pub(crate) async fn settled(&self, signer: &Signer, id: &str) -> Value {
+        for _ in 0..400 {
+            let heard = signer.scheduler.billings(id).await;
+            let billing = &heard.body["data"][0];
+            if heard.code() == 1 && billing["state"] != "open" {
+                return billing.clone();
+            }
+            self.anvil.mine(1).await;
+            tokio::time::sleep(Duration::from_millis(25)).await;
+        }
+        panic!("the billing {id} never ended:\n{}", signer.log());
+    }
+}
+
+/// An entry of the chargeable list.
+pub(crate) fn entry(who: &Subscriber, period: u32) -> Value {
+    let amount: Value = serde_json::from_str(&who.plan.terms.amount.to_string()).unwrap();
+    json!({
+        "subscribeId": who.subscribe_id,
+        "chainId": CHAIN,
+        "planId": who.plan.id,
+        "planVersion": who.plan.version,
+        "userHash": who.user_hash,
+        "userWallet": who.wallet,
+        "tokenAddress": who.plan.terms.token,
+        "period": period,
+        "amount": amount,
+    })
+}
+
+/// Where `key = "file:evm.key"` looks.
+pub(crate) fn put_key(installation: &Installation) {
+    use std::io::Write as _;
+    let path = installation.path().join("evm.key");
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    writeln!(file.unwrap(), "{KEY}").unwrap();
+}
+
+const CALL: &str = "processSubscribePlan(address merKey, (uint64 subscribeId, uint64 planId, uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, uint256 deadline) returns (uint8[] reasons)";
+const LOOKUP: &str = "subscribeOf(address merKey, uint64 planId, bytes32 userHash) view returns (address userWallet, address tokenAddress, uint128 amount, uint32 planVersion, uint32 period)";
+const CHARGED: &str = "event SubscriptionBilling(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint128 amount, address userWallet, address tokenAddress)";
+const SKIPPED: &str = "event SubscriptionBillingFailed(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint8 reason)";
+
+/// What the numbers of the reference contract mean, in order from 1.
+pub(crate) const REASONS: [&str; 14] = [
+    "SUBSCRIPTION_NOT_FOUND",
+    "SUBSCRIPTION_CANCELLED",
+    "TERMS_MISMATCH",
+    "ALREADY_CHARGED",
+    "SUBSCRIPTION_ENDED",
+    "NOT_DUE_YET",
+    "PERIOD_PASSED",
+    "PLAN_INACTIVE",
+    "TOKEN_PAUSED",
+    "HOLDER_BLOCKED",
+    "PAYEE_BLOCKED",
+    "ALLOWANCE_INSUFFICIENT",
+    "BALANCE_INSUFFICIENT",
+    "TOKEN_TRANSFER_FAILED",
+];
+
+fn reference_profile(founding: &Founding, merchant: &Merchant) -> String {
+    let lookup = if founding.lookup { format!("lookup = {LOOKUP:?}\n") } else { String::new() };
+    let reasons: String =
+        REASONS.iter().zip(1..).map(|(code, n)| format!("{n} = {code:?}\n")).collect();
+    format!(
+        "[chains.{CHAIN}.billing]\ncall = {CALL:?}\n{lookup}charged = {CHARGED:?}\n\
+         skipped = {SKIPPED:?}\n[chains.{CHAIN}.billing.constants]\nmerKey = \"{}\"\n\
+         [chains.{CHAIN}.billing.reasons]\n{reasons}",
+        merchant.mer_key
+    )
+}
+
+/// Everything of a chain but its billing profile.
+pub(crate) fn chain(rpc: &str, contract: Address, multicall: Address, keys: &str) -> String {
+    format!(
+        "[chains.{CHAIN}]\nname = \"anvil\"\nfamily = \"evm\"\neip155_id = 31337\nrpc = {rpc:?}\n\
+         contract = \"{contract}\"\nmulticall = \"{multicall}\"\nkey = \"file:evm.key\"\ntest = true\n\
+         poll_interval = \"50ms\"\nrebroadcast_interval = \"500ms\"\n{keys}\n\
+         [chains.{CHAIN}.fees]\nmax_fee_per_gas = \"500 gwei\"\nmax_priority_fee_per_gas = \"5 gwei\"\n\
+         max_tx_cost = \"10 ether\"\n"
+    )
+}
+
+/// The ids and codes of a refusal, as [`Heard::failures`] gives them.
+pub(crate) fn refusals(rows: &[(&Subscriber, &str)]) -> Vec<(i64, String)> {
+    let row = |(who, code): &(&Subscriber, &str)| {
+        (i64::try_from(who.subscribe_id).unwrap(), (*code).to_owned())
+    };
+    let mut rows: Vec<_> = rows.iter().map(row).collect();
+    rows.sort();
+    rows
+}
+
+/// The failure object of one subscription.
+pub(crate) fn failure<'a>(heard: &'a Heard, who: &Subscriber) -> &'a Value {
+    let list = if heard.code() == 2 { &heard.body["data"] } else { &heard.body["data"]["failed"] };
+    let found =
+        list.as_array().into_iter().flatten().find(|f| f["subscribeId"] == who.subscribe_id);
+    found.unwrap_or_else(|| panic!("{} is not refused: {heard:?}", who.subscribe_id))
+}
