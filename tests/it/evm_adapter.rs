@@ -10,13 +10,11 @@ use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
     Charge, Entry, FailCode, Family, Judged, Opinion, Period, PlatformChainId, Scalar, judge,
 };
-use merchant_signer::chain::evm::{
-    Eip155ChainId, EvmChain, EvmParts, EvmSettings, FeeCeilings, Finality, NotConnected,
-};
+use merchant_signer::chain::evm::{EvmChain, EvmParts, NotConnected};
 use merchant_signer::chain::profile::Profile;
 use merchant_signer::chain::rpc::Rpc;
 use merchant_signer::chain::{Chain, ChainError, Estimate, Facts};
-use merchant_signer::config::BillingConfig;
+use merchant_signer::config::{BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, RpcUrl, Wei};
 use merchant_signer::keys::{Key, KeySource};
 use serde_json::json;
 
@@ -33,27 +31,30 @@ fn key() -> Key {
     Key::load(source, "chains.139.key", true).unwrap()
 }
 
-fn settings(multicall: Address) -> EvmSettings {
-    EvmSettings {
-        eip155_id: Eip155ChainId(31337),
-        multicall,
+fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
+    let key = key();
+    let config = EvmConfig {
+        eip155_id: 31337,
+        rpc: RpcUrl::parse(url).unwrap(),
+        rpc_timeout: Duration::from_secs(5),
+        contract,
+        key: KeyRef::Keystore("not used".to_owned()),
+        multicall: NOWHERE,
         poll_interval: Duration::from_mins(1),
-        finality: Finality::Depth(2),
-        fees: FeeCeilings {
-            max_fee_per_gas: 200_000_000_000,
-            max_priority_fee_per_gas: 10_000_000_000,
-            max_tx_cost: U256::from(10).pow(U256::from(18)),
+        finality: Finality::Depth(3),
+        max_in_flight: 4,
+        fees: FeeConfig {
+            max_fee_per_gas: Wei(200_000_000_000),
+            max_priority_fee_per_gas: Wei(10_000_000_000),
+            max_tx_cost: Wei(1_000_000_000_000_000_000),
             legacy: false,
         },
         gas_margin_percent: 40,
-        gas_spare: 420_000,
+        gas_reserve: 420_000,
         gas_limit_cap: 16_777_216,
-        deadline: Duration::from_hours(1),
-    }
-}
-
-fn parts(url: &str, contract: Address, billing: &BillingConfig, settings: EvmSettings) -> EvmParts {
-    let key = key();
+        rebroadcast_interval: Duration::from_secs(10),
+        billing: billing.clone(),
+    };
     EvmParts {
         facts: Facts {
             id: PlatformChainId(139),
@@ -65,8 +66,8 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig, settings: EvmSet
         },
         profile: Profile::parse(billing, Family::Evm).unwrap(),
         key: Arc::new(key),
-        rpc: Rpc::new(url, Duration::from_secs(5)).unwrap(),
-        settings,
+        rpc: Rpc::new(config.rpc.expose(), config.rpc_timeout).unwrap(),
+        config,
     }
 }
 
@@ -104,7 +105,7 @@ fn rows(mer_key: Address) -> BillingConfig {
         ),
         constants: BTreeMap::from([("merKey".to_owned(), mer_key.to_checksum(None))]),
         reasons: reasons.map(|(key, code)| (key.to_owned(), code.to_owned())).into(),
-        ..BillingConfig::default()
+        ..arrays()
     }
 }
 
@@ -112,7 +113,14 @@ fn rows(mer_key: Address) -> BillingConfig {
 fn arrays() -> BillingConfig {
     BillingConfig {
         call: "charge(bytes32[] userHash, uint256[] amount)".to_owned(),
-        ..BillingConfig::default()
+        lookup: None,
+        charged: None,
+        skipped: None,
+        constants: BTreeMap::new(),
+        reasons: BTreeMap::new(),
+        period: None,
+        deadline: Duration::from_hours(1),
+        guard: Duration::from_hours(1),
     }
 }
 
@@ -166,11 +174,10 @@ impl Shop {
         Self { chain, merchant, token, crowd }
     }
 
-    async fn adapter(&self, change: impl FnOnce(&mut EvmSettings)) -> EvmChain {
-        let mut settings = settings(NOWHERE);
-        change(&mut settings);
+    async fn adapter(&self, change: impl FnOnce(&mut EvmConfig)) -> EvmChain {
         let billing = rows(self.merchant.mer_key);
-        let parts = parts(&self.chain.url, self.merchant.billing, &billing, settings);
+        let mut parts = parts(&self.chain.url, self.merchant.billing, &billing);
+        change(&mut parts.config);
         EvmChain::connect(parts).await.unwrap()
     }
 }
@@ -200,7 +207,6 @@ async fn what_the_preflight_foretells_is_what_happens() {
 
     let preflight = chain.preflight(charges(&shop.crowd)).await.unwrap();
     assert_eq!(preflight.checked[2].funds.unwrap().allowance, U256::from(7));
-    assert_eq!(preflight.checked[1].funds.unwrap().balance, U256::from(5));
     let judged = judge(preflight.checked);
     let expected = [
         (shop.crowd[1].subscribe_id, FailCode::BalanceInsufficient),
@@ -250,7 +256,7 @@ async fn both_ways_of_reading_many_say_the_same() {
         checked.into_iter().map(|checked| checked.funds).collect::<Vec<_>>()
     };
     let deployless = through(shop.adapter(|_| {}).await).await;
-    let deployed = through(shop.adapter(|settings| settings.multicall = multicall).await).await;
+    let deployed = through(shop.adapter(|config| config.multicall = multicall).await).await;
     assert_eq!(deployless, deployed);
     assert_eq!(deployed[0].unwrap().balance, U256::from(100_000_000));
     assert_eq!(deployed[1], None, "an address without code is no token");
@@ -284,7 +290,7 @@ async fn a_contract_that_reverts_as_a_whole_names_its_culprits() {
     plain.approve(batch[6].wallet, contract, U256::from(3)).await;
     batch[8].token = token.address;
 
-    let parts = parts(&anvil.url, contract, &arrays(), settings(NOWHERE));
+    let parts = parts(&anvil.url, contract, &arrays());
     let chain = EvmChain::connect(parts).await.unwrap();
     let preflight = chain.preflight(batch.clone()).await.unwrap();
     let refusals: Vec<bool> = preflight
@@ -314,14 +320,10 @@ async fn a_contract_that_reverts_as_a_whole_names_its_culprits() {
 async fn nobody_is_asked_to_pay_for_a_batch_that_cannot_be_sent() {
     let shop = Shop::open(12).await;
     let all = charges(&shop.crowd);
-    // Twelve charges use about 560,000 gas: the first cap lets them run but not be sent with the
-    // margin, the second not even run.
+    // Twelve use about 560,000 gas: under the first cap they run, under the second not even that.
     for cap in [700_000, 400_000] {
-        let small = shop.adapter(|settings| {
-            settings.gas_limit_cap = cap;
-            settings.gas_spare = 50_000;
-        });
-        let small = small.await;
+        let change = |config: &mut EvmConfig| (config.gas_limit_cap, config.gas_reserve) = (cap, 0);
+        let small = shop.adapter(change).await;
         let refused = match small.preflight(all.clone()).await {
             Ok(preflight) => small.draft(&all, &preflight.estimate).await.unwrap_err(),
             Err(refused) => refused,
@@ -338,7 +340,7 @@ async fn nobody_is_asked_to_pay_for_a_batch_that_cannot_be_sent() {
     shop.chain.call::<serde_json::Value>("anvil_setBalance", poor).await;
     chain.beat().await.unwrap();
     assert!(matches!(chain.draft(&all, &estimate).await, Err(ChainError::GasFunds { .. })));
-    let dear = shop.adapter(|settings| settings.fees.max_fee_per_gas = 1).await;
+    let dear = shop.adapter(|config| config.fees.max_fee_per_gas = Wei(1)).await;
     let refused = dear.draft(&all, &estimate).await.unwrap_err();
     assert!(matches!(&refused, ChainError::FeeTooHigh(why) if why.contains("max_fee_per_gas")));
 }
@@ -357,7 +359,7 @@ async fn who_fails_after_the_preflight_does_not_take_the_others_along() {
 #[tokio::test]
 async fn legacy_transactions_land_too() {
     let shop = Shop::open(1).await;
-    let chain = shop.adapter(|settings| settings.fees.legacy = true).await;
+    let chain = shop.adapter(|config| config.fees.legacy = true).await;
     let all = charges(&shop.crowd);
     let estimate = chain.preflight(all.clone()).await.unwrap().estimate;
     let receipt = bill(&shop.chain, &chain, &all, &estimate).await;
@@ -369,8 +371,7 @@ async fn legacy_transactions_land_too() {
 async fn a_key_that_may_not_bill_is_told_so_for_every_entry() {
     let shop = Shop::open(3).await;
     let elsewhere = Merchant::open(&shop.chain, somebody("another biller")).await;
-    let billing = rows(shop.merchant.mer_key);
-    let parts = parts(&shop.chain.url, elsewhere.billing, &billing, settings(NOWHERE));
+    let parts = parts(&shop.chain.url, elsewhere.billing, &rows(shop.merchant.mer_key));
     let chain = EvmChain::connect(parts).await.unwrap();
     let judged = judge(chain.preflight(charges(&shop.crowd)).await.unwrap().checked);
     assert_eq!(judged.refused.len(), 3);
@@ -380,20 +381,19 @@ async fn a_key_that_may_not_bill_is_told_so_for_every_entry() {
 #[tokio::test]
 async fn another_chain_is_refused_and_a_dead_node_is_waited_for() {
     let shop = Shop::open(1).await;
-    let billing = rows(shop.merchant.mer_key);
-    let mut elsewhere = settings(NOWHERE);
-    elsewhere.eip155_id = Eip155ChainId(56);
-    let wrong = parts(&shop.chain.url, shop.merchant.billing, &billing, elsewhere);
+    let at = |url, contract| parts(url, contract, &rows(shop.merchant.mer_key));
+    let mut wrong = at(&shop.chain.url, shop.merchant.billing);
+    wrong.config.eip155_id = 56;
     let refused = EvmChain::connect(wrong).await.unwrap_err();
     assert_eq!(refused, NotConnected::WrongChain { configured: 56, answered: 31337 });
 
-    let dead = parts("http://127.0.0.1:9", shop.merchant.billing, &billing, settings(NOWHERE));
+    let dead = at("http://127.0.0.1:9", shop.merchant.billing);
     let chain = EvmChain::connect(dead).await.unwrap();
     assert!(chain.pulse().borrow().is_none());
     let error = chain.preflight(charges(&shop.crowd)).await.unwrap_err();
     assert!(matches!(&error, ChainError::Unavailable(why) if why.contains("connection refused")));
 
-    let empty = parts(&shop.chain.url, NOWHERE, &billing, settings(NOWHERE));
+    let empty = at(&shop.chain.url, NOWHERE);
     let chain = EvmChain::connect(empty).await.unwrap();
     let error = chain.preflight(charges(&shop.crowd)).await.unwrap_err();
     assert!(matches!(&error, ChainError::CallFails(why) if why.contains("no contract")), "{error}");
