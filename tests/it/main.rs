@@ -9,6 +9,7 @@
     reason = "a test may panic"
 )]
 
+mod evm_adapter;
 mod other_contracts;
 mod reference_contract;
 mod scenarios;
