@@ -10,6 +10,7 @@
 )]
 
 mod evm_adapter;
+mod house_rules;
 mod other_contracts;
 mod reference_contract;
 mod scenarios;
