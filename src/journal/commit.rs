@@ -206,8 +206,8 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
         BatchState::Open => return Err(rusqlite::Error::InvalidQuery),
     }
     let outcomes: Vec<_> = winner.outcomes.iter().map(|outcome| words(outcome).0).collect();
-    let body = json!({"batch": end.batch.0, "state": state.word(), "winner": winner.hash,
-                      "block": winner.block, "outcomes": outcomes});
+    let decided = (state, Some(winner.hash), winner.block);
+    let body = history::settled_body(end.batch, decided, &json!(outcomes));
     history::append(conn, at_ms, "settled", &body)
 }
 
