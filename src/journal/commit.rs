@@ -51,7 +51,8 @@ pub(super) fn accept(
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let position =
         next_position(conn, proposal.chain, proposal.signer)?.ok_or(AcceptError::NoLane)?;
-    if position.saturating_sub(proposal.taken) >= proposal.window {
+    let waiting = position.checked_sub(proposal.taken).ok_or(AcceptError::Behind)?;
+    if waiting >= proposal.window {
         return Err(AcceptError::LaneFull);
     }
     let batch = insert_batch(conn, &proposal, position)?;

@@ -72,10 +72,11 @@ type Change = fn(&mut Proposal);
 
 #[tokio::test]
 async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
-    let table: [(&str, Change, &str); 9] = [
+    let table: [(&str, Change, &str); 10] = [
         ("no signature", |p| p.seal = Box::new(|_| Err("no key".into())), "Seal(\"no key\")"),
         ("no room in the window", |p| p.window = 1, "LaneFull"),
         ("a window of nothing", |p| (p.taken, p.window) = (8, 0), "LaneFull"),
+        ("its place is taken by a stranger", |p| p.taken = FIRST + 2, "Behind"),
         ("nobody opened the lane", |p| p.signer = CONTRACT, "NoLane"),
         ("the user is claimed", |p| p.items[1].key = item(1, 1).key, "Claimed"),
         ("the subscription is claimed", |p| p.items[1].subscribe = SubscribeId(1), "Claimed"),
