@@ -28,7 +28,7 @@ async fn every_account_of_every_chain_counts_for_itself() {
     }
     book.accept(&[item(1, 1)]).await.unwrap();
     let mut elsewhere = proposal(&[item(2, 1)]);
-    elsewhere.signer = signer;
+    (elsewhere.signer, elsewhere.taken) = (signer, 0);
     elsewhere.seal = Box::new(|position| {
         assert_eq!(position, 0);
         Ok(signed(1000))
