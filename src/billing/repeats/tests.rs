@@ -190,6 +190,11 @@ fn a_refused_entry_keeps_a_request_from_being_a_mere_repeat() {
     }
 }
 
+/// How many entries are told of.
+fn size(entries: &[Entry], refused: &[Refused]) -> usize {
+    entries.len().saturating_add(refused.len())
+}
+
 fn claims_of_one() -> impl Strategy<Value = Vec<(u8, i64, bool, bool)>> {
     prop::collection::vec((0..6_u8, 1..4_i64, any::<bool>(), any::<bool>()), 0..3)
 }
@@ -213,6 +218,7 @@ proptest! {
         let mode = if partial { Mode::Partial } else { Mode::All };
         let asked = order(mode, (0..count).chain(duplicate.then_some(0)));
         let free = |index: usize| claims[index].is_empty();
+        let everyone = size(&asked.entries, &asked.refused);
         match repeat_of(asked.clone(), &claims) {
             Repeat::Fresh(order) => {
                 let expected = asked.entries.iter().zip(0..).filter(|(_, at)| free(*at));
@@ -220,12 +226,10 @@ proptest! {
                 prop_assert!(!order.entries.is_empty());
                 prop_assert_eq!(&order.entries, &expected);
                 prop_assert!(partial || (0..claims.len()).all(free));
-                let told = order.entries.len() + order.refused.len();
-                prop_assert_eq!(told, asked.entries.len() + asked.refused.len());
+                prop_assert_eq!(size(&order.entries, &order.refused), everyone);
             }
             Repeat::Refused(refused) => {
-                let told = asked.entries.len() + asked.refused.len();
-                prop_assert_eq!(refused.len(), told, "every entry is told of once");
+                prop_assert_eq!(refused.len(), everyone, "every entry is told of once");
                 prop_assert!((0..claims.len()).any(|at| !free(at)));
             }
             Repeat::Of(batch) => {

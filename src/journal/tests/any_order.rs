@@ -48,12 +48,16 @@ struct Accepted {
     open: bool,
 }
 
+fn place(batch: usize) -> u64 {
+    FIRST.saturating_add(u64::try_from(batch).unwrap())
+}
+
 impl Model {
     fn posted(&mut self, wanted: &BTreeSet<Who>, got: Result<Slot<Durable<Attempt>>, AcceptError>) {
         let free = !wanted.iter().any(|who| self.held.contains_key(who));
         assert_eq!(got.is_ok(), free, "{wanted:?} while {:?} is held", self.held);
         let Ok(slot) = got else { return };
-        assert_eq!(slot.position, FIRST + u64::try_from(self.batches.len()).unwrap());
+        assert_eq!(slot.position, place(self.batches.len()));
         self.held.extend(wanted.iter().map(|who| (*who, slot.batch)));
         self.batches.push(Accepted { slot, charges: wanted.iter().copied().collect(), open: true });
     }
