@@ -119,3 +119,6 @@ fn chain_for(
         Some(_) | None => Ok(chain),
     }
 }
+
+#[cfg(test)]
+mod tests;

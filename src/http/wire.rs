@@ -60,8 +60,14 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
         other => return Err(Malformed::PlatformError(other.unwrap_or("missing").to_owned())),
     }
     let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
-    posted(Options::default(), list(page.list()?)?)
+    options(&page)?;
+    if let Some(option) = OPTIONS.into_iter().find(|option| page.0.contains_key(*option)) {
+        return Err(Malformed::Option(format!("{option}: write it beside data, not into it")));
+    }
+    posted(options(&top)?, list(page.list()?)?)
 }
+
+const OPTIONS: [&str; 3] = ["requestId", "mode", "dryRun"];
 
 #[derive(Default)]
 struct Options {
@@ -75,8 +81,7 @@ struct Options {
 fn options(top: &Object<'_>) -> Result<Options, Malformed> {
     for key in top.0.keys() {
         let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
-        let meant =
-            ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain);
+        let meant = OPTIONS.into_iter().find(|option| option.to_ascii_lowercase() == plain);
         if let Some(meant) = meant.filter(|meant| meant != key) {
             return Err(Malformed::Option(format!("{key}: write {meant}")));
         }
@@ -148,9 +153,9 @@ fn json(error: &serde_json::Error) -> Malformed {
     Malformed::Json(error.to_string())
 }
 
-/// A JSON object whose values are not looked into yet.
-#[derive(serde::Deserialize)]
-struct Object<'a>(#[serde(borrow)] BTreeMap<String, &'a RawValue>);
+/// A JSON object whose values are not looked into yet. A name that occurs twice is an error,
+/// because nobody can tell which of two amounts was meant.
+struct Object<'a>(BTreeMap<String, &'a RawValue>);
 
 impl<'a> Object<'a> {
     fn list(&self) -> Result<&'a RawValue, Malformed> {
@@ -159,37 +164,47 @@ impl<'a> Object<'a> {
     }
 }
 
-/// The fields of one entry. `null` is as good as absent; a name that occurs twice is an error,
-/// because nobody can tell which of two amounts was meant.
-struct Fields(BTreeMap<String, Scalar>);
-
-impl<'de> Deserialize<'de> for Fields {
+impl<'de> Deserialize<'de> for Object<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
+        deserializer.deserialize_map(ObjectVisitor)
     }
 }
 
-struct FieldsVisitor;
+struct ObjectVisitor;
 
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields;
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = Object<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object for every subscription")
+        f.write_str("an object")
     }
 
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Fields, M::Error> {
-        let mut fields = BTreeMap::new();
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object<'de>, M::Error> {
+        let mut values = BTreeMap::new();
         while let Some((name, raw)) = map.next_entry::<String, &RawValue>()? {
-            let Some(value) = scalar(raw).map_err(M::Error::custom)? else { continue };
-            match fields.entry(name) {
-                Place::Vacant(place) => drop(place.insert(value)),
+            match values.entry(name) {
+                Place::Vacant(place) => drop(place.insert(raw)),
                 Place::Occupied(place) => {
                     return Err(M::Error::custom(format!("{} is stated twice", place.key())));
                 }
             }
         }
-        Ok(Fields(fields))
+        Ok(Object(values))
+    }
+}
+
+/// The fields of one entry. `null` is as good as absent.
+struct Fields(BTreeMap<String, Scalar>);
+
+impl<'de> Deserialize<'de> for Fields {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut fields = BTreeMap::new();
+        for (name, raw) in Object::deserialize(deserializer)?.0 {
+            if let Some(value) = scalar(raw).map_err(D::Error::custom)? {
+                fields.insert(name, value);
+            }
+        }
+        Ok(Self(fields))
     }
 }
 
