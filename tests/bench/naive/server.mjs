@@ -10,7 +10,7 @@
 // chain waiting for a nonce until the process is started again; and an amount above 2^53 must come
 // as a string.
 //
-//   RPC_URL=http://127.0.0.1:8545 PRIVATE_KEY=0x… CONTRACT=0x… MER_KEY=0x… PORT=9981 \
+//   RPC_URL=http://127.0.0.1:8545 PRIVATE_KEY=0x… CONTRACT=0x… PORT=9981 \
 //     node tests/bench/naive/server.mjs
 //
 // MULTICALL is where Multicall3 is, if not at its usual address. PORT=0 takes any free port. When it
@@ -23,16 +23,12 @@ const require = createRequire(new URL("../../node/package.json", import.meta.url
 const { createPublicClient, defineChain, encodeFunctionData, erc20Abi, http, parseAbi } = require("viem");
 const { privateKeyToAccount } = require("viem/accounts");
 
-const ABI = parseAbi([
-  "struct Item { uint64 subscribeId; uint64 planId; uint32 planVersion; bytes32 userHash; uint32 period; uint128 amount; }",
-  "function processSubscribePlan(address merKey, Item[] items, uint256 deadline) returns (uint8[] reasons)",
-]);
-const DEADLINE_SECONDS = 30 * 60;
+const ABI = parseAbi(["function charge(bytes32[] userHash, uint256[] amount)"]);
 const GAS_MARGIN_PERCENT = 40n;
 const FEES_KEPT_MS = 1000;
 
-const { RPC_URL, PRIVATE_KEY, CONTRACT, MER_KEY, MULTICALL, PORT } = process.env;
-for (const [name, value] of Object.entries({ RPC_URL, PRIVATE_KEY, CONTRACT, MER_KEY })) {
+const { RPC_URL, PRIVATE_KEY, CONTRACT, MULTICALL, PORT } = process.env;
+for (const [name, value] of Object.entries({ RPC_URL, PRIVATE_KEY, CONTRACT })) {
   if (!value) throw new Error(`${name} is not set`);
 }
 
@@ -86,27 +82,14 @@ async function bill(entries) {
   const short = await shortfalls(entries);
   if (short.length) return { code: 2, data: short };
 
-  const items = entries.map((entry) => ({
-    subscribeId: BigInt(entry.subscribeId),
-    planId: BigInt(entry.planId),
-    planVersion: Number(entry.planVersion),
-    userHash: entry.userHash,
-    period: Number(entry.period),
-    amount: BigInt(entry.amount),
-  }));
-  const deadline = BigInt(Math.floor(Date.now() / 1000) + DEADLINE_SECONDS);
   const call = {
     address: CONTRACT,
     abi: ABI,
-    functionName: "processSubscribePlan",
-    args: [MER_KEY, items, deadline],
+    functionName: "charge",
+    args: [entries.map((entry) => entry.userHash), entries.map((entry) => BigInt(entry.amount))],
     account,
   };
-  const { result: reasons } = await client.simulateContract(call);
-  const refused = entries.flatMap((entry, index) =>
-    reasons[index] === 0 ? [] : [failure(entry, `reason ${reasons[index]}`)],
-  );
-  if (refused.length) return { code: 2, data: refused };
+  await client.simulateContract(call);
 
   const [estimate, { maxFeePerGas, maxPriorityFeePerGas }] = await Promise.all([
     client.estimateContractGas(call),
