@@ -10,7 +10,6 @@ use std::time::Duration;
 use super::faults::Reported;
 use super::kinds::{field_name, is_field_name, text, time};
 use super::reader::Reader;
-use super::units::is_digits;
 use super::{millis, seconds};
 
 /// The billing call of a chain. Signatures are in human-readable ABI, and their parameter names are
@@ -27,7 +26,8 @@ pub struct BillingConfig {
     pub skipped: Option<String>,
     /// Arguments that are the same in every call, by parameter name, as text.
     pub constants: BTreeMap<String, String>,
-    /// What the contract's reason numbers mean: decimal number to failure code.
+    /// What the contract's reasons mean: a number, the name of an error or the text of a revert, to
+    /// failure code.
     pub reasons: BTreeMap<String, String>,
     /// The entry field that holds the period, for contracts whose `call` and `lookup` name none.
     pub period: Option<String>,
@@ -72,11 +72,7 @@ fn judge_constant(name: &str, _value: &str) -> Result<(), String> {
     is_field_name(name).then_some(()).ok_or_else(|| problem.to_owned())
 }
 
-fn judge_reason(number: &str, code: &str) -> Result<(), String> {
-    let canonical = is_digits(number) && (number == "0" || !number.starts_with('0'));
-    if !canonical || number.parse::<u32>().is_err() {
-        return Err("is not a reason; expected a decimal number on the left".to_owned());
-    }
+fn judge_reason(_reason: &str, code: &str) -> Result<(), String> {
     let is_code = code.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     is_code.then_some(()).ok_or_else(|| {
         "is not a failure code; expected one such as \"ALLOWANCE_INSUFFICIENT\"".to_owned()
