@@ -3,8 +3,8 @@
 use super::answer::{Reply, TurnedAway, address, envelope, integer};
 use super::{Door, authenticate};
 use crate::billing::{BatchState, FailCode, Family, Period};
-use crate::engine::NoVerdict;
-use crate::journal::{Billing, Line};
+use crate::engine::{Engine, NoVerdict};
+use crate::journal::{Billing, JournalError, Line};
 use alloy::primitives::B256;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
@@ -22,12 +22,7 @@ pub(super) async fn billings(
     if let Err(reply) = authenticate(&door, request).await {
         return reply.into_response();
     }
-    let found = match hash(&id) {
-        Some(hash) => {
-            door.engine.billing_by_hash(hash).await.map(|found| found.into_iter().collect())
-        }
-        None => door.engine.billings_by_request(id).await,
-    };
+    let found = find(&door.engine, id).await;
     match found {
         Err(error) => Reply::NoVerdict(NoVerdict::Journal(error)).into_response(),
         Ok(found) if found.is_empty() => {
@@ -41,7 +36,17 @@ pub(super) async fn billings(
     }
 }
 
-/// 64 hex digits, with or without `0x`. Anything else is a request id.
+/// A request id may look like a hash: what is no transaction's is looked up as one.
+async fn find(engine: &Engine, id: String) -> Result<Vec<Billing>, JournalError> {
+    if let Some(hash) = hash(&id)
+        && let Some(found) = engine.billing_by_hash(hash).await?
+    {
+        return Ok(vec![found]);
+    }
+    engine.billings_by_request(id).await
+}
+
+/// 64 hex digits, with or without `0x`. Anything else is a request id only.
 fn hash(id: &str) -> Option<B256> {
     let mut bytes = [0_u8; 32];
     hex::decode_to_slice(id.strip_prefix("0x").unwrap_or(id), &mut bytes).ok()?;
