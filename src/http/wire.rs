@@ -60,7 +60,12 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
         other => return Err(Malformed::PlatformError(other.unwrap_or("missing").to_owned())),
     }
     let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
-    posted(Options::default(), list(page.list()?)?)
+    match page.0.keys().find_map(|key| Some((key, meant(key)?))) {
+        Some((key, meant)) => {
+            Err(Malformed::Option(format!("data.{key}: write {meant} beside data")))
+        }
+        None => posted(options(&top)?, list(page.list()?)?),
+    }
 }
 
 #[derive(Default)]
@@ -74,10 +79,7 @@ struct Options {
 /// not noticed moves money.
 fn options(top: &Object<'_>) -> Result<Options, Malformed> {
     for key in top.0.keys() {
-        let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
-        let meant =
-            ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain);
-        if let Some(meant) = meant.filter(|meant| meant != key) {
+        if let Some(meant) = meant(key).filter(|meant| meant != key) {
             return Err(Malformed::Option(format!("{key}: write {meant}")));
         }
     }
@@ -101,6 +103,12 @@ fn options(top: &Object<'_>) -> Result<Options, Malformed> {
         Some(_) => return Err(Malformed::Option("dryRun must be true or false".to_owned())),
     };
     Ok(Options { request_id, mode, dry_run })
+}
+
+/// The option that a key is, or is a misspelling of.
+fn meant(key: &str) -> Option<&'static str> {
+    let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
+    ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain)
 }
 
 fn posted(options: Options, listed: Vec<Fields>) -> Result<Posted, Malformed> {

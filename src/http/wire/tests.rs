@@ -53,6 +53,18 @@ fn options_are_read_and_misspelt_ones_are_not_ignored() {
 }
 
 #[test]
+fn options_are_not_lost_in_what_the_platform_listed() {
+    let listed = |beside: &str, within: &str| {
+        format!(r#"{{"code":200,{beside}"data":{{{within}"list":[{ENTRY}]}}}}"#)
+    };
+    let posted = read(listed(r#""dryRun":true,"mode":"partial","#, "").as_bytes()).unwrap();
+    assert_eq!((posted.mode, posted.dry_run), (Mode::Partial, true));
+    assert_eq!(why(&listed(r#""dryrun":true,"#, "")), "dryrun: write dryRun");
+    let within = why(&listed("", r#""dry_run":true,"#));
+    assert_eq!(within, "data.dry_run: write dryRun beside data");
+}
+
+#[test]
 fn what_is_wrong_with_a_body_is_said() {
     assert!(why("").starts_with("the body cannot be read"));
     assert!(why("nonsense").starts_with("the body cannot be read"));
