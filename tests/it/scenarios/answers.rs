@@ -3,7 +3,7 @@
 use crate::world::signer::Heard;
 use crate::world::town::{PRICE, Town, signer_address};
 use alloy::primitives::U256;
-use serde_json::{Value, json};
+use serde_json::json;
 
 #[tokio::test]
 async fn a_sent_batch_is_answered_like_this() {
@@ -130,10 +130,7 @@ fn golden(heard: &Heard, town: &Town) -> String {
     let contract = town.merchant.billing.to_string();
     let mut text = heard.text.replace(&signer_address().to_string(), "<signer>");
     text = text.replace(&contract, "<contract>");
-    let data = match &heard.body["data"] {
-        Value::Array(rows) => &rows[0],
-        data => data,
-    };
+    let data = heard.body["data"].get(0).unwrap_or(&heard.body["data"]);
     for field in ["txHash", "signedTransactionData"] {
         let value = data[field].as_str().unwrap_or("absent");
         text = text.replace(value, &format!("<{field}>"));

@@ -224,17 +224,20 @@ async fn an_entry_that_contradicts_the_contract_is_never_charged() {
 
 #[tokio::test]
 async fn a_hundred_are_charged_on_a_chain_without_multicall() {
-    let founding = Founding { people: 110, multicall: false, ..Founding::default() };
-    let town = Town::with(founding).await;
-    let signer = town.signer().await;
-    let [.., poor] = &town.people[..] else { panic!() };
-    town.token.set_balance(poor.wallet, 0).await;
-    let list = json!({"mode": "partial", "list": town.entries(0..110)});
-    let heard = signer.scheduler.bill(&list).await;
-    assert_eq!(heard.failures(), refusals(&[(poor, "BALANCE_INSUFFICIENT")]));
-    assert_eq!(failure(&heard, poor)["tokenBalance"], "0");
-    town.settled(&signer, &heard.tx_hash()).await;
-    town.assert_paid(&[1; 109]).await;
+    for lookup in [false, true] {
+        let founding = Founding { people: 110, multicall: false, lookup, ..Founding::default() };
+        let town = Town::with(founding).await;
+        let signer = town.signer().await;
+        let [.., poor] = &town.people[..] else { panic!() };
+        town.token.set_balance(poor.wallet, 0).await;
+        let list =
+            if lookup { town.people.iter().map(bare).collect() } else { town.entries(0..110) };
+        let heard = signer.scheduler.bill(&json!({"mode": "partial", "list": list})).await;
+        assert_eq!(heard.failures(), refusals(&[(poor, "BALANCE_INSUFFICIENT")]));
+        assert_eq!(failure(&heard, poor)["tokenBalance"], "0");
+        town.settled(&signer, &heard.tx_hash()).await;
+        town.assert_paid(&[1; 109]).await;
+    }
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 //! the good ones alone.
 
 use crate::world::anvil::Mining;
-use crate::world::contracts::{Merchant, Subscriber};
+use crate::world::contracts::{Billing, Merchant, Subscriber};
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, PRICE, Town, entry, refusals};
 use alloy::primitives::U256;
@@ -52,6 +52,21 @@ however_blocks_are_made! {
         assert_eq!(again.failures().len(), 100, "nobody is left to be charged");
         cast.assert_the_good_paid_once().await;
     }
+}
+
+#[tokio::test]
+async fn an_account_that_may_not_bill_charges_nobody() {
+    let town = Town::found().await;
+    let signer = town.signer().await;
+    let Merchant { mer_key, owner, biller, .. } = town.merchant;
+    let forbid = Billing::setBillerCall { merKey: mer_key, who: biller, allowed: false };
+    town.merchant.execute(owner, &forbid).await;
+    let all: Vec<_> = town.people.iter().map(|who| (who, "NOT_AUTHORIZED")).collect();
+    for mode in ["all", "partial"] {
+        let heard = signer.scheduler.bill(&json!({"mode": mode, "list": town.entries(0..3)})).await;
+        assert_eq!((heard.code(), heard.failures()), (2, refusals(&all)));
+    }
+    town.assert_paid(&[0, 0, 0]).await;
 }
 
 /// Who can pay, who cannot, and the batch that names them all.

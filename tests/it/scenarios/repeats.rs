@@ -176,6 +176,9 @@ async fn an_item_that_failed_inside_a_batch_is_free_while_the_others_stay_claime
     assert_eq!(billing["subscriptions"][0]["state"], "charged");
     assert_eq!(billing["subscriptions"][1]["failCode"], "HOLDER_BLOCKED");
     assert_eq!(scene.bill("all", &[0]).await.tx_hash(), hash, "still claimed");
+    let both = scene.bill("all", &[0, 1]).await;
+    let claimed = (0, "ALREADY_CHARGED", Some(&*hash));
+    scene.assert_refused(&both, &[claimed, (1, "NOT_ATTEMPTED", None)]);
     let heard = scene.bill("all", &[1]).await;
     scene.assert_refused(&heard, &[(1, "HOLDER_BLOCKED", None)]);
 
@@ -254,4 +257,21 @@ async fn without_a_period_the_open_batch_answers_and_then_the_period_on_chain_de
     assert_ne!(next, hash, "the next period");
     scene.settled(&next).await;
     scene.town.assert_paid(&[2, 0, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn an_open_batch_answers_for_the_next_period_too() {
+    let scene = Scene::of(Founding { lookup: true, ..Founding::default() }).await;
+    let who = &scene.town.people[0];
+    let hash = scene.bill("all", &[0]).await.tx_hash();
+    // In a block, but not in a final one, when the next period begins.
+    scene.town.anvil.mine(1).await;
+    scene.town.anvil.pass(who.plan.terms.interval.into()).await;
+    scene.town.noticed().await;
+    assert_eq!(scene.post("all", vec![short(who)]).await.tx_hash(), hash);
+    scene.settled(&hash).await;
+    let next = scene.post("all", vec![short(who)]).await.tx_hash();
+    assert_ne!(next, hash);
+    scene.settled(&next).await;
+    scene.town.assert_paid(&[2]).await;
 }

@@ -88,11 +88,11 @@ impl Town {
         };
         rpc.fund(&[signer_address()]).await;
         let rich = json!([signer_address(), U256::from(1_000_000_000_000_000_000_000_u128)]);
-        let _: Value = rpc.call("anvil_setBalance", rich).await;
+        rpc.call::<Value>("anvil_setBalance", rich).await;
         if slow {
             anvil.set_automine(false).await;
             if let Mining::EverySeconds(seconds) = founding.mining {
-                let _: Value = rpc.call("evm_setIntervalMining", json!([seconds])).await;
+                rpc.call::<Value>("evm_setIntervalMining", json!([seconds])).await;
             }
         }
         let proxy = Proxy::before(&anvil.url).await;
@@ -250,12 +250,13 @@ pub(crate) const REASONS: [&str; 14] = [
 
 fn reference_profile(founding: &Founding, merchant: &Merchant) -> String {
     let lookup = if founding.lookup { format!("lookup = {LOOKUP:?}\n") } else { String::new() };
-    let reasons: String =
-        REASONS.iter().zip(1..).map(|(code, n)| format!("{n} = {code:?}\n")).collect();
+    let reasons = REASONS.iter().zip(1..).map(|(code, n)| format!("{n} = {code:?}\n"));
+    let reasons = reasons.collect::<Vec<_>>().concat();
     format!(
         "[chains.{CHAIN}.billing]\ncall = {CALL:?}\n{lookup}charged = {CHARGED:?}\n\
          skipped = {SKIPPED:?}\n[chains.{CHAIN}.billing.constants]\nmerKey = \"{}\"\n\
-         [chains.{CHAIN}.billing.reasons]\n{reasons}",
+         [chains.{CHAIN}.billing.reasons]\n{reasons}\
+         \"NotBiller(address,address)\" = \"NOT_AUTHORIZED\"\n",
         merchant.mer_key
     )
 }
