@@ -60,14 +60,11 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
         other => return Err(Malformed::PlatformError(other.unwrap_or("missing").to_owned())),
     }
     let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
-    options(&page)?;
-    if let Some(option) = OPTIONS.into_iter().find(|option| page.0.contains_key(*option)) {
-        return Err(Malformed::Option(format!("{option}: write it beside data, not into it")));
+    if let Some((key, meant)) = page.0.keys().find_map(|key| Some((key, meant(key)?))) {
+        return Err(Malformed::Option(format!("data.{key}: write {meant} beside data")));
     }
     posted(options(&top)?, list(page.list()?)?)
 }
-
-const OPTIONS: [&str; 3] = ["requestId", "mode", "dryRun"];
 
 #[derive(Default)]
 struct Options {
@@ -80,9 +77,7 @@ struct Options {
 /// not noticed moves money.
 fn options(top: &Object<'_>) -> Result<Options, Malformed> {
     for key in top.0.keys() {
-        let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
-        let meant = OPTIONS.into_iter().find(|option| option.to_ascii_lowercase() == plain);
-        if let Some(meant) = meant.filter(|meant| meant != key) {
+        if let Some(meant) = meant(key).filter(|meant| meant != key) {
             return Err(Malformed::Option(format!("{key}: write {meant}")));
         }
     }
@@ -106,6 +101,12 @@ fn options(top: &Object<'_>) -> Result<Options, Malformed> {
         Some(_) => return Err(Malformed::Option("dryRun must be true or false".to_owned())),
     };
     Ok(Options { request_id, mode, dry_run })
+}
+
+/// The option that a key is, or is a misspelling of.
+fn meant(key: &str) -> Option<&'static str> {
+    let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
+    ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain)
 }
 
 fn posted(options: Options, listed: Vec<Fields>) -> Result<Posted, Malformed> {

@@ -60,9 +60,9 @@ fn options_around_the_platforms_own_answer_are_not_ignored() {
     let posted = read(body(r#""dryRun":true,"mode":"partial","#, "").as_bytes()).unwrap();
     assert_eq!((posted.mode, posted.dry_run), (Mode::Partial, true));
     assert_eq!(why(&body(r#""dryrun":true,"#, "")), "dryrun: write dryRun");
-    assert_eq!(why(&body("", r#""dryrun":true,"#)), "dryrun: write dryRun");
+    assert_eq!(why(&body("", r#""dryrun":true,"#)), "data.dryrun: write dryRun beside data");
     let inside = why(&body("", r#""dryRun":true,"#));
-    assert_eq!(inside, "dryRun: write it beside data, not into it");
+    assert_eq!(inside, "data.dryRun: write dryRun beside data");
 }
 
 #[test]

@@ -187,6 +187,8 @@ pub(crate) struct Scheduler {
 pub(crate) struct Heard {
     pub(crate) status: u16,
     pub(crate) body: Value,
+    /// The body as it came: JSON values above hold no integer beyond 64 bits exactly.
+    pub(crate) text: String,
 }
 
 impl Heard {
@@ -271,8 +273,8 @@ pub(crate) async fn hear(request: reqwest::RequestBuilder) -> Option<Heard> {
     let response = request.timeout(Duration::from_secs(30)).send().await.ok()?;
     let status = response.status().as_u16();
     let text = response.text().await.ok()?;
-    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    Some(Heard { status, body })
+    let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text.clone()));
+    Some(Heard { status, body, text })
 }
 
 #[expect(clippy::disallowed_methods, reason = "a caller has a clock of its own")]
