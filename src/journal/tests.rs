@@ -93,11 +93,17 @@ impl Book {
         &self,
         proposals: impl IntoIterator<Item = Proposal>,
     ) -> Vec<Result<Slot<Durable<Attempt>>, AcceptError>> {
+        let release = self.hold_up().await;
+        let all = join_all(proposals.into_iter().map(|proposal| self.journal.accept(proposal)));
+        tokio::join!(biased; all, async { drop(release) }).0
+    }
+
+    /// Keeps the journal's thread waiting until the answer is dropped.
+    async fn hold_up(&self) -> std::sync::mpsc::Sender<()> {
         let (release, released) = std::sync::mpsc::channel::<()>();
         let wait = Job::Read(Box::new(move |_| assert!(released.recv().is_err(), "released")));
         assert!(self.journal.jobs.send(wait).await.is_ok());
-        let all = join_all(proposals.into_iter().map(|proposal| self.journal.accept(proposal)));
-        tokio::join!(biased; all, async { drop(release) }).0
+        release
     }
 }
 

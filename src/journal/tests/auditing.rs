@@ -1,6 +1,7 @@
 //! What was written can be shown not to have been changed since.
 
 use super::*;
+use sha2::{Digest as _, Sha256};
 
 /// A closed journal with a charged, a reverted and an open batch.
 async fn closed_book() -> TempDir {
@@ -135,4 +136,21 @@ async fn one_changed_byte_of_money_bytes_or_history_is_found() {
     every_byte(&room, "body", "history WHERE seq = 2", b"ab");
     every_byte(&room, "body", "history WHERE seq = 6", b"ab");
     every_byte(&room, "digest", "history WHERE seq = 6", &[0, 1]);
+}
+
+#[tokio::test]
+async fn a_row_forged_with_a_digest_of_its_own_does_not_lead_to_the_next_one() {
+    let room = closed_book().await;
+    let conn = Connection::open(config(&room).path).unwrap();
+    let digest = |seq: i64| -> Vec<u8> {
+        let sql = "SELECT digest FROM history WHERE seq = ?1";
+        conn.query_row(sql, [seq], |row| row.get(0)).unwrap()
+    };
+    let seq_and_time = [3_i64.to_be_bytes(), 0_i64.to_be_bytes()].concat();
+    let forged = Sha256::digest([&digest(2)[..], &seq_and_time, b"slept\0{}"].concat());
+    let sql =
+        "UPDATE history SET at_ms = 0, event = 'slept', body = '{}', digest = ?1 WHERE seq = 3";
+    conn.execute(sql, [forged.as_slice()]).unwrap();
+    let faults = history::audit(&conn).unwrap().faults;
+    assert_eq!(faults[0], "history row 4 does not follow from the one before it");
 }

@@ -133,6 +133,7 @@ async fn a_guard_that_is_over_frees_what_is_asked_for_and_nothing_else() {
     let book = Book::new().await;
     let slot = book.accept(&[guarded(1), guarded(2), item(3, 1)]).await.unwrap();
     book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged; 3])).await;
+    assert_eq!(book.claims_at(9_999, subject(item(3, 1))).await.len(), 1, "it has a period");
     let late = Proposal { chain_time: 9_999, ..proposal(&[guarded(1), item(3, 1)]) };
     let refused = book.journal.accept(late).await;
     assert!(matches!(refused, Err(AcceptError::Claimed)), "{refused:?}");

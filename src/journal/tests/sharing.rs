@@ -115,3 +115,24 @@ async fn when_the_disk_is_full_in_the_middle_the_answers_are_what_is_on_disk() {
     let audit = book.journal.read(history::audit).await.unwrap();
     assert_eq!(audit.faults, Vec::<String>::new());
 }
+
+#[tokio::test]
+async fn when_the_database_ends_a_commit_by_itself_nobody_is_told_of_a_charge() {
+    let book = Book::new().await;
+    let before = book.everything().await;
+    let end_it = |conn: &Connection| conn.execute_batch("ROLLBACK");
+    let release = book.hold_up().await;
+    let (first, ended, last, ()) = tokio::join!(
+        biased;
+        book.journal.accept(proposal(&[item(1, 1)])),
+        book.journal.write(end_it),
+        book.journal.accept(proposal(&[item(2, 1)])),
+        async { drop(release) }
+    );
+    for answer in [first, last] {
+        assert!(matches!(answer, Err(AcceptError::Journal(JournalError::Lost))), "{answer:?}");
+    }
+    assert!(matches!(ended, Err(JournalError::Lost)));
+    assert_eq!(book.everything().await, before);
+    assert!(book.takes(item(1, 1)).await && book.takes(item(2, 1)).await, "asked again, it works");
+}
