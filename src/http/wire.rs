@@ -52,13 +52,12 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
         return posted(Options::default(), list(top)?);
     }
     let top: Object<'_> = serde_json::from_str(top.get()).map_err(|e| json(&e))?;
-    let Some(data) = top.0.get("data") else {
-        return posted(options(&top)?, list(top.list()?)?);
-    };
-    match top.0.get("code").map(|code| code.get()) {
-        Some("200") => {}
-        other => return Err(Malformed::PlatformError(other.unwrap_or("missing").to_owned())),
+    let (code, data) = (top.0.get("code").map(|code| code.get()), top.0.get("data"));
+    match (code, data) {
+        (Some("200"), _) | (None, None) => {}
+        (code, _) => return Err(Malformed::PlatformError(code.unwrap_or("missing").to_owned())),
     }
+    let Some(data) = data else { return posted(options(&top)?, list(top.list()?)?) };
     let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
     if let Some((key, meant)) = page.0.keys().find_map(|key| Some((key, meant(key)?))) {
         return Err(Malformed::Option(format!("data.{key}: write {meant} beside data")));

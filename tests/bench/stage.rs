@@ -87,9 +87,9 @@ impl Stage {
             rpc.execute_all(calls.collect()).await;
         }
         let rich = json!([town::signer_address(), U256::from(10_u128.pow(24))]);
-        let _: Value = rpc.call("anvil_setBalance", rich).await;
+        drop::<Value>(rpc.call("anvil_setBalance", rich).await);
         anvil.set_automine(false).await;
-        let _: Value = rpc.call("evm_setIntervalMining", json!([1])).await;
+        drop::<Value>(rpc.call("evm_setIntervalMining", json!([1])).await);
         let proxy = Proxy::before(&anvil.url).await;
         let url = if counting { &proxy.url } else { &anvil.url };
         let keys = format!("max_in_flight = 100000\n{keys}");
@@ -148,8 +148,8 @@ impl Stage {
 
     /// Puts the chain back, so that the next contender finds the same.
     pub(crate) async fn revert(&self, snapshot: &str) {
-        let _: bool = self.anvil.call("evm_revert", json!([snapshot])).await;
-        let _: Value = self.anvil.call("anvil_dropAllTransactions", json!([])).await;
+        drop::<bool>(self.anvil.call("evm_revert", json!([snapshot])).await);
+        drop::<Value>(self.anvil.call("anvil_dropAllTransactions", json!([])).await);
     }
 }
 

@@ -85,6 +85,7 @@ fn what_is_wrong_with_a_body_is_said() {
     assert!(why("[1]").contains("expected an object"));
     assert!(why("{}").contains("there is no `list`"));
     assert!(why(r#"{"code":500,"msg":"down","data":null}"#).contains("has code 500"));
+    assert!(why(&format!(r#"{{"code":500,"list":[{ENTRY}]}}"#)).contains("has code 500"));
     assert!(why(r#"[{"subscribeId":1,"subscribeId":2}]"#).contains("subscribeId is stated twice"));
     let two_chains = format!("[{ENTRY},{}]", ENTRY.replace("139", "140"));
     assert!(why(&two_chains).contains("the same in every entry"));

@@ -264,10 +264,14 @@ fn reference_profile(founding: &Founding, merchant: &Merchant) -> String {
 
 /// Everything of a chain but its billing profile.
 pub(crate) fn chain(rpc: &str, contract: Address, multicall: Address, keys: &str) -> String {
+    let usual = ["poll_interval = \"50ms\"", "rebroadcast_interval = \"500ms\""];
+    let said = |line: &&str| line.split(' ').next().is_some_and(|key| keys.contains(key));
+    let usual: Vec<_> = usual.into_iter().filter(|line| !said(line)).collect();
+    let usual = usual.join("\n");
     format!(
         "[chains.{CHAIN}]\nname = \"anvil\"\nfamily = \"evm\"\neip155_id = 31337\nrpc = {rpc:?}\n\
          contract = \"{contract}\"\nmulticall = \"{multicall}\"\nkey = \"file:evm.key\"\ntest = true\n\
-         poll_interval = \"50ms\"\nrebroadcast_interval = \"500ms\"\n{keys}\n\
+         {usual}\n{keys}\n\
          [chains.{CHAIN}.fees]\nmax_fee_per_gas = \"500 gwei\"\nmax_priority_fee_per_gas = \"5 gwei\"\n\
          max_tx_cost = \"10 ether\"\n"
     )
