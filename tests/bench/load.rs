@@ -93,7 +93,7 @@ pub(crate) async fn push_raw(stage: &Stage, raw: &[String], callers: usize) {
             let (next, raw, rpc) = (Arc::clone(&next), Arc::clone(&raw), stage.anvil.rpc());
             let pusher = async move {
                 while let Some(tx) = raw.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let _: String = rpc.call("eth_sendRawTransaction", json!([tx])).await;
+                    drop::<String>(rpc.call("eth_sendRawTransaction", json!([tx])).await);
                 }
             };
             #[expect(clippy::disallowed_methods, reason = "pushers are tasks of the benchmark")]

@@ -33,6 +33,7 @@ mod stage;
 use load::{Load, run};
 use stage::{Kind, Stage};
 use std::time::Instant;
+use world::proxy::sequential_round_trips;
 
 const BATCHES: [usize; 3] = [1, 10, 100];
 const CALLERS: [usize; 2] = [1, 16];
@@ -109,21 +110,28 @@ async fn counts() {
             // The first request opens connections and warms caches.
             assert_eq!(signer.scheduler.bill(&bill(1)).await.code(), 1);
             let fsyncs = stage::Fsyncs::of(signer.id());
-            stage.proxy.take_asked();
-            assert_eq!(signer.scheduler.bill(&bill(2)).await.code(), 1);
-            let asked = stage.proxy.take_asked();
+            let mut fewest: Option<Vec<world::proxy::Asked>> = None;
             let rounds = 20;
             for period in 0..rounds {
-                assert_eq!(signer.scheduler.bill(&bill(3 + period)).await.code(), 1);
+                stage.proxy.take_asked();
+                assert_eq!(signer.scheduler.bill(&bill(2 + period)).await.code(), 1);
+                let asked = stage.proxy.take_asked();
+                // Two questions that go out together may be answered one after the other on a busy
+                // machine: what had to wait is what waited every time.
+                let trips = sequential_round_trips(&asked);
+                if fewest.as_ref().is_none_or(|seen| trips < sequential_round_trips(seen)) {
+                    fewest = Some(asked);
+                }
             }
+            let asked = fewest.unwrap_or_default();
             let fsyncs = fsyncs.map_or_else(
                 || "no strace".to_owned(),
-                |fsyncs| format!("{:.2}", fsyncs.stop() as f64 / (rounds + 1) as f64),
+                |fsyncs| format!("{:.2}", fsyncs.stop() as f64 / rounds as f64),
             );
             let names: Vec<_> = asked.iter().map(|asked| asked.method.as_str()).collect();
             println!(
                 "{size:>6} {multicall:>9}  {:>18}  {:>10}  {fsyncs:>14}  {}",
-                world::proxy::sequential_round_trips(&asked),
+                sequential_round_trips(&asked),
                 asked.len(),
                 names.join(" ")
             );

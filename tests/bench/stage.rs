@@ -41,7 +41,8 @@ pub(crate) struct Stage {
 impl Stage {
     /// The Signer speaks to the node directly.
     pub(crate) async fn set(users: usize, keys: &str) -> Self {
-        Self::build(users, keys, true, false).await
+        let usual = "poll_interval = \"1s\"\nrebroadcast_interval = \"10s\"";
+        Self::build(users, &format!("{usual}\n{keys}"), true, false).await
     }
 
     /// The Signer speaks to the node through a proxy that counts, and looks at the head so rarely
@@ -148,7 +149,8 @@ impl Stage {
 
     /// Puts the chain back, so that the next contender finds the same.
     pub(crate) async fn revert(&self, snapshot: &str) {
-        drop::<bool>(self.anvil.call("evm_revert", json!([snapshot])).await);
+        let reverted: bool = self.anvil.call("evm_revert", json!([snapshot])).await;
+        assert!(reverted, "the chain goes back");
         drop::<Value>(self.anvil.call("anvil_dropAllTransactions", json!([])).await);
     }
 }
