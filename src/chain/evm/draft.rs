@@ -68,7 +68,7 @@ impl EvmChain {
         let all = (0..good.len()).collect();
         let (used, answer) = match self.run(&trial, &all).await? {
             Ran::Passed { used, answer } => (used, answer),
-            Ran::Failed(failure) => return Err(self.call_fails(&failure)),
+            Ran::Failed(failure) => return Err(self.unexplained(&trial, all, &failure).await?),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
         self.note(&mut opinions, &all, &answer)?;

@@ -72,7 +72,7 @@ impl EvmChain {
     }
 
     /// What a failed call means, in words.
-    pub(super) fn call_fails(&self, failure: &Failure) -> ChainError {
+    fn call_fails(&self, failure: &Failure) -> ChainError {
         let (code, detail) = self.parts.profile.reverted(&failure.data);
         let detail = detail.unwrap_or_else(|| failure.words.clone());
         ChainError::CallFails(format!("{}: {detail}", code.text()))
@@ -181,7 +181,7 @@ impl EvmChain {
 
     /// The batch fails and no entry is to blame. Often it needs more gas than a call may use: then a
     /// part of it says how much.
-    async fn unexplained(
+    pub(super) async fn unexplained(
         &self,
         trial: &Trial<'_>,
         mut places: Group,
