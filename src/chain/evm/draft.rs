@@ -41,7 +41,13 @@ impl EvmChain {
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
         let estimate =
             if holds { estimate.clone() } else { self.measure(Arc::clone(&head), good).await? };
-        let gas_limit = gas_limit(&estimate, good.len(), self.gas_rules(&head))?;
+        let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
+            Ok(limit) => limit,
+            Err(too_large) => {
+                let trial = Trial { known: self.ready().await?, head, charges: good };
+                return Err(self.tried(&trial, &(0..good.len()).collect(), too_large).await);
+            }
+        };
         let bid = first_bid(&head.market, &self.parts.config.fees)?;
         affordable(gas_limit, bid, &self.parts.config.fees, head.balance)?;
         Ok(EvmDraft {
