@@ -42,7 +42,13 @@ impl EvmChain {
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
         let estimate =
             if holds { estimate.clone() } else { self.measure(Arc::clone(&head), good).await? };
-        let gas_limit = gas_limit(&estimate, good.len(), self.gas_rules(&head))?;
+        let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
+            Ok(limit) => limit,
+            Err(too_large) => {
+                let trial = Trial { known: self.ready().await?, head, charges: good };
+                return Err(self.tried(&trial, &(0..good.len()).collect(), too_large).await);
+            }
+        };
         let bid = first_bid(&head.market, &self.parts.config.fees)?;
         affordable(gas_limit, bid, &self.parts.config.fees, head.balance)?;
         Ok(EvmDraft {
@@ -69,7 +75,7 @@ impl EvmChain {
         let all = (0..good.len()).collect();
         let (used, answer) = match self.run(&trial, &all).await? {
             Ran::Passed { used, answer } => (used, answer),
-            Ran::Failed(failure) => return Err(self.call_fails(&failure)),
+            Ran::Failed(failure) => return Err(self.unexplained(&trial, all, &failure).await?),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
         self.note(&mut opinions, &all, &answer)?;

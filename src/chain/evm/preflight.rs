@@ -72,7 +72,7 @@ impl EvmChain {
     }
 
     /// What a failed call means, in words.
-    pub(super) fn call_fails(&self, failure: &Failure) -> ChainError {
+    fn call_fails(&self, failure: &Failure) -> ChainError {
         let (code, detail) = self.parts.profile.reverted(&failure.data);
         let detail = detail.unwrap_or_else(|| failure.words.clone());
         ChainError::CallFails(format!("{}: {detail}", code.text()))
@@ -181,24 +181,45 @@ impl EvmChain {
 
     /// The batch fails and no entry is to blame. Often it needs more gas than a call may use: then a
     /// part of it says how much.
-    async fn unexplained(
+    pub(super) async fn unexplained(
         &self,
         trial: &Trial<'_>,
-        mut places: Group,
+        places: Group,
         failure: &Failure,
     ) -> Result<ChainError, ChainError> {
-        let all = places.len();
+        let mut part = places.clone();
         loop {
-            places.truncate(places.len() >> 1);
-            if places.is_empty() {
+            part.truncate(part.len() >> 1);
+            if part.is_empty() {
                 return Ok(self.call_fails(failure));
             }
-            if let Ran::Passed { used, .. } = self.run(trial, &places).await? {
-                let estimate = Estimate { used, charges: places.len() };
-                let fits = gas_limit(&estimate, all, self.gas_rules(&trial.head));
-                return Ok(fits.err().unwrap_or_else(|| self.call_fails(failure)));
+            if let Ran::Passed { used, .. } = self.run(trial, &part).await? {
+                let estimate = Estimate { used, charges: part.len() };
+                return Ok(match gas_limit(&estimate, places.len(), self.gas_rules(&trial.head)) {
+                    Ok(_) => self.call_fails(failure),
+                    Err(too_large) => self.tried(trial, &places, too_large).await,
+                });
             }
         }
+    }
+
+    /// Tries what is said to fit until it does: part of what a call uses does not grow with the
+    /// batch, so that an estimate for many promises too much for fewer.
+    pub(super) async fn tried(
+        &self,
+        trial: &Trial<'_>,
+        places: &Group,
+        mut said: ChainError,
+    ) -> ChainError {
+        while let ChainError::BatchTooLarge { max } = said
+            && let Some(fewer) = places.get(..max).map(<[usize]>::to_vec)
+            && let Ok(Ran::Passed { used, .. }) = self.run(trial, &fewer).await
+            && let Err(again) =
+                gas_limit(&Estimate { used, charges: max }, max, self.gas_rules(&trial.head))
+        {
+            said = again;
+        }
+        said
     }
 
     /// Refuses at once what no call can be made for.

@@ -2,7 +2,9 @@
 //! the good ones alone.
 
 use crate::world::anvil::Mining;
-use crate::world::contracts::{Billing, Merchant, Subscriber};
+use crate::world::contracts::Billing::{self, Terms};
+use crate::world::contracts::{Merchant, Subscriber};
+use crate::world::proxy::Act;
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, PRICE, Town, entry, refusals};
 use alloy::primitives::U256;
@@ -69,6 +71,70 @@ async fn an_account_that_may_not_bill_charges_nobody() {
     town.assert_paid(&[0, 0, 0]).await;
 }
 
+#[tokio::test]
+async fn what_is_over_or_stopped_is_not_charged() {
+    let town = Town::found().await;
+    let Town { merchant, token, anvil, .. } = &town;
+    let once = merchant.agree(8, Terms { periods: 1, ..merchant.monthly(token, PRICE) }).await;
+    let stopped = merchant.agree(9, merchant.monthly(token, PRICE)).await;
+    let ended = merchant.crowd(&once, 1).await.remove(0);
+    let inactive = merchant.crowd(&stopped, 1).await.remove(0);
+    anvil.pass(town.plan.terms.interval.into()).await;
+    let pause = Billing::pausePlanCall { merKey: merchant.mer_key, planId: 9, paused: true };
+    merchant.execute(merchant.admins[0], &pause).await;
+    token.pause(true).await;
+
+    let signer = town.signer().await;
+    let [late, due, _] = &town.people[..] else { panic!() };
+    let list = [entry(&ended, 2), entry(&inactive, 2), entry(late, 1), entry(due, 2)];
+    let heard = signer.scheduler.bill(&json!({"mode": "partial", "list": list})).await;
+    let reasons = [
+        (&ended, "SUBSCRIPTION_ENDED"),
+        (&inactive, "PLAN_INACTIVE"),
+        (late, "PERIOD_PASSED"),
+        (due, "TOKEN_PAUSED"),
+    ];
+    assert_eq!((heard.code(), heard.failures()), (2, refusals(&reasons)));
+
+    token.pause(false).await;
+    let heard = signer.scheduler.bill(&json!([entry(due, 2)])).await;
+    town.settled(&signer, &heard.tx_hash()).await;
+    assert_eq!(town.charges().await, [(due.subscribe_id, 2)]);
+}
+
+#[tokio::test]
+async fn more_than_fit_in_one_transaction_are_told_how_many_do() {
+    let chain_keys = "gas_limit_cap = 3_000_000".to_owned();
+    let town = Town::with(Founding { people: 100, chain_keys, ..Founding::default() }).await;
+    let [.., poor] = &town.people[..] else { panic!() };
+    town.token.set_balance(poor.wallet, 0).await;
+    for simulates in [true, false] {
+        if !simulates {
+            town.proxy.fault("eth_simulateV1", Act::Refuse("no such method"));
+        }
+        let signer = town.signer().await;
+        // 60 can be simulated but lack the margin; 99 cannot even be simulated.
+        for (mode, size) in [("all", 60), ("all", 99), ("partial", 100)] {
+            let fit = how_many_fit(&town, &signer, mode, size).await;
+            let dry = json!({"dryRun": true, "list": town.entries(0..fit)});
+            let heard = signer.scheduler.bill(&dry).await;
+            let would_charge = heard.body["data"]["wouldCharge"].as_array().map(Vec::len);
+            assert_eq!(would_charge, Some(fit), "of {size}, {mode}: {heard:?}");
+        }
+        signer.terminate().await;
+    }
+    assert_eq!(town.proxy.asked("eth_sendRawTransaction"), 0);
+}
+
+/// What the Signer says when the first `size` people are too many for one transaction.
+async fn how_many_fit(town: &Town, signer: &Signer, mode: &str, size: usize) -> usize {
+    let batch = json!({"mode": mode, "list": town.entries(0..size)});
+    let told = signer.scheduler.bill(&batch).await;
+    assert_eq!((told.code(), told.status), (0, 413), "{size} of {mode}: {told:?}");
+    let words = told.body["msg"].as_str().unwrap().split("post at most ").nth(1).unwrap();
+    words.split(' ').next().unwrap().parse().unwrap()
+}
+
 /// Who can pay, who cannot, and the batch that names them all.
 struct Cast {
     town: Town,
@@ -81,9 +147,18 @@ impl Cast {
     async fn gather(mining: Mining) -> Self {
         let town = Town::with(Founding { mining, people: 97, ..Founding::default() }).await;
         let mut good = town.people.clone();
-        let [no_allowance, no_balance, blocked, gone, early, paid, other_version, other_amount] =
-            good.split_off(89).try_into().unwrap();
-        let twin = twin_of(&town, &good[88]).await;
+        let [
+            no_allowance,
+            no_balance,
+            blocked,
+            gone,
+            early,
+            paid,
+            other_version,
+            other_amount,
+            vague,
+        ] = good.split_off(88).try_into().unwrap();
+        let twin = twin_of(&town, &good[87]).await;
         let unknown = Merchant::subscriber(&town.plan, 1000);
 
         let (token, billing) = (&town.token, town.merchant.billing);
@@ -106,6 +181,7 @@ impl Cast {
         batch.push(entry(&early, 2));
         batch.push(with(&other_version, "planVersion", json!(2)));
         batch.push(with(&other_amount, "amount", json!("9999999999999999999")));
+        batch.push(with(&vague, "amount", Value::Null));
         batch.push(entry(&good[0], 1));
         assert_eq!(batch.len(), 100);
 
@@ -120,6 +196,7 @@ impl Cast {
             (&early, "NOT_DUE_YET"),
             (&other_version, "TERMS_MISMATCH"),
             (&other_amount, "TERMS_MISMATCH"),
+            (&vague, "INVALID_ENTRY"),
             (&good[0], "DUPLICATE_ENTRY"),
         ]);
         Self { town, good, batch, refused }
@@ -137,7 +214,7 @@ impl Cast {
         let income = self.town.token.balance(self.town.merchant.payee).await;
         assert_eq!(income, U256::from(PRICE) * U256::from(self.good.len() + 1));
         let mut charges = self.town.charges().await;
-        charges.retain(|charge| *charge != (self.town.people[94].subscribe_id, 1));
+        charges.retain(|charge| *charge != (self.town.people[93].subscribe_id, 1));
         let good: Vec<_> = self.good.iter().map(|who| (who.subscribe_id, 1)).collect();
         assert_eq!(charges, good);
     }

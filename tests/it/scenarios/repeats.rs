@@ -195,12 +195,14 @@ async fn an_item_that_failed_inside_a_batch_is_free_while_the_others_stay_claime
 async fn a_request_waits_for_the_one_that_builds_the_same_batch() {
     let scene = Scene::set().await;
     let late = Act::Delay(Duration::from_millis(500));
+    scene.town.proxy.take_asked();
     scene.town.proxy.fault("eth_simulateV1", late);
     let (first, second) = tokio::join!(scene.bill("all", &[0, 1]), async {
         scene.town.proxy.struck().await;
         scene.bill("all", &[1]).await
     });
     assert_eq!(first.tx_hash(), second.tx_hash());
+    assert_eq!(scene.town.proxy.asked("eth_simulateV1"), 1, "the second asked the chain nothing");
     scene.settled(&first.tx_hash()).await;
     scene.town.assert_paid(&[1, 1, 0, 0]).await;
 }
