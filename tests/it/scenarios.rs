@@ -1,3 +1,6 @@
 //! The Signer as its users meet it: the real binary, a real chain, and what was paid in the end.
 
 mod happy;
+
+mod crash;
+mod races;
