@@ -3,4 +3,5 @@
 mod happy;
 
 mod crash;
+mod node;
 mod races;
