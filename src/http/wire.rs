@@ -60,6 +60,8 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
         other => return Err(Malformed::PlatformError(other.unwrap_or("missing").to_owned())),
     }
     let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
+    orders_nothing(&top)?;
+    orders_nothing(&page)?;
     posted(Options::default(), list(page.list()?)?)
 }
 
@@ -70,14 +72,25 @@ struct Options {
     dry_run: bool,
 }
 
+/// The option that a key stands for, however it is spelt.
+fn option_meant(key: &str) -> Option<&'static str> {
+    let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
+    ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain)
+}
+
+/// The platform's envelope holds no options. A `dryRun` that was put into it must not be ignored.
+fn orders_nothing(object: &Object<'_>) -> Result<(), Malformed> {
+    let mut options = object.0.keys().filter_map(|key| option_meant(key));
+    let Some(option) = options.find(|option| *option != "requestId") else { return Ok(()) };
+    let own = "goes beside `list` in a body of your own: {\"dryRun\":…,\"list\":[…]}";
+    Err(Malformed::Option(format!("{option} {own}")))
+}
+
 /// Reads the Signer's own options. One that is misspelt must not be ignored: a `dryrun` that is
 /// not noticed moves money.
 fn options(top: &Object<'_>) -> Result<Options, Malformed> {
     for key in top.0.keys() {
-        let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
-        let meant =
-            ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain);
-        if let Some(meant) = meant.filter(|meant| meant != key) {
+        if let Some(meant) = option_meant(key).filter(|meant| meant != key) {
             return Err(Malformed::Option(format!("{key}: write {meant}")));
         }
     }
@@ -148,14 +161,47 @@ fn json(error: &serde_json::Error) -> Malformed {
     Malformed::Json(error.to_string())
 }
 
-/// A JSON object whose values are not looked into yet.
-#[derive(serde::Deserialize)]
-struct Object<'a>(#[serde(borrow)] BTreeMap<String, &'a RawValue>);
+/// A JSON object whose values are not looked into yet. A name that occurs twice is an error.
+struct Object<'a>(BTreeMap<String, &'a RawValue>);
 
 impl<'a> Object<'a> {
     fn list(&self) -> Result<&'a RawValue, Malformed> {
         let missing = || Malformed::Json("there is no `list`".to_owned());
         self.0.get("list").copied().ok_or_else(missing)
+    }
+}
+
+impl<'de> Deserialize<'de> for Object<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ObjectVisitor)
+    }
+}
+
+struct ObjectVisitor;
+
+impl<'de> Visitor<'de> for ObjectVisitor {
+    type Value = Object<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object<'de>, M::Error> {
+        let mut values = BTreeMap::new();
+        while let Some((name, raw)) = map.next_entry()? {
+            insert_once(&mut values, name, raw).map_err(M::Error::custom)?;
+        }
+        Ok(Object(values))
+    }
+}
+
+fn insert_once<V>(all: &mut BTreeMap<String, V>, name: String, value: V) -> Result<(), String> {
+    match all.entry(name) {
+        Place::Vacant(place) => {
+            place.insert(value);
+            Ok(())
+        }
+        Place::Occupied(place) => Err(format!("{} is stated twice", place.key())),
     }
 }
 
@@ -182,12 +228,7 @@ impl<'de> Visitor<'de> for FieldsVisitor {
         let mut fields = BTreeMap::new();
         while let Some((name, raw)) = map.next_entry::<String, &RawValue>()? {
             let Some(value) = scalar(raw).map_err(M::Error::custom)? else { continue };
-            match fields.entry(name) {
-                Place::Vacant(place) => drop(place.insert(value)),
-                Place::Occupied(place) => {
-                    return Err(M::Error::custom(format!("{} is stated twice", place.key())));
-                }
-            }
+            insert_once(&mut fields, name, value).map_err(M::Error::custom)?;
         }
         Ok(Fields(fields))
     }

@@ -53,6 +53,29 @@ fn options_are_read_and_misspelt_ones_are_not_ignored() {
 }
 
 #[test]
+fn options_in_the_envelope_of_the_platform_are_not_ignored() {
+    let page = format!(r#"{{"list":[{ENTRY}]}}"#);
+    let ordering_page = format!(r#"{{"list":[{ENTRY}],"dryrun":true}}"#);
+    for (body, option) in [
+        (format!(r#"{{"code":200,"data":{page},"dryRun":true}}"#), "dryRun"),
+        (format!(r#"{{"code":200,"data":{page},"Mode":"partial"}}"#), "mode"),
+        (format!(r#"{{"code":200,"data":{ordering_page}}}"#), "dryRun"),
+    ] {
+        assert!(why(&body).starts_with(&format!("{option} goes beside `list`")), "{body}");
+    }
+    let traced = format!(r#"{{"code":200,"requestId":"of the platform","data":{page}}}"#);
+    assert!(read(traced.as_bytes()).unwrap().request_id.is_none());
+}
+
+#[test]
+fn what_is_stated_twice_is_not_guessed() {
+    let twice = format!(r#"{{"dryRun":true,"dryRun":false,"list":[{ENTRY}]}}"#);
+    assert!(why(&twice).contains("dryRun is stated twice"));
+    let twice = format!(r#"{{"code":200,"data":{{"list":[{ENTRY}],"list":[]}}}}"#);
+    assert!(why(&twice).contains("list is stated twice"));
+}
+
+#[test]
 fn what_is_wrong_with_a_body_is_said() {
     assert!(why("").starts_with("the body cannot be read"));
     assert!(why("nonsense").starts_with("the body cannot be read"));
