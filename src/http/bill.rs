@@ -32,6 +32,10 @@ async fn serve(door: &Door, family: Family, request: Request) -> Reply {
 }
 
 async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, TurnedAway> {
+    // An option that is put there must not be ignored: it may be a dry run.
+    if request.uri().query().is_some() {
+        return Err(TurnedAway::Query);
+    }
     let Authentic { body, deadline } = authenticate(door, request).await?;
     let posted = wire::read(&body)?;
     let chain = chain_for(door, family, posted.chain)?;
