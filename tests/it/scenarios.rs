@@ -2,6 +2,7 @@
 
 mod happy;
 
+mod bad_input;
 mod crash;
 mod node;
 mod races;
