@@ -3,6 +3,7 @@
 mod happy;
 
 mod bad_input;
+mod bad_setup;
 mod crash;
 mod node;
 mod races;
