@@ -7,3 +7,4 @@ mod bad_setup;
 mod crash;
 mod node;
 mod races;
+mod secrets;

@@ -74,6 +74,14 @@ impl Installation {
         aside(move || command.output().unwrap()).await
     }
 
+    /// Runs a command that reads `input`.
+    pub(crate) async fn tell(&self, arguments: &[&str], input: &str) -> Output {
+        std::fs::write(self.path().join("input"), input).unwrap();
+        let mut command = self.command();
+        command.args(arguments).stdin(std::fs::File::open(self.path().join("input")).unwrap());
+        aside(move || command.output().unwrap()).await
+    }
+
     /// Starts the Signer and waits until it takes requests.
     pub(crate) async fn start(&self) -> Signer {
         self.try_start().await.unwrap_or_else(|log| panic!("the Signer did not start:\n{log}"))
