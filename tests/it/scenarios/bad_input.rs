@@ -15,12 +15,33 @@ struct Case {
     says: &'static str,
 }
 
-fn malformed(what: &'static str, body: impl ToString, says: &'static str) -> Case {
-    Case { what, body: body.to_string(), status: 400, code: 0, says }
+/// Text, or JSON as text.
+struct Body(String);
+
+impl From<&str> for Body {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
 }
 
-fn refused(what: &'static str, body: impl ToString, says: &'static str) -> Case {
-    Case { what, body: body.to_string(), status: 200, code: 2, says }
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<Value> for Body {
+    fn from(json: Value) -> Self {
+        Self(json.to_string())
+    }
+}
+
+fn malformed(what: &'static str, body: impl Into<Body>, says: &'static str) -> Case {
+    Case { what, body: body.into().0, status: 400, code: 0, says }
+}
+
+fn refused(what: &'static str, body: impl Into<Body>, says: &'static str) -> Case {
+    Case { what, body: body.into().0, status: 200, code: 2, says }
 }
 
 /// A body with one entry, in which this field is spelt like this.

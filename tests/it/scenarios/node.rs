@@ -82,7 +82,7 @@ async fn a_lost_answer_to_a_send_is_one_payment_and_a_promise_all_the_same() {
     ];
     let chain_keys = "rpc_timeout = \"300ms\"".to_owned();
     let people = u64::try_from(acts.len()).unwrap();
-    let town = Town::with(Founding { chain_keys, people, ..Founding::default() }).await;
+    let town = Town::with(Founding { people, chain_keys, ..Founding::default() }).await;
     let signer = town.signer().await;
     for (place, (what, act)) in acts.iter().enumerate() {
         town.proxy.fault("eth_sendRawTransaction", act.clone());
@@ -176,4 +176,24 @@ async fn an_account_that_somebody_else_uses_as_well_bills_nobody() {
     let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
     assert_eq!(again.code(), 1, "what was charged is still known: {again:?}");
     town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn a_place_that_somebody_else_took_keeps_its_claim_and_holds_up_nobody_else() {
+    let town = on_request().await;
+    let signer = town.signer().await;
+    town.proxy.fault("eth_sendRawTransaction", Act::Refuse("not now"));
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    let foreign = TransactionRequest::default().from(signer_address()).to(signer_address());
+    let foreign = TransactionRequest { gas: Some(21_000), ..foreign };
+    town.anvil.call::<B256>("eth_sendTransaction", json!([foreign])).await;
+    town.anvil.mine(4).await;
+    town.proxy.heal();
+    signer.wrote("could not be identified took the place of a batch").await;
+    let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(again.tx_hash(), hash, "nothing else is signed for it");
+    let other = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &other).await["state"], "charged");
+    assert_eq!(state(&signer, &hash).await, "open");
+    town.assert_paid(&[0, 1, 0]).await;
 }

@@ -82,7 +82,7 @@ async fn pay_for_everybody(town: &Town, scheduler: &Scheduler, seed: u64) {
             return;
         }
         let some: BTreeSet<usize> = (0..5).map(|_| waiting[dice.place(waiting.len())]).collect();
-        let mode = if seed % 2 == 0 { "all" } else { "partial" };
+        let mode = if seed.is_multiple_of(2) { "all" } else { "partial" };
         let body = json!({"mode": mode, "list": town.entries(some.iter().copied())});
         let heard = verdict(scheduler, &body).await;
         let open = free_still(&heard);
