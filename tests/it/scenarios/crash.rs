@@ -155,8 +155,9 @@ async fn whatever_the_moment_of_the_kill_nobody_pays_twice_and_promises_are_kept
         let promised = promised.lock().contains(&place);
         assert!(paid == 1 || (paid == 0 && !promised), "{place} paid {paid}, seed {seed}");
     }
-    println!("{} promises in {} transactions", promised.lock().len(), town.transactions().await);
-    assert!(!promised.lock().is_empty(), "no caller was ever answered, seed {seed}");
+    let promises = promised.lock().len();
+    println!("{promises} promises in {} transactions", town.transactions().await);
+    assert!(promises > 0, "no caller was ever answered, seed {seed}");
     everybody_pays(&town, &signer).await;
     nothing_is_stuck(&town, signer).await;
 }
