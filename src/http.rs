@@ -155,3 +155,6 @@ fn chain_for(
         Some(_) | None => Ok(chain),
     }
 }
+
+#[cfg(test)]
+mod tests;

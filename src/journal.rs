@@ -76,6 +76,9 @@ pub enum AcceptError {
     /// The lane was never opened.
     #[error("the lane is not open")]
     NoLane,
+    /// The next position is in a block already, so a transaction for it could never land.
+    #[error("the account has sent more transactions than the journal knows")]
+    Behind,
     /// The transaction could not be signed.
     #[error("{0}")]
     Seal(String),

@@ -94,7 +94,7 @@ impl Entry {
         }
         let mut bad = Vec::new();
         let mut read = |field: &str| {
-            let value = fields.get(field).filter(|value| !matches!(value, Scalar::Nested));
+            let value = fields.get(field);
             if value.is_none() {
                 bad.push(BadField { field: field.to_owned(), problem: Ineligible::Missing });
             }
@@ -219,3 +219,6 @@ impl Charge {
         Item { subscribe: self.entry.subscribe, key: self.key(), amount: self.amount }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -56,7 +56,7 @@ pub fn judge(checked: Vec<Checked>) -> Judged {
     let mut judged = Judged { good: Vec::new(), refused: Vec::new() };
     for Checked { charge, funds, opinion } in checked {
         let before = spoken_for.entry((charge.wallet, charge.token)).or_default();
-        let needed = before.saturating_add(charge.amount);
+        let needed = before.checked_add(charge.amount);
         let seen = shortage(funds, needed).map(|code| (code, None));
         let told = match opinion {
             Opinion::Refuses { code, detail } => Some((code, detail)),
@@ -64,7 +64,7 @@ pub fn judge(checked: Vec<Checked>) -> Judged {
         };
         match seen.into_iter().chain(told).min_by_key(|(code, _)| *code) {
             None => {
-                *before = needed;
+                *before = needed.unwrap_or(U256::MAX);
                 judged.good.push(charge);
             }
             Some((code, detail)) => judged.refused.push(refuse(&charge, code, detail, funds)),
@@ -73,12 +73,16 @@ pub fn judge(checked: Vec<Checked>) -> Judged {
     judged
 }
 
-fn shortage(funds: Option<Funds>, needed: U256) -> Option<FailCode> {
-    match funds {
-        None => Some(FailCode::TokenTransferFailed),
-        Some(funds) if funds.allowance < needed => Some(FailCode::AllowanceInsufficient),
-        Some(funds) if funds.balance < needed => Some(FailCode::BalanceInsufficient),
-        Some(_) => None,
+/// What the customer lacks. `needed` is none when it does not fit in 256 bits: nobody has as much.
+fn shortage(funds: Option<Funds>, needed: Option<U256>) -> Option<FailCode> {
+    let Some(funds) = funds else { return Some(FailCode::TokenTransferFailed) };
+    let covers = |has: U256| needed.is_some_and(|needed| needed <= has);
+    if !covers(funds.allowance) {
+        Some(FailCode::AllowanceInsufficient)
+    } else if !covers(funds.balance) {
+        Some(FailCode::BalanceInsufficient)
+    } else {
+        None
     }
 }
 

@@ -68,7 +68,9 @@ pub fn repeat_of(mut order: Order, claims: &[Vec<Claim>]) -> Repeat {
     if held.iter().all(Option::is_none) {
         return Repeat::Fresh(order);
     }
-    if let (Some(batch), true) = (only_batch(&held), order.refused.is_empty()) {
+    // A dry run says what would be charged, and never that something was sent.
+    if let (Some(batch), true, false) = (only_batch(&held), order.refused.is_empty(), order.dry_run)
+    {
         return Repeat::Of(batch);
     }
     let mut free = Vec::new();

@@ -71,6 +71,17 @@ fn the_local_example_loads() {
 }
 
 #[test]
+fn a_reason_may_be_an_error_or_the_text_of_a_revert() {
+    let reasons = [r"NotDue", r#""CannotPay(uint256)""#, r#""ERC20: low, v1.2""#];
+    let rows = reasons.map(|reason| format!("{reason} = \"NOT_DUE_YET\"\n")).concat();
+    let config = load(&format!("{LOCAL}\n{rows}"), &[]).unwrap();
+    for reason in reasons {
+        let reason = reason.trim_matches('"');
+        assert_eq!(evm(&config).billing.reasons[reason], "NOT_DUE_YET");
+    }
+}
+
+#[test]
 fn the_example_in_the_defaults_loads_and_repeats_the_defaults() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scheduler");
@@ -156,7 +167,7 @@ contract = "0x5FbDB2315678afecb367f032d93F642f64180aA3"
 key = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
 fees = 7
 billing.call = ""
-billing.reasons.one = "ALLOWANCE_INSUFFICIENT"
+billing.reasons.one = "poor"
 billing.constants."mer key" = "1"
 
 [chains.136]

@@ -127,7 +127,9 @@ pub(super) async fn bill(
             }
             // Another's claim, or the last free place in line, was committed in between.
             Err(AcceptError::Claimed | AcceptError::LaneFull) => {}
-            Err(AcceptError::NoLane) => return Err(NoVerdict::LaneClosed("it is not open".into())),
+            Err(closed @ (AcceptError::NoLane | AcceptError::Behind)) => {
+                return Err(NoVerdict::LaneClosed(closed.to_string()));
+            }
             Err(AcceptError::Seal(why)) => return Err(NoVerdict::Seal(why)),
             Err(AcceptError::Journal(error)) => return Err(error.into()),
         }

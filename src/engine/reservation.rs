@@ -69,3 +69,40 @@ impl Drop for Held {
         self.shared.freed.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::billing::Scalar;
+    use futures_util::FutureExt as _;
+    use std::collections::BTreeMap;
+
+    fn entry(subscribe: u8, user: u8) -> Entry {
+        Entry::parse(BTreeMap::from([
+            ("subscribeId".to_owned(), Scalar::Number(subscribe.to_string())),
+            ("planId".to_owned(), Scalar::Number("3".to_owned())),
+            ("userHash".to_owned(), Scalar::Text(hex::encode([user; 32]))),
+        ]))
+        .unwrap()
+    }
+
+    #[tokio::test]
+    async fn whoever_wants_what_is_being_billed_waits_and_nobody_else_does() {
+        let reservations = Reservations::default();
+        let held = reservations.hold(&[entry(1, 1), entry(2, 2)]).await;
+        for (what, entries) in [
+            ("the same", vec![entry(1, 1)]),
+            ("the subscription", vec![entry(1, 9)]),
+            ("the user", vec![entry(9, 2)]),
+            ("one of several", vec![entry(8, 8), entry(2, 2)]),
+        ] {
+            assert!(reservations.hold(&entries).now_or_never().is_none(), "{what}");
+        }
+        assert!(reservations.hold(&[entry(8, 8)]).now_or_never().is_some(), "who waits holds none");
+        let wanted = [entry(2, 2)];
+        let mut waiting = std::pin::pin!(reservations.hold(&wanted));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        drop(held);
+        assert!(waiting.now_or_never().is_some(), "and is woken when it is free");
+    }
+}

@@ -4,8 +4,9 @@ use super::answer::{Reply, TurnedAway, address, envelope, integer};
 use super::{Door, authenticate};
 use crate::billing::{BatchState, FailCode, Family, Period};
 use crate::engine::NoVerdict;
-use crate::journal::{Billing, Line};
+use crate::journal::{Billing, JournalError, Line};
 use alloy::primitives::B256;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -16,24 +17,16 @@ use std::sync::Arc;
 /// Answers with every batch that the id names, newest first.
 pub(super) async fn billings(
     State(door): State<Arc<Door>>,
-    Path(id): Path<String>,
+    path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
     if let Err(reply) = authenticate(&door, request).await {
         return reply.into_response();
     }
-    let found = match hash(&id) {
-        Some(hash) => {
-            door.engine.billing_by_hash(hash).await.map(|found| found.into_iter().collect())
-        }
-        None => door.engine.billings_by_request(id).await,
-    };
-    match found {
+    let Ok(Path(id)) = path else { return NOTHING.into_response() };
+    match find(&door, id).await {
         Err(error) => Reply::NoVerdict(NoVerdict::Journal(error)).into_response(),
-        Ok(found) if found.is_empty() => {
-            TurnedAway::NotFound("no billing has this transaction hash or request id")
-                .into_response()
-        }
+        Ok(found) if found.is_empty() => NOTHING.into_response(),
         Ok(found) => {
             let report: Vec<Report> = found.iter().map(|billing| report(&door, billing)).collect();
             envelope(StatusCode::OK, 1, "success".to_owned(), report)
@@ -41,7 +34,20 @@ pub(super) async fn billings(
     }
 }
 
-/// 64 hex digits, with or without `0x`. Anything else is a request id.
+const NOTHING: TurnedAway =
+    TurnedAway::NotFound("no billing has this transaction hash or request id");
+
+/// By hash first. A request id may look like a hash, too.
+async fn find(door: &Door, id: String) -> Result<Vec<Billing>, JournalError> {
+    if let Some(hash) = hash(&id)
+        && let Some(billing) = door.engine.billing_by_hash(hash).await?
+    {
+        return Ok(vec![billing]);
+    }
+    door.engine.billings_by_request(id).await
+}
+
+/// 64 hex digits, with or without `0x`.
 fn hash(id: &str) -> Option<B256> {
     let mut bytes = [0_u8; 32];
     hex::decode_to_slice(id.strip_prefix("0x").unwrap_or(id), &mut bytes).ok()?;

@@ -52,17 +52,17 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
         return posted(Options::default(), list(top)?);
     }
     let top: Object<'_> = serde_json::from_str(top.get()).map_err(|e| json(&e))?;
-    let Some(data) = top.0.get("data") else {
-        return posted(options(&top)?, list(top.list()?)?);
-    };
-    match top.0.get("code").map(|code| code.get()) {
-        Some("200") => {}
-        other => return Err(Malformed::PlatformError(other.unwrap_or("missing").to_owned())),
+    let (code, data) = (top.0.get("code").map(|code| code.get()), top.0.get("data"));
+    match (code, data) {
+        (Some("200"), _) | (None, None) => {}
+        (code, _) => return Err(Malformed::PlatformError(code.unwrap_or("missing").to_owned())),
     }
+    let Some(data) = data else { return posted(options(&top)?, list(top.list()?)?) };
     let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
-    orders_nothing(&top)?;
-    orders_nothing(&page)?;
-    posted(Options::default(), list(page.list()?)?)
+    if let Some((key, meant)) = page.0.keys().find_map(|key| Some((key, meant(key)?))) {
+        return Err(Malformed::Option(format!("data.{key}: write {meant} beside data")));
+    }
+    posted(options(&top)?, list(page.list()?)?)
 }
 
 #[derive(Default)]
@@ -72,25 +72,11 @@ struct Options {
     dry_run: bool,
 }
 
-/// The option that a key stands for, however it is spelt.
-fn option_meant(key: &str) -> Option<&'static str> {
-    let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
-    ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain)
-}
-
-/// The platform's envelope holds no options. A `dryRun` that was put into it must not be ignored.
-fn orders_nothing(object: &Object<'_>) -> Result<(), Malformed> {
-    let mut options = object.0.keys().filter_map(|key| option_meant(key));
-    let Some(option) = options.find(|option| *option != "requestId") else { return Ok(()) };
-    let own = "goes beside `list` in a body of your own: {\"dryRun\":…,\"list\":[…]}";
-    Err(Malformed::Option(format!("{option} {own}")))
-}
-
 /// Reads the Signer's own options. One that is misspelt must not be ignored: a `dryrun` that is
 /// not noticed moves money.
 fn options(top: &Object<'_>) -> Result<Options, Malformed> {
     for key in top.0.keys() {
-        if let Some(meant) = option_meant(key).filter(|meant| meant != key) {
+        if let Some(meant) = meant(key).filter(|meant| meant != key) {
             return Err(Malformed::Option(format!("{key}: write {meant}")));
         }
     }
@@ -114,6 +100,12 @@ fn options(top: &Object<'_>) -> Result<Options, Malformed> {
         Some(_) => return Err(Malformed::Option("dryRun must be true or false".to_owned())),
     };
     Ok(Options { request_id, mode, dry_run })
+}
+
+/// The option that a key is, or is a misspelling of.
+fn meant(key: &str) -> Option<&'static str> {
+    let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
+    ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain)
 }
 
 fn posted(options: Options, listed: Vec<Fields>) -> Result<Posted, Malformed> {
@@ -161,7 +153,8 @@ fn json(error: &serde_json::Error) -> Malformed {
     Malformed::Json(error.to_string())
 }
 
-/// A JSON object whose values are not looked into yet. A name that occurs twice is an error.
+/// A JSON object whose values are not looked into yet. A name that occurs twice is an error,
+/// because nobody can tell which of two amounts was meant.
 struct Object<'a>(BTreeMap<String, &'a RawValue>);
 
 impl<'a> Object<'a> {
@@ -188,49 +181,30 @@ impl<'de> Visitor<'de> for ObjectVisitor {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Object<'de>, M::Error> {
         let mut values = BTreeMap::new();
-        while let Some((name, raw)) = map.next_entry()? {
-            insert_once(&mut values, name, raw).map_err(M::Error::custom)?;
+        while let Some((name, raw)) = map.next_entry::<String, &RawValue>()? {
+            match values.entry(name) {
+                Place::Vacant(place) => drop(place.insert(raw)),
+                Place::Occupied(place) => {
+                    return Err(M::Error::custom(format!("{} is stated twice", place.key())));
+                }
+            }
         }
         Ok(Object(values))
     }
 }
 
-fn insert_once<V>(all: &mut BTreeMap<String, V>, name: String, value: V) -> Result<(), String> {
-    match all.entry(name) {
-        Place::Vacant(place) => {
-            place.insert(value);
-            Ok(())
-        }
-        Place::Occupied(place) => Err(format!("{} is stated twice", place.key())),
-    }
-}
-
-/// The fields of one entry. `null` is as good as absent; a name that occurs twice is an error,
-/// because nobody can tell which of two amounts was meant.
+/// The fields of one entry. `null` is as good as absent.
 struct Fields(BTreeMap<String, Scalar>);
 
 impl<'de> Deserialize<'de> for Fields {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
-    }
-}
-
-struct FieldsVisitor;
-
-impl<'de> Visitor<'de> for FieldsVisitor {
-    type Value = Fields;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object for every subscription")
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Fields, M::Error> {
         let mut fields = BTreeMap::new();
-        while let Some((name, raw)) = map.next_entry::<String, &RawValue>()? {
-            let Some(value) = scalar(raw).map_err(M::Error::custom)? else { continue };
-            insert_once(&mut fields, name, value).map_err(M::Error::custom)?;
+        for (name, raw) in Object::deserialize(deserializer)?.0 {
+            if let Some(value) = scalar(raw).map_err(D::Error::custom)? {
+                fields.insert(name, value);
+            }
         }
-        Ok(Fields(fields))
+        Ok(Self(fields))
     }
 }
 

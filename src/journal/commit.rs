@@ -51,7 +51,8 @@ pub(super) fn accept(
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let position =
         next_position(conn, proposal.chain, proposal.signer)?.ok_or(AcceptError::NoLane)?;
-    if position.saturating_sub(proposal.taken) >= proposal.window {
+    let waiting = position.checked_sub(proposal.taken).ok_or(AcceptError::Behind)?;
+    if waiting >= proposal.window {
         return Err(AcceptError::LaneFull);
     }
     let batch = insert_batch(conn, &proposal, position)?;
@@ -206,8 +207,8 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
         BatchState::Open => return Err(rusqlite::Error::InvalidQuery),
     }
     let outcomes: Vec<_> = winner.outcomes.iter().map(|outcome| words(outcome).0).collect();
-    let body = json!({"batch": end.batch.0, "state": state.word(), "winner": winner.hash,
-                      "block": winner.block, "outcomes": outcomes});
+    let decided = (state, Some(winner.hash), winner.block);
+    let body = history::settled_body(end.batch, decided, &json!(outcomes));
     history::append(conn, at_ms, "settled", &body)
 }
 

@@ -1,8 +1,9 @@
 //! The history: one row for every step, each carrying the hash of the one before it, so that what
 //! was written can be shown not to have been changed since.
 
-use super::rows;
-use crate::billing::{BatchId, Item};
+use super::rows::{self, Billing, Line};
+use crate::billing::{BatchId, BatchState, FailCode, Item, Period};
+use alloy::primitives::B256;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -55,6 +56,16 @@ pub(super) fn accepted_body(batch: BatchId, place: &Value, items: &[Item], raw: 
     })
 }
 
+/// What the history says of the end of a batch: its state, the transaction that decided, its block.
+pub(super) fn settled_body(
+    batch: BatchId,
+    (state, winner, block): (BatchState, Option<B256>, u64),
+    outcomes: &Value,
+) -> Value {
+    json!({"batch": batch.0, "state": state.word(), "winner": winner, "block": block,
+           "outcomes": outcomes})
+}
+
 fn claims_digest(items: &[Item]) -> String {
     let mut hash = Sha256::new();
     for item in items {
@@ -73,7 +84,7 @@ fn claims_digest(items: &[Item]) -> String {
 pub struct Audit {
     /// Rows of history.
     pub rows: u64,
-    /// Batches whose claims and bytes were compared with it.
+    /// Batches whose claims, bytes and end were compared with it.
     pub batches: u64,
     /// The digest of the last row, hex. Kept elsewhere, it proves later that nothing before it was
     /// changed or cut off.
@@ -85,7 +96,7 @@ pub struct Audit {
 /// Verifies the chain of digests, and every batch against what the history says of it.
 pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
     let mut audit = Audit { rows: 0, batches: 0, head: String::new(), faults: Vec::new() };
-    let mut before: Vec<u8> = Vec::new();
+    let (mut before, mut settled) = (Vec::<u8>::new(), 0_u64);
     let mut select =
         conn.prepare("SELECT seq, at_ms, event, body, digest FROM history ORDER BY seq")?;
     let mut rows = select.query([])?;
@@ -103,32 +114,89 @@ pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
                 .faults
                 .push(format!("history row {} does not follow from the one before it", read.seq));
         }
-        if event == "accepted" {
-            audit.batches = audit.batches.saturating_add(1);
-            compare_batch(conn, &body, &mut audit.faults)?;
+        match event.as_str() {
+            "accepted" => {
+                audit.batches = audit.batches.saturating_add(1);
+                compare(conn, &body, &mut audit.faults, was_accepted);
+            }
+            "settled" => {
+                settled = settled.saturating_add(1);
+                compare(conn, &body, &mut audit.faults, has_ended);
+            }
+            _ => {}
         }
         before = digest;
     }
     audit.head = hex::encode(&before);
-    let batches: i64 = conn.query_row("SELECT count(*) FROM batch", [], |row| row.get(0))?;
-    if u64::try_from(batches) != Ok(audit.batches) {
-        audit.faults.push(format!("{batches} batches, but the history knows {}", audit.batches));
-    }
+    count(conn, "1", audit.batches, "batches", &mut audit.faults)?;
+    count(conn, "state <> 'open'", settled, "ended batches", &mut audit.faults)?;
     Ok(audit)
 }
 
-fn compare_batch(conn: &Connection, body: &str, faults: &mut Vec<String>) -> rusqlite::Result<()> {
-    let body: Value = serde_json::from_str(body).unwrap_or_default();
-    let number = body.get("batch").and_then(Value::as_i64).unwrap_or_default();
-    let Some(billing) = rows::billing(conn, BatchId(number))? else {
-        faults.push(format!("batch {number} is gone"));
-        return Ok(());
-    };
-    let items: Vec<Item> = billing.items.iter().map(|line| line.item).collect();
-    let raw = &billing.attempts.first().get().signed.raw;
-    let expected = accepted_body(BatchId(number), &billing.place(), &items, raw);
-    if expected != body {
-        faults.push(format!("batch {number} differs from what was accepted"));
+fn count(
+    conn: &Connection,
+    which: &str,
+    known: u64,
+    what: &str,
+    faults: &mut Vec<String>,
+) -> rusqlite::Result<()> {
+    let sql = format!("SELECT count(*) FROM batch WHERE {which}");
+    let found: i64 = conn.query_row(&sql, [], |row| row.get(0))?;
+    if u64::try_from(found) != Ok(known) {
+        faults.push(format!("{found} {what}, but the history knows {known}"));
     }
     Ok(())
+}
+
+/// Compares a batch with what one row of history says of it.
+fn compare(
+    conn: &Connection,
+    body: &str,
+    faults: &mut Vec<String>,
+    agrees: fn(&Billing, &Value) -> Result<(), &'static str>,
+) {
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    let number = body.get("batch").and_then(Value::as_i64).unwrap_or_default();
+    match rows::billing(conn, BatchId(number)) {
+        Ok(Some(billing)) => {
+            if let Err(difference) = agrees(&billing, &body) {
+                faults.push(format!("batch {number} {difference}"));
+            }
+        }
+        Ok(None) => faults.push(format!("batch {number} is gone")),
+        Err(error) => faults.push(format!("batch {number} cannot be read: {error}")),
+    }
+}
+
+fn was_accepted(billing: &Billing, body: &Value) -> Result<(), &'static str> {
+    let items: Vec<Item> = billing.items.iter().map(|line| line.item).collect();
+    let raw = &billing.attempts.first().get().signed.raw;
+    if accepted_body(billing.batch, &billing.place(), &items, raw) != *body {
+        return Err("differs from what was accepted");
+    }
+    let open = billing.state == BatchState::Open;
+    if open && !billing.items.iter().all(|line| line.live && line.outcome.is_none()) {
+        return Err("is undecided, but not all of its claims are held");
+    }
+    Ok(())
+}
+
+fn has_ended(billing: &Billing, body: &Value) -> Result<(), &'static str> {
+    let charged = billing.state == BatchState::Charged;
+    let outcomes = if charged {
+        json!(billing.items.iter().filter_map(|line| line.outcome.as_deref()).collect::<Vec<_>>())
+    } else {
+        body.get("outcomes").cloned().unwrap_or_default()
+    };
+    let end = (billing.state, billing.winner, billing.block.unwrap_or_default());
+    if settled_body(billing.batch, end, &outcomes) != *body {
+        return Err("did not end as its rows say");
+    }
+    let right = |line: &Line| {
+        let failed = line.outcome.as_deref().and_then(FailCode::from_token).is_some();
+        // The guard of a charge without a period ends without an entry in the history.
+        let guarded = line.item.key.period == Period::Guarded;
+        line.live == (charged && !failed) || (charged && !failed && guarded)
+    };
+    if billing.items.iter().all(right) { Ok(()) } else { Err("has ended, but its claims differ") }
 }

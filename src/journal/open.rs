@@ -3,12 +3,15 @@
 use rusqlite::{Connection, OpenFlags};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Marks the file as a journal of ours: "SIGN".
 const APPLICATION_ID: i64 = 0x5349_474E;
 const SCHEMA_VERSION: i64 = 1;
 /// 3.7.0 to 3.51.2 can corrupt a WAL that is reset. <https://sqlite.org/wal.html>
 const OLDEST_SQLITE: i32 = 3_051_003;
+/// How long to wait for a process that is just ending to let go of the file.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why the journal was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +36,7 @@ pub enum OpenError {
     #[error("the database does not offer what the journal needs: {0}")]
     Unsuitable(String),
     /// The disk is full, read-only or broken, or the permissions do not allow it.
-    #[error("the journal at {path} cannot be written: {problem}")]
+    #[error("the journal at {path} cannot be used: {problem}")]
     Unwritable {
         /// Where it is.
         path: PathBuf,
@@ -57,6 +60,7 @@ pub(super) fn initialise(path: &Path) -> Result<(), OpenError> {
         Err(e) => return Err(problem(&e)),
     }
     let conn = connect(path)?;
+    hold(&conn, path)?;
     conn.execute_batch(&format!(
         "BEGIN; {} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};
          INSERT INTO meta VALUES ('boots', '0'); COMMIT;",
@@ -65,38 +69,48 @@ pub(super) fn initialise(path: &Path) -> Result<(), OpenError> {
     .map_err(|e| problem(&e))
 }
 
-/// Opens an existing journal for this process alone.
+/// Opens an existing journal for this process alone. What is none is left as it is.
 pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
     if !path.exists() {
         return Err(OpenError::Missing(path.to_owned()));
     }
     let conn = connect(path)?;
-    let number = |pragma: &str| conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
-    let (id, version) = (number("application_id"), number("user_version"));
-    if (id.ok(), version.ok()) != (Some(APPLICATION_ID), Some(SCHEMA_VERSION)) {
+    let number = |pragma: &str| {
+        let read = conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
+        read.map_err(|e| refused(path, &e))
+    };
+    if (number("application_id")?, number("user_version")?) != (APPLICATION_ID, SCHEMA_VERSION) {
         return Err(OpenError::Foreign(path.to_owned()));
     }
+    hold(&conn, path)?;
     // Counting the start also proves, before anything is accepted, that the file can be written.
     conn.execute_batch("UPDATE meta SET value = value + 1 WHERE name = 'boots'")
         .map_err(|e| refused(path, &e))?;
     Ok(conn)
 }
 
+/// Connects without changing a byte.
 fn connect(path: &Path) -> Result<Connection, OpenError> {
     if rusqlite::version_number() < OLDEST_SQLITE {
         return Err(OpenError::Unsuitable(format!("SQLite {} is too old", rusqlite::version())));
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags).map_err(|e| refused(path, &e))?;
+    conn.busy_timeout(PATIENCE).map_err(|e| refused(path, &e))?;
     conn.set_prepared_statement_cache_capacity(64);
+    conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE;").map_err(|e| refused(path, &e))?;
+    Ok(conn)
+}
+
+/// Takes the file for this process alone, and makes commits durable.
+fn hold(conn: &Connection, path: &Path) -> Result<(), OpenError> {
     conn.execute_batch(
-        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
-         PRAGMA foreign_keys = ON; PRAGMA wal_autocheckpoint = 8192; PRAGMA temp_store = MEMORY;
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+         PRAGMA wal_autocheckpoint = 8192; PRAGMA temp_store = MEMORY;
          BEGIN EXCLUSIVE; COMMIT;",
     )
     .map_err(|e| refused(path, &e))?;
-    read_back(&conn)?;
-    Ok(conn)
+    read_back(conn)
 }
 
 /// A pragma that is not understood is ignored without a word: so ask.

@@ -1,1 +1,190 @@
+//! The laws of the journal, held against a real SQLite file.
 
+mod accepting;
+mod any_order;
+mod auditing;
+mod claiming;
+mod opening;
+mod settling;
+mod sharing;
+
+use super::*;
+use crate::billing::{
+    BatchState, ChargeKey, FailCode, Item, ItemOutcome, Period, PlanId, Signed, SubscribeId,
+    UserHash, Verdict, Winner,
+};
+use alloy::primitives::U256;
+use futures_util::future::join_all;
+use tempfile::TempDir;
+
+const CHAIN: PlatformChainId = PlatformChainId(139);
+const CONTRACT: Address = Address::repeat_byte(0xC0);
+const SIGNER: Address = Address::repeat_byte(0x51);
+/// Where the lane begins: the account had sent seven transactions before.
+const FIRST: u64 = 7;
+const NOW_MS: i64 = 1_767_225_600_000;
+const TABLES: [&str; 6] = ["meta", "lane", "batch", "attempt", "claim", "history"];
+
+/// A journal in a directory of its own, with one open lane.
+struct Book {
+    journal: Journal,
+    room: TempDir,
+}
+
+impl Book {
+    async fn new() -> Self {
+        let room = tempfile::tempdir().unwrap();
+        let config = config(&room);
+        Journal::initialise(&config.path).unwrap();
+        let journal = Journal::open(&config).unwrap();
+        assert_eq!(journal.open_lane(CHAIN, SIGNER, FIRST, NOW_MS).await.unwrap(), FIRST);
+        Self { journal, room }
+    }
+
+    async fn accept(&self, items: &[Item]) -> Result<Slot<Durable<Attempt>>, AcceptError> {
+        self.journal.accept(proposal(items)).await
+    }
+
+    /// Accepts one item; tells whether it was.
+    async fn takes(&self, item: Item) -> bool {
+        match self.accept(&[item]).await {
+            Ok(_) => true,
+            Err(AcceptError::Claimed) => false,
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    async fn settle(&self, end: Settlement) {
+        self.journal.settle(vec![end], NOW_MS).await.unwrap();
+    }
+
+    /// The live claims that are found for `item` by its own period.
+    async fn claims(&self, item: Item) -> Vec<Claim> {
+        self.claims_at(0, subject(item)).await
+    }
+
+    async fn claims_at(&self, chain_time: u64, subject: Subject) -> Vec<Claim> {
+        let scope = Scope { chain: CHAIN, contract: CONTRACT, chain_time };
+        self.journal.claims(scope, vec![subject]).await.unwrap().remove(0)
+    }
+
+    async fn billing(&self, batch: BatchId) -> Billing {
+        self.journal.billing(batch).await.unwrap().unwrap()
+    }
+
+    async fn next_position(&self) -> u64 {
+        self.journal.next_position(CHAIN, SIGNER).await.unwrap().unwrap()
+    }
+
+    /// Every value of every row.
+    async fn everything(&self) -> Vec<String> {
+        self.journal.read(|conn| everything(conn, &TABLES)).await.unwrap()
+    }
+
+    /// Lets go of the file and opens it again, as a restart does.
+    fn restart(self) -> Self {
+        let Self { journal, room } = self;
+        drop(journal);
+        Self { journal: Journal::open(&config(&room)).unwrap(), room }
+    }
+
+    /// Has all `proposals` wait for the journal's thread before it looks at the first one.
+    async fn accept_together(
+        &self,
+        proposals: impl IntoIterator<Item = Proposal>,
+    ) -> Vec<Result<Slot<Durable<Attempt>>, AcceptError>> {
+        let release = self.hold_up().await;
+        let all = join_all(proposals.into_iter().map(|proposal| self.journal.accept(proposal)));
+        tokio::join!(biased; all, async { drop(release) }).0
+    }
+
+    /// Keeps the journal's thread waiting until the answer is dropped.
+    async fn hold_up(&self) -> std::sync::mpsc::Sender<()> {
+        let (release, released) = std::sync::mpsc::channel::<()>();
+        let wait = Job::Read(Box::new(move |_| assert!(released.recv().is_err(), "released")));
+        assert!(self.journal.jobs.send(wait).await.is_ok());
+        release
+    }
+}
+
+fn config(room: &TempDir) -> JournalConfig {
+    JournalConfig { path: room.path().join("journal.db"), min_free_bytes: 1, queue_length: 256 }
+}
+
+fn everything(conn: &Connection, tables: &[&str]) -> rusqlite::Result<Vec<String>> {
+    let mut all = Vec::new();
+    for table in tables {
+        let mut select = conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2"))?;
+        let columns = select.column_count();
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let values: Result<Vec<_>, _> =
+                (0..columns).map(|column| row.get_ref(column)).collect();
+            all.push(format!("{table} {:?}", values?));
+        }
+    }
+    Ok(all)
+}
+
+/// A subscription and its user: both have the number `who`.
+fn item(who: u8, period: u64) -> Item {
+    let key = ChargeKey { plan: PlanId(3), user: user(who), period: numbered(period) };
+    Item { subscribe: SubscribeId(who.into()), key, amount: U256::from(500) }
+}
+
+/// The same of a contract that knows no periods.
+fn guarded(who: u8) -> Item {
+    let mut item = item(who, 0);
+    item.key.period = Period::Guarded;
+    item
+}
+
+fn user(who: u8) -> UserHash {
+    UserHash(B256::repeat_byte(who))
+}
+
+fn numbered(period: u64) -> Period {
+    Period::Numbered(U256::from(period))
+}
+
+fn subject(item: Item) -> Subject {
+    let ChargeKey { plan, user, period } = item.key;
+    Subject { subscribe: item.subscribe, plan, user, period: Some(period) }
+}
+
+fn proposal(items: &[Item]) -> Proposal {
+    Proposal {
+        chain: CHAIN,
+        contract: CONTRACT,
+        signer: SIGNER,
+        request_id: None,
+        items: items.to_vec(),
+        taken: FIRST,
+        window: 1000,
+        chain_time: 0,
+        at_ms: NOW_MS,
+        seal: Box::new(|position| Ok(signed(position))),
+    }
+}
+
+/// Stands for a signature: another one for every position.
+fn signed(position: u64) -> Signed {
+    let hash = B256::from(U256::from(position));
+    Signed { hash, raw: format!("transaction {position}").into_bytes(), gas_required: 21_000 }
+}
+
+/// The end of `slot` by its first transaction.
+fn end(slot: &Slot<Durable<Attempt>>, state: BatchState, outcomes: Vec<ItemOutcome>) -> Settlement {
+    let winner = Winner {
+        hash: slot.attempts.first().get().signed.hash,
+        succeeded: state == BatchState::Charged,
+        block: 88,
+        block_time: 1_000,
+        outcomes,
+    };
+    Settlement { batch: slot.batch, verdict: Verdict { state, winner }, guard_chain_s: 1_600 }
+}
+
+fn short_of_allowance() -> ItemOutcome {
+    ItemOutcome::Failed { code: FailCode::AllowanceInsufficient, detail: Some("1".to_owned()) }
+}

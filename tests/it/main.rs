@@ -9,6 +9,8 @@
     reason = "a test may panic"
 )]
 
+mod evm_adapter;
+mod house_rules;
 mod other_contracts;
 mod reference_contract;
 mod scenarios;

@@ -14,6 +14,7 @@ use alloy::consensus::{
 };
 use alloy::eips::{Decodable2718, Encodable2718};
 use alloy::primitives::{Address, Bytes, Signature, TxKind, U256, keccak256};
+use std::fmt;
 use std::sync::Arc;
 
 /// The most calldata that fits in a transaction that nodes take, bytes, with 1 KiB left for the rest
@@ -80,7 +81,6 @@ impl EvmChain {
 }
 
 /// All of a transaction but the nonce.
-#[derive(Debug)]
 pub(super) struct EvmDraft {
     /// The id that EIP-155 binds the signature to.
     pub(super) chain_id: u64,
@@ -89,6 +89,18 @@ pub(super) struct EvmDraft {
     pub(super) gas_limit: u64,
     pub(super) bid: Bid,
     pub(super) key: Arc<Key>,
+}
+
+/// Without the calldata, which can be long.
+impl fmt::Debug for EvmDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EvmDraft")
+            .field("chain_id", &self.chain_id)
+            .field("contract", &self.contract)
+            .field("gas_limit", &self.gas_limit)
+            .field("bid", &self.bid)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Draft for EvmDraft {

@@ -53,26 +53,28 @@ fn options_are_read_and_misspelt_ones_are_not_ignored() {
 }
 
 #[test]
-fn options_in_the_envelope_of_the_platform_are_not_ignored() {
-    let page = format!(r#"{{"list":[{ENTRY}]}}"#);
-    let ordering_page = format!(r#"{{"list":[{ENTRY}],"dryrun":true}}"#);
-    for (body, option) in [
-        (format!(r#"{{"code":200,"data":{page},"dryRun":true}}"#), "dryRun"),
-        (format!(r#"{{"code":200,"data":{page},"Mode":"partial"}}"#), "mode"),
-        (format!(r#"{{"code":200,"data":{ordering_page}}}"#), "dryRun"),
-    ] {
-        assert!(why(&body).starts_with(&format!("{option} goes beside `list`")), "{body}");
-    }
-    let traced = format!(r#"{{"code":200,"requestId":"of the platform","data":{page}}}"#);
-    assert!(read(traced.as_bytes()).unwrap().request_id.is_none());
+fn options_around_the_platforms_own_answer_are_not_ignored() {
+    let body = |outer: &str, inner: &str| {
+        format!(r#"{{{outer}"code":200,"msg":"ok","data":{{{inner}"list":[{ENTRY}]}}}}"#)
+    };
+    let posted = read(body(r#""dryRun":true,"mode":"partial","#, "").as_bytes()).unwrap();
+    assert_eq!((posted.mode, posted.dry_run), (Mode::Partial, true));
+    assert_eq!(why(&body(r#""dryrun":true,"#, "")), "dryrun: write dryRun");
+    assert_eq!(why(&body("", r#""dryrun":true,"#)), "data.dryrun: write dryRun beside data");
+    let inside = why(&body("", r#""dryRun":true,"#));
+    assert_eq!(inside, "data.dryRun: write dryRun beside data");
 }
 
 #[test]
-fn what_is_stated_twice_is_not_guessed() {
-    let twice = format!(r#"{{"dryRun":true,"dryRun":false,"list":[{ENTRY}]}}"#);
-    assert!(why(&twice).contains("dryRun is stated twice"));
-    let twice = format!(r#"{{"code":200,"data":{{"list":[{ENTRY}],"list":[]}}}}"#);
-    assert!(why(&twice).contains("list is stated twice"));
+fn what_is_said_twice_is_not_guessed_at() {
+    for (body, name) in [
+        (format!(r#"{{"dryRun":true,"dryRun":false,"list":[{ENTRY}]}}"#), "dryRun"),
+        (format!(r#"{{"list":[],"list":[{ENTRY}]}}"#), "list"),
+        (format!(r#"{{"code":200,"data":{{"list":[],"list":[{ENTRY}]}}}}"#), "list"),
+        (r#"[{"amount":null,"amount":1}]"#.to_owned(), "amount"),
+    ] {
+        assert!(why(&body).contains(&format!("{name} is stated twice")), "{body}");
+    }
 }
 
 #[test]
@@ -80,9 +82,10 @@ fn what_is_wrong_with_a_body_is_said() {
     assert!(why("").starts_with("the body cannot be read"));
     assert!(why("nonsense").starts_with("the body cannot be read"));
     assert!(why("7").starts_with("the body cannot be read"));
-    assert!(why("[1]").contains("an object for every subscription"));
+    assert!(why("[1]").contains("expected an object"));
     assert!(why("{}").contains("there is no `list`"));
     assert!(why(r#"{"code":500,"msg":"down","data":null}"#).contains("has code 500"));
+    assert!(why(&format!(r#"{{"code":500,"list":[{ENTRY}]}}"#)).contains("has code 500"));
     assert!(why(r#"[{"subscribeId":1,"subscribeId":2}]"#).contains("subscribeId is stated twice"));
     let two_chains = format!("[{ENTRY},{}]", ENTRY.replace("139", "140"));
     assert!(why(&two_chains).contains("the same in every entry"));

@@ -94,7 +94,7 @@ async fn subscribers_who_fail_after_the_estimate_do_not_take_the_others_along() 
             expected[turn] = HOLDER_BLOCKED;
         }
     }
-    // What docs/reference-contract.md advises.
+    // What docs/contract-profile.md advises.
     assert_eq!(shop.at_limit(&crowd, estimate + 420_000).await, Some(expected));
     assert_eq!(shop.at_limit(&crowd, estimate).await, None);
 }

@@ -63,6 +63,7 @@ fn shapes(town: &Town) -> Vec<Case> {
     let failed_list = json!({"code": 500, "msg": "x", "data": {"list": list}});
     let option = |name: &str, value: Value| json!({name: value, "list": list});
     let enveloped = |name: &str| json!({"code": 200, "data": {"list": list}, name: true});
+    let inside = json!({"code": 200, "data": {"list": list, "dryRun": true}});
     let twice = format!(r#"{{"dryRun":true,"dryRun":false,"list":{list}}}"#);
     vec![
         malformed("not JSON", "{nonsense", "cannot be read"),
@@ -73,7 +74,7 @@ fn shapes(town: &Town) -> Vec<Case> {
         malformed("nothing to charge", "[]", "the list is empty"),
         malformed("no list", "{}", "there is no `list`"),
         malformed("a list that is none", json!({"list": {"a": 1}}), "cannot be read"),
-        malformed("numbers as entries", "[1,2]", "an object for every subscription"),
+        malformed("numbers as entries", "[1,2]", "expected an object"),
         malformed("a deep hole", "[".repeat(100_000), "cannot be read"),
         malformed("a deep hole with an end", "[".repeat(9_000) + &"]".repeat(9_000), "read"),
         malformed("an error passed on", failed_list, "code 500, not 200"),
@@ -83,8 +84,8 @@ fn shapes(town: &Town) -> Vec<Case> {
         malformed("mode", option("mode", json!("some")), "\"all\" or \"partial\""),
         malformed("requestId", option("requestId", json!("a b")), "requestId must be"),
         malformed("an option twice", twice, "stated twice"),
-        malformed("an option in the envelope", enveloped("dryRun"), "dryRun"),
-        malformed("a misspelt one there", enveloped("dry-run"), "dryRun"),
+        malformed("an option inside the platform's page", inside, "write dryRun beside data"),
+        malformed("a misspelt one in its envelope", enveloped("dry-run"), "write dryRun"),
     ]
 }
 

@@ -249,6 +249,12 @@ impl Rpc {
         self.execute_all(vec![(from, to, call.abi_encode().into())]).await.remove(0)
     }
 
+    /// Puts a contract call into the pool and does not wait for a block.
+    pub(crate) async fn submit<C: SolCall>(&self, from: Address, to: Address, call: &C) {
+        let asked = transaction(from, to, call.abi_encode().into()).gas_limit(GAS);
+        self.call::<B256>("eth_sendTransaction", json!([asked])).await;
+    }
+
     /// Sends contract calls from different senders, all of which must succeed.
     pub(crate) async fn execute_all(
         &self,
@@ -343,9 +349,20 @@ impl Rpc {
         self.mine(1).await;
     }
 
+    /// Mines a block of this time, in Unix seconds.
+    pub(crate) async fn mine_at(&self, time: u64) {
+        self.call::<Value>("evm_setNextBlockTimestamp", json!([time])).await;
+        self.mine(1).await;
+    }
+
     /// The time of the newest block, in Unix seconds.
     pub(crate) async fn now(&self) -> u64 {
-        let block: Value = self.call("eth_getBlockByNumber", json!(["latest", false])).await;
+        self.time_of("latest").await
+    }
+
+    /// The time of a block, by tag or number in hex, in Unix seconds.
+    pub(crate) async fn time_of(&self, block: &str) -> u64 {
+        let block: Value = self.call("eth_getBlockByNumber", json!([block, false])).await;
         serde_json::from_value::<U256>(block["timestamp"].clone()).unwrap().to()
     }
 

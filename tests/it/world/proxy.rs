@@ -110,6 +110,17 @@ impl Proxy {
         waited.expect("not enough calls met the fault").unwrap();
     }
 
+    /// How many calls of `method` began after `moment` and were answered.
+    pub(crate) fn asked_since(&self, method: &str, moment: Instant) -> usize {
+        let asked = self.shared.asked.lock();
+        asked.iter().filter(|asked| asked.method == method && asked.begun > moment).count()
+    }
+
+    /// How many calls of `method` were answered since [`Self::take_asked`].
+    pub(crate) fn asked(&self, method: &str) -> usize {
+        self.shared.asked.lock().iter().filter(|asked| asked.method == method).count()
+    }
+
     /// What was asked since the last time.
     pub(crate) fn take_asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.shared.asked.lock())

@@ -18,9 +18,9 @@ pub(crate) const EVM_PATH: &str = "/PayTool/EVM/subscribe/signProcessSubscribePl
 pub(crate) const TVM_PATH: &str = "/PayTool/TVM/subscribe/signProcessSubscribePlan";
 
 /// A directory with a configuration and a journal, where one Signer after another may run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Installation {
-    directory: TempDir,
+    directory: Arc<TempDir>,
     env: Vec<(String, String)>,
 }
 
@@ -43,13 +43,20 @@ impl Installation {
              [callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n{chains}"
         );
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
-        Self { directory, env: vec![] }
+        Self { directory: Arc::new(directory), env: vec![] }
     }
 
     /// Sets an environment variable for every process that runs here.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// Logs as a merchant would, not as the tests do.
+    pub(crate) fn quietly(&self) -> Self {
+        let mut quiet = self.clone();
+        quiet.env.push(("SIGNER__LOG__FILTER".to_owned(), "info".to_owned()));
+        quiet
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -212,6 +219,8 @@ pub(crate) struct Scheduler {
 pub(crate) struct Heard {
     pub(crate) status: u16,
     pub(crate) body: Value,
+    /// The body as it came: JSON values above hold no integer beyond 64 bits exactly.
+    pub(crate) text: String,
 }
 
 impl Heard {
@@ -296,8 +305,8 @@ pub(crate) async fn hear(request: reqwest::RequestBuilder) -> Option<Heard> {
     let response = request.timeout(Duration::from_secs(30)).send().await.ok()?;
     let status = response.status().as_u16();
     let text = response.text().await.ok()?;
-    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    Some(Heard { status, body })
+    let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text.clone()));
+    Some(Heard { status, body, text })
 }
 
 #[expect(clippy::disallowed_methods, reason = "a caller has a clock of its own")]

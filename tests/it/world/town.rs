@@ -2,15 +2,17 @@
 //! misbehave, and an installation of the Signer that bills for it.
 
 use super::anvil::{Anvil, Mining, Options};
-use super::contracts::{Kind, Merchant, Plan, Subscriber, Token, deploy};
+use super::contracts::{AnyToken, Billing, Kind, Merchant, Plan, Subscriber, Token, deploy};
 use super::patience::eventually;
 use super::proxy::Proxy;
 use super::signer::{Heard, Installation, Signer};
 use alloy::primitives::{Address, U256};
+use alloy::rpc::types::Log;
 use alloy::signers::local::PrivateKeySigner;
+use alloy::sol_types::{SolCall as _, SolEvent as _};
 use serde_json::{Value, json};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The key of the account that bills. Known to these tests alone, and searched for in all output.
 pub(crate) const KEY: &str = "7c4f5bd6a1e2f9038b6d5a4c3e2f1a0b9c8d7e6f5a4b3c2d1e0f9a8b7c6d5e4f";
@@ -29,6 +31,9 @@ pub(crate) struct Town {
     pub(crate) people: Vec<Subscriber>,
     pub(crate) proxy: Proxy,
     pub(crate) installation: Installation,
+    /// The contract that the Signer bills through.
+    pub(crate) contract: Address,
+    multicall: Address,
 }
 
 /// How a town differs from the usual one.
@@ -38,6 +43,7 @@ pub(crate) struct Founding {
     pub(crate) people: u64,
     pub(crate) lookup: bool,
     pub(crate) multicall: bool,
+    pub(crate) token: Kind,
     /// More keys of `[chains.139]`, before any section.
     pub(crate) chain_keys: String,
 }
@@ -49,6 +55,7 @@ impl Default for Founding {
             people: 3,
             lookup: false,
             multicall: true,
+            token: Kind::NoReturn,
             chain_keys: String::new(),
         }
     }
@@ -72,7 +79,7 @@ impl Town {
         }
         let rpc = anvil.rpc();
         let merchant = Merchant::open(&rpc, signer_address()).await;
-        let token = Token::deploy(&rpc, Kind::NoReturn, 18).await;
+        let token = Token::deploy(&rpc, founding.token, 18).await;
         let plan = merchant.agree(7, merchant.monthly(&token, PRICE)).await;
         let people = merchant.crowd(&plan, founding.people).await;
         let multicall = if founding.multicall {
@@ -82,11 +89,11 @@ impl Town {
         };
         rpc.fund(&[signer_address()]).await;
         let rich = json!([signer_address(), U256::from(1_000_000_000_000_000_000_000_u128)]);
-        let _: Value = rpc.call("anvil_setBalance", rich).await;
+        rpc.call::<Value>("anvil_setBalance", rich).await;
         if slow {
             anvil.set_automine(false).await;
             if let Mining::EverySeconds(seconds) = founding.mining {
-                let _: Value = rpc.call("evm_setIntervalMining", json!([seconds])).await;
+                rpc.call::<Value>("evm_setIntervalMining", json!([seconds])).await;
             }
         }
         let proxy = Proxy::before(&anvil.url).await;
@@ -94,7 +101,22 @@ impl Town {
         let profile = reference_profile(&founding, &merchant);
         let installation = Installation::new(&format!("{chain}{profile}"));
         put_key(&installation);
-        Self { anvil, merchant, token, plan, people, proxy, installation }
+        let contract = merchant.billing;
+        Self { anvil, merchant, token, plan, people, proxy, installation, contract, multicall }
+    }
+
+    /// The same people, who let another contract charge them; the Signer bills through that one.
+    /// `profile` is what `[chains.139.billing]` holds, sections below it included.
+    pub(crate) async fn billed_through(mut self, contract: Address, profile: &str) -> Self {
+        let approve = AnyToken::approveCall { spender: contract, value: U256::MAX }.abi_encode();
+        let approval = |who: &Subscriber| (who.wallet, self.token.address, approve.clone().into());
+        self.anvil.execute_all(self.people.iter().map(approval).collect()).await;
+        let chain = chain(&self.proxy.url, contract, self.multicall, "");
+        let profile = format!("[chains.{CHAIN}.billing]\n{profile}");
+        self.contract = contract;
+        self.installation = Installation::new(&format!("{chain}{profile}"));
+        put_key(&self.installation);
+        self
     }
 
     pub(crate) async fn signer(&self) -> Signer {
@@ -145,6 +167,42 @@ impl Town {
         self.anvil.call::<U256>("eth_getTransactionCount", asked).await.to()
     }
 
+    /// Who was charged for which period, as the contract's events tell it, by id.
+    pub(crate) async fn charges(&self) -> Vec<(u64, u32)> {
+        let asked = json!([{
+            "address": self.merchant.billing, "fromBlock": "0x0",
+            "topics": [Billing::SubscriptionBilling::SIGNATURE_HASH],
+        }]);
+        let logs: Vec<Log> = self.anvil.call("eth_getLogs", asked).await;
+        let told = logs.iter().map(|log| Billing::SubscriptionBilling::decode_log(&log.inner));
+        let mut told: Vec<_> =
+            told.map(|log| log.unwrap()).map(|e| (e.subscribeId, e.period)).collect();
+        told.sort_unstable();
+        told
+    }
+
+    /// How many transactions the billing account has sent: those in blocks, and those with a place
+    /// in the pool.
+    pub(crate) async fn sent(&self) -> [U256; 2] {
+        let asked = ["latest", "pending"].map(|block| json!([signer_address(), block]));
+        let sent = self.anvil.many("eth_getTransactionCount", asked.to_vec()).await;
+        sent.try_into().unwrap()
+    }
+
+    /// Waits until the Signer has looked at the chain as it is now.
+    pub(crate) async fn noticed(&self) {
+        let now = Instant::now();
+        for _ in 0..400 {
+            // Looks follow one another, and each asks for the balance once: the second one begins
+            // when the first is known.
+            if self.proxy.asked_since("eth_getBalance", now) >= 2 {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("the Signer does not look at the chain");
+    }
+
     /// Mines until a billing has ended, and tells how.
     pub(crate) async fn settled(&self, signer: &Signer, id: &str) -> Value {
         for _ in 0..400 {
@@ -176,7 +234,8 @@ pub(crate) fn entry(who: &Subscriber, period: u32) -> Value {
     })
 }
 
-fn put_key(installation: &Installation) {
+/// Where `key = "file:evm.key"` looks.
+pub(crate) fn put_key(installation: &Installation) {
     use std::io::Write as _;
     let path = installation.path().join("evm.key");
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -208,22 +267,27 @@ pub(crate) const REASONS: [&str; 14] = [
 
 fn reference_profile(founding: &Founding, merchant: &Merchant) -> String {
     let lookup = if founding.lookup { format!("lookup = {LOOKUP:?}\n") } else { String::new() };
-    let reasons: String =
-        REASONS.iter().zip(1..).map(|(code, n)| format!("{n} = {code:?}\n")).collect();
+    let reasons = REASONS.iter().zip(1..).map(|(code, n)| format!("{n} = {code:?}\n"));
+    let reasons = reasons.collect::<Vec<_>>().concat();
     format!(
         "[chains.{CHAIN}.billing]\ncall = {CALL:?}\n{lookup}charged = {CHARGED:?}\n\
          skipped = {SKIPPED:?}\n[chains.{CHAIN}.billing.constants]\nmerKey = \"{}\"\n\
-         [chains.{CHAIN}.billing.reasons]\n{reasons}",
+         [chains.{CHAIN}.billing.reasons]\n{reasons}\
+         \"NotBiller(address,address)\" = \"NOT_AUTHORIZED\"\n",
         merchant.mer_key
     )
 }
 
 /// Everything of a chain but its billing profile.
 pub(crate) fn chain(rpc: &str, contract: Address, multicall: Address, keys: &str) -> String {
+    let usual = ["poll_interval = \"50ms\"", "rebroadcast_interval = \"500ms\""];
+    let said = |line: &&str| line.split(' ').next().is_some_and(|key| keys.contains(key));
+    let usual: Vec<_> = usual.into_iter().filter(|line| !said(line)).collect();
+    let usual = usual.join("\n");
     format!(
         "[chains.{CHAIN}]\nname = \"anvil\"\nfamily = \"evm\"\neip155_id = 31337\nrpc = {rpc:?}\n\
          contract = \"{contract}\"\nmulticall = \"{multicall}\"\nkey = \"file:evm.key\"\ntest = true\n\
-         poll_interval = \"50ms\"\nrebroadcast_interval = \"500ms\"\n{keys}\n\
+         {usual}\n{keys}\n\
          [chains.{CHAIN}.fees]\nmax_fee_per_gas = \"500 gwei\"\nmax_priority_fee_per_gas = \"5 gwei\"\n\
          max_tx_cost = \"10 ether\"\n"
     )

@@ -1,0 +1,44 @@
+# The Signer in an image of its own: one program, no shell, no root.
+#
+#   docker build -t merchant-signer .
+#   docker run --read-only --cap-drop ALL --security-opt no-new-privileges --stop-timeout 30 \
+#     -p 127.0.0.1:9980:9980 -v signer-journal:/data \
+#     -v "$PWD/signer":/etc/signer:ro -v "$PWD/keys":/keys:ro merchant-signer
+#
+# /etc/signer/signer.toml   the configuration. A relative path in it starts at /.
+# /data                     the journal, by its default path. It has to outlive the container: without
+#                           it a period can be charged twice. On a local disk, never on a network share.
+# /keys                     the keystores, by their default path.
+#
+# The user is 65532. It must be able to write /data, and must own the key files, which nobody else may
+# read. A command goes at the end: `docker run … merchant-signer check`.
+#
+# There is no HEALTHCHECK: it would need a program to ask with, and nothing else is in the image. Let
+# the outside ask `GET /health/live` (restart when it fails) and `GET /health/ready` (send no
+# requests), both on port 9980. In Kubernetes these are two httpGet probes.
+#
+# Opening a keystore takes 256 MiB for about a second, so give it a limit of 512 MiB. Stopping takes as
+# long as `http.shutdown_grace`, 20 s, so wait longer than that before you kill it. Two containers
+# cannot share one journal: replace the old one, do not roll over.
+
+FROM rust:1.95-bookworm AS build
+WORKDIR /build
+COPY . .
+# The program has the defaults and the schema built in and needs no other file.
+RUN --mount=type=cache,target=/usr/local/cargo/registry \
+    --mount=type=cache,target=/build/target \
+    cargo build --release --locked --bin merchant-signer \
+    && install -D -m 0755 target/release/merchant-signer /image/merchant-signer \
+    && install -d -m 0700 /image/data
+
+# Only the C library and the certificates of public authorities. A new volume takes the owner of /data.
+FROM gcr.io/distroless/cc-debian12:nonroot
+COPY --from=build /image/merchant-signer /merchant-signer
+COPY --from=build --chown=65532:65532 /image/data /data
+USER 65532:65532
+WORKDIR /
+# Inside a container the loopback address is nobody's.
+ENV SIGNER__HTTP__LISTEN=0.0.0.0:9980
+EXPOSE 9980
+VOLUME /data
+ENTRYPOINT ["/merchant-signer", "--config", "/etc/signer/signer.toml"]

@@ -1,0 +1,288 @@
+//! The routes, and the document that describes them to machines.
+
+use super::answer::Reply;
+use super::*;
+use crate::billing::{
+    BatchState, ChargeKey, FailCode, Item, Period, PlanId, Refused, RequestId, Retry, Signed,
+    SubscribeId, UserHash,
+};
+use crate::chain::Facts;
+use crate::config::JournalConfig;
+use crate::engine::{Answer, Rehearsed, Sent};
+use crate::journal::{Journal, Proposal};
+use alloy::primitives::{Address, B256, U256};
+use axum::body::to_bytes;
+use axum::http::{Method, StatusCode};
+use axum::response::IntoResponse as _;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use serde_json::{Value, json};
+use std::collections::{BTreeSet, HashMap};
+use tempfile::TempDir;
+use tokio_util::task::TaskTracker;
+
+const CHAIN: PlatformChainId = PlatformChainId(139);
+const SIGNER: Address = Address::repeat_byte(0x51);
+
+/// A door without chains, before a journal of its own.
+struct House {
+    door: Arc<Door>,
+    _room: TempDir,
+}
+
+impl House {
+    fn new() -> Self {
+        let room = tempfile::tempdir().unwrap();
+        let path = room.path().join("journal.db");
+        Journal::initialise(&path).unwrap();
+        let config = JournalConfig { path, min_free_bytes: 1, queue_length: 8 };
+        let journal = Journal::open(&config).unwrap();
+        let engine = Engine { lanes: HashMap::new(), journal, tasks: TaskTracker::new() };
+        let second = Duration::from_secs(1);
+        let limits = HttpConfig {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            body_limit_bytes: 1024,
+            max_entries: 10,
+            request_deadline: second,
+            header_timeout: second,
+            shutdown_grace: second,
+            max_concurrent_requests: 1,
+        };
+        let door = Door {
+            engine: Arc::new(engine),
+            callers: None,
+            limits,
+            default_chain: None,
+            places: Semaphore::new(1),
+            metrics: Metrics::new(),
+        };
+        Self { door: Arc::new(door), _room: room }
+    }
+
+    async fn ask(&self, method: Method, path: &str) -> (StatusCode, String) {
+        let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+        let router = TowerToHyperService::new(router(Arc::clone(&self.door)));
+        text(router.call(request).await.unwrap()).await
+    }
+
+    async fn ask_json(&self, path: &str) -> (StatusCode, Value) {
+        let (status, body) = self.ask(Method::GET, path).await;
+        (status, serde_json::from_str(&body).unwrap_or_else(|e| panic!("{path}: {body}: {e}")))
+    }
+
+    /// Accepts a batch of one subscription.
+    async fn accept(&self, request_id: &str, hash: B256) {
+        let journal = &self.door.engine.journal;
+        journal.open_lane(CHAIN, SIGNER, 0, 0).await.unwrap();
+        let signed = Signed { hash, raw: vec![1], gas_required: 1 };
+        let user = UserHash(hash);
+        let key = ChargeKey { plan: PlanId(3), user, period: Period::Numbered(U256::from(4)) };
+        let subscribe = SubscribeId(i64::from(hash[31]));
+        let proposal = Proposal {
+            chain: CHAIN,
+            contract: SIGNER,
+            signer: SIGNER,
+            request_id: Some(RequestId::parse(request_id).unwrap()),
+            items: vec![Item { subscribe, key, amount: U256::MAX }],
+            taken: 0,
+            window: 10,
+            chain_time: 0,
+            at_ms: 1000,
+            seal: Box::new(|_| Ok(signed)),
+        };
+        journal.accept(proposal).await.unwrap();
+    }
+}
+
+async fn text(response: axum::response::Response) -> (StatusCode, String) {
+    let status = response.status();
+    let body = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    (status, String::from_utf8(body.to_vec()).unwrap())
+}
+
+fn document() -> Value {
+    serde_json::from_str(include_str!("openapi.json")).unwrap()
+}
+
+/// What `$ref` points to.
+fn at<'a>(document: &'a Value, reference: &str) -> &'a Value {
+    let pointer = reference.strip_prefix('#').unwrap();
+    document.pointer(pointer).unwrap_or_else(|| panic!("{reference} points nowhere"))
+}
+
+fn schema<'a>(document: &'a Value, name: &str) -> &'a Value {
+    at(document, &format!("#/components/schemas/{name}"))
+}
+
+fn names(object: &Value) -> BTreeSet<&str> {
+    object.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+fn words(list: &Value) -> Vec<&str> {
+    list.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect()
+}
+
+/// The object has every field that its schema requires, and none that it does not describe.
+fn fits(object: &Value, name: &str) {
+    let document = document();
+    let schema = schema(&document, name);
+    let (has, described) = (names(object), names(&schema["properties"]));
+    let required: BTreeSet<&str> = words(&schema["required"]).into_iter().collect();
+    assert!(has.is_subset(&described), "{name}: {has:?} of {described:?}");
+    assert!(required.is_subset(&has), "{name}: {required:?} in {has:?}");
+}
+
+fn references(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(object) => {
+            found.extend(object.get("$ref").map(|to| to.as_str().unwrap().to_owned()));
+            object.values().for_each(|value| references(value, found));
+        }
+        Value::Array(list) => list.iter().for_each(|value| references(value, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[tokio::test]
+async fn the_document_describes_every_route_and_no_other() {
+    let document = document();
+    let routed = include_str!("../http.rs").split(".route(\"").skip(1);
+    let routed: BTreeSet<&str> = routed.filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(names(&document["paths"]), routed);
+    let house = House::new();
+    for path in routed {
+        let operations = &document["paths"][path];
+        for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE] {
+            let (status, body) = house.ask(method.clone(), &path.replace("{id}", "x")).await;
+            let operation = &operations[method.as_str().to_lowercase()];
+            if operation.is_null() {
+                assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{method} {path}");
+            } else {
+                let described = &operation["responses"][status.as_str()];
+                assert!(!described.is_null(), "{method} {path} answers {status}");
+                assert!(!body.contains("nothing at this path"), "{method} {path}");
+            }
+        }
+    }
+    let (status, body) = house.ask_json("/PayTool/billing").await;
+    assert_eq!((status, &body["code"]), (StatusCode::NOT_FOUND, &json!(0)));
+}
+
+#[tokio::test]
+async fn the_document_is_served_and_every_reference_in_it_leads_somewhere() {
+    let (status, served) = House::new().ask_json("/openapi.json").await;
+    assert_eq!((status, &served), (StatusCode::OK, &document()));
+    assert_eq!(served["info"]["version"], env!("CARGO_PKG_VERSION"));
+    let mut found = vec![];
+    references(&served, &mut found);
+    assert!(!found.is_empty());
+    for reference in found {
+        at(&served, &reference);
+    }
+    let headers = ["key", "timestamp", "sign"];
+    let schemes = headers.map(|name| served["components"]["securitySchemes"][name]["name"].clone());
+    assert_eq!(schemes, [KEY_HEADER, TIMESTAMP_HEADER, SIGN_HEADER]);
+}
+
+#[test]
+fn the_document_knows_every_reason_and_every_state() {
+    let document = document();
+    let codes = FailCode::ALL.map(FailCode::token);
+    assert_eq!(words(&schema(&document, "FailCode")["enum"]), codes);
+    let retries = [Retry::User, Retry::Wait, Retry::Done, Retry::Stop, Retry::Fix, Retry::Retry];
+    let described = &schema(&document, "Failure")["properties"]["retry"]["enum"];
+    assert_eq!(words(described), retries.map(Retry::token));
+    let states = words(&schema(&document, "Report")["properties"]["state"]["enum"]);
+    assert_eq!(states.len(), 4);
+    assert!(states.into_iter().all(|word| BatchState::from_word(word).is_some()));
+}
+
+fn facts() -> Facts {
+    Facts {
+        id: CHAIN,
+        name: "test".to_owned(),
+        family: Family::Evm,
+        contract: SIGNER,
+        signer: SIGNER,
+        max_in_flight: 1,
+    }
+}
+
+fn refused() -> Refused {
+    Refused {
+        subscribe: SubscribeId(7),
+        plan: PlanId(3),
+        user_spelling: "AB".repeat(32),
+        amount: Some(U256::MAX),
+        code: FailCode::BalanceInsufficient,
+        detail: None,
+        allowance: Some(U256::MAX),
+        balance: Some(U256::ZERO),
+        tx_hash: None,
+    }
+}
+
+async fn told(answer: Answer) -> Value {
+    let (status, body) = text(Reply::Answer(answer).into_response()).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(!body.contains("amount") || body.contains(&format!("\"amount\":{}", U256::MAX)));
+    serde_json::from_str(&body).unwrap()
+}
+
+#[tokio::test]
+async fn every_answer_is_as_the_document_describes_it() {
+    let signed = Signed { hash: B256::ZERO, raw: vec![0xAB], gas_required: 21_000 };
+    let subscriptions = vec![SubscribeId(7)];
+    let failed = vec![refused().claimed_by(B256::ZERO)];
+    let sent = told(Answer::Sent(Sent { facts: facts(), signed, subscriptions, failed })).await;
+    assert_eq!((&sent["code"], &sent["description"]), (&json!(1), &Value::Null));
+    fits(&sent["data"], "Success");
+    fits(&sent["data"]["failed"][0], "Failure");
+    assert_eq!(sent["data"]["signedTransactionData"], "0xab");
+
+    let code_2 = told(Answer::Refused(vec![refused()])).await;
+    assert_eq!((&code_2["code"], &code_2["description"]), (&json!(2), &Value::Null));
+    fits(&code_2["data"][0], "Failure");
+    assert_eq!(code_2["data"][0]["failReason"], "Balance insufficient");
+
+    let gas_required = Some(1);
+    let would_charge = vec![SubscribeId(7)];
+    let rehearsed = Rehearsed { facts: facts(), would_charge, refused: vec![], gas_required };
+    let dry = told(Answer::Rehearsed(rehearsed)).await;
+    assert_eq!(dry["code"], 0, "a rehearsal is not taken for a charge");
+    fits(&dry["data"], "DryRun");
+
+    let (_, nothing) = text(Reply::TurnedAway(TurnedAway::Busy).into_response()).await;
+    fits(&serde_json::from_str(&nothing).unwrap(), "NoVerdict");
+    let (status, ready) = House::new().ask_json("/health/ready").await;
+    assert_eq!(status, StatusCode::OK);
+    fits(&ready, "Readiness");
+}
+
+#[tokio::test]
+async fn a_billing_is_found_by_its_hash_and_by_any_request_id() {
+    let house = House::new();
+    let (hash, looks_like_a_hash) = (B256::repeat_byte(0xAA), "bb".repeat(32));
+    house.accept("run/1", hash).await;
+    house.accept(&looks_like_a_hash, B256::repeat_byte(0xCC)).await;
+    let bare = hex::encode(hash);
+    for (id, subscribe) in [
+        (hash.to_string().as_str(), 0xAA),
+        (&bare, 0xAA),
+        ("run%2F1", 0xAA),
+        (&looks_like_a_hash, 0xCC),
+    ] {
+        let (status, found) = house.ask_json(&format!("/PayTool/billings/{id}")).await;
+        assert_eq!(status, StatusCode::OK, "{id}");
+        let [report] = &found["data"].as_array().unwrap()[..] else { panic!("{id}: {found}") };
+        fits(report, "Report");
+        fits(&report["subscriptions"][0], "Outcome");
+        assert_eq!(report["subscriptions"][0]["subscribeId"], subscribe, "{id}");
+        assert_eq!(report["subscriptions"][0]["state"], "open");
+    }
+    for id in [&"dd".repeat(32), "run", "0x", "%ff"] {
+        let (status, found) = house.ask_json(&format!("/PayTool/billings/{id}")).await;
+        assert_eq!((status, &found["data"]), (StatusCode::NOT_FOUND, &Value::Null), "{id}");
+        assert_eq!(found["code"], 0);
+    }
+}

@@ -1,0 +1,129 @@
+//! One commit takes position, claims, bytes and history, or nothing.
+
+use super::*;
+use crate::billing::RequestId;
+
+#[tokio::test]
+async fn positions_are_taken_one_after_the_other_and_signed_for() {
+    let book = Book::new().await;
+    for (who, position) in [(1, FIRST), (2, 8), (3, 9)] {
+        let slot = book.accept(&[item(who, 1)]).await.unwrap();
+        assert_eq!(slot.position, position);
+        assert_eq!(slot.attempts.newest().get().signed, signed(position), "signed for its place");
+    }
+    assert_eq!(book.next_position().await, 10);
+    assert_eq!(
+        book.journal.open_lane(CHAIN, SIGNER, 99, NOW_MS).await.unwrap(),
+        10,
+        "open already"
+    );
+}
+
+#[tokio::test]
+async fn every_account_of_every_chain_counts_for_itself() {
+    let book = Book::new().await;
+    let (chain, signer) = (PlatformChainId(140), Address::repeat_byte(0x52));
+    for lane in [(chain, SIGNER), (CHAIN, signer)] {
+        assert_eq!(book.journal.open_lane(lane.0, lane.1, 0, NOW_MS).await.unwrap(), 0);
+    }
+    book.accept(&[item(1, 1)]).await.unwrap();
+    let mut elsewhere = proposal(&[item(2, 1)]);
+    (elsewhere.signer, elsewhere.taken) = (signer, 0);
+    elsewhere.seal = Box::new(|position| {
+        assert_eq!(position, 0);
+        Ok(signed(1000))
+    });
+    book.journal.accept(elsewhere).await.unwrap();
+    let next = async |chain, signer| book.journal.next_position(chain, signer).await.unwrap();
+    assert_eq!(next(CHAIN, SIGNER).await, Some(8));
+    assert_eq!(next(CHAIN, signer).await, Some(1));
+    assert_eq!(next(chain, SIGNER).await, Some(0));
+    assert_eq!(next(chain, signer).await, None, "a lane that nobody opened");
+}
+
+#[tokio::test]
+async fn what_was_answered_is_what_a_restart_finds() {
+    let book = Book::new().await;
+    let mut huge = item(2, 1);
+    (huge.amount, huge.key.period) = (U256::MAX, Period::Numbered(U256::MAX));
+    let mut wanted = proposal(&[item(1, 1), huge, guarded(3)]);
+    wanted.request_id = Some(RequestId::parse("run-1").unwrap());
+    let slot = book.journal.accept(wanted).await.unwrap();
+    let (before, billing) = (book.everything().await, book.billing(slot.batch).await);
+    assert_eq!(billing.items.iter().map(|line| line.item).collect::<Vec<_>>(), slot.items);
+    assert!(billing.items.iter().all(|line| line.live && line.outcome.is_none()));
+    assert_eq!((billing.chain, billing.contract, billing.signer), (CHAIN, CONTRACT, SIGNER));
+    assert_eq!((billing.position, billing.state), (FIRST, BatchState::Open));
+    assert_eq!((billing.accepted_ms, billing.settled_ms, billing.winner), (NOW_MS, None, None));
+
+    let book = book.restart();
+    assert_eq!(book.everything().await[1..], before[1..], "only the starts are counted");
+    assert_ne!(book.everything().await[0], before[0], "and they are");
+    let journal = &book.journal;
+    assert_eq!(journal.open_slots(CHAIN, SIGNER).await.unwrap(), std::slice::from_ref(&slot));
+    assert_eq!(journal.billing_by_hash(signed(FIRST).hash).await.unwrap(), Some(billing.clone()));
+    assert_eq!(journal.billings_by_request("run-1".to_owned()).await.unwrap(), [billing]);
+    assert_eq!(journal.billings_by_request("run-2".to_owned()).await.unwrap(), []);
+    assert_eq!(journal.billing_by_hash(signed(FIRST + 1).hash).await.unwrap(), None);
+    assert_eq!(journal.open_slots(CHAIN, CONTRACT).await.unwrap(), []);
+}
+
+type Change = fn(&mut Proposal);
+
+#[tokio::test]
+async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
+    let table: [(&str, Change, &str); 10] = [
+        ("no signature", |p| p.seal = Box::new(|_| Err("no key".into())), "Seal(\"no key\")"),
+        ("no room in the window", |p| p.window = 1, "LaneFull"),
+        ("a window of nothing", |p| (p.taken, p.window) = (8, 0), "LaneFull"),
+        ("its place is taken by a stranger", |p| p.taken = FIRST + 2, "Behind"),
+        ("nobody opened the lane", |p| p.signer = CONTRACT, "NoLane"),
+        ("the user is claimed", |p| p.items[1].key = item(1, 1).key, "Claimed"),
+        ("the subscription is claimed", |p| p.items[1].subscribe = SubscribeId(1), "Claimed"),
+        ("one user twice in it", |p| p.items[1].key = p.items[0].key, "Claimed"),
+        ("one subscription twice", |p| p.items[1].subscribe = p.items[0].subscribe, "Claimed"),
+        (
+            "a transaction that exists",
+            |p| p.seal = Box::new(|_| Ok(signed(FIRST))),
+            "Journal(Database(",
+        ),
+    ];
+    let book = Book::new().await;
+    book.accept(&[item(1, 1)]).await.unwrap();
+    let before = book.everything().await;
+    for (why, change, said) in table {
+        let mut proposal = proposal(&[item(2, 1), item(3, 1)]);
+        change(&mut proposal);
+        let refused = book.journal.accept(proposal).await.expect_err(why);
+        assert!(format!("{refused:?}").starts_with(said), "{why}: {refused:?}");
+        assert_eq!(book.everything().await, before, "{why}");
+    }
+    let slot = book.accept(&[item(2, 1), item(3, 1)]).await.unwrap();
+    assert_eq!(slot.position, FIRST + 1, "no place in the lane was lost");
+}
+
+#[tokio::test]
+async fn the_window_moves_with_the_chain() {
+    let book = Book::new().await;
+    let windowed = |who, taken| Proposal { taken, window: 2, ..proposal(&[item(who, 1)]) };
+    book.journal.accept(windowed(1, FIRST)).await.unwrap();
+    book.journal.accept(windowed(2, FIRST)).await.unwrap();
+    let full = book.journal.accept(windowed(3, FIRST)).await;
+    assert!(matches!(full, Err(AcceptError::LaneFull)), "{full:?}");
+    book.journal.accept(windowed(3, FIRST + 1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_nearly_full_disk_takes_no_new_charge_but_the_end_of_an_old_one() {
+    let mut book = Book::new().await;
+    let slot = book.accept(&[item(1, 1)]).await.unwrap();
+    book.journal.min_free_bytes = u64::MAX;
+    let before = book.everything().await;
+    let refused = book.accept(&[item(2, 1)]).await;
+    let full = |e: &JournalError| matches!(e, JournalError::DiskFull { wanted: u64::MAX, .. });
+    assert!(matches!(&refused, Err(AcceptError::Journal(e)) if full(e)), "{refused:?}");
+    assert!(book.journal.ready().is_err_and(|e| full(&e)));
+    assert_eq!(book.everything().await, before);
+    book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged])).await;
+    assert_eq!(book.billing(slot.batch).await.state, BatchState::Charged);
+}

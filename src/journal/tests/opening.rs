@@ -1,0 +1,158 @@
+//! A journal is opened by one process at a time, and never made up.
+
+use super::*;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn a_lost_journal_is_not_replaced_by_an_empty_one() {
+    let room = tempfile::tempdir().unwrap();
+    let config = config(&room);
+    assert!(matches!(Journal::open(&config), Err(OpenError::Missing(at)) if at == config.path));
+    assert!(matches!(Journal::audit(&config.path), Err(OpenError::Missing(_))));
+    assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 0, "nothing was created");
+}
+
+#[tokio::test]
+async fn a_journal_that_knows_a_charge_is_never_replaced() {
+    let book = Book::new().await;
+    assert!(book.takes(item(1, 1)).await);
+    let path = config(&book.room).path;
+    assert!(matches!(Journal::initialise(&path), Err(OpenError::Exists(at)) if at == path));
+    assert!(!book.restart().takes(item(1, 1)).await);
+
+    let room = tempfile::tempdir().unwrap();
+    let precious = config(&room).path;
+    std::fs::write(&precious, "precious").unwrap();
+    assert!(matches!(Journal::initialise(&precious), Err(OpenError::Exists(_))));
+    assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
+}
+
+#[tokio::test]
+async fn nobody_else_reads_who_was_charged() {
+    let book = Book::new().await;
+    let path = config(&book.room).path;
+    assert_eq!(mode(&path), 0o600);
+    assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
+}
+
+#[test]
+fn what_is_no_journal_of_ours_is_refused_and_left_as_it_is() {
+    let room = tempfile::tempdir().unwrap();
+    let config = config(&room);
+    let sqlite = |sql: &str| {
+        let path = room.path().join("other.db");
+        Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        bytes
+    };
+    let table = [
+        ("text", b"these are notes, and not a journal at all\n".repeat(100)),
+        ("nothing", vec![]),
+        ("another program's database", sqlite("CREATE TABLE notes (note TEXT)")),
+        (
+            "a later version",
+            sqlite(
+                "PRAGMA application_id = 0x5349474E; PRAGMA user_version = 2; CREATE TABLE t (a)",
+            ),
+        ),
+        (
+            "the right version of something else",
+            sqlite("PRAGMA user_version = 1; CREATE TABLE t (a)"),
+        ),
+    ];
+    for (what, bytes) in table {
+        std::fs::write(&config.path, &bytes).unwrap();
+        for opened in [Journal::open(&config).map(drop), Journal::audit(&config.path).map(drop)] {
+            assert!(matches!(opened, Err(OpenError::Foreign(_))), "{what}: {opened:?}");
+        }
+        assert!(std::fs::read(&config.path).unwrap() == bytes, "{what} was changed");
+    }
+}
+
+#[tokio::test]
+async fn two_handles_of_one_process_cannot_both_bill() {
+    let book = Book::new().await;
+    let second = Journal::open(&config(&book.room));
+    assert!(matches!(second, Err(OpenError::Held(_))), "{second:?}");
+    assert!(book.takes(item(1, 1)).await, "the first one is not disturbed");
+}
+
+/// Another process with a journal, driven by [`another_process`].
+struct Other {
+    process: Child,
+    says: BufReader<ChildStdout>,
+}
+
+impl Other {
+    fn start(path: &Path) -> Self {
+        let name = "journal::tests::opening::another_process";
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--ignored", "--nocapture"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut tell = process.stdin.take().unwrap();
+        writeln!(tell, "{}", path.display()).unwrap();
+        process.stdin = Some(tell);
+        let says = BufReader::new(process.stdout.take().unwrap());
+        Self { process, says }
+    }
+
+    fn said(&mut self) -> String {
+        let told = |line: std::io::Result<String>| {
+            line.unwrap().rsplit_once("told: ").map(|(_, told)| told.to_owned())
+        };
+        self.says.by_ref().lines().find_map(told).expect("the other process ended silently")
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+#[test]
+#[ignore = "run by the test below, as another process"]
+fn another_process() {
+    let mut path = String::new();
+    std::io::stdin().read_line(&mut path).unwrap();
+    let path = PathBuf::from(path.trim());
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let config = JournalConfig { path, min_free_bytes: 1, queue_length: 1 };
+    let journal = match Journal::open(&config) {
+        Ok(journal) => journal,
+        Err(error) => return println!("told: {error}"),
+    };
+    let accepted = runtime.block_on(async {
+        journal.open_lane(CHAIN, SIGNER, FIRST, NOW_MS).await.unwrap();
+        journal.accept(proposal(&[item(1, 1)])).await
+    });
+    println!("told: accepted at {}", accepted.unwrap().position);
+    // Holds the journal until it is killed.
+    std::io::stdin().read_to_string(&mut String::new()).unwrap();
+}
+
+#[tokio::test]
+async fn two_processes_cannot_both_bill_and_what_a_killed_one_claimed_stays_claimed() {
+    let room = tempfile::tempdir().unwrap();
+    let config = config(&room);
+    Journal::initialise(&config.path).unwrap();
+    let mut other = Other::start(&config.path);
+    assert_eq!(other.said(), format!("accepted at {FIRST}"));
+    let meanwhile = Journal::open(&config);
+    assert!(matches!(meanwhile, Err(OpenError::Held(_))), "{meanwhile:?}");
+    drop(other);
+    let book = Book { journal: Journal::open(&config).unwrap(), room };
+    assert!(!book.takes(item(1, 1)).await, "the claim outlived its process");
+    assert_eq!(book.next_position().await, FIRST.saturating_add(1));
+}

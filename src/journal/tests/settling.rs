@@ -1,0 +1,134 @@
+//! How a batch ends decides which of its claims are held, once and for all.
+
+use super::*;
+
+fn live(billing: &Billing) -> Vec<bool> {
+    billing.items.iter().map(|line| line.live).collect()
+}
+
+fn outcomes(billing: &Billing) -> Vec<(Option<&str>, Option<&str>)> {
+    billing.items.iter().map(|l| (l.outcome.as_deref(), l.detail.as_deref())).collect()
+}
+
+#[tokio::test]
+async fn a_charged_batch_keeps_the_claims_of_all_but_those_that_failed() {
+    let book = Book::new().await;
+    let items = [item(1, 1), item(2, 1), item(3, 1)];
+    let slot = book.accept(&items).await.unwrap();
+    let said = vec![ItemOutcome::Charged, short_of_allowance(), ItemOutcome::Unproven];
+    book.settle(end(&slot, BatchState::Charged, said)).await;
+
+    let billing = book.billing(slot.batch).await;
+    assert_eq!(live(&billing), [true, false, true]);
+    assert_eq!(
+        outcomes(&billing),
+        [
+            (Some("charged"), None),
+            (Some("ALLOWANCE_INSUFFICIENT"), Some("1")),
+            (Some("unproven"), None),
+        ]
+    );
+    assert_eq!((billing.state, billing.block), (BatchState::Charged, Some(88)));
+    assert_eq!((billing.winner, billing.settled_ms), (Some(signed(FIRST).hash), Some(NOW_MS)));
+    assert_eq!(book.journal.open_slots(CHAIN, SIGNER).await.unwrap(), []);
+    for (item, free) in items.into_iter().zip([false, true, false]) {
+        assert_eq!(book.takes(item).await, free, "{item:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_that_charged_nobody_frees_every_claim() {
+    for state in [BatchState::Reverted, BatchState::Cancelled] {
+        let book = Book::new().await;
+        let items = [item(1, 1), guarded(2)];
+        let slot = book.accept(&items).await.unwrap();
+        book.settle(end(&slot, state, vec![])).await;
+        let billing = book.billing(slot.batch).await;
+        assert_eq!((billing.state, live(&billing)), (state, vec![false, false]));
+        assert_eq!(outcomes(&billing), [(Some(state.word()), None); 2]);
+        let again = book.accept(&items).await.unwrap();
+        assert_eq!(again.position, FIRST + 1, "a place in the lane is used once");
+    }
+}
+
+#[tokio::test]
+async fn an_end_is_written_once_whatever_comes_later() {
+    let ends: [(BatchState, Vec<ItemOutcome>); 4] = [
+        (BatchState::Charged, vec![ItemOutcome::Charged]),
+        (BatchState::Charged, vec![short_of_allowance()]),
+        (BatchState::Reverted, vec![]),
+        (BatchState::Cancelled, vec![]),
+    ];
+    for first in &ends {
+        let book = Book::new().await;
+        let slot = book.accept(&[item(1, 1)]).await.unwrap();
+        book.settle(end(&slot, first.0, first.1.clone())).await;
+        let before = book.everything().await;
+        for later in &ends {
+            book.settle(end(&slot, later.0, later.1.clone())).await;
+            assert_eq!(book.everything().await, before, "{first:?}, then {later:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_late_word_on_an_old_batch_does_not_free_the_new_claim() {
+    let book = Book::new().await;
+    let old = book.accept(&[item(1, 1)]).await.unwrap();
+    book.settle(end(&old, BatchState::Reverted, vec![])).await;
+    let new = book.accept(&[item(1, 1)]).await.unwrap();
+    book.settle(end(&old, BatchState::Cancelled, vec![])).await;
+    assert_eq!(book.claims(item(1, 1)).await[0].by.batch, new.batch);
+    assert!(!book.takes(item(1, 1)).await);
+}
+
+#[tokio::test]
+async fn being_open_is_no_end_and_several_ends_are_written_together_or_not_at_all() {
+    let book = Book::new().await;
+    let (a, b) = (book.accept(&[item(1, 1)]).await, book.accept(&[item(2, 1)]).await);
+    let (a, b) = (a.unwrap(), b.unwrap());
+    let before = book.everything().await;
+    let ends = [end(&a, BatchState::Reverted, vec![]), end(&b, BatchState::Open, vec![])];
+    assert!(book.journal.settle(ends.to_vec(), NOW_MS).await.is_err());
+    assert_eq!(book.everything().await, before);
+    let ends = [&a, &b].map(|slot| end(slot, BatchState::Reverted, vec![]));
+    book.journal.settle(ends.to_vec(), NOW_MS).await.unwrap();
+    assert!(book.takes(item(1, 1)).await && book.takes(item(2, 1)).await);
+}
+
+/// Stores a second transaction of a batch, as a replacement will.
+async fn replace(book: &Book, batch: BatchId, hash: B256) {
+    let sql = "INSERT INTO attempt VALUES (?1, ?2, 1, 'bill', x'02', 22000, 0)";
+    let insert = move |conn: &Connection| {
+        conn.execute(sql, rusqlite::params![hash.as_slice(), batch.0]).map(drop)
+    };
+    book.journal.write(insert).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_final() {
+    let book = Book::new().await;
+    let slot = book.accept(&[item(1, 1)]).await.unwrap();
+    let (first, newer) = (signed(FIRST).hash, B256::repeat_byte(0xEE));
+    let named = async || {
+        let billing = book.billing(slot.batch).await;
+        let current = billing.current().get().signed.hash;
+        assert_eq!(book.claims(item(1, 1)).await[0].by.hash, current);
+        for hash in billing.attempts.iter().map(|attempt| attempt.get().signed.hash) {
+            let found = book.journal.billing_by_hash(hash).await.unwrap();
+            assert_eq!(found.as_ref(), Some(&billing), "any of its hashes finds a batch");
+        }
+        current
+    };
+    assert_eq!(named().await, first);
+    replace(&book, slot.batch, newer).await;
+    assert_eq!(named().await, newer);
+    let open = book.journal.open_slots(CHAIN, SIGNER).await.unwrap();
+    assert_eq!(open[0].attempts.newest().get().signed.hash, newer);
+    assert_eq!(open[0].attempts.first().get().signed.hash, first, "no attempt is forgotten");
+    book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged])).await;
+    assert_eq!(named().await, first, "the older bytes won");
+    let book = book.restart();
+    let claim = book.claims(item(1, 1)).await[0];
+    assert_eq!((claim.by.hash, claim.by.state), (first, BatchState::Charged));
+}

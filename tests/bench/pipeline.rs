@@ -1,0 +1,153 @@
+//! What one charge costs: round trips, fsyncs, time and memory, beside the node's own limit and
+//! beside a script that does the same job. Prints figures; judges none.
+//!
+//! `./test --bench`, or `cargo bench --bench pipeline`. Absolute times differ between machines: read
+//! the ratios within one run. Loads are bounded in count and go to loopback only.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    clippy::as_conversions,
+    clippy::cast_precision_loss,
+    clippy::float_arithmetic,
+    clippy::print_stdout,
+    reason = "a benchmark may panic, counts in floats and prints"
+)]
+
+#[path = "../it/world"]
+#[expect(dead_code, reason = "the tests use the rest of it")]
+mod world {
+    pub(crate) mod anvil;
+    pub(crate) mod contracts;
+    pub(crate) mod patience;
+    pub(crate) mod proxy;
+    pub(crate) mod signer;
+    pub(crate) mod town;
+}
+
+mod load;
+mod stage;
+
+use load::{Load, run};
+use stage::{Kind, Stage};
+use std::time::Instant;
+
+const BATCHES: [usize; 3] = [1, 10, 100];
+const CALLERS: [usize; 2] = [1, 16];
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    // `cargo bench` and `cargo test --benches` pass flags that mean nothing here.
+    counts().await;
+    footprint().await;
+    println!(
+        "\n{:>6} {:>8}  {:>22}  {:>22}  {:>10}  {:>10}  {:>9}",
+        "batch",
+        "callers",
+        "Signer req/s (p50, p99)",
+        "viem req/s (p50, p99)",
+        "raw tx/s",
+        "Signer/viem",
+        "Signer/raw"
+    );
+    for size in BATCHES {
+        for callers in CALLERS {
+            row(size, callers).await;
+        }
+    }
+}
+
+/// How many requests a row sends: enough to measure, few enough to end.
+fn requests(size: usize, callers: usize) -> usize {
+    match (size, callers) {
+        (1, 1) => 1500,
+        (1, _) => 3000,
+        (10, _) => 800,
+        _ => 300,
+    }
+}
+
+async fn row(size: usize, callers: usize) {
+    let stage = Stage::set(100, "").await;
+    let count = requests(size, callers);
+    let before = stage.snapshot().await;
+    let signer = stage.signer().await;
+    let load = Load { size, callers, count, first_period: 1 };
+    let ours = run(&stage, &signer.scheduler, Kind::Signer, &load).await;
+    drop(signer);
+    stage.revert(&before).await;
+    let before = stage.snapshot().await;
+    let begun = Instant::now();
+    load::push_raw(&stage, &ours.raw, callers).await;
+    let raw = ours.raw.len() as f64 / begun.elapsed().as_secs_f64();
+    stage.revert(&before).await;
+    let naive = stage.naive().await;
+    let fewer = Load { count: (count / 6).max(60), ..load };
+    let theirs = run(&stage, &naive.scheduler, Kind::Naive, &fewer).await;
+    println!(
+        "{size:>6} {callers:>8}  {:>22}  {:>22}  {raw:>10.0}  {:>10.1}x  {:>8.0}%",
+        ours.to_string(),
+        theirs.to_string(),
+        ours.rate() / theirs.rate(),
+        100.0 * ours.rate() / raw,
+    );
+}
+
+/// Round trips and fsyncs of single requests, with the head's figures already known.
+async fn counts() {
+    println!(
+        "{:>6} {:>9}  {:>18}  {:>10}  {:>14}  questions",
+        "batch", "multicall", "sequential trips", "questions", "fsyncs/request"
+    );
+    for multicall in [true, false] {
+        for size in [1, 10, 100, 500] {
+            let stage = Stage::counting(500, multicall).await;
+            let signer = stage.signer().await;
+            let bill = |period| stage.batch(size, period);
+            // The first request opens connections and warms caches.
+            assert_eq!(signer.scheduler.bill(&bill(1)).await.code(), 1);
+            let fsyncs = stage::Fsyncs::of(signer.id());
+            stage.proxy.take_asked();
+            assert_eq!(signer.scheduler.bill(&bill(2)).await.code(), 1);
+            let asked = stage.proxy.take_asked();
+            let rounds = 20;
+            for period in 0..rounds {
+                assert_eq!(signer.scheduler.bill(&bill(3 + period)).await.code(), 1);
+            }
+            let fsyncs = fsyncs.map_or_else(
+                || "no strace".to_owned(),
+                |fsyncs| format!("{:.2}", fsyncs.stop() as f64 / (rounds + 1) as f64),
+            );
+            let names: Vec<_> = asked.iter().map(|asked| asked.method.as_str()).collect();
+            println!(
+                "{size:>6} {multicall:>9}  {:>18}  {:>10}  {fsyncs:>14}  {}",
+                world::proxy::sequential_round_trips(&asked),
+                asked.len(),
+                names.join(" ")
+            );
+        }
+    }
+}
+
+/// Time to readiness and memory at rest.
+async fn footprint() {
+    let stage = Stage::set(1, "").await;
+    let mut starts = Vec::new();
+    let mut resident = 0;
+    for _ in 0..5 {
+        let begun = Instant::now();
+        let signer = stage.signer().await;
+        starts.push(begun.elapsed().as_secs_f64() * 1000.0);
+        assert_eq!(signer.scheduler.get("/health/ready").await.status, 200);
+        resident = stage::resident_kib(signer.id());
+    }
+    starts.sort_by(f64::total_cmp);
+    println!(
+        "\nstart to ready {:.0} ms (median of 5), at rest {} MiB resident",
+        starts[2],
+        resident / 1024
+    );
+}

@@ -1,0 +1,206 @@
+//! Where the benchmark happens: anvil with one block a second, a contract that can be billed again
+//! and again, the Signer as a release binary, and the script that it is compared with.
+
+use crate::world::anvil::{Anvil, Mining, Options};
+use crate::world::contracts::{self, AnyToken, PlainCharge, Token, deploy, somebody};
+use crate::world::proxy::Proxy;
+use crate::world::signer::{CALLER, EVM_PATH, Installation, SECRET, Scheduler, Signer};
+use crate::world::town;
+use alloy::primitives::{Address, B256, U256, keccak256};
+use alloy::sol_types::{SolCall as _, SolValue as _};
+use serde_json::{Value, json};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// Which service a load goes to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    Signer,
+    Naive,
+}
+
+impl Kind {
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Signer => EVM_PATH,
+            Self::Naive => "/",
+        }
+    }
+}
+
+pub(crate) struct Stage {
+    pub(crate) anvil: Anvil,
+    pub(crate) proxy: Proxy,
+    contract: Address,
+    multicall: Address,
+    token: Address,
+    users: Vec<(B256, Address)>,
+    installation: Installation,
+}
+
+impl Stage {
+    /// The Signer speaks to the node directly.
+    pub(crate) async fn set(users: usize, keys: &str) -> Self {
+        Self::build(users, keys, true, false).await
+    }
+
+    /// The Signer speaks to the node through a proxy that counts, and looks at the head so rarely
+    /// that a request is alone on the wire.
+    pub(crate) async fn counting(users: usize, multicall: bool) -> Self {
+        Self::build(users, "poll_interval = \"60s\"", multicall, true).await
+    }
+
+    async fn build(users: usize, keys: &str, multicall: bool, counting: bool) -> Self {
+        let gas = ["--gas-limit", "300000000", "--order", "fifo"].map(str::to_owned).to_vec();
+        let anvil = Anvil::with(Options { mining: Mining::EverySeconds(1), extra: gas }).await;
+        anvil.set_automine(true).await;
+        let rpc = anvil.rpc();
+        let token = Token::deploy(&rpc, contracts::Kind::Plain, 6).await.address;
+        let arguments = (token, somebody("payee")).abi_encode();
+        let contract = deploy(&rpc, "PlainCharge", arguments).await;
+        let deployed = deploy(&rpc, "Multicall3", vec![]).await;
+        let multicall = if multicall { deployed } else { Address::repeat_byte(0xEE) };
+        let users: Vec<_> = (0..users)
+            .map(|n| (keccak256(format!("user {n}")), somebody(&format!("user {n}"))))
+            .collect();
+        let wallets: Vec<_> = users.iter().map(|(_, wallet)| *wallet).collect();
+        rpc.fund(&wallets).await;
+        for step in 0..3 {
+            let calls = users.iter().map(|(hash, wallet)| {
+                let (to, data) = match step {
+                    0 => (
+                        token,
+                        AnyToken::mintCall { to: *wallet, value: U256::MAX >> 16 }.abi_encode(),
+                    ),
+                    1 => (
+                        token,
+                        AnyToken::approveCall { spender: contract, value: U256::MAX }.abi_encode(),
+                    ),
+                    _ => (
+                        contract,
+                        PlainCharge::setWalletCall { userHash: *hash, wallet: *wallet }
+                            .abi_encode(),
+                    ),
+                };
+                (*wallet, to, data.into())
+            });
+            rpc.execute_all(calls.collect()).await;
+        }
+        let rich = json!([town::signer_address(), U256::from(10_u128.pow(24))]);
+        drop::<Value>(rpc.call("anvil_setBalance", rich).await);
+        anvil.set_automine(false).await;
+        drop::<Value>(rpc.call("evm_setIntervalMining", json!([1])).await);
+        let proxy = Proxy::before(&anvil.url).await;
+        let url = if counting { &proxy.url } else { &anvil.url };
+        let keys = format!("max_in_flight = 100000\n{keys}");
+        let chain = town::chain(url, contract, multicall, &keys);
+        let profile = "[chains.139.billing]\ncall = \"charge(bytes32[] userHash, uint256[] amount)\"\n\
+                       charged = \"event Charged(bytes32 indexed userHash, uint256 amount)\"\nperiod = \"period\"\n";
+        let installation = Installation::new(&format!("{chain}{profile}"));
+        town::put_key(&installation);
+        Self { anvil, proxy, contract, multicall, token, users, installation }
+    }
+
+    /// A request for the first `size` users in one period.
+    pub(crate) fn batch(&self, size: usize, period: usize) -> Value {
+        let entries: Vec<_> = self.users[..size]
+            .iter()
+            .enumerate()
+            .map(|(n, (hash, wallet))| {
+                json!({"subscribeId": n, "chainId": town::CHAIN, "planId": 1, "planVersion": 1,
+                       "userHash": hash, "userWallet": wallet, "tokenAddress": self.token,
+                       "period": period, "amount": 1_000_000})
+            })
+            .collect();
+        Value::Array(entries)
+    }
+
+    pub(crate) async fn signer(&self) -> Signer {
+        self.installation.quietly().start().await
+    }
+
+    /// The script, with the same key and contract.
+    pub(crate) async fn naive(&self) -> Naive {
+        let script = format!("{}/tests/bench/naive/server.mjs", env!("CARGO_MANIFEST_DIR"));
+        let mut process = Command::new("node")
+            .arg(script)
+            .env("RPC_URL", &self.anvil.url)
+            .env("PRIVATE_KEY", format!("0x{}", town::KEY))
+            .env("CONTRACT", self.contract.to_string())
+            .env("MULTICALL", self.multicall.to_string())
+            .env("PORT", "0")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let url = lines
+            .filter_map(|line| line.strip_prefix("listening on ").map(str::to_owned))
+            .next()
+            .expect("the script says where it listens");
+        let client = reqwest::Client::new();
+        let scheduler = Scheduler { url, key: CALLER.into(), secret: SECRET.into(), client };
+        Naive { process, scheduler }
+    }
+
+    pub(crate) async fn snapshot(&self) -> String {
+        self.anvil.call("evm_snapshot", json!([])).await
+    }
+
+    /// Puts the chain back, so that the next contender finds the same.
+    pub(crate) async fn revert(&self, snapshot: &str) {
+        drop::<bool>(self.anvil.call("evm_revert", json!([snapshot])).await);
+        drop::<Value>(self.anvil.call("anvil_dropAllTransactions", json!([])).await);
+    }
+}
+
+/// The script, running.
+pub(crate) struct Naive {
+    process: Child,
+    pub(crate) scheduler: Scheduler,
+}
+
+impl Drop for Naive {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
+
+/// Memory that a process holds, KiB.
+pub(crate) fn resident_kib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// Counts the fsyncs of a process by watching its system calls.
+pub(crate) struct Fsyncs {
+    watcher: Child,
+    log: tempfile::NamedTempFile,
+}
+
+impl Fsyncs {
+    /// None where strace is not installed.
+    pub(crate) fn of(process: u32) -> Option<Self> {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut watcher = Command::new("strace")
+            .args(["-f", "-e", "trace=fsync,fdatasync", "-o"])
+            .arg(log.path())
+            .args(["-p", &process.to_string()])
+            .stderr(Stdio::piped())
+            .spawn()
+            .ok()?;
+        // It says so once it is attached.
+        let mut line = String::new();
+        BufReader::new(watcher.stderr.as_mut().unwrap()).read_line(&mut line).unwrap();
+        line.contains("attached").then_some(Self { watcher, log })
+    }
+
+    pub(crate) fn stop(mut self) -> usize {
+        let id = rustix::process::Pid::from_child(&self.watcher);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).ok();
+        self.watcher.wait().unwrap();
+        let text = std::fs::read_to_string(self.log.path()).unwrap();
+        text.lines().filter(|line| line.contains("sync(") && line.contains("= 0")).count()
+    }
+}

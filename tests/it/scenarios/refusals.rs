@@ -1,0 +1,165 @@
+//! A batch with every kind of trouble in it: each entry hears its own reason, and money moves for
+//! the good ones alone.
+
+use crate::world::anvil::Mining;
+use crate::world::contracts::{Billing, Merchant, Subscriber};
+use crate::world::signer::Signer;
+use crate::world::town::{Founding, PRICE, Town, entry, refusals};
+use alloy::primitives::U256;
+use serde_json::{Value, json};
+
+/// Writes a scenario once and runs it on a chain that mines at once and on one that takes a second.
+macro_rules! however_blocks_are_made {
+    ($(async fn $name:ident($mining:ident: Mining) $body:block)*) => {
+        $(async fn $name($mining: Mining) $body)*
+
+        mod blocks_are_made_at_once {
+            $(#[tokio::test] async fn $name() { super::$name(super::Mining::EachTransaction).await })*
+        }
+
+        mod a_block_is_made_every_second {
+            $(#[tokio::test] async fn $name() { super::$name(super::Mining::EverySeconds(1)).await })*
+        }
+    };
+}
+
+however_blocks_are_made! {
+    async fn nobody_pays_when_one_of_a_hundred_cannot(mining: Mining) {
+        let cast = Cast::gather(mining).await;
+        let signer = cast.town.signer().await;
+        let (sent, charges) = (cast.town.sent().await, cast.town.charges().await);
+        let heard = signer.scheduler.bill(&json!(cast.batch)).await;
+        assert_eq!((heard.code(), heard.status), (2, 200));
+        assert_eq!(heard.failures(), cast.refused);
+        assert_eq!(cast.town.sent().await, sent, "no transaction");
+        assert_eq!(cast.town.charges().await, charges, "no charge");
+        assert_eq!(cast.town.proxy.asked("eth_sendRawTransaction"), 0);
+        assert_eq!(batches(&cast.town, signer).await, 0, "nothing in the journal");
+    }
+
+    async fn those_who_can_pay_do_and_the_others_hear_why_not(mining: Mining) {
+        let cast = Cast::gather(mining).await;
+        let signer = cast.town.signer().await;
+        let partial = json!({"mode": "partial", "list": cast.batch});
+        let heard = signer.scheduler.bill(&partial).await;
+        assert_eq!(heard.failures(), cast.refused);
+        let billing = cast.town.settled(&signer, &heard.tx_hash()).await;
+        assert_eq!(billing["state"], "charged");
+        cast.assert_the_good_paid_once().await;
+
+        let again = signer.scheduler.bill(&partial).await;
+        assert_eq!(again.code(), 2, "{again:?}");
+        assert_eq!(again.failures().len(), 100, "nobody is left to be charged");
+        cast.assert_the_good_paid_once().await;
+    }
+}
+
+#[tokio::test]
+async fn an_account_that_may_not_bill_charges_nobody() {
+    let town = Town::found().await;
+    let signer = town.signer().await;
+    let Merchant { mer_key, owner, biller, .. } = town.merchant;
+    let forbid = Billing::setBillerCall { merKey: mer_key, who: biller, allowed: false };
+    town.merchant.execute(owner, &forbid).await;
+    let all: Vec<_> = town.people.iter().map(|who| (who, "NOT_AUTHORIZED")).collect();
+    for mode in ["all", "partial"] {
+        let heard = signer.scheduler.bill(&json!({"mode": mode, "list": town.entries(0..3)})).await;
+        assert_eq!((heard.code(), heard.failures()), (2, refusals(&all)));
+    }
+    town.assert_paid(&[0, 0, 0]).await;
+}
+
+/// Who can pay, who cannot, and the batch that names them all.
+struct Cast {
+    town: Town,
+    good: Vec<Subscriber>,
+    batch: Vec<Value>,
+    refused: Vec<(i64, String)>,
+}
+
+impl Cast {
+    async fn gather(mining: Mining) -> Self {
+        let town = Town::with(Founding { mining, people: 97, ..Founding::default() }).await;
+        let mut good = town.people.clone();
+        let [no_allowance, no_balance, blocked, gone, early, paid, other_version, other_amount] =
+            good.split_off(89).try_into().unwrap();
+        let twin = twin_of(&town, &good[88]).await;
+        let unknown = Merchant::subscriber(&town.plan, 1000);
+
+        let (token, billing) = (&town.token, town.merchant.billing);
+        let items = [paid.item(1)];
+        let by_the_token = async {
+            token.set_balance(no_balance.wallet, PRICE - 1).await;
+            token.set_balance(twin.wallet, 2 * PRICE - 1).await;
+            token.block(blocked.wallet, true).await;
+        };
+        tokio::join!(
+            by_the_token,
+            token.approve(no_allowance.wallet, billing, U256::from(PRICE - 1)),
+            town.merchant.cancel(&gone),
+            town.merchant.bill(&items),
+        );
+
+        let mut batch: Vec<Value> = good.iter().map(|who| entry(who, 1)).collect();
+        let fine = [&no_allowance, &no_balance, &twin, &blocked, &gone, &paid, &unknown];
+        batch.extend(fine.map(|who| entry(who, 1)));
+        batch.push(entry(&early, 2));
+        batch.push(with(&other_version, "planVersion", json!(2)));
+        batch.push(with(&other_amount, "amount", json!("9999999999999999999")));
+        batch.push(entry(&good[0], 1));
+        assert_eq!(batch.len(), 100);
+
+        let refused = refusals(&[
+            (&no_allowance, "ALLOWANCE_INSUFFICIENT"),
+            (&no_balance, "BALANCE_INSUFFICIENT"),
+            (&twin, "BALANCE_INSUFFICIENT"),
+            (&blocked, "HOLDER_BLOCKED"),
+            (&gone, "SUBSCRIPTION_CANCELLED"),
+            (&paid, "ALREADY_CHARGED"),
+            (&unknown, "SUBSCRIPTION_NOT_FOUND"),
+            (&early, "NOT_DUE_YET"),
+            (&other_version, "TERMS_MISMATCH"),
+            (&other_amount, "TERMS_MISMATCH"),
+            (&good[0], "DUPLICATE_ENTRY"),
+        ]);
+        Self { town, good, batch, refused }
+    }
+
+    /// By the tokens that moved, and by the contract's own events.
+    async fn assert_the_good_paid_once(&self) {
+        let (twins, usual) = self.good.split_last().unwrap();
+        for who in usual {
+            assert_eq!(self.town.payments(who).await, 1, "{}", who.subscribe_id);
+        }
+        let left = self.town.token.balance(twins.wallet).await;
+        assert_eq!(left, U256::from(PRICE - 1), "the wallet that could pay for one of two");
+        // One had paid before the Signer came.
+        let income = self.town.token.balance(self.town.merchant.payee).await;
+        assert_eq!(income, U256::from(PRICE) * U256::from(self.good.len() + 1));
+        let mut charges = self.town.charges().await;
+        charges.retain(|charge| *charge != (self.town.people[94].subscribe_id, 1));
+        let good: Vec<_> = self.good.iter().map(|who| (who.subscribe_id, 1)).collect();
+        assert_eq!(charges, good);
+    }
+}
+
+/// A second subscription that the same wallet pays for.
+async fn twin_of(town: &Town, who: &Subscriber) -> Subscriber {
+    let other = Merchant::subscriber(&town.plan, 999);
+    let twin = Subscriber { wallet: who.wallet, ..other };
+    town.merchant.enrol(std::slice::from_ref(&twin)).await;
+    twin
+}
+
+fn with(who: &Subscriber, field: &str, value: Value) -> Value {
+    let mut entry = entry(who, 1);
+    entry[field] = value;
+    entry
+}
+
+/// How many batches the journal holds, read once its Signer has stopped.
+async fn batches(town: &Town, signer: Signer) -> i64 {
+    signer.terminate().await;
+    let journal = rusqlite::Connection::open(town.installation.journal()).unwrap();
+    journal.query_one("SELECT count(*) FROM batch", [], |row| row.get(0)).unwrap()
+}
