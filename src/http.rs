@@ -18,14 +18,21 @@ pub use serve::serve;
 
 use answer::TurnedAway;
 use axum::Router;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::routing::{get, post};
-use http_body_util::LengthLimitError;
+use http_body_util::BodyExt as _;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// How much of a body that is too large is read for the sake of its sender, bytes.
+const MOST_DISCARDED: usize = 64 << 20;
+
+/// How long that may take.
+const LONGEST_DISCARDING: Duration = Duration::from_secs(2);
 
 /// What the handlers share.
 #[derive(Debug)]
@@ -78,13 +85,42 @@ async fn authenticate(door: &Door, request: Request) -> Result<Authentic, Turned
     Ok(Authentic { body, deadline })
 }
 
-async fn read(door: &Door, body: Body, deadline: Instant) -> Result<Bytes, TurnedAway> {
+async fn read(door: &Door, mut body: Body, deadline: Instant) -> Result<Bytes, TurnedAway> {
     let limit = door.limits.body_limit_bytes;
-    let whole = timeout_at(deadline, to_bytes(body, limit)).await.map_err(|_| TurnedAway::Slow)?;
-    whole.map_err(|error| match std::error::Error::source(&error) {
-        Some(cause) if cause.is::<LengthLimitError>() => TurnedAway::TooLarge { limit },
-        Some(_) | None => TurnedAway::Unreadable,
-    })
+    let whole = timeout_at(deadline, collect(&mut body, limit)).await;
+    let whole = whole.map_err(|_| TurnedAway::Slow)?;
+    if let Err(TurnedAway::TooLarge { .. }) = whole {
+        discard(body).await;
+    }
+    whole
+}
+
+async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, TurnedAway> {
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| TurnedAway::Unreadable)?.into_data() else { continue };
+        if whole.len().saturating_add(data.len()) > limit {
+            return Err(TurnedAway::TooLarge { limit });
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(whole.into())
+}
+
+/// Reads on for a while and keeps nothing: a connection that is closed on somebody who is still
+/// sending is reset, and the answer is lost.
+async fn discard(mut body: Body) {
+    let mut left = MOST_DISCARDED;
+    let rest = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                return;
+            }
+        }
+    };
+    // However it ends, the answer is the same.
+    drop(timeout(LONGEST_DISCARDING, rest).await);
 }
 
 fn signed_parts<'a>(parts: &'a Parts, body: &'a [u8]) -> SignedParts<'a> {

@@ -55,6 +55,8 @@ pub(super) enum TurnedAway {
     NotFound(&'static str),
     #[error("this path does not take this method")]
     WrongMethod,
+    #[error("this path takes no query: options go into the body")]
+    Query,
 }
 
 fn common_name(family: Family) -> &'static str {
@@ -69,7 +71,9 @@ impl TurnedAway {
         match self {
             Self::Malformed(_)
             | Self::NotAdmitted(NotAdmitted::Empty)
+            | Self::Unauthenticated(AuthError::Ambiguous)
             | Self::Unreadable
+            | Self::Query
             | Self::NoDefaultChain
             | Self::WrongFamily { .. } => StatusCode::BAD_REQUEST,
             Self::NotAdmitted(NotAdmitted::TooMany { .. }) | Self::TooLarge { .. } => {

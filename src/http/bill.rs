@@ -32,14 +32,19 @@ async fn serve(door: &Door, family: Family, request: Request) -> Reply {
 }
 
 async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, TurnedAway> {
+    // An option that is put there must not be ignored: it may be a dry run.
+    if request.uri().query().is_some() {
+        return Err(TurnedAway::Query);
+    }
     let Authentic { body, deadline } = authenticate(door, request).await?;
     let posted = wire::read(&body)?;
+    let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;
     let order = Order {
         request_id: posted.request_id,
         mode: posted.mode,
         dry_run: posted.dry_run,
-        ..Order::admit(posted.entries, door.limits.max_entries)?
+        ..admitted
     };
     let answer = door.engine.bill(chain, order, deadline).await;
     Ok(answer.map_or_else(Reply::NoVerdict, Reply::Answer))

@@ -11,13 +11,13 @@ use crate::config::JournalConfig;
 use crate::engine::{Answer, Rehearsed, Sent};
 use crate::journal::{Journal, Proposal};
 use alloy::primitives::{Address, B256, U256};
+use axum::body::to_bytes;
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse as _;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 

@@ -1,8 +1,14 @@
 //! The Signer as its users meet it: the real binary, a real chain, and what was paid in the end.
 
 mod answers;
+mod bad_input;
+mod bad_setup;
+mod crash;
 mod happy;
+mod node;
 mod options;
 mod profiles;
+mod races;
 mod refusals;
 mod repeats;
+mod secrets;

@@ -6,6 +6,8 @@
 
 pub(crate) mod anvil;
 pub(crate) mod contracts;
+pub(crate) mod patience;
 pub(crate) mod proxy;
+pub(crate) mod search;
 pub(crate) mod signer;
 pub(crate) mod town;

@@ -1,17 +1,22 @@
 //! Stands between the Signer and its node: counts what is asked, and misbehaves by method name.
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::any;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::net::TcpListener;
-use tokio::sync::Notify;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+/// Stands for every method in [`Proxy::fault`].
+pub(crate) const ANYTHING: &str = "*";
 
 /// What the proxy does with a call instead of passing it on.
 #[derive(Clone, Debug)]
@@ -22,6 +27,12 @@ pub(crate) enum Act {
     PassOnAndHang,
     /// Passes it on, and answers with HTTP 502.
     PassOnAndFail,
+    /// Passes it on, and drops the connection instead of answering.
+    PassOnAndBreak,
+    /// Drops the connection, as if nobody were there.
+    Break,
+    /// Keeps it until the proxy is healed, then passes it on.
+    Hold,
     /// Does not pass it on; answers with this JSON-RPC error message.
     Refuse(&'static str),
     /// Passes it on after this time.
@@ -36,14 +47,20 @@ pub(crate) struct Asked {
     pub(crate) answered: Instant,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     target: String,
-    faults: Mutex<Vec<(&'static str, Act)>>,
+    faults: watch::Sender<Vec<(&'static str, Act)>>,
     asked: Mutex<Vec<Asked>>,
-    struck: Notify,
+    /// How many calls have met a fault since the last one was set.
+    strikes: watch::Sender<usize>,
     client: reqwest::Client,
 }
+
+/// The end of a connection on which nothing was answered.
+#[derive(Debug, thiserror::Error)]
+#[error("the connection is dropped")]
+struct Dropped;
 
 /// A node that can be made to misbehave.
 #[derive(Clone, Debug)]
@@ -55,29 +72,42 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// In front of the node at `target`.
     pub(crate) async fn before(target: &str) -> Self {
-        let shared = Arc::new(Shared { target: target.to_owned(), ..Shared::default() });
+        let shared = Arc::new(Shared {
+            target: target.to_owned(),
+            faults: watch::Sender::new(vec![]),
+            asked: Mutex::default(),
+            strikes: watch::Sender::new(0),
+            client: reqwest::Client::new(),
+        });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let app = Router::new().fallback(any(pass)).with_state(Arc::clone(&shared));
         #[expect(clippy::disallowed_methods, reason = "lives as long as the test")]
-        tokio::spawn(async move { axum::serve(listener, app).await });
+        tokio::spawn(serve(listener, Arc::clone(&shared)));
         Self { shared, url }
     }
 
     /// From now on, every call of `method` meets `act`.
     pub(crate) fn fault(&self, method: &'static str, act: Act) {
-        self.shared.faults.lock().push((method, act));
+        self.shared.strikes.send_replace(0);
+        self.shared.faults.send_modify(|faults| faults.push((method, act)));
     }
 
     /// From now on, nothing is wrong.
     pub(crate) fn heal(&self) {
-        self.shared.faults.lock().clear();
+        self.shared.faults.send_replace(vec![]);
     }
 
-    /// Waits until a fault has met a call.
+    /// Waits until a call has met a fault, since the last one was set.
     pub(crate) async fn struck(&self) {
-        let wait = self.shared.struck.notified();
-        tokio::time::timeout(Duration::from_secs(20), wait).await.expect("no call met the fault");
+        self.struck_times(1).await;
+    }
+
+    /// Waits until so many calls have met a fault, since the last one was set.
+    pub(crate) async fn struck_times(&self, times: usize) {
+        let mut strikes = self.shared.strikes.subscribe();
+        let enough = strikes.wait_for(|strikes| *strikes >= times);
+        let waited = tokio::time::timeout(Duration::from_secs(20), enough).await;
+        waited.expect("not enough calls met the fault").unwrap();
     }
 
     /// How many calls of `method` began after `moment` and were answered.
@@ -110,38 +140,72 @@ pub(crate) fn sequential_round_trips(asked: &[Asked]) -> usize {
     depths.into_iter().map(|(_, depth)| depth).max().unwrap_or(0)
 }
 
-async fn pass(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+    let connections = TaskTracker::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(answer_all(stream, Arc::clone(&shared)));
+    }
+}
+
+async fn answer_all(stream: TcpStream, shared: Arc<Shared>) {
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let shared = Arc::clone(&shared);
+        async move {
+            let body = to_bytes(Body::new(request.into_body()), 64 << 20).await;
+            pass(&shared, body.map_err(|_| Dropped)?).await
+        }
+    });
+    // A connection that was dropped on purpose ends with an error.
+    http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
+}
+
+async fn pass(shared: &Shared, body: Bytes) -> Result<Response, Dropped> {
     let begun = Instant::now();
     let question: Value = serde_json::from_slice(&body).unwrap_or_default();
     let method = question["method"].as_str().unwrap_or("batch").to_owned();
-    let fault = shared.faults.lock().iter().find(|(m, _)| *m == method).map(|(_, act)| act.clone());
-    if fault.is_some() {
-        shared.struck.notify_one();
-    }
-    match fault {
+    match shared.fault_for(&method) {
         None => {}
         Some(Act::Swallow) => return std::future::pending().await,
         Some(Act::PassOnAndHang) => {
-            forward(&shared, body).await;
+            forward(shared, body).await;
             return std::future::pending().await;
         }
         Some(Act::PassOnAndFail) => {
-            forward(&shared, body).await;
-            return StatusCode::BAD_GATEWAY.into_response();
+            forward(shared, body).await;
+            return Ok(StatusCode::BAD_GATEWAY.into_response());
         }
+        Some(Act::PassOnAndBreak) => {
+            forward(shared, body).await;
+            return Err(Dropped);
+        }
+        Some(Act::Break) => return Err(Dropped),
         Some(Act::Refuse(message)) => {
             let error = serde_json::json!({"code": -32000, "message": message});
             let answer =
                 serde_json::json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
-            return answer.to_string().into_response();
+            return Ok(answer.to_string().into_response());
+        }
+        Some(Act::Hold) => {
+            let mut faults = shared.faults.subscribe();
+            faults.wait_for(Vec::is_empty).await.map_err(|_| Dropped)?;
         }
         Some(Act::Delay(time)) => tokio::time::sleep(time).await,
     }
-    let answer = forward(&shared, body).await;
+    let answer = forward(shared, body).await;
     shared.asked.lock().push(Asked { method, begun, answered: Instant::now() });
-    match answer {
+    Ok(match answer {
         Some(answer) => ([("content-type", "application/json")], answer).into_response(),
         None => StatusCode::BAD_GATEWAY.into_response(),
+    })
+}
+
+impl Shared {
+    /// What a call of `method` meets, if anything; counts it.
+    fn fault_for(&self, method: &str) -> Option<Act> {
+        let faults = self.faults.borrow();
+        let (_, act) = faults.iter().find(|(m, _)| *m == method || *m == ANYTHING)?;
+        self.strikes.send_modify(|strikes| *strikes += 1);
+        Some(act.clone())
     }
 }
 

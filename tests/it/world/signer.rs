@@ -1,5 +1,6 @@
 //! The real binary, started as a merchant starts it, and a scheduler that posts to it.
 
+use super::patience::eventually;
 use merchant_signer::auth::{self, SignedParts};
 use parking_lot::Mutex;
 use secrecy::SecretString;
@@ -80,6 +81,14 @@ impl Installation {
         aside(move || command.output().unwrap()).await
     }
 
+    /// Runs a command that reads `input`.
+    pub(crate) async fn tell(&self, arguments: &[&str], input: &str) -> Output {
+        std::fs::write(self.path().join("input"), input).unwrap();
+        let mut command = self.command();
+        command.args(arguments).stdin(std::fs::File::open(self.path().join("input")).unwrap());
+        aside(move || command.output().unwrap()).await
+    }
+
     /// Starts the Signer and waits until it takes requests.
     pub(crate) async fn start(&self) -> Signer {
         self.try_start().await.unwrap_or_else(|log| panic!("the Signer did not start:\n{log}"))
@@ -144,16 +153,39 @@ impl Signer {
         self.log()
     }
 
-    /// SIGTERM, and wait until the process has ended.
-    pub(crate) async fn terminate(mut self) -> String {
+    /// SIGTERM.
+    pub(crate) fn ask_to_stop(&self) {
         let id = rustix::process::Pid::from_child(&self.process);
         rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    }
+
+    /// Waits until the process has ended as it should.
+    pub(crate) async fn ended(mut self) -> String {
         aside(move || {
             let status = self.process.wait().unwrap();
             assert!(status.success(), "{status}\n{}", self.log());
             self.log()
         })
         .await
+    }
+
+    /// SIGTERM, and wait until the process has ended.
+    pub(crate) async fn terminate(self) -> String {
+        self.ask_to_stop();
+        self.ended().await
+    }
+
+    /// Waits until it has written `words`.
+    pub(crate) async fn wrote(&self, words: &str) {
+        eventually(words, async || self.log().contains(words)).await;
+    }
+
+    /// Waits until it says that it is ready.
+    pub(crate) async fn ready(&self) {
+        eventually("the Signer is ready", async || {
+            self.scheduler.get("/health/ready").await.status == 200
+        })
+        .await;
     }
 
     pub(crate) fn id(&self) -> u32 {

@@ -3,6 +3,7 @@
 
 use super::anvil::{Anvil, Mining, Options};
 use super::contracts::{AnyToken, Billing, Kind, Merchant, Plan, Subscriber, Token, deploy};
+use super::patience::eventually;
 use super::proxy::Proxy;
 use super::signer::{Heard, Installation, Signer};
 use alloy::primitives::{Address, U256};
@@ -149,6 +150,21 @@ impl Town {
         assert_eq!(paid, times, "payments by subscriber");
         let income = self.token.balance(self.merchant.payee).await;
         assert_eq!(income, U256::from(paid.iter().sum::<u128>() * PRICE), "what the merchant got");
+    }
+
+    /// Mines until the chain has decided every batch.
+    pub(crate) async fn quiet(&self, signer: &Signer) {
+        eventually("every batch is decided", async || {
+            self.anvil.mine(1).await;
+            signer.scheduler.get("/health/ready").await.body["chains"][0]["undecided"] == 0
+        })
+        .await;
+    }
+
+    /// How many transactions of the account that bills are in blocks.
+    pub(crate) async fn transactions(&self) -> u64 {
+        let asked = json!([signer_address(), "latest"]);
+        self.anvil.call::<U256>("eth_getTransactionCount", asked).await.to()
     }
 
     /// Who was charged for which period, as the contract's events tell it, by id.

@@ -1,0 +1,111 @@
+//! An installation that must not bill: the Signer does not start, or answers 503 before anything is
+//! signed, and says what to do.
+
+use crate::world::signer::Installation;
+use crate::world::town::{Founding, KEY, Town};
+use serde_json::json;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Output;
+
+fn said(output: &Output) -> String {
+    let (out, err) = (&output.stdout, &output.stderr);
+    format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
+}
+
+#[tokio::test]
+async fn without_its_journal_the_signer_does_not_start_and_makes_none() {
+    let town = Town::found().await;
+    fs::remove_file(town.installation.journal()).unwrap();
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains("there is no journal at"), "{log}");
+    assert!(log.contains("merchant-signer init") && log.contains("restore"), "{log}");
+    assert!(!town.installation.journal().exists(), "a journal is made on request only");
+}
+
+#[tokio::test]
+async fn a_journal_is_never_replaced() {
+    let town = Town::found().await;
+    let before = fs::read(town.installation.journal()).unwrap();
+    let again = town.installation.run(&["init"]).await;
+    assert!(!again.status.success());
+    assert!(said(&again).contains("never replaced"), "{}", said(&again));
+    assert_eq!(fs::read(town.installation.journal()).unwrap(), before);
+}
+
+#[tokio::test]
+async fn two_signers_never_share_a_journal() {
+    let town = Town::found().await;
+    let signer = town.signer().await;
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains("another process holds the journal"), "{log}");
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.quiet(&signer).await;
+    signer.terminate().await;
+    town.installation.start().await;
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_journal_is_refused() {
+    let town = Town::found().await;
+    fs::write(town.installation.journal(), "dear diary, today nobody paid").unwrap();
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains("is not a journal of this version"), "{log}");
+}
+
+#[tokio::test]
+async fn all_faults_of_a_configuration_are_told_at_once() {
+    let chain = "[chains.139]\nname = \"x\"\nfamily = \"evm\"\neip155_id = 0\nrpc = \"ftp://x\"\n\
+                 contract = \"0x12\"\nkey = \"somewhere\"\ncolour = \"red\"\n";
+    let installation = Installation::without_journal(chain).env("SIGNER__HTTP__LISTEN", "nowhere");
+    let output = installation.run(&["check"]).await;
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let faults = said(&output);
+    let wrong = ["eip155_id", "rpc", "contract", "key", "colour", "billing.call", "fees"];
+    for key in wrong {
+        assert!(faults.contains(&format!("chains.139.{key}")), "{key} is not in\n{faults}");
+    }
+    assert!(faults.contains("http.listen"), "{faults}");
+    assert_eq!(installation.try_start().await.unwrap_err(), faults, "serve says the same");
+}
+
+#[tokio::test]
+async fn a_key_that_others_can_read_is_not_used() {
+    let town = Town::found().await;
+    let key = town.installation.path().join("evm.key");
+    fs::set_permissions(&key, Permissions::from_mode(0o640)).unwrap();
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains("chains.139.key") && log.contains("mode 0640"), "{log}");
+    assert!(log.contains("chmod 600"), "{log}");
+}
+
+#[tokio::test]
+async fn a_key_that_is_none_is_not_shown() {
+    let town = Town::found().await;
+    fs::write(town.installation.path().join("evm.key"), &KEY[..63]).unwrap();
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains("chains.139.key: not a private key"), "{log}");
+    assert!(!log.contains(&KEY[..16]), "part of the key is in the log");
+}
+
+#[tokio::test]
+async fn with_a_full_disk_nothing_is_signed_and_what_was_charged_is_still_known() {
+    let mut town = Town::with(Founding::default()).await;
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.quiet(&signer).await;
+    signer.terminate().await;
+    town.installation = town.installation.env("SIGNER__JOURNAL__MIN_FREE", "1048576MiB");
+    let signer = town.signer().await;
+    let heard = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
+    assert!(heard.body["msg"].as_str().unwrap().contains("make room"), "{heard:?}");
+    let ready = signer.scheduler.get("/health/ready").await;
+    assert_eq!(ready.status, 503);
+    assert!(ready.body["journal"].as_str().unwrap().contains("bytes are free"), "{ready:?}");
+    let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(again.tx_hash(), hash);
+    assert_eq!(town.transactions().await, 1);
+    town.assert_paid(&[1, 0, 0]).await;
+}

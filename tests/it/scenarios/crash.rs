@@ -1,0 +1,201 @@
+//! The process dies, at the worst moments and at any moment. The next one, on the same directory and
+//! with nobody's help, leaves every charge paid once or free to be asked for again.
+
+use crate::world::anvil::Mining;
+use crate::world::patience::Dice;
+use crate::world::proxy::Act;
+use crate::world::signer::{Heard, Scheduler, Signer, unix_seconds};
+use crate::world::town::{Founding, Town};
+use alloy::primitives::B256;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// The first subscriber, under a name that finds the billing when no answer came.
+fn request(town: &Town) -> Value {
+    json!({"requestId": "the-one", "list": town.entries([0])})
+}
+
+/// Posts, and kills the Signer when the billing meets `act`. The caller hears nothing.
+async fn killed_at(town: &Town, method: &'static str, act: Act) {
+    let signer = town.signer().await;
+    town.proxy.fault(method, act);
+    let (scheduler, body) = (signer.scheduler.clone(), request(town));
+    let (heard, _) = tokio::join!(scheduler.try_bill(&body), async {
+        town.proxy.struck().await;
+        signer.kill()
+    });
+    assert_eq!(heard, None, "the answer cannot have arrived");
+    town.proxy.heal();
+}
+
+/// The next process: the charge lands once, its end is told, and asking again changes nothing.
+async fn lands_once(town: &Town) {
+    let signer = town.signer().await;
+    let billing = town.settled(&signer, "the-one").await;
+    assert_eq!(billing["state"], "charged", "{billing}");
+    let again = signer.scheduler.bill(&request(town)).await;
+    assert_eq!(again.tx_hash(), billing["txHash"]);
+    assert_eq!(town.transactions().await, 1);
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+async fn on_request() -> Town {
+    Town::with(Founding { mining: Mining::OnRequest, ..Founding::default() }).await
+}
+
+#[tokio::test]
+async fn killed_before_the_commit_nobody_is_charged_and_the_claim_is_free() {
+    let town = Town::found().await;
+    killed_at(&town, "eth_simulateV1", Act::Swallow).await;
+    let signer = town.signer().await;
+    assert_eq!(signer.scheduler.billings("the-one").await.status, 404);
+    assert_eq!(town.transactions().await, 0);
+    let heard = signer.scheduler.bill(&request(&town)).await;
+    assert_eq!(town.settled(&signer, &heard.tx_hash()).await["state"], "charged");
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn killed_after_the_commit_the_charge_is_sent_by_the_next_process() {
+    let town = Town::found().await;
+    killed_at(&town, "eth_sendRawTransaction", Act::Swallow).await;
+    assert_eq!(town.transactions().await, 0, "nothing was sent");
+    lands_once(&town).await;
+}
+
+#[tokio::test]
+async fn killed_after_the_send_the_charge_is_not_sent_as_another_one() {
+    let town = Town::found().await;
+    killed_at(&town, "eth_sendRawTransaction", Act::PassOnAndHang).await;
+    assert_eq!(town.transactions().await, 1, "it was sent");
+    lands_once(&town).await;
+}
+
+#[tokio::test]
+async fn killed_while_it_waits_for_finality_the_charge_is_settled_by_the_next_process() {
+    let town = on_request().await;
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&request(&town)).await.tx_hash();
+    town.anvil.mine(1).await;
+    town.proxy.fault("eth_getTransactionReceipt", Act::Swallow);
+    signer.kill();
+    let signer = town.signer().await;
+    assert_eq!(signer.scheduler.billings(&hash).await.body["data"][0]["state"], "open");
+    town.anvil.mine(3).await;
+    town.proxy.struck().await;
+    signer.kill();
+    town.proxy.heal();
+    lands_once(&town).await;
+}
+
+#[tokio::test]
+async fn a_transaction_that_the_node_forgot_after_the_answer_is_sent_again_by_the_next_process() {
+    let town = on_request().await;
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&request(&town)).await.tx_hash();
+    signer.kill();
+    town.anvil.drop_transaction(hash.parse::<B256>().unwrap()).await;
+    town.anvil.mine(1).await;
+    assert_eq!(town.transactions().await, 0, "the node forgot it");
+    lands_once(&town).await;
+}
+
+#[tokio::test]
+async fn a_request_that_has_begun_is_finished_before_the_process_stops() {
+    let town = Town::found().await;
+    let signer = town.signer().await;
+    town.proxy.fault("eth_simulateV1", Act::Hold);
+    let (scheduler, body) = (signer.scheduler.clone(), request(&town));
+    let (heard, ()) = tokio::join!(scheduler.bill(&body), async {
+        town.proxy.struck().await;
+        signer.ask_to_stop();
+        signer.wrote("shutting down").await;
+        town.proxy.heal();
+        signer.ended().await;
+    });
+    assert_eq!(heard.code(), 1, "{heard:?}");
+    lands_once(&town).await;
+}
+
+const ROUNDS: u32 = 12;
+const PEOPLE: u64 = 200;
+
+/// What callers were promised.
+type Promised = Mutex<BTreeSet<u64>>;
+
+#[tokio::test]
+async fn whatever_the_moment_of_the_kill_nobody_pays_twice_and_promises_are_kept() {
+    let given = std::env::var_os("SEED").and_then(|seed| seed.to_str()?.parse().ok());
+    let seed = given.unwrap_or_else(unix_seconds);
+    println!("SEED={seed}");
+    let mut dice = Dice::new(seed);
+    let mining = Mining::EverySeconds(1);
+    let town = Town::with(Founding { mining, people: PEOPLE, ..Founding::default() }).await;
+    let promised = Promised::default();
+    for _ in 0..ROUNDS {
+        let signer = town.signer().await;
+        let life = Duration::from_millis(dice.below(600));
+        let mut callers: Vec<_> = (0..6).map(|_| Dice::new(dice.below(u64::MAX))).collect();
+        let busy = callers
+            .iter_mut()
+            .map(|dice| keep_asking(&town, signer.scheduler.clone(), dice, &promised));
+        timeout(life, futures_util::future::join_all(busy)).await.ok();
+        signer.kill();
+        if dice.below(3) == 0 {
+            town.anvil.call::<Value>("anvil_dropAllTransactions", json!([])).await;
+        }
+    }
+    let signer = town.signer().await;
+    town.quiet(&signer).await;
+    for (who, place) in town.people.iter().zip(0_u64..) {
+        let paid = town.payments(who).await;
+        let promised = promised.lock().contains(&place);
+        assert!(paid == 1 || (paid == 0 && !promised), "{place} paid {paid}, seed {seed}");
+    }
+    let promises = promised.lock().len();
+    println!("{promises} promises in {} transactions", town.transactions().await);
+    assert!(promises > 0, "no caller was ever answered, seed {seed}");
+    everybody_pays(&town, &signer).await;
+    nothing_is_stuck(&town, signer).await;
+}
+
+/// Asks for a few subscribers at a time, and notes who was promised to be charged.
+async fn keep_asking(town: &Town, scheduler: Scheduler, dice: &mut Dice, promised: &Promised) {
+    loop {
+        let who: BTreeSet<usize> = (0..3).map(|_| dice.place(town.people.len())).collect();
+        let body = json!({"mode": "partial", "list": town.entries(who.iter().copied())});
+        let Some(heard) = scheduler.try_bill(&body).await else { return };
+        let asked: BTreeSet<u64> = who.iter().map(|place| u64::try_from(*place).unwrap()).collect();
+        promised.lock().extend(asked.iter().filter(|place| charges(town, &heard, **place)));
+    }
+}
+
+fn charges(town: &Town, heard: &Heard, place: u64) -> bool {
+    let id = town.people[usize::try_from(place).unwrap()].subscribe_id;
+    let charged = heard.body["data"]["subscriptionIds"].as_array();
+    heard.code() == 1 && charged.is_some_and(|ids| ids.contains(&json!(id)))
+}
+
+async fn everybody_pays(town: &Town, signer: &Signer) {
+    let everybody: Vec<usize> = (0..town.people.len()).collect();
+    for some in everybody.chunks(50) {
+        let body = json!({"mode": "partial", "list": town.entries(some.iter().copied())});
+        signer.scheduler.bill(&body).await;
+    }
+    town.quiet(signer).await;
+    town.assert_paid(&vec![1; town.people.len()]).await;
+}
+
+/// The journal's next place is the chain's, and its history holds.
+async fn nothing_is_stuck(town: &Town, signer: Signer) {
+    signer.terminate().await;
+    let next: i64 = rusqlite::Connection::open(town.installation.journal())
+        .and_then(|file| file.query_row("SELECT next_position FROM lane", [], |row| row.get(0)))
+        .unwrap();
+    assert_eq!(u64::try_from(next).unwrap(), town.transactions().await);
+    let audit = town.installation.run(&["audit"]).await;
+    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
+}

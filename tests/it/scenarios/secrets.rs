@@ -1,0 +1,220 @@
+//! A secret is in no log line, no answer, no metric, no report and no journal, whatever goes wrong.
+
+use crate::world::proxy::{ANYTHING, Act};
+use crate::world::search::Search;
+use crate::world::signer::{EVM_PATH, SECRET, Scheduler, Signer, unix_seconds};
+use crate::world::town::{KEY, Town};
+use serde_json::json;
+use std::fs;
+use std::process::Output;
+
+/// What the RPC URL holds: a key in the path, one in the query, a user and a password.
+const PATH_KEY: &str = "Zq8fT3pathkeyW7xLr2N";
+const QUERY_KEY: &str = "m4Qv9querykeyB6tHs1Y";
+const RPC_PASSWORD: &str = "Hk5rpcpassword2Jd8Cz";
+const KEYSTORE_PASSWORD: &str = "p3Xkeystorepassword9Vg";
+
+/// A node or a proxy that quotes the URL it was asked at.
+const INDISCREET: &str = "no project Zq8fT3pathkeyW7xLr2N: \
+     http://u:Hk5rpcpassword2Jd8Cz@node.example/v3/Zq8fT3pathkeyW7xLr2N?token=m4Qv9querykeyB6tHs1Y";
+
+fn search() -> Search {
+    let mut search = Search::default();
+    search.forbid_key("the signing key", KEY);
+    search.forbid_text("the signing key as text", KEY);
+    search.forbid_text("the caller's secret", SECRET);
+    search.forbid_text("the API key in the path", PATH_KEY);
+    search.forbid_text("the API key in the query", QUERY_KEY);
+    search.forbid_text("the password of the node", RPC_PASSWORD);
+    search.forbid_text("the password of the keystore", KEYSTORE_PASSWORD);
+    search
+}
+
+/// A town whose node is reached by a URL full of secrets, and whose Signer writes all it can.
+async fn talkative() -> Town {
+    let mut town = Town::found().await;
+    let host = town.proxy.url.strip_prefix("http://").unwrap().to_owned();
+    let url = format!("http://user:{RPC_PASSWORD}@{host}/v3/{PATH_KEY}?token={QUERY_KEY}");
+    town.installation =
+        town.installation.env("SIGNER__CHAINS__139__RPC", &url).env("SIGNER__LOG__FILTER", "trace");
+    town
+}
+
+fn add_output(search: &mut Search, place: &str, output: &Output) {
+    search.add(place, &output.stdout);
+    search.add(place, &output.stderr);
+}
+
+fn add_journal(search: &mut Search, town: &Town) {
+    for entry in fs::read_dir(town.installation.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.to_string_lossy().contains("journal.sqlite") {
+            search.add(&path.display().to_string(), fs::read(&path).unwrap());
+        }
+    }
+}
+
+fn assert_clean(search: &Search) {
+    let found = search.found();
+    assert!(found.is_empty(), "{} leaks:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn the_search_finds_a_secret_in_every_spelling() {
+    let bytes = hex::decode(KEY).unwrap();
+    let reversed: Vec<u8> = bytes.iter().rev().copied().collect();
+    let planted = [
+        KEY.to_owned(),
+        KEY.to_uppercase(),
+        hex::encode(&reversed),
+        KEY[16..32].to_owned(),
+        format!("Key({bytes:?})"),
+        format!("https://node/v3/{PATH_KEY}"),
+        hex::encode(SECRET),
+        SECRET[..20].to_owned(),
+    ];
+    for output in planted {
+        let mut search = search();
+        search.add("here", format!("{{\"level\":\"INFO\"}}\n{{\"a\":\"{output}\"}}"));
+        assert!(!search.found().is_empty(), "{output}");
+    }
+    for output in [bytes, reversed] {
+        let mut search = search();
+        search.add("here", [b"SQLite\0".as_slice(), &output, b"\0"].concat());
+        assert!(!search.found().is_empty(), "{output:?}");
+    }
+}
+
+#[tokio::test]
+async fn no_secret_is_shown_by_a_signer_at_work_whatever_the_node_does() {
+    let town = talkative().await;
+    let mut search = search();
+    let signer = town.signer().await;
+    post_everything(&town, &signer, &mut search).await;
+    let faults = [
+        (ANYTHING, Act::Break),
+        (ANYTHING, Act::PassOnAndFail),
+        (ANYTHING, Act::Refuse(INDISCREET)),
+        ("eth_sendRawTransaction", Act::Refuse(INDISCREET)),
+        ("eth_sendRawTransaction", Act::PassOnAndBreak),
+        ("eth_simulateV1", Act::Refuse(INDISCREET)),
+        ("eth_getBlockByNumber", Act::Refuse(INDISCREET)),
+    ];
+    for (method, act) in faults {
+        town.proxy.fault(method, act);
+        post_everything(&town, &signer, &mut search).await;
+        town.proxy.heal();
+        signer.ready().await;
+    }
+    town.quiet(&signer).await;
+    let log = signer.terminate().await;
+    assert!(log.contains("\"TRACE\""), "the log holds all there is");
+    search.add("the log", log);
+    add_journal(&mut search, &town);
+    for command in ["check", "audit"] {
+        add_output(&mut search, command, &town.installation.run(&[command]).await);
+    }
+    println!("{} bytes searched", search.size());
+    assert_clean(&search);
+}
+
+/// Good, bad and strange requests, and every page.
+async fn post_everything(town: &Town, signer: &Signer, search: &mut Search) {
+    let honest = &signer.scheduler;
+    let stranger = Scheduler { secret: "another secret, long enough".into(), ..honest.clone() };
+    let mut broken = town.entries([1]);
+    broken[0]["amount"] = json!("-1");
+    let bodies = [json!(town.entries([0])), json!(town.entries([1, 1])), json!(broken), json!([])];
+    for body in bodies {
+        search.add("an answer", format!("{:?}", honest.try_bill(&body).await));
+        search.add("an answer to a stranger", format!("{:?}", stranger.try_bill(&body).await));
+    }
+    let page = honest.send("GET", EVM_PATH, b"", unix_seconds()).await;
+    search.add("an answer", format!("{page:?}"));
+    for page in ["/health/live", "/health/ready", "/metrics", "/openapi.json"] {
+        search.add(page, format!("{:?}", honest.get(page).await));
+    }
+}
+
+#[tokio::test]
+async fn no_secret_is_shown_by_a_signer_that_does_not_start() {
+    let mut town = talkative().await;
+    let mut search = search();
+    town.proxy.fault(ANYTHING, Act::Refuse(INDISCREET));
+    add_output(&mut search, "check without a node", &town.installation.run(&["check"]).await);
+    town.proxy.heal();
+    town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "56");
+    add_output(&mut search, "check of another chain", &town.installation.run(&["check"]).await);
+    add_output(&mut search, "start on another chain", &town.installation.run(&[]).await);
+    town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "31337");
+    add_config_mistakes(&town, &mut search).await;
+    for url in [format!("ftp://x/{PATH_KEY}"), PATH_KEY.to_owned()] {
+        town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &url);
+        let output = town.installation.run(&["check"]).await;
+        assert!(!output.status.success(), "{url}");
+        add_output(&mut search, "a URL of no use", &output);
+    }
+    assert_clean(&search);
+}
+
+/// Secrets in the wrong place of the file.
+async fn add_config_mistakes(town: &Town, search: &mut Search) {
+    let config = town.installation.path().join("signer.toml");
+    let good = fs::read_to_string(&config).unwrap();
+    let secret = format!("secret = {SECRET:?}");
+    let mistakes = [
+        ("a text without an end", good.replace(&secret, secret.trim_end_matches('"'))),
+        ("a secret without quotes", good.replace(&secret, &format!("secret = {SECRET}"))),
+        ("a secret in a list", good.replace(&secret, &format!("secret = [{SECRET:?}]"))),
+        ("a misspelt name", good.replace(&secret, &format!("secrt = {SECRET:?}"))),
+        ("a secret twice", good.replace(&secret, &format!("{secret}\n{secret}"))),
+        ("a secret as a file", good.replace(&secret, &format!("secret_file = {SECRET:?}"))),
+        ("a key for a reference", good.replace("file:evm.key", KEY)),
+        ("a key for an address", good.replace("key = \"file:evm.key\"", &format!("key = {KEY}"))),
+    ];
+    for (what, text) in mistakes {
+        assert_ne!(text, good, "{what}");
+        fs::write(&config, text).unwrap();
+        let output = town.installation.run(&["check"]).await;
+        assert!(!output.status.success(), "{what}");
+        add_output(search, what, &output);
+    }
+    fs::write(&config, good).unwrap();
+}
+
+#[tokio::test]
+async fn no_secret_is_shown_when_keys_are_stored_and_opened() {
+    let mut town = talkative().await;
+    let mut search = search();
+    fs::write(town.installation.path().join("pw"), KEYSTORE_PASSWORD).unwrap();
+    let import = ["keys", "import", "billing", "--password-file", "pw"];
+    for (what, input) in [("half a key", &KEY[..40]), ("a key", KEY), ("again", KEY)] {
+        add_output(&mut search, what, &town.installation.tell(&import, input).await);
+    }
+    add_output(&mut search, "keys list", &town.installation.run(&["keys", "list"]).await);
+    town.installation = town.installation.env("SIGNER__CHAINS__139__KEY", "keystore:billing");
+    let signer = town.signer().await;
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    search.add("the log", signer.terminate().await);
+    add_journal(&mut search, &town);
+    let keystore = fs::read(town.installation.path().join("keys/billing.json")).unwrap();
+    search.add("the keystore", keystore);
+    let password = town.installation.path().join("keys/billing.password");
+    fs::write(&password, format!("{KEYSTORE_PASSWORD}-not")).unwrap();
+    add_output(&mut search, "a wrong password", &town.installation.run(&[]).await);
+
+    town.installation = town.installation.env("SIGNER__CHAINS__139__KEY", "env");
+    let values = [
+        ("one key", KEY.to_owned()),
+        ("a map", format!("{{\"139\":\"0x{KEY}\"}}")),
+        ("half a map", format!("{{\"139\":\"{KEY}\"")),
+        ("a key of another chain", format!("{{\"1\":\"{KEY}\"}}")),
+        ("two keys", format!("{{\"139\":\"{KEY}\",\"139\":\"{KEY}\"}}")),
+        ("a key too long", format!("{KEY}00")),
+    ];
+    for (what, value) in values {
+        town.installation = town.installation.env("EVM_PRIVATE_KEY", &value);
+        add_output(&mut search, what, &town.installation.run(&["check"]).await);
+    }
+    assert_clean(&search);
+}
