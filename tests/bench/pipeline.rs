@@ -18,7 +18,7 @@
 )]
 
 #[path = "../it/world"]
-#[expect(dead_code, reason = "the tests use the rest of it")]
+#[expect(dead_code, unused_imports, reason = "the tests use the rest of it")]
 mod world {
     pub(crate) mod anvil;
     pub(crate) mod contracts;
@@ -85,7 +85,7 @@ async fn row(size: usize, callers: usize) {
     load::push_raw(&stage, &ours.raw, callers).await;
     let raw = ours.raw.len() as f64 / begun.elapsed().as_secs_f64();
     stage.revert(&before).await;
-    let naive = stage.naive().await;
+    let naive = stage.naive();
     let fewer = Load { count: (count / 6).max(60), ..load };
     let theirs = run(&stage, &naive.scheduler, Kind::Naive, &fewer).await;
     println!(
@@ -110,7 +110,7 @@ async fn counts() {
             let bill = |period| stage.batch(size, period);
             // The first request opens connections and warms caches.
             assert_eq!(signer.scheduler.bill(&bill(1)).await.code(), 1);
-            let fsyncs = stage::Fsyncs::of(signer.id());
+            let fsyncs = stage::Fsyncs::of(signer.process.id());
             let mut fewest: Option<Vec<world::proxy::Asked>> = None;
             let rounds = 20;
             for period in 0..rounds {
@@ -129,12 +129,19 @@ async fn counts() {
                 || "no strace".to_owned(),
                 |fsyncs| format!("{:.2}", fsyncs.stop() as f64 / rounds as f64),
             );
-            let names: Vec<_> = asked.iter().map(|asked| asked.method.as_str()).collect();
+            let name = |asked: &world::proxy::Asked| {
+                format!(
+                    "{} {:.1} ms",
+                    asked.method,
+                    (asked.answered - asked.begun).as_secs_f64() * 1e3
+                )
+            };
+            let names: Vec<_> = asked.iter().map(name).collect();
             println!(
                 "{size:>6} {multicall:>9}  {:>18}  {:>10}  {fsyncs:>14}  {}",
                 sequential_round_trips(&asked),
                 asked.len(),
-                names.join(" ")
+                names.join(", ")
             );
         }
     }
@@ -150,7 +157,7 @@ async fn footprint() {
         let signer = stage.signer().await;
         starts.push(begun.elapsed().as_secs_f64() * 1000.0);
         assert_eq!(signer.scheduler.get("/health/ready").await.status, 200);
-        resident = stage::resident_kib(signer.id());
+        resident = stage::resident_kib(signer.process.id());
     }
     starts.sort_by(f64::total_cmp);
     println!(

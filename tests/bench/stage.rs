@@ -98,6 +98,7 @@ impl Stage {
         let profile = "[chains.139.billing]\ncall = \"charge(bytes32[] userHash, uint256[] amount)\"\n\
                        charged = \"event Charged(bytes32 indexed userHash, uint256 amount)\"\nperiod = \"period\"\n";
         let installation = Installation::new(&format!("{chain}{profile}"));
+        let installation = installation.env("SIGNER__LOG__FILTER", "info");
         town::put_key(&installation);
         Self { anvil, proxy, contract, multicall, token, users, installation }
     }
@@ -117,11 +118,11 @@ impl Stage {
     }
 
     pub(crate) async fn signer(&self) -> Signer {
-        self.installation.quietly().start().await
+        self.installation.start().await
     }
 
     /// The script, with the same key and contract.
-    pub(crate) async fn naive(&self) -> Naive {
+    pub(crate) fn naive(&self) -> Naive {
         let script = format!("{}/tests/bench/naive/server.mjs", env!("CARGO_MANIFEST_DIR"));
         let mut process = Command::new("node")
             .arg(script)
@@ -133,10 +134,10 @@ impl Stage {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let output = BufReader::new(process.stdout.take().unwrap());
+        let mut lines = output.lines().map_while(Result::ok);
         let url = lines
-            .filter_map(|line| line.strip_prefix("listening on ").map(str::to_owned))
-            .next()
+            .find_map(|line| line.strip_prefix("listening on ").map(str::to_owned))
             .expect("the script says where it listens");
         let client = reqwest::Client::new();
         let scheduler = Scheduler { url, key: CALLER.into(), secret: SECRET.into(), client };

@@ -12,7 +12,7 @@
 )]
 
 #[path = "../it/world"]
-#[expect(dead_code, reason = "the tests use the rest of it")]
+#[expect(dead_code, unused_imports, reason = "the tests use the rest of it")]
 mod world {
     pub(crate) mod anvil;
     pub(crate) mod contracts;

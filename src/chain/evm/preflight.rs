@@ -72,7 +72,7 @@ impl EvmChain {
     }
 
     /// What a failed call means, in words.
-    fn call_fails(&self, failure: &Failure) -> ChainError {
+    pub(super) fn call_fails(&self, failure: &Failure) -> ChainError {
         let (code, detail) = self.parts.profile.reverted(&failure.data);
         let detail = detail.unwrap_or_else(|| failure.words.clone());
         ChainError::CallFails(format!("{}: {detail}", code.text()))

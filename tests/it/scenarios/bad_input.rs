@@ -2,7 +2,7 @@
 //! transaction, nobody pays.
 
 use crate::world::signer::{EVM_PATH, Heard, Scheduler, Signer, TVM_PATH, hear, unix_seconds};
-use crate::world::town::Town;
+use crate::world::town::{Town, entry};
 use serde_json::{Value, json};
 
 /// What is posted, and what must be heard.
@@ -46,14 +46,14 @@ fn refused(what: &'static str, body: impl Into<Body>, says: &'static str) -> Cas
 
 /// A body with one entry, in which this field is spelt like this.
 fn with(town: &Town, field: &str, spelling: &str) -> String {
-    let mut entry = town.entry(&town.people[0]);
+    let mut entry = entry(&town.people[0], 1);
     entry[field] = json!("HERE");
     format!("[{}]", entry.to_string().replace("\"HERE\"", spelling))
 }
 
 /// A body with one entry, which lacks this field.
 fn without(town: &Town, field: &str) -> Value {
-    let mut entry = town.entry(&town.people[0]);
+    let mut entry = entry(&town.people[0], 1);
     entry.as_object_mut().unwrap().remove(field).unwrap();
     json!([entry])
 }

@@ -1,6 +1,7 @@
 //! What happens when nothing goes wrong.
 
 use crate::world::anvil::Mining;
+use crate::world::proxy::sequential_round_trips;
 use crate::world::town::{Founding, Town};
 use serde_json::json;
 
@@ -26,4 +27,24 @@ async fn a_batch_is_one_transaction() {
     let billing = town.settled(&signer, &heard.tx_hash()).await;
     assert_eq!(billing["state"], "charged");
     town.assert_paid(&[1; 100]).await;
+}
+
+#[tokio::test]
+async fn a_batch_of_any_size_waits_for_the_node_twice() {
+    let founding = Founding {
+        people: 40,
+        chain_keys: "poll_interval = \"60s\"".into(),
+        ..Founding::default()
+    };
+    let town = Town::with(founding).await;
+    let signer = town.signer().await;
+    // Questions that go out together may be answered one by one on a busy machine: what had to wait
+    // is what waited every time.
+    let mut fewest = usize::MAX;
+    for (from, to) in [(0, 1), (1, 2), (2, 10), (10, 20), (20, 40)] {
+        town.proxy.take_asked();
+        signer.scheduler.bill(&json!(town.entries(from..to))).await.tx_hash();
+        fewest = fewest.min(sequential_round_trips(&town.proxy.take_asked()));
+    }
+    assert_eq!(fewest, 2);
 }

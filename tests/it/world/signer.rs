@@ -38,9 +38,10 @@ impl Installation {
         let journal = directory.path().join("journal.sqlite");
         let config = format!(
             "[http]\nlisten = \"127.0.0.1:0\"\n\
-             [journal]\npath = {journal:?}\nmin_free = \"1MiB\"\n\
+             [journal]\npath = \"{}\"\nmin_free = \"1MiB\"\n\
              [log]\nformat = \"json\"\nfilter = \"debug,hyper=info\"\n\
-             [callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n{chains}"
+             [callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n{chains}",
+            journal.display()
         );
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
         Self { directory: Arc::new(directory), env: vec![] }
@@ -50,13 +51,6 @@ impl Installation {
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
-    }
-
-    /// Logs as a merchant would, not as the tests do.
-    pub(crate) fn quietly(&self) -> Self {
-        let mut quiet = self.clone();
-        quiet.env.push(("SIGNER__LOG__FILTER".to_owned(), "info".to_owned()));
-        quiet
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -106,6 +100,12 @@ async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     tokio::task::spawn_blocking(work).await.unwrap()
 }
 
+fn keep(log: &Mutex<String>, line: &str) {
+    let mut log = log.lock();
+    log.push_str(line);
+    log.push('\n');
+}
+
 fn launch(mut command: Command) -> Result<Signer, String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
@@ -113,7 +113,7 @@ fn launch(mut command: Command) -> Result<Signer, String> {
     let log = Arc::new(Mutex::new(String::new()));
     let mut address = None;
     for line in lines.by_ref() {
-        log.lock().push_str(&format!("{line}\n"));
+        keep(&log, &line);
         let fields: Value = serde_json::from_str(&line).unwrap_or_default();
         if fields["message"] == "ready for requests" {
             address = fields["address"].as_str().map(str::to_owned);
@@ -126,7 +126,7 @@ fn launch(mut command: Command) -> Result<Signer, String> {
     };
     let written = Arc::clone(&log);
     std::thread::spawn(move || {
-        lines.for_each(|line| written.lock().push_str(&format!("{line}\n")));
+        lines.for_each(|line| keep(&written, &line));
     });
     let scheduler = Scheduler {
         url: format!("http://{address}"),
@@ -140,7 +140,7 @@ fn launch(mut command: Command) -> Result<Signer, String> {
 /// A running Signer. Killed, not stopped, when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Signer {
-    process: Child,
+    pub(crate) process: Child,
     log: Arc<Mutex<String>>,
     pub(crate) scheduler: Scheduler,
 }
@@ -186,10 +186,6 @@ impl Signer {
             self.scheduler.get("/health/ready").await.status == 200
         })
         .await;
-    }
-
-    pub(crate) fn id(&self) -> u32 {
-        self.process.id()
     }
 
     /// Everything that it has written so far.

@@ -123,14 +123,9 @@ impl Town {
         self.installation.start().await
     }
 
-    /// The entry that the platform's list would hold for somebody's first period.
-    pub(crate) fn entry(&self, who: &Subscriber) -> Value {
-        entry(who, 1)
-    }
-
-    /// The entries of these people, by their place.
+    /// The entries that the platform's list would hold for these people's first period, by place.
     pub(crate) fn entries(&self, places: impl IntoIterator<Item = usize>) -> Vec<Value> {
-        places.into_iter().map(|place| self.entry(&self.people[place])).collect()
+        places.into_iter().map(|place| entry(&self.people[place], 1)).collect()
     }
 
     /// How often somebody paid, by what arrived on chain.
