@@ -12,13 +12,13 @@ use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Read when --config is not given, if it is there.
-const USUAL_CONFIG: &str = "config/signer.toml";
+const USUAL_CONFIG: &str = "signer.toml";
 
 /// Bills due subscriptions on EVM chains and on TRON; charges nobody twice for one period.
 #[derive(Parser, Debug)]
 #[command(version)]
 struct Cli {
-    /// Configuration file; config/signer.toml when that exists. Environment variables named
+    /// Configuration file; signer.toml when that exists. Environment variables named
     /// `SIGNER__SECTION__KEY` come on top.
     #[arg(short, long, global = true)]
     config: Option<PathBuf>,

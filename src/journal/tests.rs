@@ -101,8 +101,14 @@ impl Book {
     /// Keeps the journal's thread waiting until the answer is dropped.
     async fn hold_up(&self) -> std::sync::mpsc::Sender<()> {
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let wait = Job::Read(Box::new(move |_| assert!(released.recv().is_err(), "released")));
+        let (arrive, arrived) = tokio::sync::oneshot::channel();
+        let wait = Job::Read(Box::new(move |_| {
+            arrive.send(()).unwrap();
+            assert!(released.recv().is_err(), "released");
+        }));
         assert!(self.journal.jobs.send(wait).await.is_ok());
+        // What is sent from now on is in one group.
+        arrived.await.unwrap();
         release
     }
 }
