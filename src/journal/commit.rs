@@ -136,10 +136,11 @@ fn insert_claims(
     batch: BatchId,
 ) -> Result<(), AcceptError> {
     let (chain, contract) = (proposal.chain.0, proposal.contract.as_slice());
-    let mut expire = conn.prepare_cached(
-        "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_chain_s <= ?5
-         AND chain = ?1 AND contract = ?2 AND (subscribe_id = ?3 OR (plan_id = ?4 AND user_hash = ?6))",
-    )?;
+    let expired = "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_chain_s <= ?1
+                   AND chain = ?2 AND contract = ?3";
+    let mut expire_id = conn.prepare_cached(&format!("{expired} AND subscribe_id = ?4"))?;
+    let mut expire_key =
+        conn.prepare_cached(&format!("{expired} AND plan_id = ?4 AND user_hash = ?5"))?;
     let mut insert = conn.prepare_cached(
         "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash, period,
                             amount, live) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1)",
@@ -148,7 +149,8 @@ fn insert_claims(
         let (id, plan, user) = (item.subscribe.0, item.key.plan.0, item.key.user.0.as_slice());
         if item.key.period == Period::Guarded {
             let now = to_i64(proposal.chain_time);
-            expire.execute(params![chain, contract, id, plan, now, user])?;
+            expire_id.execute(params![now, chain, contract, id])?;
+            expire_key.execute(params![now, chain, contract, plan, user])?;
         }
         let period = period_text(item.key.period);
         let index = i64::try_from(index).unwrap_or(i64::MAX);

@@ -87,11 +87,11 @@ pub struct Scope {
     pub chain_time: u64,
 }
 
-const FIND_CLAIM: &str = "
+const CLAIM: &str = "
     SELECT claim.subscribe_id, claim.plan_id, claim.user_hash, claim.period, claim.amount,
            batch.id, batch.state,
-           coalesce(batch.winner, (SELECT hash FROM attempt WHERE batch = batch.id ORDER BY seq DESC LIMIT 1))
-    FROM claim JOIN batch ON batch.id = claim.batch
+           coalesce(batch.winner, (SELECT hash FROM attempt WHERE batch = batch.id ORDER BY seq DESC LIMIT 1))";
+const ON: &str = "ON batch.id = claim.batch
     WHERE live = 1 AND claim.chain = ?1 AND claim.contract = ?2
       AND (guard_chain_s IS NULL OR guard_chain_s > ?3)";
 
@@ -101,32 +101,48 @@ pub(super) fn claims(
     scope: Scope,
     subjects: &[Subject],
 ) -> rusqlite::Result<Vec<Vec<Claim>>> {
-    let mut any_period = conn.prepare_cached(&format!(
-        "{FIND_CLAIM} AND outcome IS NULL AND (subscribe_id = ?4 OR (plan_id = ?5 AND user_hash = ?6))"
-    ))?;
+    let open = if subjects.iter().any(|subject| subject.period.is_none()) {
+        open_claims(conn, scope)?
+    } else {
+        Vec::new()
+    };
     let mut by_key = conn.prepare_cached(&format!(
-        "{FIND_CLAIM} AND plan_id = ?4 AND user_hash = ?5 AND period = ?6"
+        "{CLAIM} FROM claim JOIN batch {ON} AND period = ?4 AND plan_id = ?5 AND user_hash = ?6"
     ))?;
-    let mut by_id =
-        conn.prepare_cached(&format!("{FIND_CLAIM} AND subscribe_id = ?4 AND period = ?5"))?;
+    let mut by_id = conn.prepare_cached(&format!(
+        "{CLAIM} FROM claim JOIN batch {ON} AND period = ?4 AND subscribe_id = ?5"
+    ))?;
     let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
     let time = to_i64(scope.chain_time);
     let mut found = Vec::with_capacity(subjects.len());
     for subject in subjects {
         let (id, plan, user) = (subject.subscribe.0, subject.plan.0, subject.user.0.as_slice());
         let mut claims: Vec<Claim> = match subject.period.map(period_text) {
-            None => any_period
-                .query_map(params![chain, contract, time, id, plan, user], claim)?
-                .collect::<Result<_, _>>()?,
+            None => open.iter().filter(|claim| is_on(claim, subject)).copied().collect(),
             Some(period) => by_key
-                .query_map(params![chain, contract, time, plan, user, period], claim)?
-                .chain(by_id.query_map(params![chain, contract, time, id, period], claim)?)
+                .query_map(params![chain, contract, time, period, plan, user], claim)?
+                .chain(by_id.query_map(params![chain, contract, time, period, id], claim)?)
                 .collect::<Result<_, _>>()?,
         };
         claims.dedup();
         found.push(claims);
     }
     Ok(found)
+}
+
+/// Every claim of a batch that the chain has not decided. There are few of them at any time.
+fn open_claims(conn: &Connection, scope: Scope) -> rusqlite::Result<Vec<Claim>> {
+    let time = to_i64(scope.chain_time);
+    // CROSS JOIN is how SQLite is told to begin with the open batches.
+    let from = "FROM batch CROSS JOIN claim";
+    conn.prepare_cached(&format!("{CLAIM} {from} {ON} AND state = 'open' AND batch.chain = ?1"))?
+        .query_map(params![scope.chain.0, scope.contract.as_slice(), time], claim)?
+        .collect()
+}
+
+fn is_on(claim: &Claim, subject: &Subject) -> bool {
+    let same_user = (claim.key.plan, claim.key.user) == (subject.plan, subject.user);
+    claim.subscribe == subject.subscribe || same_user
 }
 
 fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {

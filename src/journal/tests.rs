@@ -101,7 +101,7 @@ impl Book {
     /// Keeps the journal's thread waiting until the answer is dropped.
     async fn hold_up(&self) -> std::sync::mpsc::Sender<()> {
         let (release, released) = std::sync::mpsc::channel::<()>();
-        let (arrive, arrived) = tokio::sync::oneshot::channel();
+        let (arrive, arrived) = oneshot::channel();
         let wait = Job::Read(Box::new(move |_| {
             arrive.send(()).unwrap();
             assert!(released.recv().is_err(), "released");

@@ -41,9 +41,12 @@ const CALLERS: [usize; 2] = [1, 16];
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    // `cargo bench` and `cargo test --benches` pass flags that mean nothing here.
-    counts().await;
-    footprint().await;
+    // `cargo bench --bench pipeline -- 100 16` measures that row alone. Flags mean nothing here.
+    let only: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
+    if only.is_empty() {
+        counts().await;
+        footprint().await;
+    }
     println!(
         "\n{:>6} {:>8}  {:>22}  {:>22}  {:>10}  {:>10}  {:>9}",
         "batch",
@@ -56,7 +59,9 @@ async fn main() {
     );
     for size in BATCHES {
         for callers in CALLERS {
-            row(size, callers).await;
+            if only.is_empty() || only == [size, callers] {
+                row(size, callers).await;
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::chain::ChainError;
 use crate::chain::rpc::{Fault, NodeError, Rpc, RpcError};
 use alloy::primitives::{Address, Bytes, U64};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const METHOD: &str = "eth_simulateV1";
 
@@ -131,12 +131,10 @@ async fn simulate(rpc: &Rpc, call: Call<'_>) -> Result<Ran, RpcError> {
     });
     let asked =
         json!([{ "blockStateCalls": [{ "calls": [call] }], "validation": false }, "latest"]);
-    let said: Value = rpc.ask(METHOD, asked).await?;
-    read(said).ok_or(RpcError { method: METHOD, fault: Fault::Garbled })
+    read(rpc.ask(METHOD, asked).await?).ok_or(RpcError { method: METHOD, fault: Fault::Garbled })
 }
 
-fn read(said: Value) -> Option<Ran> {
-    let blocks: Vec<SimulatedBlock> = serde_json::from_value(said).ok()?;
+fn read(blocks: Vec<SimulatedBlock>) -> Option<Ran> {
     let mut calls = blocks.into_iter().flat_map(|block| block.calls);
     let (Some(call), None) = (calls.next(), calls.next()) else { return None };
     if call.status == U64::ONE {
@@ -151,6 +149,11 @@ fn read(said: Value) -> Option<Ran> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
+
+    fn said(answer: Value) -> Option<Ran> {
+        read(serde_json::from_value(answer).unwrap())
+    }
 
     #[test]
     fn a_simulated_call_is_read_from_geth_and_from_anvil() {
@@ -158,7 +161,7 @@ mod tests {
             let mut call = json!({ "returnData": "0x", "logs": [], "gasUsed": "0x5208" });
             call["status"] = json!(status);
             call.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-            read(json!([{ "number": "0x3", "calls": [call] }]))
+            said(json!([{ "number": "0x3", "calls": [call] }]))
         };
         let passed = call("0x1", json!({ "returnData": "0xaa" }));
         assert_eq!(passed, Some(Ran::Passed { used: 21_000, answer: vec![0xaa].into() }));
@@ -169,8 +172,7 @@ mod tests {
         let anvil =
             json!({ "returnData": "0xbb", "error": { "code": -3200, "message": "failed" } });
         assert_eq!(call("0x0", anvil), failed("failed"));
-        assert_eq!(read(json!([])), None);
-        assert_eq!(read(json!({})), None);
+        assert_eq!(said(json!([])), None);
     }
 
     #[test]
