@@ -100,19 +100,22 @@ fn run_in_transaction(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>>
 }
 
 fn run_in_savepoint(conn: &Connection, write: Write) -> rusqlite::Result<Ran> {
-    conn.execute_batch("SAVEPOINT write")?;
+    run_cached(conn, "SAVEPOINT write")?;
     let ran = write(conn);
     // A full disk or an I/O error can end the whole transaction behind our back; the next
     // statement would then run outside of one.
     if conn.is_autocommit() {
         return Err(rusqlite::Error::InvalidQuery);
     }
-    conn.execute_batch(if ran.keep {
-        "RELEASE write"
-    } else {
-        "ROLLBACK TO write; RELEASE write"
-    })?;
+    if !ran.keep {
+        run_cached(conn, "ROLLBACK TO write")?;
+    }
+    run_cached(conn, "RELEASE write")?;
     Ok(ran)
+}
+
+fn run_cached(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql)?.execute([]).map(drop)
 }
 
 fn roll_back(conn: &Connection) {

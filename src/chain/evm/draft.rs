@@ -13,7 +13,7 @@ use alloy::consensus::{
     SignableTransaction, Signed as SignedTx, Transaction, TxEip1559, TxEnvelope, TxLegacy,
 };
 use alloy::eips::{Decodable2718, Encodable2718};
-use alloy::primitives::{Address, Bytes, Signature, TxKind, U256, keccak256};
+use alloy::primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
 use std::fmt;
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ impl Draft for EvmDraft {
     }
 
     fn seal(&self, position: u64) -> Result<Signed, SealError> {
-        let envelope = match self.bid {
+        let (envelope, digest) = match self.bid {
             Bid::Dynamic { max_fee, tip } => self.sign(TxEip1559 {
                 chain_id: self.chain_id,
                 nonce: position,
@@ -138,27 +138,27 @@ impl Draft for EvmDraft {
             })?,
         };
         let raw = envelope.encoded_2718();
-        self.check(&raw, position)?;
+        self.check(&raw, position, (digest, *envelope.signature()))?;
         Ok(Signed { hash: keccak256(&raw), raw, gas_required: self.gas_limit })
     }
 }
 
 impl EvmDraft {
-    fn sign<T>(&self, tx: T) -> Result<TxEnvelope, SealError>
+    fn sign<T>(&self, tx: T) -> Result<(TxEnvelope, B256), SealError>
     where
         T: SignableTransaction<Signature>,
         TxEnvelope: From<SignedTx<T>>,
     {
         let digest = tx.signature_hash();
         let signature = self.key.sign_digest(digest).map_err(|why| SealError(why.to_string()))?;
-        Ok(tx.into_signed(signature).into())
+        Ok((tx.into_signed(signature).into(), digest))
     }
 
-    /// Reads the final bytes as a node would, and compares them with what was meant.
-    fn check(&self, raw: &[u8], position: u64) -> Result<(), SealError> {
+    /// Reads the final bytes as a node would, and compares them with what was meant. The key has
+    /// recovered the signer of `signed` already, so the same digest and signature have that signer.
+    fn check(&self, raw: &[u8], position: u64, signed: (B256, Signature)) -> Result<(), SealError> {
         let tx = TxEnvelope::decode_2718_exact(raw)
             .map_err(|_| SealError("its own bytes cannot be read".to_owned()))?;
-        let signer = tx.signature().recover_address_from_prehash(&tx.signature_hash()).ok();
         let same = [
             ("chain id", tx.chain_id() == Some(self.chain_id)),
             ("receiver", tx.kind() == TxKind::Call(self.contract)),
@@ -167,7 +167,7 @@ impl EvmDraft {
             ("nonce", tx.nonce() == position),
             ("gas limit", tx.gas_limit() == self.gas_limit),
             ("price", tx.max_fee_per_gas() == self.bid.at_most()),
-            ("signer", signer == Some(self.key.address())),
+            ("signature", (tx.signature_hash(), *tx.signature()) == signed),
         ];
         match same.iter().find(|(_, same)| !same) {
             None => Ok(()),
@@ -216,22 +216,24 @@ mod tests {
     fn bytes_that_mean_something_else_are_not_let_out() {
         let meant = draft(Bid::Dynamic { max_fee: 30, tip: 2 });
         let raw = meant.seal(41).unwrap().raw;
+        let tx = TxEnvelope::decode_2718_exact(&raw).unwrap();
+        let signed = (tx.signature_hash(), *tx.signature());
         let wrong = |change: fn(&mut EvmDraft), position| {
             let mut other = draft(Bid::Dynamic { max_fee: 30, tip: 2 });
             change(&mut other);
-            other.check(&raw, position).unwrap_err().0
+            other.check(&raw, position, signed).unwrap_err().0
         };
-        assert_eq!(meant.check(&raw, 41), Ok(()));
+        assert_eq!(meant.check(&raw, 41, signed), Ok(()));
         assert!(wrong(|_| {}, 42).contains("nonce"));
         assert!(wrong(|draft| draft.chain_id = 1, 41).contains("chain id"));
         assert!(wrong(|draft| draft.contract = Address::ZERO, 41).contains("receiver"));
         assert!(wrong(|draft| draft.calldata = Bytes::new(), 41).contains("input"));
         assert!(wrong(|draft| draft.gas_limit = 1, 41).contains("gas limit"));
         assert!(wrong(|draft| draft.bid = Bid::Legacy { price: 31 }, 41).contains("price"));
-        let stranger = |draft: &mut EvmDraft| {
-            draft.key = key("08");
-        };
-        assert!(wrong(stranger, 41).contains("signer"));
-        assert!(meant.check(&raw[1..], 41).is_err());
+        let other = key("08").sign_digest(signed.0).unwrap();
+        let strange = meant.check(&raw, 41, (signed.0, other)).unwrap_err();
+        assert!(strange.0.contains("signature"));
+        assert!(meant.check(&raw, 41, (B256::ZERO, signed.1)).is_err());
+        assert!(meant.check(&raw[1..], 41, signed).is_err());
     }
 }
