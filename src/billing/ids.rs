@@ -132,6 +132,9 @@ pub enum Ineligible {
         /// Its size, as ABI types count it.
         size: usize,
     },
+    /// Two names for one thing, with different values.
+    #[error("contradicts subscribeId: state one of them")]
+    Contradiction,
     /// A value that the contract takes once per call, and the entries do not share.
     #[error("must be the same in every entry of one request")]
     Differs,

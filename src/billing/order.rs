@@ -90,7 +90,11 @@ impl Entry {
     /// Reads the identity of an entry; the other fields are judged by the contract profile.
     pub fn parse(mut fields: BTreeMap<String, Scalar>) -> Result<Self, Vec<BadField>> {
         if let Some(alias) = fields.remove("subscriptionId") {
-            fields.entry("subscribeId".to_owned()).or_insert(alias);
+            let stated = fields.entry("subscribeId".to_owned()).or_insert_with(|| alias.clone());
+            if stated.to_int64() != alias.to_int64() {
+                let field = "subscriptionId".to_owned();
+                return Err(vec![BadField { field, problem: Ineligible::Contradiction }]);
+            }
         }
         let mut bad = Vec::new();
         let mut read = |field: &str| {

@@ -13,11 +13,14 @@ use super::KeyError;
 
 /// The permission bits of group and others.
 const OTHERS: u32 = 0o077;
+/// The same without reading by the group. Kubernetes mounts secrets as root's with mode 0440 and the
+/// pod's own group; nobody but root can have put the file there or change it.
+const OTHERS_OF_ROOT: u32 = 0o037;
 const ROOT: u32 = 0;
 
 /// Reads a file of at most `limit_bytes`, after checking on the open file that it is a regular
-/// one, belongs to this user or root, and is closed to everybody else. Links are followed, so it
-/// is their target that is checked.
+/// one, belongs to this user or root, and is closed to everybody else; only a file of root's may be
+/// read by its group. Links are followed, so it is their target that is checked.
 pub(super) fn read(
     path: &Path,
     key: &str,
@@ -59,7 +62,8 @@ fn check(file: &fs::Metadata, path: &Path, key: &str) -> Result<(), KeyError> {
         let owner = file.uid();
         return Err(KeyError::WrongOwner { key: key(), path: path.into(), owner, user });
     }
-    if file.mode() & OTHERS != 0 {
+    let closed_to = if user != ROOT && file.uid() == ROOT { OTHERS_OF_ROOT } else { OTHERS };
+    if file.mode() & closed_to != 0 {
         let mode = file.mode() & 0o7777;
         return Err(KeyError::TooOpen { key: key(), path: path.into(), mode });
     }

@@ -121,13 +121,15 @@ fn an_entry_keeps_its_identity_its_spelling_and_every_field() {
 }
 
 #[test]
-fn the_older_name_of_a_subscription_counts_only_where_the_newer_is_absent() {
+fn the_older_name_of_a_subscription_is_understood_and_may_not_contradict_the_newer() {
     let older = [("subscribeId", None), ("subscriptionId", Some(text("8")))];
     let entry = Entry::parse(fields(&older)).unwrap();
     assert_eq!(entry.subscribe, SubscribeId(8));
     assert_eq!(entry.fields.get("subscribeId"), Some(&text("8")), "a profile finds it, too");
-    let entry = Entry::parse(fields(&older[1..])).unwrap();
-    assert_eq!(entry.subscribe, SubscribeId(7));
+    let same = Entry::parse(fields(&[("subscriptionId", Some(text("7")))])).unwrap();
+    assert_eq!(same.subscribe, SubscribeId(7));
+    let faults = Entry::parse(fields(&older[1..])).unwrap_err();
+    assert_eq!(faults[0].to_string(), "subscriptionId contradicts subscribeId: state one of them");
 }
 
 #[test]
