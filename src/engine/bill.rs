@@ -83,6 +83,8 @@ pub enum NoVerdict {
 enum Stop {
     Answer(Answer),
     NoVerdict(NoVerdict),
+    /// What was looked up has changed meanwhile.
+    Again,
 }
 
 impl<E: Into<NoVerdict>> From<E> for Stop {
@@ -116,6 +118,7 @@ pub(super) async fn bill(
             Ok(ready) => ready,
             Err(Stop::Answer(answer)) => return Ok(answer),
             Err(Stop::NoVerdict(why)) => return Err(why),
+            Err(Stop::Again) => continue,
         };
         let failed = ready.refused.clone();
         match commit(lane, ready).await {
@@ -203,7 +206,9 @@ async fn unclaimed(lane: &Lane, order: Order) -> Result<Order, Stop> {
     match repeat_of(order, &claims) {
         Repeat::Of(batch) => {
             let billing = lane.journal.billing(batch).await?.ok_or(JournalError::Lost)?;
-            Err(Stop::Answer(repeated(lane, &billing)))
+            // It may have ended without charging anybody since its claims were read.
+            let held = billing.items.iter().any(|line| line.live);
+            Err(if held { Stop::Answer(repeated(lane, &billing)) } else { Stop::Again })
         }
         Repeat::Refused(refused) => Err(Stop::Answer(refusal(lane, dry_run, refused))),
         Repeat::Fresh(order) => Ok(order),
