@@ -182,6 +182,9 @@ struct Scope<'a> {
 impl Scope<'_> {
     /// The value that all charges share.
     fn shared(&self, slot: &Slot, charges: &[Charge]) -> Result<DynSolValue, BadField> {
+        if let Some(value) = self.given(slot) {
+            return value;
+        }
         let missing = || bad(&slot.name, Ineligible::Missing);
         let (first, others) = charges.split_first().ok_or_else(missing)?;
         let value = self.value(slot, first)?;
@@ -198,15 +201,29 @@ impl Scope<'_> {
         row.map(DynSolValue::Tuple)
     }
 
-    fn value(&self, slot: &Slot, charge: &Charge) -> Result<DynSolValue, BadField> {
-        let number = |n: Option<U256>| {
-            let fits = n.and_then(|n| slot.kind.number(n));
-            fits.ok_or_else(|| bad(&slot.name, slot.kind.not_readable()))
-        };
+    /// The value that no charge has a say in, if it is one: such a call can be made for nobody.
+    fn given(&self, slot: &Slot) -> Option<Result<DynSolValue, BadField>> {
         match &slot.source {
-            Source::Deadline => number(Some(U256::from(self.computed.deadline))),
-            Source::Signer => Ok(DynSolValue::Address(self.computed.signer)),
-            Source::Constant(value) => Ok(value.clone()),
+            Source::Deadline => Some(slot.number(Some(U256::from(self.computed.deadline)))),
+            Source::Signer => Some(Ok(DynSolValue::Address(self.computed.signer))),
+            Source::Constant(value) => Some(Ok(value.clone())),
+            Source::Subscribe
+            | Source::Plan
+            | Source::User
+            | Source::Amount
+            | Source::Wallet
+            | Source::Token
+            | Source::Period
+            | Source::Field => None,
+        }
+    }
+
+    fn value(&self, slot: &Slot, charge: &Charge) -> Result<DynSolValue, BadField> {
+        if let Some(value) = self.given(slot) {
+            return value;
+        }
+        let number = |n| slot.number(n);
+        match &slot.source {
             Source::Subscribe => number(U256::try_from(charge.entry.subscribe.0).ok()),
             Source::Plan => number(U256::try_from(charge.entry.plan.0).ok()),
             Source::User => Ok(DynSolValue::FixedBytes(charge.entry.user.0, 32)),
@@ -217,12 +234,19 @@ impl Scope<'_> {
                 Period::Numbered(n) => number(Some(n)),
                 Period::Guarded => Err(bad(&slot.name, Ineligible::Missing)),
             },
-            Source::Field => {
+            Source::Deadline | Source::Signer | Source::Constant(_) | Source::Field => {
                 let stated = charge.entry.fields.get(&slot.name);
                 let stated = stated.ok_or_else(|| bad(&slot.name, Ineligible::Missing))?;
                 slot.kind.read(self.family, stated).map_err(|problem| bad(&slot.name, problem))
             }
         }
+    }
+}
+
+impl Slot {
+    fn number(&self, n: Option<U256>) -> Result<DynSolValue, BadField> {
+        let fits = n.and_then(|n| self.kind.number(n));
+        fits.ok_or_else(|| bad(&self.name, self.kind.not_readable()))
     }
 }
 

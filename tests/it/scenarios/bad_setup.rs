@@ -1,6 +1,7 @@
 //! An installation that must not bill: the Signer does not start, or answers 503 before anything is
 //! signed, and says what to do.
 
+use crate::world::contracts::{Billing, Merchant};
 use crate::world::signer::Installation;
 use crate::world::town::{Founding, KEY, Town};
 use serde_json::json;
@@ -68,6 +69,27 @@ async fn all_faults_of_a_configuration_are_told_at_once() {
     }
     assert!(faults.contains("http.listen"), "{faults}");
     assert_eq!(installation.try_start().await.unwrap_err(), faults, "serve says the same");
+}
+
+#[tokio::test]
+async fn check_tells_an_account_that_may_bill_from_one_that_may_not() {
+    let town = Town::found().await;
+    let good = town.installation.run(&["check"]).await;
+    assert!(good.status.success() && said(&good).contains("ready to bill"), "{}", said(&good));
+    let Merchant { mer_key, owner, biller, .. } = town.merchant;
+    let forbid = Billing::setBillerCall { merKey: mer_key, who: biller, allowed: false };
+    town.merchant.execute(owner, &forbid).await;
+    let drained = json!([biller, "0x0"]);
+    drop::<serde_json::Value>(town.anvil.call("anvil_setBalance", drained).await);
+    let bad = town.installation.run(&["check"]).await;
+    assert!(!bad.status.success());
+    let told = said(&bad);
+    let faults: Vec<_> = told.lines().filter(|line| line.starts_with("FAULT")).collect();
+    assert!(
+        matches!(faults[..], [money, right]
+        if money.contains("gas money") && right.contains("Signer not allowed to bill")),
+        "{told}"
+    );
 }
 
 #[tokio::test]
