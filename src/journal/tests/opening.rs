@@ -3,6 +3,7 @@
 use super::*;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 fn mode(path: &Path) -> u32 {
@@ -116,7 +117,7 @@ impl Other {
 
 impl Drop for Other {
     fn drop(&mut self) {
-        self.process.kill().unwrap();
+        self.process.kill().ok();
         self.process.wait().unwrap();
     }
 }
@@ -138,8 +139,36 @@ fn another_process() {
         journal.accept(proposal(&[item(1, 1)])).await
     });
     println!("told: accepted at {}", accepted.unwrap().position);
-    // Holds the journal until it is killed.
-    std::io::stdin().read_to_string(&mut String::new()).unwrap();
+    // Holds the journal until it is killed, or told to make a COMMIT fail.
+    let mut order = String::new();
+    std::io::stdin().read_line(&mut order).unwrap();
+    if order.trim() == "spoil" {
+        let late_fault = "PRAGMA defer_foreign_keys = ON;
+            INSERT INTO attempt VALUES (x'00', 999, 0, 'bill', x'00', 0, 0)";
+        let spoil = journal.write(|conn: &Connection| conn.execute_batch(late_fault));
+        let answers = runtime.block_on(async {
+            tokio::join!(biased; spoil, journal.accept(proposal(&[item(2, 1)])))
+        });
+        println!("told: {answers:?}");
+    }
+}
+
+#[tokio::test]
+async fn when_a_commit_fails_the_process_ends_and_nobody_is_answered() {
+    let room = tempfile::tempdir().unwrap();
+    let config = config(&room);
+    Journal::initialise(&config.path).unwrap();
+    let mut other = Other::start(&config.path);
+    assert_eq!(other.said(), format!("accepted at {FIRST}"));
+    writeln!(other.process.stdin.as_mut().unwrap(), "spoil").unwrap();
+    let ended = other.process.wait().unwrap();
+    assert_eq!(ended.signal(), Some(6), "aborted: {ended}");
+    let mut rest = String::new();
+    other.says.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("told: "), "{rest}");
+    let book = Book { journal: Journal::open(&config).unwrap(), room };
+    assert_eq!(book.next_position().await, FIRST.saturating_add(1), "what was answered is there");
+    assert!(!book.takes(item(1, 1)).await && book.takes(item(2, 1)).await);
 }
 
 #[tokio::test]
