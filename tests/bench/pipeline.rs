@@ -77,7 +77,7 @@ fn requests(size: usize, callers: usize) -> usize {
 }
 
 async fn row(size: usize, callers: usize) {
-    let stage = Stage::set(100, "").await;
+    let stage = Stage::set(size * (callers + 4), "").await;
     let count = requests(size, callers);
     let before = stage.snapshot().await;
     let signer = stage.signer().await;

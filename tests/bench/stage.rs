@@ -1,7 +1,7 @@
 //! Where the benchmark happens: anvil with one block a second, a contract that can be billed again
 //! and again, the Signer as a release binary, and the script that it is compared with.
 
-use crate::world::anvil::{Anvil, Mining, Options};
+use crate::world::anvil::{Anvil, Mining, Options, Rpc};
 use crate::world::contracts::{self, AnyToken, PlainCharge, Token, deploy, somebody};
 use crate::world::proxy::Proxy;
 use crate::world::signer::{CALLER, EVM_PATH, Installation, SECRET, Scheduler, Signer};
@@ -66,26 +66,9 @@ impl Stage {
             .collect();
         let wallets: Vec<_> = users.iter().map(|(_, wallet)| *wallet).collect();
         rpc.fund(&wallets).await;
-        for step in 0..3 {
-            let calls = users.iter().map(|(hash, wallet)| {
-                let (to, data) = match step {
-                    0 => (
-                        token,
-                        AnyToken::mintCall { to: *wallet, value: U256::MAX >> 16 }.abi_encode(),
-                    ),
-                    1 => (
-                        token,
-                        AnyToken::approveCall { spender: contract, value: U256::MAX }.abi_encode(),
-                    ),
-                    _ => (
-                        contract,
-                        PlainCharge::setWalletCall { userHash: *hash, wallet: *wallet }
-                            .abi_encode(),
-                    ),
-                };
-                (*wallet, to, data.into())
-            });
-            rpc.execute_all(calls.collect()).await;
+        // Anvil's automine misses some of a larger crowd.
+        for crowd in users.chunks(100) {
+            enrol(&rpc, crowd, token, contract).await;
         }
         let rich = json!([town::signer_address(), U256::from(10_u128.pow(24))]);
         drop::<Value>(rpc.call("anvil_setBalance", rich).await);
@@ -103,13 +86,16 @@ impl Stage {
         Self { anvil, proxy, contract, multicall, token, users, installation }
     }
 
-    /// A request for the first `size` users in one period.
-    pub(crate) fn batch(&self, size: usize, period: usize) -> Value {
-        let entries: Vec<_> = self.users[..size]
+    /// The `n`th request for `size` users. Those that are under way together are for different
+    /// users, as a scheduler's are; each is for a period of its own.
+    pub(crate) fn batch(&self, size: usize, n: usize) -> Value {
+        let groups = self.users.len() / size;
+        let (from, period) = ((n % groups) * size, n + 1);
+        let entries: Vec<_> = self.users[from..from + size]
             .iter()
-            .enumerate()
-            .map(|(n, (hash, wallet))| {
-                json!({"subscribeId": n, "chainId": town::CHAIN, "planId": 1, "planVersion": 1,
+            .zip(from..)
+            .map(|((hash, wallet), id)| {
+                json!({"subscribeId": id, "chainId": town::CHAIN, "planId": 1, "planVersion": 1,
                        "userHash": hash, "userWallet": wallet, "tokenAddress": self.token,
                        "period": period, "amount": 1_000_000})
             })
@@ -154,6 +140,19 @@ impl Stage {
         assert!(reverted, "the chain goes back");
         drop::<Value>(self.anvil.call("anvil_dropAllTransactions", json!([])).await);
     }
+}
+
+/// Tokens, an approval and a place in the contract for each.
+async fn enrol(rpc: &Rpc, crowd: &[(B256, Address)], token: Address, contract: Address) {
+    let mint = |wallet| AnyToken::mintCall { to: wallet, value: U256::MAX >> 16 }.abi_encode();
+    let approve = AnyToken::approveCall { spender: contract, value: U256::MAX }.abi_encode();
+    let join = |hash, wallet| PlainCharge::setWalletCall { userHash: hash, wallet }.abi_encode();
+    let mints = crowd.iter().map(|(_, wallet)| (*wallet, token, mint(*wallet).into()));
+    rpc.execute_all(mints.collect()).await;
+    let approvals = crowd.iter().map(|(_, wallet)| (*wallet, token, approve.clone().into()));
+    rpc.execute_all(approvals.collect()).await;
+    let joins = crowd.iter().map(|(hash, w)| (*w, contract, join(*hash, *w).into()));
+    rpc.execute_all(joins.collect()).await;
 }
 
 /// The script, running.
