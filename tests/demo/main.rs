@@ -16,6 +16,7 @@
 mod world {
     pub(crate) mod anvil;
     pub(crate) mod contracts;
+    pub(crate) mod patience;
     pub(crate) mod proxy;
     pub(crate) mod signer;
     pub(crate) mod town;
@@ -114,7 +115,7 @@ async fn stay_up(url: &str, list: &[Value]) {
         world::signer::SECRET,
         world::signer::CALLER,
     );
-    tokio::time::sleep(Duration::from_secs(24 * 60 * 60)).await;
+    tokio::time::sleep(Duration::from_hours(24)).await;
 }
 
 fn say(what: &str) {
