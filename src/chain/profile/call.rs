@@ -139,7 +139,7 @@ impl Call {
                 .map(DynSolValue::Tuple),
             Arg::Each(slot) => charges
                 .iter()
-                .map(|charge| scope.value(slot, charge))
+                .map(|charge| scope.value(slot, Some(charge)))
                 .collect::<Result<_, _>>()
                 .map(DynSolValue::Array),
             Arg::Rows(slots) => charges
@@ -180,16 +180,14 @@ struct Scope<'a> {
 }
 
 impl Scope<'_> {
-    /// The value that all charges share.
+    /// The value that all charges share. What no charge has a say in is known even for nobody.
     fn shared(&self, slot: &Slot, charges: &[Charge]) -> Result<DynSolValue, BadField> {
-        if let Some(value) = self.given(slot) {
-            return value;
-        }
-        let missing = || bad(&slot.name, Ineligible::Missing);
-        let (first, others) = charges.split_first().ok_or_else(missing)?;
-        let value = self.value(slot, first)?;
+        let Some((first, others)) = charges.split_first() else {
+            return self.value(slot, None);
+        };
+        let value = self.value(slot, Some(first))?;
         for other in others {
-            if !same(&value, &self.value(slot, other)?) {
+            if !same(&value, &self.value(slot, Some(other))?) {
                 return Err(bad(&slot.name, Ineligible::Differs));
             }
         }
@@ -197,56 +195,36 @@ impl Scope<'_> {
     }
 
     fn row(&self, slots: &[Slot], charge: &Charge) -> Result<DynSolValue, BadField> {
-        let row: Result<_, _> = slots.iter().map(|slot| self.value(slot, charge)).collect();
+        let row: Result<_, _> = slots.iter().map(|slot| self.value(slot, Some(charge))).collect();
         row.map(DynSolValue::Tuple)
     }
 
-    /// The value that no charge has a say in, if it is one: such a call can be made for nobody.
-    fn given(&self, slot: &Slot) -> Option<Result<DynSolValue, BadField>> {
-        match &slot.source {
-            Source::Deadline => Some(slot.number(Some(U256::from(self.computed.deadline)))),
-            Source::Signer => Some(Ok(DynSolValue::Address(self.computed.signer))),
-            Source::Constant(value) => Some(Ok(value.clone())),
-            Source::Subscribe
-            | Source::Plan
-            | Source::User
-            | Source::Amount
-            | Source::Wallet
-            | Source::Token
-            | Source::Period
-            | Source::Field => None,
-        }
-    }
-
-    fn value(&self, slot: &Slot, charge: &Charge) -> Result<DynSolValue, BadField> {
-        if let Some(value) = self.given(slot) {
-            return value;
-        }
-        let number = |n| slot.number(n);
-        match &slot.source {
-            Source::Subscribe => number(U256::try_from(charge.entry.subscribe.0).ok()),
-            Source::Plan => number(U256::try_from(charge.entry.plan.0).ok()),
-            Source::User => Ok(DynSolValue::FixedBytes(charge.entry.user.0, 32)),
-            Source::Amount => number(Some(charge.amount)),
-            Source::Wallet => Ok(DynSolValue::Address(charge.wallet)),
-            Source::Token => Ok(DynSolValue::Address(charge.token)),
-            Source::Period => match charge.period {
+    fn value(&self, slot: &Slot, charge: Option<&Charge>) -> Result<DynSolValue, BadField> {
+        let number = |n: Option<U256>| {
+            let fits = n.and_then(|n| slot.kind.number(n));
+            fits.ok_or_else(|| bad(&slot.name, slot.kind.not_readable()))
+        };
+        let missing = || bad(&slot.name, Ineligible::Missing);
+        match (&slot.source, charge) {
+            (Source::Deadline, _) => number(Some(U256::from(self.computed.deadline))),
+            (Source::Signer, _) => Ok(DynSolValue::Address(self.computed.signer)),
+            (Source::Constant(value), _) => Ok(value.clone()),
+            (_, None) => Err(missing()),
+            (Source::Subscribe, Some(c)) => number(U256::try_from(c.entry.subscribe.0).ok()),
+            (Source::Plan, Some(c)) => number(U256::try_from(c.entry.plan.0).ok()),
+            (Source::User, Some(c)) => Ok(DynSolValue::FixedBytes(c.entry.user.0, 32)),
+            (Source::Amount, Some(c)) => number(Some(c.amount)),
+            (Source::Wallet, Some(c)) => Ok(DynSolValue::Address(c.wallet)),
+            (Source::Token, Some(c)) => Ok(DynSolValue::Address(c.token)),
+            (Source::Period, Some(c)) => match c.period {
                 Period::Numbered(n) => number(Some(n)),
-                Period::Guarded => Err(bad(&slot.name, Ineligible::Missing)),
+                Period::Guarded => Err(missing()),
             },
-            Source::Deadline | Source::Signer | Source::Constant(_) | Source::Field => {
-                let stated = charge.entry.fields.get(&slot.name);
-                let stated = stated.ok_or_else(|| bad(&slot.name, Ineligible::Missing))?;
+            (Source::Field, Some(c)) => {
+                let stated = c.entry.fields.get(&slot.name).ok_or_else(missing)?;
                 slot.kind.read(self.family, stated).map_err(|problem| bad(&slot.name, problem))
             }
         }
-    }
-}
-
-impl Slot {
-    fn number(&self, n: Option<U256>) -> Result<DynSolValue, BadField> {
-        let fits = n.and_then(|n| self.kind.number(n));
-        fits.ok_or_else(|| bad(&self.name, self.kind.not_readable()))
     }
 }
 
