@@ -9,6 +9,7 @@
 
 pub mod chain;
 pub mod clock;
+pub mod eth;
 pub mod evm;
 pub mod node;
 pub mod state;
