@@ -9,7 +9,9 @@
 
 pub mod chain;
 pub mod clock;
+pub mod contracts;
 pub mod eth;
 pub mod evm;
 pub mod node;
 pub mod state;
+pub mod town;
