@@ -10,5 +10,7 @@
 pub mod chain;
 pub mod clock;
 pub mod evm;
+pub mod faults;
 pub mod node;
 pub mod state;
+pub mod tron;

@@ -1,0 +1,21 @@
+//! The TRON family.
+
+pub mod address;
+pub mod admission;
+pub mod bandwidth;
+pub mod calls;
+pub mod execute;
+mod family;
+pub mod info;
+pub mod ledger;
+pub mod meter;
+mod node;
+pub mod params;
+pub mod proto;
+pub mod refusal;
+pub mod signature;
+pub mod tvm;
+pub mod tx;
+
+pub use family::Tron;
+pub use node::{Options, TronNode};
