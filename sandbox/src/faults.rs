@@ -101,7 +101,6 @@ pub struct Faults {
 struct Waiting {
     once: VecDeque<(On, Fault)>,
     always: Vec<(On, Fault)>,
-    timeouts: bool,
 }
 
 impl Faults {
@@ -112,9 +111,7 @@ impl Faults {
 
     /// Lets `fault` happen to every request that `on` concerns.
     pub fn set(&self, on: On, fault: Fault) {
-        let mut waiting = self.waiting.lock();
-        waiting.timeouts |= fault == Fault::CpuTimeout;
-        waiting.always.push((on, fault));
+        self.waiting.lock().always.push((on, fault));
     }
 
     /// All is well again.
@@ -135,10 +132,5 @@ impl Faults {
             return waiting.once.remove(index).map(|(_, fault)| fault);
         }
         waiting.always.iter().find(|(on, _)| on.concerns(path)).map(|(_, fault)| fault.clone())
-    }
-
-    /// Whether constant calls run out of time.
-    pub(crate) fn cpu_timeout(&self) -> bool {
-        self.waiting.lock().timeouts
     }
 }

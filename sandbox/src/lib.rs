@@ -12,5 +12,6 @@ pub mod clock;
 pub mod evm;
 pub mod faults;
 pub mod node;
+pub mod serve;
 pub mod state;
 pub mod tron;

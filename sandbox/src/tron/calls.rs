@@ -31,7 +31,12 @@ pub struct Question {
     pub value: u64,
     /// Call data.
     pub data: Bytes,
+    /// Whether time runs out at the first opcode.
+    pub out_of_time: bool,
 }
+
+/// A view of a node: which side, and how many blocks it is behind.
+pub type Seen = (Side, u64);
 
 /// Why a question is not put to the machine: the node's text of CONTRACT_VALIDATE_ERROR.
 pub type Unasked = &'static str;
@@ -41,23 +46,28 @@ impl TronNode {
     pub fn view(
         &self,
         chain: &mut Chain<Tron>,
-        side: Side,
+        (side, lag): Seen,
     ) -> (Arc<Block<Tron>>, Arc<State<Ledger>>) {
-        match side {
-            Side::Full => (Arc::clone(chain.head()), self.session(chain).state),
-            Side::Solid => (Arc::clone(chain.solid()), Arc::clone(chain.solid_state())),
+        let block = Arc::clone(if side == Side::Full { chain.head() } else { chain.solid() });
+        if side == Side::Full && lag == 0 {
+            return (block, self.session(chain).state);
+        }
+        let number = block.header.number.saturating_sub(lag);
+        match (chain.block(number), chain.state(number)) {
+            (Some(block), Some(state)) => (Arc::clone(block), Arc::clone(state)),
+            _ => (block, Arc::clone(chain.solid_state())),
         }
     }
 
     /// Puts a question to the machine; nothing is kept.
-    pub fn ask(&self, side: Side, question: &Question) -> Result<Outcome, Unasked> {
+    pub fn ask(&self, side: Seen, question: &Question) -> Result<Outcome, Unasked> {
         self.ask_within(side, question, self.options().constant_energy)
     }
 
     /// The energy that a question needs, overstated by up to one TRX worth as the reference node does.
     pub fn estimate(
         &self,
-        side: Side,
+        side: Seen,
         question: &Question,
     ) -> Result<Result<u64, Outcome>, Unasked> {
         const TRX: u64 = 1_000_000;
@@ -78,7 +88,7 @@ impl TronNode {
         Ok(Ok(high.div_ceil(price)))
     }
 
-    fn ask_within(&self, side: Side, question: &Question, energy: u64) -> Result<Outcome, Unasked> {
+    fn ask_within(&self, side: Seen, question: &Question, energy: u64) -> Result<Outcome, Unasked> {
         if !self.options().constant_calls {
             return Err("this node does not support constant");
         }
@@ -92,10 +102,7 @@ impl TronNode {
         }
         let setting = chain.family().setting(&block.header, block.header.time_ms, &*chain);
         let factors = execute::factors(setting.params, state.ledger());
-        let budget = setting
-            .budget
-            .filter(|_| !self.faults().cpu_timeout())
-            .or(self.faults().cpu_timeout().then_some(0));
+        let budget = if question.out_of_time { Some(0) } else { setting.budget };
         let (to, data, code) = match question.to {
             Some(to) => (to, question.data.clone(), None),
             None => (Address::repeat_byte(0xcc), Bytes::new(), Some(question.data.clone())),

@@ -12,7 +12,7 @@ use super::tx::{Tx, sha256};
 use crate::chain::{Block, Family, Header, Included, Pending, Site, Verdict};
 use crate::state::{Hashes, State};
 use prost::Message;
-use revm::primitives::{Address, B256};
+use revm::primitives::B256;
 use std::collections::HashMap;
 
 /// A day (ms): how far ahead an expiration may be.
@@ -22,7 +22,7 @@ const BLOCK_BYTES: u64 = 2_000_000;
 /// Slots that are skipped after a maintenance block.
 const MAINTENANCE_SLOTS: u64 = 2;
 /// The length of a slot (ms).
-pub const SLOT_MS: u64 = 3000;
+pub(super) const SLOT_MS: u64 = 3000;
 /// How long a call may compute if nobody says otherwise (steps): what the reference node managed in 50 ms.
 const BUDGET: u64 = 500_000;
 
@@ -141,7 +141,7 @@ impl Tron {
 }
 
 /// The last four bytes of the genesis id.
-pub fn chain_id(hashes: &dyn Hashes) -> u64 {
+pub(super) fn chain_id(hashes: &dyn Hashes) -> u64 {
     let id = hashes.block_id(0).unwrap_or_default();
     id[28..].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
@@ -152,7 +152,7 @@ fn low_bits(number: u64) -> u16 {
 }
 
 /// The Merkle root over the transactions of a block.
-pub fn root(body: &[Included<Tron>]) -> B256 {
+pub(super) fn root(body: &[Included<Tron>]) -> B256 {
     let mut level: Vec<B256> =
         body.iter().map(|included| sha256(&included.tx.message.encode_to_vec())).collect();
     while level.len() > 1 {
@@ -232,9 +232,4 @@ impl Family for Tron {
         id[..8].copy_from_slice(&header.number.to_be_bytes());
         id
     }
-}
-
-/// The address of a witness.
-pub fn witness_address(key: &[u8; 32]) -> Address {
-    address::of_key(key).unwrap_or_default()
 }

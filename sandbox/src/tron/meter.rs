@@ -36,6 +36,7 @@ struct Last {
     limit: u64,
     cost: u64,
     jump_to: U256,
+    stack: usize,
 }
 
 /// How much longer a storage access takes than another opcode.
@@ -61,6 +62,12 @@ impl Meter {
     /// The node's words for an opcode that does not exist.
     pub fn invalid_opcode(&self) -> String {
         format!("Invalid operation code: opCode[{:02x}];", self.last.code)
+    }
+
+    /// The node's words for an opcode that finds too little on the stack.
+    pub fn stack_too_small(&self) -> String {
+        let wanted = OpCode::new(self.last.code).map_or(0, |opcode| opcode.inputs());
+        format!("Expected stack size {wanted} but actual {};", self.last.stack)
     }
 
     /// The node's words for a jump to nowhere.
@@ -93,6 +100,7 @@ impl<CTX: ContextTr> Inspector<CTX> for Meter {
             limit: interp.gas.limit(),
             cost: u64::from(gas_table()[usize::from(code)]),
             jump_to: interp.stack.data().last().copied().unwrap_or_default(),
+            stack: interp.stack.len(),
         };
         if code == SSTORE
             && let [.., value, slot] = interp.stack.data().as_slice()

@@ -242,9 +242,7 @@ fn halted(reason: &HaltReason, meter: &Meter) -> (Ending, String) {
             (Ending::IllegalOperation, meter.invalid_opcode())
         }
         HaltReason::InvalidJump => (Ending::BadJumpDestination, meter.bad_jump()),
-        HaltReason::StackUnderflow => {
-            (Ending::StackTooSmall, "Expected stack size is larger".to_owned())
-        }
+        HaltReason::StackUnderflow => (Ending::StackTooSmall, meter.stack_too_small()),
         HaltReason::StackOverflow => (Ending::StackTooLarge, "Stack overflow".to_owned()),
         HaltReason::OutOfFunds => (Ending::TransferFailed, "transfer failure".to_owned()),
         HaltReason::OutOfOffset
