@@ -159,6 +159,13 @@ impl<F: Family> Chain<F> {
         let mut state = State::clone(self.head_state());
         change(&mut state);
         self.states.insert(number, Arc::new(state));
+        self.pool.touch();
+    }
+
+    /// The same, given the head's time (ms).
+    pub fn edit_at_head(&mut self, change: impl FnOnce(&mut State<F::Ledger>, u64)) {
+        let now_ms = self.head().header.time_ms;
+        self.edit(|state| change(state, now_ms));
     }
 
     /// Where a transaction is on the chain, if it is.

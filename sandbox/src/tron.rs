@@ -16,6 +16,7 @@ mod node;
 pub mod params;
 pub mod proto;
 pub mod refusal;
+mod setup;
 pub mod signature;
 pub mod tvm;
 pub mod tx;

@@ -71,6 +71,10 @@ impl<T> Pool<T> {
         self.waiting.clear();
     }
 
+    pub(super) fn touch(&mut self) {
+        self.changes += 1;
+    }
+
     pub(super) fn push(&mut self, pending: Pending<T>) {
         self.changes += 1;
         self.waiting.push(pending);
