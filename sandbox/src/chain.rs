@@ -15,7 +15,7 @@ pub use pool::{Pending, Pool};
 use crate::clock::Clock;
 use crate::state::{Hashes, State};
 use revm::primitives::B256;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// How a chain is set up.
@@ -159,6 +159,13 @@ impl<F: Family> Chain<F> {
         let mut state = State::clone(self.head_state());
         change(&mut state);
         self.states.insert(number, Arc::new(state));
+        self.pool.touch();
+    }
+
+    /// The same, given the head's time (ms).
+    pub fn edit_at_head(&mut self, change: impl FnOnce(&mut State<F::Ledger>, u64)) {
+        let now_ms = self.head().header.time_ms;
+        self.edit(|state| change(state, now_ms));
     }
 
     /// Where a transaction is on the chain, if it is.
@@ -203,8 +210,12 @@ impl<F: Family> Chain<F> {
         let mut waiting = self.pool.take();
         let mut left = vec![];
         let mut body = vec![];
+        let mut taken = HashSet::new();
         while let Some(index) = self.family.pick(&state, &waiting) {
             let pending = waiting.remove(index);
+            if self.places.contains_key(&pending.id) || !taken.insert(pending.id) {
+                continue; // delivered twice
+            }
             let site = Site { header: &header, parent: &parent, body: &body, hashes: self };
             match self.family.include(site, &mut state, &pending.tx) {
                 Verdict::Included(receipt) => body.push(Included { tx: pending.tx, receipt }),
@@ -215,7 +226,7 @@ impl<F: Family> Chain<F> {
         left.extend(waiting);
         self.pool.put_back(left);
         let id = self.family.seal(&mut header, &body);
-        let unchanged = body.is_empty();
+        let unchanged = !self.family.close(&header, &mut state) && body.is_empty();
         let state = if unchanged { Arc::clone(self.head_state()) } else { Arc::new(state) };
         self.append(Arc::new(Block { header, id, body }), state)
     }

@@ -31,16 +31,6 @@ sol! {
             uint256 expiry;
         }
 
-        #[derive(Debug)]
-        struct Item {
-            uint64 subscribeId;
-            uint64 planId;
-            uint32 planVersion;
-            bytes32 userHash;
-            uint32 period;
-            uint128 amount;
-        }
-
         function registerMerchant(address owner) external;
         function setAdmin(address merKey, address who, bool allowed) external;
         function setBiller(address merKey, address who, bool allowed) external;
@@ -49,7 +39,6 @@ sol! {
         function approvePlan(address merKey, uint64 planId, uint32 version) external;
         function subscribe(Offer offer, bytes signature) external;
         function cancel(address merKey, uint64 planId, bytes32 userHash) external;
-        function processSubscribePlan(address merKey, Item[] items, uint256 deadline) external returns (uint8[] reasons);
         function wasCharged(address merKey, uint64 planId, bytes32 userHash, uint32 period) external view returns (bool);
     }
 

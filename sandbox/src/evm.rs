@@ -203,6 +203,7 @@ impl Family for Evm {
         Header {
             number: parent.header.number + 1,
             time_ms,
+            parent_ms: parent.header.time_ms,
             parent: parent.id,
             producer: Address::repeat_byte(0xc0),
             price: self.base_fee.unwrap_or(followed),

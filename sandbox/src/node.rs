@@ -75,15 +75,22 @@ impl<F: Family> Node<F> {
     /// From now on makes a block `every` so often, whatever the length of a slot, until [`Self::freeze`].
     /// Must be called inside a tokio runtime.
     pub fn run(&self, every: Duration) {
+        let node = self.clone();
+        self.run_with(every, move || {
+            node.step();
+        });
+    }
+
+    /// The same with another way of making a block.
+    pub fn run_with(&self, every: Duration, step: impl Fn() + Send + 'static) {
         self.freeze();
         let stop = CancellationToken::new();
         *self.running.lock() = stop.clone();
-        let node = self.clone();
         self.tasks.spawn(async move {
             let mut beat = tokio::time::interval(every);
             beat.tick().await; // the first one is at once
             while stop.run_until_cancelled(beat.tick()).await.is_some() {
-                node.step();
+                step();
             }
         });
     }

@@ -2,6 +2,7 @@
 
 mod evm;
 mod ground;
+mod tron;
 
 pub use ground::{Call, Ground, wallet};
 
@@ -11,8 +12,14 @@ use alloy::signers::SignerSync as _;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::{SolCall, SolStruct as _, eip712_domain};
 
-/// The id of the plan that everybody is on.
+/// The id of the plan that people are on.
 pub const PLAN: u64 = 7;
+
+/// The id of the plan whose first month is due a month after subscribing.
+pub const TRIAL: u64 = 8;
+
+/// A month of the plans (s).
+const MONTH: u32 = 30 * 86_400;
 
 /// What is to be set up.
 #[derive(Clone, Copy, Debug)]
@@ -25,11 +32,15 @@ pub struct Founding {
     pub price: u128,
     /// How many subscribe. Each allows everything and holds tokens for a hundred months.
     pub people: u64,
+    /// The number of the one who is on the plan with a free month, from 1; 0 if nobody is.
+    pub trial: u64,
 }
 
 /// Somebody with a wallet who is to be charged.
 #[derive(Clone, Debug)]
 pub struct Person {
+    /// The plan.
+    pub plan: u64,
     /// The subscription.
     pub subscribe_id: u64,
     /// The platform's name for the user.
@@ -53,7 +64,7 @@ pub struct Town {
     pub payee: Address,
     /// What a month costs (base units).
     pub price: u128,
-    /// The approved version of the plan.
+    /// The approved version of each plan.
     pub version: u32,
     /// Those who subscribed.
     pub people: Vec<Person>,
@@ -64,7 +75,9 @@ impl Town {
     pub fn found(ground: &dyn Ground, wanted: Founding) -> Self {
         let [merchant, owner, issuer] = ["merchant", "owner", "issuer"].map(wallet);
         let admins = ["first admin", "second admin"].map(wallet);
-        let people: Vec<_> = (1..=wanted.people).map(Person::number).collect();
+        let people: Vec<_> = (1..=wanted.people)
+            .map(|number| Person::new(number, if number == wanted.trial { TRIAL } else { PLAN }))
+            .collect();
         let staff = [&merchant, &owner, &admins[0], &admins[1]];
         let wallets = people.iter().map(|person| &person.wallet);
         let mut rich: Vec<_> =
@@ -105,20 +118,30 @@ impl Town {
             let who = who.address();
             self.tell(owner, &Billing::setAdminCall { merKey: mer_key, who, allowed })
         };
-        let may_bill =
-            |who| self.tell(owner, &Billing::setBillerCall { merKey: mer_key, who, allowed });
+        let biller = Billing::setBillerCall { merKey: mer_key, who: biller, allowed };
         let issuer = Billing::setIssuerCall { merKey: mer_key, who: issuer, allowed };
         let staff = [admin(admins[0]), admin(admins[1])];
-        let roles = [may_bill(biller), may_bill(owner.address()), self.tell(owner, &issuer)];
+        let roles = [self.tell(owner, &biller), self.tell(owner, &issuer)];
         ground.execute(staff.into_iter().chain(roles).collect());
+        for (plan, delay) in [(PLAN, 0), (TRIAL, MONTH)] {
+            self.agree(ground, admins, (plan, delay));
+        }
+    }
+
+    /// One admin proposes, the other approves.
+    fn agree(
+        &self,
+        ground: &dyn Ground,
+        [first, second]: [&PrivateKeySigner; 2],
+        (plan, delay): (u64, u32),
+    ) {
         let (token, amount, payee) = (self.token, self.price, self.payee);
-        let terms =
-            Billing::Terms { token, amount, payee, interval: 30 * 86_400, periods: 0, delay: 0 };
-        let propose = Billing::proposePlanCall { merKey: mer_key, planId: PLAN, terms };
-        ground.execute(vec![self.tell(admins[0], &propose)]);
-        let version = self.version;
-        let approve = Billing::approvePlanCall { merKey: mer_key, planId: PLAN, version };
-        ground.execute(vec![self.tell(admins[1], &approve)]);
+        let terms = Billing::Terms { token, amount, payee, interval: MONTH, periods: 0, delay };
+        let (mer_key, version) = (self.mer_key, self.version);
+        let propose = Billing::proposePlanCall { merKey: mer_key, planId: plan, terms };
+        ground.execute(vec![self.tell(first, &propose)]);
+        let approve = Billing::approvePlanCall { merKey: mer_key, planId: plan, version };
+        ground.execute(vec![self.tell(second, &approve)]);
     }
 
     fn enrol(&self, ground: &dyn Ground, issuer: &PrivateKeySigner) {
@@ -142,7 +165,7 @@ impl Town {
     ) -> Billing::subscribeCall {
         let offer = Billing::Offer {
             merKey: self.mer_key,
-            planId: PLAN,
+            planId: person.plan,
             planVersion: self.version,
             userHash: person.user_hash,
             subscribeId: person.subscribe_id,
@@ -187,23 +210,8 @@ impl Town {
     /// The subscriber leaves.
     pub fn cancel(&self, person: &Person) -> Call {
         let (mer_key, user) = (self.mer_key, person.user_hash);
-        let cancel = Billing::cancelCall { merKey: mer_key, planId: PLAN, userHash: user };
+        let cancel = Billing::cancelCall { merKey: mer_key, planId: person.plan, userHash: user };
         self.tell(&person.wallet, &cancel)
-    }
-
-    /// The charge of a period, by the merchant's owner: as if billed earlier, by another Signer.
-    pub fn charge(&self, person: &Person, period: u32) -> Call {
-        let item = Billing::Item {
-            subscribeId: person.subscribe_id,
-            planId: PLAN,
-            planVersion: self.version,
-            userHash: person.user_hash,
-            period,
-            amount: self.price,
-        };
-        let (mer_key, items, deadline) = (self.mer_key, vec![item], U256::MAX);
-        let charge = Billing::processSubscribePlanCall { merKey: mer_key, items, deadline };
-        self.tell(&wallet("owner"), &charge)
     }
 
     /// What somebody holds (base units).
@@ -215,8 +223,12 @@ impl Town {
     /// Whether the contract remembers the charge of a period.
     pub fn was_charged(&self, ground: &dyn Ground, person: &Person, period: u32) -> bool {
         let (mer_key, user) = (self.mer_key, person.user_hash);
-        let asked =
-            Billing::wasChargedCall { merKey: mer_key, planId: PLAN, userHash: user, period };
+        let asked = Billing::wasChargedCall {
+            merKey: mer_key,
+            planId: person.plan,
+            userHash: user,
+            period,
+        };
         let answer = ground.view(self.billing, asked.abi_encode().into());
         U256::try_from_be_slice(&answer) == Some(U256::ONE)
     }
@@ -224,9 +236,10 @@ impl Town {
 
 impl Person {
     /// The subscriber with a number, who has ids and a wallet of their own.
-    pub fn number(number: u64) -> Self {
+    fn new(number: u64, plan: u64) -> Self {
         let name = format!("subscriber {number}");
         Self {
+            plan,
             subscribe_id: PLAN * 1_000_000 + number,
             user_hash: keccak256(&name),
             wallet: wallet(&name),

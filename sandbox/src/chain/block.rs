@@ -11,6 +11,8 @@ pub struct Header {
     pub number: u64,
     /// Block time, ms since the epoch. The EVM sees whole seconds.
     pub time_ms: u64,
+    /// The time (ms) of the block before.
+    pub parent_ms: u64,
     /// The id of the block before.
     pub parent: B256,
     /// Who made it.

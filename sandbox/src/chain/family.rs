@@ -33,7 +33,12 @@ pub trait Family: Debug + Sized + Send + Sync + 'static {
         tx: &Self::Tx,
     ) -> Verdict<Self::Receipt>;
 
-    /// After the last transaction: fills what the header says of the body, and gives the id.
+    /// After the last transaction: what the block itself does to the state; false if nothing.
+    fn close(&self, _header: &Header, _state: &mut State<Self::Ledger>) -> bool {
+        false
+    }
+
+    /// Gives a block its id: fills what the header says of the body, and gives the id.
     fn seal(&self, header: &mut Header, body: &[Included<Self>]) -> B256;
 }
 

@@ -17,15 +17,21 @@ pub struct Pending<T> {
 #[derive(Clone, Debug)]
 pub struct Pool<T> {
     waiting: Vec<Pending<T>>,
+    changes: u64,
 }
 
 impl<T> Default for Pool<T> {
     fn default() -> Self {
-        Self { waiting: vec![] }
+        Self { waiting: vec![], changes: 0 }
     }
 }
 
 impl<T> Pool<T> {
+    /// How often the pool has changed: tells whether something computed from it is out of date.
+    pub fn changes(&self) -> u64 {
+        self.changes
+    }
+
     /// How many wait.
     pub fn len(&self) -> usize {
         self.waiting.len()
@@ -55,23 +61,32 @@ impl<T> Pool<T> {
 
     /// Forgets all that `keep` does not hold on to.
     pub fn retain(&mut self, keep: impl FnMut(&Pending<T>) -> bool) {
+        self.changes += 1;
         self.waiting.retain(keep);
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
+        self.changes += 1;
         self.waiting.clear();
     }
 
+    pub(super) fn touch(&mut self) {
+        self.changes += 1;
+    }
+
     pub(super) fn push(&mut self, pending: Pending<T>) {
+        self.changes += 1;
         self.waiting.push(pending);
     }
 
     pub(super) fn take(&mut self) -> Vec<Pending<T>> {
+        self.changes += 1;
         std::mem::take(&mut self.waiting)
     }
 
     pub(super) fn put_back(&mut self, pending: Vec<Pending<T>>) {
+        self.changes += 1;
         self.waiting.splice(0..0, pending);
     }
 }

@@ -4,7 +4,7 @@ use super::paper::{Ink, Paper};
 use super::report::{Outcome, Refused};
 use super::scheduler::{Heard, Scheduler};
 use super::side::Side;
-use super::stories::{self, STORIES};
+use super::stories::STORIES;
 use super::{Error, Options};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
@@ -116,7 +116,7 @@ fn judge_chain(outcome: &mut Outcome, side: &Side, billing: &Value) {
     let mut paid = 0_u64;
     for (place, story) in STORIES.iter().enumerate() {
         let (id, person) = (side.id(place), &town.people[place]);
-        let charged = town.was_charged(ground, person, stories::period(place));
+        let charged = town.was_charged(ground, person, 1);
         paid += u64::from(charged);
         let told = outcome.states.get(&id).is_some_and(|state| state == "charged");
         let held = charged == story.refused.is_none() && charged == told;

@@ -2,7 +2,7 @@
 
 use super::scheduler::unix_ms;
 use super::side::{BILLER, Family, Side};
-use super::stories::{self, PEOPLE};
+use super::stories::{self, PEOPLE, TRIAL};
 use super::{Error, Options, doors};
 use sandbox::chain::{Chain, Header, Settings};
 use sandbox::eth;
@@ -47,7 +47,8 @@ fn settle() -> (Node<Evm>, Town) {
     let node = Node::new(Chain::new(Evm::default(), settings, genesis, State::new(())));
     let biller = wallet(BILLER).address();
     let price = 10_000_000_000_000_000_000; // ten tokens of 18 decimals: more than fits in an int64
-    let town = Town::found(&node, Founding { biller, decimals: 18, price, people: PEOPLE });
+    let town =
+        Town::found(&node, Founding { biller, decimals: 18, price, people: PEOPLE, trial: TRIAL });
     stories::happen(&node, &town);
     node.solidify();
     let behind_ms = unix_ms().saturating_sub(node.chain().head().header.time_ms);

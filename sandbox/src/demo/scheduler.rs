@@ -75,11 +75,12 @@ impl Scheduler {
 
 /// The command that posts a body from a shell.
 pub(crate) fn curl(url: &str, path: &str, body: &str) -> String {
-    let headers: String = headers("POST", path, body)
-        .into_iter()
-        .map(|(name, value)| format!(" \\\n  -H '{name}: {value}'"))
-        .collect();
-    format!("curl -s '{url}{path}'{headers} \\\n  --data-binary '{}'", body.replace('\'', r"'\''"))
+    let headers = headers("POST", path, body);
+    let [key, sign, time] = headers.map(|(name, value)| format!("-H '{name}: {value}'"));
+    let body = body.replace('\'', r"'\''");
+    let parts =
+        [format!("curl -s '{url}{path}'"), key, sign, time, format!("--data-binary '{body}'")];
+    parts.join(" \\\n  ")
 }
 
 fn headers(method: &str, path: &str, body: &str) -> [(&'static str, String); 3] {

@@ -1,9 +1,9 @@
 //! One chain with everything on it, as the rest of the demonstration sees it.
 
 use super::scheduler::{EVM_PATH, TRON_PATH};
-use super::stories::{self, SPARE, STORIES, STRANGER};
+use super::stories::{SPARE, STORIES, STRANGER};
 use alloy::primitives::{Address, U256, keccak256};
-use sandbox::town::{Ground, PLAN, Town};
+use sandbox::town::{Ground, Town};
 use serde_json::{Value, json};
 
 /// The key that bills on both chains. Everybody knows it.
@@ -100,12 +100,12 @@ impl Side {
         json!({
             "subscribeId": person.subscribe_id,
             "chainId": self.chain,
-            "planId": PLAN,
+            "planId": person.plan,
             "planVersion": town.version,
             "userHash": if place == STRANGER { unknown } else { person.user_hash },
             "userWallet": self.family.spell(person.wallet.address()),
             "tokenAddress": self.family.spell(town.token),
-            "period": stories::period(place),
+            "period": 1,
             "amount": town.price,
         })
     }

@@ -31,7 +31,7 @@ pub(crate) const STORIES: [Story; 12] = [
     story("is blocked by the token", "HOLDER_BLOCKED", "no balance tells; the simulated call does"),
     PAYS,
     story("has cancelled", "SUBSCRIPTION_CANCELLED", "take it off the list"),
-    story("has paid for this month", "NOT_DUE_YET", "the entry asks for the next one"),
+    story("has a free first month", "NOT_DUE_YET", "due in thirty days"),
     PAYS,
     story("never subscribed", "SUBSCRIPTION_NOT_FOUND", "nobody knows this user"),
 ];
@@ -41,6 +41,9 @@ pub(crate) const PEOPLE: u64 = 13;
 
 /// The one whom a newcomer may bill, by place.
 pub(crate) const SPARE: usize = 12;
+
+/// The number of the one with a free month, from 1.
+pub(crate) const TRIAL: u64 = 10;
 
 /// The place of the one who never subscribed.
 pub(crate) const STRANGER: usize = 11;
@@ -53,11 +56,5 @@ pub(crate) fn happen(ground: &dyn Ground, town: &Town) {
         town.holding(&people[5], short),
         town.block(&people[6]),
         town.cancel(&people[8]),
-        town.charge(&people[9], 1),
     ]);
-}
-
-/// The period that the entry at a place asks for.
-pub(crate) fn period(place: usize) -> u32 {
-    if STORIES.get(place).is_some_and(|story| story.refused == Some("NOT_DUE_YET")) { 2 } else { 1 }
 }

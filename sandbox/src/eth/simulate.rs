@@ -101,6 +101,7 @@ fn header(
     Ok(Header {
         number,
         time_ms,
+        parent_ms: before.time_ms,
         parent,
         producer: wanted.coinbase.unwrap_or(before.producer),
         price: wanted.base_fee.map_or(price, |fee| fee.saturating_to()),
