@@ -3,8 +3,11 @@
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
 pub mod evm;
+mod inspect;
 pub mod profile;
 pub mod rpc;
+
+pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
     Attempt, Charge, Checked, Entry, Family, PlatformChainId, Sighting, Signed, Slot,

@@ -17,8 +17,6 @@ mod probe;
 mod reads;
 mod simulate;
 
-pub use inspect::Finding;
-
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
