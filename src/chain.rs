@@ -5,7 +5,9 @@
 pub mod evm;
 mod inspect;
 pub mod profile;
+mod reads;
 pub mod rpc;
+mod trial;
 
 pub use inspect::{Finding, Inspect};
 

@@ -13,7 +13,6 @@ mod inspect;
 mod look;
 mod node;
 mod preflight;
-mod probe;
 mod reads;
 mod simulate;
 

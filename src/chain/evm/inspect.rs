@@ -66,7 +66,9 @@ impl EvmChain {
         let call = Call { from, to, data: &data, gas: self.gas_rules(head).most };
         match simulate::attempt(&self.parts.rpc, call).await {
             Ok(Ok(_)) => Finding::fine(what, "the contract takes an empty batch from the signer"),
-            Ok(Err(failure)) => Finding::fault(what, self.call_fails(&failure).to_string()),
+            Ok(Err(failure)) => {
+                Finding::fault(what, failure.of_all(&self.parts.profile).to_string())
+            }
             Err(error) => Finding::fault(what, ChainError::to_string(&error)),
         }
     }
