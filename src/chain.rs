@@ -5,6 +5,7 @@
 pub mod evm;
 pub mod profile;
 pub mod rpc;
+pub mod tron;
 
 use crate::billing::{
     Attempt, Charge, Checked, Entry, Family, PlatformChainId, Sighting, Signed, Slot,
