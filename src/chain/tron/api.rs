@@ -14,7 +14,7 @@ pub use error::ApiUnusable;
 pub(super) use answers::{Account, Block, ContractInfo, Parameters, Resources};
 pub(super) use calls::{ConstantCall, Ran, eth_call};
 pub(super) use error::{ApiError, Fault};
-pub(super) use records::{Broadcast, TxInfo, TxSeen};
+pub(super) use records::{Broadcast, TxInfo};
 
 use crate::chain::rpc::{self, Redactor};
 use error::{Complaint, shut_out_for};

@@ -22,11 +22,6 @@ pub(in crate::chain::tron) struct Broadcast {
     pub(in crate::chain::tron) txid: Option<B256>,
 }
 
-/// A transaction that a node knows: on the full side possibly only from its pool, and then `ret` is
-/// a guess.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::chain::tron) struct TxSeen;
-
 #[derive(Deserialize)]
 struct RawTx {
     #[serde(rename = "txID")]
@@ -122,15 +117,17 @@ impl RawInfo {
 impl Api {
     /// Whether the node knows the transaction. The full side knows also what is only in its pool;
     /// nothing follows from a node that does not know it.
-    pub(in crate::chain::tron) async fn transaction(
+    pub(in crate::chain::tron) async fn knows(
         &self,
         side: Side,
         id: B256,
-    ) -> Result<Option<TxSeen>, ApiError> {
+    ) -> Result<bool, ApiError> {
         const QUESTION: &str = "gettransactionbyid";
-        let raw: Option<RawTx> = self.ask(side, QUESTION, &by_id(id)).await?;
-        let seen = raw.map(|raw| if raw.id == id { Ok(TxSeen) } else { Err(garbled(QUESTION)) });
-        seen.transpose()
+        match self.ask(side, QUESTION, &by_id(id)).await? {
+            Some(RawTx { id: answered }) if answered == id => Ok(true),
+            Some(RawTx { .. }) => Err(garbled(QUESTION)),
+            None => Ok(false),
+        }
     }
 
     /// What the transaction did, if it is in a block; on the solidity side, in an irrevocable one.
