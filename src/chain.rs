@@ -8,6 +8,7 @@ pub mod profile;
 mod reads;
 pub mod rpc;
 mod trial;
+pub mod tron;
 
 pub use inspect::{Finding, Inspect};
 

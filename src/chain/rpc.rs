@@ -7,9 +7,9 @@ mod error;
 mod redact;
 
 pub use error::{Fault, NodeError, RpcError};
+pub(super) use redact::Redactor;
 
 use error::RawNodeError;
-use redact::Redactor;
 use reqwest::{Client, Response, StatusCode, Url, redirect};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -134,7 +134,7 @@ impl Rpc {
         match reply {
             _ if overloaded => Err(Fault::Http(status.as_u16())),
             Ok(Reply { id: Some(got), error: Some(error), .. }) if got == id => {
-                Err(Fault::Node(self.redactor.clean(error)))
+                Err(Fault::Node(self.redactor.clean_error(error)))
             }
             _ if !status.is_success() => Err(Fault::Http(status.as_u16())),
             Ok(Reply { id: Some(got), result: Some(result), error: None }) if got == id => {
@@ -145,7 +145,8 @@ impl Rpc {
     }
 }
 
-async fn read_body(mut response: Response) -> Result<Vec<u8>, Fault> {
+/// The body of an answer, if it is not too long.
+pub(super) async fn read_body(mut response: Response) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| Fault::of(&error))? {
         if body.len().saturating_add(chunk.len()) > LONGEST_ANSWER {

@@ -1,0 +1,97 @@
+//! Offering committed bytes to a node, and what its answer means.
+//!
+//! Every answer describes one call only. Bytes that were offered once can land until the chain has
+//! passed their expiration, whatever any node says: an answer only chooses what to do next.
+
+use super::TronChain;
+use super::api::{ApiError, Broadcast, Fault};
+use crate::billing::Signed;
+use crate::chain::{Delivery, rpc};
+use alloy::primitives::B256;
+
+/// What one answer says about the call that it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    /// The node has put the transaction into its pool. It can still drop it.
+    Pooled,
+    /// The transaction may be in the pool, in a block, or nowhere.
+    Maybe,
+    /// Not taken by this node now.
+    NotNow,
+    /// Not taken by this node, and likely by no other.
+    NotThese,
+}
+
+/// What the codes mean; whatever is not here is [`Meaning::Maybe`]. The second column is what the
+/// message begins with; the first row that fits counts.
+///
+/// java-tron: framework/.../core/Wallet.java, `broadcastTransaction`. `CONTRACT_EXE_ERROR` and
+/// `OTHER_ERROR` are left out on purpose: they also follow after the transaction was pooled.
+const ANSWERS: [(&str, &str, Meaning); 14] = [
+    ("SUCCESS", "", Meaning::Pooled),
+    // Known here; or, with trxCacheEnable, once refused here.
+    ("DUP_TRANSACTION_ERROR", "", Meaning::Maybe),
+    // Pooled first, then handed to nobody.
+    ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "P2P broadcast failed.", Meaning::Maybe),
+    ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "Effective connection:", Meaning::NotNow),
+    ("NO_CONNECTION", "", Meaning::NotNow),
+    ("SERVER_BUSY", "", Meaning::NotNow),
+    ("BLOCK_UNSOLIDIFIED", "", Meaning::NotNow),
+    // The node lags behind the reference block, or is on a fork.
+    ("TAPOS_ERROR", "", Meaning::NotNow),
+    ("BANDWITH_ERROR", "", Meaning::NotNow),
+    ("SIGERROR", "", Meaning::NotThese),
+    ("TOO_BIG_TRANSACTION_ERROR", "", Meaning::NotThese),
+    // Said of a transaction that is in a block, too: expiry is judged before duplicates are.
+    ("TRANSACTION_EXPIRATION_ERROR", "", Meaning::NotThese),
+    ("CONTRACT_VALIDATE_ERROR", "Contract validate error : account [", Meaning::NotNow),
+    ("CONTRACT_VALIDATE_ERROR", "", Meaning::NotThese),
+];
+
+impl TronChain {
+    /// Offers bytes that are on disk. Only [`crate::chain::Chain::deliver`] calls this.
+    pub(super) async fn offer(&self, signed: &Signed) -> Delivery {
+        judge(self.parts.api.broadcast(&signed.raw).await, signed.hash)
+    }
+}
+
+/// What an answer to the offer of `ours` means.
+fn judge(said: Result<Broadcast, ApiError>, ours: B256) -> Delivery {
+    let said = match said {
+        Ok(said) => said,
+        Err(error) => return unanswered(&error),
+    };
+    let words = format!("{}: {}", said.code, said.message);
+    match said.txid {
+        Some(id) if id == ours => {}
+        Some(id) => return Delivery::Unknown(format!("the node names another transaction: {id}")),
+        None => return Delivery::Unknown(format!("the node names no transaction; {words}")),
+    }
+    match (meaning(&said.code, &said.message), said.result) {
+        (Meaning::Pooled, true) => Delivery::Accepted,
+        (Meaning::NotNow, false) => Delivery::Refused(words),
+        (Meaning::NotThese, false) => {
+            Delivery::Refused(format!("{words} (no node is likely to take these bytes)"))
+        }
+        (Meaning::Maybe, _) | (Meaning::Pooled, false) | (_, true) => Delivery::Unknown(words),
+    }
+}
+
+/// A server that has not looked at the question has not taken the bytes; of any other silence
+/// nothing is known.
+fn unanswered(error: &ApiError) -> Delivery {
+    let words = error.to_string();
+    match &error.fault {
+        Fault::ShutOut { .. } | Fault::Lost(rpc::Fault::Http(404 | 413)) => {
+            Delivery::Refused(words)
+        }
+        Fault::Refused(_) | Fault::Lost(_) | Fault::Garbled => Delivery::Unknown(words),
+    }
+}
+
+fn meaning(code: &str, message: &str) -> Meaning {
+    ANSWERS
+        .iter()
+        .find(|(known, start, _)| *known == code && message.starts_with(start))
+        .map_or(Meaning::Maybe, |(_, _, meaning)| *meaning)
+}
