@@ -10,6 +10,7 @@ mod faults;
 mod kinds;
 mod layers;
 mod reader;
+mod replacement;
 mod secret;
 mod secret_url;
 mod units;
@@ -29,6 +30,7 @@ pub use chain::{
     ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, TvmConfig, TvmFeeConfig,
 };
 pub use faults::{ConfigError, ConfigErrors};
+pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::{Sun, Wei};
 

@@ -1,13 +1,14 @@
 //! From configured chains to adapters: keys opened, profiles read, nodes asked who they are. Every
 //! fault of every chain is told at once.
 
-use crate::billing::{Family, PlatformChainId};
+use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{EvmChain, EvmParts};
 use crate::chain::profile::Profile;
 use crate::chain::rpc::Rpc;
 use crate::chain::{Chain, Facts, Inspect};
 use crate::config::{
-    BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, TvmConfig,
+    BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
+    TvmConfig,
 };
 use crate::keys::{Key, KeySource};
 use alloy::primitives::Address;
@@ -33,7 +34,7 @@ pub(super) struct Connected {
     pub(super) id: PlatformChainId,
     pub(super) default: bool,
     pub(super) poll_interval: Duration,
-    pub(super) offer_again: Duration,
+    pub(super) rules: Rules,
     pub(super) guard: Duration,
     pub(super) chain: Arc<dyn Inspect>,
 }
@@ -50,7 +51,7 @@ struct Terms<'a> {
     contract: Address,
     key: &'a KeyRef,
     poll_interval: Duration,
-    offer_again: Duration,
+    rules: Rules,
     max_in_flight: u32,
     billing: &'a BillingConfig,
 }
@@ -63,7 +64,10 @@ impl<'a> Terms<'a> {
                 contract: evm.contract,
                 key: &evm.key,
                 poll_interval: evm.poll_interval,
-                offer_again: evm.rebroadcast_interval,
+                rules: Rules {
+                    offer_again_ms: millis(evm.rebroadcast_interval),
+                    again: again(evm.replacement),
+                },
                 max_in_flight: evm.max_in_flight,
                 billing: &evm.billing,
             },
@@ -72,7 +76,13 @@ impl<'a> Terms<'a> {
                 contract: tvm.contract,
                 key: &tvm.key,
                 poll_interval: tvm.poll_interval,
-                offer_again: tvm.rebroadcast_interval,
+                rules: Rules {
+                    offer_again_ms: millis(tvm.rebroadcast_interval),
+                    again: Again::Renew {
+                        most: tvm.max_attempts,
+                        within_ms: millis(tvm.retry_within),
+                    },
+                },
                 max_in_flight: tvm.max_in_flight,
                 billing: &tvm.billing,
             },
@@ -122,7 +132,7 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
         id: chain.platform_id,
         default: chain.default,
         poll_interval: terms.poll_interval,
-        offer_again: terms.offer_again,
+        rules: terms.rules,
         guard: terms.billing.guard,
         chain: adapter.map_err(|fault| vec![format!("{path}.{fault}")])?,
     })
@@ -148,6 +158,21 @@ async fn evm(own: Own, config: &EvmConfig) -> Result<Arc<dyn Inspect>, String> {
 /// Connects a TRON chain; otherwise the fault, with its key.
 fn tvm(_: Own, _: &TvmConfig) -> Result<Arc<dyn Inspect>, String> {
     Err("family: TRON is configured, but cannot be billed yet".to_owned())
+}
+
+fn again(replacement: Replacement) -> Again {
+    match replacement {
+        Replacement::Off => Again::Never,
+        Replacement::On { after, most, give_up_after } => Again::Replace {
+            after_ms: millis(after),
+            most,
+            cancel_after_ms: give_up_after.map(millis),
+        },
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Opens the key off the runtime's threads: an encrypted one takes about a second.

@@ -10,6 +10,7 @@ use crate::config::faults::Reported;
 use crate::config::kinds::{Kind, address, flag, rpc_url, time, wei, whole};
 use crate::config::layers::Environment;
 use crate::config::reader::Reader;
+use crate::config::replacement::Replacement;
 use crate::config::secret_url::RpcUrl;
 use crate::config::units::{Wei, is_digits};
 use crate::config::{millis, seconds};
@@ -47,6 +48,8 @@ pub struct EvmConfig {
     /// How often the bytes of a transaction that the chain does not know are offered again:
     /// 100 ms to 10 min.
     pub rebroadcast_interval: Duration,
+    /// When a transaction that the chain does not take is replaced.
+    pub replacement: Replacement,
     /// The billing call.
     pub billing: BillingConfig,
 }
@@ -99,6 +102,7 @@ impl EvmConfig {
         let gas_reserve = reader.get("gas_reserve", &whole(0..=5_000_000));
         let gas_limit_cap = reader.get("gas_limit_cap", &whole(100_000..=MAX_TX_GAS));
         let rebroadcast = reader.get("rebroadcast_interval", &time(millis(100)..=seconds(600)));
+        let replacement = Replacement::read(reader);
         let billing = reader.section("billing", BillingConfig::read);
         Ok(Self {
             eip155_id: eip155_id?,
@@ -115,6 +119,7 @@ impl EvmConfig {
             gas_reserve: gas_reserve?,
             gas_limit_cap: gas_limit_cap?,
             rebroadcast_interval: rebroadcast?,
+            replacement: replacement?,
             billing: billing?,
         })
     }

@@ -49,7 +49,7 @@ pub struct TvmConfig {
     /// How long a transaction can land after it was signed, chain time: 1 min to 24 h.
     pub expiry: Duration,
     /// How many transactions a batch may get, one after the proven death of the other: 1 to 100.
-    pub max_attempts: u32,
+    pub max_attempts: usize,
     /// How long after a batch was accepted it may still get another transaction: 0 to 24 h.
     pub retry_within: Duration,
     /// What may be paid for a transaction.
