@@ -6,12 +6,15 @@
 
 mod address;
 mod api;
+mod constant;
+mod death;
 mod delivery;
 mod draft;
 mod head;
 mod look;
 mod preflight;
 mod proto;
+mod reads;
 mod resources;
 mod transaction;
 
@@ -29,7 +32,7 @@ use head::{Head, Identity, Known};
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tracing::warn;
 
 /// How a chain is treated.
@@ -52,6 +55,8 @@ pub struct TronSettings {
     pub poll_interval: Duration,
     /// The Multicall3 contract; none where there is none.
     pub multicall: Option<Address>,
+    /// How many customers are read in one call of it. At least 1.
+    pub chunk: usize,
 }
 
 /// What an adapter is made of.
@@ -106,6 +111,8 @@ pub struct TronChain {
     /// Held during a look at the head.
     beating: Mutex<()>,
     pulse: watch::Sender<Option<Pulse>>,
+    /// Held during a constant call.
+    turns: Semaphore,
 }
 
 impl TronChain {
@@ -131,7 +138,8 @@ impl TronChain {
         }
         let (known, head) = (RwLock::new(None), RwLock::new(None));
         let pulse = watch::Sender::new(None);
-        Ok(Self { parts, known, head, beating: Mutex::new(()), pulse })
+        let (beating, turns) = (Mutex::new(()), Semaphore::new(constant::AT_ONCE));
+        Ok(Self { parts, known, head, beating, pulse, turns })
     }
 }
 
