@@ -11,14 +11,16 @@ mod death;
 mod delivery;
 mod draft;
 mod head;
+mod inspect;
 mod look;
 mod preflight;
 mod proto;
 mod reads;
 mod resources;
+mod solid;
 mod transaction;
 
-pub use api::{Api, ApiParts, ApiUnusable};
+pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
@@ -30,6 +32,7 @@ use alloy::primitives::Address;
 use async_trait::async_trait;
 use head::{Head, Identity, Known};
 use parking_lot::RwLock;
+use solid::SolidBlocks;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore, watch};
@@ -113,6 +116,8 @@ pub struct TronChain {
     pulse: watch::Sender<Option<Pulse>>,
     /// Held during a constant call.
     turns: Semaphore,
+    tracks: look::Tracks,
+    solid: SolidBlocks,
 }
 
 impl TronChain {
@@ -139,7 +144,8 @@ impl TronChain {
         let (known, head) = (RwLock::new(None), RwLock::new(None));
         let pulse = watch::Sender::new(None);
         let (beating, turns) = (Mutex::new(()), Semaphore::new(constant::AT_ONCE));
-        Ok(Self { parts, known, head, beating, pulse, turns })
+        let (tracks, solid) = (look::Tracks::default(), SolidBlocks::default());
+        Ok(Self { parts, known, head, beating, pulse, turns, tracks, solid })
     }
 }
 
