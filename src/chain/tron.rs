@@ -182,3 +182,6 @@ impl Chain for TronChain {
         self.sightings(slots).await
     }
 }
+
+#[cfg(test)]
+mod tests;
