@@ -122,7 +122,6 @@ fn wide(count: usize) -> u128 {
 }
 
 #[cfg(test)]
-#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -1,9 +1,12 @@
 //! What the tests share: the recordings of a real node, and a server that plays them back.
 
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod answers;
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod beat;
 mod broadcasts;
 mod limits;
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod vectors;
 
 use super::*;

@@ -1,5 +1,6 @@
 //! The look at the head, and the drafts that are made by it, against a node that plays recordings.
 
+use super::super::api::Side;
 use super::super::transaction::{RefBlock, SignedBytes};
 use super::*;
 use crate::billing::{Charge, Family, Period, PlatformChainId, Scalar};
@@ -9,7 +10,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// The head of 01_node_and_blocks.json, Unix ms.
+/// The head in the recording of node and blocks (01), Unix ms.
 const HEAD_MS: u64 = 1_795_253_454_000;
 const SOLID_ID: &str = "000000000000003d53c7513db7aa4f7d41835e9832b882fd9b521d4405c36364";
 const GENESIS_ID: &str = "0000000000000000d7cf487df380a00bf740b3c1e5c11e0cac48146729d6a48c";
@@ -158,14 +159,7 @@ async fn prices_are_asked_again_after_maintenance_and_after_a_broken_exchange() 
         assert_eq!(double.asked("/wallet/getchainparameters"), 3);
         assert!(chain.parts.api.next_maintenance_ms().await.is_ok());
         double.says("/wallet/gettransactionbyid", 502, "");
-        assert!(
-            chain
-                .parts
-                .api
-                .knows(super::super::api::Side::Full, SOLID_ID.parse().unwrap())
-                .await
-                .is_err()
-        );
+        assert!(chain.parts.api.knows(Side::Full, SOLID_ID.parse().unwrap()).await.is_err());
         chain.beat().await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 4, "it may be another node now");
     })

@@ -2,12 +2,17 @@
 
 use super::super::api::{ApiError, Broadcast, Fault};
 use super::super::delivery::judge;
+use super::super::proto::Transaction;
 use super::*;
 use crate::chain::rpc;
 use alloy::primitives::B256;
 use proptest::prelude::*;
+use prost::Message;
+use sha2::{Digest, Sha256};
 
 const OURS: B256 = B256::repeat_byte(7);
+
+const FEW: &str = "NOT_ENOUGH_EFFECTIVE_CONNECTION";
 
 fn word(delivery: &Delivery) -> &'static str {
     match delivery {
@@ -32,10 +37,8 @@ fn expected(body: &Value) -> &'static str {
 
 /// The transaction id of what was sent, read from the bytes without the code under test.
 fn sent_id(asked: &Value) -> Option<B256> {
-    use prost::Message;
-    use sha2::{Digest, Sha256};
     let raw = hex::decode(asked["transaction"].as_str()?).ok()?;
-    let tx = super::super::proto::Transaction::decode(raw.as_slice()).ok()?;
+    let tx = Transaction::decode(raw.as_slice()).ok()?;
     Some(B256::from(<[u8; 32]>::from(Sha256::digest(&tx.raw_data))))
 }
 
@@ -78,7 +81,6 @@ async fn every_recorded_answer_is_judged_by_the_table() {
 #[test]
 fn what_was_never_recorded_is_judged_by_the_source() {
     let judged = |code, message| word(&judge(Ok(said(false, code, message)), OURS));
-    const FEW: &str = "NOT_ENOUGH_EFFECTIVE_CONNECTION";
     assert_eq!(judged(FEW, "P2P broadcast failed."), "unknown", "it is in the pool");
     assert_eq!(judged(FEW, "Effective connection:0"), "refused");
     assert_eq!(judged(FEW, "anything else"), "unknown");

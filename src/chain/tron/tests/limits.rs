@@ -13,7 +13,7 @@ async fn ask(api: &Api) -> Result<(), Fault> {
     answer.map(|_| ()).map_err(|error: ApiError| error.fault)
 }
 
-fn wait(answer: Result<(), Fault>) -> Option<u64> {
+fn wait(answer: &Result<(), Fault>) -> Option<u64> {
     match answer {
         Err(Fault::ShutOut { wait }) => Some(wait.as_secs()),
         _ => None,
@@ -37,7 +37,7 @@ async fn a_server_that_shuts_us_out_is_not_asked_again_before_its_time() {
         serving(&double, async |url| {
             let api = client(url);
             double.says(PATH, status, body);
-            assert_eq!(wait(ask(&api).await), Some(seconds), "{body}");
+            assert_eq!(wait(&ask(&api).await), Some(seconds), "{body}");
             assert!(matches!(ask(&api).await, Err(Fault::ShutOut { .. })));
             assert!(matches!(
                 api.broadcast(&[1]).await,
@@ -61,7 +61,7 @@ async fn the_time_in_a_header_counts_up_to_ten_minutes() {
             let api = client(url);
             *double.headers.lock() = vec![("retry-after", header.to_owned())];
             double.says(PATH, 429, "");
-            assert_eq!(wait(ask(&api).await), Some(seconds));
+            assert_eq!(wait(&ask(&api).await), Some(seconds));
         }
     })
     .await;
@@ -147,7 +147,8 @@ async fn nothing_that_is_said_holds_a_key_or_a_url() {
         said += &api.block(Side::Full, None, false).await.unwrap_err().to_string();
         let answer = format!(r#"{{"code":"SIGERROR","message":"{SECRET} {url}/"}}"#);
         double.says("/PATHSECRET/wallet/broadcasthex", 200, &answer);
-        said += &format!("{:?}", api.broadcast(&[1]).await);
+        let answer = format!("{:?}", api.broadcast(&[1]).await);
+        said += &answer;
         assert!(said.contains("SIGERROR") && said.contains("is bad"), "{said}");
         for secret in [SECRET, "PATHSECRET", "http:"] {
             assert!(!said.contains(secret), "{secret} in {said}");
