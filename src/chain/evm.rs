@@ -13,16 +13,13 @@ mod inspect;
 mod look;
 mod node;
 mod preflight;
-mod probe;
 mod reads;
 mod simulate;
-
-pub use inspect::Finding;
 
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
-use crate::billing::{Attempt, Charge, Entry, Sighting, Slot};
+use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
 use crate::config::EvmConfig;
 use crate::journal::Durable;
 use crate::keys::Key;
@@ -144,6 +141,18 @@ impl Chain for EvmChain {
         estimate: &Estimate,
     ) -> Result<Box<dyn Draft>, ChainError> {
         Ok(Box::new(self.compose(good, estimate).await?))
+    }
+
+    async fn redraft(
+        &self,
+        _slot: &Slot<Durable<Attempt>>,
+        _kind: AttemptKind,
+    ) -> Result<Box<dyn Draft>, ChainError> {
+        Err(ChainError::Unavailable("nothing is replaced yet".to_owned()))
+    }
+
+    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Stranger>, ChainError> {
+        Err(ChainError::Unavailable("nothing is learnt yet".to_owned()))
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {

@@ -20,7 +20,7 @@ pub use api::{Api, ApiParts, ApiUnusable};
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
-use crate::billing::{Attempt, Charge, Entry, Sighting, Slot};
+use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
 use crate::journal::Durable;
 use crate::keys::Key;
 use alloy::primitives::Address;
@@ -172,6 +172,19 @@ impl Chain for TronChain {
         estimate: &Estimate,
     ) -> Result<Box<dyn Draft>, ChainError> {
         Ok(Box::new(self.compose(good, estimate).await?))
+    }
+
+    async fn redraft(
+        &self,
+        _slot: &Slot<Durable<Attempt>>,
+        _kind: AttemptKind,
+    ) -> Result<Box<dyn Draft>, ChainError> {
+        Err(ChainError::Unavailable("nothing is signed again yet".to_owned()))
+    }
+
+    /// No place of a lane is ever taken by a transaction that is not ours.
+    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Stranger>, ChainError> {
+        Ok(Vec::new())
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {

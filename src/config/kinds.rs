@@ -12,7 +12,8 @@ use alloy::primitives::Address;
 use config::{Value, ValueKind};
 
 use super::secret_url::RpcUrl;
-use super::units::{self, Wei};
+use super::units::{self, Sun, Wei};
+use crate::billing::{Family, parse_address};
 
 /// Reads a value, or says what it is instead.
 type Parse<T> = Box<dyn Fn(&Value) -> Result<T, String>>;
@@ -134,6 +135,17 @@ pub(super) fn time(range: RangeInclusive<Duration>) -> Kind<Duration> {
     Kind::of_scalar(expects, units::time).within(range)
 }
 
+/// A time in a range, or a word for none.
+pub(super) fn optional_time(
+    none: &'static str,
+    range: RangeInclusive<Duration>,
+) -> Kind<Option<Duration>> {
+    let some = time(range);
+    Kind::new(format!("\"{none}\" or {}", some.expects), move |value| {
+        if as_scalar(value)? == none { Ok(None) } else { (some.parse)(value).map(Some) }
+    })
+}
+
 /// A number of bytes in a range.
 pub(super) fn size(range: RangeInclusive<u64>) -> Kind<u64> {
     let (from, to) = (units::show_size(*range.start()), units::show_size(*range.end()));
@@ -159,6 +171,13 @@ pub(super) fn wei(range: RangeInclusive<Wei>) -> Kind<Wei> {
     let (from, to) = (range.start(), range.end());
     let expects = format!("an amount from \"{from}\" to \"{to}\" (units wei, gwei, ether)");
     Kind::of_scalar(expects, units::wei).within(range)
+}
+
+/// An amount of TRX in a range.
+pub(super) fn sun(range: RangeInclusive<Sun>) -> Kind<Sun> {
+    let (from, to) = (range.start(), range.end());
+    let expects = format!("an amount from \"{from}\" to \"{to}\" (units sun, TRX)");
+    Kind::of_scalar(expects, units::sun).within(range)
 }
 
 impl<T: 'static> Kind<T> {
@@ -229,5 +248,14 @@ pub(super) fn address() -> Kind<Address> {
             return Err("the checksum is wrong (EIP-55): copy the address again");
         }
         if address.is_zero() { Err("is the zero address") } else { Ok(address) }
+    })
+}
+
+/// A TRON address other than zero, in any of its spellings.
+pub(super) fn tron_address() -> Kind<Address> {
+    let expects = "a TRON address: T…, or 41 and 40 hexadecimal digits";
+    Kind::of_text(expects, |text| {
+        let address = parse_address(Family::Tvm, text).map_err(|why| why.to_string())?;
+        if address.is_zero() { Err("is the zero address".to_owned()) } else { Ok(address) }
     })
 }

@@ -13,8 +13,10 @@ use merchant_signer::billing::{
 use merchant_signer::chain::evm::{EvmChain, EvmParts, NotConnected};
 use merchant_signer::chain::profile::Profile;
 use merchant_signer::chain::rpc::Rpc;
-use merchant_signer::chain::{Chain, ChainError, Estimate, Facts};
-use merchant_signer::config::{BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, RpcUrl, Wei};
+use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
+use merchant_signer::config::{
+    BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, Replacement, RpcUrl, Wei,
+};
 use merchant_signer::keys::{Key, KeySource};
 use serde_json::json;
 
@@ -53,6 +55,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         gas_reserve: 420_000,
         gas_limit_cap: 16_777_216,
         rebroadcast_interval: Duration::from_secs(10),
+        replacement: Replacement::Off,
         billing: billing.clone(),
     };
     EvmParts {
@@ -182,6 +185,10 @@ impl Shop {
     }
 }
 
+async fn places(chain: &EvmChain) -> Places {
+    chain.beat().await.unwrap().places.unwrap()
+}
+
 /// Drafts, seals at the chain's nonce, and sends past the adapter.
 async fn bill(
     anvil: &Anvil,
@@ -190,7 +197,7 @@ async fn bill(
     estimate: &Estimate,
 ) -> TransactionReceipt {
     let draft = chain.draft(good, estimate).await.unwrap();
-    let signed = draft.seal(chain.beat().await.unwrap().taken).unwrap();
+    let signed = draft.seal(places(chain).await.taken).unwrap();
     let raw = json!([Bytes::from(signed.raw)]);
     assert_eq!(anvil.call::<B256>("eth_sendRawTransaction", raw).await, signed.hash);
     anvil.receipts(&[signed.hash]).await.remove(0)
@@ -219,10 +226,9 @@ async fn what_the_preflight_foretells_is_what_happens() {
 
     let receipt = bill(&shop.chain, &chain, &judged.good, &preflight.estimate).await;
     assert_eq!(outcomes(&receipt), [0, 0, 0, 0]);
-    let pulse = chain.beat().await.unwrap();
-    assert_eq!((pulse.taken, pulse.settled), (1, 0));
+    assert_eq!(places(&chain).await, Places { taken: 1, settled: 0 });
     shop.chain.mine(2).await;
-    assert_eq!(chain.beat().await.unwrap().settled, 1);
+    assert_eq!(places(&chain).await.settled, 1);
 
     let again = judge(chain.preflight(charges(&shop.crowd[..1])).await.unwrap().checked);
     assert_eq!(again.refused[0].code, FailCode::AlreadyCharged);

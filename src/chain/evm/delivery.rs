@@ -3,7 +3,7 @@
 //! No answer proves that the transaction cannot land: refusals only choose what to do next.
 
 use super::{EvmChain, node};
-use crate::billing::Signed;
+use crate::billing::{Objection, Signed};
 use crate::chain::Delivery;
 use crate::chain::rpc::{Fault, RpcError};
 use alloy::primitives::B256;
@@ -33,7 +33,7 @@ fn read(said: Result<B256, RpcError>, ours: B256) -> Delivery {
             if is_held(&message) {
                 Delivery::Accepted
             } else {
-                Delivery::Refused(error.to_string())
+                Delivery::Refused { objection: Objection::Busy, said: error.to_string() }
             }
         }
         Err(error) => Delivery::Unknown(error.to_string()),
@@ -67,10 +67,9 @@ mod tests {
         {
             assert_ne!(refused(not), Delivery::Accepted, "{not}");
         }
-        assert_eq!(
-            refused("nonce too low"),
-            Delivery::Refused("nonce too low (code -32000)".to_owned())
-        );
+        let said = "nonce too low (code -32000)".to_owned();
+        let objection = Objection::Busy;
+        assert_eq!(refused("nonce too low"), Delivery::Refused { objection, said });
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::fees::Market;
 use super::{EvmChain, node, simulate};
-use crate::chain::{ChainError, Pulse};
+use crate::chain::{ChainError, Places, Pulse};
 use crate::config::Finality;
 use alloy::primitives::U256;
 use std::sync::Arc;
@@ -31,6 +31,7 @@ pub(super) struct Known {
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) pulse: Pulse,
+    pub(super) places: Places,
     /// The newest block that counts as final.
     pub(super) final_block: u64,
     pub(super) market: Market,
@@ -109,15 +110,19 @@ impl EvmChain {
             Ok(if missing { Some(node::gas_price(rpc).await?) } else { gas_price })
         };
         let (settled, gas_price) = tokio::try_join!(self.settled(final_block), without_base_fee)?;
-        let pulse = Pulse {
-            head: latest.number(),
-            head_time: latest.time(),
-            taken: taken.max(settled),
-            settled,
-        };
+        let places = Places { taken: taken.max(settled), settled };
+        let (number, time) = (latest.number(), latest.time());
+        let pulse = Pulse { head: number, head_time: time, places: Some(places) };
         let market = Market { base_fee: latest.base_fee(), tip, gas_price };
-        let head =
-            Head { pulse, final_block, market, block_gas: latest.gas_limit(), balance, seen };
+        let head = Head {
+            pulse,
+            places,
+            final_block,
+            market,
+            block_gas: latest.gas_limit(),
+            balance,
+            seen,
+        };
         Ok(self.publish(head))
     }
 
@@ -144,7 +149,7 @@ impl EvmChain {
     /// of that block (finality stalls), nothing new is.
     async fn settled(&self, final_block: u64) -> Result<u64, ChainError> {
         let before = self.head.read().clone();
-        let known = before.as_ref().map_or(0, |head| head.pulse.settled);
+        let known = before.as_ref().map_or(0, |head| head.places.settled);
         if before.is_some_and(|head| head.final_block == final_block) {
             return Ok(known);
         }

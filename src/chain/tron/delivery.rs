@@ -5,7 +5,7 @@
 
 use super::TronChain;
 use super::api::{ApiError, Broadcast, Fault};
-use crate::billing::Signed;
+use crate::billing::{Objection, Signed};
 use crate::chain::{Delivery, rpc};
 use alloy::primitives::B256;
 
@@ -69,10 +69,8 @@ pub(super) fn judge(said: Result<Broadcast, ApiError>, ours: B256) -> Delivery {
     }
     match (meaning(&said.code, &said.message), said.result) {
         (Meaning::Pooled, true) => Delivery::Accepted,
-        (Meaning::NotNow, false) => Delivery::Refused(words),
-        (Meaning::NotThese, false) => {
-            Delivery::Refused(format!("{words} (no node is likely to take these bytes)"))
-        }
+        (Meaning::NotNow, false) => refused(Objection::Busy, words),
+        (Meaning::NotThese, false) => refused(Objection::Structural, words),
         (Meaning::Maybe, _) | (Meaning::Pooled, false) | (_, true) => Delivery::Unknown(words),
     }
 }
@@ -83,10 +81,14 @@ fn unanswered(error: &ApiError) -> Delivery {
     let words = error.to_string();
     match &error.fault {
         Fault::ShutOut { .. } | Fault::Lost(rpc::Fault::Http(404 | 413)) => {
-            Delivery::Refused(words)
+            refused(Objection::Busy, words)
         }
         Fault::Refused(_) | Fault::Lost(_) | Fault::Garbled => Delivery::Unknown(words),
     }
+}
+
+fn refused(objection: Objection, said: String) -> Delivery {
+    Delivery::Refused { objection, said }
 }
 
 fn meaning(code: &str, message: &str) -> Meaning {

@@ -120,12 +120,8 @@ impl TronChain {
         let newest = if solid.number > newest.number { solid.clone() } else { newest };
         let balance = account.map_or(0, |account| account.balance);
         // Nothing on TRON counts an account's transactions.
-        let pulse = Pulse {
-            head: newest.number,
-            head_time: newest.time_ms.div_euclid(1000),
-            taken: 0,
-            settled: 0,
-        };
+        let pulse =
+            Pulse { head: newest.number, head_time: newest.time_ms.div_euclid(1000), places: None };
         let means = Means { balance, resources };
         Ok(self.publish(Head { pulse, newest, solid, means, prices: known.prices, seen }))
     }
