@@ -165,7 +165,7 @@ impl Rpc {
         match reply {
             _ if overloaded => Err(Fault::Http(status.as_u16())),
             Ok(Reply { id: Some(got), error: Some(error), .. }) if got == id => {
-                Err(Fault::Node(self.redactor.clean_error(error)))
+                Err(Fault::Node(self.redactor.clean_error(&error)))
             }
             _ if !status.is_success() => Err(Fault::Http(status.as_u16())),
             Ok(Reply { id: Some(got), result: Some(result), error: None }) if got == id => {

@@ -209,3 +209,6 @@ impl Chain for TronChain {
         self.sightings(slots).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,7 +37,7 @@ impl Redactor {
         self
     }
 
-    pub(super) fn clean_error(&self, error: RawNodeError) -> NodeError {
+    pub(super) fn clean_error(&self, error: &RawNodeError) -> NodeError {
         let (code, data) = (error.code, error.bytes());
         NodeError { code, message: self.clean(&error.message), data }
     }

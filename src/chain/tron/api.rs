@@ -209,6 +209,12 @@ impl Api {
         (!wait.is_zero()).then_some(wait)
     }
 
+    /// Ends the time that the server asked for.
+    #[cfg(test)]
+    pub(super) fn forgive(&self) {
+        *self.shut_until.lock() = Some(Instant::now());
+    }
+
     fn hold(&self, wait: Duration) {
         let until = Instant::now().checked_add(wait);
         let mut shut = self.shut_until.lock();
@@ -258,6 +264,3 @@ impl fmt::Debug for Api {
         f.debug_struct("Api").field("hosts", &hosts).finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -56,7 +56,7 @@ impl TronChain {
 }
 
 /// What an answer to the offer of `ours` means.
-fn judge(said: Result<Broadcast, ApiError>, ours: B256) -> Delivery {
+pub(super) fn judge(said: Result<Broadcast, ApiError>, ours: B256) -> Delivery {
     let said = match said {
         Ok(said) => said,
         Err(error) => return unanswered(&error),

@@ -1,5 +1,5 @@
 //! The five protobuf messages of a contract call. Field numbers are java-tron's
-//! (protocol/src/main/protos/core/Tron.proto and contract/smart_contract.proto).
+//! (`protocol/src/main/protos/core/Tron.proto` and `contract/smart_contract.proto`).
 //!
 //! A node hashes its own serialisation of what it parsed, so these must encode canonically: fields
 //! by ascending number, defaults left out. prost does.

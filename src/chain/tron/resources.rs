@@ -61,7 +61,11 @@ pub(super) fn budget(
 ) -> Result<Budget, ChainError> {
     let (simulated, charges) = (wide(estimate.charges).max(1), wide(charges).max(1));
     let used = u128::from(estimate.used).saturating_mul(charges.max(simulated)).div_ceil(simulated);
-    let energy = with_percent(with_percent(used, rules.factor_percent), rules.drift_percent);
+    let percent = |more: u64| u128::from(more).saturating_add(100);
+    let energy = used
+        .saturating_mul(percent(rules.factor_percent))
+        .saturating_mul(percent(rules.drift_percent))
+        .div_ceil(10_000);
     let wanted = energy.saturating_mul(prices.energy.into());
     let most = prices.max_fee_limit.min(rules.ceiling);
     if let (Ok(energy), Ok(fee_limit)) = (u64::try_from(energy), u64::try_from(wanted))
@@ -113,16 +117,11 @@ fn bandwidth_cost(size: usize, prices: &Prices, left: &Resources) -> u128 {
     }
 }
 
-fn with_percent(amount: u128, percent: u64) -> u128 {
-    amount.saturating_mul(u128::from(percent).saturating_add(100)).div_ceil(100)
-}
-
 fn wide(count: usize) -> u128 {
     u128::try_from(count).unwrap_or(u128::MAX)
 }
 
 #[cfg(test)]
-#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -31,9 +31,12 @@ pub(super) struct RefBlock {
 impl RefBlock {
     /// The reference to the block with this id. An id begins with the block's number.
     pub(super) fn to(id: B256) -> Self {
-        let [_, _, _, _, _, _, high, low, hash @ ..] = id.0;
-        let [a, b, c, d, e, f, g, h, ..] = hash;
-        Self { low: u16::from_be_bytes([high, low]), hash: [a, b, c, d, e, f, g, h] }
+        let [_, _, _, _, _, _, high, low, rest @ ..] = id.0;
+        let mut hash = [0; 8];
+        for (to, from) in hash.iter_mut().zip(rest) {
+            *to = from;
+        }
+        Self { low: u16::from_be_bytes([high, low]), hash }
     }
 
     /// Whether the block with this id is the one that is meant.
