@@ -70,12 +70,14 @@ impl TronChain {
 }
 
 fn judge(ran: Ran) -> Result<Heard, ChainError> {
+    let out_of_time = ran.out_of_time();
     match ran {
         Ran::Passed { energy, answer } => Ok(Heard::Said { energy, answer }),
         Ran::Reverted { data, .. } => {
             let words = "REVERT opcode executed".to_owned();
             Ok(Heard::Failed(Failure { data: data.to_vec(), words }))
         }
+        Ran::Stopped { words, .. } if out_of_time => Ok(Heard::Stopped(words)),
         Ran::Stopped { code, words } => match words.strip_prefix(MACHINE) {
             Some(rest) => Ok(failed(rest.split_once(" : ").map_or(rest, |(_, why)| why))),
             None if words.contains(NO_CONTRACT) => Ok(failed(&words)),

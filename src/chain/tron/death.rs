@@ -155,8 +155,8 @@ fn place(block: &Block) -> Place {
 
 /// The number that an id begins with.
 fn number_in(id: B256) -> u64 {
-    let [a, b, c, d, e, f, g, h, ..] = id.0;
-    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+    let [n0, n1, n2, n3, n4, n5, n6, n7, ..] = id.0;
+    u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7])
 }
 
 fn low(number: u64) -> u16 {

@@ -63,15 +63,13 @@ impl TronChain {
         let mut left = vec![reads];
         while let Some(part) = left.pop() {
             let said = match part {
-                [alone] => vec![self.read_alone(alone).await?],
-                _ => match self.aggregate(at, part).await? {
-                    Some(said) => said,
-                    None => {
-                        let (first, second) = part.split_at(part.len() >> 1);
-                        left.extend([second, first]);
-                        continue;
-                    }
-                },
+                [alone] => Some(vec![self.read_alone(alone).await?]),
+                _ => self.aggregate(at, part).await?,
+            };
+            let Some(said) = said else {
+                let (first, second) = part.split_at(part.len() >> 1);
+                left.extend([second, first]);
+                continue;
             };
             all.extend(said);
         }
