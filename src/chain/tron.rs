@@ -12,6 +12,7 @@ mod head;
 mod look;
 mod preflight;
 mod proto;
+mod redraft;
 mod resources;
 mod transaction;
 
@@ -176,10 +177,10 @@ impl Chain for TronChain {
 
     async fn redraft(
         &self,
-        _slot: &Slot<Durable<Attempt>>,
-        _kind: AttemptKind,
+        slot: &Slot<Durable<Attempt>>,
+        kind: AttemptKind,
     ) -> Result<Box<dyn Draft>, ChainError> {
-        Err(ChainError::Unavailable("nothing is signed again yet".to_owned()))
+        Ok(Box::new(self.recompose(slot, kind).await?))
     }
 
     /// No place of a lane is ever taken by a transaction that is not ours.
