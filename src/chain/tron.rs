@@ -16,6 +16,7 @@ mod look;
 mod preflight;
 mod proto;
 mod reads;
+mod redraft;
 mod resources;
 mod solid;
 mod transaction;
@@ -190,10 +191,10 @@ impl Chain for TronChain {
 
     async fn redraft(
         &self,
-        _slot: &Slot<Durable<Attempt>>,
-        _kind: AttemptKind,
+        slot: &Slot<Durable<Attempt>>,
+        kind: AttemptKind,
     ) -> Result<Box<dyn Draft>, ChainError> {
-        Err(ChainError::Unavailable("nothing is signed again yet".to_owned()))
+        Ok(Box::new(self.recompose(slot, kind).await?))
     }
 
     /// No place of a lane is ever taken by a transaction that is not ours.

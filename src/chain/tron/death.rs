@@ -165,4 +165,5 @@ fn low(number: u64) -> u16 {
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests;

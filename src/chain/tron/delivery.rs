@@ -16,10 +16,8 @@ enum Meaning {
     Pooled,
     /// The transaction may be in the pool, in a block, or nowhere.
     Maybe,
-    /// Not taken by this node now.
-    NotNow,
-    /// Not taken by this node, and likely by no other.
-    NotThese,
+    /// This call did not put it into the pool, and this is why.
+    Not(Objection),
 }
 
 /// What the codes mean; whatever is not here is [`Meaning::Maybe`]. The second column is what the
@@ -27,26 +25,32 @@ enum Meaning {
 ///
 /// java-tron: framework/.../core/Wallet.java, `broadcastTransaction`. `CONTRACT_EXE_ERROR` and
 /// `OTHER_ERROR` are left out on purpose: they also follow after the transaction was pooled.
-const ANSWERS: [(&str, &str, Meaning); 14] = [
+const ANSWERS: [(&str, &str, Meaning); 13] = [
     ("SUCCESS", "", Meaning::Pooled),
     // Known here; or, with trxCacheEnable, once refused here.
     ("DUP_TRANSACTION_ERROR", "", Meaning::Maybe),
     // Pooled first, then handed to nobody.
     ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "P2P broadcast failed.", Meaning::Maybe),
-    ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "Effective connection:", Meaning::NotNow),
-    ("NO_CONNECTION", "", Meaning::NotNow),
-    ("SERVER_BUSY", "", Meaning::NotNow),
-    ("BLOCK_UNSOLIDIFIED", "", Meaning::NotNow),
-    // The node lags behind the reference block, or is on a fork.
-    ("TAPOS_ERROR", "", Meaning::NotNow),
-    ("BANDWITH_ERROR", "", Meaning::NotNow),
-    ("SIGERROR", "", Meaning::NotThese),
-    ("TOO_BIG_TRANSACTION_ERROR", "", Meaning::NotThese),
+    ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "Effective connection:", BUSY),
+    ("NO_CONNECTION", "", BUSY),
+    ("SERVER_BUSY", "", BUSY),
+    ("BLOCK_UNSOLIDIFIED", "", BUSY),
+    // The node lags behind the block that it builds on, or is on a fork.
+    ("TAPOS_ERROR", "", BUSY),
+    ("BANDWITH_ERROR", "", Meaning::Not(Objection::Starved)),
+    // A permission may have changed, here only or everywhere.
+    ("SIGERROR", "", Meaning::Not(Objection::Policy)),
+    ("TOO_BIG_TRANSACTION_ERROR", "", Meaning::Not(Objection::Structural)),
     // Said of a transaction that is in a block, too: expiry is judged before duplicates are.
-    ("TRANSACTION_EXPIRATION_ERROR", "", Meaning::NotThese),
-    ("CONTRACT_VALIDATE_ERROR", "Contract validate error : account [", Meaning::NotNow),
-    ("CONTRACT_VALIDATE_ERROR", "", Meaning::NotThese),
+    ("TRANSACTION_EXPIRATION_ERROR", "", Meaning::Not(Objection::Policy)),
+    ("CONTRACT_VALIDATE_ERROR", "", Meaning::Not(Objection::Policy)),
 ];
+
+const BUSY: Meaning = Meaning::Not(Objection::Busy);
+
+/// How a node says that it does not take broadcasts at all.
+/// java-tron: framework/.../services/filter/HttpApiAccessFilter.java
+const DISABLED: &str = "this API is unavailable due to config";
 
 impl TronChain {
     /// Offers bytes that are on disk. Only [`crate::chain::Chain::deliver`] calls this.
@@ -69,8 +73,7 @@ pub(super) fn judge(said: Result<Broadcast, ApiError>, ours: B256) -> Delivery {
     }
     match (meaning(&said.code, &said.message), said.result) {
         (Meaning::Pooled, true) => Delivery::Accepted,
-        (Meaning::NotNow, false) => refused(Objection::Busy, words),
-        (Meaning::NotThese, false) => refused(Objection::Structural, words),
+        (Meaning::Not(objection), false) => refused(objection, words),
         (Meaning::Maybe, _) | (Meaning::Pooled, false) | (_, true) => Delivery::Unknown(words),
     }
 }
@@ -83,6 +86,7 @@ fn unanswered(error: &ApiError) -> Delivery {
         Fault::ShutOut { .. } | Fault::Lost(rpc::Fault::Http(404 | 413)) => {
             refused(Objection::Busy, words)
         }
+        Fault::Refused(said) if said == DISABLED => refused(Objection::Policy, words),
         Fault::Refused(_) | Fault::Lost(_) | Fault::Garbled => Delivery::Unknown(words),
     }
 }

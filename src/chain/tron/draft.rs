@@ -40,7 +40,18 @@ impl TronChain {
         let fewer = self.parts.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
         let estimate = if holds { estimate.clone() } else { self.measure(good).await? };
-        let budget = budget(&estimate, good.len(), &head.prices, self.energy_rules())?;
+        self.draft_of(&head, data, good.len(), &estimate)
+    }
+
+    /// A call of the contract that builds on what is irrevocable at `head`, and dies by its time.
+    pub(super) fn draft_of(
+        &self,
+        head: &Head,
+        data: Vec<u8>,
+        charges: usize,
+        estimate: &Estimate,
+    ) -> Result<TronDraft, ChainError> {
+        let budget = budget(estimate, charges, &head.prices, self.energy_rules())?;
         let life = u64::try_from(self.parts.settings.ttl.as_millis()).unwrap_or(u64::MAX);
         let unsigned = Unsigned {
             owner: self.parts.facts.signer,

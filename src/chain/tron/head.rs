@@ -18,6 +18,10 @@ const RECHECK: Duration = Duration::from_mins(10);
 /// that lags lets transactions expire unseen, and one that runs ahead makes them live too long.
 const CLOCK_TOLERANCE_MS: u64 = 60_000;
 
+/// How far the newest irrevocable block may be behind the newest before nothing is signed, ms. About
+/// a minute is usual (19 blocks); what is signed while finality stands still stays undecided.
+const SOLID_TOLERANCE_MS: u64 = 600_000;
+
 /// What a node turned out to be, and what its chain has voted for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
@@ -49,10 +53,18 @@ pub(super) struct Head {
 }
 
 impl Head {
-    /// An error where the newest block is too far from `now_ms` to sign anything by it.
+    /// An error where the newest block is too far from `now_ms`, or the newest irrevocable one from
+    /// it, to sign anything by them.
     pub(super) fn timely(&self, now_ms: i64) -> Result<(), ChainError> {
         let now = u64::try_from(now_ms).unwrap_or_default();
         let off = self.newest.time_ms.abs_diff(now);
+        let lag = self.newest.time_ms.saturating_sub(self.solid.time_ms);
+        if lag > SOLID_TOLERANCE_MS {
+            return Err(ChainError::Unavailable(format!(
+                "its newest irrevocable block is {} s behind its newest: check the solidity node",
+                lag.div_euclid(1000)
+            )));
+        }
         if off <= CLOCK_TOLERANCE_MS {
             return Ok(());
         }

@@ -278,6 +278,3 @@ fn untold(id: B256) -> impl FnOnce(ApiError) {
 fn seconds(ms: u64) -> u64 {
     ms.div_euclid(1000)
 }
-
-#[cfg(test)]
-mod tests;

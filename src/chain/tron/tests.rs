@@ -2,24 +2,27 @@
 
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod answers;
-#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod beat;
 mod broadcasts;
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod drafts;
+mod golden_billing;
 mod limits;
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod node;
+mod preflights;
+mod sightings;
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod vectors;
 
 use super::*;
 use crate::keys::KeySource;
-use axum::Router;
-use axum::body::Bytes;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use node::{Double, client, serving};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
-use std::future::IntoFuture;
 use std::path::{Path, PathBuf};
-use tokio::net::TcpListener;
+use std::sync::LazyLock;
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tron")
@@ -48,23 +51,21 @@ struct Exchange {
 }
 
 /// Every recorded exchange over HTTP, but those that were shortened for the file.
-fn exchanges() -> Vec<Exchange> {
-    let mut files: Vec<_> =
-        fs::read_dir(golden()).unwrap().map(|file| file.unwrap().path()).collect();
-    files.sort();
-    let names = files.iter().filter_map(|path| path.file_name()?.to_str());
-    let scenarios = names.filter(|name| name.starts_with(|c: char| c.is_ascii_digit()));
-    scenarios
-        .flat_map(|file| {
-            recorded(file)["steps"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .enumerate()
-                .filter_map(|(at, step)| exchange(file, at, step))
-                .collect::<Vec<_>>()
-        })
-        .collect()
+fn exchanges() -> &'static [Exchange] {
+    static ALL: LazyLock<Vec<Exchange>> = LazyLock::new(|| {
+        let files = fs::read_dir(golden()).unwrap().map(|file| file.unwrap().file_name());
+        let mut names: Vec<_> = files.map(|name| name.into_string().unwrap()).collect();
+        names.retain(|name| name.starts_with(|first: char| first.is_ascii_digit()));
+        names.sort();
+        names.iter().flat_map(|file| exchanges_of(file)).collect()
+    });
+    &ALL
+}
+
+fn exchanges_of(file: &str) -> Vec<Exchange> {
+    let recorded = recorded(file);
+    let steps = recorded["steps"].as_array().unwrap().iter().enumerate();
+    steps.filter_map(|(at, step)| exchange(file, at, step)).collect()
 }
 
 fn exchange(file: &str, at: usize, step: &Value) -> Option<Exchange> {
@@ -89,65 +90,4 @@ fn exchange(file: &str, at: usize, step: &Value) -> Option<Exchange> {
         body: serde_json::from_str(&sent).unwrap_or(body),
         sent,
     })
-}
-
-/// A node that gives prepared answers, by path or by path and request.
-#[derive(Debug, Default)]
-struct Double {
-    answers: parking_lot::Mutex<HashMap<String, (u16, String)>>,
-    headers: parking_lot::Mutex<Vec<(&'static str, String)>>,
-    /// What it was asked: path and body.
-    asked: parking_lot::Mutex<Vec<(String, Value)>>,
-    /// The API keys that came with it.
-    keys: parking_lot::Mutex<Vec<Option<String>>>,
-}
-
-impl Double {
-    fn says(&self, path: &str, status: u16, body: &str) {
-        self.answers.lock().insert(path.to_owned(), (status, body.to_owned()));
-    }
-
-    fn asked(&self, path: &str) -> usize {
-        self.asked.lock().iter().filter(|(asked, _)| asked == path).count()
-    }
-
-    fn answer(
-        &self,
-        uri: &Uri,
-        headers: &HeaderMap,
-        body: &Bytes,
-    ) -> (StatusCode, HeaderMap, String) {
-        let asked = serde_json::from_slice(body).unwrap_or_default();
-        let exact = format!("{} {asked}", uri.path());
-        self.asked.lock().push((uri.path().to_owned(), asked));
-        let key = headers.get("tron-pro-api-key").map(|key| key.to_str().unwrap().to_owned());
-        self.keys.lock().push(key);
-        let answers = self.answers.lock();
-        let found = answers.get(&exact).or_else(|| answers.get(uri.path()));
-        let (status, body) = found.cloned().unwrap_or((404, "no such answer".to_owned()));
-        let mut more = HeaderMap::new();
-        for (name, value) in &*self.headers.lock() {
-            more.insert(*name, value.parse().unwrap());
-        }
-        (StatusCode::from_u16(status).unwrap(), more, body)
-    }
-}
-
-/// Serves `double` for as long as `test` takes. The test gets the base URL.
-async fn serving<T>(double: &Arc<Double>, test: impl AsyncFnOnce(&str) -> T) -> T {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let shared = Arc::clone(double);
-    let handler =
-        async move |uri: Uri, headers: HeaderMap, body: Bytes| shared.answer(&uri, &headers, &body);
-    let server = axum::serve(listener, Router::new().fallback(handler));
-    tokio::select! {
-        done = test(&url) => done,
-        stopped = server.into_future() => panic!("{stopped:?}"),
-    }
-}
-
-fn client(url: &str) -> Api {
-    let timeout = Duration::from_secs(20);
-    Api::new(ApiParts { full: url, solidity: url, key: None, timeout }).unwrap()
 }

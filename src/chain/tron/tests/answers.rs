@@ -1,6 +1,6 @@
 //! Every recorded answer to a question that the client asks is read as what it says.
 
-use super::super::api::{ApiError, ConstantCall, Fault, Ran, Side};
+use super::super::api::{ApiError, ConstantCall, Fault, Ran, Side, eth_call};
 use super::*;
 use alloy::primitives::B256;
 
@@ -19,7 +19,7 @@ async fn each(question: &str, mut check: impl AsyncFnMut(&Api, &Exchange)) -> us
                 continue;
             }
             double.says(&exchange.path, exchange.status, &exchange.sent);
-            check(&api, &exchange).await;
+            check(&api, exchange).await;
             seen += 1;
         }
     })
@@ -127,9 +127,12 @@ async fn transactions_and_what_they_did() {
         exchange.asked["value"].as_str().and_then(|id| id.parse().ok()).unwrap_or_default()
     };
     let seen = each("gettransactionbyid", async |api, exchange| {
-        let answer = api.knows(side(&exchange.path), id(exchange)).await;
+        let answer = api.call_result(side(&exchange.path), id(exchange)).await;
         if !refused(exchange, &answer) {
-            assert_eq!(answer, Ok(!empty(&exchange.body)), "{}", exchange.place);
+            let known = answer.unwrap();
+            let result = exchange.body["ret"][0]["contractRet"].as_str().unwrap_or_default();
+            let expected = (!empty(&exchange.body)).then(|| result.to_owned());
+            assert_eq!(known, expected, "{}", exchange.place);
         }
     })
     .await;
@@ -182,7 +185,7 @@ async fn the_record_of_another_transaction_is_not_taken() {
     .await;
     each("gettransactionbyid", async |api, exchange| {
         if exchange.body.get("txID").is_some() {
-            let answer = api.knows(side(&exchange.path), B256::repeat_byte(9)).await;
+            let answer = api.call_result(side(&exchange.path), B256::repeat_byte(9)).await;
             assert_eq!(answer.unwrap_err().fault, Fault::Garbled);
             tried += 1;
         }
@@ -319,4 +322,39 @@ async fn parameters_and_contracts() {
     })
     .await;
     assert!(none > 0 && code > 1, "{none} {code}");
+}
+
+#[tokio::test]
+async fn calls_over_json_rpc_use_the_one_form_that_every_version_takes() {
+    let double = Arc::new(Double::default());
+    let mut seen = 0;
+    serving(&double, async |url| {
+        for exchange in exchanges().iter().filter(|one| one.path == "/jsonrpc") {
+            let call = &exchange.asked["params"][0];
+            let data = call["data"].as_str().and_then(|data| hex::decode(&data[2..]).ok());
+            let (Some(data), Some(result)) = (data, exchange.body["result"].as_str()) else {
+                continue;
+            };
+            if exchange.asked["method"] != "eth_call" {
+                continue;
+            }
+            let id = exchange.body["id"].to_string();
+            double.says(
+                "/jsonrpc",
+                200,
+                &exchange.sent.replacen(&format!("\"id\":{id}"), "\"id\":1", 1),
+            );
+            let rpc = Rpc::new(&format!("{url}/jsonrpc"), Duration::from_secs(20)).unwrap();
+            let call = ConstantCall { owner: Address::ZERO, contract: Address::ZERO, data: &data };
+            let answer = eth_call(&rpc, call).await;
+            assert_eq!(answer.unwrap().to_string(), result, "{}", exchange.place);
+            let (_, asked) = double.asked.lock().last().unwrap().clone();
+            assert_eq!(asked["params"][1], "latest");
+            assert_eq!(asked["params"][0]["data"].as_str().unwrap()[2..], hex::encode(&data));
+            assert!(asked["params"][0].get("input").is_none());
+            seen += 1;
+        }
+    })
+    .await;
+    assert!(seen > 5, "{seen}");
 }

@@ -4,6 +4,7 @@ use super::super::api::{ApiError, Broadcast, Fault};
 use super::super::delivery::judge;
 use super::super::proto::Transaction;
 use super::*;
+use crate::billing::Objection;
 use crate::chain::rpc;
 use alloy::primitives::B256;
 use proptest::prelude::*;
@@ -17,7 +18,10 @@ const FEW: &str = "NOT_ENOUGH_EFFECTIVE_CONNECTION";
 fn word(delivery: &Delivery) -> &'static str {
     match delivery {
         Delivery::Accepted => "accepted",
-        Delivery::Refused(_) => "refused",
+        Delivery::Refused { objection: Objection::Busy, .. } => "busy",
+        Delivery::Refused { objection: Objection::Starved, .. } => "starved",
+        Delivery::Refused { objection: Objection::Policy, .. } => "policy",
+        Delivery::Refused { .. } => "structural",
         Delivery::Unknown(_) => "unknown",
     }
 }
@@ -30,8 +34,12 @@ fn said(result: bool, code: &str, message: &str) -> Broadcast {
 fn expected(body: &Value) -> &'static str {
     match body["code"].as_str() {
         Some("SUCCESS") => "accepted",
+        Some("SERVER_BUSY" | "NO_CONNECTION" | "BLOCK_UNSOLIDIFIED" | "TAPOS_ERROR") => "busy",
+        Some("BANDWITH_ERROR") => "starved",
+        Some("SIGERROR" | "TRANSACTION_EXPIRATION_ERROR" | "CONTRACT_VALIDATE_ERROR") => "policy",
+        Some("TOO_BIG_TRANSACTION_ERROR") => "structural",
         Some("DUP_TRANSACTION_ERROR") | None => "unknown",
-        Some(_) => "refused",
+        Some(other) => panic!("{other}"),
     }
 }
 
@@ -82,7 +90,7 @@ async fn every_recorded_answer_is_judged_by_the_table() {
 fn what_was_never_recorded_is_judged_by_the_source() {
     let judged = |code, message| word(&judge(Ok(said(false, code, message)), OURS));
     assert_eq!(judged(FEW, "P2P broadcast failed."), "unknown", "it is in the pool");
-    assert_eq!(judged(FEW, "Effective connection:0"), "refused");
+    assert_eq!(judged(FEW, "Effective connection:0"), "busy");
     assert_eq!(judged(FEW, "anything else"), "unknown");
     assert_eq!(judged("CONTRACT_EXE_ERROR", "Contract execute error : …"), "unknown");
     assert_eq!(judged("OTHER_ERROR", "Error: …"), "unknown");
@@ -103,9 +111,11 @@ fn only_success_for_our_own_transaction_is_taken_for_success() {
 #[test]
 fn silence_is_unknown_unless_nobody_looked() {
     let judged = |fault| word(&judge(Err(ApiError { question: "broadcasthex", fault }), OURS));
-    assert_eq!(judged(Fault::ShutOut { wait: Duration::from_secs(1) }), "refused");
-    assert_eq!(judged(Fault::Lost(rpc::Fault::Http(413))), "refused");
-    assert_eq!(judged(Fault::Lost(rpc::Fault::Http(404))), "refused");
+    assert_eq!(judged(Fault::ShutOut { wait: Duration::from_secs(1) }), "busy");
+    assert_eq!(judged(Fault::Lost(rpc::Fault::Http(413))), "busy");
+    assert_eq!(judged(Fault::Lost(rpc::Fault::Http(404))), "busy");
+    let disabled = "this API is unavailable due to config".to_owned();
+    assert_eq!(judged(Fault::Refused(disabled)), "policy");
     for fault in [
         Fault::Refused("class X : y".to_owned()),
         Fault::Garbled,

@@ -4,6 +4,7 @@
 use super::super::api::{ApiError, Fault, Side};
 use super::*;
 use crate::chain::rpc;
+use tokio::net::TcpListener;
 
 const PATH: &str = "/wallet/getblock";
 const SECRET: &str = "b3f1c9d2-api-key";

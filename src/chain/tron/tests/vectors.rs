@@ -145,7 +145,7 @@ fn every_recorded_transaction_is_reproduced() {
         match vector["raw_data_hex"].as_str() {
             Some(hex) => assert_eq!(hex::encode(&raw), hex, "{name}"),
             None => {
-                assert_eq!(whole(&vector["raw_data_length"]), i64::try_from(raw.len()).unwrap())
+                assert_eq!(whole(&vector["raw_data_length"]), i64::try_from(raw.len()).unwrap());
             }
         }
         let txid = B256::from(<[u8; 32]>::from(Sha256::digest(&raw)));
