@@ -3,8 +3,14 @@
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
 pub mod evm;
+mod inspect;
 pub mod profile;
+mod reads;
 pub mod rpc;
+mod trial;
+pub mod tron;
+
+pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
     Attempt, AttemptKind, Charge, Checked, Entry, Family, Objection, PlatformChainId, Sighting,

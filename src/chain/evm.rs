@@ -13,11 +13,8 @@ mod inspect;
 mod look;
 mod node;
 mod preflight;
-mod probe;
 mod reads;
 mod simulate;
-
-pub use inspect::Finding;
 
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
