@@ -5,7 +5,9 @@ use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{EvmChain, EvmParts};
 use crate::chain::profile::Profile;
 use crate::chain::rpc::Rpc;
+use crate::chain::tron::{API_KEY_HEADER, Api, ApiParts, TronChain, TronParts, TronSettings};
 use crate::chain::{Chain, Facts, Inspect};
+use crate::clock;
 use crate::config::{
     BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
     TvmConfig,
@@ -126,7 +128,7 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
     let own = Own { facts, profile, key: Arc::new(key) };
     let adapter = match &chain.family {
         FamilyConfig::Evm(config) => evm(own, config).await,
-        FamilyConfig::Tvm(config) => tvm(own, config),
+        FamilyConfig::Tvm(config) => tvm(own, config).await,
     };
     Ok(Connected {
         id: chain.platform_id,
@@ -156,8 +158,33 @@ async fn evm(own: Own, config: &EvmConfig) -> Result<Arc<dyn Inspect>, String> {
 }
 
 /// Connects a TRON chain; otherwise the fault, with its key.
-fn tvm(_: Own, _: &TvmConfig) -> Result<Arc<dyn Inspect>, String> {
-    Err("family: TRON is configured, but cannot be billed yet".to_owned())
+async fn tvm(own: Own, config: &TvmConfig) -> Result<Arc<dyn Inspect>, String> {
+    let Own { facts, profile, key } = own;
+    let api = Api::new(ApiParts {
+        full: config.full.expose(),
+        solidity: config.solidity.expose(),
+        key: config.api_key.as_ref(),
+        timeout: config.rpc_timeout,
+    });
+    let api = api.map_err(|error| format!("full: {error}"))?;
+    let rpc = config.jsonrpc.as_ref().map(|url| {
+        Rpc::with_key(url.expose(), config.rpc_timeout, API_KEY_HEADER, config.api_key.as_ref())
+    });
+    let rpc = rpc.transpose().map_err(|error| format!("jsonrpc: {error}"))?;
+    let settings = TronSettings {
+        chain_id: Some(config.chain_id),
+        ttl: config.expiry,
+        deadline: config.billing.deadline,
+        fee_limit_ceiling: config.fees.max_fee_limit.0,
+        energy_factor_percent: config.fees.energy_margin_percent,
+        energy_drift_percent: config.fees.drift_margin_percent,
+        poll_interval: config.poll_interval,
+        multicall: config.multicall,
+        chunk: config.chunk,
+    };
+    let parts = TronParts { facts, profile, key, api, rpc, settings, now_ms: clock::unix_ms };
+    let adapter = TronChain::connect(parts).await.map_err(|error| format!("full: {error}"))?;
+    Ok(Arc::new(adapter))
 }
 
 fn again(replacement: Replacement) -> Again {

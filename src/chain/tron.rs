@@ -6,17 +6,22 @@
 
 mod address;
 mod api;
+mod constant;
+mod death;
 mod delivery;
 mod draft;
 mod head;
+mod inspect;
 mod look;
 mod preflight;
 mod proto;
+mod reads;
 mod redraft;
 mod resources;
+mod solid;
 mod transaction;
 
-pub use api::{Api, ApiParts, ApiUnusable};
+pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
@@ -28,9 +33,10 @@ use alloy::primitives::Address;
 use async_trait::async_trait;
 use head::{Head, Identity, Known};
 use parking_lot::RwLock;
+use solid::SolidBlocks;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tracing::warn;
 
 /// How a chain is treated.
@@ -53,6 +59,8 @@ pub struct TronSettings {
     pub poll_interval: Duration,
     /// The Multicall3 contract; none where there is none.
     pub multicall: Option<Address>,
+    /// How many customers are read in one call of it. At least 1.
+    pub chunk: usize,
 }
 
 /// What an adapter is made of.
@@ -107,6 +115,10 @@ pub struct TronChain {
     /// Held during a look at the head.
     beating: Mutex<()>,
     pulse: watch::Sender<Option<Pulse>>,
+    /// Held during a constant call.
+    turns: Semaphore,
+    tracks: look::Tracks,
+    solid: SolidBlocks,
 }
 
 impl TronChain {
@@ -132,7 +144,9 @@ impl TronChain {
         }
         let (known, head) = (RwLock::new(None), RwLock::new(None));
         let pulse = watch::Sender::new(None);
-        Ok(Self { parts, known, head, beating: Mutex::new(()), pulse })
+        let (beating, turns) = (Mutex::new(()), Semaphore::new(constant::AT_ONCE));
+        let (tracks, solid) = (look::Tracks::default(), SolidBlocks::default());
+        Ok(Self { parts, known, head, beating, pulse, turns, tracks, solid })
     }
 }
 

@@ -41,7 +41,7 @@ const IDLE: Duration = Duration::from_secs(45);
 const AT_ONCE: usize = 12;
 
 /// `TronGrid`'s header for API keys.
-const KEY_HEADER: HeaderName = HeaderName::from_static("tron-pro-api-key");
+pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("tron-pro-api-key");
 
 /// What a client is made of.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ impl Api {
             let key = key.expose_secret();
             let mut value = HeaderValue::from_str(key).map_err(|_| ApiUnusable::Key)?;
             value.set_sensitive(true);
-            headers.insert(KEY_HEADER, value);
+            headers.insert(API_KEY_HEADER, value);
             secrets = secrets.and(Redactor::for_secret(key));
         }
         let http = Client::builder()

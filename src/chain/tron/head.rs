@@ -31,7 +31,7 @@ pub(super) struct Known {
     pub(super) multicall: bool,
     pub(super) prices: Prices,
     /// The id of block 0.
-    genesis: B256,
+    pub(super) genesis: B256,
     /// When prices change next, Unix ms.
     maintenance_ms: u64,
     checked: Instant,

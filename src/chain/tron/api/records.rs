@@ -26,6 +26,15 @@ pub(in crate::chain::tron) struct Broadcast {
 struct RawTx {
     #[serde(rename = "txID")]
     id: B256,
+    #[serde(default)]
+    ret: Vec<RawRet>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawRet {
+    #[serde(default)]
+    contract_ret: String,
 }
 
 /// What a transaction did in a block.
@@ -115,18 +124,21 @@ impl RawInfo {
 }
 
 impl Api {
-    /// Whether the node knows the transaction. The full side knows also what is only in its pool;
-    /// nothing follows from a node that does not know it.
-    pub(in crate::chain::tron) async fn knows(
+    /// The result of the call that a transaction makes, also from a node that keeps no history; none
+    /// where the node does not know the transaction, and nothing follows from that. On the full side
+    /// it may only be in the pool, and its result a guess.
+    pub(in crate::chain::tron) async fn call_result(
         &self,
         side: Side,
         id: B256,
-    ) -> Result<bool, ApiError> {
+    ) -> Result<Option<String>, ApiError> {
         const QUESTION: &str = "gettransactionbyid";
         match self.ask(side, QUESTION, &by_id(id)).await? {
-            Some(RawTx { id: answered }) if answered == id => Ok(true),
+            Some(RawTx { id: answered, ret }) if answered == id => {
+                Ok(Some(ret.into_iter().next().map(|ret| ret.contract_ret).unwrap_or_default()))
+            }
             Some(RawTx { .. }) => Err(garbled(QUESTION)),
-            None => Ok(false),
+            None => Ok(None),
         }
     }
 

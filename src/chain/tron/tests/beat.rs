@@ -41,7 +41,7 @@ async fn prices_are_asked_again_after_maintenance_and_after_a_broken_exchange() 
         assert_eq!(double.asked("/wallet/getchainparameters"), 3);
         assert!(chain.parts.api.next_maintenance_ms().await.is_ok());
         double.says("/wallet/gettransactionbyid", 502, "");
-        assert!(chain.parts.api.knows(Side::Full, SOLID_ID.parse().unwrap()).await.is_err());
+        assert!(chain.parts.api.call_result(Side::Full, SOLID_ID.parse().unwrap()).await.is_err());
         chain.beat().await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 4, "it may be another node now");
     })

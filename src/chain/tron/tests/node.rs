@@ -101,6 +101,7 @@ pub(super) fn parts(url: &str) -> TronParts {
             energy_drift_percent: 10,
             poll_interval: Duration::from_hours(1),
             multicall: Some(Address::repeat_byte(6)),
+            chunk: 50,
         },
         now_ms: now,
     }
