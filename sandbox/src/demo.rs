@@ -9,6 +9,7 @@ pub(crate) mod scheduler;
 mod side;
 mod signer;
 mod stories;
+mod tron;
 
 use paper::Paper;
 use report::Report;
@@ -61,7 +62,9 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let paper = Paper::new(options.json);
     let place = tempfile::tempdir()?;
     paper.title("Two chains in this process, each with a token, the reference contract, a plan that two admins approved, and twelve subscribers.");
-    let sides = vec![evm::found(&options, place.path()).await?];
+    let (evm, tron) =
+        tokio::join!(evm::found(&options, place.path()), tron::found(&options, place.path()));
+    let sides = [evm?, tron?];
     for side in &sides {
         paper.line(&format!("  {:<5} platform chain id {}", side.family.name(), side.chain));
         for (what, url) in &side.doors {

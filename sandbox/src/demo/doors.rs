@@ -32,6 +32,11 @@ pub(crate) async fn open(wanted: Wanted) -> Result<TcpListener, Error> {
     }
 }
 
+/// A port that can be opened now, for whoever opens it by number.
+pub(crate) async fn free(wanted: Wanted) -> Result<u16, Error> {
+    Ok(open(wanted).await?.local_addr()?.port())
+}
+
 /// Serves until the process ends.
 pub(crate) fn serve(listener: TcpListener, router: Router) {
     TaskTracker::new().spawn(async move { axum::serve(listener, router).await });

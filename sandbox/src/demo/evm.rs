@@ -36,6 +36,7 @@ pub(crate) async fn found(options: &Options, place: &Path) -> Result<Side, Error
         town,
         ask: format!("curl -s {url} -d '{head}'"),
         doors: vec![("Ethereum JSON-RPC", url)],
+        _open: None,
     })
 }
 

@@ -3,6 +3,7 @@
 use super::scheduler::{EVM_PATH, TRON_PATH};
 use super::stories::{SPARE, STORIES, STRANGER};
 use alloy::primitives::{Address, U256, keccak256};
+use sandbox::serve::Served;
 use sandbox::town::{Ground, Town};
 use serde_json::{Value, json};
 
@@ -13,7 +14,6 @@ pub(crate) const BILLER: &str = "biller";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
     Evm,
-    #[expect(dead_code, reason = "until TRON can be billed")]
     Tron,
 }
 
@@ -69,6 +69,8 @@ pub(crate) struct Side {
     pub(crate) ask: String,
     /// What the Signer is told about it, without the billing profile.
     pub(crate) config: String,
+    /// Keeps the doors open that close when this is dropped.
+    pub(crate) _open: Option<Served>,
 }
 
 impl Side {

@@ -24,10 +24,8 @@ pub(crate) async fn start(
     place: &Path,
     sides: &[Side],
 ) -> Result<Running, Error> {
-    let listener = doors::open(options.port(options.signer_port, SIGNER_PORT)).await?;
-    let listen = listener.local_addr()?;
-    drop(listener); // the Signer opens the port itself
-    let mut text = general(&listen.to_string(), place);
+    let port = doors::free(options.port(options.signer_port, SIGNER_PORT)).await?;
+    let mut text = general(port, place);
     for side in sides {
         text.push_str(&side.config);
         text.push_str(&profile(side));
@@ -47,10 +45,10 @@ fn put_key(path: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn general(listen: &str, place: &Path) -> String {
+fn general(port: u16, place: &Path) -> String {
     format!(
         r#"[http]
-listen = "{listen}"
+listen = "127.0.0.1:{port}"
 
 [journal]
 path = "{}"
