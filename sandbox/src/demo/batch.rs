@@ -31,10 +31,10 @@ pub(crate) async fn bill(
     paper.json(&request);
     let all = scheduler.bill(path, &request).await?;
     outcome.first_answer_seconds = seconds(options.started.elapsed());
-    let after =
-        paper.ink(Ink::Faint, &format!("{} s after the start", outcome.first_answer_seconds));
-    paper.line(&format!("  {}, {after}:", answered(&all)));
-    paper.json(&all.body);
+    paper.line(&format!("  {}: code {}, {}", answered(&all), all.code(), all.body["msg"]));
+    let first = outcome.first_answer_seconds;
+    let first = format!("  That is {first} s after the start of this process.");
+    paper.line(&paper.ink(Ink::Faint, &first));
     outcome.expect(all.code() == 2, "code 2 while one of the batch cannot be charged");
     let named = refused(&all.body["data"]);
 

@@ -4,8 +4,8 @@ use super::report::Report;
 use serde_json::Value;
 use std::io::{self, IsTerminal as _, Write as _};
 
-/// How wide a line of an answer is at most.
-const WIDTH: usize = 110;
+/// The longest text that is shown whole (characters).
+const LONGEST: usize = 80;
 
 /// Where the story is written.
 #[derive(Debug)]
@@ -55,13 +55,10 @@ impl Paper {
         if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// JSON as it came, long values and long lists cut short.
+    /// JSON with long texts and long lists cut short.
     pub(crate) fn json(&self, json: &Value) {
-        let text = format!("{:#}", shortened(json));
-        for line in text.lines() {
-            let cut = line.chars().count() > WIDTH;
-            let line: String = line.chars().take(WIDTH).collect();
-            self.line(&format!("  {line}{}", if cut { "…" } else { "" }));
+        for line in laid_out(json) {
+            self.line(&format!("  {line}"));
         }
     }
 }
@@ -71,21 +68,65 @@ pub(crate) fn print(report: &Report) -> io::Result<()> {
     writeln!(io::stdout(), "{}", serde_json::to_string_pretty(report)?)
 }
 
-/// The same with one element of each list of objects, and with the beginnings of long texts.
-fn shortened(json: &Value) -> Value {
+/// Lines of JSON: an object takes several, a list of plain values one. Of a list of objects the first is shown.
+fn laid_out(json: &Value) -> Vec<String> {
     match json {
-        Value::Array(list) if list.len() > 1 && list[0].is_object() => {
-            let more = format!("… and {} more", list.len() - 1);
-            Value::Array(vec![shortened(&list[0]), Value::String(more)])
+        Value::Object(fields) => {
+            let last = fields.len().saturating_sub(1);
+            let fields = fields.iter().enumerate().flat_map(|(at, (name, value))| {
+                let mut lines = laid_out(value);
+                lines[0] = format!("{name:?}: {}", lines[0]);
+                let end = lines.len() - 1;
+                lines[end].push_str(if at == last { "" } else { "," });
+                lines.into_iter().map(|line| format!("  {line}"))
+            });
+            framed("{", fields, "}")
         }
-        Value::Array(list) => Value::Array(list.iter().map(shortened).collect()),
-        Value::Object(map) => {
-            map.iter().map(|(key, value)| (key.clone(), shortened(value))).collect()
+        Value::Array(list) if list.first().is_some_and(Value::is_object) => {
+            let more = list.len() - 1;
+            let more = (more > 0).then(|| format!("  … and {more} more"));
+            let first = laid_out(&list[0]).into_iter().map(|line| format!("  {line}"));
+            framed("[", first.chain(more), "]")
         }
-        Value::String(text) if text.len() > 80 => {
-            let start: String = text.chars().take(40).collect();
-            Value::String(format!("{start}… ({} characters)", text.len()))
+        Value::Array(list) => {
+            let list: Vec<_> = list.iter().map(Value::to_string).collect();
+            vec![format!("[{}]", list.join(", "))]
         }
-        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => json.clone(),
+        Value::String(text) if text.len() > LONGEST => {
+            let start: String = text.chars().take(LONGEST / 2).collect();
+            vec![format!("\"{start}… ({} characters)\"", text.len())]
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {
+            vec![json.to_string()]
+        }
+    }
+}
+
+fn framed(open: &str, inner: impl Iterator<Item = String>, close: &str) -> Vec<String> {
+    [open.to_owned()].into_iter().chain(inner).chain([close.to_owned()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn long_things_are_cut_short_and_nothing_else() {
+        let lines = laid_out(&json!({"a": [{"b": 1}, {}, {}], "c": [1, "x"], "d": "y".repeat(90)}));
+        let cut = format!("  \"d\": \"{}… (90 characters)\"", "y".repeat(40));
+        let expected = [
+            "{",
+            "  \"a\": [",
+            "    {",
+            "      \"b\": 1",
+            "    }",
+            "    … and 2 more",
+            "  ],",
+            "  \"c\": [1, \"x\"],",
+            &cut,
+            "}",
+        ];
+        assert_eq!(lines, expected);
     }
 }
