@@ -17,6 +17,7 @@ use scheduler::Scheduler;
 use side::Side;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// Whatever keeps the demonstration from going on.
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -116,7 +117,11 @@ async fn stay(
     for side in sides {
         paper.line(&format!("  {}", side.ask));
     }
-    tokio::signal::ctrl_c().await?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted?,
+        _ = terminate.recv() => {}
+    }
     paper.line("");
     Ok(())
 }
