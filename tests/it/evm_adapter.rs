@@ -10,9 +10,9 @@ use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
     Charge, Entry, FailCode, Family, Judged, Opinion, Period, PlatformChainId, Scalar, judge,
 };
-use merchant_signer::chain::evm::{EvmChain, EvmParts, NotConnected};
+use merchant_signer::chain::evm::{self, EvmChain, EvmParts, NotConnected};
+use merchant_signer::chain::fleet::{Fleet, Rules};
 use merchant_signer::chain::profile::Profile;
-use merchant_signer::chain::rpc::Rpc;
 use merchant_signer::chain::{Chain, ChainError, Estimate, Facts};
 use merchant_signer::config::{BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, RpcUrl, Wei};
 use merchant_signer::keys::{Key, KeySource};
@@ -35,7 +35,8 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
     let key = key();
     let config = EvmConfig {
         eip155_id: 31337,
-        rpc: RpcUrl::parse(url).unwrap(),
+        rpc: vec![RpcUrl::parse(url).unwrap()],
+        send_only: vec![],
         rpc_timeout: Duration::from_secs(5),
         contract,
         key: KeyRef::Keystore("not used".to_owned()),
@@ -55,6 +56,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         rebroadcast_interval: Duration::from_secs(10),
         billing: billing.clone(),
     };
+    let rules = Rules { chain_id: 31337, timeout: config.rpc_timeout, passing: evm::passing };
     EvmParts {
         facts: Facts {
             id: PlatformChainId(139),
@@ -66,7 +68,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         },
         profile: Profile::parse(billing, Family::Evm).unwrap(),
         key: Arc::new(key),
-        rpc: Rpc::new(config.rpc.expose(), config.rpc_timeout).unwrap(),
+        fleet: Arc::new(Fleet::new(&config.rpc, &[], rules).unwrap()),
         config,
     }
 }

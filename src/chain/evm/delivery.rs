@@ -2,9 +2,10 @@
 //!
 //! No answer proves that the transaction cannot land: refusals only choose what to do next.
 
-use super::{EvmChain, node};
+use super::EvmChain;
 use crate::billing::Signed;
 use crate::chain::Delivery;
+use crate::chain::fleet::Said;
 use crate::chain::rpc::{Fault, RpcError};
 use alloy::primitives::B256;
 
@@ -20,7 +21,12 @@ const HELD: [&str; 5] = [
 impl EvmChain {
     /// Offers bytes that are on disk. Only [`crate::chain::Chain::deliver`] calls this.
     pub(super) async fn offer(&self, signed: &Signed) -> Delivery {
-        read(node::send_raw(&self.parts.rpc, &signed.raw).await, signed.hash)
+        let hash = signed.hash;
+        let accepts = move |_, said: &Said| matches!(read(said.clone(), hash), Delivery::Accepted);
+        let said = self.parts.fleet.broadcast(&signed.raw, accepts).await;
+        let mut read = said.into_iter().map(|(_, said)| read(said, hash));
+        let none = Delivery::Unknown("no node answered in time".to_owned());
+        read.next_back().unwrap_or(none)
     }
 }
 
