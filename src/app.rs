@@ -105,8 +105,7 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
 }
 
 fn lane(chain: &Connected, journal: &Journal) -> Arc<Lane> {
-    let (offer_again, guard) = (chain.offer_again, chain.guard);
-    Arc::new(Lane::new(chain.as_chain(), journal.clone(), offer_again, guard))
+    Arc::new(Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard))
 }
 
 /// Takes up what an earlier process left open, before anybody can ask.

@@ -12,10 +12,10 @@ mod refusal;
 mod repeats;
 
 pub use attempt::{
-    Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, ItemOutcome, Signed, Slot, Verdict,
-    Winner,
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, Deed, End, Item, ItemOutcome, Signed,
+    Slot, Stranger, Verdict, Winner,
 };
-pub use decide::{Rules, Sighting, Step, next_step};
+pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
 pub use ids::{
     ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,
     UserHash, parse_address,

@@ -8,7 +8,8 @@ pub mod profile;
 pub mod rpc;
 
 use crate::billing::{
-    Attempt, Charge, Checked, Entry, Family, PlatformChainId, Sighting, Signed, Slot,
+    Attempt, AttemptKind, Charge, Checked, Entry, Family, Objection, PlatformChainId, Sighting,
+    Signed, Slot, Stranger,
 };
 use crate::journal::Durable;
 use alloy::primitives::Address;
@@ -42,9 +43,16 @@ pub struct Pulse {
     pub head: u64,
     /// Its timestamp, Unix seconds. The only clock that periods and deadlines are judged by.
     pub head_time: u64,
-    /// Every position of our lane below this is taken in some block (the nonce, on EVM).
+    /// How far the positions of our lane are used up; none where the chain counts none (TRON).
+    pub places: Option<Places>,
+}
+
+/// How far the positions of a lane are used up (the account's nonce, on EVM).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Every position below this is taken in some block.
     pub taken: u64,
-    /// Every position below this is taken in a final block.
+    /// Every position below this is taken in a final block. Never above `taken`.
     pub settled: u64,
 }
 
@@ -90,8 +98,13 @@ pub enum ChainError {
 pub enum Delivery {
     /// The node has it.
     Accepted,
-    /// The node says it does not take it now. No proof that it cannot land.
-    Refused(String),
+    /// No node takes it now. No proof that it cannot land.
+    Refused {
+        /// What is wrong with it in their eyes.
+        objection: Objection,
+        /// Their words.
+        said: String,
+    },
     /// The answer was lost or makes no sense: it may have been taken.
     Unknown(String),
 }
@@ -164,8 +177,20 @@ pub trait Chain: Send + Sync + fmt::Debug {
         estimate: &Estimate,
     ) -> Result<Box<dyn Draft>, ChainError>;
 
+    /// Drafts another attempt for an open slot. A [`AttemptKind::Bill`] charges exactly what the
+    /// slot's first attempt does.
+    async fn redraft(
+        &self,
+        slot: &Slot<Durable<Attempt>>,
+        kind: AttemptKind,
+    ) -> Result<Box<dyn Draft>, ChainError>;
+
     /// Offers committed bytes to the chain.
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery;
+
+    /// The transactions of our account that took the positions from `from` up to, not including,
+    /// `to`, all of them in final blocks.
+    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Stranger>, ChainError>;
 
     /// Looks for every slot, in order.
     async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting>;

@@ -10,6 +10,7 @@ mod faults;
 mod kinds;
 mod layers;
 mod reader;
+mod replacement;
 mod secret_url;
 mod units;
 
@@ -26,6 +27,7 @@ pub use billing::BillingConfig;
 pub use callers::Caller;
 pub use chain::{ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef};
 pub use faults::{ConfigError, ConfigErrors};
+pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::Wei;
 

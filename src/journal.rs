@@ -4,20 +4,24 @@
 //! it the transaction counts as public. One thread owns the file; this is its handle.
 
 mod commit;
+mod end;
 mod history;
+mod mark;
 mod open;
 mod rows;
 mod writer;
 
-pub use commit::{Proposal, Seal, Settlement};
+pub use commit::{Addition, LaneId, Proposal, Seal};
+pub use end::Settlement;
 pub use history::Audit;
 pub use open::OpenError;
 pub use rows::{Billing, Line, Scope};
 pub use writer::Figures;
 
-use crate::billing::{Attempt, BatchId, Claim, PlatformChainId, Slot, Subject};
+use crate::billing::{Attempt, BatchId, Claim, PlatformChainId, Slot, Stranger, Subject};
 use crate::config::JournalConfig;
 use alloy::primitives::{Address, B256};
+use mark::Mark;
 use rusqlite::Connection;
 use rustix::fs::StatVfsMountFlags;
 use std::path::{Path, PathBuf};
@@ -100,6 +104,7 @@ pub struct Journal {
     figures: Arc<Figures>,
     path: PathBuf,
     min_free_bytes: u64,
+    old_copy: bool,
 }
 
 impl Journal {
@@ -111,15 +116,22 @@ impl Journal {
     /// Opens an existing journal for this process alone.
     pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
         let conn = open::open(&config.path)?;
+        let mut mark = Mark::of(&config.path);
+        let old_copy = mark.is_ahead(&conn).map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        // The mark of what was forgotten stays until this copy has come as far.
+        if !old_copy {
+            mark.follow(&conn);
+        }
+        let mark = (!old_copy).then_some(mark);
         let (jobs, queue) = mpsc::channel(config.queue_length);
         let figures = Arc::new(Figures::default());
         let counted = Arc::clone(&figures);
         std::thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || writer::run(&conn, queue, &counted))
+            .spawn(move || writer::run(&conn, queue, &counted, mark))
             .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
         let (path, min_free_bytes) = (config.path.clone(), config.min_free_bytes);
-        Ok(Self { jobs, figures, path, min_free_bytes })
+        Ok(Self { jobs, figures, path, min_free_bytes, old_copy })
     }
 
     /// Verifies the history of the journal at `path`, which no process may have open.
@@ -127,6 +139,12 @@ impl Journal {
         let conn = open::open(path)?;
         history::audit(&conn)
             .map_err(|e| OpenError::Unwritable { path: path.to_owned(), problem: e.to_string() })
+    }
+
+    /// Whether the file that was opened is behind the mark beside it, or had none: a restored copy
+    /// may have forgotten claims.
+    pub fn is_old_copy(&self) -> bool {
+        self.old_copy
     }
 
     /// Counters since the start.
@@ -162,11 +180,33 @@ impl Journal {
         self.write(move |conn| commit::accept(conn, proposal)).await?
     }
 
+    /// Commits another attempt for a batch. None when the batch has come further meanwhile.
+    pub async fn add_attempt(
+        &self,
+        addition: Addition,
+    ) -> Result<Option<Durable<Attempt>>, AcceptError> {
+        self.write(move |conn| commit::add_attempt(conn, addition)).await?
+    }
+
+    /// Writes down transactions of the lane's account that the journal does not know, with the
+    /// claims that go with them. `guard_s` as in [`Settlement`].
+    pub async fn adopt(
+        &self,
+        lane: LaneId,
+        strangers: Vec<Stranger>,
+        guard_s: u64,
+        at_ms: i64,
+    ) -> Result<(), JournalError> {
+        let all = move |conn: &Connection| {
+            strangers.iter().try_for_each(|one| end::adopt(conn, &lane, one, guard_s, at_ms))
+        };
+        Ok(self.write(all).await??)
+    }
+
     /// Writes down how batches ended.
     pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
-        let all = move |conn: &Connection| {
-            ends.iter().try_for_each(|end| commit::settle(conn, end, at_ms))
-        };
+        let all =
+            move |conn: &Connection| ends.iter().try_for_each(|end| end::settle(conn, end, at_ms));
         Ok(self.write(all).await??)
     }
 

@@ -1,12 +1,14 @@
 //! From configured chains to adapters: keys opened, profiles read, nodes asked who they are. Every
 //! fault of every chain is told at once.
 
-use crate::billing::{Family, PlatformChainId};
+use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
-use crate::chain::fleet::{Fleet, Rules};
+use crate::chain::fleet::{Fleet, FleetRules};
 use crate::chain::profile::Profile;
 use crate::chain::{Chain, Facts};
-use crate::config::{ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig};
+use crate::config::{
+    ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
+};
 use crate::keys::{Key, KeySource};
 use alloy::primitives::Address;
 use std::fmt;
@@ -31,7 +33,7 @@ pub(super) struct Connected {
     pub(super) id: PlatformChainId,
     pub(super) default: bool,
     pub(super) poll_interval: Duration,
-    pub(super) offer_again: Duration,
+    pub(super) rules: Rules,
     pub(super) guard: Duration,
     pub(super) chain: Arc<EvmChain>,
 }
@@ -73,7 +75,8 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
             return Err(faults.chain(key.err()).collect());
         }
     };
-    let rules = Rules { chain_id: evm.eip155_id, timeout: evm.rpc_timeout, passing: evm::passing };
+    let rules =
+        FleetRules { chain_id: evm.eip155_id, timeout: evm.rpc_timeout, passing: evm::passing };
     let fleet = Fleet::new(&evm.rpc, &evm.send_only, rules);
     let fleet = Arc::new(fleet.map_err(|unusable| vec![format!("{path}.{unusable}")])?);
     let facts = Facts {
@@ -90,10 +93,28 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
         id: chain.platform_id,
         default: chain.default,
         poll_interval: evm.poll_interval,
-        offer_again: evm.rebroadcast_interval,
+        rules: Rules {
+            offer_again_ms: millis(evm.rebroadcast_interval),
+            again: again(evm.replacement),
+        },
         guard: evm.billing.guard,
         chain: Arc::new(adapter),
     })
+}
+
+fn again(replacement: Replacement) -> Again {
+    match replacement {
+        Replacement::Off => Again::Never,
+        Replacement::On { after, most, give_up_after } => Again::Replace {
+            after_ms: millis(after),
+            most,
+            cancel_after_ms: give_up_after.map(millis),
+        },
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Opens the key off the runtime's threads: an encrypted one takes about a second.

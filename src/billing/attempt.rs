@@ -83,6 +83,22 @@ impl<A> Attempts<A> {
         self.later.last().unwrap_or(&self.first)
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.later.len().saturating_add(1)
+    }
+
+    /// These, and then `newest`.
+    #[must_use]
+    pub fn followed_by(&self, newest: A) -> Self
+    where
+        A: Clone,
+    {
+        let mut all = self.clone();
+        all.later.push(newest);
+        all
+    }
+
     /// All of them, oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &A> {
         std::iter::once(&self.first).chain(&self.later)
@@ -96,6 +112,8 @@ pub struct Slot<A = Attempt> {
     pub batch: BatchId,
     /// The nonce on EVM; a running number on TRON.
     pub position: u64,
+    /// When it was accepted, Unix ms.
+    pub accepted_ms: i64,
     /// What it charges, in the order of the contract call.
     pub items: Vec<Item>,
     /// Every attempt made for it.
@@ -113,9 +131,17 @@ pub enum BatchState {
     Reverted,
     /// A cancel landed in a final block: nobody was charged.
     Cancelled,
+    /// Another transaction of the account took its place in a final block: no attempt can land.
+    Usurped,
+    /// No attempt landed while it could, and none can any more: nobody was charged.
+    Expired,
 }
 
 impl BatchState {
+    /// Every state.
+    pub const ALL: [Self; 6] =
+        [Self::Open, Self::Charged, Self::Reverted, Self::Cancelled, Self::Usurped, Self::Expired];
+
     /// The word for it in answers and in the journal.
     pub fn word(self) -> &'static str {
         match self {
@@ -123,14 +149,14 @@ impl BatchState {
             Self::Charged => "charged",
             Self::Reverted => "reverted",
             Self::Cancelled => "cancelled",
+            Self::Usurped => "usurped",
+            Self::Expired => "expired",
         }
     }
 
     /// The state that `word` names, if it names one.
     pub fn from_word(word: &str) -> Option<Self> {
-        [Self::Open, Self::Charged, Self::Reverted, Self::Cancelled]
-            .into_iter()
-            .find(|state| state.word() == word)
+        Self::ALL.into_iter().find(|state| state.word() == word)
     }
 }
 
@@ -165,11 +191,95 @@ pub struct Winner {
     pub outcomes: Vec<ItemOutcome>,
 }
 
+/// A transaction of our account that the journal does not know, in a final block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// The place that it took in the lane.
+    pub position: u64,
+    /// Its hash.
+    pub hash: B256,
+    /// The number of its block.
+    pub block: u64,
+    /// The block's timestamp, Unix seconds.
+    pub block_time: u64,
+    /// What it did.
+    pub did: Deed,
+}
+
+/// What a transaction that the journal does not know did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// It billed through our contract.
+    Billed {
+        /// What it was to charge, in the order of the contract call.
+        items: Vec<Item>,
+        /// What became of each; empty when it reverted and charged nobody.
+        outcomes: Vec<ItemOutcome>,
+    },
+    /// It did not call our contract.
+    Other,
+    /// It called our contract, but whom it charged cannot be told.
+    Opaque,
+}
+
+/// What ended a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// An attempt of ours took the batch's place.
+    Won(Winner),
+    /// Another transaction of the account took it.
+    Lost(Stranger),
+    /// Nothing took it, and it is too late. Proven by this final block.
+    Late {
+        /// The number of the block.
+        block: u64,
+        /// Its timestamp, Unix seconds.
+        block_time: u64,
+    },
+}
+
 /// How a batch ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The final state; never [`BatchState::Open`].
     pub state: BatchState,
-    /// The transaction that decided.
-    pub winner: Winner,
+    /// What decided.
+    pub end: End,
+}
+
+impl Verdict {
+    /// The transaction that decided, if one did.
+    pub fn hash(&self) -> Option<B256> {
+        match &self.end {
+            End::Won(winner) => Some(winner.hash),
+            End::Lost(stranger) => Some(stranger.hash),
+            End::Late { .. } => None,
+        }
+    }
+
+    /// The number of the block that decided.
+    pub fn block(&self) -> u64 {
+        match &self.end {
+            End::Won(Winner { block, .. })
+            | End::Lost(Stranger { block, .. })
+            | End::Late { block, .. } => *block,
+        }
+    }
+
+    /// The timestamp of that block, Unix seconds.
+    pub fn block_time(&self) -> u64 {
+        match &self.end {
+            End::Won(Winner { block_time, .. })
+            | End::Lost(Stranger { block_time, .. })
+            | End::Late { block_time, .. } => *block_time,
+        }
+    }
+
+    /// What was done for each item, in the slot's order. Empty when nobody was charged.
+    pub fn outcomes(&self) -> &[ItemOutcome] {
+        match &self.end {
+            End::Won(winner) => &winner.outcomes,
+            End::Lost(_) | End::Late { .. } => &[],
+        }
+    }
 }

@@ -1,17 +1,26 @@
 //! What to do next about an undecided batch: a total function of the slot, a look at the chain and
 //! the time. It reads no clock, socket or database; lane and watcher carry its decisions out.
 
-use super::{Attempt, AttemptKind, BatchState, Slot, Verdict, Winner};
+use super::{Attempt, AttemptKind, BatchState, Deed, End, Slot, Stranger, Verdict, Winner};
 
 /// What a look at the chain taught about a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sighting {
     /// In no block. It may be in a pool, and it can still land.
-    Absent,
+    Absent(Standing),
     /// The slot's place is taken in a block that can still be undone.
     Included,
-    /// The transaction that took the slot's place is known, and its block is final.
+    /// An attempt of ours took the slot's place, and its block is final.
     Final(Winner),
+    /// Another transaction of the account took the slot's place, and its block is final.
+    Usurped(Stranger),
+    /// No attempt ever landed, and none can any more: proven by this final block.
+    Never {
+        /// The number of the block.
+        block: u64,
+        /// Its timestamp, Unix seconds.
+        block_time: u64,
+    },
     /// The slot's place is taken for good, but by no transaction that could be identified.
     /// No proof of anything: the claims stay.
     Unidentified,
@@ -19,11 +28,83 @@ pub enum Sighting {
     Nothing,
 }
 
-/// When to offer the same bytes again.
+/// How the newest attempt of an absent slot stands against what the chain asks now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Standing {
+    /// Nothing is known that keeps it from landing.
+    Fair,
+    /// It bids less than the chain asks.
+    Underpriced,
+    /// The account cannot pay for it.
+    Starved,
+}
+
+/// Why a node would not take a transaction. Chooses what to do next, and proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Objection {
+    /// A transaction with this nonce is in a block already.
+    NonceTaken,
+    /// The node holds another transaction in this place.
+    Replaced,
+    /// It bids less than the node takes.
+    Underpriced,
+    /// The account cannot pay for it.
+    Starved,
+    /// One that comes before it is missing.
+    Gap,
+    /// The node cannot at this moment.
+    Busy,
+    /// The node never takes such a one; others may.
+    Policy,
+    /// No node can take these bytes as they are.
+    Structural,
+    /// It would revert now.
+    Reverts,
+}
+
+/// What is remembered of a slot besides its attempts. Times are those of this machine, ms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// Since its bytes were last offered.
+    pub since_offer_ms: u64,
+    /// Since its newest attempt was signed.
+    pub since_attempt_ms: u64,
+    /// Since it was accepted.
+    pub since_accepted_ms: u64,
+    /// What the nodes had against its newest attempt when it was last offered.
+    pub objection: Option<Objection>,
+}
+
+/// How open slots are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// How long to leave a slot alone after it was offered, ms.
     pub offer_again_ms: u64,
+    /// When to sign another transaction for a batch.
+    pub again: Again,
+}
+
+/// When to sign another transaction for a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Again {
+    /// Never: one batch, one hash.
+    Never,
+    /// In the same place, while the earlier ones can still land: the place is taken once.
+    Replace {
+        /// How long the first attempt is left alone, ms; twice as long for each one after it.
+        after_ms: u64,
+        /// How many attempts a batch may have, cancels not counted.
+        most: usize,
+        /// After how long a batch that cannot land is given up, ms. None: it waits.
+        cancel_after_ms: Option<u64>,
+    },
+    /// Only when every earlier one is proven dead.
+    Renew {
+        /// How many attempts a batch may have.
+        most: usize,
+        /// How long after it was accepted, ms.
+        within_ms: u64,
+    },
 }
 
 /// What to do about a slot.
@@ -33,24 +114,32 @@ pub enum Step {
     Wait,
     /// Offer the newest attempt's bytes to the chain again.
     OfferAgain,
+    /// Sign another attempt, commit it, and offer it.
+    SignAgain(AttemptKind),
     /// The chain has decided: write it down.
     Settle(Verdict),
     /// A person should look: the account's place was used by something that is not ours.
     Alarm,
 }
 
-/// Decides. `since_offer_ms` is the time since the slot's bytes were last offered.
+/// Decides.
 pub fn next_step<A: AsRef<Attempt>>(
     slot: &Slot<A>,
     sighting: Sighting,
-    since_offer_ms: u64,
+    memory: Memory,
     rules: Rules,
 ) -> Step {
     match sighting {
         Sighting::Final(winner) => settle(slot, winner),
-        Sighting::Absent if since_offer_ms >= rules.offer_again_ms => Step::OfferAgain,
-        Sighting::Absent | Sighting::Included | Sighting::Nothing => Step::Wait,
-        Sighting::Unidentified => Step::Alarm,
+        Sighting::Usurped(Stranger { did: Deed::Opaque, .. }) | Sighting::Unidentified => {
+            Step::Alarm
+        }
+        Sighting::Usurped(stranger) => {
+            Step::Settle(Verdict { state: BatchState::Usurped, end: End::Lost(stranger) })
+        }
+        Sighting::Never { block, block_time } => late(slot, block, block_time, memory, rules.again),
+        Sighting::Absent(standing) => absent(slot, standing, memory, rules),
+        Sighting::Included | Sighting::Nothing => Step::Wait,
     }
 }
 
@@ -62,7 +151,49 @@ fn settle<A: AsRef<Attempt>>(slot: &Slot<A>, winner: Winner) -> Step {
         (Some(AttemptKind::Cancel), _) => BatchState::Cancelled,
         (None, _) => return Step::Alarm,
     };
-    Step::Settle(Verdict { state, winner })
+    Step::Settle(Verdict { state, end: End::Won(winner) })
+}
+
+/// Every attempt is dead: one more, or the end.
+fn late<A>(slot: &Slot<A>, block: u64, block_time: u64, memory: Memory, again: Again) -> Step {
+    match again {
+        Again::Renew { most, within_ms }
+            if slot.attempts.count() < most && memory.since_accepted_ms <= within_ms =>
+        {
+            Step::SignAgain(AttemptKind::Bill)
+        }
+        Again::Never | Again::Replace { .. } | Again::Renew { .. } => Step::Settle(Verdict {
+            state: BatchState::Expired,
+            end: End::Late { block, block_time },
+        }),
+    }
+}
+
+fn absent<A: AsRef<Attempt>>(
+    slot: &Slot<A>,
+    standing: Standing,
+    memory: Memory,
+    rules: Rules,
+) -> Step {
+    if let Again::Replace { after_ms, most, cancel_after_ms } = rules.again {
+        let newest = slot.attempts.newest().as_ref().kind;
+        let made = slot.attempts.count();
+        let hopeless = memory.objection == Some(Objection::Structural)
+            || cancel_after_ms.is_some_and(|after| memory.since_accepted_ms >= after);
+        let doubled = 1_u64.checked_shl(u32::try_from(made).unwrap_or(u32::MAX)).map(|n| n >> 1);
+        let patience = after_ms.saturating_mul(doubled.unwrap_or(u64::MAX));
+        let low =
+            standing == Standing::Underpriced || memory.objection == Some(Objection::Underpriced);
+        if hopeless && newest == AttemptKind::Bill {
+            return Step::SignAgain(AttemptKind::Cancel);
+        }
+        // A cancel has given up the batch: it is raised without end, up to the ceilings.
+        let may = made < most || newest == AttemptKind::Cancel;
+        if low && may && memory.since_attempt_ms >= patience {
+            return Step::SignAgain(newest);
+        }
+    }
+    if memory.since_offer_ms >= rules.offer_again_ms { Step::OfferAgain } else { Step::Wait }
 }
 
 impl AsRef<Self> for Attempt {
@@ -72,67 +203,4 @@ impl AsRef<Self> for Attempt {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::billing::{Attempts, BatchId, Signed};
-    use alloy::primitives::B256;
-    use proptest::prelude::*;
-
-    const RULES: Rules = Rules { offer_again_ms: 10_000 };
-
-    fn slot() -> Slot {
-        let attempt = |seq, kind| Attempt {
-            batch: BatchId(1),
-            seq,
-            kind,
-            signed: Signed {
-                hash: B256::repeat_byte(u8::try_from(seq).unwrap()),
-                raw: vec![],
-                gas_required: 0,
-            },
-        };
-        let attempts = [attempt(0, AttemptKind::Bill), attempt(1, AttemptKind::Cancel)];
-        let attempts = Attempts::from_oldest(attempts).unwrap();
-        Slot { batch: BatchId(1), position: 7, items: vec![], attempts }
-    }
-
-    fn winner(hash: u8, succeeded: bool) -> Winner {
-        let hash = B256::repeat_byte(hash);
-        Winner { hash, succeeded, block: 1, block_time: 1, outcomes: vec![] }
-    }
-
-    fn state_after(winner: Winner) -> Option<BatchState> {
-        match next_step(&slot(), Sighting::Final(winner), 0, RULES) {
-            Step::Settle(verdict) => Some(verdict.state),
-            Step::Wait | Step::OfferAgain | Step::Alarm => None,
-        }
-    }
-
-    #[test]
-    fn a_batch_ends_by_the_transaction_that_took_its_place() {
-        assert_eq!(state_after(winner(0, true)), Some(BatchState::Charged));
-        assert_eq!(state_after(winner(0, false)), Some(BatchState::Reverted));
-        assert_eq!(state_after(winner(1, true)), Some(BatchState::Cancelled));
-        assert_eq!(state_after(winner(9, true)), None, "a stranger settles nothing");
-    }
-
-    #[test]
-    fn the_same_bytes_go_out_again_while_absent() {
-        let step = |age| next_step(&slot(), Sighting::Absent, age, RULES);
-        assert_eq!(step(9_999), Step::Wait);
-        assert_eq!(step(10_000), Step::OfferAgain);
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_but_a_final_winner_of_ours_ends_a_batch(age: u64, which in 0..4_u8) {
-            let sighting = match which {
-                0 => Sighting::Absent,
-                1 => Sighting::Included,
-                2 => Sighting::Unidentified,
-                _ => Sighting::Nothing,
-            };
-            prop_assert!(!matches!(next_step(&slot(), sighting, age, RULES), Step::Settle(_)));
-        }
-    }
-}
+mod tests;

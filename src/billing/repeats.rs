@@ -108,9 +108,15 @@ impl Held {
         let code = match (self.same, self.claim.by.state) {
             (false, _) => FailCode::Conflict,
             (true, BatchState::Charged) => FailCode::AlreadyCharged,
-            (true, BatchState::Open | BatchState::Reverted | BatchState::Cancelled) => {
-                FailCode::BillingInProgress
-            }
+            // A live claim of a batch that charged nobody is one that is just being released.
+            (
+                true,
+                BatchState::Open
+                | BatchState::Reverted
+                | BatchState::Cancelled
+                | BatchState::Usurped
+                | BatchState::Expired,
+            ) => FailCode::BillingInProgress,
         };
         entry.refused(code).claimed_by(self.claim.by.hash)
     }

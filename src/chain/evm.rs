@@ -25,7 +25,7 @@ pub use inspect::Finding;
 use super::fleet::{Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
-use crate::billing::{Attempt, Charge, Entry, Sighting, Slot};
+use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
 use crate::config::EvmConfig;
 use crate::journal::Durable;
 use crate::keys::Key;
@@ -151,6 +151,18 @@ impl Chain for EvmChain {
         estimate: &Estimate,
     ) -> Result<Box<dyn Draft>, ChainError> {
         Ok(Box::new(self.compose(good, estimate).await?))
+    }
+
+    async fn redraft(
+        &self,
+        _slot: &Slot<Durable<Attempt>>,
+        _kind: AttemptKind,
+    ) -> Result<Box<dyn Draft>, ChainError> {
+        Err(ChainError::Unavailable("nothing is replaced yet".to_owned()))
+    }
+
+    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Stranger>, ChainError> {
+        Err(ChainError::Unavailable("nothing is learnt yet".to_owned()))
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {

@@ -37,7 +37,7 @@ pub struct NodeId(pub usize);
 
 /// What all nodes of a fleet are held to.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct FleetRules {
     /// The id that every node must answer for (EIP-155).
     pub chain_id: u64,
     /// How long one exchange may take.
@@ -86,7 +86,7 @@ pub struct NoAgreement {
 /// All nodes of one chain.
 pub struct Fleet {
     nodes: Vec<Arc<Node>>,
-    rules: Rules,
+    rules: FleetRules,
     retries: Retries,
     /// Sends that nobody waits for any more.
     tasks: TaskTracker,
@@ -94,7 +94,7 @@ pub struct Fleet {
 
 impl Fleet {
     /// A fleet of the nodes at `rpc`, which are asked, and at `send_only`, which are not.
-    pub fn new(rpc: &[RpcUrl], send_only: &[RpcUrl], rules: Rules) -> Result<Self, Unusable> {
+    pub fn new(rpc: &[RpcUrl], send_only: &[RpcUrl], rules: FleetRules) -> Result<Self, Unusable> {
         let all: Vec<&RpcUrl> = rpc.iter().chain(send_only).collect();
         let labels = labels(&all.iter().map(|url| url.host()).collect::<Vec<_>>());
         let mut nodes = Vec::with_capacity(all.len());

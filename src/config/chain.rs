@@ -15,6 +15,7 @@ use super::faults::Reported;
 use super::kinds::{Kind, address, flag, rpc_urls, time, wei, whole};
 use super::layers::Environment;
 use super::reader::Reader;
+use super::replacement::Replacement;
 use super::secret_url::RpcUrl;
 use super::units::{Wei, is_digits};
 use super::{millis, seconds};
@@ -77,6 +78,8 @@ pub struct EvmConfig {
     /// How often the bytes of a transaction that the chain does not know are offered again:
     /// 100 ms to 10 min.
     pub rebroadcast_interval: Duration,
+    /// When a transaction that the chain does not take is replaced.
+    pub replacement: Replacement,
     /// The billing call.
     pub billing: BillingConfig,
 }
@@ -249,6 +252,7 @@ impl EvmConfig {
         let gas_reserve = reader.get("gas_reserve", &whole(0..=5_000_000));
         let gas_limit_cap = reader.get("gas_limit_cap", &whole(100_000..=MAX_TX_GAS));
         let rebroadcast = reader.get("rebroadcast_interval", &time(millis(100)..=seconds(600)));
+        let replacement = Replacement::read(reader);
         let billing = reader.section("billing", BillingConfig::read);
         Ok(Self {
             eip155_id: eip155_id?,
@@ -266,6 +270,7 @@ impl EvmConfig {
             gas_reserve: gas_reserve?,
             gas_limit_cap: gas_limit_cap?,
             rebroadcast_interval: rebroadcast?,
+            replacement: replacement?,
             billing: billing?,
         })
     }

@@ -136,6 +136,17 @@ pub(super) fn time(range: RangeInclusive<Duration>) -> Kind<Duration> {
     Kind::of_scalar(expects, units::time).within(range)
 }
 
+/// A time in a range, or a word for none.
+pub(super) fn optional_time(
+    none: &'static str,
+    range: RangeInclusive<Duration>,
+) -> Kind<Option<Duration>> {
+    let some = time(range);
+    Kind::new(format!("\"{none}\" or {}", some.expects), move |value| {
+        if as_scalar(value)? == none { Ok(None) } else { (some.parse)(value).map(Some) }
+    })
+}
+
 /// A number of bytes in a range.
 pub(super) fn size(range: RangeInclusive<u64>) -> Kind<u64> {
     let (from, to) = (units::show_size(*range.start()), units::show_size(*range.end()));

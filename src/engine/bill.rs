@@ -79,6 +79,19 @@ pub enum NoVerdict {
     ShuttingDown,
 }
 
+impl From<AcceptError> for NoVerdict {
+    fn from(error: AcceptError) -> Self {
+        match error {
+            AcceptError::Seal(why) => Self::Seal(why),
+            AcceptError::Journal(error) => error.into(),
+            AcceptError::Claimed
+            | AcceptError::LaneFull
+            | AcceptError::NoLane
+            | AcceptError::Behind => Self::LaneClosed(error.to_string()),
+        }
+    }
+}
+
 /// Why building a batch stopped short of one.
 enum Stop {
     Answer(Answer),
@@ -130,11 +143,7 @@ pub(super) async fn bill(
             }
             // Another's claim, or the last free place in line, was committed in between.
             Err(AcceptError::Claimed | AcceptError::LaneFull) => {}
-            Err(closed @ (AcceptError::NoLane | AcceptError::Behind)) => {
-                return Err(NoVerdict::LaneClosed(closed.to_string()));
-            }
-            Err(AcceptError::Seal(why)) => return Err(NoVerdict::Seal(why)),
-            Err(AcceptError::Journal(error)) => return Err(error.into()),
+            Err(other) => return Err(other.into()),
         }
         if Instant::now() >= deadline {
             return Err(NoVerdict::Deadline);
@@ -246,12 +255,10 @@ async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, Acc
     let facts = lane.chain.facts();
     let draft = ready.draft;
     let proposal = Proposal {
-        chain: facts.id,
-        contract: facts.contract,
-        signer: facts.signer,
+        lane: lane.id(),
         request_id: ready.request_id,
         items: ready.good.iter().map(Charge::item).collect(),
-        taken: ready.pulse.taken,
+        taken: ready.pulse.places.map(|places| places.taken),
         window: facts.max_in_flight,
         chain_time: ready.pulse.head_time,
         at_ms: clock::unix_ms(),

@@ -3,17 +3,17 @@
 
 use super::bill::NoVerdict;
 use super::reservation::Reservations;
-use crate::billing::{Attempt, BatchId, Slot};
+use crate::billing::{Attempt, BatchId, Deed, Objection, Rules, Slot};
 use crate::chain::{Chain, Delivery, Pulse};
 use crate::clock;
-use crate::journal::{Durable, Journal, JournalError};
+use crate::journal::{Durable, Journal, JournalError, LaneId};
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// Whether a lane takes new work. Its open batches are followed in every case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +30,14 @@ pub enum Gate {
 #[derive(Clone, Debug)]
 pub(super) struct Tracked {
     pub(super) slot: Arc<Slot<Durable<Attempt>>>,
+    /// When its newest attempt was signed, or taken up by this process.
+    pub(super) signed: Instant,
     /// When its bytes were last offered; none in this process yet.
     pub(super) offered: Option<Instant>,
+    /// What the nodes had against its newest attempt when it was last offered.
+    pub(super) objection: Option<Objection>,
+    /// What keeps it from landing, as far as is known.
+    pub(super) held_up: Option<&'static str>,
     /// Whether a person was called already.
     pub(super) alarmed: bool,
 }
@@ -43,8 +49,8 @@ pub struct Lane {
     pub chain: Arc<dyn Chain>,
     /// The journal.
     pub journal: Journal,
-    /// How long to leave a batch alone before the same bytes are offered again.
-    pub offer_again: Duration,
+    /// How open batches are treated.
+    pub rules: Rules,
     /// How long a charge without a period stays claimed after it is final, chain time.
     pub guard: Duration,
     pub(super) reservations: Reservations,
@@ -56,16 +62,11 @@ pub struct Lane {
 
 impl Lane {
     /// A lane that has not seen its chain yet.
-    pub fn new(
-        chain: Arc<dyn Chain>,
-        journal: Journal,
-        offer_again: Duration,
-        guard: Duration,
-    ) -> Self {
+    pub fn new(chain: Arc<dyn Chain>, journal: Journal, rules: Rules, guard: Duration) -> Self {
         Self {
             chain,
             journal,
-            offer_again,
+            rules,
             guard,
             reservations: Reservations::default(),
             tracked: Mutex::default(),
@@ -107,26 +108,93 @@ impl Lane {
         *self.chain.pulse().borrow()
     }
 
-    /// Opens the lane when the chain and the journal agree about its account.
+    /// Which lane it is.
+    pub fn id(&self) -> LaneId {
+        let facts = self.chain.facts();
+        LaneId { chain: facts.id, contract: facts.contract, signer: facts.signer }
+    }
+
+    /// What keeps single batches from landing, as far as is known: the oldest first.
+    pub fn held_up(&self) -> Vec<(BatchId, &'static str)> {
+        let tracked = self.tracked.lock();
+        tracked.values().filter_map(|t| t.held_up.map(|why| (t.slot.batch, why))).collect()
+    }
+
+    /// Opens the lane when the chain and the journal agree about its account. While the account has
+    /// sent more than the journal knows, the lane is closed and learns what that was.
     pub(super) async fn open(&self, pulse: Pulse) -> Result<(), NoVerdict> {
         let facts = self.chain.facts();
         let known = self.journal.next_position(facts.id, facts.signer).await?;
-        let next = match known {
+        let mut next = match known {
             Some(next) => next,
             None => self.begin().await?,
         };
-        self.next.fetch_max(next, Ordering::Relaxed);
-        let gate = if pulse.taken > self.next.load(Ordering::Relaxed) {
-            Gate::Closed(format!(
-                "the account {} has sent {} transactions but the journal knows {next}: the key is \
-                 used elsewhere, or the journal is an old copy",
-                facts.signer, pulse.taken
-            ))
-        } else {
-            Gate::Open
+        let Some(places) = pulse.places else {
+            self.next.fetch_max(next, Ordering::Relaxed);
+            self.set_gate(Gate::Open);
+            return Ok(());
         };
-        self.set_gate(gate);
+        if places.settled > next {
+            self.close(format!(
+                "the account {} has sent {} transactions but the journal knows {next}: the key is \
+                 used elsewhere, or the journal is an old copy. What it sent is being learnt",
+                facts.signer, places.taken
+            ));
+            next = self.learn(next, places.settled).await?;
+        }
+        self.next.fetch_max(next, Ordering::Relaxed);
+        let next = self.next.load(Ordering::Relaxed);
+        if places.taken > next {
+            self.close(format!(
+                "the account {} has sent {} transactions but the journal knows {next}: the key is \
+                 used elsewhere, or the journal is an old copy. They are waited for until final",
+                facts.signer, places.taken
+            ));
+            return Ok(());
+        }
+        // After trouble, and after a restored journal, what waits in a pool may be of our key too.
+        let trusted = self.gate() == Gate::Open
+            || (self.gate() == Gate::Opening && !self.journal.is_old_copy());
+        if !trusted {
+            let sent = self.chain.first_position().await?;
+            if sent > next {
+                self.close(format!(
+                    "{} transactions of the account {} that the journal does not know wait in a \
+                     pool",
+                    sent.saturating_sub(next),
+                    facts.signer
+                ));
+                return Ok(());
+            }
+        }
+        self.set_gate(Gate::Open);
         Ok(())
+    }
+
+    /// Takes the claims of transactions that the journal does not know; tells how far it came.
+    async fn learn(&self, next: u64, settled: u64) -> Result<u64, NoVerdict> {
+        let mut strangers = self.chain.strangers(next, settled).await?;
+        let opaque = strangers.iter().position(|stranger| stranger.did == Deed::Opaque);
+        if let Some(at) = opaque {
+            if let Some(stranger) = strangers.get(at) {
+                error!(
+                    chain = self.chain.facts().name, tx.hash = %stranger.hash,
+                    "nobody can tell whom this transaction charged, so the lane stays closed"
+                );
+            }
+            strangers.truncate(at);
+        }
+        let count = u64::try_from(strangers.len()).unwrap_or(0);
+        if count > 0 {
+            warn!(chain = self.chain.facts().name, count, "learnt transactions of the account");
+            let (guard, now) = (self.guard.as_secs(), clock::unix_ms());
+            self.journal.adopt(self.id(), strangers, guard, now).await?;
+        }
+        Ok(next.saturating_add(count))
+    }
+
+    fn close(&self, why: String) {
+        self.set_gate(Gate::Closed(why));
     }
 
     async fn begin(&self) -> Result<u64, NoVerdict> {
@@ -164,10 +232,9 @@ impl Lane {
                 Gate::Opening => return Err(NoVerdict::LaneClosed(self.unopened())),
                 Gate::Closed(why) => return Err(NoVerdict::LaneClosed(why)),
             }
-            let next = self.next.load(Ordering::Relaxed);
             let pulse = *pulses.borrow_and_update();
             if let Some(pulse) = pulse
-                && next.saturating_sub(pulse.taken) < self.chain.facts().max_in_flight
+                && self.waiting(pulse) < self.chain.facts().max_in_flight
             {
                 return Ok(pulse);
             }
@@ -175,11 +242,26 @@ impl Lane {
         }
     }
 
+    /// How many transactions wait for a block; where the chain cannot tell, for a final one.
+    fn waiting(&self, pulse: Pulse) -> u64 {
+        match pulse.places {
+            Some(places) => self.next.load(Ordering::Relaxed).saturating_sub(places.taken),
+            None => u64::try_from(self.undecided()).unwrap_or(u64::MAX),
+        }
+    }
+
     /// Follows a committed batch from now on.
     pub(super) fn track(&self, slot: Slot<Durable<Attempt>>) -> Arc<Slot<Durable<Attempt>>> {
         self.next.fetch_max(slot.position.saturating_add(1), Ordering::Relaxed);
         let slot = Arc::new(slot);
-        let tracked = Tracked { slot: Arc::clone(&slot), offered: None, alarmed: false };
+        let tracked = Tracked {
+            slot: Arc::clone(&slot),
+            signed: Instant::now(),
+            offered: None,
+            objection: None,
+            held_up: None,
+            alarmed: false,
+        };
         self.tracked.lock().insert(slot.batch, tracked);
         slot
     }
@@ -190,15 +272,23 @@ impl Lane {
         if let Some(tracked) = self.tracked.lock().get_mut(&slot.batch) {
             tracked.offered = Some(Instant::now());
         }
-        let (hash, nonce) = (newest.get().signed.hash, slot.position);
-        match self.chain.deliver(newest).await {
-            Delivery::Accepted => info!(tx.hash = %hash, nonce, "offered to the chain"),
-            Delivery::Refused(said) => {
-                warn!(tx.hash = %hash, nonce, said, "the node did not take it; it will be offered again");
+        let (hash, position) = (newest.get().signed.hash, slot.position);
+        let objection = match self.chain.deliver(newest).await {
+            Delivery::Accepted => {
+                info!(tx.hash = %hash, position, "offered to the chain");
+                None
+            }
+            Delivery::Refused { objection, said } => {
+                warn!(tx.hash = %hash, position, said, "not taken; it will be offered again");
+                Some(objection)
             }
             Delivery::Unknown(said) => {
-                warn!(tx.hash = %hash, nonce, said, "nobody knows whether the node took it; it will be offered again");
+                warn!(tx.hash = %hash, position, said, "nobody knows whether it was taken; it will be offered again");
+                None
             }
+        };
+        if let Some(tracked) = self.tracked.lock().get_mut(&slot.batch) {
+            tracked.objection = objection;
         }
     }
 

@@ -3,15 +3,20 @@
 
 use super::bill::NoVerdict;
 use super::lane::{Lane, Tracked};
-use crate::billing::{Attempt, Rules, Slot, Step, next_step};
-use crate::chain::Pulse;
+use crate::billing::{
+    Attempt, AttemptKind, Memory, Objection, Sighting, Slot, Standing, Step, next_step,
+};
 use crate::clock;
-use crate::journal::{Durable, Settlement};
+use crate::journal::{Addition, Durable, Settlement};
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info};
+use tracing::{error, info, warn};
+
+/// An open batch with the bytes that are on disk for it.
+type Open = Slot<Durable<Attempt>>;
 
 /// How many batches are offered to a node at the same time.
 const OFFERS_AT_ONCE: usize = 8;
@@ -42,31 +47,89 @@ impl Watcher {
     /// One look at the chain, and what follows from it.
     async fn tick(&self) -> Result<(), NoVerdict> {
         let pulse = self.lane.chain.beat().await?;
-        self.lane.open(pulse).await?;
+        // A lane that cannot be opened takes nothing new; what is open is followed all the same.
+        let opened = self.lane.open(pulse).await;
+        self.follow().await?;
+        opened
+    }
+
+    async fn follow(&self) -> Result<(), NoVerdict> {
         let tracked: Vec<Tracked> = self.lane.tracked.lock().values().cloned().collect();
         if tracked.is_empty() {
             return Ok(());
         }
-        let slots: Vec<&Slot<Durable<Attempt>>> = tracked.iter().map(|t| t.slot.as_ref()).collect();
+        let slots: Vec<&Open> = tracked.iter().map(|t| t.slot.as_ref()).collect();
         let sightings = self.lane.chain.look(&slots).await;
-        let (mut ends, mut offers) = (Vec::new(), Vec::new());
+        let (mut ends, mut offers, mut drafts) = (Vec::new(), Vec::new(), Vec::new());
         for (tracked, sighting) in tracked.iter().zip(sightings) {
-            match next_step(&tracked.slot, sighting, since_offer(tracked), self.rules()) {
+            self.remark(tracked, &sighting);
+            match next_step(&tracked.slot, sighting, memory(tracked), self.lane.rules) {
                 Step::Wait => {}
                 Step::OfferAgain => offers.push(Arc::clone(&tracked.slot)),
+                Step::SignAgain(kind) => drafts.push((Arc::clone(&tracked.slot), kind)),
                 Step::Settle(verdict) => {
-                    let guard = self.lane.guard.as_secs();
-                    let guard_chain_s = verdict.winner.block_time.saturating_add(guard);
-                    ends.push(Settlement { batch: tracked.slot.batch, verdict, guard_chain_s });
+                    let guard_s = self.lane.guard.as_secs();
+                    ends.push(Settlement { batch: tracked.slot.batch, verdict, guard_s });
                 }
-                Step::Alarm => self.alarm(&tracked.slot, pulse),
+                Step::Alarm => self.alarm(&tracked.slot),
             }
         }
         self.settle(ends).await?;
+        for (slot, kind) in drafts {
+            offers.push(self.sign_again(slot, kind).await);
+        }
         stream::iter(offers)
             .for_each_concurrent(OFFERS_AT_ONCE, |slot| async move { self.lane.offer(&slot).await })
             .await;
         Ok(())
+    }
+
+    /// Commits another attempt. Without one the bytes that there are go out again.
+    async fn sign_again(&self, slot: Arc<Open>, kind: AttemptKind) -> Arc<Open> {
+        match self.attempt(&slot, kind).await {
+            Ok(Some(attempt)) => {
+                let hash = attempt.get().signed.hash;
+                info!(batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
+                let attempts = slot.attempts.followed_by(attempt);
+                self.lane.track(Slot { attempts, ..Slot::clone(&slot) })
+            }
+            Ok(None) => slot,
+            Err(why) => {
+                warn!(batch = slot.batch.0, %why, "no other attempt can be signed now");
+                slot
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        slot: &Open,
+        kind: AttemptKind,
+    ) -> Result<Option<Durable<Attempt>>, NoVerdict> {
+        let draft = self.lane.chain.redraft(slot, kind).await?;
+        let addition = Addition {
+            batch: slot.batch,
+            seq: slot.attempts.newest().get().seq.saturating_add(1),
+            kind,
+            at_ms: clock::unix_ms(),
+            seal: Box::new(move |position| draft.seal(position).map_err(|error| error.to_string())),
+        };
+        self.lane.journal.add_attempt(addition).await.map_err(NoVerdict::from)
+    }
+
+    /// Remembers what keeps a batch from landing; says so once.
+    fn remark(&self, seen: &Tracked, sighting: &Sighting) {
+        let why = hindrance(sighting, seen.objection);
+        if let Some(why) = why.filter(|_| why != seen.held_up) {
+            warn!(
+                chain = self.lane.chain.facts().name,
+                batch = seen.slot.batch.0,
+                "held up: {why}"
+            );
+        }
+        if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
+            tracked.held_up = why;
+        }
     }
 
     async fn settle(&self, ends: Vec<Settlement>) -> Result<(), NoVerdict> {
@@ -76,15 +139,20 @@ impl Watcher {
         self.lane.journal.settle(ends.clone(), clock::unix_ms()).await?;
         for end in &ends {
             let state = end.verdict.state.word();
-            let (hash, block) = (end.verdict.winner.hash, end.verdict.winner.block);
-            info!(batch = end.batch.0, tx.hash = %hash, block, "batch {state}");
+            let hash = end.verdict.hash().map(|hash| hash.to_string());
+            info!(
+                batch = end.batch.0,
+                tx.hash = hash,
+                block = end.verdict.block(),
+                "batch {state}"
+            );
             self.lane.tracked.lock().remove(&end.batch);
         }
         Ok(())
     }
 
     /// Calls a person, once.
-    fn alarm(&self, slot: &Slot<Durable<Attempt>>, pulse: Pulse) {
+    fn alarm(&self, slot: &Open) {
         let mut tracked = self.lane.tracked.lock();
         let Some(tracked) = tracked.get_mut(&slot.batch).filter(|t| !t.alarmed) else { return };
         tracked.alarmed = true;
@@ -92,20 +160,47 @@ impl Watcher {
             chain = self.lane.chain.facts().name,
             batch = slot.batch.0,
             position = slot.position,
-            settled = pulse.settled,
             "a transaction that could not be identified took the place of a batch; its claims stay"
         );
-    }
-
-    fn rules(&self) -> Rules {
-        let offer_again_ms = u64::try_from(self.lane.offer_again.as_millis()).unwrap_or(u64::MAX);
-        Rules { offer_again_ms }
     }
 }
 
 /// A batch that this process has not offered yet is due at once.
-fn since_offer(tracked: &Tracked) -> u64 {
-    tracked
-        .offered
-        .map_or(u64::MAX, |at| u64::try_from(at.elapsed().as_millis()).unwrap_or(u64::MAX))
+fn memory(tracked: &Tracked) -> Memory {
+    let accepted = clock::unix_ms().saturating_sub(tracked.slot.accepted_ms);
+    Memory {
+        since_offer_ms: tracked.offered.map_or(u64::MAX, since),
+        since_attempt_ms: since(tracked.signed),
+        since_accepted_ms: u64::try_from(accepted).unwrap_or(0),
+        objection: tracked.objection,
+    }
+}
+
+fn since(then: Instant) -> u64 {
+    u64::try_from(then.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What a merchant should know about a batch that does not land.
+fn hindrance(sighting: &Sighting, objection: Option<Objection>) -> Option<&'static str> {
+    match (sighting, objection) {
+        (Sighting::Absent(Standing::Starved), _)
+        | (Sighting::Absent(_), Some(Objection::Starved)) => {
+            Some("the signing account cannot pay for it: top it up")
+        }
+        (Sighting::Absent(Standing::Underpriced), _)
+        | (Sighting::Absent(_), Some(Objection::Underpriced)) => {
+            Some("it bids less than the chain asks now")
+        }
+        (Sighting::Absent(_), Some(Objection::Structural)) => {
+            Some("the nodes say that its bytes can never be taken")
+        }
+        (Sighting::Absent(_), Some(Objection::Policy)) => {
+            Some("the nodes do not take transactions of this kind: use other nodes")
+        }
+        (Sighting::Absent(_), Some(Objection::Reverts)) => Some("it would revert now"),
+        (Sighting::Usurped(_) | Sighting::Unidentified, _) => {
+            Some("a transaction that could not be identified took its place")
+        }
+        _ => None,
+    }
 }

@@ -9,7 +9,7 @@ use crate::billing::{
 use crate::chain::Facts;
 use crate::config::JournalConfig;
 use crate::engine::{Answer, Rehearsed, Sent};
-use crate::journal::{Journal, Proposal};
+use crate::journal::{Journal, LaneId, Proposal};
 use alloy::primitives::{Address, B256, U256};
 use axum::body::to_bytes;
 use axum::http::{Method, StatusCode};
@@ -79,12 +79,10 @@ impl House {
         let key = ChargeKey { plan: PlanId(3), user, period: Period::Numbered(U256::from(4)) };
         let subscribe = SubscribeId(i64::from(hash[31]));
         let proposal = Proposal {
-            chain: CHAIN,
-            contract: SIGNER,
-            signer: SIGNER,
+            lane: LaneId { chain: CHAIN, contract: SIGNER, signer: SIGNER },
             request_id: Some(RequestId::parse(request_id).unwrap()),
             items: vec![Item { subscribe, key, amount: U256::MAX }],
-            taken: 0,
+            taken: Some(0),
             window: 10,
             chain_time: 0,
             at_ms: 1000,
@@ -193,8 +191,7 @@ fn the_document_knows_every_reason_and_every_state() {
     let described = &schema(&document, "Failure")["properties"]["retry"]["enum"];
     assert_eq!(words(described), retries.map(Retry::token));
     let states = words(&schema(&document, "Report")["properties"]["state"]["enum"]);
-    assert_eq!(states.len(), 4);
-    assert!(states.into_iter().all(|word| BatchState::from_word(word).is_some()));
+    assert_eq!(states, BatchState::ALL.map(BatchState::word));
 }
 
 fn facts() -> Facts {

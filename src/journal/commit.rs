@@ -1,10 +1,10 @@
-//! What is written, each in one transaction: a batch accepted, batches settled, a lane opened.
+//! What is written before anything is sent, each in one transaction: a lane opened, a batch accepted,
+//! another attempt added to it.
 
-use super::rows::{period_text, place, to_i64};
+use super::rows::{kind_word, period_text, place, to_i64, to_u64};
 use super::{AcceptError, Durable, history};
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, ItemOutcome, Period,
-    PlatformChainId, RequestId, Signed, Slot, Verdict,
+    Attempt, AttemptKind, Attempts, BatchId, Item, Period, PlatformChainId, RequestId, Signed, Slot,
 };
 use alloy::primitives::Address;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
@@ -14,21 +14,29 @@ use std::fmt;
 /// Signs for the position that the commit assigns.
 pub type Seal = Box<dyn FnOnce(u64) -> Result<Signed, String> + Send>;
 
-/// A batch that has passed every check and lacks its position, its signature and its claims.
-pub struct Proposal {
+/// One signing account on one chain, and the contract that it bills through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneId {
     /// The chain.
     pub chain: PlatformChainId,
     /// The billing contract.
     pub contract: Address,
     /// The account that signs.
     pub signer: Address,
+}
+
+/// A batch that has passed every check and lacks its position, its signature and its claims.
+pub struct Proposal {
+    /// Whose batch it is.
+    pub lane: LaneId,
     /// The caller's name for the request.
     pub request_id: Option<RequestId>,
     /// What is charged, in the order of the contract call.
     pub items: Vec<Item>,
-    /// Positions below this are in a block.
-    pub taken: u64,
-    /// How many positions beyond that may wait for one.
+    /// Positions below this are in a block; none where the chain counts none.
+    pub taken: Option<u64>,
+    /// How many positions beyond that may wait for one. Where the chain counts none: how many
+    /// batches may be undecided.
     pub window: u64,
     /// The timestamp of the chain's newest block, Unix seconds.
     pub chain_time: u64,
@@ -40,7 +48,7 @@ pub struct Proposal {
 
 impl fmt::Debug for Proposal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Proposal({} items on chain {})", self.items.len(), self.chain)
+        write!(f, "Proposal({} items on chain {})", self.items.len(), self.lane.chain)
     }
 }
 
@@ -49,33 +57,109 @@ pub(super) fn accept(
     conn: &Connection,
     proposal: Proposal,
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-    let position =
-        next_position(conn, proposal.chain, proposal.signer)?.ok_or(AcceptError::NoLane)?;
-    let waiting = position.checked_sub(proposal.taken).ok_or(AcceptError::Behind)?;
+    let lane = proposal.lane;
+    let position = next_position(conn, lane.chain, lane.signer)?.ok_or(AcceptError::NoLane)?;
+    let waiting = match proposal.taken {
+        Some(taken) => position.checked_sub(taken).ok_or(AcceptError::Behind)?,
+        None => undecided(conn, lane.chain, lane.signer)?,
+    };
     if waiting >= proposal.window {
         return Err(AcceptError::LaneFull);
     }
-    let batch = insert_batch(conn, &proposal, position)?;
+    let request = proposal.request_id.as_ref();
+    let batch = insert_batch(conn, &lane, position, request, proposal.at_ms)?;
     insert_claims(conn, &proposal, batch)?;
     let signed = (proposal.seal)(position).map_err(AcceptError::Seal)?;
-    conn.prepare_cached("INSERT INTO attempt VALUES (?1, ?2, 0, 'bill', ?3, ?4, ?5)")?.execute(
-        params![
-            signed.hash.as_slice(),
-            batch.0,
-            signed.raw,
-            to_i64(signed.gas_required),
-            proposal.at_ms
-        ],
-    )?;
+    let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed };
+    insert_attempt(conn, &attempt, proposal.at_ms)?;
+    advance(conn, lane.chain, lane.signer)?;
+    let body = history::accepted_body(
+        batch,
+        &place(&lane, position),
+        &proposal.items,
+        &attempt.signed.raw,
+    );
+    history::append(conn, proposal.at_ms, "accepted", &body)?;
+    let (accepted_ms, items) = (proposal.at_ms, proposal.items);
+    Ok(Slot { batch, position, accepted_ms, items, attempts: Attempts::new(Durable(attempt)) })
+}
+
+/// Another attempt for a batch, which lacks its signature.
+pub struct Addition {
+    /// The batch.
+    pub batch: BatchId,
+    /// The number that it gets. A batch that has come further meanwhile gets none.
+    pub seq: u32,
+    /// What it does when it lands.
+    pub kind: AttemptKind,
+    /// Now, Unix ms.
+    pub at_ms: i64,
+    /// Signs, once the position is known.
+    pub seal: Seal,
+}
+
+impl fmt::Debug for Addition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Addition(attempt {} of batch {})", self.seq, self.batch.0)
+    }
+}
+
+/// Adds an attempt in the batch's own place. None when the batch has ended or has this attempt.
+pub(super) fn add_attempt(
+    conn: &Connection,
+    addition: Addition,
+) -> Result<Option<Durable<Attempt>>, AcceptError> {
+    let sql = "SELECT position FROM batch WHERE id = ?1 AND state = 'open'
+               AND (SELECT max(seq) FROM attempt WHERE batch = ?1) + 1 = ?2";
+    let position = conn
+        .prepare_cached(sql)?
+        .query_row(params![addition.batch.0, addition.seq], |row| row.get(0).map(to_u64))
+        .optional()?;
+    let Some(position) = position else { return Ok(None) };
+    let signed = (addition.seal)(position).map_err(AcceptError::Seal)?;
+    let Addition { batch, seq, kind, .. } = addition;
+    let attempt = Attempt { batch, seq, kind, signed };
+    insert_attempt(conn, &attempt, addition.at_ms)?;
+    history::append(conn, addition.at_ms, "signed again", &history::attempt_body(&attempt))?;
+    Ok(Some(Durable(attempt)))
+}
+
+pub(super) fn insert_attempt(
+    conn: &Connection,
+    attempt: &Attempt,
+    at_ms: i64,
+) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT INTO attempt VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+        .execute(params![
+            attempt.signed.hash.as_slice(),
+            attempt.batch.0,
+            attempt.seq,
+            kind_word(attempt.kind),
+            attempt.signed.raw,
+            to_i64(attempt.signed.gas_required),
+            at_ms
+        ])
+        .map(drop)
+}
+
+/// Moves the lane to its next position.
+pub(super) fn advance(
+    conn: &Connection,
+    chain: PlatformChainId,
+    signer: Address,
+) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "UPDATE lane SET next_position = next_position + 1 WHERE chain = ?1 AND signer = ?2",
     )?
-    .execute(params![proposal.chain.0, proposal.signer.as_slice()])?;
-    let place = place(proposal.chain, proposal.contract, proposal.signer, position);
-    let body = history::accepted_body(batch, &place, &proposal.items, &signed.raw);
-    history::append(conn, proposal.at_ms, "accepted", &body)?;
-    let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed };
-    Ok(Slot { batch, position, items: proposal.items, attempts: Attempts::new(Durable(attempt)) })
+    .execute(params![chain.0, signer.as_slice()])
+    .map(drop)
+}
+
+fn undecided(conn: &Connection, chain: PlatformChainId, signer: Address) -> rusqlite::Result<u64> {
+    conn.prepare_cached(
+        "SELECT count(*) FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2",
+    )?
+    .query_row(params![chain.0, signer.as_slice()], |row| row.get(0).map(to_u64))
 }
 
 /// The position that the lane's next batch gets; none when the lane was never opened.
@@ -110,22 +194,24 @@ pub(super) fn open_lane(
     Ok(first)
 }
 
-fn insert_batch(
+pub(super) fn insert_batch(
     conn: &Connection,
-    proposal: &Proposal,
+    lane: &LaneId,
     position: u64,
+    request_id: Option<&RequestId>,
+    at_ms: i64,
 ) -> rusqlite::Result<BatchId> {
     conn.prepare_cached(
         "INSERT INTO batch (chain, contract, signer, position, request_id, state, accepted_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6)",
     )?
     .execute(params![
-        proposal.chain.0,
-        proposal.contract.as_slice(),
-        proposal.signer.as_slice(),
+        lane.chain.0,
+        lane.contract.as_slice(),
+        lane.signer.as_slice(),
         to_i64(position),
-        proposal.request_id.as_ref().map(RequestId::as_str),
-        proposal.at_ms
+        request_id.map(RequestId::as_str),
+        at_ms
     ])?;
     Ok(BatchId(conn.last_insert_rowid()))
 }
@@ -135,16 +221,13 @@ fn insert_claims(
     proposal: &Proposal,
     batch: BatchId,
 ) -> Result<(), AcceptError> {
-    let (chain, contract) = (proposal.chain.0, proposal.contract.as_slice());
+    let lane = &proposal.lane;
+    let (chain, contract) = (lane.chain.0, lane.contract.as_slice());
     let expired = "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_chain_s <= ?1
                    AND chain = ?2 AND contract = ?3";
     let mut expire_id = conn.prepare_cached(&format!("{expired} AND subscribe_id = ?4"))?;
     let mut expire_key =
         conn.prepare_cached(&format!("{expired} AND plan_id = ?4 AND user_hash = ?5"))?;
-    let mut insert = conn.prepare_cached(
-        "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash, period,
-                            amount, live) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 1)",
-    )?;
     for (index, item) in proposal.items.iter().enumerate() {
         let (id, plan, user) = (item.subscribe.0, item.key.plan.0, item.key.user.0.as_slice());
         if item.key.period == Period::Guarded {
@@ -152,94 +235,42 @@ fn insert_claims(
             expire_id.execute(params![now, chain, contract, id])?;
             expire_key.execute(params![now, chain, contract, plan, user])?;
         }
-        let period = period_text(item.key.period);
-        let index = i64::try_from(index).unwrap_or(i64::MAX);
-        insert
-            .execute(params![
-                batch.0,
-                index,
-                chain,
-                contract,
-                id,
-                plan,
-                user,
-                period,
-                item.amount.to_string()
-            ])
-            .map_err(|e| match e.sqlite_error_code() {
-                Some(ErrorCode::ConstraintViolation) => AcceptError::Claimed,
-                _ => e.into(),
-            })?;
+        if !insert_claim(conn, lane, (batch, index), item, true)? {
+            return Err(AcceptError::Claimed);
+        }
     }
     Ok(())
 }
 
-/// The end of a batch, to be written down.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settlement {
-    /// Which batch.
-    pub batch: BatchId,
-    /// How it ended.
-    pub verdict: Verdict,
-    /// Until when, in chain time (Unix seconds), charges without a period stay claimed.
-    pub guard_chain_s: u64,
-}
-
-/// Writes down the end of a batch. A batch that has ended already stays as it is.
-pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlite::Result<()> {
-    let (state, winner) = (end.verdict.state, &end.verdict.winner);
-    let changed = conn
+/// Inserts one claim; tells whether it could be. One that is live excludes all others.
+pub(super) fn insert_claim(
+    conn: &Connection,
+    lane: &LaneId,
+    (batch, index): (BatchId, usize),
+    item: &Item,
+    live: bool,
+) -> rusqlite::Result<bool> {
+    let inserted = conn
         .prepare_cached(
-            "UPDATE batch SET state = ?2, winner = ?3, block = ?4, settled_ms = ?5
-             WHERE id = ?1 AND state = 'open'",
+            "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash,
+                                period, amount, live)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(params![
-            end.batch.0,
-            state.word(),
-            winner.hash.as_slice(),
-            to_i64(winner.block),
-            at_ms
-        ])?;
-    if changed == 0 {
-        return Ok(());
+            batch.0,
+            i64::try_from(index).unwrap_or(i64::MAX),
+            lane.chain.0,
+            lane.contract.as_slice(),
+            item.subscribe.0,
+            item.key.plan.0,
+            item.key.user.0.as_slice(),
+            period_text(item.key.period),
+            item.amount.to_string(),
+            live
+        ]);
+    match inserted {
+        Ok(_) => Ok(true),
+        Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(false),
+        Err(e) => Err(e),
     }
-    match state {
-        BatchState::Charged => settle_items(conn, end)?,
-        BatchState::Reverted | BatchState::Cancelled => release_all(conn, end.batch, state)?,
-        BatchState::Open => return Err(rusqlite::Error::InvalidQuery),
-    }
-    let outcomes: Vec<_> = winner.outcomes.iter().map(|outcome| words(outcome).0).collect();
-    let decided = (state, Some(winner.hash), winner.block);
-    let body = history::settled_body(end.batch, decided, &json!(outcomes));
-    history::append(conn, at_ms, "settled", &body)
-}
-
-fn settle_items(conn: &Connection, end: &Settlement) -> rusqlite::Result<()> {
-    let mut update = conn.prepare_cached(
-        "UPDATE claim SET outcome = ?3, detail = ?4, live = ?5,
-                guard_chain_s = CASE WHEN period = '' THEN ?6 END
-         WHERE batch = ?1 AND item = ?2",
-    )?;
-    for (index, outcome) in end.verdict.winner.outcomes.iter().enumerate() {
-        let (word, detail) = words(outcome);
-        let held = !matches!(outcome, ItemOutcome::Failed { .. });
-        let index = i64::try_from(index).unwrap_or(i64::MAX);
-        let guard = to_i64(end.guard_chain_s);
-        update.execute(params![end.batch.0, index, word, detail, held, guard])?;
-    }
-    Ok(())
-}
-
-fn words(outcome: &ItemOutcome) -> (&'static str, Option<&str>) {
-    match outcome {
-        ItemOutcome::Charged => ("charged", None),
-        ItemOutcome::Failed { code, detail } => (code.token(), detail.as_deref()),
-        ItemOutcome::Unproven => ("unproven", None),
-    }
-}
-
-fn release_all(conn: &Connection, batch: BatchId, state: BatchState) -> rusqlite::Result<()> {
-    conn.prepare_cached("UPDATE claim SET live = 0, outcome = ?2 WHERE batch = ?1")?
-        .execute(params![batch.0, state.word()])
-        .map(drop)
 }

@@ -1,8 +1,10 @@
 //! The history: one row for every step, each carrying the hash of the one before it, so that what
 //! was written can be shown not to have been changed since.
 
+use super::Durable;
+use super::end::ELSEWHERE;
 use super::rows::{self, Billing, Line};
-use crate::billing::{BatchId, BatchState, FailCode, Item, Period};
+use crate::billing::{Attempt, BatchId, BatchState, FailCode, Item, Period};
 use alloy::primitives::B256;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -53,6 +55,16 @@ pub(super) fn accepted_body(batch: BatchId, place: &Value, items: &[Item], raw: 
         "place": place,
         "claims": claims_digest(items),
         "transaction": hex::encode(Sha256::digest(raw)),
+    })
+}
+
+/// What the history says of another attempt.
+pub(super) fn attempt_body(attempt: &Attempt) -> Value {
+    json!({
+        "batch": attempt.batch.0,
+        "attempt": attempt.seq,
+        "kind": rows::kind_word(attempt.kind),
+        "transaction": hex::encode(Sha256::digest(&attempt.signed.raw)),
     })
 }
 
@@ -115,10 +127,11 @@ pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
                 .push(format!("history row {} does not follow from the one before it", read.seq));
         }
         match event.as_str() {
-            "accepted" => {
+            "accepted" | "adopted" => {
                 audit.batches = audit.batches.saturating_add(1);
                 compare(conn, &body, &mut audit.faults, was_accepted);
             }
+            "signed again" => compare(conn, &body, &mut audit.faults, has_attempt),
             "settled" => {
                 settled = settled.saturating_add(1);
                 compare(conn, &body, &mut audit.faults, has_ended);
@@ -181,6 +194,11 @@ fn was_accepted(billing: &Billing, body: &Value) -> Result<(), &'static str> {
     Ok(())
 }
 
+fn has_attempt(billing: &Billing, body: &Value) -> Result<(), &'static str> {
+    let same = |attempt: &Durable<Attempt>| attempt_body(attempt.get()) == *body;
+    if billing.attempts.iter().any(same) { Ok(()) } else { Err("lacks an attempt") }
+}
+
 fn has_ended(billing: &Billing, body: &Value) -> Result<(), &'static str> {
     let charged = billing.state == BatchState::Charged;
     let outcomes = if charged {
@@ -196,7 +214,8 @@ fn has_ended(billing: &Billing, body: &Value) -> Result<(), &'static str> {
         let failed = line.outcome.as_deref().and_then(FailCode::from_token).is_some();
         // The guard of a charge without a period ends without an entry in the history.
         let guarded = line.item.key.period == Period::Guarded;
-        line.live == (charged && !failed) || (charged && !failed && guarded)
+        let shared = line.detail.as_deref() == Some(ELSEWHERE);
+        line.live == (charged && !failed) || (charged && !failed && (guarded || shared))
     };
     if billing.items.iter().all(right) { Ok(()) } else { Err("has ended, but its claims differ") }
 }

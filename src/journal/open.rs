@@ -1,5 +1,6 @@
 //! Opening the journal: an existing file, ours alone, as durable as we need it.
 
+use super::mark::Mark;
 use rusqlite::{Connection, OpenFlags};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 /// Marks the file as a journal of ours: "SIGN".
 const APPLICATION_ID: i64 = 0x5349_474E;
-const SCHEMA_VERSION: i64 = 1;
+const SCHEMA_VERSION: i64 = 2;
 /// 3.7.0 to 3.51.2 can corrupt a WAL that is reset. <https://sqlite.org/wal.html>
 const OLDEST_SQLITE: i32 = 3_051_003;
 /// How long to wait for a process that is just ending to let go of the file.
@@ -66,7 +67,8 @@ pub(super) fn initialise(path: &Path) -> Result<(), OpenError> {
          INSERT INTO meta VALUES ('boots', '0'); COMMIT;",
         include_str!("schema.sql")
     ))
-    .map_err(|e| problem(&e))
+    .map_err(|e| problem(&e))?;
+    Mark::of(path).write(&conn).map_err(|e| problem(&e))
 }
 
 /// Opens an existing journal for this process alone. What is none is left as it is.

@@ -1,6 +1,6 @@
 //! Rows to values and back. A row that makes no sense is an error, never a guess.
 
-use super::Durable;
+use super::{Durable, LaneId};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeKey, Claim, ClaimedBy, Item, Period,
     PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId, UserHash,
@@ -61,19 +61,20 @@ impl Billing {
         self.attempts.iter().find(won).unwrap_or_else(|| self.attempts.newest())
     }
 
+    /// Whose batch it is.
+    pub(super) fn lane(&self) -> LaneId {
+        LaneId { chain: self.chain, contract: self.contract, signer: self.signer }
+    }
+
     /// Where the batch stands in the world, as the history records it.
     pub(super) fn place(&self) -> Value {
-        place(self.chain, self.contract, self.signer, self.position)
+        place(&self.lane(), self.position)
     }
 }
 
-pub(super) fn place(
-    chain: PlatformChainId,
-    contract: Address,
-    signer: Address,
-    position: u64,
-) -> Value {
-    json!({"chain": chain.0, "contract": contract, "signer": signer, "position": position})
+pub(super) fn place(lane: &LaneId, position: u64) -> Value {
+    json!({"chain": lane.chain.0, "contract": lane.contract, "signer": lane.signer,
+           "position": position})
 }
 
 /// What a claim of one contract on one chain is looked up in.
@@ -202,17 +203,18 @@ pub(super) fn open_slots(
     chain: PlatformChainId,
     signer: Address,
 ) -> rusqlite::Result<Vec<Slot<Durable<Attempt>>>> {
-    let open: Vec<(i64, i64)> = conn
+    let open: Vec<(i64, i64, i64)> = conn
         .prepare_cached(
-            "SELECT id, position FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2
+            "SELECT id, position, accepted_ms FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2
              ORDER BY position",
         )?
-        .query_map(params![chain.0, signer.as_slice()], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map(params![chain.0, signer.as_slice()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
         .collect::<Result<_, _>>()?;
-    let slot = |(id, position)| {
+    let slot = |(id, position, accepted_ms)| {
         Ok(Slot {
             batch: BatchId(id),
             position: to_u64(position),
+            accepted_ms,
             items: lines(conn, BatchId(id))?.into_iter().map(|line| line.item).collect(),
             attempts: attempts(conn, BatchId(id))?,
         })
@@ -226,11 +228,7 @@ fn attempts(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Dura
     let mut select = conn.prepare_cached(sql)?;
     let found: Vec<_> = select
         .query_map([batch.0], |row| {
-            let kind = match row.get::<_, String>(2)?.as_str() {
-                "bill" => AttemptKind::Bill,
-                "cancel" => AttemptKind::Cancel,
-                other => return Err(garbage(2, other)),
-            };
+            let kind = kind(row, 2)?;
             let signed =
                 Signed { hash: hash(row, 0)?, raw: row.get(3)?, gas_required: to_u64(row.get(4)?) };
             Ok(Durable(Attempt { batch, seq: row.get(1)?, kind, signed }))
@@ -288,6 +286,20 @@ fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<BatchState> {
     BatchState::from_word(word).ok_or_else(|| garbage(at, word))
 }
 
+/// The word for it in the journal.
+pub(super) fn kind_word(kind: AttemptKind) -> &'static str {
+    match kind {
+        AttemptKind::Bill => "bill",
+        AttemptKind::Cancel => "cancel",
+    }
+}
+
+fn kind(row: &Row<'_>, at: usize) -> rusqlite::Result<AttemptKind> {
+    let word = row.get_ref(at)?.as_str()?;
+    let known = [AttemptKind::Bill, AttemptKind::Cancel].into_iter();
+    known.into_iter().find(|kind| kind_word(*kind) == word).ok_or_else(|| garbage(at, word))
+}
+
 fn garbage(column: usize, value: &str) -> rusqlite::Error {
     let what = format!("{value:?} makes no sense here");
     rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.into())
@@ -298,6 +310,6 @@ pub(super) fn to_i64(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn to_u64(number: i64) -> u64 {
+pub(super) fn to_u64(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }

@@ -25,9 +25,10 @@ CREATE TABLE batch (
     accepted_ms INTEGER NOT NULL,
     settled_ms  INTEGER,
     winner      BLOB,
-    block       INTEGER,
-    UNIQUE (chain, signer, position)
+    block       INTEGER
 ) STRICT;
+-- A place in the lane belongs to one batch. One that lost its place to another keeps the number.
+CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <> 'usurped';
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
 CREATE INDEX batch_request ON batch (request_id) WHERE request_id IS NOT NULL;
 

@@ -1,6 +1,8 @@
 //! The laws of the journal, held against a real SQLite file.
 
 mod accepting;
+mod adopting;
+mod again;
 mod any_order;
 mod auditing;
 mod claiming;
@@ -10,8 +12,8 @@ mod sharing;
 
 use super::*;
 use crate::billing::{
-    BatchState, ChargeKey, FailCode, Item, ItemOutcome, Period, PlanId, Signed, SubscribeId,
-    UserHash, Verdict, Winner,
+    AttemptKind, BatchState, ChargeKey, Deed, End, FailCode, Item, ItemOutcome, Period, PlanId,
+    Signed, SubscribeId, UserHash, Verdict, Winner,
 };
 use alloy::primitives::U256;
 use futures_util::future::join_all;
@@ -160,12 +162,10 @@ fn subject(item: Item) -> Subject {
 
 fn proposal(items: &[Item]) -> Proposal {
     Proposal {
-        chain: CHAIN,
-        contract: CONTRACT,
-        signer: SIGNER,
+        lane: lane(),
         request_id: None,
         items: items.to_vec(),
-        taken: FIRST,
+        taken: Some(FIRST),
         window: 1000,
         chain_time: 0,
         at_ms: NOW_MS,
@@ -188,7 +188,21 @@ fn end(slot: &Slot<Durable<Attempt>>, state: BatchState, outcomes: Vec<ItemOutco
         block_time: 1_000,
         outcomes,
     };
-    Settlement { batch: slot.batch, verdict: Verdict { state, winner }, guard_chain_s: 1_600 }
+    Settlement {
+        batch: slot.batch,
+        verdict: Verdict { state, end: End::Won(winner) },
+        guard_s: 600,
+    }
+}
+
+/// A transaction at `position` that nobody here signed.
+fn stranger(position: u64, did: Deed) -> Stranger {
+    let hash = B256::repeat_byte(0xEE);
+    Stranger { position, hash, block: 88, block_time: 1_000, did }
+}
+
+fn lane() -> LaneId {
+    LaneId { chain: CHAIN, contract: CONTRACT, signer: SIGNER }
 }
 
 fn short_of_allowance() -> ItemOutcome {

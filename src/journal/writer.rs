@@ -4,6 +4,7 @@
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
 //! the next one reads what is on disk.
 
+use super::mark::Mark;
 use rusqlite::Connection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,7 +43,12 @@ pub struct Figures {
 }
 
 /// Runs jobs until the last sender is gone.
-pub(super) fn run(conn: &Connection, mut jobs: mpsc::Receiver<Job>, figures: &Arc<Figures>) {
+pub(super) fn run(
+    conn: &Connection,
+    mut jobs: mpsc::Receiver<Job>,
+    figures: &Arc<Figures>,
+    mut mark: Option<Mark>,
+) {
     let mut group = Vec::with_capacity(GROUP);
     while jobs.blocking_recv_many(&mut group, GROUP) > 0 {
         let mut writes = Vec::new();
@@ -54,6 +60,9 @@ pub(super) fn run(conn: &Connection, mut jobs: mpsc::Receiver<Job>, figures: &Ar
         }
         if !writes.is_empty() {
             commit(conn, writes, figures);
+            if let Some(mark) = &mut mark {
+                mark.follow(conn);
+            }
         }
     }
 }

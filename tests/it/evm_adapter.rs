@@ -11,10 +11,12 @@ use merchant_signer::billing::{
     Charge, Entry, FailCode, Family, Judged, Opinion, Period, PlatformChainId, Scalar, judge,
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts, NotConnected};
-use merchant_signer::chain::fleet::{Fleet, Rules};
+use merchant_signer::chain::fleet::{Fleet, FleetRules};
 use merchant_signer::chain::profile::Profile;
-use merchant_signer::chain::{Chain, ChainError, Estimate, Facts};
-use merchant_signer::config::{BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, RpcUrl, Wei};
+use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
+use merchant_signer::config::{
+    BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, Replacement, RpcUrl, Wei,
+};
 use merchant_signer::keys::{Key, KeySource};
 use serde_json::json;
 
@@ -54,9 +56,10 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         gas_reserve: 420_000,
         gas_limit_cap: 16_777_216,
         rebroadcast_interval: Duration::from_secs(10),
+        replacement: Replacement::Off,
         billing: billing.clone(),
     };
-    let rules = Rules { chain_id: 31337, timeout: config.rpc_timeout, passing: evm::passing };
+    let rules = FleetRules { chain_id: 31337, timeout: config.rpc_timeout, passing: evm::passing };
     EvmParts {
         facts: Facts {
             id: PlatformChainId(139),
@@ -184,6 +187,10 @@ impl Shop {
     }
 }
 
+async fn places(chain: &EvmChain) -> Places {
+    chain.beat().await.unwrap().places.unwrap()
+}
+
 /// Drafts, seals at the chain's nonce, and sends past the adapter.
 async fn bill(
     anvil: &Anvil,
@@ -192,7 +199,7 @@ async fn bill(
     estimate: &Estimate,
 ) -> TransactionReceipt {
     let draft = chain.draft(good, estimate).await.unwrap();
-    let signed = draft.seal(chain.beat().await.unwrap().taken).unwrap();
+    let signed = draft.seal(places(chain).await.taken).unwrap();
     let raw = json!([Bytes::from(signed.raw)]);
     assert_eq!(anvil.call::<B256>("eth_sendRawTransaction", raw).await, signed.hash);
     anvil.receipts(&[signed.hash]).await.remove(0)
@@ -221,10 +228,9 @@ async fn what_the_preflight_foretells_is_what_happens() {
 
     let receipt = bill(&shop.chain, &chain, &judged.good, &preflight.estimate).await;
     assert_eq!(outcomes(&receipt), [0, 0, 0, 0]);
-    let pulse = chain.beat().await.unwrap();
-    assert_eq!((pulse.taken, pulse.settled), (1, 0));
+    assert_eq!(places(&chain).await, Places { taken: 1, settled: 0 });
     shop.chain.mine(2).await;
-    assert_eq!(chain.beat().await.unwrap().settled, 1);
+    assert_eq!(places(&chain).await.settled, 1);
 
     let again = judge(chain.preflight(charges(&shop.crowd[..1])).await.unwrap().checked);
     assert_eq!(again.refused[0].code, FailCode::AlreadyCharged);
@@ -386,6 +392,9 @@ async fn another_chain_is_refused_and_a_dead_node_is_waited_for() {
     let at = |url, contract| parts(url, contract, &rows(shop.merchant.mer_key));
     let mut wrong = at(&shop.chain.url, shop.merchant.billing);
     wrong.config.eip155_id = 56;
+    let rules =
+        FleetRules { chain_id: 56, timeout: wrong.config.rpc_timeout, passing: evm::passing };
+    wrong.fleet = Arc::new(Fleet::new(&wrong.config.rpc, &[], rules).unwrap());
     let refused = EvmChain::connect(wrong).await.unwrap_err();
     assert_eq!(refused, NotConnected::WrongChain { configured: 56, answered: 31337 });
 

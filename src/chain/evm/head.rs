@@ -6,7 +6,7 @@ use super::node::{self, View};
 use super::observe::{Look, no_block};
 use super::{EvmChain, observe};
 use crate::chain::fleet::{Asker, HeadSeen, NodeId, NonceSeen, median, reached_by, refuted};
-use crate::chain::{ChainError, Pulse};
+use crate::chain::{ChainError, Places, Pulse};
 use crate::config::Finality;
 use alloy::primitives::U256;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ pub(super) use observe::Known;
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) pulse: Pulse,
+    pub(super) places: Places,
     /// The newest block that counts as final.
     pub(super) final_block: u64,
     pub(super) market: Market,
@@ -131,39 +132,10 @@ impl EvmChain {
         let before = self.head.read().clone();
         let final_block = self.final_block(&looks, before.as_deref())?;
         let (settled, settled_at) = self.settled(final_block, before.as_deref()).await?;
-        let head = self.together(&looks, final_block, seen)?;
-        let taken = head.pulse.taken.max(settled);
-        let pulse = Pulse { taken, settled, ..head.pulse };
-        Ok(self.publish(Head { pulse, settled_at, ..head }))
-    }
-
-    /// What the looks tell together. The head is the highest that two nodes have reached, where there
-    /// are two; prices and funds are medians, so that no single node sets them.
-    fn together(
-        &self,
-        looks: &[(NodeId, Look)],
-        final_block: u64,
-        seen: Instant,
-    ) -> Result<Head, ChainError> {
-        let each = || looks.iter().map(|(_, look)| look);
-        let numbers = each().map(|look| look.latest.number());
-        let number = reached_by(numbers, looks.len().min(2)).ok_or_else(|| no_block("latest"))?;
-        let at_head = each().filter(|look| look.latest.number() == number);
-        let head_time = median(at_head.map(|look| look.latest.time())).unwrap_or_default();
-        let pulse = Pulse { head: number, head_time, taken: self.taken(looks), settled: 0 };
-        Ok(Head {
-            pulse,
-            final_block,
-            market: Market {
-                base_fee: median(each().filter_map(|look| look.latest.base_fee())),
-                tip: median(each().filter_map(|look| look.tip)),
-                gas_price: median(each().filter_map(|look| look.gas_price)),
-            },
-            block_gas: median(each().map(|look| look.latest.gas_limit())).unwrap_or_default(),
-            balance: median(each().map(|look| look.balance)).unwrap_or_default(),
-            settled_at: None,
-            seen,
-        })
+        let places = Places { taken: self.taken(&looks).max(settled), settled };
+        let head = together(&looks, seen)?;
+        let pulse = Pulse { places: Some(places), ..head.pulse };
+        Ok(self.publish(Head { pulse, places, final_block, settled_at, ..head }))
     }
 
     /// The highest nonce that anybody tells of, unless two others that have seen as many blocks
@@ -224,7 +196,7 @@ impl EvmChain {
         final_block: u64,
         before: Option<&Head>,
     ) -> Result<(u64, Option<u64>), ChainError> {
-        let known = before.map_or(0, |head| head.pulse.settled);
+        let known = before.map_or(0, |head| head.places.settled);
         let known_at = before.and_then(|head| head.settled_at);
         if known_at == Some(final_block) {
             return Ok((known, known_at));
@@ -250,4 +222,28 @@ impl EvmChain {
             (None, _) => Ok((known, known_at)),
         }
     }
+}
+
+/// What the looks tell together, but for places and finality. The head is the highest that two nodes
+/// have reached, where there are two; prices and funds are medians, so that no single node sets them.
+fn together(looks: &[(NodeId, Look)], seen: Instant) -> Result<Head, ChainError> {
+    let each = || looks.iter().map(|(_, look)| look);
+    let numbers = each().map(|look| look.latest.number());
+    let number = reached_by(numbers, looks.len().min(2)).ok_or_else(|| no_block("latest"))?;
+    let at_head = each().filter(|look| look.latest.number() == number);
+    let head_time = median(at_head.map(|look| look.latest.time())).unwrap_or_default();
+    Ok(Head {
+        pulse: Pulse { head: number, head_time, places: None },
+        places: Places { taken: 0, settled: 0 },
+        final_block: 0,
+        market: Market {
+            base_fee: median(each().filter_map(|look| look.latest.base_fee())),
+            tip: median(each().filter_map(|look| look.tip)),
+            gas_price: median(each().filter_map(|look| look.gas_price)),
+        },
+        block_gas: median(each().map(|look| look.latest.gas_limit())).unwrap_or_default(),
+        balance: median(each().map(|look| look.balance)).unwrap_or_default(),
+        settled_at: None,
+        seen,
+    })
 }

@@ -5,7 +5,8 @@
 
 use super::node::{self, Header, Receipt};
 use super::{EvmChain, Head};
-use crate::billing::{Attempt, AttemptKind, Sighting, Slot, Winner};
+use crate::billing::{Attempt, AttemptKind, Sighting, Slot, Standing, Winner};
+use crate::chain::Places;
 use alloy::primitives::B256;
 use futures_util::{StreamExt, stream};
 use std::collections::{BTreeSet, HashMap};
@@ -27,7 +28,7 @@ impl EvmChain {
         let Ok(head) = self.current().await else {
             return slots.iter().map(|_| Sighting::Nothing).collect();
         };
-        let settled = slots.iter().filter(|slot| slot.position < head.pulse.settled);
+        let settled = slots.iter().filter(|slot| slot.position < head.places.settled);
         let hashes = settled
             .flat_map(|slot| slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash));
         let found = self.receipts(hashes.collect()).await;
@@ -68,10 +69,11 @@ impl EvmChain {
         found: &HashMap<B256, Found>,
         headers: &HashMap<u64, Header>,
     ) -> Sighting {
-        if slot.position >= head.pulse.taken {
-            return Sighting::Absent;
+        let Places { taken, settled } = head.places;
+        if slot.position >= taken {
+            return Sighting::Absent(Standing::Fair);
         }
-        if slot.position >= head.pulse.settled {
+        if slot.position >= settled {
             return Sighting::Included;
         }
         let attempts: Vec<&Attempt> = slot.attempts.iter().map(AsRef::as_ref).collect();

@@ -78,4 +78,5 @@ pub fn refuted(seen: &[NonceSeen]) -> Vec<NodeId> {
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests;

@@ -270,4 +270,5 @@ impl Breaker {
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests;

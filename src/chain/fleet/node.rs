@@ -2,7 +2,7 @@
 
 use super::agree::HeadSeen;
 use super::health::{Health, State};
-use super::{NodeId, Rules};
+use super::{FleetRules, NodeId};
 use crate::chain::rpc::{Fault, Rpc, RpcError};
 use alloy::primitives::U64;
 use parking_lot::Mutex;
@@ -21,7 +21,7 @@ pub(super) struct Node {
     pub(super) label: String,
     pub(super) send_only: bool,
     rpc: Rpc,
-    rules: Rules,
+    rules: FleetRules,
     born: Instant,
     health: Mutex<Health>,
     head: Mutex<Option<HeadSeen>>,
@@ -32,7 +32,13 @@ pub(super) struct Node {
 }
 
 impl Node {
-    pub(super) fn new(id: NodeId, label: String, send_only: bool, rpc: Rpc, rules: Rules) -> Self {
+    pub(super) fn new(
+        id: NodeId,
+        label: String,
+        send_only: bool,
+        rpc: Rpc,
+        rules: FleetRules,
+    ) -> Self {
         Self {
             id,
             label,

@@ -28,7 +28,7 @@ async fn every_account_of_every_chain_counts_for_itself() {
     }
     book.accept(&[item(1, 1)]).await.unwrap();
     let mut elsewhere = proposal(&[item(2, 1)]);
-    (elsewhere.signer, elsewhere.taken) = (signer, 0);
+    (elsewhere.lane.signer, elsewhere.taken) = (signer, Some(0));
     elsewhere.seal = Box::new(|position| {
         assert_eq!(position, 0);
         Ok(signed(1000))
@@ -75,9 +75,9 @@ async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
     let table: [(&str, Change, &str); 10] = [
         ("no signature", |p| p.seal = Box::new(|_| Err("no key".into())), "Seal(\"no key\")"),
         ("no room in the window", |p| p.window = 1, "LaneFull"),
-        ("a window of nothing", |p| (p.taken, p.window) = (8, 0), "LaneFull"),
-        ("its place is taken by a stranger", |p| p.taken = FIRST + 2, "Behind"),
-        ("nobody opened the lane", |p| p.signer = CONTRACT, "NoLane"),
+        ("a window of nothing", |p| (p.taken, p.window) = (Some(8), 0), "LaneFull"),
+        ("its place is taken by a stranger", |p| p.taken = Some(FIRST + 2), "Behind"),
+        ("nobody opened the lane", |p| p.lane.signer = CONTRACT, "NoLane"),
         ("the user is claimed", |p| p.items[1].key = item(1, 1).key, "Claimed"),
         ("the subscription is claimed", |p| p.items[1].subscribe = SubscribeId(1), "Claimed"),
         ("one user twice in it", |p| p.items[1].key = p.items[0].key, "Claimed"),
@@ -105,7 +105,8 @@ async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
 #[tokio::test]
 async fn the_window_moves_with_the_chain() {
     let book = Book::new().await;
-    let windowed = |who, taken| Proposal { taken, window: 2, ..proposal(&[item(who, 1)]) };
+    let windowed =
+        |who, taken| Proposal { taken: Some(taken), window: 2, ..proposal(&[item(who, 1)]) };
     book.journal.accept(windowed(1, FIRST)).await.unwrap();
     book.journal.accept(windowed(2, FIRST)).await.unwrap();
     let full = book.journal.accept(windowed(3, FIRST)).await;

@@ -38,10 +38,8 @@ async fn another_contract_or_chain_claims_for_itself() {
     let chain = PlatformChainId(140);
     book.journal.open_lane(chain, SIGNER, 500, NOW_MS).await.unwrap();
     for (contract, chain) in [(CONTRACT, CHAIN), (SIGNER, CHAIN), (CONTRACT, chain)] {
-        let twice = [
-            Proposal { chain, contract, ..proposal(&[item(1, 1)]) },
-            Proposal { chain, contract, ..proposal(&[item(1, 1)]) },
-        ];
+        let lane = LaneId { chain, contract, signer: SIGNER };
+        let twice = [(); 2].map(|()| Proposal { lane, ..proposal(&[item(1, 1)]) });
         let [first, second] = twice.map(|proposal| book.journal.accept(proposal));
         let batch = first.await.unwrap().batch;
         assert!(matches!(second.await, Err(AcceptError::Claimed)));

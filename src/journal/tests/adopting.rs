@@ -1,0 +1,91 @@
+//! What the journal learns of transactions that it did not know, and how an old copy is noticed.
+
+use super::*;
+
+fn billed(items: &[Item], outcomes: Vec<ItemOutcome>) -> Deed {
+    Deed::Billed { items: items.to_vec(), outcomes }
+}
+
+/// Waits until the journal's thread has let go of the file: then there is no log beside it.
+async fn close(book: Book) -> TempDir {
+    let Book { journal, room } = book;
+    drop(journal);
+    let log = room.path().join("journal.db-wal");
+    while log.exists() {
+        tokio::task::yield_now().await;
+    }
+    room
+}
+
+async fn faults(book: Book) -> Vec<String> {
+    let room = close(book).await;
+    Journal::audit(&config(&room).path).unwrap().faults
+}
+
+#[tokio::test]
+async fn a_forgotten_batch_brings_its_claims_back() {
+    let book = Book::new().await;
+    let items = [item(1, 1), item(2, 1)];
+    let did = billed(&items, vec![ItemOutcome::Charged, short_of_allowance()]);
+    let all = vec![stranger(FIRST, Deed::Other), stranger(FIRST + 1, did)];
+    book.journal.adopt(lane(), all, 600, NOW_MS).await.unwrap();
+    assert_eq!(book.next_position().await, FIRST + 2);
+    assert!(!book.takes(items[0]).await, "it was charged");
+    assert!(book.takes(items[1]).await, "it was not");
+    let found = book.journal.billing_by_hash(B256::repeat_byte(0xEE)).await.unwrap().unwrap();
+    assert_eq!((found.state, found.position), (BatchState::Charged, FIRST + 1));
+    assert_eq!(faults(book).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_forgotten_batch_that_reverted_holds_nothing() {
+    let book = Book::new().await;
+    let did = billed(&[item(1, 1)], vec![]);
+    book.journal.adopt(lane(), vec![stranger(FIRST, did)], 600, NOW_MS).await.unwrap();
+    assert!(book.takes(item(1, 1)).await);
+    assert_eq!(faults(book).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_batch_that_lost_its_place_frees_its_claims_but_for_what_the_other_charged() {
+    let book = Book::new().await;
+    let items = [item(1, 1), item(2, 1)];
+    let slot = book.accept(&items).await.unwrap();
+    let winner = stranger(slot.position, billed(&items[..1], vec![ItemOutcome::Charged]));
+    let verdict = Verdict { state: BatchState::Usurped, end: End::Lost(winner) };
+    book.settle(Settlement { batch: slot.batch, verdict, guard_s: 600 }).await;
+    assert_eq!(book.billing(slot.batch).await.state, BatchState::Usurped);
+    assert_eq!(book.next_position().await, FIRST + 1);
+    assert!(!book.takes(items[0]).await);
+    assert!(book.takes(items[1]).await);
+    assert_eq!(faults(book).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_charge_that_another_batch_holds_is_learnt_without_a_second_claim() {
+    let book = Book::new().await;
+    let slot = book.accept(&[item(1, 1)]).await.unwrap();
+    let did = billed(&[item(1, 1)], vec![ItemOutcome::Charged]);
+    let forgotten = stranger(slot.position + 1, did);
+    book.journal.adopt(lane(), vec![forgotten], 600, NOW_MS).await.unwrap();
+    assert_eq!(book.next_position().await, FIRST + 2);
+    assert!(!book.takes(item(1, 1)).await);
+    assert_eq!(faults(book).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_copy_that_is_behind_its_mark_is_noticed() {
+    let book = Book::new().await;
+    let (path, copy) = (config(&book.room).path, book.room.path().join("copy"));
+    assert!(!book.journal.is_old_copy());
+    let book = book.restart();
+    assert!(!book.journal.is_old_copy(), "a restart is not a restore");
+    let room = close(book).await;
+    std::fs::copy(&path, &copy).unwrap();
+    let book = Book { journal: Journal::open(&config(&room)).unwrap(), room }.restart();
+    assert!(!book.journal.is_old_copy());
+    let room = close(book).await;
+    std::fs::copy(&copy, &path).unwrap();
+    let restored = Journal::open(&config(&room)).unwrap();
+    assert!(restored.is_old_copy());
+}
