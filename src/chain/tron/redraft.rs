@@ -4,7 +4,7 @@
 //! irrevocable block has outlived can still land, and then nothing is signed, whoever asks.
 
 use super::TronChain;
-use super::api::{ConstantCall, Ran, Side};
+use super::constant::Heard;
 use super::draft::TronDraft;
 use super::head::Head;
 use super::transaction::SignedBytes;
@@ -55,22 +55,20 @@ impl TronChain {
 
     /// The energy that the call uses now, if at least one of its charges would be made.
     async fn still_passes(&self, data: &[u8], charges: usize) -> Result<u64, ChainError> {
-        let (owner, contract) = (self.parts.facts.signer, self.parts.facts.contract);
-        let call = ConstantCall { owner, contract, data };
-        match self.parts.api.run(Side::Full, call).await? {
-            Ran::Passed { energy, answer } => {
+        match self.call(self.parts.facts.contract, data).await? {
+            Heard::Said { energy, answer } => {
                 let opinions = self.parts.profile.opinions(&answer, charges).unwrap_or_default();
                 if opinions.contains(&Opinion::Passes) {
                     return Ok(energy);
                 }
                 Err(stays("none of it would be charged any more".to_owned()))
             }
-            Ran::Reverted { data, .. } => {
-                let (code, detail) = self.parts.profile.reverted(&data);
-                let detail = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
-                Err(stays(format!("{}{detail}", code.text())))
+            Heard::Failed(failure) => {
+                let (code, detail) = self.parts.profile.reverted(&failure.data);
+                let detail = detail.unwrap_or(failure.words);
+                Err(stays(format!("{}: {detail}", code.text())))
             }
-            Ran::Stopped { words, .. } => Err(stays(words)),
+            Heard::Stopped(words) => Err(ChainError::Unavailable(words)),
         }
     }
 }

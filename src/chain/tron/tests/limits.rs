@@ -4,7 +4,11 @@
 use super::super::api::{ApiError, Fault, Side};
 use super::*;
 use crate::chain::rpc;
+use axum::Router;
+use futures_util::future::join_all;
+use std::future::IntoFuture;
 use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
 
 const PATH: &str = "/wallet/getblock";
 const SECRET: &str = "b3f1c9d2-api-key";
@@ -180,4 +184,39 @@ fn a_client_that_cannot_be_made_says_which_part_is_wrong() {
     assert_eq!(make("nothing", "http://a", None), ApiUnusable::FullUrl);
     assert_eq!(make("http://a", "mailto:a@b", None), ApiUnusable::SolidityUrl);
     assert_eq!(make("http://a", "http://a", Some("line\nline")), ApiUnusable::Key);
+}
+
+/// A node gives the 51st connection no answer, and others ask it too.
+#[tokio::test]
+async fn a_crowd_of_questions_does_not_crowd_the_node() {
+    let (arrived, gate) = (watch::Sender::new((0_usize, 0_usize)), Semaphore::new(0));
+    let shared = Arc::new((arrived, gate));
+    let node = Arc::clone(&shared);
+    let handler = async move || {
+        let (arrived, gate) = &*node;
+        arrived.send_modify(|(now, most)| {
+            *now = now.saturating_add(1);
+            *most = (*most).max(*now);
+        });
+        gate.acquire().await.unwrap().forget();
+        arrived.send_modify(|(now, _)| *now = now.saturating_sub(1));
+        "{}"
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let server = axum::serve(listener, Router::new().fallback(handler)).into_future();
+    let api = client(&url);
+    let crowd = join_all((0..40).map(async |_| ask(&api).await));
+    let release = async {
+        let (arrived, gate) = &*shared;
+        arrived.subscribe().wait_for(|(now, _)| *now == 12).await.unwrap();
+        gate.add_permits(40);
+    };
+    let all = async { tokio::join!(crowd, release).0 };
+    let answers = tokio::select! {
+        answers = all => answers,
+        stopped = server => panic!("{stopped:?}"),
+    };
+    assert!(answers.len() == 40 && answers.iter().all(Result::is_ok));
+    assert_eq!(shared.0.borrow().1, 12);
 }
