@@ -3,6 +3,7 @@
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
 pub mod evm;
+pub mod fleet;
 mod inspect;
 pub mod profile;
 mod reads;
@@ -19,6 +20,7 @@ use crate::billing::{
 use crate::journal::Durable;
 use alloy::primitives::Address;
 use async_trait::async_trait;
+use fleet::NodeView;
 use profile::{Looked, Profile};
 use std::fmt;
 use tokio::sync::watch;
@@ -157,6 +159,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
+
+    /// Its nodes, for people.
+    fn nodes(&self) -> Vec<NodeView>;
 
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;

@@ -2,7 +2,8 @@
 //! fault of every chain is told at once.
 
 use crate::billing::{Again, Family, PlatformChainId, Rules};
-use crate::chain::evm::{EvmChain, EvmParts};
+use crate::chain::evm::{self, EvmChain, EvmParts};
+use crate::chain::fleet::{Fleet, FleetRules};
 use crate::chain::profile::Profile;
 use crate::chain::rpc::Rpc;
 use crate::chain::tron::{API_KEY_HEADER, Api, ApiParts, TronChain, TronParts, TronSettings};
@@ -127,8 +128,8 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
     };
     let own = Own { facts, profile, key: Arc::new(key) };
     let adapter = match &chain.family {
-        FamilyConfig::Evm(config) => evm(own, config).await,
-        FamilyConfig::Tvm(config) => tvm(own, config).await,
+        FamilyConfig::Evm(config) => connect_evm(own, config).await,
+        FamilyConfig::Tvm(config) => connect_tvm(own, config).await,
     };
     Ok(Connected {
         id: chain.platform_id,
@@ -148,17 +149,22 @@ struct Own {
 }
 
 /// Connects an EVM chain; otherwise the fault, with its key.
-async fn evm(own: Own, config: &EvmConfig) -> Result<Arc<dyn Inspect>, String> {
+async fn connect_evm(own: Own, config: &EvmConfig) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key } = own;
-    let rpc = Rpc::new(config.rpc.expose(), config.rpc_timeout);
-    let rpc = rpc.map_err(|error| format!("rpc: {error}"))?;
-    let parts = EvmParts { facts, profile, key, rpc, config: config.clone() };
+    let rules = FleetRules {
+        chain_id: config.eip155_id,
+        timeout: config.rpc_timeout,
+        passing: evm::passing,
+    };
+    let fleet = Fleet::new(&config.rpc, &config.send_only, rules);
+    let fleet = Arc::new(fleet.map_err(|unusable| unusable.to_string())?);
+    let parts = EvmParts { facts, profile, key, fleet, config: config.clone() };
     let adapter = EvmChain::connect(parts).await.map_err(|error| format!("rpc: {error}"))?;
     Ok(Arc::new(adapter))
 }
 
 /// Connects a TRON chain; otherwise the fault, with its key.
-async fn tvm(own: Own, config: &TvmConfig) -> Result<Arc<dyn Inspect>, String> {
+async fn connect_tvm(own: Own, config: &TvmConfig) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key } = own;
     let api = Api::new(ApiParts {
         full: config.full.expose(),

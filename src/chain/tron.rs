@@ -23,6 +23,7 @@ mod transaction;
 
 pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 
+use super::fleet::{NodeView, State};
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
@@ -30,6 +31,7 @@ use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Strang
 use crate::journal::Durable;
 use crate::keys::Key;
 use alloy::primitives::Address;
+use api::Side;
 use async_trait::async_trait;
 use head::{Head, Identity, Known};
 use parking_lot::RwLock;
@@ -162,6 +164,22 @@ impl Chain for TronChain {
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
         self.pulse.subscribe()
+    }
+
+    fn nodes(&self) -> Vec<NodeView> {
+        let (known, head) = (self.known.read().is_some(), self.head.read().clone());
+        let state = if known { State::Alive } else { State::Unverified };
+        let view = |side: Side, door, head| NodeView {
+            label: format!("{} ({door})", self.parts.api.host(side)),
+            state,
+            head,
+            send_only: false,
+        };
+        let numbers = head.map(|head| (head.newest.number, head.solid.number));
+        vec![
+            view(Side::Full, "full", numbers.map(|(newest, _)| newest)),
+            view(Side::Solidity, "solidity", numbers.map(|(_, solid)| solid)),
+        ]
     }
 
     async fn beat(&self) -> Result<Pulse, ChainError> {

@@ -60,6 +60,8 @@ struct Report {
     tx_hash: String,
     tx_hashes: Vec<String>,
     state: &'static str,
+    /// What keeps an open billing from landing, as far as is known.
+    held_up: Option<&'static str>,
     chain_id: u32,
     address: String,
     contract: String,
@@ -96,6 +98,7 @@ fn report(door: &Door, billing: &Billing) -> Report {
             .map(|a| spell_hash(family, a.get().signed.hash))
             .collect(),
         state: billing.state.word(),
+        held_up: lane.and_then(|lane| lane.hindrance(billing.batch)),
         chain_id: billing.chain.0,
         address: spell_address(family, billing.signer),
         contract: spell_address(family, billing.contract),

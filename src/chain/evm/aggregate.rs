@@ -2,10 +2,9 @@
 //! returns the answers from its constructor and deploys nothing. What does not fit in one call is
 //! asked in several at once.
 
-use super::node;
+use super::node::{self, View};
 use crate::chain::ChainError;
 use crate::chain::reads::{Answers, Read, aggregated, answers, calls};
-use crate::chain::rpc::Rpc;
 use alloy::primitives::{Address, Bytes};
 use alloy::sol_types::SolValue;
 use futures_util::future::try_join_all;
@@ -50,7 +49,7 @@ struct Limits {
 
 /// Makes all reads. None for one that failed, or whose target holds no code and so said nothing.
 pub(super) async fn aggregate(
-    rpc: &Rpc,
+    view: &View<'_>,
     how: Aggregator,
     reads: &[Read],
 ) -> Result<Answers, ChainError> {
@@ -58,12 +57,12 @@ pub(super) async fn aggregate(
     let asked = chunks(reads, limits)
         .into_iter()
         .filter_map(|range| reads.get(range))
-        .map(|chunk| ask(rpc, how, chunk));
+        .map(|chunk| ask(view, how, chunk));
     let answers = try_join_all(asked).await?;
     Ok(answers.into_iter().flatten().collect())
 }
 
-async fn ask(rpc: &Rpc, how: Aggregator, reads: &[Read]) -> Result<Answers, ChainError> {
+async fn ask(view: &View<'_>, how: Aggregator, reads: &[Read]) -> Result<Answers, ChainError> {
     let call = match how {
         Aggregator::Deployed(to) => {
             let data = alloy::hex::encode_prefixed(aggregated(reads));
@@ -75,7 +74,7 @@ async fn ask(rpc: &Rpc, how: Aggregator, reads: &[Read]) -> Result<Answers, Chai
             json!({ "data": alloy::hex::encode_prefixed(code) })
         }
     };
-    let answer: Bytes = rpc.ask(node::ETH_CALL, json!([call, "latest"])).await?;
+    let answer: Bytes = view.rpc.ask(node::ETH_CALL, json!([call, view.block])).await?;
     answers(&answer, reads.len()).map_err(|count| {
         let answer = format!("{count} answers to {} reads", reads.len());
         ChainError::Node { question: node::ETH_CALL, answer }

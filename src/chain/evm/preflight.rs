@@ -3,8 +3,8 @@
 
 use super::EvmChain;
 use super::gas::gas_limit;
-use super::head::{Head, Known};
-use super::node::Call;
+use super::head::Head;
+use super::node::{Call, View};
 use super::simulate;
 use crate::billing::{BadField, Charge};
 use crate::chain::profile::{Computed, Profile};
@@ -19,7 +19,7 @@ const AT_ONCE: usize = 8;
 /// What every run of one preflight shares.
 pub(super) struct Trial<'a> {
     pub(super) chain: &'a EvmChain,
-    pub(super) known: Known,
+    pub(super) view: View<'a>,
     pub(super) head: Arc<Head>,
     pub(super) charges: &'a [Charge],
 }
@@ -52,9 +52,9 @@ impl Runner for Trial<'_> {
         let (from, to) = (parts.facts.signer, parts.facts.contract);
         let call = Call { from, to, data: &data, gas: self.chain.gas_rules(&self.head).most };
         if measured {
-            return simulate::run(&parts.rpc, self.known.simulates, call).await;
+            return simulate::run(&self.view, call).await;
         }
-        Ok(match simulate::attempt(&parts.rpc, call).await? {
+        Ok(match simulate::attempt(&self.view, call).await? {
             Ok(answer) => Ran::Passed { used: 0, answer },
             Err(failure) => Ran::Failed(failure),
         })
@@ -63,16 +63,19 @@ impl Runner for Trial<'_> {
 
 impl EvmChain {
     /// Reads all funds and runs the billing call, in parallel.
-    pub(super) async fn check(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
-        let known = self.ready().await?;
-        let fit = Fit::of(&self.parts.profile, &charges, self.parts.facts.signer);
+    pub(super) async fn check_at(
+        &self,
+        view: View<'_>,
+        charges: &[Charge],
+    ) -> Result<Preflight, ChainError> {
+        let fit = Fit::of(&self.parts.profile, charges, self.parts.facts.signer);
         let first_run = async {
-            let head = self.current().await?;
-            let trial = Trial { chain: self, known, head, charges: &charges };
+            let (view, head) = (view.clone(), self.current().await?);
+            let trial = Trial { chain: self, view, head, charges };
             let ran = trial.run(&fit.places, true).await?;
             Ok((trial, ran))
         };
-        let (funds, (trial, ran)) = tokio::try_join!(self.funds(known, &charges), first_run)?;
+        let (funds, (trial, ran)) = tokio::try_join!(self.funds(&view, charges), first_run)?;
         let places = fit.places.clone();
         match conclude(&trial, &funds, fit, ran).await? {
             Outcome::Judged(preflight) => Ok(preflight),

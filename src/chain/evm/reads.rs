@@ -2,7 +2,7 @@
 
 use super::EvmChain;
 use super::aggregate::{Aggregator, aggregate};
-use super::head::Known;
+use super::node::View;
 use crate::billing::{Charge, Entry, Funds};
 use crate::chain::ChainError;
 use crate::chain::profile::Looked;
@@ -11,14 +11,14 @@ use crate::chain::reads::{FundsReads, LookupReads};
 impl EvmChain {
     /// Asks the profile's lookup for every entry. None where the contract knows none, where its
     /// lookup reverts, and where the entry cannot be asked about.
-    pub(super) async fn look_up(
+    pub(super) async fn look_up_at(
         &self,
+        view: &View<'_>,
         entries: &[Entry],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
-        let known = self.ready().await?;
         let profile = &self.parts.profile;
         let asked = LookupReads::of(profile, self.parts.facts.contract, entries);
-        let answers = aggregate(&self.parts.rpc, self.aggregator(known), &asked.reads).await?;
+        let answers = aggregate(view, self.aggregator(view), &asked.reads).await?;
         Ok(asked.looked(profile, answers))
     }
 
@@ -26,16 +26,16 @@ impl EvmChain {
     /// answer as a token does.
     pub(super) async fn funds(
         &self,
-        known: Known,
+        view: &View<'_>,
         charges: &[Charge],
     ) -> Result<Vec<Option<Funds>>, ChainError> {
         let asked = FundsReads::of(charges, self.parts.facts.contract);
-        let answers = aggregate(&self.parts.rpc, self.aggregator(known), &asked.reads).await?;
+        let answers = aggregate(view, self.aggregator(view), &asked.reads).await?;
         Ok(asked.funds(charges, &answers))
     }
 
-    fn aggregator(&self, known: Known) -> Aggregator {
-        if known.multicall {
+    fn aggregator(&self, view: &View<'_>) -> Aggregator {
+        if view.known.multicall {
             Aggregator::Deployed(self.parts.config.multicall)
         } else {
             Aggregator::Deployless

@@ -115,6 +115,18 @@ impl Api {
         })
     }
 
+    /// The host behind a door.
+    pub(super) fn host(&self, side: Side) -> &str {
+        self.door(side).base.host_str().unwrap_or_default()
+    }
+
+    fn door(&self, side: Side) -> &Door {
+        match side {
+            Side::Full => &self.full,
+            Side::Solidity => &self.solidity,
+        }
+    }
+
     /// How often an exchange has failed other than by the node's own word. When it has grown, the
     /// node behind the URL may be another one than before.
     pub(super) fn breaks(&self) -> u64 {
@@ -169,10 +181,7 @@ impl Api {
         question: &str,
         params: &P,
     ) -> Result<Reply, Fault> {
-        let door = match side {
-            Side::Full => &self.full,
-            Side::Solidity => &self.solidity,
-        };
+        let door = self.door(side);
         let body = serde_json::to_vec(params).map_err(|_| Fault::Garbled)?;
         let url = door.url(question).ok_or(Fault::Garbled)?;
         let _turn = door.turns.acquire().await.map_err(|_| Fault::Garbled)?;
