@@ -152,8 +152,8 @@ impl<F: Family> Chain<F> {
         &self.states[&self.solid]
     }
 
-    /// Writes the newest state outside any transaction: balances and switches that a test needs. A reorganisation
-    /// below the current head takes it back.
+    /// Writes the newest state outside any transaction. A reorganisation below the current head takes it back, and the solid
+    /// state does not have it.
     pub fn edit(&mut self, change: impl FnOnce(&mut State<F::Ledger>)) {
         let number = self.head().header.number;
         let mut state = State::clone(self.head_state());
@@ -162,10 +162,24 @@ impl<F: Family> Chain<F> {
         self.pool.touch();
     }
 
-    /// The same, given the head's time (ms).
-    pub fn edit_at_head(&mut self, change: impl FnOnce(&mut State<F::Ledger>, u64)) {
-        let now_ms = self.head().header.time_ms;
-        self.edit(|state| change(state, now_ms));
+    /// Writes every state that is kept, as if it had always been so: what a test finds when it begins.
+    pub fn edit_all(&mut self, change: impl Fn(&mut State<F::Ledger>)) {
+        let mut edited: Vec<(Arc<State<F::Ledger>>, Arc<State<F::Ledger>>)> = vec![];
+        for state in self.states.values_mut() {
+            let known = edited
+                .iter()
+                .find(|(old, _)| Arc::ptr_eq(old, state))
+                .map(|(_, new)| Arc::clone(new));
+            let new = known.unwrap_or_else(|| {
+                let mut copy = State::clone(state);
+                change(&mut copy);
+                let new = Arc::new(copy);
+                edited.push((Arc::clone(state), Arc::clone(&new)));
+                new
+            });
+            *state = new;
+        }
+        self.pool.touch();
     }
 
     /// Where a transaction is on the chain, if it is.
@@ -272,7 +286,8 @@ impl<F: Family> Chain<F> {
         let head = self.head().header.number;
         self.solid = self.solid.max(head.saturating_sub(self.settings.lag));
         let kept = self.settings.keep.max(self.settings.lag);
-        if let Some(old) = head.checked_sub(kept + 1).filter(|old| *old < self.solid) {
+        if let Some(old) = head.checked_sub(kept.saturating_add(1)).filter(|old| *old < self.solid)
+        {
             self.states.remove(&old);
         }
     }

@@ -15,7 +15,7 @@ const PLENTY: u64 = 10_000_000_000;
 impl TronNode {
     /// Sets an account's balance (sun), and activates it if it is not.
     pub fn fund(&self, who: Address, sun: u64) {
-        self.node().chain().edit(|state| {
+        self.node().chain().edit_all(|state| {
             if state.ledger().account(&who).is_none() {
                 state.ledger_mut().activate(who, 0);
             }
@@ -25,7 +25,7 @@ impl TronNode {
 
     /// Sets an account's stakes (sun) for bandwidth and for energy.
     pub fn stake(&self, who: Address, net: u64, energy: u64) {
-        self.node().chain().edit(|state| {
+        self.node().chain().edit_all(|state| {
             let account = state.ledger_mut().account_mut(who);
             (account.net_stake, account.energy_stake) = (net, energy);
         });
@@ -33,14 +33,15 @@ impl TronNode {
 
     /// Leaves an account this much of its free bandwidth used (bytes).
     pub fn use_free_bandwidth(&self, who: Address, used: u64) {
-        self.node().chain().edit_at_head(|state, now_ms| {
-            state.ledger_mut().account_mut(who).free_net = Usage { used, at_ms: now_ms };
-        });
+        let mut chain = self.node().chain();
+        let at_ms = chain.head().header.time_ms;
+        chain
+            .edit_all(|state| state.ledger_mut().account_mut(who).free_net = Usage { used, at_ms });
     }
 
     /// Makes an account one of the genesis block: no date, only its own key.
     pub fn make_genesis(&self, who: Address) {
-        self.node().chain().edit(|state| {
+        self.node().chain().edit_all(|state| {
             let account = state.ledger_mut().account_mut(who);
             (account.created_ms, account.owner) = (None, None);
             account.active.clear();
@@ -74,9 +75,9 @@ impl TronNode {
         if done.ending != Ending::Success {
             return None;
         }
-        self.node().chain().edit(|state| {
+        self.node().chain().edit_all(|state| {
             let account = state.account_mut(at);
-            account.code = Some(Bytecode::new_legacy(done.output));
+            account.code = Some(Bytecode::new_legacy(done.output.clone()));
             account.nonce = 1;
             let contract = Deployed {
                 origin,
@@ -104,7 +105,7 @@ impl TronNode {
             tvm::run(chain.head_state(), &*chain, &setting.scene, &call, Meter::default())
         };
         if done.ending == Ending::Success {
-            chain.edit(|state| state.commit(done.changes.clone()));
+            chain.edit_all(|state| state.commit(done.changes.clone()));
         }
         done
     }

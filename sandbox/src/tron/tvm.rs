@@ -1,7 +1,8 @@
 //! TRON's virtual machine on revm: energy instead of gas.
 //!
 //! Like the reference node: no intrinsic cost, no call data cost, no refunds, no warm and cold; SLOAD 50, SSTORE 20000 for a fresh
-//! slot and else 5000, CALL 40, BALANCE and EXTCODE* 20, EXTCODEHASH 400, MLOAD and MSTORE 1, EXP 10 per byte; memory up to 3 MiB;
+//! slot and else 5000, CALL 40, BALANCE and EXTCODE* 20, EXTCODEHASH 400, MLOAD and MSTORE 1, CALLDATACOPY, CODECOPY and
+//! RETURNDATACOPY 3 per word alone, EXP 10 per byte; memory up to 3 MiB;
 //! GASLIMIT and PREVRANDAO 0, BASEFEE and GASPRICE the energy price.
 //!
 //! Unlike it: contracts made by contracts get Ethereum's addresses; the precompiles are Ethereum's; TRC-10 and TRON's own opcodes
@@ -11,7 +12,9 @@
 use super::meter::Meter;
 use crate::state::{Hashes, State, View};
 use revm::bytecode::Bytecode;
-use revm::bytecode::opcode::{MLOAD, MSTORE, MSTORE8, SSTORE};
+use revm::bytecode::opcode::{
+    CALLDATACOPY, CODECOPY, MLOAD, MSTORE, MSTORE8, RETURNDATACOPY, SSTORE,
+};
 use revm::context::result::{ExecutionResult, HaltReason, OutOfGasError};
 use revm::context::{BlockEnv, CfgEnv, Context, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
@@ -317,6 +320,9 @@ fn instructions<H: Host>() -> EthInstructions<EthInterpreter, H> {
     let mut costs = gas_table();
     for opcode in [MLOAD, MSTORE, MSTORE8] {
         costs[usize::from(opcode)] = 1;
+    }
+    for opcode in [CALLDATACOPY, CODECOPY, RETURNDATACOPY] {
+        costs[usize::from(opcode)] = 0;
     }
     let mut table = EthInstructions::new(instruction_table(), costs, SpecId::CANCUN);
     table.insert_instruction(SSTORE, Instruction::new(sstore), 0);

@@ -2,6 +2,7 @@
 
 use super::address;
 use super::proto::{Create, Raw, SmartContract, Transaction, Transfer, Trigger};
+use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
 use prost::{DecodeError, Message};
 use revm::primitives::{Address, B256};
 use sha2::{Digest, Sha256};
@@ -36,9 +37,19 @@ pub fn sha256(bytes: &[u8]) -> B256 {
 }
 
 impl Tx {
-    /// Reads the bytes of a `Transaction`.
+    /// Reads the bytes of a `Transaction`. A known field of the wrong wire type is unknown, not an error.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        Transaction::decode(bytes).map(Self::new)
+        let mut rest = bytes;
+        let mut known = vec![];
+        while !rest.is_empty() {
+            let before = rest;
+            let (tag, wire) = decode_key(&mut rest)?;
+            skip_field(wire, tag, &mut rest, DecodeContext::default())?;
+            if wire == WireType::LengthDelimited {
+                known.extend_from_slice(&before[..before.len() - rest.len()]);
+            }
+        }
+        Transaction::decode(known.as_slice()).map(Self::new)
     }
 
     /// A transaction of a message.

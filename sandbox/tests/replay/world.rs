@@ -1,7 +1,8 @@
 //! The chain of the recordings: the same keys, the same contracts at the same addresses, the same subscriptions.
 
-use crate::recording::{Moment, Recording, go_to};
+use crate::recording::{Recording, go_to};
 use alloy::primitives::{Address, B256, U256, keccak256};
+use sandbox::chain::Header;
 use sandbox::state::State;
 use sandbox::tron::ledger::Permission;
 use sandbox::tron::tvm::Ending;
@@ -17,6 +18,8 @@ pub(crate) const TOKEN: &str = "018fe837d17b73a359fa872f989d74236de64212";
 pub(crate) const USDT: &str = "34ceb3ad4b5fe61e17ebf399dfd7c0e90cbd53c3";
 pub(crate) const PROBE: &str = "c0723721b059d35515ddc7c974bbb2e305ce2c52";
 pub(crate) const PLAN: &str = "a931a6ca2aabe2cc49a1bb494bf9f2df133d6a87";
+const SINGLE_TOKEN: &str = "1ebc64fbe1a7b22b9c29c95bde74abfda4b3f7ed";
+pub(crate) const SINGLE_PROBE: &str = "eb4d1a6aa84e125f9cc37c2e4d0b92c815b0ef38";
 const MULTICALL: &str = "c2282bcda4cb0b4ffa91e60797af0a372988261d";
 
 pub(crate) fn at(hex: &str) -> Address {
@@ -34,23 +37,64 @@ pub(crate) fn who(name: &str) -> Address {
     address::of_key(&key).unwrap()
 }
 
-/// A chain like the recorded one, at the moment when the recording begins.
-pub(crate) fn world(recording: &Recording) -> TronNode {
-    let node = empty(recording);
+/// A chain like the recorded one, at the moment when the first of the recordings begins.
+pub(crate) fn world(recordings: &[Recording]) -> TronNode {
+    let node = empty(recordings);
     people(&node);
-    contracts(&node);
-    go_to(&node, recording.start());
+    if recordings[0].single {
+        single_contracts(&node);
+    } else {
+        node.use_free_bandwidth(who("A"), 5000);
+        contracts(&node);
+        subscriptions(&node);
+    }
+    go_to(&node, recordings[0].start(), &recordings[0].times(0));
+    node
+}
+
+/// The same chain before anything was deployed.
+pub(crate) fn bare_world(recordings: &[Recording]) -> TronNode {
+    let node = empty(recordings);
+    people(&node);
+    go_to(&node, recordings[0].start(), &recordings[0].times(0));
     node
 }
 
 /// A chain with the recorded ids and times and nobody in it.
-pub(crate) fn empty(recording: &Recording) -> TronNode {
-    let Moment { head, head_ms, .. } = recording.start();
+fn empty(recordings: &[Recording]) -> TronNode {
     let mut rules = Tron::default();
-    rules.scripted =
-        recording.ids().into_iter().map(|(number, id)| (number, id.parse().unwrap())).collect();
+    let ids = recordings.iter().flat_map(Recording::ids);
+    rules.scripted = ids.map(|(number, id)| (number, id.parse().unwrap())).collect();
     rules.scripted.insert(0, GENESIS.parse::<B256>().unwrap());
-    TronNode::new(rules, head_ms - 3000 * head, 3, State::default())
+    if recordings[0].single {
+        rules.witnesses.truncate(1);
+        rules.params.set("getMaintenanceTimeInterval", 60_000);
+        rules.params.set("getDynamicEnergyThreshold", 100_000);
+    }
+    let genesis_ms = genesis_ms(&rules, &recordings[0]);
+    TronNode::new(rules, genesis_ms, 3, State::default())
+}
+
+/// The latest genesis from which the first recorded block is reached in time: before it, no slot was missed but after maintenance.
+fn genesis_ms(rules: &Tron, recording: &Recording) -> u64 {
+    let (known, start) = (recording.times(0), recording.start());
+    let (first, first_ms) = known.range(1..).next().unwrap_or((&start.head, &start.head_ms));
+    let arrives = |genesis_ms: u64| {
+        let mut header = Header { time_ms: genesis_ms, ..Header::default() };
+        for number in 1..=*first {
+            header = Header {
+                number,
+                parent_ms: header.time_ms,
+                time_ms: rules.next_slot(&header),
+                ..header
+            };
+        }
+        header.time_ms <= *first_ms
+    };
+    (0..)
+        .map(|early| first_ms - 3000 * (first + early))
+        .find(|genesis_ms| arrives(*genesis_ms))
+        .unwrap()
 }
 
 fn people(node: &TronNode) {
@@ -60,7 +104,6 @@ fn people(node: &TronNode) {
         node.fund(who(name), sun);
     }
     node.make_genesis(who("A"));
-    node.use_free_bandwidth(who("A"), 5000);
     node.fund(who("poor"), 2 * TRX);
     node.fund(who("stake"), 3500 * TRX);
     node.stake(who("stake"), 500 * TRX, 1000 * TRX);
@@ -102,6 +145,54 @@ fn contracts(node: &TronNode) {
         call(node, owner, token, "mint(address,uint256)", &[word(owner), plenty]);
     }
     call(node, owner, TOKEN, "setBlackList(address,bool)", &[word(who("user 6")), U256::from(1)]);
+}
+
+fn single_contracts(node: &TronNode) {
+    let owner = who("A");
+    node.deploy_at(at(SINGLE_TOKEN), owner, "Trc20", &bytecode("Trc20")).unwrap();
+    node.deploy_at(at(SINGLE_PROBE), owner, "Probe", &bytecode("Probe")).unwrap();
+    for holder in [owner, who("user 1")] {
+        let words = [word(holder), U256::from(1_000_000_000)];
+        call(node, owner, SINGLE_TOKEN, "mint(address,uint256)", &words);
+    }
+}
+
+fn subscriptions(node: &TronNode) {
+    let (admin, merchant) = (who("A"), word(who("payee")));
+    let month = U256::from(30 * 24 * 3600);
+    let terms = "setPlan(address,uint64,uint32,(address,uint128,uint64,uint32,address))";
+    let one = U256::from(1);
+    for (plan, token, amount, periods) in
+        [(7u64, TOKEN, 1_500_000u64, 12u64), (8, USDT, 1_000_000, 12)]
+    {
+        let numbers = [U256::from(amount), month, U256::from(periods)];
+        let words =
+            [&[merchant, U256::from(plan), one, word(at(token))], &numbers[..], &[merchant]]
+                .concat();
+        call(node, admin, PLAN, terms, &words);
+    }
+    call(
+        node,
+        admin,
+        PLAN,
+        "setBiller(address,address,bool)",
+        &[merchant, word(who("biller")), one],
+    );
+    for (plan, users) in [(7u64, 25), (8, 3)] {
+        for index in 0..users {
+            let words =
+                [merchant, U256::from(plan), one, keccak256(format!("user-{index}")).into()];
+            call(
+                node,
+                who(&format!("user {index}")),
+                PLAN,
+                "subscribe(address,uint64,uint32,bytes32)",
+                &words,
+            );
+        }
+    }
+    let words = [merchant, U256::from(7), keccak256("user-20").into()];
+    call(node, who("user 20"), PLAN, "cancelSubscribe(address,uint64,bytes32)", &words);
 }
 
 pub(crate) fn word(address: Address) -> U256 {
