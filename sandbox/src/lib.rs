@@ -2,9 +2,11 @@
 //!
 //! A [`Chain`](chain::Chain) knows blocks, two heads, a pool and forks, and nothing of money. A [`Family`](chain::Family)
 //! says what a transaction is and what it does: [`evm::Evm`] does by the rules of Ethereum.
-//! A [`Node`](node::Node) is the handle that tests hold and that the HTTP faces serve.
+//! A [`Node`](node::Node) is the handle that tests hold and that the HTTP faces serve: [`eth`] as an Ethereum node
+//! does, [`serve`] as a TRON node does. A [`Town`](town::Town) is a merchant with subscribers on either.
 //!
-//! Read in this order: `state`, `clock`, `chain`, `node`, then a family.
+//! Read in this order: `state`, `clock`, `chain`, `node`, then a family with its face, then `town`. The demonstration
+//! is the program beside this library.
 //! The production package never depends on this crate.
 
 pub mod chain;

@@ -52,7 +52,8 @@ impl World {
 
     /// The whole answer.
     fn said(&self, method: &str, params: Value) -> Value {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let mut body = json!({"jsonrpc": "2.0", "id": 1, "method": method});
+        body["params"] = params;
         let answer = |method: &str, args| eth::dispatch(&mut self.node.chain(), method, args);
         jsonrpc::respond(body.to_string().as_bytes(), answer).unwrap()
     }
