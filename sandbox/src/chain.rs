@@ -164,17 +164,17 @@ impl<F: Family> Chain<F> {
 
     /// Writes every state that is kept, as if it had always been so: what a test finds when it begins.
     pub fn edit_all(&mut self, change: impl Fn(&mut State<F::Ledger>)) {
-        let mut edited: Vec<(Arc<State<F::Ledger>>, Arc<State<F::Ledger>>)> = vec![];
+        let mut edited: Vec<[Arc<State<F::Ledger>>; 2]> = vec![];
         for state in self.states.values_mut() {
             let known = edited
                 .iter()
-                .find(|(old, _)| Arc::ptr_eq(old, state))
-                .map(|(_, new)| Arc::clone(new));
+                .find(|[old, _]| Arc::ptr_eq(old, state))
+                .map(|[_, new]| Arc::clone(new));
             let new = known.unwrap_or_else(|| {
                 let mut copy = State::clone(state);
                 change(&mut copy);
                 let new = Arc::new(copy);
-                edited.push((Arc::clone(state), Arc::clone(&new)));
+                edited.push([Arc::clone(state), Arc::clone(&new)]);
                 new
             });
             *state = new;

@@ -20,6 +20,7 @@ use super::family::SLOT_MS;
 const PATIENCE_MS: u64 = 60_000;
 
 /// The switches of a node.
+#[expect(clippy::struct_excessive_bools, reason = "a node has that many independent switches")]
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `vm.supportConstant`.
