@@ -245,6 +245,14 @@ impl<F: Family> Chain<F> {
         self.append(Arc::new(Block { header, id, body }), state)
     }
 
+    /// Makes one block that knows nothing of this node's pool: somebody else made it.
+    pub fn step_empty(&mut self) -> Arc<Block<F>> {
+        let waiting = self.pool.take();
+        let block = self.step();
+        self.pool.put_back(waiting);
+        block
+    }
+
     /// Takes the newest `depth` blocks away, never the solid one, and returns them, oldest first. The blocks that
     /// follow are other blocks.
     pub fn reorg(&mut self, depth: u64, orphans: Orphans) -> Vec<Arc<Block<F>>> {

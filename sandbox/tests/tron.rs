@@ -220,16 +220,26 @@ async fn a_running_node_makes_blocks_until_it_is_frozen() {
 fn what_waits_too_long_is_dropped() {
     let (node, mut rich) = town();
     rich.life_ms = 3_600_000;
+    node.configure(|options| options.isolated = true);
     let tx = payment(&node, &rich);
-    node.node().chain().submit(tx.clone());
-    node.skip(25); // one block, more than 60 s later: it takes the transaction
+    node.broadcast(tx.clone()).unwrap();
+    node.steps(19);
+    assert_eq!(pending(&node), 1);
+    node.step(); // 60 s of block time
+    assert_eq!(pending(&node), 0);
+    node.configure(|options| options.isolated = false);
+    node.broadcast(tx).unwrap(); // it is not a duplicate: nobody knows it
     assert_eq!(node.step().body.len(), 1);
-    // in a pool that no block empties, the clock does
-    rich.fee_limit = -1; // no block takes it
-    rich.salt += 1;
-    node.node().chain().submit(payment(&node, &rich));
-    node.step();
-    assert_eq!(pending(&node), 0); // a block that cannot take it drops it without a trace
+}
+
+#[test]
+fn what_no_block_takes_is_dropped_without_a_trace() {
+    let (node, mut rich) = town();
+    rich.fee_limit = -1;
+    let refused = payment(&node, &rich);
+    node.node().chain().submit(refused);
+    assert!(node.step().body.is_empty());
+    assert_eq!(pending(&node), 0);
 }
 
 #[test]
