@@ -164,17 +164,17 @@ impl<F: Family> Chain<F> {
 
     /// Writes every state that is kept, as if it had always been so: what a test finds when it begins.
     pub fn edit_all(&mut self, change: impl Fn(&mut State<F::Ledger>)) {
-        let mut edited: Vec<(Arc<State<F::Ledger>>, Arc<State<F::Ledger>>)> = vec![];
+        let mut edited: Vec<[Arc<State<F::Ledger>>; 2]> = vec![];
         for state in self.states.values_mut() {
             let known = edited
                 .iter()
-                .find(|(old, _)| Arc::ptr_eq(old, state))
-                .map(|(_, new)| Arc::clone(new));
+                .find(|[old, _]| Arc::ptr_eq(old, state))
+                .map(|[_, new]| Arc::clone(new));
             let new = known.unwrap_or_else(|| {
                 let mut copy = State::clone(state);
                 change(&mut copy);
                 let new = Arc::new(copy);
-                edited.push((Arc::clone(state), Arc::clone(&new)));
+                edited.push([Arc::clone(state), Arc::clone(&new)]);
                 new
             });
             *state = new;
@@ -243,6 +243,14 @@ impl<F: Family> Chain<F> {
         let unchanged = !self.family.close(&header, &mut state) && body.is_empty();
         let state = if unchanged { Arc::clone(self.head_state()) } else { Arc::new(state) };
         self.append(Arc::new(Block { header, id, body }), state)
+    }
+
+    /// Makes one block that knows nothing of this node's pool: somebody else made it.
+    pub fn step_empty(&mut self) -> Arc<Block<F>> {
+        let waiting = self.pool.take();
+        let block = self.step();
+        self.pool.put_back(waiting);
+        block
     }
 
     /// Takes the newest `depth` blocks away, never the solid one, and returns them, oldest first. The blocks that

@@ -29,7 +29,7 @@ pub enum Fault {
         /// The text.
         message: String,
     },
-    /// A broadcast is pooled and answered with NOT_ENOUGH_EFFECTIVE_CONNECTION "P2P broadcast failed.".
+    /// A broadcast is pooled and answered with `NOT_ENOUGH_EFFECTIVE_CONNECTION`, "P2P broadcast failed.".
     PoolButNotRelay,
     /// The request is not carried out; the node answers that it lacks resources.
     RateLimit,

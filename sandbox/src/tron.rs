@@ -20,6 +20,8 @@ mod setup;
 pub mod signature;
 pub mod tvm;
 pub mod tx;
+mod wallet;
 
 pub use family::Tron;
 pub use node::{Options, TronNode};
+pub use wallet::Wallet;

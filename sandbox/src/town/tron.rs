@@ -1,16 +1,13 @@
-//! A town on a TRON chain: signed protobuf transactions broadcast to the node itself.
+//! A town on a TRON chain: signed transactions broadcast to the node itself.
 
 use super::{Call, Ground};
-use crate::tron::TronNode;
-use crate::tron::address::{deployed, to21};
+use crate::tron::address::deployed;
 use crate::tron::calls::{Question, Side};
-use crate::tron::proto::{Any, Contract, Create, Raw, SmartContract, Transaction, Trigger};
 use crate::tron::tvm::Ending;
-use crate::tron::tx::{Tx, sha256};
+use crate::tron::tx::Tx;
+use crate::tron::{TronNode, Wallet};
 use alloy::primitives::{Address, B256, Bytes};
-use alloy::signers::SignerSync as _;
 use alloy::signers::local::PrivateKeySigner;
-use prost::Message;
 
 /// What a transaction may burn (sun): the most that TRON allows.
 const FEE_LIMIT: i64 = 1_000_000_000;
@@ -35,34 +32,14 @@ impl Ground for TronNode {
     }
 
     fn deploy(&self, from: &PrivateKeySigner, creation: Bytes) -> Address {
-        let contract = SmartContract {
-            origin_address: to21(&from.address()),
-            bytecode: creation.to_vec(),
-            consume_user_resource_percent: 100,
-            origin_energy_limit: 10_000_000,
-            ..SmartContract::default()
-        };
-        let create = Create {
-            owner_address: to21(&from.address()),
-            new_contract: Some(contract),
-            ..Create::default()
-        };
-        let asked = (30, "CreateSmartContract", create.encode_to_vec());
-        let id = submit(self, from, asked, 0);
+        let id = send(self, wallet(from, 0).deploy(self, "", &creation));
         include(self, &[id]);
         deployed(id.as_slice(), &from.address())
     }
 
     fn execute(&self, calls: Vec<Call>) {
-        let send = |(number, call): (i64, Call)| {
-            let trigger = Trigger {
-                owner_address: to21(&call.from.address()),
-                contract_address: to21(&call.to),
-                data: call.data.to_vec(),
-                ..Trigger::default()
-            };
-            let asked = (31, "TriggerSmartContract", trigger.encode_to_vec());
-            submit(self, &call.from, asked, number)
+        let send = |(salt, call): (i64, Call)| {
+            send(self, wallet(&call.from, salt).call(self, call.to, call.data))
         };
         let ids: Vec<B256> = (0..).zip(calls).map(send).collect();
         include(self, &ids);
@@ -76,37 +53,15 @@ impl Ground for TronNode {
     }
 }
 
-/// Signs and broadcasts. `number` tells calls of one moment apart, which could otherwise be the same transaction.
-fn submit(
-    node: &TronNode,
-    from: &PrivateKeySigner,
-    (kind, name, message): (i32, &str, Vec<u8>),
-    number: i64,
-) -> B256 {
-    let (solid, now_ms) = {
-        let chain = node.node().chain();
-        (std::sync::Arc::clone(chain.solid()), chain.head().header.time_ms)
-    };
-    let millis = |ms: u64| i64::try_from(ms).expect("a time");
-    let parameter =
-        Any { type_url: format!("type.googleapis.com/protocol.{name}"), value: message };
-    let raw = Raw {
-        ref_block_bytes: solid.header.number.to_be_bytes()[6..].to_vec(),
-        ref_block_hash: solid.id[8..16].to_vec(),
-        expiration: millis(now_ms + LIFE_MS),
-        contract: vec![Contract {
-            r#type: kind,
-            parameter: Some(parameter),
-            ..Contract::default()
-        }],
-        timestamp: millis(now_ms) + number,
-        fee_limit: FEE_LIMIT,
-        ..Raw::default()
-    };
-    let id = sha256(&raw.encode_to_vec());
-    let signature = from.sign_hash_sync(&id).expect("a key signs any digest");
-    let signature = vec![signature.as_bytes().to_vec()];
-    let tx = Tx::new(Transaction { raw_data: Some(raw), signature });
+/// `salt` tells calls of one moment apart, which could otherwise be the same transaction.
+fn wallet(of: &PrivateKeySigner, salt: i64) -> Wallet {
+    let mut wallet = Wallet::new(&of.to_bytes()).expect("a key is a key");
+    (wallet.fee_limit, wallet.life_ms, wallet.salt) = (FEE_LIMIT, LIFE_MS, salt);
+    wallet
+}
+
+fn send(node: &TronNode, tx: Tx) -> B256 {
+    let id = tx.id;
     node.broadcast(tx).expect("the node takes it");
     id
 }

@@ -38,7 +38,7 @@ pub struct Question {
 /// A view of a node: which side, and how many blocks it is behind.
 pub type Seen = (Side, u64);
 
-/// Why a question is not put to the machine: the node's text of CONTRACT_VALIDATE_ERROR.
+/// Why a question is not put to the machine: the node's text of `CONTRACT_VALIDATE_ERROR`.
 pub type Unasked = &'static str;
 
 impl TronNode {

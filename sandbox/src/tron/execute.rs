@@ -134,7 +134,7 @@ fn create(
                     percent: u64::try_from(new.consume_user_resource_percent).unwrap_or(0),
                     origin_energy_limit: u64::try_from(new.origin_energy_limit).unwrap_or(0),
                     name: new.name.clone(),
-                    bytecode: new.bytecode.clone(),
+                    bytecode: new.bytecode,
                     ..Deployed::default()
                 },
             );

@@ -133,10 +133,10 @@ impl TronNode {
                 )
             }
             Fault::Lag(blocks) => {
-                self.answer_with(port, method, path, Request::new(body).lagging(*blocks))
+                self.answer_with(port, method, path, &Request::new(body).lagging(*blocks))
             }
             Fault::CpuTimeout => {
-                self.answer_with(port, method, path, Request::new(body).out_of_time())
+                self.answer_with(port, method, path, &Request::new(body).out_of_time())
             }
             Fault::ActThenHang
             | Fault::ActThenReset
@@ -151,15 +151,15 @@ impl TronNode {
 
     /// Answers a request as the node would.
     pub fn answer(&self, port: Port, method: &str, path: &str, body: &str) -> Reply {
-        self.answer_with(port, method, path, Request::new(body))
+        self.answer_with(port, method, path, &Request::new(body))
     }
 
-    fn answer_with(&self, port: Port, method: &str, path: &str, request: Request) -> Reply {
+    fn answer_with(&self, port: Port, method: &str, path: &str, request: &Request) -> Reply {
         let (side, prefix) = match port {
             Port::Full => (Side::Full, "/wallet/"),
             Port::Solidity => (Side::Solid, "/walletsolidity/"),
-            Port::JsonRpc => return self.rpc(Side::Full, path, &request),
-            Port::JsonRpcSolidity => return self.rpc(Side::Solid, path, &request),
+            Port::JsonRpc => return self.rpc(Side::Full, path, request),
+            Port::JsonRpcSolidity => return self.rpc(Side::Solid, path, request),
         };
         let name = path.strip_prefix(prefix).unwrap_or_default();
         let known = POSTS.contains(&name) && (side == Side::Full || SOLID.contains(&name));
@@ -178,10 +178,10 @@ impl TronNode {
             (_, true) => {}
         }
         let value = self
-            .broadcasts(name, &request)
-            .or_else(|| self.computes(side, name, &request))
-            .or_else(|| self.reads(side, name, &request))
-            .or_else(|| self.looks_up(side, name, &request))
+            .broadcasts(name, request)
+            .or_else(|| self.computes(side, name, request))
+            .or_else(|| self.reads(side, name, request))
+            .or_else(|| self.looks_up(side, name, request))
             .unwrap_or_else(|| json!({}));
         Reply::json(&value)
     }

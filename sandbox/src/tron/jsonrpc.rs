@@ -21,10 +21,11 @@ const EMPTY_BLOOM: &str = "0x00";
 impl TronNode {
     /// Answers one request or a batch.
     pub(super) fn json_rpc(&self, side: Side, request: &Request) -> Value {
-        match &request.json {
-            Value::Array(batch) => batch.iter().map(|one| self.one(side, request, one)).collect(),
-            one => self.one(side, request, one),
-        }
+        let one = |one| self.one(side, request, one);
+        request
+            .json
+            .as_array()
+            .map_or_else(|| one(&request.json), |batch| batch.iter().map(one).collect())
     }
 
     fn one(&self, side: Side, request: &Request, one: &Value) -> Value {
@@ -71,7 +72,7 @@ impl TronNode {
             "eth_getBlockByNumber" => block_by(&chain, seen, newest, params)?,
             "eth_getBlockByHash" => {
                 let found = id().and_then(|id| chain.block_by_id(&id));
-                found.map_or(Value::Null, |block| block_json(block))
+                found.map_or(Value::Null, block_json)
             }
             "eth_getCode" => {
                 json!(format!("0x{}", hex::encode(accounts::runtime(&state, &who()?))))
@@ -124,11 +125,11 @@ impl TronNode {
             _ => return Err((-32602, "invalid block number".to_owned())),
         }
         let done = self.ask(seen, &question).map_err(|why| (-32600, why.to_owned()))?;
-        match done.ending {
-            Ending::Success => Ok(json!(format!("0x{}", hex::encode(&done.output)))),
-            Ending::Revert => Err((-32000, reverted(&done.output))),
-            _ => Err((-32000, done.message)),
+        if done.ending == Ending::Success {
+            return Ok(json!(format!("0x{}", hex::encode(&done.output))));
         }
+        let reverted = done.ending == Ending::Revert;
+        Err((-32000, if reverted { reason(&done.output) } else { done.message }))
     }
 
     fn eth_estimate(&self, seen: Seen, params: &[Value], timeout: bool) -> Result<Value, Failure> {
@@ -144,7 +145,7 @@ impl TronNode {
             .and_then(Value::as_object)
             .ok_or_else(|| (-32602, INVALID.to_owned()))?;
         let alias = self.options().input_alias;
-        if call.keys().any(|key| !known.contains(&key.as_str()) && !(alias && key == "input")) {
+        if !call.keys().all(|key| known.contains(&key.as_str()) || (alias && key == "input")) {
             return Err((-32602, INVALID.to_owned()));
         }
         let text = |key: &str| call.get(key).and_then(Value::as_str);
@@ -177,7 +178,7 @@ fn parse_address(text: &str) -> Result<Address, Failure> {
         .ok_or_else(bad_address)
 }
 
-fn reverted(output: &[u8]) -> String {
+fn reason(output: &[u8]) -> String {
     let reason = output.strip_prefix(&[0x08, 0xc3, 0x79, 0xa0]).and_then(|rest| {
         let length = usize::from_str_radix(&hex::encode(rest.get(32..64)?), 16).ok()?;
         String::from_utf8(rest.get(64..64 + length)?.to_vec()).ok()

@@ -20,6 +20,7 @@ use super::family::SLOT_MS;
 const PATIENCE_MS: u64 = 60_000;
 
 /// The switches of a node.
+#[expect(clippy::struct_excessive_bools, reason = "a node has that many independent switches")]
 #[derive(Clone, Debug)]
 pub struct Options {
     /// `vm.supportConstant`.
@@ -40,6 +41,8 @@ pub struct Options {
     pub max_pending: usize,
     /// Endpoints that are switched off, by their last path segment.
     pub disabled: BTreeSet<String>,
+    /// Blocks are made by others, to whom this node's pool is not relayed: what is accepted waits, and is dropped after 60 s.
+    pub isolated: bool,
     /// Whether `eth_call` takes `input` beside `data`, as 4.8.2 does.
     pub input_alias: bool,
 }
@@ -56,6 +59,7 @@ impl Default for Options {
             lonely: false,
             max_pending: 2000,
             disabled: BTreeSet::new(),
+            isolated: false,
             input_alias: false,
         }
     }
@@ -132,7 +136,7 @@ impl TronNode {
     /// Makes one block, and drops what has waited for 60 s of block time.
     pub fn step(&self) -> Arc<Block<Tron>> {
         let mut chain = self.node.chain();
-        let block = chain.step();
+        let block = if self.options().isolated { chain.step_empty() } else { chain.step() };
         let now = block.header.time_ms;
         chain.pool_mut().retain(|pending| now < pending.since_ms + PATIENCE_MS);
         block

@@ -67,7 +67,7 @@ impl Refusal {
         Self { code, message: message.into() }
     }
 
-    /// CONTRACT_VALIDATE_ERROR with its prefix.
+    /// `CONTRACT_VALIDATE_ERROR` with its prefix.
     pub fn contract(message: &str) -> Self {
         Self::new(Code::ContractValidateError, format!("Contract validate error : {message}"))
     }
@@ -77,17 +77,17 @@ impl Refusal {
         Self::new(Code::Sigerror, format!("Validate signature error: {message}"))
     }
 
-    /// BANDWITH_ERROR.
+    /// `BANDWITH_ERROR`.
     pub fn resources() -> Self {
         Self::new(Code::BandwithError, "Account resource insufficient error.")
     }
 
-    /// TRANSACTION_EXPIRATION_ERROR.
+    /// `TRANSACTION_EXPIRATION_ERROR`.
     pub fn expired() -> Self {
         Self::new(Code::TransactionExpirationError, "Transaction expired")
     }
 
-    /// DUP_TRANSACTION_ERROR of a transaction that is in the pool or on the chain.
+    /// `DUP_TRANSACTION_ERROR` of a transaction that is in the pool or on the chain.
     pub fn duplicate() -> Self {
         Self::new(Code::DupTransactionError, "Dup transaction.")
     }

@@ -64,7 +64,7 @@ impl TronNode {
         bytecode: &[u8],
     ) -> Option<()> {
         let code = Bytes::from(bytecode.to_vec());
-        let done = self.run_free(Call {
+        let done = self.run_free(&Call {
             from: origin,
             to: at,
             value: 0,
@@ -94,15 +94,15 @@ impl TronNode {
 
     /// Calls a contract as anybody, keeps what a success changes, and bills nobody.
     pub fn impersonate(&self, from: Address, to: Address, data: impl Into<Bytes>) -> Outcome {
-        self.run_free(Call { from, to, value: 0, data: data.into(), energy: PLENTY, code: None })
+        self.run_free(&Call { from, to, value: 0, data: data.into(), energy: PLENTY, code: None })
     }
 
-    fn run_free(&self, call: Call) -> Outcome {
+    fn run_free(&self, call: &Call) -> Outcome {
         let mut chain = self.node().chain();
         let head = chain.head().header.clone();
         let done = {
             let setting = chain.family().setting(&head, head.time_ms, &*chain);
-            tvm::run(chain.head_state(), &*chain, &setting.scene, &call, Meter::default())
+            tvm::run(chain.head_state(), &*chain, &setting.scene, call, Meter::default())
         };
         if done.ending == Ending::Success {
             chain.edit_all(|state| state.commit(done.changes.clone()));

@@ -181,7 +181,7 @@ pub fn run(
     let done = evm.inspect(tx, meter);
     let meter = std::mem::take(&mut evm.inspector);
     match done {
-        Ok(done) => outcome(done.result, done.state, call.energy, meter),
+        Ok(done) => outcome(done.result, done.state, call.energy, &meter),
         Err(error) => Outcome {
             ending: Ending::Unknown,
             energy: call.energy,
@@ -195,7 +195,7 @@ pub fn run(
     }
 }
 
-fn outcome(result: ExecutionResult, changes: EvmState, limit: u64, meter: Meter) -> Outcome {
+fn outcome(result: ExecutionResult, changes: EvmState, limit: u64, meter: &Meter) -> Outcome {
     let mut done = Outcome {
         ending: Ending::Success,
         energy: result.gas().total_gas_spent(),
@@ -217,7 +217,7 @@ fn outcome(result: ExecutionResult, changes: EvmState, limit: u64, meter: Meter)
                 "REVERT opcode executed".clone_into(&mut done.message);
             }
             ExecutionResult::Halt { reason, .. } => {
-                (done.ending, done.message) = halted(&reason, &meter)
+                (done.ending, done.message) = halted(&reason, meter);
             }
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn differences(recorded: &Value, got: &Value) -> Vec<String> {
 
 fn walk(path: &str, recorded: &Value, got: &Value, found: &mut Vec<String>) {
     match (recorded, got) {
-        (Value::String(text), _) if text.starts_with("(") || text.starts_with("<html") => {}
+        (Value::String(text), _) if text.starts_with('(') || text.starts_with("<html") => {}
         (Value::Object(a), Value::Object(b)) => {
             let partial = a.contains_key("rest") || a.contains_key("note");
             let mut keys: Vec<_> = a.keys().chain(b.keys()).collect();

@@ -80,7 +80,7 @@ impl TronNode {
                 let block = number
                     .and_then(|number| sight.block(&chain, number))
                     .filter(|_| self.options().history);
-                block.map_or_else(|| json!([]), |block| infos(block))
+                block.map_or_else(|| json!([]), infos)
             }
             "gettransactionbyid" | "gettransactioninfobyid" | "gettransactionfrompending" => {
                 match id_of(request) {
