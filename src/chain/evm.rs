@@ -4,6 +4,7 @@
 //! transaction, and never decides what becomes of a charge.
 
 mod aggregate;
+pub mod conclude;
 mod delivery;
 mod draft;
 mod fees;
