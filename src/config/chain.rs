@@ -13,6 +13,7 @@ use secrecy::SecretString;
 use super::billing::BillingConfig;
 use super::faults::Reported;
 use super::kinds::{Kind, address, flag, rpc_urls, time, wei, whole};
+use super::l1_fee::{L1Fee, l1_fee};
 use super::layers::Environment;
 use super::reader::Reader;
 use super::replacement::Replacement;
@@ -117,6 +118,8 @@ pub struct FeeConfig {
     pub max_tx_cost: Wei,
     /// Whether the chain has no EIP-1559 and transactions name one gas price.
     pub legacy: bool,
+    /// Whether the chain takes a fee for data beside gas.
+    pub l1_fee: L1Fee,
 }
 
 /// The variables that `key = "env"` means.
@@ -280,6 +283,7 @@ impl FeeConfig {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
         const TIP: &str = "max_priority_fee_per_gas";
         let legacy = reader.get("legacy", &flag());
+        let l1_fee = reader.get("l1_fee", &l1_fee());
         let max_fee = reader.get("max_fee_per_gas", &wei(Wei(1)..=DEAREST_GAS));
         let tip = wei(Wei(0)..=DEAREST_GAS);
         let tip = match legacy {
@@ -297,6 +301,7 @@ impl FeeConfig {
             max_priority_fee_per_gas: tip?,
             max_tx_cost: max_tx_cost?,
             legacy: legacy?,
+            l1_fee: l1_fee?,
         })
     }
 }

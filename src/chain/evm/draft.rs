@@ -40,6 +40,7 @@ impl EvmChain {
         // that reverts as a whole has to be seen to pass with exactly these.
         let fewer = self.parts.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
+        let surcharge = estimate.surcharge;
         let estimate =
             if holds { estimate.clone() } else { self.measure(Arc::clone(&head), good).await? };
         let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
@@ -54,7 +55,7 @@ impl EvmChain {
         let cost = cost(gas_limit, bid);
         allowed(cost, fees)?;
         let waiting = self.line.outstanding(head.places.taken, None);
-        affordable(cost.saturating_add(estimate.surcharge), waiting, head.balance)?;
+        affordable(cost.saturating_add(surcharge), waiting, head.balance)?;
         Ok(self.draft_of(self.parts.facts.contract, calldata.into(), gas_limit, bid))
     }
 
@@ -77,7 +78,7 @@ impl EvmChain {
         let mut opinions = vec![Opinion::Passes; good.len()];
         self.note(&mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
-            return Ok(Estimate { used, charges: good.len() });
+            return Ok(Estimate::of(used, good.len()));
         }
         Err(ChainError::CallFails("entries that passed alone fail together".to_owned()))
     }

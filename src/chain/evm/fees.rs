@@ -85,7 +85,9 @@ pub(super) fn outbid(
     let (fee, tip) = earlier
         .into_iter()
         .map(|bid| (bid.at_most(), bid.tip()))
-        .fold((0, 0), |(fee, tip), (other_fee, other_tip)| (fee.max(other_fee), tip.max(other_tip)));
+        .fold((0, 0), |(fee, tip), (other_fee, other_tip)| {
+            (fee.max(other_fee), tip.max(other_tip))
+        });
     let (fee, tip) = (raised(fee).max(fresh.at_most()), raised(tip).max(fresh.tip()));
     within("replacement", "max_fee_per_gas", fee, ceilings.max_fee_per_gas.0)?;
     match fresh {

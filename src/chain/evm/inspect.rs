@@ -72,6 +72,12 @@ impl EvmChain {
         } else {
             Finding::fault("gas money", format!("{} holds nothing: send coins to it", facts.signer))
         });
+        if has(|known| known.held_at_once == 1) {
+            found.push(Finding::fine(
+                "delegation",
+                "the signer is delegated to a contract (EIP-7702): one transaction at a time",
+            ));
+        }
         found.push(self.may_bill(&head).await);
         found
     }

@@ -41,11 +41,15 @@ impl EvmChain {
             let ran = self.run(&trial, &fit).await?;
             Ok((trial, ran))
         };
-        let (funds, (trial, ran)) = tokio::try_join!(self.funds(&view, charges), first_run)?;
+        let (funds, (trial, ran), surcharge) = tokio::try_join!(
+            self.funds(&view, charges),
+            first_run,
+            self.surcharge(&view, charges)
+        )?;
         let (estimate, failure) = match ran {
             Ran::Passed { used, answer } => {
                 self.note(&mut opinions, &fit, &answer)?;
-                (Estimate { used, charges: fit.len() }, None)
+                (Estimate::of(used, fit.len()), None)
             }
             Ran::Failed(failure) => {
                 let short = short_of_funds(charges, &funds, &fit);
@@ -59,7 +63,7 @@ impl EvmChain {
         {
             return Err(self.unexplained(&trial, fit, &failure).await?);
         }
-        Ok(Preflight { checked, estimate })
+        Ok(Preflight { checked, estimate: Estimate { surcharge, ..estimate } })
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
@@ -138,7 +142,7 @@ impl EvmChain {
         mut failed: Vec<(Group, Failure)>,
         short: &BTreeSet<usize>,
     ) -> Result<Estimate, ChainError> {
-        let mut estimate = Estimate { used: 0, charges: trial.charges.len() };
+        let mut estimate = Estimate::of(0, trial.charges.len());
         let mut measured = !short.is_empty();
         while !failed.is_empty() {
             let groups: Vec<Group> = failed.iter().flat_map(|(g, _)| split(g, short)).collect();
@@ -153,7 +157,7 @@ impl EvmChain {
                     Ran::Passed { used, answer } => {
                         self.note(opinions, &group, &answer)?;
                         if measured && first {
-                            estimate = Estimate { used, charges: group.len() };
+                            estimate = Estimate::of(used, group.len());
                         }
                     }
                     Ran::Failed(failure) => failed.push((group, failure)),
@@ -198,7 +202,7 @@ impl EvmChain {
                 return Ok(self.call_fails(failure));
             }
             if let Ran::Passed { used, .. } = self.run(trial, &part).await? {
-                let estimate = Estimate { used, charges: part.len() };
+                let estimate = Estimate::of(used, part.len());
                 return Ok(match gas_limit(&estimate, places.len(), self.gas_rules(&trial.head)) {
                     Ok(_) => self.call_fails(failure),
                     Err(too_large) => self.tried(trial, &places, too_large).await,
@@ -219,7 +223,7 @@ impl EvmChain {
             && let Some(fewer) = places.get(..max).map(<[usize]>::to_vec)
             && let Ok(Ran::Passed { used, .. }) = self.run(trial, &fewer).await
             && let Err(again) =
-                gas_limit(&Estimate { used, charges: max }, max, self.gas_rules(&trial.head))
+                gas_limit(&Estimate::of(used, max), max, self.gas_rules(&trial.head))
         {
             said = again;
         }

@@ -112,7 +112,8 @@ mod tests {
 
     fn raw(nonce: u64, gas_limit: u64, gas_price: u128) -> Vec<u8> {
         let to = TxKind::Call(Address::ZERO);
-        let tx = TxLegacy { chain_id: Some(1), nonce, gas_limit, gas_price, to, ..TxLegacy::default() };
+        let tx =
+            TxLegacy { chain_id: Some(1), nonce, gas_limit, gas_price, to, ..TxLegacy::default() };
         TxEnvelope::from(tx.into_signed(Signature::test_signature())).encoded_2718()
     }
 

@@ -1,7 +1,7 @@
 //! Bids, first ones and those that replace others.
 
 use super::*;
-use crate::config::Wei;
+use crate::config::{L1Fee, Wei};
 use proptest::prelude::*;
 
 const CEILINGS: FeeConfig = FeeConfig {
@@ -9,6 +9,7 @@ const CEILINGS: FeeConfig = FeeConfig {
     max_priority_fee_per_gas: Wei(10),
     max_tx_cost: Wei(1_000_000),
     legacy: false,
+    l1_fee: L1Fee::None,
 };
 
 fn bid(base: u128, tip: u128) -> Result<Bid, ChainError> {
@@ -67,7 +68,8 @@ fn a_replacement_outbids_the_highest_bid_ever_made_or_waits() {
     assert_eq!(outbid(bid(43, 3), earlier, &CEILINGS), Ok(bid(64, 5)));
     assert_eq!(outbid(bid(90, 9), earlier, &CEILINGS), Ok(bid(90, 9)), "the chain asks more");
     assert_eq!(outbid(bid(43, 3), [], &CEILINGS), Ok(bid(43, 3)));
-    let refused = |fresh, earlier: Bid| outbid(fresh, [earlier], &CEILINGS).unwrap_err().to_string();
+    let refused =
+        |fresh, earlier: Bid| outbid(fresh, [earlier], &CEILINGS).unwrap_err().to_string();
     assert!(refused(bid(43, 3), bid(90, 2)).contains("fees.max_fee_per_gas"));
     assert!(refused(bid(43, 3), bid(40, 9)).contains("fees.max_priority_fee_per_gas"));
     let price = |price| Bid::Legacy { price };
