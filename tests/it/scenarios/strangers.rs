@@ -99,7 +99,8 @@ async fn a_place_that_a_transfer_took_ends_its_batch_and_frees_its_charges() {
 #[tokio::test]
 async fn what_another_signer_of_the_same_key_charged_is_learnt_and_charged_by_nobody_else() {
     let town = on_request().await;
-    let (signer, other) = (town.signer().await, another(&town).start().await);
+    let elsewhere = another(&town);
+    let (signer, other) = (town.signer().await, elsewhere.start().await);
     let theirs = other.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.quiet(&other).await;
     opens(&town, &signer).await;
@@ -114,7 +115,8 @@ async fn what_another_signer_of_the_same_key_charged_is_learnt_and_charged_by_no
 #[tokio::test]
 async fn a_place_that_another_signer_took_for_the_same_person_is_one_payment() {
     let town = on_request().await;
-    let (signer, other) = (town.signer().await, another(&town).start().await);
+    let elsewhere = another(&town);
+    let (signer, other) = (town.signer().await, elsewhere.start().await);
     town.proxy.fault("eth_sendRawTransaction", Act::Refuse("not now"));
     let ours = signer.scheduler.bill(&json!(town.entries([0, 1]))).await.tx_hash();
     let theirs = other.scheduler.bill(&json!(town.entries([1, 2]))).await.tx_hash();
@@ -139,6 +141,8 @@ async fn an_old_copy_of_the_journal_learns_what_it_has_forgotten() {
     let known = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.quiet(&signer).await;
     signer.terminate().await;
+    let log = town.installation.path().join("journal.sqlite-wal");
+    assert!(!log.exists(), "a journal at rest is one file: that is what a backup copies");
     std::fs::copy(&journal, &copy).unwrap();
     let signer = town.signer().await;
     let landed = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
@@ -173,7 +177,8 @@ async fn a_call_that_nobody_can_read_keeps_the_lane_closed() {
     let signer = town.signer().await;
     // The billing call with one byte too many: the contract takes it, and the profile does not.
     let body = json!({"dryRun": false, "list": town.entries([0])});
-    let other = another(&town).start().await;
+    let elsewhere = another(&town);
+    let other = elsewhere.start().await;
     let heard = other.scheduler.bill(&body).await;
     let theirs = heard.tx_hash();
     town.quiet(&other).await;
