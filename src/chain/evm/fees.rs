@@ -170,4 +170,5 @@ fn within(what: &str, key: &str, asked: u128, ceiling: u128) -> Result<(), Chain
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests;

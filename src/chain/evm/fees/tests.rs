@@ -120,9 +120,12 @@ proptest! {
         fresh in (1..1_u128 << 90, 0..1_u128 << 90, any::<bool>()),
         ceilings in (0..1_u128 << 91, 0..1_u128 << 91),
     ) {
-        let bid = |(fee, tip, legacy): (u128, u128, bool)| match legacy {
-            true => Bid::Legacy { price: fee },
-            false => Bid::Dynamic { max_fee: fee, tip: tip.min(fee) },
+        let bid = |(fee, tip, legacy): (u128, u128, bool)| {
+            if legacy {
+                Bid::Legacy { price: fee }
+            } else {
+                Bid::Dynamic { max_fee: fee, tip: tip.min(fee) }
+            }
         };
         let (fresh, earlier): (Bid, Vec<Bid>) = (bid(fresh), bids.into_iter().map(bid).collect());
         let ceilings = FeeConfig {
