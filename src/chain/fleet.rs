@@ -59,6 +59,9 @@ pub struct NodeView {
     pub send_only: bool,
 }
 
+/// Said of a fleet in which nobody can bear anybody out.
+pub const ALONE: &str = "one node: claims are released on its word alone";
+
 /// A URL of the configuration that no client can be made for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
@@ -122,6 +125,11 @@ impl Fleet {
     /// How many nodes have to say the same before it counts: two where two are configured.
     pub fn needed(&self) -> usize {
         if self.readers().count() >= 2 { 2 } else { 1 }
+    }
+
+    /// Whether there is nobody to contradict a node.
+    pub fn is_alone(&self) -> bool {
+        self.needed() < 2
     }
 
     /// The nodes that may be asked now, the best first.

@@ -2,6 +2,7 @@
 //! merchant's network: nothing here is secret, and nothing needs a signature.
 
 use super::Door;
+use crate::chain::fleet::{self, NodeView};
 use crate::engine::{Gate, Lane};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -29,13 +30,27 @@ pub(super) async fn ready(State(door): State<Arc<Door>>) -> Response {
 }
 
 fn chain(lane: &Lane) -> Value {
-    let (facts, pulse) = (lane.chain.facts(), lane.pulse());
+    let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
+    let readers = nodes.iter().filter(|node| !node.send_only).count();
+    let trust =
+        if readers == 1 { fleet::ALONE } else { "claims are released when two nodes agree" };
     json!({
         "chainId": facts.id.0,
         "name": facts.name,
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
         "head": pulse.map(|pulse| pulse.head),
         "undecided": lane.undecided(),
+        "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
+        "trust": trust,
+    })
+}
+
+fn node(node: &NodeView) -> Value {
+    json!({
+        "node": node.label,
+        "state": node.state.word(),
+        "head": node.head,
+        "sendOnly": node.send_only,
     })
 }
 
