@@ -2,6 +2,7 @@
 //! merchant's network: nothing here is secret, and nothing needs a signature.
 
 use super::Door;
+use crate::billing::BatchId;
 use crate::chain::fleet::{self, NodeView};
 use crate::engine::{Gate, Lane};
 use axum::extract::State;
@@ -40,6 +41,7 @@ fn chain(lane: &Lane) -> Value {
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
         "head": pulse.map(|pulse| pulse.head),
         "undecided": lane.undecided(),
+        "heldUp": lane.held_up().into_iter().map(held_up).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "trust": trust,
     })
@@ -52,6 +54,10 @@ fn node(node: &NodeView) -> Value {
         "head": node.head,
         "sendOnly": node.send_only,
     })
+}
+
+fn held_up((batch, why): (BatchId, &'static str)) -> Value {
+    json!({"batch": batch.0, "why": why})
 }
 
 fn trouble(lane: &Lane) -> Option<String> {
