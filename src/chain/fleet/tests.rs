@@ -86,6 +86,18 @@ async fn a_read_is_answered_by_another_node_when_the_first_fails_is_busy_or_says
 }
 
 #[tokio::test]
+async fn a_node_that_has_not_seen_the_block_of_two_others_is_asked_last() {
+    let (fleet, _) = fleet(&[says("a"), says("b"), says("c")]).await;
+    fleet.dissented(NodeId(1), "");
+    fleet.dissented(NodeId(2), "");
+    assert_eq!(fleet.fit()[0], NodeId(0));
+    let head = |number| HeadSeen { number, time: 0 };
+    fleet.note_heads(&[(NodeId(0), head(9)), (NodeId(1), head(10)), (NodeId(2), head(10))]);
+    assert_eq!(fleet.fit()[2], NodeId(0));
+    assert_eq!(fleet.heads().len(), 3);
+}
+
+#[tokio::test]
 async fn what_a_node_says_of_the_question_is_an_answer_and_not_asked_again() {
     let (fleet, asked) = fleet(&[(1, Does::Fails("execution reverted")), says("b")]).await;
     fleet.dissented(NodeId(1), "");

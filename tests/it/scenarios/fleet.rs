@@ -192,9 +192,9 @@ async fn what_all_nodes_say_is_a_verdict() {
 async fn a_nonce_that_one_node_invents_neither_closes_the_lane_nor_settles_anything() {
     let (town, proxies) =
         town_of(3, Founding { mining: Mining::OnRequest, ..Founding::default() }).await;
+    proxies[0].fault("eth_getTransactionCount", Act::Rewrite(a_thousand));
     let signer = town.signer().await;
     signer.ready().await;
-    proxies[0].fault("eth_getTransactionCount", Act::Rewrite(a_thousand));
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     proxies[0].struck_times(6).await;
     let ready = signer.scheduler.get("/health/ready").await;
