@@ -59,6 +59,23 @@ fn nobody_has_anything(answer: &mut Value) {
     *answer = json!(Bytes::from((poor,).abi_encode_params()));
 }
 
+/// The last word of every longer answer of an aggregate grows by one: in a lookup, the period.
+fn the_next_period(answer: &mut Value) {
+    let Some(bytes) = answer.as_str().and_then(|text| text.parse::<Bytes>().ok()) else { return };
+    let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) else { return };
+    let next = |(good, said): (bool, Bytes)| {
+        let mut said = said.to_vec();
+        if let [_, .., last] = said.as_mut_slice()
+            && *last < u8::MAX
+        {
+            *last += 1;
+        }
+        (good, Bytes::from(said))
+    };
+    let told: Vec<(bool, Bytes)> = answers.into_iter().map(next).collect();
+    *answer = json!(Bytes::from((told,).abi_encode_params()));
+}
+
 fn a_thousand(answer: &mut Value) {
     *answer = json!("0x3e8");
 }
@@ -156,6 +173,29 @@ async fn one_liar_among_three_has_nobody_refused() {
     assert!(signer.log().contains("disagrees with the others"), "{}", signer.log());
     town.quiet(&signer).await;
     town.assert_paid(&[1, 1, 1, 1, 0, 0]).await;
+}
+
+/// Its lookup names no period that was ever due; with that period a claim would be another one.
+#[tokio::test]
+async fn one_liar_among_three_does_not_say_which_period_is_due() {
+    let founding = Founding { people: 3, lookup: true, ..Founding::default() };
+    let (town, proxies) = town_of(3, founding).await;
+    prefer_the_first(&proxies);
+    let signer = town.signer().await;
+    signer.ready().await;
+    proxies[0].fault("eth_call", Act::Rewrite(the_next_period));
+    for person in 0..2 {
+        let mut bare = town.entries([person]);
+        bare[0].as_object_mut().unwrap().remove("period");
+        let heard = signer.scheduler.bill(&json!(bare)).await;
+        assert_eq!(heard.code(), 1, "{heard:?}");
+        let billing = signer.scheduler.billings(&heard.tx_hash()).await;
+        let period = billing.body["data"][0]["subscriptions"][0]["period"].to_string();
+        assert_eq!(period.trim_matches('"'), "1", "{billing:?}");
+    }
+    proxies[0].struck().await;
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 1, 0]).await;
 }
 
 #[tokio::test]
