@@ -168,8 +168,10 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
 
-    /// Its nodes, for people.
-    fn nodes(&self) -> Vec<NodeView>;
+    /// Its nodes, for people. None where the adapter does not tell them apart.
+    fn nodes(&self) -> Vec<NodeView> {
+        Vec::new()
+    }
 
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;

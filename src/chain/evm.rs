@@ -27,7 +27,7 @@ mod wire;
 
 pub use inspect::Finding;
 
-use super::fleet::{Fleet, NodeId, NodeView};
+use super::fleet::{self, Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
@@ -104,15 +104,18 @@ impl EvmChain {
         if key != signer {
             return Err(NotConnected::WrongKey { key, signer });
         }
-        let fleet = &parts.fleet;
-        for (id, verified) in fleet.verify_all().await {
+        let nodes = &parts.fleet;
+        for (id, verified) in nodes.verify_all().await {
             let Err(error) = verified else { continue };
-            let node = fleet.label(id);
+            let node = nodes.label(id);
             warn!(chain.id = %parts.facts.id, node, %error, "the node cannot be used yet");
         }
-        if let Some(answered) = fleet.all_on_wrong_chain() {
+        if let Some(answered) = nodes.all_on_wrong_chain() {
             let configured = parts.config.eip155_id;
             return Err(NotConnected::WrongChain { configured, answered });
+        }
+        if nodes.is_alone() {
+            warn!(chain.id = %parts.facts.id, "{}; configure three to rely on no single one", fleet::ALONE);
         }
         let (learnt, head) = (RwLock::default(), RwLock::new(None));
         let pulse = watch::Sender::new(None);

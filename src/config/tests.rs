@@ -179,7 +179,8 @@ name = "x"
 family = "evm"
 default = true
 eip155_id = 0
-rpc = "http://node"
+rpc = ["http://node", "ftp://node/hunter2", 7, "https://other/hunter2"]
+send_only = ["https://relay/hunter2", "https://relay/hunter2", "http://elsewhere"]
 contract = "0x0000000000000000000000000000000000000000"
 key = "env"
 finality = 0
@@ -226,6 +227,29 @@ fn the_environment_wins_and_can_supply_secrets() {
     assert_eq!(evm(&config).finality, Finality::Depth(12));
     assert_eq!(evm(&config).billing.constants["merKey"], "0x01");
     assert!(!config.chains[0].test);
+}
+
+#[test]
+fn a_chain_has_one_node_or_several_and_none_of_them_twice() {
+    let rpc = "rpc = \"http://127.0.0.1:8545\"";
+    let hosts = |config: &Config| evm(config).rpc.iter().map(RpcUrl::host).collect::<Vec<_>>();
+    assert_eq!(hosts(&load(&local(rpc, "rpc = \"http://a/1\""), &[]).unwrap()), ["a"]);
+    let list = local(rpc, "rpc = [\"http://a/1\", \"http://b/2\"]\nsend_only = [\"http://c\"]");
+    let config = load(&list, &[]).unwrap();
+    assert_eq!(hosts(&config), ["a", "b"]);
+    assert_eq!(evm(&config).send_only[0].host(), "c");
+    let listed = ("SIGNER__CHAINS__139__RPC", "http://a/1  http://b/2\thttp://c/3");
+    assert_eq!(hosts(&load(LOCAL, &[listed]).unwrap()), ["a", "b", "c"]);
+    for (bad, key) in [
+        ("rpc = []", "chains.139.rpc: missing"),
+        ("rpc = [\"http://a/1\", \"http://a/1\"]", "chains.139.rpc[1]: "),
+        ("rpc = [\"http://a/1\", \"\"]", "chains.139.rpc[1]: "),
+        ("rpc = \"http://a/1\"\nsend_only = [\"http://a/1\"]", "chains.139.send_only[0]: "),
+        ("rpc = {}", "chains.139.rpc: "),
+    ] {
+        let told = complaints(&local(rpc, bad), &[]);
+        assert!(told.starts_with(key), "{told}");
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod answers;
 mod bad_input;
 mod bad_setup;
 mod crash;
+mod fleet;
 mod happy;
 mod hostile_evm;
 mod node;

@@ -68,11 +68,19 @@ impl EvmChain {
     /// One view for each of up to three nodes, of the block that a new look finds.
     pub(super) async fn fresh_views(&self) -> Result<Vec<(NodeId, View<'_>)>, ChainError> {
         let head = self.observe().await?;
+        self.views_at(&head).await
+    }
+
+    /// One view for each of up to three nodes, of the block that `head` stands for.
+    pub(super) async fn views_at(
+        &self,
+        head: &Head,
+    ) -> Result<Vec<(NodeId, View<'_>)>, ChainError> {
         let known = self.ready().await?;
         let fleet = &self.parts.fleet;
         let view = |id| {
             let simulates = self.learnt.read().get(&id).is_some_and(|known| known.simulates);
-            (id, self.view_of(fleet.only(id), &head, known.but(simulates)))
+            (id, self.view_of(fleet.only(id), head, known.but(simulates)))
         };
         Ok(fleet.fit().into_iter().take(3).map(view).collect())
     }

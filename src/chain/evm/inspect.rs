@@ -4,6 +4,7 @@ use super::fees::first_bid;
 use super::node::Call;
 use super::{EvmChain, simulate};
 use crate::chain::ChainError;
+use crate::chain::fleet::{ALONE, NodeView, State};
 use alloy::primitives::U256;
 
 /// One thing that was looked at.
@@ -32,15 +33,18 @@ impl Finding {
 impl EvmChain {
     /// Looks at everything that a billing needs of the chain.
     pub async fn inspect(&self) -> Vec<Finding> {
-        let head = match self.observe().await {
+        let observed = self.observe().await;
+        let mut found = self.nodes_found();
+        let head = match observed {
             Ok(head) => head,
-            Err(error) => return vec![Finding::fault("node", error.to_string())],
+            Err(error) => {
+                found.push(Finding::fault("head", error.to_string()));
+                return found;
+            }
         };
         let (config, facts) = (&self.parts.config, &self.parts.facts);
-        let mut found = vec![Finding::fine(
-            "node",
-            format!("chain {}, block {}", config.eip155_id, head.pulse.head),
-        )];
+        let block = format!("chain {}, block {}", config.eip155_id, head.pulse.head);
+        found.push(Finding::fine("head", block));
         found.push(match self.ready().await {
             Ok(_) => Finding::fine("contract", facts.contract.to_string()),
             Err(error) => Finding::fault("contract", error.to_string()),
@@ -80,6 +84,25 @@ impl EvmChain {
         }
         found.push(self.may_bill(&head).await);
         found
+    }
+
+    /// Every node; one on another chain is something to mend, one that is silent now is not.
+    fn nodes_found(&self) -> Vec<Finding> {
+        let fleet = &self.parts.fleet;
+        let node = |node: NodeView| {
+            let use_of_it = if node.send_only { ", only sent to" } else { "" };
+            let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
+            match node.state {
+                State::WrongChain => Finding::fault("node", said),
+                State::Unverified
+                | State::Alive
+                | State::OutOfSync
+                | State::Busy
+                | State::Quarantined => Finding::fine("node", said),
+            }
+        };
+        let trust = fleet.is_alone().then(|| Finding::fine("trust", ALONE));
+        fleet.views().into_iter().map(node).chain(trust).collect()
     }
 
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.

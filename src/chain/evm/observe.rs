@@ -143,14 +143,19 @@ impl EvmChain {
         join_all(asked).await
     }
 
-    /// The highest nonce that any node knows of, what waits in its pool included.
+    /// The highest nonce that as many nodes know of as have to agree, what waits in their pools
+    /// included: a lane that began higher than it should would wait for ever.
     pub(super) async fn nonce_in_pools(&self) -> Result<u64, ChainError> {
         let (mined, waiting) = tokio::join!(self.nonces("latest"), self.nonces("pending"));
-        let mut highest = None;
-        for told in mined.into_iter().chain(waiting) {
-            highest = highest.max(Some(told?));
-        }
-        highest.ok_or_else(|| ChainError::Unavailable("no node can be used".to_owned()))
+        let needed = self.parts.fleet.needed();
+        let reached = |told: Vec<Result<u64, ChainError>>| {
+            let (known, failed): (Vec<_>, Vec<_>) = told.into_iter().partition(Result::is_ok);
+            let silent = || ChainError::Unavailable("too few nodes can be used".to_owned());
+            let failure = failed.into_iter().find_map(Result::err);
+            reached_by(known.into_iter().flatten(), needed)
+                .ok_or_else(|| failure.unwrap_or_else(silent))
+        };
+        Ok(reached(mined)?.max(reached(waiting)?))
     }
 
     /// What the fit nodes know together; none before one of them was asked. A contract is there when
