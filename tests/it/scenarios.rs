@@ -15,3 +15,4 @@ mod refusals;
 mod repeats;
 mod secrets;
 mod strangers;
+mod verdicts;

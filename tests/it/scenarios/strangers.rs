@@ -32,6 +32,12 @@ async fn transfer_elsewhere(town: &Town) {
     town.anvil.call::<B256>("eth_sendTransaction", json!([foreign])).await;
 }
 
+/// Most nodes cannot look up a transaction by its sender and nonce: its block must be searched.
+fn without_an_index(town: &Town) {
+    let method = "eth_getTransactionBySenderAndNonce";
+    town.proxy.fault(method, Act::Refuse("the method does not exist"));
+}
+
 /// Another Signer with the same key, on its own journal and with its own way to the node.
 fn another(town: &Town) -> Installation {
     let config = std::fs::read_to_string(town.installation.path().join("signer.toml")).unwrap();
@@ -54,6 +60,7 @@ async fn opens(town: &Town, signer: &Signer) {
 #[tokio::test]
 async fn a_key_that_is_used_elsewhere_closes_the_lane_until_it_is_known_for_what() {
     let town = Town::found().await;
+    without_an_index(&town);
     let signer = town.signer().await;
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.quiet(&signer).await;
@@ -66,10 +73,14 @@ async fn a_key_that_is_used_elsewhere_closes_the_lane_until_it_is_known_for_what
     assert!(refused.body["msg"].as_str().unwrap().contains("used elsewhere"), "{refused:?}");
     let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
     assert_eq!(again.code(), 1, "what was charged is still known: {again:?}");
-    // Two more in one block, and a call of a token, before the first is final.
+    // Two more in one block, one of them a call of a token.
+    town.anvil.set_automine(false).await;
     let approve = AnyToken::approveCall { spender: town.contract, value: U256::ONE };
-    town.anvil.execute(signer_address(), town.token.address, &approve).await;
+    town.anvil.submit(signer_address(), town.token.address, &approve).await;
     transfer_elsewhere(&town).await;
+    town.anvil.mine(1).await;
+    town.anvil.set_automine(true).await;
+    assert_eq!(town.transactions().await, 4);
     opens(&town, &signer).await;
     signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
     town.quiet(&signer).await;
@@ -136,6 +147,7 @@ async fn a_place_that_another_signer_took_for_the_same_person_is_one_payment() {
 #[tokio::test]
 async fn an_old_copy_of_the_journal_learns_what_it_has_forgotten() {
     let town = on_request().await;
+    without_an_index(&town);
     let (journal, copy) = (town.installation.journal(), town.installation.path().join("copy"));
     let signer = town.signer().await;
     let known = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
