@@ -4,7 +4,8 @@
 use super::bill::NoVerdict;
 use super::lane::{Lane, Tracked};
 use crate::billing::{
-    Attempt, AttemptKind, Memory, Objection, Sighting, Slot, Standing, Step, next_step,
+    Attempt, AttemptKind, BatchState, Deed, Memory, Objection, Sighting, Slot, Standing, Step,
+    Stranger, next_step,
 };
 use crate::clock;
 use crate::journal::{Addition, Durable, Settlement};
@@ -140,6 +141,14 @@ impl Watcher {
         for end in &ends {
             let state = end.verdict.state.word();
             let hash = end.verdict.hash().map(|hash| hash.to_string());
+            if end.verdict.state == BatchState::Usurped {
+                warn!(
+                    batch = end.batch.0,
+                    tx.hash = hash,
+                    "a transaction that was not signed here took a batch's nonce: the key is used \
+                     elsewhere, or the journal was an old copy"
+                );
+            }
             info!(
                 batch = end.batch.0,
                 tx.hash = hash,
@@ -160,7 +169,8 @@ impl Watcher {
             chain = self.lane.chain.facts().name,
             batch = slot.batch.0,
             position = slot.position,
-            "a transaction that could not be identified took the place of a batch; its claims stay"
+            "it is not known whom the transaction that took the place of a batch charged; its claims \
+             stay"
         );
     }
 }
@@ -198,8 +208,8 @@ fn hindrance(sighting: &Sighting, objection: Option<Objection>) -> Option<&'stat
             Some("the nodes do not take transactions of this kind: use other nodes")
         }
         (Sighting::Absent(_), Some(Objection::Reverts)) => Some("it would revert now"),
-        (Sighting::Usurped(_) | Sighting::Unidentified, _) => {
-            Some("a transaction that could not be identified took its place")
+        (Sighting::Usurped(Stranger { did: Deed::Opaque, .. }) | Sighting::Unidentified, _) => {
+            Some("it is not known whom the transaction that took its place charged")
         }
         _ => None,
     }
