@@ -39,6 +39,8 @@ pub(super) struct Tracked {
     pub(super) objection: Option<Objection>,
     /// What keeps it from landing, as far as is known.
     pub(super) held_up: Option<&'static str>,
+    /// Why the last try to sign another attempt failed, if it did.
+    pub(super) unsigned: Option<String>,
     /// Whether a person was called already.
     pub(super) alarmed: bool,
 }
@@ -278,6 +280,7 @@ impl Lane {
             offered: None,
             objection: None,
             held_up: None,
+            unsigned: None,
             alarmed: false,
         };
         self.tracked.lock().insert(slot.batch, tracked);

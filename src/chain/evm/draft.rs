@@ -55,7 +55,7 @@ impl EvmChain {
         let bid = first_bid(&head.market, fees)?;
         let cost = cost(gas_limit, bid);
         allowed(cost, fees)?;
-        let waiting = self.line.outstanding(head.places.taken, None);
+        let waiting = self.line.outstanding(head.places.taken, u64::MAX);
         affordable(cost.saturating_add(surcharge), waiting, head.balance)?;
         Ok(self.draft_of(self.parts.facts.contract, calldata.into(), gas_limit, bid))
     }
@@ -167,6 +167,10 @@ impl EvmDraft {
             ("nonce", tx.nonce() == position),
             ("gas limit", tx.gas_limit() == self.gas_limit),
             ("price", tx.max_fee_per_gas() == self.bid.at_most()),
+            (
+                "tip",
+                tx.max_priority_fee_per_gas().unwrap_or(tx.max_fee_per_gas()) == self.bid.tip(),
+            ),
             ("signature", (tx.signature_hash(), *tx.signature()) == signed),
         ];
         match same.iter().find(|(_, same)| !same) {
@@ -230,6 +234,8 @@ mod tests {
         assert!(wrong(|draft| draft.calldata = Bytes::new(), 41).contains("input"));
         assert!(wrong(|draft| draft.gas_limit = 1, 41).contains("gas limit"));
         assert!(wrong(|draft| draft.bid = Bid::Legacy { price: 31 }, 41).contains("price"));
+        let tipped = |draft: &mut EvmDraft| draft.bid = Bid::Dynamic { max_fee: 30, tip: 3 };
+        assert!(wrong(tipped, 41).contains("tip"));
         let other = key("08").sign_digest(signed.0).unwrap();
         let strange = meant.check(&raw, 41, (signed.0, other)).unwrap_err();
         assert!(strange.0.contains("signature"));

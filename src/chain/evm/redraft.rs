@@ -38,8 +38,9 @@ impl EvmChain {
         };
         let cost = cost(gas_limit, bid);
         allowed(cost, fees)?;
-        let others = self.line.outstanding(head.places.taken, Some(slot.position));
-        affordable(cost, others, head.balance)?;
+        // Those that come after it can wait for money; it cannot wait for them.
+        let before = self.line.outstanding(head.places.taken, slot.position);
+        affordable(cost, before, head.balance)?;
         Ok(self.draft_of(to, calldata, gas_limit, bid))
     }
 

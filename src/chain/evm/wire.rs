@@ -89,10 +89,10 @@ impl Line {
         Some(standing)
     }
 
-    /// What the places from `taken` on may still cost, `but` one of them if need be, wei.
-    pub(super) fn outstanding(&self, taken: u64, but: Option<u64>) -> U256 {
+    /// What the places from `taken` on, and before `end`, may still cost, wei.
+    pub(super) fn outstanding(&self, taken: u64, end: u64) -> U256 {
         let line = self.0.lock();
-        let open = line.range(taken..).filter(|(position, _)| Some(**position) != but);
+        let open = line.range(taken..).take_while(|(position, _)| **position < end);
         open.fold(U256::ZERO, |sum, (_, standing)| sum.saturating_add(standing.dearest))
     }
 
@@ -125,10 +125,14 @@ mod tests {
         line.offered(hash(2), &raw(8, 100, 20));
         line.offered(hash(3), &raw(7, 21, 30));
         line.offered(hash(4), b"no transaction");
-        assert_eq!(line.outstanding(0, None), U256::from(3000), "1000 and 2000: no cancel of 630");
-        assert_eq!(line.outstanding(8, None), U256::from(2000), "a block has the first");
-        assert_eq!(line.outstanding(7, Some(8)), U256::from(1000));
+        assert_eq!(
+            line.outstanding(0, u64::MAX),
+            U256::from(3000),
+            "1000 and 2000: no cancel of 630"
+        );
+        assert_eq!(line.outstanding(8, u64::MAX), U256::from(2000), "a block has the first");
+        assert_eq!(line.outstanding(7, 8), U256::from(1000));
         line.forget_below(8);
-        assert_eq!(line.outstanding(0, None), U256::from(2000));
+        assert_eq!(line.outstanding(0, u64::MAX), U256::from(2000));
     }
 }

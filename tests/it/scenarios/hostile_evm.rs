@@ -96,8 +96,11 @@ async fn a_ceiling_in_the_way_of_a_replacement_is_waited_under() {
     let dear = json!([U256::from(300 * GWEI)]);
     town.anvil.call::<Value>("anvil_setNextBlockBaseFeePerGas", dear).await;
     town.anvil.mine(1).await;
-    signer.wrote("no other attempt can be signed now").await;
+    let said = "no other attempt can be signed now";
+    signer.wrote(said).await;
     assert!(signer.log().contains("fees.max_fee_per_gas"), "it says which ceiling");
+    town.noticed().await;
+    assert_eq!(signer.log().matches(said).count(), 1, "once");
     assert_eq!(hashes(&status(&signer, &first).await).len(), 1);
     assert_eq!(town.settled(&signer, &first).await["state"], "charged", "it fell again");
     town.assert_paid(&[1, 0, 0]).await;
@@ -133,16 +136,12 @@ async fn what_open_transactions_may_still_cost_is_not_spent_twice() {
     let dry = json!({"dryRun": true, "list": town.entries([0])});
     let heard = signer.scheduler.bill(&dry).await;
     let gas: u128 = heard.body["data"]["gasRequired"].as_str().unwrap().parse().unwrap();
+    let block = town.anvil.call::<Value>("eth_getBlockByNumber", json!(["latest", false])).await;
+    let base: U256 = serde_json::from_value(block["baseFeePerGas"].clone()).unwrap();
+    // Enough for one such transaction and not for two.
+    set_balance(&town, gas * (base.to::<u128>() * 2 + GWEI) * 3 / 2).await;
+    town.noticed().await;
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
-    // Enough for any one such transaction under a bid of 3 gwei and for no two.
-    set_balance(&town, gas * 5 * GWEI).await;
-    town.noticed().await;
-    let price = town.anvil.call::<Value>("eth_getBlockByNumber", json!(["latest", false])).await;
-    let base: U256 = serde_json::from_value(price["baseFeePerGas"].clone()).unwrap();
-    assert!(base > U256::ZERO);
-    let bid = base.to::<u128>() * 2 + GWEI;
-    set_balance(&town, gas * bid * 3 / 2).await;
-    town.noticed().await;
     let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
     assert_eq!(refused.code(), 0, "{refused:?}");
     assert!(refused.body["msg"].as_str().unwrap().contains("top it up"), "{refused:?}");
@@ -159,6 +158,8 @@ async fn what_no_node_can_take_is_cancelled_and_free_to_be_billed_again() {
     let town = town().await;
     let signer = town.signer().await;
     town.proxy.fault("eth_sendRawTransaction", Act::Refuse("intrinsic gas too low"));
+    // As on a chain where a transfer takes more than 21,000 gas.
+    town.proxy.fault("eth_estimateGas", Act::Rewrite(|gas| *gas = json!("0x186a0")));
     let hash = signer.scheduler.bill(&json!(town.entries([0, 1]))).await.tx_hash();
     eventually("a cancel is signed", async || hashes(&status(&signer, &hash).await).len() == 2)
         .await;
@@ -168,6 +169,10 @@ async fn what_no_node_can_take_is_cancelled_and_free_to_be_billed_again() {
     let ended = town.settled(&signer, &hash).await;
     assert_eq!(ended["state"], "cancelled");
     assert_ne!(ended["txHash"], hash);
+    let asked = json!([ended["txHash"]]);
+    let cancel: Value = town.anvil.call("eth_getTransactionByHash", asked).await;
+    assert_eq!(cancel["gas"], json!(U256::from(140_000)), "with its margin: {cancel}");
+    assert_eq!((&cancel["value"], &cancel["from"]), (&json!("0x0"), &cancel["to"]));
     town.assert_paid(&[0, 0, 0]).await;
     let fresh = signer.scheduler.bill(&json!(town.entries([0, 1]))).await.tx_hash();
     assert_eq!(town.settled(&signer, &fresh).await["state"], "charged");
