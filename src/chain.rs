@@ -4,8 +4,14 @@
 
 pub mod evm;
 pub mod fleet;
+mod inspect;
 pub mod profile;
+mod reads;
 pub mod rpc;
+mod trial;
+pub mod tron;
+
+pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
     Attempt, AttemptKind, Charge, Checked, Entry, Family, Objection, PlatformChainId, Sighting,

@@ -16,11 +16,8 @@ mod look;
 mod node;
 mod observe;
 mod preflight;
-mod probe;
 mod reads;
 mod simulate;
-
-pub use inspect::Finding;
 
 use super::fleet::{self, Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};

@@ -5,8 +5,8 @@ use super::fees::{Bid, affordable, first_bid};
 use super::gas::{GasRules, gas_limit};
 use super::head::Head;
 use super::preflight::Trial;
-use super::simulate::Ran;
 use crate::billing::{Charge, Opinion, Signed};
+use crate::chain::trial::{Ran, Runner as _, note};
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::keys::Key;
 use alloy::consensus::{
@@ -45,7 +45,8 @@ impl EvmChain {
         let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
             Ok(limit) => limit,
             Err(too_large) => {
-                let trial = Trial { view: self.view_at(&head).await?, head, charges: good };
+                let trial =
+                    Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
                 return Err(self.tried(&trial, &(0..good.len()).collect(), too_large).await);
             }
         };
@@ -71,14 +72,14 @@ impl EvmChain {
     }
 
     async fn measure(&self, head: Arc<Head>, good: &[Charge]) -> Result<Estimate, ChainError> {
-        let trial = Trial { view: self.view_at(&head).await?, head, charges: good };
+        let trial = Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
         let all = (0..good.len()).collect();
-        let (used, answer) = match self.run(&trial, &all).await? {
+        let (used, answer) = match trial.run(&all, true).await? {
             Ran::Passed { used, answer } => (used, answer),
             Ran::Failed(failure) => return Err(self.unexplained(&trial, all, &failure).await?),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
-        self.note(&mut opinions, &all, &answer)?;
+        note(&self.parts.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
             return Ok(Estimate { used, charges: good.len() });
         }
