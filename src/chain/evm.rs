@@ -22,10 +22,7 @@ mod preflight;
 mod reads;
 mod redraft;
 mod simulate;
-<<<<<<< HEAD
 mod wire;
-=======
->>>>>>> fleet
 
 use super::fleet::{self, Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};
