@@ -18,7 +18,7 @@ use crate::billing::{
     Signed, Slot, Stranger,
 };
 use crate::journal::Durable;
-use alloy::primitives::Address;
+use alloy::primitives::{Address, U256};
 use async_trait::async_trait;
 use fleet::NodeView;
 use profile::{Looked, Profile};
@@ -77,12 +77,16 @@ pub enum ChainError {
         answer: String,
     },
     /// The signing account cannot pay for the transaction.
-    #[error("the signing account holds {have} wei, but the transaction may cost {need}: top it up")]
+    #[error(
+        "the signing account holds {have} {unit}, but the transaction may cost {need}: top it up"
+    )]
     GasFunds {
         /// What it holds.
         have: String,
         /// What the transaction may cost.
         need: String,
+        /// What both are counted in: wei or sun.
+        unit: &'static str,
     },
     /// The chain asks more than the configured ceiling.
     #[error("{0}")]
@@ -132,6 +136,15 @@ pub struct Estimate {
     pub used: u64,
     /// How many charges were in the simulated call.
     pub charges: usize,
+    /// What the chain takes beside gas at most, wei: a rollup's fee for the data.
+    pub surcharge: U256,
+}
+
+impl Estimate {
+    /// One of a chain that takes nothing beside gas.
+    pub fn of(used: u64, charges: usize) -> Self {
+        Self { used, charges, surcharge: U256::ZERO }
+    }
 }
 
 /// A transaction that lacks nothing but its place in the lane and the signature.
@@ -157,11 +170,18 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// How the billing contract is called.
     fn profile(&self) -> &Profile;
 
+    /// How many transactions may wait for a block at once, as things stand.
+    fn max_in_flight(&self) -> u64 {
+        self.facts().max_in_flight
+    }
+
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
 
-    /// Its nodes, for people.
-    fn nodes(&self) -> Vec<NodeView>;
+    /// Its nodes, for people. None where the adapter does not tell them apart.
+    fn nodes(&self) -> Vec<NodeView> {
+        Vec::new()
+    }
 
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;

@@ -8,6 +8,7 @@ mod callers;
 mod chain;
 mod faults;
 mod kinds;
+mod l1_fee;
 mod layers;
 mod reader;
 mod replacement;
@@ -30,6 +31,7 @@ pub use chain::{
     ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, TvmConfig, TvmFeeConfig,
 };
 pub use faults::{ConfigError, ConfigErrors};
+pub use l1_fee::L1Fee;
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::{Sun, Wei};

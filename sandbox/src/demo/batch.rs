@@ -70,10 +70,8 @@ pub(crate) async fn bill(
     paper.line(&format!("  {}: txHash {}", answered(&again), again.body["data"]["txHash"]));
 
     let billing = decided(scheduler, &outcome.tx_hash).await?;
-    paper.title(&format!(
-        "The chain has decided: {}, block {}.",
-        billing["state"], billing["block"]
-    ));
+    let state = billing["state"].as_str().unwrap_or("nothing");
+    paper.title(&format!("The chain has decided: {state}, in block {}.", billing["block"]));
     outcome.states = states(&billing);
     outcome.seconds = seconds(began.elapsed());
     judge_chain(&mut outcome, side, &billing);

@@ -79,7 +79,7 @@ async fn the_recorded_batch_is_judged_item_by_item_as_it_was() {
         let asked = &run["request"]["body"];
         double.says(&format!("{CALL} {asked}"), 200, &run["response"]["body"].to_string());
         let preflight = chain.check(golden_billing::charges()).await.unwrap();
-        assert_eq!(preflight.estimate, Estimate { used: 240_034, charges: 13 });
+        assert_eq!(preflight.estimate, Estimate::of(240_034, 13));
         let words: HashMap<u8, &str> = WORDS.into_iter().collect();
         for (checked, reason) in preflight.checked.iter().zip(REASONS) {
             match &checked.opinion {
@@ -129,7 +129,7 @@ async fn the_culprit_of_a_call_that_fails_as_a_whole_is_named() {
         assert!(detail.as_ref().is_some_and(|words| words.contains("a reason")), "{detail:?}");
         assert_eq!(preflight.estimate.used, 0, "the rest was not run together");
         let good = [charge(1), charge(2)];
-        assert_eq!(chain.measure(&good).await.unwrap(), Estimate { used: 9_000, charges: 2 });
+        assert_eq!(chain.measure(&good).await.unwrap(), Estimate::of(9_000, 2));
         assert!(matches!(chain.measure(&[charge(3)]).await, Err(ChainError::CallFails(_))));
     })
     .await;
@@ -176,12 +176,44 @@ async fn reads_that_take_too_long_together_are_asked_in_halves() {
     .await;
 }
 
+#[tokio::test]
+async fn what_fails_among_others_is_read_once_more_alone() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url, |_| ()).await;
+        let at = chain.parts.settings.multicall.unwrap();
+        let charges: Vec<Charge> = (1..=3).map(charge).collect();
+        let asked = FundsReads::of(&charges, chain.facts().contract).reads;
+        let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
+        let answer = answered(&[Some(1), Some(2), None, None, None, Some(6)]);
+        answers(&double, &chain, at, &aggregated(&asked), &passed(1, &answer));
+        for (read, word_or_not) in asked[2..].iter().zip([None, None, Some(5)]) {
+            let alone = word_or_not.map_or(nothing_there.clone(), |n| passed(1, &word(n)));
+            answers(&double, &chain, read.target, &read.data, &alone);
+        }
+        let known = chain.ready().await.unwrap();
+        let read = chain.funds(known, &charges).await.unwrap();
+        let funds = |balance, allowance| {
+            Some(Funds { balance: U256::from(balance), allowance: U256::from(allowance) })
+        };
+        assert_eq!(read, [funds(1, 2), None, funds(5, 6)]);
+    })
+    .await;
+}
+
 /// The answer of the aggregator to reads that return these words.
 fn together(words: &[u64]) -> String {
+    answered(&words.iter().copied().map(Some).collect::<Vec<_>>())
+}
+
+/// The same where some of the reads fail.
+fn answered(words: &[Option<u64>]) -> String {
     use crate::chain::reads::{Answer3, aggregate3Call};
     use alloy::sol_types::SolCall;
-    let one =
-        |n: &u64| Answer3 { success: true, returnData: U256::from(*n).to_be_bytes_vec().into() };
+    let one = |n: &Option<u64>| Answer3 {
+        success: n.is_some(),
+        returnData: n.map(|n| U256::from(n).to_be_bytes_vec()).unwrap_or_default().into(),
+    };
     hex::encode(aggregate3Call::abi_encode_returns(&words.iter().map(one).collect()))
 }
 
