@@ -22,6 +22,6 @@ pub mod tvm;
 pub mod tx;
 mod wallet;
 
-pub use family::Tron;
+pub use family::{Tron, Witness};
 pub use node::{Options, TronNode};
 pub use wallet::Wallet;

@@ -12,7 +12,7 @@ use super::tx::{Tx, sha256};
 use crate::chain::{Block, Family, Header, Included, Pending, Site, Verdict};
 use crate::state::{Hashes, State};
 use prost::Message;
-use revm::primitives::B256;
+use revm::primitives::{Address, B256};
 use std::collections::HashMap;
 
 /// A day (ms): how far ahead an expiration may be.
@@ -32,16 +32,32 @@ pub struct Tron {
     /// The parameters in force.
     pub params: Params,
     /// Block producers, in turn.
-    pub witnesses: Vec<[u8; 32]>,
+    pub witnesses: Vec<Witness>,
     /// Ids that blocks at these heights get instead of their own, for replaying recorded transactions.
     pub scripted: HashMap<u64, B256>,
     /// How long a call may compute (steps); None is no limit.
     pub budget: Option<u64>,
 }
 
+/// A block producer.
+#[derive(Clone, Copy, Debug)]
+pub struct Witness {
+    /// Its private key: a worthless one.
+    pub key: [u8; 32],
+    /// Its address.
+    pub address: Address,
+}
+
+impl Witness {
+    /// The producer with a key.
+    pub fn new(key: [u8; 32]) -> Self {
+        Self { key, address: address::of_key(&key).unwrap_or_default() }
+    }
+}
+
 impl Default for Tron {
     fn default() -> Self {
-        let witnesses = [2, 6, 7, 8, 9].map(|byte| [byte; 32]).to_vec();
+        let witnesses = [2, 6, 7, 8, 9].map(|byte| Witness::new([byte; 32])).to_vec();
         Self {
             params: Params::default(),
             witnesses,
@@ -70,11 +86,11 @@ impl Tron {
         header.time_ms + SLOT_MS * (1 + skipped)
     }
 
-    /// The producer's key at a block time (ms).
-    pub fn witness(&self, time_ms: u64) -> [u8; 32] {
+    /// Who makes the block at a block time (ms).
+    pub fn witness(&self, time_ms: u64) -> Witness {
         let count = u64::try_from(self.witnesses.len()).unwrap_or(1).max(1);
         let turn = usize::try_from(time_ms / SLOT_MS % count).unwrap_or(0);
-        self.witnesses.get(turn).copied().unwrap_or([2; 32])
+        self.witnesses[turn]
     }
 
     /// Whether the expiration is in the window after `head`.
@@ -183,7 +199,7 @@ impl Family for Tron {
             time_ms,
             parent_ms: parent.header.time_ms,
             parent: parent.id,
-            producer: address::of_key(&self.witness(time_ms)).unwrap_or_default(),
+            producer: self.witness(time_ms).address,
             price: self.params.energy_price(),
             gas_limit: 0,
             fork,

@@ -135,6 +135,7 @@ fn lifecycle() {
 #[test]
 fn duplicates() {
     check(&["09_duplicates"], as_is, &[]);
+    check(&["09b_duplicate_after_solid"], as_is, &[]);
 }
 
 #[test]

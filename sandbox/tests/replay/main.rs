@@ -15,4 +15,5 @@
 mod compare;
 mod files;
 mod recording;
+mod vectors;
 mod world;

@@ -39,7 +39,7 @@ pub fn block(rules: &Tron, block: &Block<Tron>, detail: bool, visible: bool) -> 
 
 /// The producer's signature over the block id.
 fn signature(rules: &Tron, block: &Block<Tron>) -> String {
-    let key = rules.witness(block.header.time_ms);
+    let key = rules.witness(block.header.time_ms).key;
     let signed = SigningKey::from_slice(&key)
         .and_then(|key| key.sign_prehash_recoverable(block.id.as_slice()));
     signed
