@@ -17,7 +17,7 @@ use std::collections::HashMap;
 pub struct Meter {
     /// Penalty factor by contract.
     pub factors: HashMap<Address, u64>,
-    /// How much may be computed, in steps of which a storage access counts [`STORAGE_STEPS`]; None is no limit.
+    /// How much may be computed, in steps of which a storage access counts 50; None is no limit.
     pub budget: Option<u64>,
     /// Base energy by contract.
     pub usage: HashMap<Address, u64>,
