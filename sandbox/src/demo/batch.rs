@@ -167,6 +167,5 @@ fn states(billing: &Value) -> BTreeMap<u64, String> {
 
 /// Seconds, to the millisecond.
 fn seconds(time: Duration) -> f64 {
-    let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    Duration::from_millis(ms).as_secs_f64()
+    format!("{:.3}", time.as_secs_f64()).parse().unwrap_or_default()
 }

@@ -55,7 +55,8 @@ path = "{}"
 min_free = "16MiB"
 
 [log]
-filter = "warn"
+# A chain on one machine has one node, and nobody else to ask.
+filter = "warn,merchant_signer::chain::evm=error"
 
 [callers.scheduler]
 key = "{CALLER}"
