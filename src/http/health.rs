@@ -33,8 +33,11 @@ pub(super) async fn ready(State(door): State<Arc<Door>>) -> Response {
 fn chain(lane: &Lane) -> Value {
     let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
     let readers = nodes.iter().filter(|node| !node.send_only).count();
-    let trust =
-        if readers == 1 { fleet::ALONE } else { "claims are released when two nodes agree" };
+    let trust = match readers {
+        0 => None,
+        1 => Some(fleet::ALONE),
+        _ => Some("claims are released when two nodes agree"),
+    };
     json!({
         "chainId": facts.id.0,
         "name": facts.name,

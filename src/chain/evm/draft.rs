@@ -5,8 +5,8 @@ use super::fees::{Bid, affordable, allowed, cost, first_bid};
 use super::gas::{GasRules, gas_limit};
 use super::head::Head;
 use super::preflight::Trial;
-use super::simulate::Ran;
 use crate::billing::{Charge, Opinion, Signed};
+use crate::chain::trial::{Ran, Runner as _, note};
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::keys::Key;
 use alloy::consensus::{
@@ -40,13 +40,13 @@ impl EvmChain {
         // that reverts as a whole has to be seen to pass with exactly these.
         let fewer = self.parts.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
-        let surcharge = estimate.surcharge;
         let estimate =
             if holds { estimate.clone() } else { self.measure(Arc::clone(&head), good).await? };
         let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
             Ok(limit) => limit,
             Err(too_large) => {
-                let trial = Trial { view: self.view_at(&head).await?, head, charges: good };
+                let trial =
+                    Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
                 return Err(self.tried(&trial, &(0..good.len()).collect(), too_large).await);
             }
         };
@@ -54,6 +54,7 @@ impl EvmChain {
         let bid = first_bid(&head.market, fees)?;
         let cost = cost(gas_limit, bid);
         allowed(cost, fees)?;
+        let surcharge = self.data_fee.of(calldata.len());
         let waiting = self.line.outstanding(head.places.taken, u64::MAX);
         affordable(cost.saturating_add(surcharge), waiting, head.balance)?;
         Ok(self.draft_of(self.parts.facts.contract, calldata.into(), gas_limit, bid))
@@ -69,16 +70,16 @@ impl EvmChain {
     }
 
     async fn measure(&self, head: Arc<Head>, good: &[Charge]) -> Result<Estimate, ChainError> {
-        let trial = Trial { view: self.view_at(&head).await?, head, charges: good };
+        let trial = Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
         let all = (0..good.len()).collect();
-        let (used, answer) = match self.run(&trial, &all).await? {
+        let (used, answer) = match trial.run(&all, true).await? {
             Ran::Passed { used, answer } => (used, answer),
             Ran::Failed(failure) => return Err(self.unexplained(&trial, all, &failure).await?),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
-        self.note(&mut opinions, &all, &answer)?;
+        note(&self.parts.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
-            return Ok(Estimate::of(used, good.len()));
+            return Ok(Estimate { used, charges: good.len() });
         }
         Err(ChainError::CallFails("entries that passed alone fail together".to_owned()))
     }

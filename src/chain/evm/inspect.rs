@@ -1,38 +1,16 @@
-//! What `check` wants to know about a chain, asked before the first request.
+//! What `check` wants to know about an EVM chain.
 
 use super::fees::first_bid;
 use super::node::Call;
 use super::{EvmChain, simulate};
-use crate::chain::ChainError;
 use crate::chain::fleet::{ALONE, NodeView, State};
+use crate::chain::{ChainError, Finding, Inspect};
 use alloy::primitives::U256;
+use async_trait::async_trait;
 
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What was looked at.
-    pub what: &'static str,
-    /// Whether billing cannot work like this.
-    pub fault: bool,
-    /// What was found.
-    pub said: String,
-}
-
-impl Finding {
-    /// Nothing in the way.
-    pub fn fine(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, fault: false, said: said.into() }
-    }
-
-    /// Something to mend.
-    pub fn fault(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, fault: true, said: said.into() }
-    }
-}
-
-impl EvmChain {
-    /// Looks at everything that a billing needs of the chain.
-    pub async fn inspect(&self) -> Vec<Finding> {
+#[async_trait]
+impl Inspect for EvmChain {
+    async fn inspect(&self) -> Vec<Finding> {
         let observed = self.observe().await;
         let mut found = self.nodes_found();
         let head = match observed {
@@ -85,7 +63,9 @@ impl EvmChain {
         found.push(self.may_bill(&head).await);
         found
     }
+}
 
+impl EvmChain {
     /// Every node; one on another chain is something to mend, one that is silent now is not.
     fn nodes_found(&self) -> Vec<Finding> {
         let fleet = &self.parts.fleet;
@@ -119,7 +99,9 @@ impl EvmChain {
         };
         match simulate::attempt(&view, call).await {
             Ok(Ok(_)) => Finding::fine(what, "the contract takes an empty batch from the signer"),
-            Ok(Err(failure)) => Finding::fault(what, self.call_fails(&failure).to_string()),
+            Ok(Err(failure)) => {
+                Finding::fault(what, failure.of_all(&self.parts.profile).to_string())
+            }
             Err(error) => Finding::fault(what, ChainError::to_string(&error)),
         }
     }
