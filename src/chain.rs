@@ -18,7 +18,7 @@ use crate::billing::{
     Signed, Slot, Stranger,
 };
 use crate::journal::Durable;
-use alloy::primitives::{Address, U256};
+use alloy::primitives::Address;
 use async_trait::async_trait;
 use fleet::NodeView;
 use profile::{Looked, Profile};
@@ -136,15 +136,6 @@ pub struct Estimate {
     pub used: u64,
     /// How many charges were in the simulated call.
     pub charges: usize,
-    /// What the chain takes beside gas at most, wei: a rollup's fee for the data.
-    pub surcharge: U256,
-}
-
-impl Estimate {
-    /// One of a chain that takes nothing beside gas.
-    pub fn of(used: u64, charges: usize) -> Self {
-        Self { used, charges, surcharge: U256::ZERO }
-    }
 }
 
 /// A transaction that lacks nothing but its place in the lane and the signature.

@@ -35,6 +35,7 @@ use alloy::primitives::Address;
 use async_trait::async_trait;
 pub use errors::passing;
 use head::{Head, Known};
+use l1_fee::DataFee;
 use look::Searched;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
@@ -87,6 +88,7 @@ pub struct EvmChain {
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
     line: Line,
+    data_fee: DataFee,
     searched: parking_lot::Mutex<Searched>,
     /// Held during a look at the head.
     beating: Mutex<()>,
@@ -116,8 +118,9 @@ impl EvmChain {
         }
         let (learnt, head) = (RwLock::default(), RwLock::new(None));
         let pulse = watch::Sender::new(None);
-        let (line, searched) = (Line::default(), parking_lot::Mutex::default());
-        Ok(Self { parts, learnt, head, line, searched, beating: Mutex::new(()), pulse })
+        let (line, data_fee) = (Line::default(), DataFee::default());
+        let searched = parking_lot::Mutex::default();
+        Ok(Self { parts, learnt, head, line, data_fee, searched, beating: Mutex::new(()), pulse })
     }
 }
 

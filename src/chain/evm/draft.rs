@@ -40,7 +40,6 @@ impl EvmChain {
         // that reverts as a whole has to be seen to pass with exactly these.
         let fewer = self.parts.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
-        let surcharge = estimate.surcharge;
         let estimate =
             if holds { estimate.clone() } else { self.measure(Arc::clone(&head), good).await? };
         let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
@@ -55,6 +54,7 @@ impl EvmChain {
         let bid = first_bid(&head.market, fees)?;
         let cost = cost(gas_limit, bid);
         allowed(cost, fees)?;
+        let surcharge = self.data_fee.of(calldata.len());
         let waiting = self.line.outstanding(head.places.taken, u64::MAX);
         affordable(cost.saturating_add(surcharge), waiting, head.balance)?;
         Ok(self.draft_of(self.parts.facts.contract, calldata.into(), gas_limit, bid))
@@ -79,7 +79,7 @@ impl EvmChain {
         let mut opinions = vec![Opinion::Passes; good.len()];
         note(&self.parts.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
-            return Ok(Estimate::of(used, good.len()));
+            return Ok(Estimate { used, charges: good.len() });
         }
         Err(ChainError::CallFails("entries that passed alone fail together".to_owned()))
     }
