@@ -10,8 +10,11 @@ use crate::billing::{
     Attempt, AttemptKind, Charge, Checked, Entry, Family, Objection, PlatformChainId, Sighting,
     Signed, Slot, Stranger,
 };
+pub use crate::journal::SealError;
+
 use crate::journal::Durable;
-use alloy::primitives::Address;
+use crate::policy::{Meant, Policy};
+use alloy::primitives::{Address, U256};
 use async_trait::async_trait;
 use profile::{Looked, Profile};
 use std::fmt;
@@ -131,14 +134,13 @@ pub trait Draft: Send + fmt::Debug {
     /// What it may cost at most: gas on EVM, sun on TRON.
     fn gas_required(&self) -> u64;
 
-    /// Signs it for `position`. Called once, inside the commit that takes the position.
-    fn seal(&self, position: u64) -> Result<Signed, SealError>;
-}
+    /// The same in the chain's own coin: gas limit times price, wei; on TRON the fee limit, sun.
+    fn cost(&self) -> U256;
 
-/// Why a draft was not signed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the transaction could not be signed: {0}")]
-pub struct SealError(pub String);
+    /// Signs it for `position`, if the policy finds in its final bytes what was meant. Called once,
+    /// inside the commit that takes the position.
+    fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError>;
+}
 
 /// One chain with one signing account.
 #[async_trait]
@@ -148,6 +150,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// How the billing contract is called.
     fn profile(&self) -> &Profile;
+
+    /// What may be signed.
+    fn policy(&self) -> &Policy;
 
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;

@@ -10,6 +10,7 @@ use crate::config::{
     ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
 };
 use crate::keys::{Key, KeySource};
+use crate::policy::Policy;
 use alloy::primitives::Address;
 use std::fmt;
 use std::sync::Arc;
@@ -84,7 +85,17 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
         signer: key.address(),
         max_in_flight: evm.max_in_flight.into(),
     };
-    let parts = EvmParts { facts, profile, key: Arc::new(key), rpc, config: evm.clone() };
+    let policy = Policy {
+        chain: chain.platform_id,
+        bound_to: Some(evm.eip155_id),
+        contract: facts.contract,
+        selector: profile.selector(),
+        signer: facts.signer,
+        paused: chain.paused,
+        limits: chain.policy.clone(),
+    };
+    let key = Arc::new(key);
+    let parts = EvmParts { facts, profile, key, policy, rpc, config: evm.clone() };
     let adapter = EvmChain::connect(parts).await.map_err(|e| fault("rpc", &e))?;
     Ok(Connected {
         id: chain.platform_id,

@@ -15,6 +15,7 @@ mod node;
 mod preflight;
 mod probe;
 mod reads;
+mod seal;
 mod simulate;
 
 pub use inspect::Finding;
@@ -26,10 +27,12 @@ use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Strang
 use crate::config::EvmConfig;
 use crate::journal::Durable;
 use crate::keys::Key;
+use crate::policy::Policy;
 use alloy::primitives::Address;
 use async_trait::async_trait;
 use head::{Head, Known};
 use parking_lot::RwLock;
+use seal::Desk;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
@@ -43,6 +46,8 @@ pub struct EvmParts {
     pub profile: Profile,
     /// Signs. Its address is the signer of `facts`.
     pub key: Arc<Key>,
+    /// What may be signed.
+    pub policy: Policy,
     /// The node.
     pub rpc: Rpc,
     /// How the chain is treated.
@@ -74,6 +79,7 @@ pub enum NotConnected {
 #[derive(Debug)]
 pub struct EvmChain {
     parts: EvmParts,
+    desk: Arc<Desk>,
     known: RwLock<Option<Known>>,
     head: RwLock<Option<Arc<Head>>>,
     /// Held during a look at the head.
@@ -101,7 +107,12 @@ impl EvmChain {
         }
         let (known, head) = (RwLock::new(None), RwLock::new(None));
         let pulse = watch::Sender::new(None);
-        Ok(Self { parts, known, head, beating: Mutex::new(()), pulse })
+        let desk = Arc::new(Desk {
+            key: Arc::clone(&parts.key),
+            policy: parts.policy.clone(),
+            profile: parts.profile.clone(),
+        });
+        Ok(Self { parts, desk, known, head, beating: Mutex::new(()), pulse })
     }
 }
 
@@ -113,6 +124,10 @@ impl Chain for EvmChain {
 
     fn profile(&self) -> &Profile {
         &self.parts.profile
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.parts.policy
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {

@@ -9,7 +9,7 @@ use std::path::Path;
 use secrecy::SecretString;
 
 use super::faults::Reported;
-use super::kinds::Kind;
+use super::kinds::{Kind, flag};
 use super::reader::Reader;
 
 /// Somebody who may ask, with one secret. The same key may occur again with another secret.
@@ -19,6 +19,8 @@ pub struct Caller {
     pub key: String,
     /// What the caller signs with: 16 to 4096 bytes.
     pub secret: SecretString,
+    /// Whether it may pause and resume chains.
+    pub control: bool,
 }
 
 /// Secrets that stand in the examples. Anybody can read them there.
@@ -36,6 +38,7 @@ pub(super) fn read_all(
 fn read(label: &str, reader: &mut Reader<'_>, serious: Option<&str>) -> Result<Caller, Reported> {
     let label = check_label(label, reader);
     let key = reader.get("key", &api_key());
+    let control = reader.optional("control", &flag());
     let inline = reader.optional("secret", &secret(serious));
     let file = reader.optional("secret_file", &secret_file(serious));
     let both = reader.has("secret") && reader.has("secret_file");
@@ -45,7 +48,8 @@ fn read(label: &str, reader: &mut Reader<'_>, serious: Option<&str>) -> Result<C
         Ok(Some(secret)) => Ok(secret),
         Err(reported) => Err(reported),
     };
-    label.and(Ok(Caller { key: key?, secret: secret? }))
+    let control = control.map(Option::unwrap_or_default);
+    label.and(Ok(Caller { key: key?, secret: secret?, control: control? }))
 }
 
 fn check_label(label: &str, reader: &Reader<'_>) -> Result<(), Reported> {

@@ -14,12 +14,13 @@ use super::billing::BillingConfig;
 use super::faults::Reported;
 use super::kinds::{Kind, address, flag, rpc_url, time, wei, whole};
 use super::layers::Environment;
+use super::policy::PolicyConfig;
 use super::reader::Reader;
 use super::replacement::Replacement;
 use super::secret_url::RpcUrl;
 use super::units::{Wei, is_digits};
 use super::{millis, seconds};
-use crate::billing::PlatformChainId;
+use crate::billing::{self, PlatformChainId};
 
 /// A chain.
 #[derive(Debug, Clone)]
@@ -32,6 +33,10 @@ pub struct ChainConfig {
     pub test: bool,
     /// Whether it is meant when a request names no chain. At most one is.
     pub default: bool,
+    /// Whether nothing new is signed on it. What is open is followed all the same.
+    pub paused: bool,
+    /// What may be signed on it.
+    pub policy: PolicyConfig,
     /// Everything that depends on the family.
     pub family: FamilyConfig,
 }
@@ -219,12 +224,17 @@ impl ChainConfig {
         let name = reader.get("name", &name());
         let test = reader.get("test", &flag());
         let default = reader.get("default", &flag());
+        let paused = reader.optional("paused", &flag()).map(Option::unwrap_or_default);
+        let policy =
+            reader.section("policy", |reader| PolicyConfig::read(reader, billing::Family::Evm));
         let evm = EvmConfig::read(reader, environment);
         Ok(Self {
             platform_id: platform_id?,
             name: name?,
             test: test?,
             default: default?,
+            paused: paused?,
+            policy: policy?,
             family: FamilyConfig::Evm(evm?),
         })
     }
