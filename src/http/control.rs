@@ -56,8 +56,11 @@ async fn admit(door: &Door, request: Request) -> Result<(String, Which), Reply> 
     if body.is_empty() {
         return Ok((by, Which::default()));
     }
-    let which = serde_json::from_slice(&body);
-    let which = which.map_err(|why| Reply::TurnedAway(TurnedAway::Control(why.to_string())))?;
+    let unclear = |why: String| Reply::TurnedAway(TurnedAway::Control(why));
+    if !body.trim_ascii_start().starts_with(b"{") {
+        return Err(unclear("it is no object".to_owned()));
+    }
+    let which = serde_json::from_slice(&body).map_err(|why| unclear(why.to_string()))?;
     Ok((by, which))
 }
 
