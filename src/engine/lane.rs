@@ -238,6 +238,15 @@ impl Lane {
         self.journal.paused(policy.chain).map(|pause| pause.to_string())
     }
 
+    /// The same for whoever asks without a signature: not by whom.
+    pub fn paused_since(&self) -> Option<String> {
+        let policy = self.chain.policy();
+        if policy.paused {
+            return self.paused();
+        }
+        self.journal.paused(policy.chain).map(|pause| pause.since())
+    }
+
     /// Refuses new work while the chain is paused.
     pub(super) fn unpaused(&self) -> Result<(), Refusal> {
         let chain = self.chain.policy().chain;

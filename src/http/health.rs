@@ -36,7 +36,7 @@ fn chain(lane: &Lane) -> Value {
         "name": facts.name,
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
         "head": pulse.map(|pulse| pulse.head),
-        "paused": lane.paused(),
+        "paused": lane.paused_since(),
         "undecided": lane.undecided(),
         "heldUp": lane.held_up().into_iter().map(held_up).collect::<Vec<_>>(),
     })

@@ -17,9 +17,16 @@ pub struct Pause {
     pub since_ms: i64,
 }
 
+impl Pause {
+    /// Since when, in words.
+    pub fn since(&self) -> String {
+        format!("since {}, Unix time", self.since_ms.div_euclid(1000))
+    }
+}
+
 impl fmt::Display for Pause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "by {} since {}, Unix time", self.by, self.since_ms.div_euclid(1000))
+        write!(f, "by {} {}", self.by, self.since())
     }
 }
 
