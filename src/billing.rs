@@ -20,7 +20,7 @@ pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
 pub use ids::{
     ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,
-    UserHash, parse_address,
+    UserHash, parse_address, spell_address,
 };
 pub use order::{BadField, Charge, Entry, Mode, NotAdmitted, Order, Scalar};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};

@@ -2,9 +2,17 @@
 //!
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
+mod desk;
 pub mod evm;
+pub mod fleet;
+mod inspect;
 pub mod profile;
+mod reads;
 pub mod rpc;
+mod trial;
+pub mod tron;
+
+pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
     Attempt, AttemptKind, Charge, Checked, Entry, Family, Objection, PlatformChainId, Sighting,
@@ -16,6 +24,7 @@ use crate::journal::Durable;
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, U256};
 use async_trait::async_trait;
+use fleet::NodeView;
 use profile::{Looked, Profile};
 use std::fmt;
 use tokio::sync::watch;
@@ -72,12 +81,16 @@ pub enum ChainError {
         answer: String,
     },
     /// The signing account cannot pay for the transaction.
-    #[error("the signing account holds {have} wei, but the transaction may cost {need}: top it up")]
+    #[error(
+        "the signing account holds {have} {unit}, but the transaction may cost {need}: top it up"
+    )]
     GasFunds {
         /// What it holds.
         have: String,
         /// What the transaction may cost.
         need: String,
+        /// What both are counted in: wei or sun.
+        unit: &'static str,
     },
     /// The chain asks more than the configured ceiling.
     #[error("{0}")]
@@ -134,7 +147,8 @@ pub trait Draft: Send + fmt::Debug {
     /// What it may cost at most: gas on EVM, sun on TRON.
     fn gas_required(&self) -> u64;
 
-    /// The same in the chain's own coin: gas limit times price, wei; on TRON the fee limit, sun.
+    /// The same in the chain's own coin: gas limit times price, wei; on TRON the fee limit and what
+    /// its bandwidth may burn, sun.
     fn cost(&self) -> U256;
 
     /// Signs it for `position`, if the policy finds in its final bytes what was meant. Called once,
@@ -156,6 +170,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
+
+    /// Its nodes, for people.
+    fn nodes(&self) -> Vec<NodeView>;
 
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;

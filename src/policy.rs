@@ -10,7 +10,9 @@ mod count;
 pub use approval::{Approved, Data, Intent, Meant, Unsigned};
 pub use count::{Count, Unit, utc_day};
 
-use crate::billing::{AttemptKind, Charge, Item, PlatformChainId, SubscribeId};
+use crate::billing::{
+    AttemptKind, Carried, Charge, Family, Item, PlatformChainId, SubscribeId, spell_address,
+};
 use crate::config::{PolicyConfig, TokenLimits};
 use alloy::primitives::{Address, Selector, U256};
 
@@ -43,6 +45,8 @@ impl Refusal {
 pub struct Policy {
     /// The platform's id of the chain: names the section of the configuration.
     pub chain: PlatformChainId,
+    /// How addresses are written in what it says.
+    pub family: Family,
     /// The chain that signatures must be bound to, where transactions name it (EIP-155).
     pub bound_to: Option<u64>,
     /// The only contract that may be called.
@@ -100,7 +104,10 @@ impl Policy {
             None if tokens.is_empty() => Ok(None),
             None => Err(Refusal::of(
                 self.key("tokens"),
-                format!("the token {token} is not among those that may be charged; add it"),
+                format!(
+                    "the token {} is not among those that may be charged; add it",
+                    self.spell(token)
+                ),
             )),
         }
     }
@@ -116,7 +123,7 @@ impl Policy {
                 continue;
             }
             let limits = self.limits_of(charge.token)?;
-            let name = limits.map_or_else(|| charge.token.to_string(), |(name, _)| name.to_owned());
+            let name = limits.map_or_else(|| self.spell(charge.token), |(name, _)| name.to_owned());
             counts.push(Count {
                 unit,
                 items: vec![place],
@@ -167,7 +174,10 @@ impl Policy {
                 Err(Refusal::of("cancel", "what was to do nothing does something"))
             }
             (AttemptKind::Bill, _) if intent.to != self.contract => {
-                let why = format!("it calls {}, which is not the configured contract", intent.to);
+                let why = format!(
+                    "it calls {}, which is not the configured contract",
+                    self.spell(intent.to)
+                );
                 Err(Refusal::of("contract", why))
             }
             (AttemptKind::Bill, Data::Call { selector, charges }) if *selector == self.selector => {
@@ -181,7 +191,7 @@ impl Policy {
 
     fn check_charges(
         &self,
-        charges: &Result<Vec<crate::billing::Carried>, String>,
+        charges: &Result<Vec<Carried>, String>,
         meant: &Meant<'_>,
     ) -> Result<(), Refusal> {
         let charges = charges.as_ref().map_err(|why| strange("its call cannot be read", why))?;
@@ -242,6 +252,10 @@ impl Policy {
             words.push(format!("{name}: {one} a charge, {day} a day"));
         }
         (words.join("; "), open)
+    }
+
+    fn spell(&self, address: Address) -> String {
+        spell_address(self.family, address)
     }
 
     /// The full path of a key of this policy.

@@ -11,8 +11,11 @@ use std::time::Duration;
 use alloy::primitives::Address;
 use config::{Value, ValueKind};
 
+use super::faults::Reported;
+use super::reader::Reader;
 use super::secret_url::RpcUrl;
-use super::units::{self, Wei};
+use super::units::{self, Sun, Wei};
+use crate::billing::{Family, parse_address};
 
 /// Reads a value, or says what it is instead.
 type Parse<T> = Box<dyn Fn(&Value) -> Result<T, String>>;
@@ -178,6 +181,13 @@ pub(super) fn wei(range: RangeInclusive<Wei>) -> Kind<Wei> {
     Kind::of_scalar(expects, units::wei).within(range)
 }
 
+/// An amount of TRX in a range.
+pub(super) fn sun(range: RangeInclusive<Sun>) -> Kind<Sun> {
+    let (from, to) = (range.start(), range.end());
+    let expects = format!("an amount from \"{from}\" to \"{to}\" (units sun, TRX)");
+    Kind::of_scalar(expects, units::sun).within(range)
+}
+
 impl<T: 'static> Kind<T> {
     /// A kind that is written as text, or as a number when no unit is needed.
     pub(super) fn of_scalar<E: Display>(
@@ -235,6 +245,23 @@ pub(super) fn rpc_url() -> Kind<RpcUrl> {
     Kind::of_text("the http or https URL of a node", RpcUrl::parse)
 }
 
+/// The URLs of nodes, none of them twice: a node that agrees with itself proves nothing.
+pub(super) fn rpc_urls(
+    reader: &mut Reader<'_>,
+    key: &'static str,
+    taken: &[RpcUrl],
+) -> Result<Vec<RpcUrl>, Reported> {
+    let urls = reader.several(key, &rpc_url())?;
+    let mut outcome = Ok(());
+    for (place, url) in urls.iter().enumerate() {
+        if taken.iter().chain(urls.iter().take(place)).any(|other| other == url) {
+            let path = format!("{}.{key}[{place}]", reader.path());
+            outcome = Err(reader.fault_at(&path, "is a node that is named already; name it once"));
+        }
+    }
+    outcome.map(|()| urls)
+}
+
 /// An EVM address other than zero. With capitals in it, the checksum of EIP-55 must be right.
 pub(super) fn address() -> Kind<Address> {
     Kind::of_text("an address: 0x and 40 hexadecimal digits", |text| {
@@ -246,5 +273,14 @@ pub(super) fn address() -> Kind<Address> {
             return Err("the checksum is wrong (EIP-55): copy the address again");
         }
         if address.is_zero() { Err("is the zero address") } else { Ok(address) }
+    })
+}
+
+/// A TRON address other than zero, in any of its spellings.
+pub(super) fn tron_address() -> Kind<Address> {
+    let expects = "a TRON address: T…, or 41 and 40 hexadecimal digits";
+    Kind::of_text(expects, |text| {
+        let address = parse_address(Family::Tvm, text).map_err(|why| why.to_string())?;
+        if address.is_zero() { Err("is the zero address".to_owned()) } else { Ok(address) }
     })
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use alloy::primitives::{Address, U256};
 
 use super::faults::Reported;
-use super::kinds::{Kind, wei, whole};
+use super::kinds::{Kind, sun, wei, whole};
 use super::reader::Reader;
-use super::units::{Wei, is_digits};
+use super::units::{Sun, Wei, is_digits};
 use crate::billing::{Family, parse_address};
 
 /// The limits of one chain.
@@ -80,6 +80,6 @@ fn amount(text: &str) -> Result<U256, String> {
 fn fee(family: Family) -> Kind<U256> {
     match family {
         Family::Evm => wei(Wei(1)..=Wei(u128::MAX)).map(|Wei(wei)| U256::from(wei)),
-        Family::Tvm => whole(1..=u64::MAX).map(U256::from),
+        Family::Tvm => sun(Sun(1)..=Sun(u64::MAX)).map(|Sun(sun)| U256::from(sun)),
     }
 }

@@ -3,8 +3,9 @@
 
 use super::answer::{Reply, TurnedAway, envelope, integer};
 use super::{Authentic, Door, authenticate};
-use crate::billing::PlatformChainId;
+use crate::billing::{Family, PlatformChainId, spell_address};
 use crate::engine::{Lane, NoVerdict};
+use alloy::primitives::Address;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -85,6 +86,12 @@ struct Control {
     spent_today: BTreeMap<String, Option<Box<RawValue>>>,
 }
 
+/// A token as its family writes addresses; `fee` as it is.
+fn spell(family: Family, unit: String) -> String {
+    let token: Option<Address> = unit.parse().ok();
+    token.map_or(unit, |token| spell_address(family, token))
+}
+
 async fn report(door: &Door) -> Result<Response, Reply> {
     let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);
@@ -98,7 +105,10 @@ async fn report(door: &Door) -> Result<Response, Reply> {
             name: facts.name.clone(),
             paused: lane.paused(),
             policy: lane.chain.policy().describe().0,
-            spent_today: spent.into_iter().map(|sum| (sum.unit, integer(sum.amount))).collect(),
+            spent_today: spent
+                .into_iter()
+                .map(|sum| (spell(facts.family, sum.unit), integer(sum.amount)))
+                .collect(),
         });
     }
     Ok(envelope(StatusCode::OK, 1, "success".to_owned(), chains))

@@ -1,7 +1,7 @@
 //! Every rule with what breaks it, and what just passes.
 
 use super::*;
-use crate::billing::{Carried, ChargeKey, Entry, Family, Period, PlanId, Scalar, UserHash};
+use crate::billing::{ChargeKey, Entry, Period, PlanId, Scalar, UserHash};
 use alloy::primitives::{B256, keccak256};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ fn limits() -> PolicyConfig {
 fn policy() -> Policy {
     Policy {
         chain: PlatformChainId(139),
+        family: Family::Evm,
         bound_to: Some(56),
         contract: CONTRACT,
         selector: SELECTOR,

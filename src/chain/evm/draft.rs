@@ -5,9 +5,9 @@ use super::fees::{Bid, affordable, first_bid};
 use super::gas::{GasRules, gas_limit};
 use super::head::Head;
 use super::preflight::Trial;
-use super::seal::Desk;
-use super::simulate::Ran;
 use crate::billing::{Charge, Opinion, Signed};
+use crate::chain::desk::Desk;
+use crate::chain::trial::{Ran, Runner as _, note};
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::policy::Meant;
 use alloy::consensus::{Transaction, TxEip1559, TxEnvelope, TxLegacy};
@@ -44,7 +44,8 @@ impl EvmChain {
         let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
             Ok(limit) => limit,
             Err(too_large) => {
-                let trial = Trial { known: self.ready().await?, head, charges: good };
+                let trial =
+                    Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
                 return Err(self.tried(&trial, &(0..good.len()).collect(), too_large).await);
             }
         };
@@ -70,14 +71,14 @@ impl EvmChain {
     }
 
     async fn measure(&self, head: Arc<Head>, good: &[Charge]) -> Result<Estimate, ChainError> {
-        let trial = Trial { known: self.ready().await?, head, charges: good };
+        let trial = Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
         let all = (0..good.len()).collect();
-        let (used, answer) = match self.run(&trial, &all).await? {
+        let (used, answer) = match trial.run(&all, true).await? {
             Ran::Passed { used, answer } => (used, answer),
             Ran::Failed(failure) => return Err(self.unexplained(&trial, all, &failure).await?),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
-        self.note(&mut opinions, &all, &answer)?;
+        note(&self.parts.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
             return Ok(Estimate { used, charges: good.len() });
         }
@@ -119,7 +120,7 @@ impl Draft for EvmDraft {
 
     fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
         let (envelope, digest) = match self.bid {
-            Bid::Dynamic { max_fee, tip } => self.desk.sign(
+            Bid::Dynamic { max_fee, tip } => self.sign(
                 TxEip1559 {
                     chain_id: self.chain_id,
                     nonce: position,
@@ -133,7 +134,7 @@ impl Draft for EvmDraft {
                 },
                 meant,
             )?,
-            Bid::Legacy { price } => self.desk.sign(
+            Bid::Legacy { price } => self.sign(
                 TxLegacy {
                     chain_id: Some(self.chain_id),
                     nonce: position,

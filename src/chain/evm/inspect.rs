@@ -1,37 +1,15 @@
-//! What `check` wants to know about a chain, asked before the first request.
+//! What `check` wants to know about an EVM chain.
 
 use super::fees::first_bid;
 use super::node::Call;
 use super::{EvmChain, simulate};
-use crate::chain::ChainError;
+use crate::chain::{ChainError, Finding, Inspect};
 use alloy::primitives::U256;
+use async_trait::async_trait;
 
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What was looked at.
-    pub what: &'static str,
-    /// Whether billing cannot work like this.
-    pub fault: bool,
-    /// What was found.
-    pub said: String,
-}
-
-impl Finding {
-    /// Nothing in the way.
-    pub fn fine(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, fault: false, said: said.into() }
-    }
-
-    /// Something to mend.
-    pub fn fault(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, fault: true, said: said.into() }
-    }
-}
-
-impl EvmChain {
-    /// Looks at everything that a billing needs of the chain.
-    pub async fn inspect(&self) -> Vec<Finding> {
+#[async_trait]
+impl Inspect for EvmChain {
+    async fn inspect(&self) -> Vec<Finding> {
         let head = match self.observe().await {
             Ok(head) => head,
             Err(error) => return vec![Finding::fault("node", error.to_string())],
@@ -45,7 +23,7 @@ impl EvmChain {
             Ok(_) => Finding::fine("contract", facts.contract.to_string()),
             Err(error) => Finding::fault("contract", error.to_string()),
         });
-        let known = *self.known.read();
+        let known = self.known();
         let has = |thing: fn(&super::Known) -> bool| known.as_ref().is_some_and(thing);
         found.push(Finding::fine(
             "multicall",
@@ -75,7 +53,9 @@ impl EvmChain {
         found.push(self.may_bill(&head).await);
         found
     }
+}
 
+impl EvmChain {
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.
     async fn may_bill(&self, head: &super::Head) -> Finding {
         let what = "permission to bill";
@@ -84,9 +64,15 @@ impl EvmChain {
         };
         let (from, to) = (self.parts.facts.signer, self.parts.facts.contract);
         let call = Call { from, to, data: &data, gas: self.gas_rules(head).most };
-        match simulate::attempt(&self.parts.rpc, call).await {
+        let view = match self.view_at(head).await {
+            Ok(view) => view,
+            Err(error) => return Finding::fault(what, error.to_string()),
+        };
+        match simulate::attempt(&view, call).await {
             Ok(Ok(_)) => Finding::fine(what, "the contract takes an empty batch from the signer"),
-            Ok(Err(failure)) => Finding::fault(what, self.call_fails(&failure).to_string()),
+            Ok(Err(failure)) => {
+                Finding::fault(what, failure.of_all(&self.parts.profile).to_string())
+            }
             Err(error) => Finding::fault(what, ChainError::to_string(&error)),
         }
     }

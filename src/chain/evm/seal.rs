@@ -1,35 +1,25 @@
-//! The desk where EVM transactions are signed: the final bytes are read again, the policy looks at
-//! what they do, and only then is there a signature.
+//! The final bytes of an EVM transaction, read again as a node would read them before they are signed.
 
+use super::draft::EvmDraft;
 use crate::billing::Family;
 use crate::chain::SealError;
+use crate::chain::desk::data;
 use crate::chain::profile::Profile;
-use crate::keys::Key;
-use crate::policy::{Data, Intent, Meant, Policy, Unsigned};
+use crate::policy::{Intent, Meant, Unsigned};
 use alloy::consensus::{SignableTransaction, Signed, Transaction, TxEip1559, TxEnvelope, TxLegacy};
-use alloy::primitives::{B256, Selector, Signature, TxKind, U256};
+use alloy::primitives::{B256, Signature, TxKind, U256};
 use alloy::rlp::Decodable;
-use std::sync::Arc;
 
-/// What it takes to sign.
-#[derive(Debug)]
-pub(super) struct Desk {
-    pub(super) key: Arc<Key>,
-    pub(super) policy: Policy,
-    pub(super) profile: Profile,
-}
-
-impl Desk {
+impl EvmDraft {
     /// Signs `tx` if its bytes do what was meant; tells what was signed as well.
     pub(super) fn sign<T>(&self, tx: T, meant: &Meant<'_>) -> Result<(TxEnvelope, B256), SealError>
     where
         T: SignableTransaction<Signature>,
         TxEnvelope: From<Signed<T>>,
     {
-        let last = Final { bytes: tx.encoded_for_signing(), profile: &self.profile };
-        let approved = self.policy.approve(last, meant)?;
-        let signature = self.key.sign(&approved).map_err(|why| why.to_string())?;
-        Ok((tx.into_signed(signature).into(), approved.digest()))
+        let last = Final { bytes: tx.encoded_for_signing(), profile: &self.desk.profile };
+        let (signature, digest) = self.desk.sign(last, meant)?;
+        Ok((tx.into_signed(signature).into(), digest))
     }
 }
 
@@ -74,15 +64,7 @@ impl Final<'_> {
             return Err("its bytes are not in their one form".to_owned());
         }
         let TxKind::Call(to) = tx.kind() else { return Err("it makes a contract".to_owned()) };
-        let input = tx.input();
-        let data = if input.is_empty() {
-            Data::None
-        } else {
-            let mut selector = Selector::ZERO;
-            selector.iter_mut().zip(input).for_each(|(place, byte)| *place = *byte);
-            let charges = self.profile.carried(input).map_err(|why| why.to_string());
-            Data::Call { selector, charges }
-        };
+        let data = data(self.profile, tx.input());
         let gas = U256::from(tx.gas_limit());
         let cost = gas.saturating_mul(U256::from(tx.max_fee_per_gas()));
         Ok(Intent { chain_id: tx.chain_id(), from: None, to, value: tx.value(), cost, data })

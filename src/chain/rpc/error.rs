@@ -42,6 +42,17 @@ pub enum Fault {
     /// The node's own error.
     #[error("{0}")]
     Node(NodeError),
+    /// The node is on another chain. Nothing else was asked of it.
+    #[error("{answered}, but this chain's eip155_id is {configured}")]
+    WrongChain {
+        /// What the node says.
+        answered: u64,
+        /// What the configuration says.
+        configured: u64,
+    },
+    /// There is no node that could be asked.
+    #[error("no node of this chain can be asked")]
+    NoNode,
 }
 
 /// A JSON-RPC error, cut and cleaned.
@@ -84,7 +95,7 @@ impl fmt::Display for NodeError {
 
 impl Fault {
     /// Classifies a client error. Its own text holds the URL and is dropped here.
-    pub(super) fn of(error: &reqwest::Error) -> Self {
+    pub(in crate::chain) fn of(error: &reqwest::Error) -> Self {
         if error.is_timeout() {
             Self::TimedOut
         } else if !error.is_connect() {

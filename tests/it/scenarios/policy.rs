@@ -130,7 +130,7 @@ async fn a_day_has_room_for_its_limit_whatever_crashes_and_however_many_ask_at_o
         "a repeat is none"
     );
     let spent = shown(&signer).await.text;
-    let token = format!("{:#x}", town.token.address);
+    let token = town.token.address.to_checksum(None);
     assert!(spent.contains(&format!("\"{token}\":{most},\"fee\":")), "{spent}");
     drop(signer.terminate().await);
     let audit = town.installation.run(&["audit"]).await;

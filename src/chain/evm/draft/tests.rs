@@ -41,6 +41,7 @@ fn desk(byte: &str) -> Arc<Desk> {
     let (key, profile) = (key(byte), profile());
     let policy = Policy {
         chain: PlatformChainId(139),
+        family: Family::Evm,
         bound_to: Some(56),
         contract: CONTRACT,
         selector: profile.selector(),
@@ -154,7 +155,7 @@ fn tx() -> TxEip1559 {
 
 fn rule(tx: TxEip1559, kind: AttemptKind) -> Option<String> {
     let (items, tokens) = ([item(5)], [Address::ZERO]);
-    match desk("09").sign(tx, &meant(kind, &items, &tokens)) {
+    match draft(BID).sign(tx, &meant(kind, &items, &tokens)) {
         Ok(_) => None,
         Err(SealError::Refused(refusal)) => Some(refusal.rule),
         Err(SealError::Failed(why)) => panic!("{why}"),
