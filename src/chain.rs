@@ -140,6 +140,15 @@ pub struct Estimate {
     pub used: u64,
     /// How many charges were in the simulated call.
     pub charges: usize,
+    /// What the chain takes beside gas at most, wei: a rollup's fee for the data.
+    pub surcharge: U256,
+}
+
+impl Estimate {
+    /// One of a chain that takes nothing beside gas.
+    pub fn of(used: u64, charges: usize) -> Self {
+        Self { used, charges, surcharge: U256::ZERO }
+    }
 }
 
 /// A transaction that lacks nothing but its place in the lane and the signature.
@@ -168,11 +177,18 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// What may be signed.
     fn policy(&self) -> &Policy;
 
+    /// How many transactions may wait for a block at once, as things stand.
+    fn max_in_flight(&self) -> u64 {
+        self.facts().max_in_flight
+    }
+
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
 
-    /// Its nodes, for people.
-    fn nodes(&self) -> Vec<NodeView>;
+    /// Its nodes, for people. None where the adapter does not tell them apart.
+    fn nodes(&self) -> Vec<NodeView> {
+        Vec::new()
+    }
 
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;

@@ -8,6 +8,7 @@ mod callers;
 mod chain;
 mod faults;
 mod kinds;
+mod l1_fee;
 mod layers;
 mod policy;
 mod reader;
@@ -31,6 +32,7 @@ pub use chain::{
     ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, TvmConfig, TvmFeeConfig,
 };
 pub use faults::{ConfigError, ConfigErrors};
+pub use l1_fee::L1Fee;
 pub use policy::{PolicyConfig, TokenLimits};
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};

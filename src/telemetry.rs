@@ -56,6 +56,13 @@ struct ChainLabels {
     chain: u32,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct NodeLabels {
+    chain: u32,
+    node: String,
+    state: String,
+}
+
 /// Upper bounds of the duration histogram, seconds.
 const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0];
 
@@ -73,6 +80,7 @@ pub struct Metrics {
     open: Family<ChainLabels, Gauge>,
     paused: Family<ChainLabels, Gauge>,
     head: Family<ChainLabels, Gauge>,
+    nodes: Family<NodeLabels, Gauge>,
 }
 
 impl Metrics {
@@ -90,6 +98,7 @@ impl Metrics {
             open: Family::default(),
             paused: Family::default(),
             head: Family::default(),
+            nodes: Family::default(),
         };
         let registry = &mut metrics.registry;
         let answers = "Billing requests by code and HTTP status";
@@ -113,6 +122,7 @@ impl Metrics {
         let paused = "1 while the chain is paused: nothing new is signed";
         registry.register("paused", paused, metrics.paused.clone());
         registry.register("chain_head", "Number of the newest block seen", metrics.head.clone());
+        registry.register("node_state", "1 for the state that a node is in", metrics.nodes.clone());
         metrics
     }
 
@@ -132,7 +142,13 @@ impl Metrics {
         let figures = engine.journal.figures();
         self.commits.set(gauge(figures.commits.load(Ordering::Relaxed)));
         self.writes.set(gauge(figures.writes.load(Ordering::Relaxed)));
+        self.nodes.clear();
         for (id, lane) in &engine.lanes {
+            for node in lane.chain.nodes() {
+                let state = node.state.word().to_owned();
+                let labels = NodeLabels { chain: id.0, node: node.label, state };
+                self.nodes.get_or_create(&labels).set(1);
+            }
             let chain = ChainLabels { chain: id.0 };
             let undecided = u64::try_from(lane.undecided()).unwrap_or(u64::MAX);
             self.undecided.get_or_create(&chain).set(gauge(undecided));

@@ -4,6 +4,7 @@
 //! transaction, and never decides what becomes of a charge.
 
 mod aggregate;
+pub mod conclude;
 mod confirm;
 mod delivery;
 mod draft;
@@ -11,16 +12,20 @@ mod errors;
 mod fees;
 mod gas;
 mod head;
+mod identify;
 mod inspect;
+mod l1_fee;
 mod look;
 mod node;
 mod observe;
 mod preflight;
 mod reads;
+mod redraft;
 mod seal;
 mod simulate;
+mod wire;
 
-use super::fleet::{Fleet, NodeId, NodeView};
+use super::fleet::{self, Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
@@ -33,11 +38,13 @@ use alloy::primitives::Address;
 use async_trait::async_trait;
 pub use errors::passing;
 use head::{Head, Known};
+use look::Searched;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
+use wire::Line;
 
 /// What an adapter is made of.
 #[derive(Debug)]
@@ -85,6 +92,8 @@ pub struct EvmChain {
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
+    line: Line,
+    searched: parking_lot::Mutex<Searched>,
     /// Held during a look at the head.
     beating: Mutex<()>,
     pulse: watch::Sender<Option<Pulse>>,
@@ -98,15 +107,18 @@ impl EvmChain {
         if key != signer {
             return Err(NotConnected::WrongKey { key, signer });
         }
-        let fleet = &parts.fleet;
-        for (id, verified) in fleet.verify_all().await {
+        let nodes = &parts.fleet;
+        for (id, verified) in nodes.verify_all().await {
             let Err(error) = verified else { continue };
-            let node = fleet.label(id);
+            let node = nodes.label(id);
             warn!(chain.id = %parts.facts.id, node, %error, "the node cannot be used yet");
         }
-        if let Some(answered) = fleet.all_on_wrong_chain() {
+        if let Some(answered) = nodes.all_on_wrong_chain() {
             let configured = parts.config.eip155_id;
             return Err(NotConnected::WrongChain { configured, answered });
+        }
+        if nodes.is_alone() {
+            warn!(chain.id = %parts.facts.id, "{}; configure three to rely on no single one", fleet::ALONE);
         }
         let (learnt, head) = (RwLock::default(), RwLock::new(None));
         let pulse = watch::Sender::new(None);
@@ -115,7 +127,8 @@ impl EvmChain {
             policy: parts.policy.clone(),
             profile: parts.profile.clone(),
         });
-        Ok(Self { parts, desk, learnt, head, beating: Mutex::new(()), pulse })
+        let (line, searched) = (Line::default(), parking_lot::Mutex::default());
+        Ok(Self { parts, desk, learnt, head, line, searched, beating: Mutex::new(()), pulse })
     }
 }
 
@@ -131,6 +144,11 @@ impl Chain for EvmChain {
 
     fn policy(&self) -> &Policy {
         &self.parts.policy
+    }
+
+    fn max_in_flight(&self) -> u64 {
+        let held = self.known().map_or(u64::MAX, |known| known.held_at_once);
+        held.min(self.parts.facts.max_in_flight)
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
@@ -167,18 +185,20 @@ impl Chain for EvmChain {
 
     async fn redraft(
         &self,
-        _slot: &Slot<Durable<Attempt>>,
-        _kind: AttemptKind,
+        slot: &Slot<Durable<Attempt>>,
+        kind: AttemptKind,
     ) -> Result<Box<dyn Draft>, ChainError> {
-        Err(ChainError::Unavailable("nothing is replaced yet".to_owned()))
+        Ok(Box::new(self.recompose(slot, kind).await?))
     }
 
-    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Stranger>, ChainError> {
-        Err(ChainError::Unavailable("nothing is learnt yet".to_owned()))
+    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Stranger>, ChainError> {
+        self.learn(from, to).await
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
-        self.offer(&attempt.get().signed).await
+        let signed = &attempt.get().signed;
+        self.line.offered(signed.hash, &signed.raw);
+        self.offer(signed).await
     }
 
     async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {

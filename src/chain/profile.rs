@@ -140,6 +140,14 @@ impl Profile {
         self.reasons.reverted(data)
     }
 
+    /// Whether these logs tell of any charge; none where the contract has no event for one.
+    pub fn tells_of_charges(&self, contract: Address, logs: &[Log]) -> Option<bool> {
+        let topic = self.charged.as_ref()?.topic();
+        let tells =
+            |log: &Log| log.address == contract && log.data.topics().first() == Some(&topic);
+        Some(logs.iter().any(tells))
+    }
+
     /// What a successful transaction did for each item, from its logs.
     pub fn outcomes(&self, contract: Address, logs: &[Log], items: &[Item]) -> Vec<ItemOutcome> {
         let (charged, skipped) = (self.charged.as_ref(), self.skipped.as_ref());

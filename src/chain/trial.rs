@@ -109,7 +109,7 @@ pub(super) async fn conclude<R: Runner>(
     let (estimate, failure) = match first {
         Ran::Passed { used, answer } => {
             note(runner.profile(), &mut opinions, &places, &answer)?;
-            (Estimate { used, charges: places.len() }, None)
+            (Estimate::of(used, places.len()), None)
         }
         Ran::Failed(failure) => {
             let short = short_of_funds(runner.charges(), funds, &places);
@@ -154,7 +154,7 @@ async fn probe<R: Runner>(
     short: &BTreeSet<usize>,
 ) -> Result<Estimate, ChainError> {
     let profile = runner.profile();
-    let mut estimate = Estimate { used: 0, charges: runner.charges().len() };
+    let mut estimate = Estimate::of(0, runner.charges().len());
     let mut measured = !short.is_empty();
     while !failed.is_empty() {
         let groups: Vec<Group> = failed.iter().flat_map(|(g, _)| split(g, short)).collect();
@@ -169,7 +169,7 @@ async fn probe<R: Runner>(
                 Ran::Passed { used, answer } => {
                     note(profile, opinions, &group, &answer)?;
                     if measured && first {
-                        estimate = Estimate { used, charges: group.len() };
+                        estimate = Estimate::of(used, group.len());
                     }
                 }
                 Ran::Failed(failure) => failed.push((group, failure)),

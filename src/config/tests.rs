@@ -185,6 +185,29 @@ fn the_environment_wins_and_can_supply_secrets() {
 }
 
 #[test]
+fn a_chain_has_one_node_or_several_and_none_of_them_twice() {
+    let rpc = "rpc = \"http://127.0.0.1:8545\"";
+    let hosts = |config: &Config| evm(config).rpc.iter().map(RpcUrl::host).collect::<Vec<_>>();
+    assert_eq!(hosts(&load(&local(rpc, "rpc = \"http://a/1\""), &[]).unwrap()), ["a"]);
+    let list = local(rpc, "rpc = [\"http://a/1\", \"http://b/2\"]\nsend_only = [\"http://c\"]");
+    let config = load(&list, &[]).unwrap();
+    assert_eq!(hosts(&config), ["a", "b"]);
+    assert_eq!(evm(&config).send_only[0].host(), "c");
+    let listed = ("SIGNER__CHAINS__139__RPC", "http://a/1  http://b/2\thttp://c/3");
+    assert_eq!(hosts(&load(LOCAL, &[listed]).unwrap()), ["a", "b", "c"]);
+    for (bad, key) in [
+        ("rpc = []", "chains.139.rpc: missing"),
+        ("rpc = [\"http://a/1\", \"http://a/1\"]", "chains.139.rpc[1]: "),
+        ("rpc = [\"http://a/1\", \"\"]", "chains.139.rpc[1]: "),
+        ("rpc = \"http://a/1\"\nsend_only = [\"http://a/1\"]", "chains.139.send_only[0]: "),
+        ("rpc = {}", "chains.139.rpc: "),
+    ] {
+        let told = complaints(&local(rpc, bad), &[]);
+        assert!(told.starts_with(key), "{told}");
+    }
+}
+
+#[test]
 fn the_key_may_be_in_the_environment_but_must_then_be_there() {
     let text = local("keystore:billing", "env");
     let config = load(&text, &[("EVM_PRIVATE_KEY", "0xabc")]).unwrap();

@@ -266,7 +266,6 @@ async fn complete(lane: &Lane, mut order: Order) -> Result<(Vec<Charge>, Vec<Ref
 }
 
 async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-    let facts = lane.chain.facts();
     let draft = ready.draft;
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
     let proposal = Proposal {
@@ -274,7 +273,7 @@ async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, Acc
         request_id: ready.request_id,
         items: ready.good.iter().map(Charge::item).collect(),
         taken: ready.pulse.places.map(|places| places.taken),
-        window: facts.max_in_flight,
+        window: lane.chain.max_in_flight(),
         counts: ready.counts,
         chain_time: ready.pulse.head_time,
         at_ms: clock::unix_ms(),

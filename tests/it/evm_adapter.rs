@@ -16,7 +16,8 @@ use merchant_signer::chain::fleet::{Fleet, FleetRules};
 use merchant_signer::chain::profile::Profile;
 use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
 use merchant_signer::config::{
-    BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, PolicyConfig, Replacement, RpcUrl, Wei,
+    BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, L1Fee, PolicyConfig, Replacement,
+    RpcUrl, Wei,
 };
 use merchant_signer::keys::{Key, KeySource};
 use merchant_signer::policy::{Meant, Policy};
@@ -53,6 +54,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
             max_priority_fee_per_gas: Wei(10_000_000_000),
             max_tx_cost: Wei(1_000_000_000_000_000_000),
             legacy: false,
+            l1_fee: L1Fee::None,
         },
         gas_margin_percent: 40,
         gas_reserve: 420_000,

@@ -1,7 +1,7 @@
 //! A billing transaction that lacks its nonce and signature, and how it gets them.
 
 use super::EvmChain;
-use super::fees::{Bid, affordable, first_bid};
+use super::fees::{Bid, affordable, allowed, cost, first_bid};
 use super::gas::{GasRules, gas_limit};
 use super::head::Head;
 use super::preflight::Trial;
@@ -39,6 +39,7 @@ impl EvmChain {
         // that reverts as a whole has to be seen to pass with exactly these.
         let fewer = self.parts.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
+        let surcharge = estimate.surcharge;
         let estimate =
             if holds { estimate.clone() } else { self.measure(Arc::clone(&head), good).await? };
         let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
@@ -49,16 +50,14 @@ impl EvmChain {
                 return Err(self.tried(&trial, &(0..good.len()).collect(), too_large).await);
             }
         };
-        let bid = first_bid(&head.market, &self.parts.config.fees)?;
-        affordable(gas_limit, bid, &self.parts.config.fees, head.balance)?;
-        Ok(EvmDraft {
-            chain_id: self.parts.config.eip155_id,
-            contract: self.parts.facts.contract,
-            calldata: calldata.into(),
-            gas_limit,
-            bid,
-            desk: Arc::clone(&self.desk),
-        })
+        let fees = &self.parts.config.fees;
+        let bid = first_bid(&head.market, fees)?;
+        let cost = cost(gas_limit, bid);
+        allowed(cost, fees)?;
+        let waiting = self.line.outstanding(head.places.taken, u64::MAX);
+        affordable(cost.saturating_add(surcharge), waiting, head.balance)?;
+        let draft = self.draft_of(self.parts.facts.contract, calldata.into(), gas_limit, bid);
+        Ok(EvmDraft { surcharge, ..draft })
     }
 
     pub(super) fn gas_rules(&self, head: &Head) -> GasRules {
@@ -80,7 +79,7 @@ impl EvmChain {
         let mut opinions = vec![Opinion::Passes; good.len()];
         note(&self.parts.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
-            return Ok(Estimate { used, charges: good.len() });
+            return Ok(Estimate::of(used, good.len()));
         }
         Err(ChainError::CallFails("entries that passed alone fail together".to_owned()))
     }
@@ -90,10 +89,14 @@ impl EvmChain {
 pub(super) struct EvmDraft {
     /// The id that EIP-155 binds the signature to.
     pub(super) chain_id: u64,
-    pub(super) contract: Address,
+    /// Whom it calls.
+    pub(super) to: Address,
     pub(super) calldata: Bytes,
     pub(super) gas_limit: u64,
     pub(super) bid: Bid,
+    /// What another chain may charge on top for its data, wei; 0 for a replacement, where it was
+    /// counted before.
+    pub(super) surcharge: U256,
     pub(super) desk: Arc<Desk>,
 }
 
@@ -102,7 +105,7 @@ impl fmt::Debug for EvmDraft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EvmDraft")
             .field("chain_id", &self.chain_id)
-            .field("contract", &self.contract)
+            .field("to", &self.to)
             .field("gas_limit", &self.gas_limit)
             .field("bid", &self.bid)
             .finish_non_exhaustive()
@@ -115,7 +118,7 @@ impl Draft for EvmDraft {
     }
 
     fn cost(&self) -> U256 {
-        U256::from(self.gas_limit).saturating_mul(U256::from(self.bid.at_most()))
+        cost(self.gas_limit, self.bid).saturating_add(self.surcharge)
     }
 
     fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
@@ -127,7 +130,7 @@ impl Draft for EvmDraft {
                     gas_limit: self.gas_limit,
                     max_fee_per_gas: max_fee,
                     max_priority_fee_per_gas: tip,
-                    to: TxKind::Call(self.contract),
+                    to: TxKind::Call(self.to),
                     value: U256::ZERO,
                     access_list: alloy::eips::eip2930::AccessList::default(),
                     input: self.calldata.clone(),
@@ -140,7 +143,7 @@ impl Draft for EvmDraft {
                     nonce: position,
                     gas_price: price,
                     gas_limit: self.gas_limit,
-                    to: TxKind::Call(self.contract),
+                    to: TxKind::Call(self.to),
                     value: U256::ZERO,
                     input: self.calldata.clone(),
                 },
@@ -161,12 +164,16 @@ impl EvmDraft {
             .map_err(|_| SealError::from("its own bytes cannot be read"))?;
         let same = [
             ("chain id", tx.chain_id() == Some(self.chain_id)),
-            ("receiver", tx.kind() == TxKind::Call(self.contract)),
+            ("receiver", tx.kind() == TxKind::Call(self.to)),
             ("value", tx.value().is_zero()),
             ("input", tx.input() == &self.calldata),
             ("nonce", tx.nonce() == position),
             ("gas limit", tx.gas_limit() == self.gas_limit),
             ("price", tx.max_fee_per_gas() == self.bid.at_most()),
+            (
+                "tip",
+                tx.max_priority_fee_per_gas().unwrap_or(tx.max_fee_per_gas()) == self.bid.tip(),
+            ),
             ("signature", (tx.signature_hash(), *tx.signature()) == signed),
         ];
         match same.iter().find(|(_, same)| !same) {

@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_the_estimate_with_its_margin_scaled_up_and_never_down() {
-        let estimate = Estimate { used: 1_000_000, charges: 10 };
+        let estimate = Estimate::of(1_000_000, 10);
         assert_eq!(gas_limit(&estimate, 10, RULES), Ok(1_450_000));
         assert_eq!(gas_limit(&estimate, 3, RULES), Ok(1_450_000));
         assert_eq!(gas_limit(&estimate, 20, RULES), Ok(2_850_000));
@@ -65,9 +65,9 @@ mod tests {
 
     #[test]
     fn a_batch_that_does_not_fit_is_told_how_many_would() {
-        let estimate = Estimate { used: 20_000_000, charges: 1000 };
+        let estimate = Estimate::of(20_000_000, 1000);
         assert_eq!(gas_limit(&estimate, 1000, RULES), Err(ChainError::BatchTooLarge { max: 597 }));
-        let estimate = Estimate { used: 20_000_000, charges: 1 };
+        let estimate = Estimate::of(20_000_000, 1);
         assert!(matches!(gas_limit(&estimate, 1, RULES), Err(ChainError::CallFails(_))));
     }
 
@@ -76,12 +76,12 @@ mod tests {
         fn as_many_as_are_said_to_fit_do_fit(per: u32, charges in 2..2000_usize, margin in 0..200_u64) {
             let used = u64::from(per) * u64::try_from(charges).unwrap();
             let rules = GasRules { margin_percent: margin, ..RULES };
-            match gas_limit(&Estimate { used, charges }, charges, rules) {
+            match gas_limit(&Estimate::of(used, charges), charges, rules) {
                 Ok(limit) => prop_assert!(limit >= used && limit <= rules.most),
                 Err(ChainError::BatchTooLarge { max }) => {
                     prop_assert!(max >= 1 && max < charges);
                     let used = u64::from(per) * u64::try_from(max).unwrap();
-                    let again = gas_limit(&Estimate { used, charges: max }, max, rules);
+                    let again = gas_limit(&Estimate::of(used, max), max, rules);
                     prop_assert!(again.is_ok() || max == 1);
                 }
                 Err(error) => prop_assert!(false, "{error}"),

@@ -75,10 +75,17 @@ impl EvmChain {
             let ran = trial.run(&fit.places, true).await?;
             Ok((trial, ran))
         };
-        let (funds, (trial, ran)) = tokio::try_join!(self.funds(&view, charges), first_run)?;
+        let (funds, (trial, ran), surcharge) = tokio::try_join!(
+            self.funds(&view, charges),
+            first_run,
+            self.surcharge(&view, charges)
+        )?;
         let places = fit.places.clone();
         match conclude(&trial, &funds, fit, ran).await? {
-            Outcome::Judged(preflight) => Ok(preflight),
+            Outcome::Judged(mut preflight) => {
+                preflight.estimate.surcharge = surcharge;
+                Ok(preflight)
+            }
             Outcome::Unexplained(failure) => {
                 Err(self.unexplained(&trial, places, &failure).await?)
             }
@@ -108,7 +115,7 @@ impl EvmChain {
                 return Ok(failure.of_all(&self.parts.profile));
             }
             if let Ran::Passed { used, .. } = trial.run(&part, true).await? {
-                let estimate = Estimate { used, charges: part.len() };
+                let estimate = Estimate::of(used, part.len());
                 return Ok(match gas_limit(&estimate, places.len(), self.gas_rules(&trial.head)) {
                     Ok(_) => failure.of_all(&self.parts.profile),
                     Err(too_large) => self.tried(trial, &places, too_large).await,
@@ -129,7 +136,7 @@ impl EvmChain {
             && let Some(fewer) = places.get(..max).map(<[usize]>::to_vec)
             && let Ok(Ran::Passed { used, .. }) = trial.run(&fewer, true).await
             && let Err(again) =
-                gas_limit(&Estimate { used, charges: max }, max, self.gas_rules(&trial.head))
+                gas_limit(&Estimate::of(used, max), max, self.gas_rules(&trial.head))
         {
             said = again;
         }

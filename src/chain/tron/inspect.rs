@@ -123,7 +123,7 @@ impl TronChain {
             }
             Err(error) => return Finding::fault(what, error.to_string()),
         };
-        let estimate = Estimate { used, charges: 1 };
+        let estimate = Estimate::of(used, 1);
         match budget(&estimate, 1, &head.prices, self.energy_rules()) {
             Ok(budget) => Finding::fine(
                 what,

@@ -121,7 +121,7 @@ impl TronChain {
         let mut opinions = vec![Opinion::Passes; good.len()];
         note(&self.parts.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
-            return Ok(Estimate { used, charges: good.len() });
+            return Ok(Estimate::of(used, good.len()));
         }
         Err(ChainError::CallFails("entries that passed alone fail together".to_owned()))
     }

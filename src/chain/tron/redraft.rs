@@ -28,7 +28,7 @@ impl TronChain {
         let data = self.call_of_the_dead(slot, &head)?;
         let charges = slot.items.len();
         let used = self.still_passes(&data, charges).await?;
-        self.draft_of(&head, data, charges, &Estimate { used, charges })
+        self.draft_of(&head, data, charges, &Estimate::of(used, charges))
     }
 
     /// What the first attempt calls the contract with.

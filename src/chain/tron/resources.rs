@@ -133,7 +133,7 @@ mod tests {
     const NOTHING: Resources = Resources { free_bandwidth: 0, staked_bandwidth: 0, energy: 0 };
 
     fn limit(used: u64, simulated: usize, charges: usize) -> Result<u64, ChainError> {
-        let estimate = Estimate { used, charges: simulated };
+        let estimate = Estimate::of(used, simulated);
         budget(&estimate, charges, &PRICES, RULES).map(|budget| budget.fee_limit)
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let dear = limit(5_000_000, 1, 1).unwrap_err();
         assert!(matches!(&dear, ChainError::FeeTooHigh(why) if why.contains("max_fee_limit")));
         let cheap = Prices { max_fee_limit: 1_000, ..PRICES };
-        let dear = budget(&Estimate { used: 1_000, charges: 1 }, 1, &cheap, RULES).unwrap_err();
+        let dear = budget(&Estimate::of(1_000, 1), 1, &cheap, RULES).unwrap_err();
         assert!(matches!(&dear, ChainError::FeeTooHigh(why) if why.contains("chain's maximum")));
     }
 
@@ -184,7 +184,7 @@ mod tests {
         ) {
             let prices = Prices { energy: price, bandwidth: 10, max_fee_limit: max };
             let rules = EnergyRules { factor_percent: factor, drift_percent: drift, ceiling };
-            let estimate = Estimate { used, charges: simulated };
+            let estimate = Estimate::of(used, simulated);
             match budget(&estimate, charges, &prices, rules) {
                 Ok(budget) => {
                     prop_assert!(budget.fee_limit <= max.min(ceiling));

@@ -8,6 +8,7 @@ use super::{KeyRef, key_ref};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
 use crate::config::kinds::{Kind, address, flag, rpc_urls, time, wei, whole};
+use crate::config::l1_fee::{L1Fee, l1_fee};
 use crate::config::layers::Environment;
 use crate::config::reader::Reader;
 use crate::config::replacement::Replacement;
@@ -77,6 +78,8 @@ pub struct FeeConfig {
     pub max_tx_cost: Wei,
     /// Whether the chain has no EIP-1559 and transactions name one gas price.
     pub legacy: bool,
+    /// Whether the chain takes a fee for data beside gas.
+    pub l1_fee: L1Fee,
 }
 
 /// What `key = "env"` means here.
@@ -136,6 +139,7 @@ impl FeeConfig {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
         const TIP: &str = "max_priority_fee_per_gas";
         let legacy = reader.get("legacy", &flag());
+        let l1_fee = reader.get("l1_fee", &l1_fee());
         let max_fee = reader.get("max_fee_per_gas", &wei(Wei(1)..=DEAREST_GAS));
         let tip = wei(Wei(0)..=DEAREST_GAS);
         let tip = match legacy {
@@ -153,6 +157,7 @@ impl FeeConfig {
             max_priority_fee_per_gas: tip?,
             max_tx_cost: max_tx_cost?,
             legacy: legacy?,
+            l1_fee: l1_fee?,
         })
     }
 }

@@ -64,10 +64,11 @@ fn item(subscribe: u8) -> Item {
 fn draft(bid: Bid) -> EvmDraft {
     EvmDraft {
         chain_id: 56,
-        contract: CONTRACT,
+        to: CONTRACT,
         calldata: calldata(5),
         gas_limit: 100_000,
         bid,
+        surcharge: U256::ZERO,
         desk: desk("09"),
     }
 }
@@ -92,6 +93,8 @@ fn a_sealed_transaction_is_what_was_drafted() {
         assert_eq!(tx.is_legacy(), matches!(bid, Bid::Legacy { .. }));
         assert_eq!(seal(&draft, 41).unwrap(), signed, "the same bytes for the same place");
         assert_eq!(draft.cost(), U256::from(3_000_000));
+        let dear = EvmDraft { surcharge: U256::from(7), ..draft };
+        assert_eq!(dear.cost(), U256::from(3_000_007), "and what another chain charges on top");
     }
 }
 
@@ -109,10 +112,12 @@ fn bytes_that_mean_something_else_are_not_let_out() {
     assert_eq!(meant.check(&raw, 41, signed), Ok(()));
     assert!(wrong(|_| {}, 42).contains("nonce"));
     assert!(wrong(|draft| draft.chain_id = 1, 41).contains("chain id"));
-    assert!(wrong(|draft| draft.contract = Address::ZERO, 41).contains("receiver"));
+    assert!(wrong(|draft| draft.to = Address::ZERO, 41).contains("receiver"));
     assert!(wrong(|draft| draft.calldata = Bytes::new(), 41).contains("input"));
     assert!(wrong(|draft| draft.gas_limit = 1, 41).contains("gas limit"));
     assert!(wrong(|draft| draft.bid = Bid::Legacy { price: 31 }, 41).contains("price"));
+    let tipped = |draft: &mut EvmDraft| draft.bid = Bid::Dynamic { max_fee: 30, tip: 3 };
+    assert!(wrong(tipped, 41).contains("tip"));
     let stranger = EvmDraft { desk: desk("08"), ..draft(BID) };
     let other = TxEnvelope::decode_2718_exact(&seal(&stranger, 41).unwrap().raw).unwrap();
     let strange = meant.check(&raw, 41, (signed.0, *other.signature())).unwrap_err();
@@ -132,7 +137,7 @@ fn a_draft_that_does_something_else_is_not_signed() {
         }
     };
     assert_eq!(refused(|draft| draft.chain_id = 1), "chain");
-    assert_eq!(refused(|draft| draft.contract = Address::ZERO), "contract");
+    assert_eq!(refused(|draft| draft.to = Address::ZERO), "contract");
     assert_eq!(refused(|draft| draft.calldata = Bytes::new()), "function");
     assert_eq!(refused(|draft| draft.calldata = vec![1, 2, 3].into()), "function");
     assert_eq!(refused(|draft| draft.calldata = calldata(6)), "charges");

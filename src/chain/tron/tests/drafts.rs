@@ -17,7 +17,7 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
-        let estimate = Estimate { used: 100_000, charges: 2 };
+        let estimate = Estimate::of(100_000, 2);
         let draft = chain.draft(&[charge(1), charge(2)], &estimate).await.unwrap();
         assert_eq!(draft.gas_required(), 13_200_000);
         let items = [charge(1).item(), charge(2).item()];
@@ -59,12 +59,12 @@ async fn what_the_account_cannot_pay_is_not_drafted() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
-        let estimate = Estimate { used: 100_000, charges: 1 };
+        let estimate = Estimate::of(100_000, 1);
         double.says("/wallet/getaccount", 200, "{}");
         double.says("/wallet/getaccountresource", 200, "{}");
         let poor = chain.draft(&[charge(1)], &estimate).await.unwrap_err();
         assert!(matches!(&poor, ChainError::GasFunds { have, .. } if have == "0"), "{poor}");
-        let dear = Estimate { used: 10_000_000, charges: 1 };
+        let dear = Estimate::of(10_000_000, 1);
         let dear = chain.draft(&[charge(1)], &dear).await.unwrap_err();
         assert!(matches!(dear, ChainError::FeeTooHigh(_)), "{dear}");
     })
@@ -79,7 +79,7 @@ async fn nothing_is_signed_by_a_head_that_is_out_of_time() {
         let mut parts = parts(url);
         parts.now_ms = || NOW.load(Ordering::Relaxed);
         let chain = TronChain::connect(parts).await.unwrap();
-        let estimate = Estimate { used: 100_000, charges: 1 };
+        let estimate = Estimate::of(100_000, 1);
         for (off, good) in [(-60_001, false), (-60_000, true), (60_000, true), (60_001, false)] {
             NOW.store(i64::try_from(HEAD_MS).unwrap() + off, Ordering::Relaxed);
             let drafted = chain.draft(&[charge(1)], &estimate).await;
@@ -104,7 +104,7 @@ async fn nothing_is_signed_while_finality_stands_still() {
             assert_ne!(moved, newest);
             double.says(path, 200, &moved);
             chain.head.write().take();
-            let drafted = chain.draft(&[charge(1)], &Estimate { used: 1_000, charges: 1 }).await;
+            let drafted = chain.draft(&[charge(1)], &Estimate::of(1_000, 1)).await;
             assert_eq!(drafted.is_ok(), good, "{lag}");
         }
     })

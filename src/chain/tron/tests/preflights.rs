@@ -79,7 +79,7 @@ async fn the_recorded_batch_is_judged_item_by_item_as_it_was() {
         let asked = &run["request"]["body"];
         double.says(&format!("{CALL} {asked}"), 200, &run["response"]["body"].to_string());
         let preflight = chain.check(golden_billing::charges()).await.unwrap();
-        assert_eq!(preflight.estimate, Estimate { used: 240_034, charges: 13 });
+        assert_eq!(preflight.estimate, Estimate::of(240_034, 13));
         let words: HashMap<u8, &str> = WORDS.into_iter().collect();
         for (checked, reason) in preflight.checked.iter().zip(REASONS) {
             match &checked.opinion {
@@ -129,7 +129,7 @@ async fn the_culprit_of_a_call_that_fails_as_a_whole_is_named() {
         assert!(detail.as_ref().is_some_and(|words| words.contains("a reason")), "{detail:?}");
         assert_eq!(preflight.estimate.used, 0, "the rest was not run together");
         let good = [charge(1), charge(2)];
-        assert_eq!(chain.measure(&good).await.unwrap(), Estimate { used: 9_000, charges: 2 });
+        assert_eq!(chain.measure(&good).await.unwrap(), Estimate::of(9_000, 2));
         assert!(matches!(chain.measure(&[charge(3)]).await, Err(ChainError::CallFails(_))));
     })
     .await;

@@ -1,0 +1,318 @@
+//! From what each node testified to what became of one place in the account's line: a pure function.
+//!
+//! Only presence counts: a transaction that took the place, in a block that is canonical and final
+//! for the node that shows it, and the same one at as many nodes as have to agree. An absence, an
+//! error or a silence is no part of a testimony, so nothing can be concluded from one.
+
+use crate::billing::{Deed, ItemOutcome, Sighting, Standing, Stranger, Winner};
+use alloy::primitives::{Address, B256, Bytes, Log};
+use std::borrow::Borrow;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A block that a node holds at its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Its number.
+    pub number: u64,
+    /// Its hash.
+    pub hash: B256,
+    /// Its timestamp, Unix seconds.
+    pub time: u64,
+}
+
+/// What a node says became of a transaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The number of the block that it is in.
+    pub block: u64,
+    /// The hash of that block.
+    pub block_hash: B256,
+    /// Whether it succeeded.
+    pub succeeded: bool,
+    /// What its contracts told.
+    pub logs: Vec<Log>,
+}
+
+/// What a transaction asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Whom it calls; none when it makes a contract.
+    pub to: Option<Address>,
+    /// With what.
+    pub input: Bytes,
+}
+
+/// What a node found when it was searched for whoever took a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identified {
+    /// This transaction of the account, with this nonce.
+    Transaction {
+        /// Its hash.
+        hash: B256,
+        /// What it asks for.
+        call: Call,
+    },
+    /// The node's final blocks hold none.
+    Nobody,
+}
+
+/// What one node testified in one look. What it did not answer is left out.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Testimony {
+    /// The number of its newest block.
+    pub head: u64,
+    /// How many transactions of the account it counts up to there.
+    pub taken: Option<u64>,
+    /// The number of its newest final block.
+    pub final_block: u64,
+    /// How many transactions of the account it counts up to that block, asked by number.
+    pub settled: Option<u64>,
+    /// What it says of our attempts, and of the transactions that it identified.
+    pub receipts: BTreeMap<B256, Receipt>,
+    /// The blocks that it holds at the numbers that its receipts name.
+    pub canonical: BTreeMap<u64, Block>,
+    /// Whom it identified, by place.
+    pub identified: BTreeMap<u64, Identified>,
+}
+
+/// The transaction that took a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taker {
+    /// Its hash.
+    pub hash: B256,
+    /// The block that it is in.
+    pub block: Block,
+    /// Whether it succeeded.
+    pub succeeded: bool,
+    /// What its contracts told.
+    pub logs: Vec<Log>,
+    /// What it asked for; none where that is known already, since it is ours.
+    pub call: Option<Call>,
+}
+
+/// What became of a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing took it so far.
+    Absent,
+    /// Something took it, in a block that can still be undone.
+    Included,
+    /// An attempt of ours took it for good.
+    Ours(Taker),
+    /// Another transaction took it for good.
+    Foreign(Taker),
+    /// It is taken for good, and the nodes that were searched do not know by what.
+    Unidentified,
+    /// The nodes disagree, or too few of them told enough.
+    Unclear,
+}
+
+/// What the nodes say together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    /// What became of the place.
+    pub fate: Fate,
+    /// Who contradicts it: places in the list of testimonies. They name another transaction, or tell
+    /// another tale of the same one, in a block that they call final.
+    pub liars: Vec<usize>,
+}
+
+/// Concludes what became of the place `position`, for which `attempts` were signed. `quorum` nodes
+/// have to tell the same of its taker before it counts.
+pub fn conclude<T: Borrow<Testimony>>(
+    position: u64,
+    attempts: &[B256],
+    said: &[T],
+    quorum: usize,
+) -> Conclusion {
+    let quorum = quorum.max(1);
+    let said: Vec<&Testimony> = said.iter().map(Borrow::borrow).collect();
+    let told: Vec<Told> = said.iter().map(|node| node.taker(position, attempts)).collect();
+    match agreed(&told, quorum) {
+        Agreed::On(taker) => {
+            let contradicts = |told: &Told| match told {
+                Told::Taker(other) => other != taker,
+                Told::TwoTales => true,
+                Told::Nothing => false,
+            };
+            let liars = (0..).zip(&told).filter(|(_, told)| contradicts(told)).map(|(at, _)| at);
+            let liars = liars.collect();
+            let ours = attempts.contains(&taker.hash);
+            let taker = taker.clone();
+            let fate = if ours { Fate::Ours(taker) } else { Fate::Foreign(taker) };
+            Conclusion { fate, liars }
+        }
+        Agreed::Twice => Conclusion { fate: Fate::Unclear, liars: vec![] },
+        Agreed::No => {
+            Conclusion { fate: undecided(position, attempts, &said, quorum), liars: vec![] }
+        }
+    }
+}
+
+/// What a look may say of a place that no agreed transaction took for good. None of it frees a claim.
+fn undecided(position: u64, attempts: &[B256], said: &[&Testimony], quorum: usize) -> Fate {
+    let settled = said.iter().filter(|node| node.settled.is_some_and(|nonce| nonce > position));
+    if settled.count() >= quorum {
+        let lost =
+            |node: &&&Testimony| matches!(node.identified.get(&position), Some(Identified::Nobody));
+        let unknown = said.iter().filter(lost).count() >= quorum;
+        return if unknown { Fate::Unidentified } else { Fate::Unclear };
+    }
+    let included = said.iter().enumerate().any(|(at, node)| {
+        node.shows_since(position, attempts)
+            .is_some_and(|since| !refuted(position, since, (at, said), quorum))
+    });
+    if included {
+        return Fate::Included;
+    }
+    let absent = said.iter().any(|node| node.taken.is_some_and(|nonce| nonce <= position));
+    if absent { Fate::Absent } else { Fate::Unclear }
+}
+
+/// Whether as many other nodes as have to agree have seen the block that a node speaks of, and count
+/// fewer transactions: then it lags on a fork, or lies.
+fn refuted(position: u64, since: u64, (at, said): (usize, &[&Testimony]), quorum: usize) -> bool {
+    let denies = |(other, node): &(usize, &&Testimony)| {
+        *other != at && node.head >= since && node.taken.is_some_and(|nonce| nonce <= position)
+    };
+    said.iter().enumerate().filter(denies).count() >= quorum.max(2)
+}
+
+/// What one node says took a place for good.
+#[derive(Debug)]
+enum Told {
+    Taker(Taker),
+    /// Two transactions, which cannot be.
+    TwoTales,
+    Nothing,
+}
+
+enum Agreed<'a> {
+    On(&'a Taker),
+    /// Several times, on different things.
+    Twice,
+    No,
+}
+
+fn agreed(told: &[Told], quorum: usize) -> Agreed<'_> {
+    let takers: Vec<&Taker> = told.iter().filter_map(Told::taker).collect();
+    let mut borne_out =
+        takers.iter().filter(|one| takers.iter().filter(|other| other == one).count() >= quorum);
+    match borne_out.next() {
+        None => Agreed::No,
+        Some(first) if borne_out.all(|other| other == first) => Agreed::On(first),
+        Some(_) => Agreed::Twice,
+    }
+}
+
+impl Told {
+    fn taker(&self) -> Option<&Taker> {
+        match self {
+            Self::Taker(taker) => Some(taker),
+            Self::TwoTales | Self::Nothing => None,
+        }
+    }
+}
+
+impl Testimony {
+    /// The transaction that took the place, in a block that is canonical and final for this node.
+    fn taker(&self, position: u64, attempts: &[B256]) -> Told {
+        let mut takers = self.candidates(position, attempts).into_iter().filter_map(|hash| {
+            let (receipt, block) = self.landed(hash)?;
+            (block.number <= self.final_block).then(|| Taker {
+                hash,
+                block,
+                succeeded: receipt.succeeded,
+                logs: receipt.logs.clone(),
+                call: self.call(position, hash).filter(|_| !attempts.contains(&hash)).cloned(),
+            })
+        });
+        match (takers.next(), takers.next()) {
+            (None, _) => Told::Nothing,
+            (Some(taker), None) => Told::Taker(taker),
+            (Some(_), Some(_)) => Told::TwoTales,
+        }
+    }
+
+    /// The block since which this node shows the place as taken, if it does.
+    fn shows_since(&self, position: u64, attempts: &[B256]) -> Option<u64> {
+        let seen = self.candidates(position, attempts).into_iter();
+        let seen = seen.filter_map(|hash| self.landed(hash)).map(|(_, block)| block.number).min();
+        seen.or_else(|| self.taken.filter(|nonce| *nonce > position).map(|_| self.head))
+    }
+
+    /// What the node says of a transaction, if it is in the block that the node holds there.
+    fn landed(&self, hash: B256) -> Option<(&Receipt, Block)> {
+        let receipt = self.receipts.get(&hash)?;
+        let block = self.canonical.get(&receipt.block)?;
+        let holds = block.number == receipt.block && block.hash == receipt.block_hash;
+        holds.then_some((receipt, *block))
+    }
+
+    fn candidates(&self, position: u64, attempts: &[B256]) -> BTreeSet<B256> {
+        let mut hashes: BTreeSet<B256> = attempts.iter().copied().collect();
+        if let Some(Identified::Transaction { hash, .. }) = self.identified.get(&position) {
+            hashes.insert(*hash);
+        }
+        hashes
+    }
+
+    fn call(&self, position: u64, hash: B256) -> Option<&Call> {
+        match self.identified.get(&position) {
+            Some(Identified::Transaction { hash: found, call }) if *found == hash => Some(call),
+            Some(Identified::Transaction { .. } | Identified::Nobody) | None => None,
+        }
+    }
+}
+
+impl Taker {
+    /// The end of a batch that this attempt of ours brought, with what it did for each item.
+    pub fn winner(self, outcomes: Vec<ItemOutcome>) -> Winner {
+        Winner {
+            hash: self.hash,
+            succeeded: self.succeeded,
+            block: self.block.number,
+            block_time: self.block.time,
+            outcomes,
+        }
+    }
+
+    /// The stranger that this is, with what it did.
+    pub fn stranger(self, position: u64, did: Deed) -> Stranger {
+        let (block, block_time) = (self.block.number, self.block.time);
+        Stranger { position, hash: self.hash, block, block_time, did }
+    }
+}
+
+/// Puts what the logs and calls of a chain mean into words.
+pub trait Reader {
+    /// What a transaction of ours that took the place did for each item of its slot.
+    fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome>;
+
+    /// What a transaction that is not ours did.
+    fn deed(&self, foreign: &Taker) -> Deed;
+}
+
+impl Fate {
+    /// What the engine hears of it. `standing` counts only while nothing took the place.
+    pub fn sighting(self, position: u64, standing: Standing, reader: &impl Reader) -> Sighting {
+        match self {
+            Self::Absent => Sighting::Absent(standing),
+            Self::Included => Sighting::Included,
+            Self::Ours(taker) => {
+                let outcomes = reader.outcomes(&taker);
+                Sighting::Final(taker.winner(outcomes))
+            }
+            Self::Foreign(taker) => {
+                let did = reader.deed(&taker);
+                Sighting::Usurped(taker.stranger(position, did))
+            }
+            Self::Unidentified => Sighting::Unidentified,
+            Self::Unclear => Sighting::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;

@@ -1,0 +1,285 @@
+//! Conclusions, case by case, and under every kind of testimony that a liar may give.
+
+use super::*;
+use proptest::prelude::*;
+
+/// The place that is concluded about.
+const PLACE: u64 = 7;
+
+/// The attempts that were signed for it.
+const OURS: [u8; 2] = [1, 2];
+
+/// Another transaction of the account.
+const OTHER: u8 = 3;
+
+fn hash(byte: u8) -> B256 {
+    B256::repeat_byte(byte)
+}
+
+fn block(number: u64, fork: u8) -> Block {
+    let mut hash = B256::repeat_byte(fork);
+    hash.0[..8].copy_from_slice(&number.to_be_bytes());
+    Block { number, hash, time: number * 10 }
+}
+
+fn receipt(number: u64, fork: u8) -> Receipt {
+    Receipt { block: number, block_hash: block(number, fork).hash, succeeded: true, logs: vec![] }
+}
+
+/// A node at block 100, final to 90, that has not seen the place taken.
+fn fresh() -> Testimony {
+    Testimony {
+        head: 100,
+        taken: Some(PLACE),
+        final_block: 90,
+        settled: Some(PLACE),
+        ..Testimony::default()
+    }
+}
+
+/// A node that shows `tx` in the canonical block `number`.
+fn shows(tx: u8, number: u64) -> Testimony {
+    let settled = if number <= 90 { PLACE + 1 } else { PLACE };
+    let mut node = Testimony { taken: Some(PLACE + 1), settled: Some(settled), ..fresh() };
+    node.receipts.insert(hash(tx), receipt(number, 0));
+    node.canonical.insert(number, block(number, 0));
+    if !OURS.contains(&tx) {
+        let call = Call { to: None, input: Bytes::new() };
+        node.identified.insert(PLACE, Identified::Transaction { hash: hash(tx), call });
+    }
+    node
+}
+
+fn with(mut node: Testimony, change: impl FnOnce(&mut Testimony)) -> Testimony {
+    change(&mut node);
+    node
+}
+
+/// One that counts the place as taken for good, and was searched without success.
+fn lost() -> Testimony {
+    with(fresh(), |node| {
+        (node.taken, node.settled) = (Some(PLACE + 1), Some(PLACE + 1));
+        node.identified.insert(PLACE, Identified::Nobody);
+    })
+}
+
+fn about(said: &[Testimony], quorum: usize) -> (String, Vec<usize>) {
+    let Conclusion { fate, liars } = conclude(PLACE, &OURS.map(hash), said, quorum);
+    let word = match fate {
+        Fate::Ours(taker) => format!("ours {}", taker.hash.0[0]),
+        Fate::Foreign(taker) => format!("foreign {}", taker.hash.0[0]),
+        Fate::Absent => "absent".to_owned(),
+        Fate::Included => "included".to_owned(),
+        Fate::Unidentified => "unidentified".to_owned(),
+        Fate::Unclear => "unclear".to_owned(),
+    };
+    (word, liars)
+}
+
+fn word(said: &[Testimony], quorum: usize) -> String {
+    about(said, quorum).0
+}
+
+#[test]
+fn one_node_alone_decides_where_there_is_one() {
+    assert_eq!(word(&[shows(1, 90)], 1), "ours 1");
+    assert_eq!(word(&[shows(2, 5)], 1), "ours 2", "the older bytes and the newer ones alike");
+    assert_eq!(word(&[shows(OTHER, 80)], 1), "foreign 3");
+    assert_eq!(word(&[shows(1, 91)], 1), "included");
+    assert_eq!(word(&[fresh()], 1), "absent");
+    assert_eq!(word(&[lost()], 1), "unidentified");
+    assert_eq!(word(&[Testimony::default()], 1), "unclear");
+    assert_eq!(word(&[], 1), "unclear");
+}
+
+#[test]
+fn two_have_to_name_the_same_transaction() {
+    assert_eq!(word(&[shows(1, 80), shows(1, 80)], 2), "ours 1");
+    assert_eq!(word(&[shows(OTHER, 80), shows(OTHER, 80)], 2), "foreign 3");
+    assert_eq!(word(&[shows(1, 80), fresh()], 2), "included", "one lags, or one lies");
+    assert_eq!(word(&[shows(1, 80), shows(2, 80)], 2), "unclear");
+    assert_eq!(word(&[shows(1, 80), shows(OTHER, 80)], 2), "unclear");
+    assert_eq!(word(&[shows(1, 80), shows(1, 81)], 2), "unclear", "in two blocks at once");
+    assert_eq!(word(&[shows(OTHER, 80)], 2), "included", "one node's word for a usurper");
+    assert_eq!(word(&[lost(), shows(1, 80)], 2), "unclear");
+    assert_eq!(word(&[lost(), lost()], 2), "unidentified");
+    let split = [shows(1, 80), shows(1, 80), shows(2, 80), shows(2, 80)];
+    assert_eq!(about(&split, 2), ("unclear".to_owned(), vec![]), "nobody knows who lies");
+}
+
+#[test]
+fn whoever_contradicts_what_is_final_is_named() {
+    let named = |liar| about(&[shows(1, 80), liar, shows(1, 80)], 2);
+    let case = |liar, liars: &[usize]| {
+        assert_eq!(named(liar), ("ours 1".to_owned(), liars.to_vec()));
+    };
+    case(shows(2, 80), &[1]);
+    case(shows(OTHER, 80), &[1]);
+    case(shows(1, 79), &[1]);
+    let failed = |node: &mut Testimony| {
+        node.receipts.get_mut(&hash(1)).unwrap().succeeded = false;
+    };
+    case(with(shows(1, 80), failed), &[1]);
+    let both = |node: &mut Testimony| {
+        node.receipts.insert(hash(2), receipt(80, 0));
+    };
+    case(with(shows(1, 80), both), &[1]);
+    // Behind, on a fork, silent, or searched in vain: no lie.
+    case(fresh(), &[]);
+    case(shows(2, 95), &[]);
+    case(Testimony::default(), &[]);
+    case(lost(), &[]);
+}
+
+#[test]
+fn a_receipt_counts_only_in_the_block_that_the_same_node_holds_there() {
+    let reorged = with(shows(1, 80), |node| {
+        node.canonical.insert(80, block(80, 1));
+    });
+    assert_eq!(word(&[reorged.clone(), reorged], 2), "unclear", "settled, but by whom?");
+    let headless = with(shows(1, 80), |node| node.canonical.clear());
+    assert_eq!(word(&[headless.clone(), headless], 2), "unclear");
+    let other_number = with(shows(1, 80), |node| {
+        node.canonical.insert(80, Block { number: 79, ..block(80, 0) });
+    });
+    assert_eq!(word(&[other_number.clone(), other_number], 2), "unclear");
+    let undone = with(shows(1, 95), |node| {
+        node.taken = Some(PLACE);
+        node.canonical.insert(95, block(95, 1));
+    });
+    assert_eq!(word(&[undone], 1), "absent", "a reorg takes an inclusion back");
+}
+
+#[test]
+fn any_node_that_shows_an_inclusion_stops_the_bidding_unless_two_others_have_seen_more() {
+    assert_eq!(word(&[fresh(), shows(1, 95), with(fresh(), |node| node.head = 94)], 2), "included");
+    assert_eq!(word(&[fresh(), shows(1, 95), fresh()], 2), "absent", "refuted by two");
+    assert_eq!(word(&[fresh(), shows(1, 95)], 2), "included");
+    let counted = with(fresh(), |node| node.taken = Some(PLACE + 1));
+    assert_eq!(word(&[counted.clone(), Testimony::default()], 2), "included");
+    assert_eq!(word(&[counted, fresh(), fresh()], 2), "absent");
+}
+
+#[test]
+fn a_broken_quorum_believes_a_liar() {
+    let said = [shows(OTHER, 80), fresh(), fresh()];
+    assert_eq!(word(&said, 1), "foreign 3");
+    assert_eq!(word(&said, 2), "absent");
+}
+
+/// What is true: who took the place, and where. Blocks up to 90 are final and on no fork.
+type Truth = Option<(u8, u64)>;
+
+/// What an honest node tells: it may be behind, not answer, or be on a fork above the final block.
+fn honest(truth: Truth) -> impl Strategy<Value = Testimony> {
+    (80..=100_u64, 0..=90_u64, any::<[bool; 5]>()).prop_map(move |(head, seen_final, answers)| {
+        let final_block = seen_final.min(head);
+        let [knows, counts, receipt_known, header_known, fork] = answers;
+        let by = |limit: u64| truth.is_some_and(|(_, at)| at <= limit);
+        let count = |yes| PLACE + u64::from(yes);
+        let mut node = Testimony {
+            head,
+            taken: counts.then(|| count(by(head) && (by(90) || !fork))),
+            final_block,
+            settled: knows.then(|| count(by(final_block))),
+            ..Testimony::default()
+        };
+        let Some((tx, at)) = truth.filter(|_| by(head)) else { return node };
+        let side = u8::from(fork && at > 90);
+        if receipt_known {
+            node.receipts.insert(hash(tx), receipt(at, 0));
+        }
+        if header_known {
+            node.canonical.insert(at, block(at, side));
+        }
+        if by(final_block) && !OURS.contains(&tx) {
+            let call = Call { to: None, input: Bytes::new() };
+            node.identified.insert(PLACE, Identified::Transaction { hash: hash(tx), call });
+        }
+        node
+    })
+}
+
+/// Anything at all, from a small world so that it often hits what others say.
+fn liar() -> impl Strategy<Value = Testimony> {
+    let tale = (1..=3_u8, 80..=100_u64, 0..2_u8, 0..2_u8, any::<bool>());
+    let numbers =
+        (0..=200_u64, 0..=200_u64, prop::option::of(5..=9_u64), prop::option::of(5..=9_u64));
+    (prop::collection::vec(tale, 0..4), numbers, 0..=4_u8).prop_map(|(tales, numbers, named)| {
+        let (head, final_block, taken, settled) = numbers;
+        let mut node = Testimony { head, taken, final_block, settled, ..Testimony::default() };
+        for (tx, number, fork, canonical, succeeded) in tales {
+            node.receipts.insert(hash(tx), Receipt { succeeded, ..receipt(number, fork) });
+            node.canonical.insert(number, block(number, canonical));
+        }
+        let call = Call { to: None, input: Bytes::new() };
+        let identified = match named {
+            0 => Identified::Nobody,
+            tx => Identified::Transaction { hash: hash(tx), call },
+        };
+        node.identified.insert(PLACE, identified);
+        node
+    })
+}
+
+fn truth() -> impl Strategy<Value = Truth> {
+    prop::option::of((1..=OTHER, 80..=100_u64))
+}
+
+proptest! {
+    #[test]
+    fn one_liar_of_three_never_decides_and_only_liars_are_named(
+        (truth, said) in truth().prop_flat_map(|truth| {
+            (Just(truth), (honest(truth), honest(truth), liar()))
+        })
+    ) {
+        let said: [Testimony; 3] = said.into();
+        let Conclusion { fate, liars } = conclude(PLACE, &OURS.map(hash), &said, 2);
+        prop_assert!(liars.iter().all(|at| *at == 2));
+        match fate {
+            Fate::Ours(taker) | Fate::Foreign(taker) => {
+                prop_assert_eq!(Some((taker.hash.0[0], taker.block.number)), truth);
+                prop_assert!(taker.succeeded && taker.block.number <= 90);
+            }
+            Fate::Unidentified => prop_assert!(false, "an honest node was not searched in vain"),
+            Fate::Absent | Fate::Included | Fate::Unclear => {}
+        }
+    }
+
+    #[test]
+    fn two_honest_nodes_that_know_all_decide_whatever_the_third_says(
+        tx in 1..=OTHER, at in 80..=90_u64, liar in liar()
+    ) {
+        let said = [shows(tx, at), liar, shows(tx, at)];
+        let Conclusion { fate, .. } = conclude(PLACE, &OURS.map(hash), &said, 2);
+        let (Fate::Ours(taker) | Fate::Foreign(taker)) = fate else {
+            return Err(TestCaseError::fail(format!("{fate:?}")));
+        };
+        prop_assert_eq!((taker.hash, taker.block.number), (hash(tx), at));
+    }
+
+    #[test]
+    fn a_reorg_above_the_final_block_undoes_no_conclusion(
+        (truth, before, after) in truth().prop_flat_map(|truth| {
+            (Just(truth), [honest(truth), honest(truth)], [honest(truth), honest(truth)])
+        })
+    ) {
+        let decided = |said: &[Testimony]| match conclude(PLACE, &OURS.map(hash), said, 2).fate {
+            Fate::Ours(taker) | Fate::Foreign(taker) => Some(taker),
+            Fate::Absent | Fate::Included | Fate::Unidentified | Fate::Unclear => None,
+        };
+        if let (Some(before), Some(after)) = (decided(&before), decided(&after)) {
+            prop_assert_eq!(before, after, "{:?}", truth);
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_nodes_does_not_matter(said in [liar(), liar(), liar()]) {
+        let turned: Vec<Testimony> = said.iter().rev().cloned().collect();
+        let one = conclude(PLACE, &OURS.map(hash), &said, 2);
+        let other = conclude(PLACE, &OURS.map(hash), &turned, 2);
+        prop_assert_eq!(one.fate, other.fate);
+        let mirrored: Vec<usize> = other.liars.iter().rev().map(|at| 2 - at).collect();
+        prop_assert_eq!(one.liars, mirrored);
+    }
+}
