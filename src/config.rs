@@ -10,6 +10,7 @@ mod faults;
 mod kinds;
 mod l1_fee;
 mod layers;
+mod policy;
 mod reader;
 mod replacement;
 mod secret;
@@ -32,6 +33,7 @@ pub use chain::{
 };
 pub use faults::{ConfigError, ConfigErrors};
 pub use l1_fee::L1Fee;
+pub use policy::{PolicyConfig, TokenLimits};
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::{Sun, Wei};

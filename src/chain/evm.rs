@@ -21,6 +21,7 @@ mod observe;
 mod preflight;
 mod reads;
 mod redraft;
+mod seal;
 mod simulate;
 mod wire;
 
@@ -28,9 +29,11 @@ use super::fleet::{self, Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
+use crate::chain::desk::Desk;
 use crate::config::EvmConfig;
 use crate::journal::Durable;
 use crate::keys::Key;
+use crate::policy::Policy;
 use alloy::primitives::Address;
 use async_trait::async_trait;
 pub use errors::passing;
@@ -53,6 +56,8 @@ pub struct EvmParts {
     pub profile: Profile,
     /// Signs. Its address is the signer of `facts`.
     pub key: Arc<Key>,
+    /// What may be signed.
+    pub policy: Policy,
     /// The nodes.
     pub fleet: Arc<Fleet>,
     /// How the chain is treated.
@@ -84,6 +89,7 @@ pub enum NotConnected {
 #[derive(Debug)]
 pub struct EvmChain {
     parts: EvmParts,
+    desk: Arc<Desk>,
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
@@ -120,7 +126,13 @@ impl EvmChain {
         let pulse = watch::Sender::new(None);
         let (line, data_fee) = (Line::default(), DataFee::default());
         let searched = parking_lot::Mutex::default();
-        Ok(Self { parts, learnt, head, line, data_fee, searched, beating: Mutex::new(()), pulse })
+        let desk = Arc::new(Desk {
+            key: Arc::clone(&parts.key),
+            policy: parts.policy.clone(),
+            profile: parts.profile.clone(),
+        });
+        let beating = Mutex::new(());
+        Ok(Self { parts, desk, learnt, head, line, data_fee, searched, beating, pulse })
     }
 }
 
@@ -132,6 +144,10 @@ impl Chain for EvmChain {
 
     fn profile(&self) -> &Profile {
         &self.parts.profile
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.parts.policy
     }
 
     fn max_in_flight(&self) -> u64 {

@@ -9,6 +9,7 @@ mod happy;
 mod hostile_evm;
 mod node;
 mod options;
+mod policy;
 mod profiles;
 mod races;
 mod refusals;

@@ -9,7 +9,7 @@ use super::node::{self, Call};
 use super::wire::Wire;
 use crate::billing::{Attempt, AttemptKind, Slot};
 use crate::chain::ChainError;
-use alloy::primitives::{Address, Bytes, TxKind};
+use alloy::primitives::{Address, Bytes, TxKind, U256};
 use std::sync::Arc;
 
 /// What a transfer to an account without code uses, gas.
@@ -51,8 +51,8 @@ impl EvmChain {
         gas_limit: u64,
         bid: Bid,
     ) -> EvmDraft {
-        let (chain_id, key) = (self.parts.config.eip155_id, Arc::clone(&self.parts.key));
-        EvmDraft { chain_id, to, calldata, gas_limit, bid, key }
+        let (chain_id, desk) = (self.parts.config.eip155_id, Arc::clone(&self.desk));
+        EvmDraft { chain_id, to, calldata, gas_limit, bid, surcharge: U256::ZERO, desk }
     }
 
     /// The gas limit of a transfer of nothing to oneself. More than 21,000 where the fee for another

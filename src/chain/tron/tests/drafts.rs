@@ -2,8 +2,12 @@
 
 use super::super::transaction::{RefBlock, SignedBytes, Unsigned};
 use super::node::*;
+use super::vectors::sign;
 use super::*;
 use crate::billing::{Attempts, BatchId, Item, Signed};
+use crate::chain::SealError;
+use crate::chain::profile::Computed;
+use crate::policy::Meant;
 use alloy::primitives::U256;
 use serde_json::json;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,9 +20,15 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let estimate = Estimate { used: 100_000, charges: 2 };
         let draft = chain.draft(&[charge(1), charge(2)], &estimate).await.unwrap();
         assert_eq!(draft.gas_required(), 13_200_000);
-        let (first, second) = (draft.seal(0).unwrap(), draft.seal(1).unwrap());
+        let items = [charge(1).item(), charge(2).item()];
+        let tokens = [charge(1).token, charge(2).token];
+        let cost = draft.cost();
+        let (kind, tokens) = (AttemptKind::Bill, Some(&tokens[..]));
+        let meant = Meant { kind, items: &items, tokens, cost };
+        let seal = |position| draft.seal(position, &meant);
+        let (first, second) = (seal(0).unwrap(), seal(1).unwrap());
         assert_ne!(first.hash, second.hash, "equal calls at two places");
-        assert_eq!(draft.seal(0).unwrap(), first, "the same bytes for the same place");
+        assert_eq!(seal(0).unwrap(), first, "the same bytes for the same place");
         let read = SignedBytes::read(&second.raw).unwrap();
         assert_eq!(read.txid, second.hash);
         assert_eq!(read.unsigned.ref_block, RefBlock::to(SOLID_ID.parse().unwrap()));
@@ -30,6 +40,16 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let deadline = U256::from(HEAD_MS / 1000 + 600).to_be_bytes::<32>();
         assert!(read.unsigned.data.windows(32).any(|word| word == deadline));
         assert_eq!(double.asked("/wallet/broadcasthex"), 0);
+        assert!(cost > U256::from(draft.gas_required()), "bandwidth costs as well");
+        let other = Meant { items: &items[..1], tokens: None, ..meant };
+        let dear = Meant { cost: U256::from(13_199_999), ..meant };
+        let cancel = Meant { kind: AttemptKind::Cancel, ..meant };
+        for (wrong, rule) in [(other, "charges"), (dear, "cost"), (cancel, "cancel")] {
+            match draft.seal(0, &wrong) {
+                Err(SealError::Refused(refusal)) => assert_eq!(refusal.rule, rule),
+                signed => panic!("{signed:?}"),
+            }
+        }
     })
     .await;
 }
@@ -91,18 +111,24 @@ async fn nothing_is_signed_while_finality_stands_still() {
     .await;
 }
 
+/// What an earlier attempt called.
+fn call() -> Vec<u8> {
+    let computed = Computed { deadline: 5, signer: Address::ZERO };
+    profile().encode(&[charge(1)], &computed).unwrap()
+}
+
 /// A slot whose attempt expired `expired_ms` before the newest irrevocable block.
 fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
     let unsigned = Unsigned {
         owner: chain.facts().signer,
         contract: chain.facts().contract,
-        data: b"the same call".to_vec(),
+        data: call(),
         ref_block: RefBlock { low: 7, hash: [7; 8] },
         expiration_ms: (1_795_253_439_000 - expired_ms).try_into().unwrap(),
         timestamp_ms: 5,
         fee_limit: 5,
     };
-    let signed: Signed = unsigned.sign(&chain.parts.key).unwrap();
+    let signed: Signed = sign(&unsigned, &chain.parts.key).unwrap();
     let kind = AttemptKind::Bill;
     let items: Vec<Item> = vec![charge(1).item()];
     let attempts = Attempts::new(Attempt { batch: BatchId(1), seq: 0, kind, signed });
@@ -124,16 +150,18 @@ async fn the_same_call_is_drafted_again_for_a_new_life() {
         double.says("/wallet/triggerconstantcontract", 200, &passing());
         let slot = slot(&chain, 0);
         let draft = chain.recompose(&slot, AttemptKind::Bill).await.unwrap();
-        let again = draft.seal(slot.position).unwrap();
+        let (kind, items) = (AttemptKind::Bill, slot.items.as_slice());
+        let meant = Meant { kind, items, tokens: None, cost: draft.cost() };
+        let again = draft.seal(slot.position, &meant).unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
         let read = SignedBytes::read(&again.raw).unwrap().unsigned;
-        assert_eq!(read.data, b"the same call");
+        assert_eq!(read.data, call());
         assert_eq!(read.ref_block, RefBlock::to(SOLID_ID.parse().unwrap()));
         assert_eq!(read.expiration_ms, HEAD_MS + 120_000);
         let asked = double.asked.lock().iter().rev().find_map(|(path, body)| {
             path.ends_with("triggerconstantcontract").then(|| body["data"].clone())
         });
-        assert_eq!(asked.unwrap(), hex::encode("the same call"));
+        assert_eq!(asked.unwrap(), hex::encode(call()));
     })
     .await;
 }
