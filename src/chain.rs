@@ -3,6 +3,7 @@
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
 pub mod evm;
+pub mod fleet;
 pub mod profile;
 pub mod rpc;
 
@@ -13,6 +14,7 @@ use crate::billing::{
 use crate::journal::Durable;
 use alloy::primitives::Address;
 use async_trait::async_trait;
+use fleet::NodeView;
 use profile::{Looked, Profile};
 use std::fmt;
 use tokio::sync::watch;
@@ -151,6 +153,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
+
+    /// Its nodes, for people.
+    fn nodes(&self) -> Vec<NodeView>;
 
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;

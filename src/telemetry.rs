@@ -69,6 +69,7 @@ pub struct Metrics {
     commits: Gauge,
     writes: Gauge,
     undecided: Family<ChainLabels, Gauge>,
+    held_up: Family<ChainLabels, Gauge>,
     open: Family<ChainLabels, Gauge>,
     head: Family<ChainLabels, Gauge>,
 }
@@ -84,6 +85,7 @@ impl Metrics {
             commits: Gauge::default(),
             writes: Gauge::default(),
             undecided: Family::default(),
+            held_up: Family::default(),
             open: Family::default(),
             head: Family::default(),
         };
@@ -103,6 +105,8 @@ impl Metrics {
         registry.register("journal_writes", writes, metrics.writes.clone());
         let undecided = "Batches that the chain has not decided";
         registry.register("undecided_batches", undecided, metrics.undecided.clone());
+        let held_up = "Undecided batches that something known keeps from landing";
+        registry.register("held_up_batches", held_up, metrics.held_up.clone());
         registry.register("lane_open", "1 when the chain takes new work", metrics.open.clone());
         registry.register("chain_head", "Number of the newest block seen", metrics.head.clone());
         metrics
@@ -128,6 +132,8 @@ impl Metrics {
             let chain = ChainLabels { chain: id.0 };
             let undecided = u64::try_from(lane.undecided()).unwrap_or(u64::MAX);
             self.undecided.get_or_create(&chain).set(gauge(undecided));
+            let held_up = u64::try_from(lane.held_up().len()).unwrap_or(u64::MAX);
+            self.held_up.get_or_create(&chain).set(gauge(held_up));
             self.open.get_or_create(&chain).set(i64::from(lane.gate() == Gate::Open));
             self.head.get_or_create(&chain).set(gauge(lane.pulse().map_or(0, |pulse| pulse.head)));
         }

@@ -2,9 +2,9 @@
 //! fault of every chain is told at once.
 
 use crate::billing::{Again, Family, PlatformChainId, Rules};
-use crate::chain::evm::{EvmChain, EvmParts};
+use crate::chain::evm::{self, EvmChain, EvmParts};
+use crate::chain::fleet::{Fleet, FleetRules};
 use crate::chain::profile::Profile;
-use crate::chain::rpc::Rpc;
 use crate::chain::{Chain, Facts};
 use crate::config::{
     ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
@@ -75,7 +75,10 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
             return Err(faults.chain(key.err()).collect());
         }
     };
-    let rpc = Rpc::new(evm.rpc.expose(), evm.rpc_timeout).map_err(|e| fault("rpc", &e))?;
+    let rules =
+        FleetRules { chain_id: evm.eip155_id, timeout: evm.rpc_timeout, passing: evm::passing };
+    let fleet = Fleet::new(&evm.rpc, &evm.send_only, rules);
+    let fleet = Arc::new(fleet.map_err(|unusable| vec![format!("{path}.{unusable}")])?);
     let facts = Facts {
         id: chain.platform_id,
         name: chain.name.clone(),
@@ -84,7 +87,7 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
         signer: key.address(),
         max_in_flight: evm.max_in_flight.into(),
     };
-    let parts = EvmParts { facts, profile, key: Arc::new(key), rpc, config: evm.clone() };
+    let parts = EvmParts { facts, profile, key: Arc::new(key), fleet, config: evm.clone() };
     let adapter = EvmChain::connect(parts).await.map_err(|e| fault("rpc", &e))?;
     Ok(Connected {
         id: chain.platform_id,

@@ -1,18 +1,21 @@
-//! The EVM adapter: one account on one EVM chain, through one node.
+//! The EVM adapter: one account on one EVM chain, through its nodes.
 //!
 //! It reads, simulates, drafts, offers and looks. It never takes a nonce by itself, never keeps a
 //! transaction, and never decides what becomes of a charge.
 
 mod aggregate;
 pub mod conclude;
+mod confirm;
 mod delivery;
 mod draft;
+mod errors;
 mod fees;
 mod gas;
 mod head;
 mod inspect;
 mod look;
 mod node;
+mod observe;
 mod preflight;
 mod probe;
 mod reads;
@@ -20,8 +23,8 @@ mod simulate;
 
 pub use inspect::Finding;
 
+use super::fleet::{Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};
-use super::rpc::Rpc;
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
 use crate::config::EvmConfig;
@@ -29,8 +32,10 @@ use crate::journal::Durable;
 use crate::keys::Key;
 use alloy::primitives::Address;
 use async_trait::async_trait;
+pub use errors::passing;
 use head::{Head, Known};
 use parking_lot::RwLock;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
@@ -44,8 +49,8 @@ pub struct EvmParts {
     pub profile: Profile,
     /// Signs. Its address is the signer of `facts`.
     pub key: Arc<Key>,
-    /// The node.
-    pub rpc: Rpc,
+    /// The nodes.
+    pub fleet: Arc<Fleet>,
     /// How the chain is treated.
     pub config: EvmConfig,
 }
@@ -75,7 +80,8 @@ pub enum NotConnected {
 #[derive(Debug)]
 pub struct EvmChain {
     parts: EvmParts,
-    known: RwLock<Option<Known>>,
+    /// What is known of each node.
+    learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
     /// Held during a look at the head.
     beating: Mutex<()>,
@@ -84,25 +90,25 @@ pub struct EvmChain {
 
 impl EvmChain {
     /// Connects. A node that does not answer is asked again at the next beat; one on another chain
-    /// is an error.
+    /// is not used, and when all of them are, that is an error.
     pub async fn connect(parts: EvmParts) -> Result<Self, NotConnected> {
         let (key, signer) = (parts.key.address(), parts.facts.signer);
         if key != signer {
             return Err(NotConnected::WrongKey { key, signer });
         }
-        let configured = parts.config.eip155_id;
-        match node::chain_id(&parts.rpc).await {
-            Ok(answered) if answered != configured => {
-                return Err(NotConnected::WrongChain { configured, answered });
-            }
-            Ok(_) => {}
-            Err(error) => {
-                warn!(chain.id = %parts.facts.id, %error, "the node does not answer yet");
-            }
+        let fleet = &parts.fleet;
+        for (id, verified) in fleet.verify_all().await {
+            let Err(error) = verified else { continue };
+            let node = fleet.label(id);
+            warn!(chain.id = %parts.facts.id, node, %error, "the node cannot be used yet");
         }
-        let (known, head) = (RwLock::new(None), RwLock::new(None));
+        if let Some(answered) = fleet.all_on_wrong_chain() {
+            let configured = parts.config.eip155_id;
+            return Err(NotConnected::WrongChain { configured, answered });
+        }
+        let (learnt, head) = (RwLock::default(), RwLock::new(None));
         let pulse = watch::Sender::new(None);
-        Ok(Self { parts, known, head, beating: Mutex::new(()), pulse })
+        Ok(Self { parts, learnt, head, beating: Mutex::new(()), pulse })
     }
 }
 
@@ -120,19 +126,20 @@ impl Chain for EvmChain {
         self.pulse.subscribe()
     }
 
+    fn nodes(&self) -> Vec<NodeView> {
+        self.parts.fleet.views()
+    }
+
     async fn beat(&self) -> Result<Pulse, ChainError> {
         Ok(self.observe().await?.pulse)
     }
 
     async fn first_position(&self) -> Result<u64, ChainError> {
-        let (rpc, me) = (&self.parts.rpc, self.parts.facts.signer);
-        let (mined, waiting) =
-            tokio::try_join!(node::nonce(rpc, me, "latest"), node::nonce(rpc, me, "pending"))?;
-        Ok(mined.max(waiting))
+        self.nonce_in_pools().await
     }
 
     async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {
-        self.look_up(entries).await
+        self.looked_up(entries).await
     }
 
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {

@@ -12,7 +12,7 @@ use secrecy::SecretString;
 
 use super::billing::BillingConfig;
 use super::faults::Reported;
-use super::kinds::{Kind, address, flag, rpc_url, time, wei, whole};
+use super::kinds::{Kind, address, flag, rpc_urls, time, wei, whole};
 use super::layers::Environment;
 use super::reader::Reader;
 use super::replacement::Replacement;
@@ -48,9 +48,11 @@ pub enum FamilyConfig {
 pub struct EvmConfig {
     /// Its id as EIP-155 counts: the one that signatures commit to. Unique, never 0.
     pub eip155_id: u64,
-    /// Its node.
-    pub rpc: RpcUrl,
-    /// How long one question to the node may take: 100 ms to 1 min.
+    /// Its nodes: at least one.
+    pub rpc: Vec<RpcUrl>,
+    /// Nodes that transactions are sent to, and that are asked nothing.
+    pub send_only: Vec<RpcUrl>,
+    /// How long one question to a node may take: 100 ms to 1 min.
     pub rpc_timeout: Duration,
     /// The billing contract.
     pub contract: Address,
@@ -233,7 +235,11 @@ impl ChainConfig {
 impl EvmConfig {
     fn read(reader: &mut Reader<'_>, environment: &Environment) -> Result<Self, Reported> {
         let eip155_id = reader.get("eip155_id", &eip155_id());
-        let rpc = reader.get("rpc", &rpc_url());
+        let rpc = rpc_urls(reader, "rpc", &[]);
+        if rpc.as_ref().is_ok_and(Vec::is_empty) {
+            reader.fault("rpc", "missing; expected the http or https URL of a node, or a list");
+        }
+        let send_only = rpc_urls(reader, "send_only", rpc.as_deref().unwrap_or_default());
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let contract = reader.get("contract", &address());
         let key = reader.get("key", &key_ref(EVM_KEY, environment));
@@ -251,6 +257,7 @@ impl EvmConfig {
         Ok(Self {
             eip155_id: eip155_id?,
             rpc: rpc?,
+            send_only: send_only?,
             rpc_timeout: rpc_timeout?,
             contract: contract?,
             key: key?,

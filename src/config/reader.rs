@@ -98,6 +98,43 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// One or several values of a kind: a list, or text with blanks between the values (an
+    /// environment variable knows no lists). Every bad one is told, by its place. Empty if left out.
+    pub(super) fn several<T>(
+        &mut self,
+        key: &'static str,
+        kind: &Kind<T>,
+    ) -> Result<Vec<T>, Reported> {
+        let Some((path, value)) = self.find(key) else { return Ok(Vec::new()) };
+        let parts: Vec<Value> = match &value.kind {
+            ValueKind::Array(parts) => parts.clone(),
+            ValueKind::String(text) if text.split_whitespace().count() > 1 => {
+                let part =
+                    |part: &str| Value::new(value.origin().map(str::to_owned).as_ref(), part);
+                text.split_whitespace().map(part).collect()
+            }
+            ValueKind::String(_)
+            | ValueKind::Nil
+            | ValueKind::Boolean(_)
+            | ValueKind::I64(_)
+            | ValueKind::I128(_)
+            | ValueKind::U64(_)
+            | ValueKind::U128(_)
+            | ValueKind::Float(_)
+            | ValueKind::Table(_) => {
+                return self.optional(key, kind).map(|read| read.into_iter().collect());
+            }
+        };
+        let read = parts.iter().enumerate().map(|(place, part)| {
+            (kind.parse)(part).map_err(|why| {
+                let problem = format!("{why}; expected {}", kind.expects);
+                complain_of(self.faults, &format!("{path}[{place}]"), value, &problem)
+            })
+        });
+        // All of them are read before the first fault ends it, so that every fault is told.
+        read.collect::<Vec<_>>().into_iter().collect()
+    }
+
     /// A value for comparisons with other tables: faults in it are left to whoever reads it.
     pub(super) fn peek<T>(&self, key: &'static str, kind: &Kind<T>) -> Option<T> {
         let value = self.own.get(key).or_else(|| self.shared.as_ref()?.get(key))?;

@@ -22,6 +22,11 @@ impl RpcUrl {
         usable.then_some(Self(url)).ok_or(NotAnRpcUrl)
     }
 
+    /// The host, without the port: what a node is called.
+    pub fn host(&self) -> String {
+        self.0.host_str().unwrap_or_default().to_owned()
+    }
+
     /// The whole URL with everything secret in it. Only for the chain adapter, which connects.
     pub fn expose(&self) -> &str {
         self.0.as_str()

@@ -222,7 +222,7 @@ fn the_environment_wins_and_can_supply_secrets() {
         [("local-example-key", "from-the-environment"), ("local-example-key", "the-one-before-it")];
     assert_eq!(secrets(&config), both);
     assert_eq!(config.http.max_entries, 7);
-    assert_eq!(evm(&config).rpc.expose(), "https://node.example/key");
+    assert_eq!(evm(&config).rpc[0].expose(), "https://node.example/key");
     assert_eq!(evm(&config).finality, Finality::Depth(12));
     assert_eq!(evm(&config).billing.constants["merKey"], "0x01");
     assert!(!config.chains[0].test);

@@ -120,6 +120,11 @@ impl Lane {
         tracked.values().filter_map(|t| t.held_up.map(|why| (t.slot.batch, why))).collect()
     }
 
+    /// What keeps this batch from landing, as far as is known.
+    pub fn hindrance(&self, batch: BatchId) -> Option<&'static str> {
+        self.tracked.lock().get(&batch).and_then(|tracked| tracked.held_up)
+    }
+
     /// Opens the lane when the chain and the journal agree about its account. While the account has
     /// sent more than the journal knows, the lane is closed and learns what that was.
     pub(super) async fn open(&self, pulse: Pulse) -> Result<(), NoVerdict> {

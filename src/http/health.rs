@@ -2,6 +2,7 @@
 //! merchant's network: nothing here is secret, and nothing needs a signature.
 
 use super::Door;
+use crate::billing::BatchId;
 use crate::engine::{Gate, Lane};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -36,7 +37,12 @@ fn chain(lane: &Lane) -> Value {
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
         "head": pulse.map(|pulse| pulse.head),
         "undecided": lane.undecided(),
+        "heldUp": lane.held_up().into_iter().map(held_up).collect::<Vec<_>>(),
     })
+}
+
+fn held_up((batch, why): (BatchId, &'static str)) -> Value {
+    json!({"batch": batch.0, "why": why})
 }
 
 fn trouble(lane: &Lane) -> Option<String> {

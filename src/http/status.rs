@@ -60,6 +60,8 @@ struct Report {
     tx_hash: String,
     tx_hashes: Vec<String>,
     state: &'static str,
+    /// What keeps an open billing from landing, as far as is known.
+    held_up: Option<&'static str>,
     chain_id: u32,
     address: String,
     contract: String,
@@ -92,6 +94,7 @@ fn report(door: &Door, billing: &Billing) -> Report {
         tx_hash: billing.current().get().signed.hash.to_string(),
         tx_hashes: billing.attempts.iter().map(|a| a.get().signed.hash.to_string()).collect(),
         state: billing.state.word(),
+        held_up: lane.and_then(|lane| lane.hindrance(billing.batch)),
         chain_id: billing.chain.0,
         address: address(family, billing.signer),
         contract: address(family, billing.contract),

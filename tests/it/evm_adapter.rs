@@ -10,9 +10,9 @@ use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
     Charge, Entry, FailCode, Family, Judged, Opinion, Period, PlatformChainId, Scalar, judge,
 };
-use merchant_signer::chain::evm::{EvmChain, EvmParts, NotConnected};
+use merchant_signer::chain::evm::{self, EvmChain, EvmParts, NotConnected};
+use merchant_signer::chain::fleet::{Fleet, FleetRules};
 use merchant_signer::chain::profile::Profile;
-use merchant_signer::chain::rpc::Rpc;
 use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
 use merchant_signer::config::{
     BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, Replacement, RpcUrl, Wei,
@@ -37,7 +37,8 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
     let key = key();
     let config = EvmConfig {
         eip155_id: 31337,
-        rpc: RpcUrl::parse(url).unwrap(),
+        rpc: vec![RpcUrl::parse(url).unwrap()],
+        send_only: vec![],
         rpc_timeout: Duration::from_secs(5),
         contract,
         key: KeyRef::Keystore("not used".to_owned()),
@@ -58,6 +59,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         replacement: Replacement::Off,
         billing: billing.clone(),
     };
+    let rules = FleetRules { chain_id: 31337, timeout: config.rpc_timeout, passing: evm::passing };
     EvmParts {
         facts: Facts {
             id: PlatformChainId(139),
@@ -69,7 +71,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         },
         profile: Profile::parse(billing, Family::Evm).unwrap(),
         key: Arc::new(key),
-        rpc: Rpc::new(config.rpc.expose(), config.rpc_timeout).unwrap(),
+        fleet: Arc::new(Fleet::new(&config.rpc, &[], rules).unwrap()),
         config,
     }
 }
@@ -390,6 +392,9 @@ async fn another_chain_is_refused_and_a_dead_node_is_waited_for() {
     let at = |url, contract| parts(url, contract, &rows(shop.merchant.mer_key));
     let mut wrong = at(&shop.chain.url, shop.merchant.billing);
     wrong.config.eip155_id = 56;
+    let rules =
+        FleetRules { chain_id: 56, timeout: wrong.config.rpc_timeout, passing: evm::passing };
+    wrong.fleet = Arc::new(Fleet::new(&wrong.config.rpc, &[], rules).unwrap());
     let refused = EvmChain::connect(wrong).await.unwrap_err();
     assert_eq!(refused, NotConnected::WrongChain { configured: 56, answered: 31337 });
 

@@ -2,9 +2,8 @@
 //! returns the answers from its constructor and deploys nothing. What does not fit in one call is
 //! asked in several at once.
 
-use super::node;
+use super::node::{self, View};
 use crate::chain::ChainError;
-use crate::chain::rpc::Rpc;
 use alloy::primitives::{Address, Bytes};
 use alloy::sol;
 use alloy::sol_types::{SolCall, SolValue};
@@ -74,7 +73,7 @@ struct Limits {
 
 /// Makes all reads. None for one that failed, or whose target holds no code and so said nothing.
 pub(super) async fn aggregate(
-    rpc: &Rpc,
+    view: &View<'_>,
     how: Aggregator,
     reads: &[Read],
 ) -> Result<Vec<Option<Bytes>>, ChainError> {
@@ -82,12 +81,16 @@ pub(super) async fn aggregate(
     let asked = chunks(reads, limits)
         .into_iter()
         .filter_map(|range| reads.get(range))
-        .map(|chunk| ask(rpc, how, chunk));
+        .map(|chunk| ask(view, how, chunk));
     let answers = try_join_all(asked).await?;
     Ok(answers.into_iter().flatten().collect())
 }
 
-async fn ask(rpc: &Rpc, how: Aggregator, reads: &[Read]) -> Result<Vec<Option<Bytes>>, ChainError> {
+async fn ask(
+    view: &View<'_>,
+    how: Aggregator,
+    reads: &[Read],
+) -> Result<Vec<Option<Bytes>>, ChainError> {
     let calls: Vec<Call3> = reads
         .iter()
         .map(|read| Call3 {
@@ -106,7 +109,7 @@ async fn ask(rpc: &Rpc, how: Aggregator, reads: &[Read]) -> Result<Vec<Option<By
             json!({ "data": alloy::hex::encode_prefixed(code) })
         }
     };
-    let answer: Bytes = rpc.ask(node::ETH_CALL, json!([call, "latest"])).await?;
+    let answer: Bytes = view.rpc.ask(node::ETH_CALL, json!([call, view.block])).await?;
     let answers = aggregate3Call::abi_decode_returns(&answer).unwrap_or_default();
     if answers.len() != reads.len() {
         let answer = format!("{} answers to {} reads", answers.len(), reads.len());

@@ -1,93 +1,161 @@
-//! Offering committed bytes to a node, and what its answer means.
+//! Offering committed bytes to all nodes, and what their answers mean together.
 //!
-//! No answer proves that the transaction cannot land: refusals only choose what to do next.
+//! No answer proves that the transaction cannot land: objections only choose what to do next.
 
-use super::{EvmChain, node};
+use super::EvmChain;
+use super::errors::{Meaning, meaning};
 use crate::billing::{Objection, Signed};
 use crate::chain::Delivery;
-use crate::chain::rpc::{Fault, RpcError};
+use crate::chain::fleet::{Fleet, NodeId, Said};
 use alloy::primitives::B256;
-
-/// How nodes say that they hold the transaction, in lower case, from the start of the message.
-const HELD: [&str; 5] = [
-    "already known",     // geth, core/txpool/errors.go; reth; erigon; nethermind
-    "known transaction", // besu; old geth
-    "transaction already imported", // anvil
-    "existing txn with same hash", // old erigon
-    "alreadyknown",      // old nethermind
-];
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tracing::error;
 
 impl EvmChain {
     /// Offers bytes that are on disk. Only [`crate::chain::Chain::deliver`] calls this.
     pub(super) async fn offer(&self, signed: &Signed) -> Delivery {
-        read(node::send_raw(&self.parts.rpc, &signed.raw).await, signed.hash)
+        let fleet = &self.parts.fleet;
+        let witness =
+            Witness { fleet: Arc::clone(fleet), ours: signed.hash, seen: Mutex::default() };
+        let said = fleet.broadcast(&signed.raw, move |id, said| witness.hears(id, said)).await;
+        let answers: Vec<(Answer, String)> =
+            said.into_iter().map(|(_, said)| (read(&said, signed.hash), words(&said))).collect();
+        together(&answers, fleet.needed())
     }
 }
 
-fn read(said: Result<B256, RpcError>, ours: B256) -> Delivery {
+/// What one node made of the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It has them.
+    Has,
+    /// It named another transaction than the one that it was given.
+    Foreign,
+    /// Anything else.
+    Means(Meaning),
+}
+
+fn read(said: &Said, ours: B256) -> Answer {
     match said {
-        Ok(hash) if hash == ours => Delivery::Accepted,
-        Ok(hash) => Delivery::Unknown(format!("the node names another transaction: {hash}")),
-        Err(RpcError { fault: Fault::Node(error), .. }) => {
-            let message = error.message.to_ascii_lowercase();
-            if is_held(&message) {
-                Delivery::Accepted
-            } else {
-                Delivery::Refused { objection: Objection::Busy, said: error.to_string() }
-            }
-        }
-        Err(error) => Delivery::Unknown(error.to_string()),
+        Ok(hash) if *hash == ours => Answer::Has,
+        Ok(_) => Answer::Foreign,
+        Err(error) if meaning(&error.fault) == Meaning::Held => Answer::Has,
+        Err(error) => Answer::Means(meaning(&error.fault)),
     }
 }
 
-fn is_held(message: &str) -> bool {
-    let ends = |rest: &str| !rest.starts_with(|letter: char| letter.is_alphanumeric());
-    HELD.iter().any(|start| message.strip_prefix(start).is_some_and(ends))
+fn words(said: &Said) -> String {
+    match said {
+        Ok(hash) => format!("the node names another transaction: {hash}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// One verdict from all answers. Any node that has the bytes is enough. An objection counts when no
+/// node may have taken them in silence; a node that was not reached says nothing either way.
+fn together(answers: &[(Answer, String)], needed: usize) -> Delivery {
+    if answers.iter().any(|(answer, _)| *answer == Answer::Has) {
+        return Delivery::Accepted;
+    }
+    let unclear = |answer: Answer| match answer {
+        Answer::Foreign | Answer::Means(Meaning::Ambiguous) => true,
+        Answer::Has
+        | Answer::Means(
+            Meaning::Held | Meaning::Objects(_) | Meaning::Swamped | Meaning::Unheard,
+        ) => false,
+    };
+    if let Some((_, said)) = answers.iter().find(|(answer, _)| unclear(*answer)) {
+        return Delivery::Unknown(said.clone());
+    }
+    let objections: Vec<(Objection, &str)> = answers
+        .iter()
+        .filter_map(|(answer, said)| Some((objection(*answer)?, said.as_str())))
+        .collect();
+    let heavy = objections.iter().map(|(raised, _)| weight(*raised, &objections, needed));
+    match heavy.zip(&objections).max_by_key(|(weight, _)| *weight) {
+        Some((_, (objection, said))) => {
+            let lonely =
+                *objection == Objection::Structural && count(*objection, &objections) < needed;
+            // That no node can take them is not for one node alone to say where two are configured.
+            let objection = if lonely { Objection::Policy } else { *objection };
+            Delivery::Refused { objection, said: (*said).to_owned() }
+        }
+        None => Delivery::Unknown(
+            answers.first().map_or("no node answered in time", |(_, said)| said).to_owned(),
+        ),
+    }
+}
+
+fn objection(answer: Answer) -> Option<Objection> {
+    match answer {
+        Answer::Means(Meaning::Objects(objection)) => Some(objection),
+        Answer::Means(Meaning::Swamped) => Some(Objection::Busy),
+        Answer::Has
+        | Answer::Foreign
+        | Answer::Means(Meaning::Held | Meaning::Ambiguous | Meaning::Unheard) => None,
+    }
+}
+
+fn count(one: Objection, all: &[(Objection, &str)]) -> usize {
+    all.iter().filter(|(other, _)| *other == one).count()
+}
+
+/// What is said of the transaction outweighs what is said of the node; then the more frequent
+/// objection; then the one that leads further.
+fn weight(one: Objection, all: &[(Objection, &str)], needed: usize) -> (bool, usize, u8) {
+    let rank = match one {
+        Objection::NonceTaken => 8,
+        Objection::Structural => 7,
+        Objection::Underpriced => 6,
+        Objection::Replaced => 5,
+        Objection::Starved => 4,
+        Objection::Gap => 3,
+        Objection::Reverts => 2,
+        Objection::Policy => 1,
+        Objection::Busy => 0,
+    };
+    let often = count(one, all);
+    let lonely = one == Objection::Structural && often < needed;
+    (rank > 1 && !lonely, often, rank)
+}
+
+/// Hears every answer, late ones too, and remembers who lied and who contradicted whom.
+struct Witness {
+    fleet: Arc<Fleet>,
+    ours: B256,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    has: bool,
+    structural: Option<String>,
+    told: bool,
+}
+
+impl Witness {
+    /// Whether this answer is an acceptance.
+    fn hears(&self, id: NodeId, said: &Said) -> bool {
+        let answer = read(said, self.ours);
+        if answer == Answer::Foreign {
+            self.fleet.caught_lying(id, "it was given one transaction and named another");
+        }
+        let mut seen = self.seen.lock();
+        seen.has |= answer == Answer::Has;
+        if answer == Answer::Means(Meaning::Objects(Objection::Structural)) {
+            seen.structural = Some(format!("{}: {}", self.fleet.label(id), words(said)));
+        }
+        if let (true, false, Some(objection)) = (seen.has, seen.told, &seen.structural) {
+            error!(
+                tx.hash = %self.ours, objection,
+                "one node has a transaction that another says no node can take"
+            );
+            seen.told = true;
+        }
+        answer == Answer::Has
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::chain::rpc::NodeError;
-
-    fn refused(message: &str) -> Delivery {
-        let error = NodeError { code: -32000, message: message.to_owned(), data: None };
-        let fault = Fault::Node(error);
-        read(Err(RpcError { method: "eth_sendRawTransaction", fault }), B256::ZERO)
-    }
-
-    #[test]
-    fn a_node_holds_a_transaction_only_when_it_says_so() {
-        assert_eq!(read(Ok(B256::ZERO), B256::ZERO), Delivery::Accepted);
-        for held in ["already known", "Known transaction: 0xab", "transaction already imported"] {
-            assert_eq!(refused(held), Delivery::Accepted, "{held}");
-        }
-        for not in
-            ["unknown transaction", "nonce too low", "already knowns", "", "not already known"]
-        {
-            assert_ne!(refused(not), Delivery::Accepted, "{not}");
-        }
-        let said = "nonce too low (code -32000)".to_owned();
-        let objection = Objection::Busy;
-        assert_eq!(refused("nonce too low"), Delivery::Refused { objection, said });
-    }
-
-    #[test]
-    fn everything_that_is_neither_is_unknown() {
-        let faults = [
-            Fault::Refused,
-            Fault::NoConnection,
-            Fault::TimedOut,
-            Fault::Broken,
-            Fault::Http(503),
-            Fault::TooLong,
-            Fault::Garbled,
-        ];
-        for fault in faults {
-            let error = RpcError { method: "eth_sendRawTransaction", fault };
-            assert!(matches!(read(Err(error), B256::ZERO), Delivery::Unknown(_)));
-        }
-        let other = read(Ok(B256::repeat_byte(1)), B256::ZERO);
-        assert!(matches!(other, Delivery::Unknown(_)));
-    }
-}
+mod tests;

@@ -45,7 +45,7 @@ impl EvmChain {
         let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
             Ok(limit) => limit,
             Err(too_large) => {
-                let trial = Trial { known: self.ready().await?, head, charges: good };
+                let trial = Trial { view: self.view_at(&head).await?, head, charges: good };
                 return Err(self.tried(&trial, &(0..good.len()).collect(), too_large).await);
             }
         };
@@ -71,7 +71,7 @@ impl EvmChain {
     }
 
     async fn measure(&self, head: Arc<Head>, good: &[Charge]) -> Result<Estimate, ChainError> {
-        let trial = Trial { known: self.ready().await?, head, charges: good };
+        let trial = Trial { view: self.view_at(&head).await?, head, charges: good };
         let all = (0..good.len()).collect();
         let (used, answer) = match self.run(&trial, &all).await? {
             Ran::Passed { used, answer } => (used, answer),

@@ -1,31 +1,19 @@
-//! The look at the head: what the node can do, where the chain stands, what gas costs, and what the
-//! account holds. Kept between beats, so that a request needs none of these questions.
+//! The look at the head: where the chain stands, what gas costs, and what the account holds, as its
+//! nodes tell it together. Kept between beats, so that a request needs none of these questions.
 
 use super::fees::Market;
-use super::{EvmChain, node, simulate};
+use super::node::{self, View};
+use super::observe::{Look, no_block};
+use super::{EvmChain, observe};
+use crate::chain::fleet::{Asker, HeadSeen, NodeId, NonceSeen, median, reached_by, refuted};
 use crate::chain::{ChainError, Places, Pulse};
 use crate::config::Finality;
 use alloy::primitives::U256;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
 
-/// How long the node is trusted to be on the same chain, unless its connection breaks before.
-const RECHECK: Duration = Duration::from_mins(10);
-
-/// What a node turned out to be and to be able to do.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    /// Whether there is code at the contract's address.
-    pub(super) contract: bool,
-    /// Whether there is code at the aggregator's address.
-    pub(super) multicall: bool,
-    /// Whether `eth_simulateV1` works.
-    pub(super) simulates: bool,
-    checked: Instant,
-    breaks: u64,
-}
+pub(super) use observe::Known;
 
 /// One look at the head.
 #[derive(Clone, Debug)]
@@ -39,6 +27,8 @@ pub(super) struct Head {
     pub(super) block_gas: u64,
     /// What the signing account holds, wei.
     pub(super) balance: U256,
+    /// The final block at which the settled nonce is known.
+    settled_at: Option<u64>,
     seen: Instant,
 }
 
@@ -61,12 +51,48 @@ impl EvmChain {
         }
     }
 
-    /// What is known of the node; it is asked when nothing is.
+    /// Whom to ask about which block, for one preflight: the best node.
+    pub(super) async fn view(&self) -> Result<View<'_>, ChainError> {
+        let head = self.current().await?;
+        self.view_at(&head).await
+    }
+
+    /// The same, with the block that `head` stands for.
+    pub(super) async fn view_at(&self, head: &Head) -> Result<View<'_>, ChainError> {
+        let known = self.ready().await?;
+        Ok(self.view_of(self.parts.fleet.best(), head, known))
+    }
+
+    /// One view for each of up to three nodes, of the block that a new look finds.
+    pub(super) async fn fresh_views(&self) -> Result<Vec<(NodeId, View<'_>)>, ChainError> {
+        let head = self.observe().await?;
+        let known = self.ready().await?;
+        let fleet = &self.parts.fleet;
+        let view = |id| {
+            let simulates = self.learnt.read().get(&id).is_some_and(|known| known.simulates);
+            (id, self.view_of(fleet.only(id), &head, known.but(simulates)))
+        };
+        Ok(fleet.fit().into_iter().take(3).map(view).collect())
+    }
+
+    /// Several nodes are asked about one block, by its number, so that one that lags errs instead of
+    /// answering from the past. A lone node's newest block is asked for by name: it is never behind
+    /// itself, and what the last look saw may be some seconds old.
+    fn view_of<'a>(&self, rpc: Asker<'a>, head: &Head, known: Known) -> View<'a> {
+        let block = if self.parts.fleet.needed() > 1 {
+            node::quantity(head.pulse.head)
+        } else {
+            "latest".to_owned()
+        };
+        View { rpc, block, known }
+    }
+
+    /// What is known of the chain; it is asked when nothing is.
     pub(super) async fn ready(&self) -> Result<Known, ChainError> {
-        let mut known = *self.known.read();
+        let mut known = self.known();
         if known.is_none() {
             self.current().await?;
-            known = *self.known.read();
+            known = self.known();
         }
         let known = known.ok_or_else(|| ChainError::Unavailable("not reached yet".to_owned()))?;
         if known.contract {
@@ -81,49 +107,54 @@ impl EvmChain {
     }
 
     async fn observe_in_turn(&self) -> Result<Arc<Head>, ChainError> {
-        let (rpc, me) = (&self.parts.rpc, self.parts.facts.signer);
         let seen = Instant::now();
-        let fees = async {
-            let legacy = self.parts.config.fees.legacy;
-            Ok(if legacy {
-                (None, Some(node::gas_price(rpc).await?))
-            } else {
-                (node::tip(rpc).await?, None)
+        let fleet = &self.parts.fleet;
+        let (mut looks, mut failure) = (Vec::new(), None);
+        for (id, look) in self.looks().await {
+            match look {
+                Ok(look) => looks.push((id, look)),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        let heads: Vec<(NodeId, HeadSeen)> =
+            looks.iter().map(|(id, look)| (*id, look.head_seen())).collect();
+        fleet.note_heads(&heads);
+        let fit = fleet.fit();
+        looks.retain(|(id, _)| fit.contains(id));
+        if looks.is_empty() {
+            if fleet.all_on_wrong_chain().is_some() {
+                *self.head.write() = None;
+                self.learnt.write().clear();
+            }
+            let silent = || ChainError::Unavailable("no node can be used".to_owned());
+            return Err(failure.unwrap_or_else(silent));
+        }
+        let before = self.head.read().clone();
+        let final_block = self.final_block(&looks, before.as_deref())?;
+        let (settled, settled_at) = self.settled(final_block, before.as_deref()).await?;
+        let places = Places { taken: self.taken(&looks).max(settled), settled };
+        let head = together(&looks, seen)?;
+        let pulse = Pulse { places: Some(places), ..head.pulse };
+        Ok(self.publish(Head { pulse, places, final_block, settled_at, ..head }))
+    }
+
+    /// The highest nonce that anybody tells of, unless two others that have seen as many blocks
+    /// contradict: a lane closes when somebody else uses the account, and one node may see that first.
+    fn taken(&self, looks: &[(NodeId, Look)]) -> u64 {
+        let told: Vec<NonceSeen> = looks
+            .iter()
+            .map(|(node, look)| NonceSeen {
+                node: *node,
+                head: look.latest.number(),
+                nonce: look.nonce,
             })
-        };
-        let (latest, final_block, taken, balance, (tip, gas_price), ()) = tokio::try_join!(
-            async { Ok(node::header(rpc, "latest").await?) },
-            self.final_tag(),
-            async { Ok(node::nonce(rpc, me, "latest").await?) },
-            async { Ok(node::balance(rpc, me).await?) },
-            fees,
-            self.learn_when_due(),
-        )?;
-        let latest = latest.ok_or_else(|| no_block("latest"))?;
-        let final_block = match self.parts.config.finality {
-            Finality::FinalizedTag => final_block,
-            // A depth of 1 is the head itself.
-            Finality::Depth(depth) => latest.number().saturating_sub(depth.saturating_sub(1)),
-        };
-        let without_base_fee = async {
-            let missing = latest.base_fee().is_none() && gas_price.is_none();
-            Ok(if missing { Some(node::gas_price(rpc).await?) } else { gas_price })
-        };
-        let (settled, gas_price) = tokio::try_join!(self.settled(final_block), without_base_fee)?;
-        let places = Places { taken: taken.max(settled), settled };
-        let (number, time) = (latest.number(), latest.time());
-        let pulse = Pulse { head: number, head_time: time, places: Some(places) };
-        let market = Market { base_fee: latest.base_fee(), tip, gas_price };
-        let head = Head {
-            pulse,
-            places,
-            final_block,
-            market,
-            block_gas: latest.gas_limit(),
-            balance,
-            seen,
-        };
-        Ok(self.publish(head))
+            .collect();
+        let refuted = refuted(&told);
+        for id in &refuted {
+            self.parts.fleet.dissented(*id, "about the account's nonce");
+        }
+        let believed = told.iter().filter(|told| !refuted.contains(&told.node));
+        believed.map(|told| told.nonce).max().unwrap_or_default()
     }
 
     fn publish(&self, head: Head) -> Arc<Head> {
@@ -133,69 +164,86 @@ impl EvmChain {
         head
     }
 
-    /// The number of the finalized block; 0 where finality is a depth and this is not asked.
-    async fn final_tag(&self) -> Result<u64, ChainError> {
-        match self.parts.config.finality {
-            Finality::Depth(_) => Ok(0),
+    /// The highest block that as many nodes call final as have to agree. What was final once stays
+    /// so; where too few answer, nothing new is.
+    fn final_block(
+        &self,
+        looks: &[(NodeId, Look)],
+        before: Option<&Head>,
+    ) -> Result<u64, ChainError> {
+        let needed = self.parts.fleet.needed();
+        let reached = match self.parts.config.finality {
             Finality::FinalizedTag => {
-                let header = node::header(&self.parts.rpc, "finalized").await?;
-                Ok(header.ok_or_else(|| no_block("finalized"))?.number())
+                let told: Option<Vec<u64>> = looks.iter().map(|(_, look)| look.finalized).collect();
+                reached_by(told.ok_or_else(|| no_block("finalized"))?, needed)
             }
-        }
+            Finality::Depth(depth) => {
+                let heads = looks.iter().map(|(_, look)| look.latest.number());
+                // A depth of 1 is the head itself.
+                reached_by(heads, needed).map(|head| head.saturating_sub(depth.saturating_sub(1)))
+            }
+        };
+        let known = before.map_or(0, |head| head.final_block);
+        Ok(if needed > 1 { reached.unwrap_or(0).max(known) } else { reached.unwrap_or(known) })
     }
 
-    /// The nonce at the final block, asked by number: a node that lags behind then errs instead of
-    /// answering from the past. What was settled once stays so; where the node has dropped the state
-    /// of that block (finality stalls), nothing new is.
-    async fn settled(&self, final_block: u64) -> Result<u64, ChainError> {
-        let before = self.head.read().clone();
-        let known = before.as_ref().map_or(0, |head| head.places.settled);
-        if before.is_some_and(|head| head.final_block == final_block) {
-            return Ok(known);
+    /// The nonce at the final block that as many nodes bear out as have to agree, asked by number: a
+    /// node that lags behind then errs instead of answering from the past. What was settled once
+    /// stays so; where too few answer, or have dropped the state of that block (finality stalls),
+    /// nothing new is.
+    async fn settled(
+        &self,
+        final_block: u64,
+        before: Option<&Head>,
+    ) -> Result<(u64, Option<u64>), ChainError> {
+        let known = before.map_or(0, |head| head.places.settled);
+        let known_at = before.and_then(|head| head.settled_at);
+        if known_at == Some(final_block) {
+            return Ok((known, known_at));
         }
-        let (rpc, me) = (&self.parts.rpc, self.parts.facts.signer);
-        let asked = node::nonce(rpc, me, &node::quantity(final_block)).await;
-        match asked.map_err(ChainError::from) {
-            Ok(settled) => Ok(settled.max(known)),
-            Err(ChainError::Node { answer, .. }) => {
-                warn!(block = final_block, %answer, "the node has no state of the final block");
-                Ok(known)
+        let asked = self.nonces(&node::quantity(final_block)).await;
+        let (mut nonces, mut failure) = (Vec::new(), None);
+        for answer in asked {
+            match answer {
+                Ok(nonce) => nonces.push(nonce),
+                Err(error) => failure = Some(error),
             }
-            Err(error) => Err(error),
         }
-    }
-
-    /// Asks what the node is, at the first look, every ten minutes, and after a broken exchange.
-    async fn learn_when_due(&self) -> Result<(), ChainError> {
-        let known = *self.known.read();
-        let rpc = &self.parts.rpc;
-        let fresh = known.is_some_and(|known| {
-            known.contract && known.breaks == rpc.breaks() && known.checked.elapsed() < RECHECK
-        });
-        if fresh {
-            return Ok(());
+        let needed = self.parts.fleet.needed();
+        match (reached_by(nonces, needed), failure) {
+            (Some(settled), _) => Ok((settled.max(known), Some(final_block))),
+            (None, Some(ChainError::Node { answer, .. })) => {
+                if before.is_none_or(|head| head.final_block != final_block) {
+                    warn!(block = final_block, %answer, "the node has no state of the final block");
+                }
+                Ok((known, known_at))
+            }
+            (None, Some(error)) if needed == 1 => Err(error),
+            (None, _) => Ok((known, known_at)),
         }
-        let config = &self.parts.config;
-        let checked = Instant::now();
-        let (id, contract, multicall, simulates) = tokio::try_join!(
-            node::chain_id(rpc),
-            node::has_code(rpc, self.parts.facts.contract),
-            node::has_code(rpc, config.multicall),
-            simulate::works(rpc, self.parts.facts.signer),
-        )?;
-        if id != config.eip155_id {
-            *self.known.write() = None;
-            *self.head.write() = None;
-            let answer = format!("{id}, but this chain's eip155_id is {}", config.eip155_id);
-            return Err(ChainError::Node { question: "eth_chainId", answer });
-        }
-        *self.known.write() =
-            Some(Known { contract, multicall, simulates, checked, breaks: rpc.breaks() });
-        Ok(())
     }
 }
 
-fn no_block(tag: &str) -> ChainError {
-    let answer = format!("no {tag} block: set `finality` to a depth if this chain has none");
-    ChainError::Node { question: "eth_getBlockByNumber", answer }
+/// What the looks tell together, but for places and finality. The head is the highest that two nodes
+/// have reached, where there are two; prices and funds are medians, so that no single node sets them.
+fn together(looks: &[(NodeId, Look)], seen: Instant) -> Result<Head, ChainError> {
+    let each = || looks.iter().map(|(_, look)| look);
+    let numbers = each().map(|look| look.latest.number());
+    let number = reached_by(numbers, looks.len().min(2)).ok_or_else(|| no_block("latest"))?;
+    let at_head = each().filter(|look| look.latest.number() == number);
+    let head_time = median(at_head.map(|look| look.latest.time())).unwrap_or_default();
+    Ok(Head {
+        pulse: Pulse { head: number, head_time, places: None },
+        places: Places { taken: 0, settled: 0 },
+        final_block: 0,
+        market: Market {
+            base_fee: median(each().filter_map(|look| look.latest.base_fee())),
+            tip: median(each().filter_map(|look| look.tip)),
+            gas_price: median(each().filter_map(|look| look.gas_price)),
+        },
+        block_gas: median(each().map(|look| look.latest.gas_limit())).unwrap_or_default(),
+        balance: median(each().map(|look| look.balance)).unwrap_or_default(),
+        settled_at: None,
+        seen,
+    })
 }

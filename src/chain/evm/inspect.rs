@@ -45,7 +45,7 @@ impl EvmChain {
             Ok(_) => Finding::fine("contract", facts.contract.to_string()),
             Err(error) => Finding::fault("contract", error.to_string()),
         });
-        let known = *self.known.read();
+        let known = self.known();
         let has = |thing: fn(&super::Known) -> bool| known.as_ref().is_some_and(thing);
         found.push(Finding::fine(
             "multicall",
@@ -84,7 +84,11 @@ impl EvmChain {
         };
         let (from, to) = (self.parts.facts.signer, self.parts.facts.contract);
         let call = Call { from, to, data: &data, gas: self.gas_rules(head).most };
-        match simulate::attempt(&self.parts.rpc, call).await {
+        let view = match self.view_at(head).await {
+            Ok(view) => view,
+            Err(error) => return Finding::fault(what, error.to_string()),
+        };
+        match simulate::attempt(&view, call).await {
             Ok(Ok(_)) => Finding::fine(what, "the contract takes an empty batch from the signer"),
             Ok(Err(failure)) => Finding::fault(what, self.call_fails(&failure).to_string()),
             Err(error) => Finding::fault(what, ChainError::to_string(&error)),

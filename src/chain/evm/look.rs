@@ -39,7 +39,7 @@ impl EvmChain {
     /// What the node knows of each transaction. Those that it did not answer for are left out.
     async fn receipts(&self, hashes: BTreeSet<B256>) -> HashMap<B256, Found> {
         let asked = hashes.into_iter().map(async |hash| {
-            let found = node::receipt(&self.parts.rpc, hash).await;
+            let found = node::receipt(self.parts.fleet.best(), hash).await;
             found
                 .inspect_err(|error| debug!(tx.hash = %hash, %error, "no answer"))
                 .ok()
@@ -52,7 +52,7 @@ impl EvmChain {
     async fn headers(&self, found: &HashMap<B256, Found>) -> HashMap<u64, Header> {
         let numbers: BTreeSet<u64> = found.values().flatten().map(Receipt::block_number).collect();
         let asked = numbers.into_iter().map(async |number| {
-            let header = node::header(&self.parts.rpc, &node::quantity(number)).await;
+            let header = node::header(self.parts.fleet.best(), &node::quantity(number)).await;
             header
                 .ok()
                 .flatten()

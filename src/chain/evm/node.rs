@@ -3,8 +3,10 @@
 //! Own structures, since chains differ in the fields that we don't need.
 
 use super::fees::median_tip;
+use super::head::Known;
 use crate::chain::ChainError;
-use crate::chain::rpc::{Fault, Rpc, RpcError};
+use crate::chain::fleet::Asker;
+use crate::chain::rpc::{Fault, RpcError};
 use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -19,15 +21,28 @@ impl From<RpcError> for ChainError {
     fn from(RpcError { method, fault }: RpcError) -> Self {
         match fault {
             Fault::Node(error) => Self::Node { question: method, answer: error.to_string() },
+            Fault::WrongChain { .. } => Self::Node { question: method, answer: fault.to_string() },
             Fault::Refused
             | Fault::NoConnection
             | Fault::TimedOut
             | Fault::Broken
             | Fault::Http(_)
             | Fault::TooLong
-            | Fault::Garbled => Self::Unavailable(format!("{method}: {fault}")),
+            | Fault::Garbled
+            | Fault::NoNode => Self::Unavailable(format!("{method}: {fault}")),
         }
     }
+}
+
+/// Whom to ask, and about which block: one preflight sees one state of the chain.
+#[derive(Clone, Debug)]
+pub(super) struct View<'a> {
+    /// Whom.
+    pub(super) rpc: Asker<'a>,
+    /// Which block: a number, or `latest` where there is one node only.
+    pub(super) block: String,
+    /// What the chain, and whoever is asked, can do.
+    pub(super) known: Known,
 }
 
 /// The header of a block.
@@ -113,36 +128,32 @@ pub(super) fn quantity(number: u64) -> String {
     format!("0x{number:x}")
 }
 
-pub(super) async fn chain_id(rpc: &Rpc) -> Result<u64, RpcError> {
-    rpc.ask::<_, U64>("eth_chainId", json!([])).await.map(|id| id.to())
-}
-
-pub(super) async fn has_code(rpc: &Rpc, at: Address) -> Result<bool, RpcError> {
-    rpc.ask::<_, Bytes>("eth_getCode", json!([at, "latest"])).await.map(|code| !code.is_empty())
+pub(super) async fn has_code(rpc: Asker<'_>, at: Address) -> Result<bool, RpcError> {
+    rpc.ask::<Bytes>("eth_getCode", json!([at, "latest"])).await.map(|code| !code.is_empty())
 }
 
 /// The header of a block by tag or number; none where there is no such block.
-pub(super) async fn header(rpc: &Rpc, block: &str) -> Result<Option<Header>, RpcError> {
+pub(super) async fn header(rpc: Asker<'_>, block: &str) -> Result<Option<Header>, RpcError> {
     rpc.ask("eth_getBlockByNumber", json!([block, false])).await
 }
 
 /// How many transactions of `who` the chain holds up to and including `block`.
-pub(super) async fn nonce(rpc: &Rpc, who: Address, block: &str) -> Result<u64, RpcError> {
-    rpc.ask::<_, U64>("eth_getTransactionCount", json!([who, block])).await.map(|n| n.to())
+pub(super) async fn nonce(rpc: Asker<'_>, who: Address, block: &str) -> Result<u64, RpcError> {
+    rpc.ask::<U64>("eth_getTransactionCount", json!([who, block])).await.map(|n| n.to())
 }
 
 /// Wei.
-pub(super) async fn balance(rpc: &Rpc, who: Address) -> Result<U256, RpcError> {
+pub(super) async fn balance(rpc: Asker<'_>, who: Address) -> Result<U256, RpcError> {
     rpc.ask("eth_getBalance", json!([who, "latest"])).await
 }
 
 /// Wei per gas.
-pub(super) async fn gas_price(rpc: &Rpc) -> Result<u128, RpcError> {
-    rpc.ask::<_, U128>("eth_gasPrice", json!([])).await.map(|price| price.to())
+pub(super) async fn gas_price(rpc: Asker<'_>) -> Result<u128, RpcError> {
+    rpc.ask::<U128>("eth_gasPrice", json!([])).await.map(|price| price.to())
 }
 
 /// What others tip, wei per gas; none where the node knows no history or nobody tipped.
-pub(super) async fn tip(rpc: &Rpc) -> Result<Option<u128>, RpcError> {
+pub(super) async fn tip(rpc: Asker<'_>) -> Result<Option<u128>, RpcError> {
     let asked = json!([quantity(FEE_HISTORY_BLOCKS), "latest", [50]]);
     let history: FeeHistory = match rpc.ask("eth_feeHistory", asked).await {
         Err(RpcError { fault: Fault::Node(_), .. }) => return Ok(None),
@@ -153,18 +164,15 @@ pub(super) async fn tip(rpc: &Rpc) -> Result<Option<u128>, RpcError> {
     Ok(median_tip(history.gas_used_ratio.into_iter().zip(tips)))
 }
 
-pub(super) async fn receipt(rpc: &Rpc, hash: B256) -> Result<Option<Receipt>, RpcError> {
+pub(super) async fn receipt(rpc: Asker<'_>, hash: B256) -> Result<Option<Receipt>, RpcError> {
     rpc.ask("eth_getTransactionReceipt", json!([hash])).await
 }
 
-pub(super) async fn call(rpc: &Rpc, call: Call<'_>) -> Result<Bytes, RpcError> {
-    rpc.ask(ETH_CALL, json!([call.json(), "latest"])).await
+pub(super) async fn call(view: &View<'_>, call: Call<'_>) -> Result<Bytes, RpcError> {
+    view.rpc.ask(ETH_CALL, json!([call.json(), view.block])).await
 }
 
-pub(super) async fn estimate_gas(rpc: &Rpc, call: Call<'_>) -> Result<u64, RpcError> {
-    rpc.ask::<_, U64>("eth_estimateGas", json!([call.json(), "latest"])).await.map(|gas| gas.to())
-}
-
-pub(super) async fn send_raw(rpc: &Rpc, raw: &[u8]) -> Result<B256, RpcError> {
-    rpc.ask("eth_sendRawTransaction", json!([alloy::hex::encode_prefixed(raw)])).await
+pub(super) async fn estimate_gas(view: &View<'_>, call: Call<'_>) -> Result<u64, RpcError> {
+    let asked = json!([call.json(), view.block]);
+    view.rpc.ask::<U64>("eth_estimateGas", asked).await.map(|gas| gas.to())
 }

@@ -3,8 +3,8 @@
 
 use super::EvmChain;
 use super::gas::gas_limit;
-use super::head::{Head, Known};
-use super::node::Call;
+use super::head::Head;
+use super::node::{Call, View};
 use super::probe::{Group, split};
 use super::simulate::{self, Failure, Ran};
 use crate::billing::{BadField, Charge, Checked, FailCode, Funds, Opinion, judge};
@@ -19,37 +19,41 @@ const AT_ONCE: usize = 8;
 
 /// What every run of one preflight shares.
 pub(super) struct Trial<'a> {
-    pub(super) known: Known,
+    pub(super) view: View<'a>,
     pub(super) head: Arc<Head>,
     pub(super) charges: &'a [Charge],
 }
 
 impl EvmChain {
     /// Reads all funds and runs the billing call, in parallel.
-    pub(super) async fn check(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
-        let known = self.ready().await?;
-        let mut opinions = self.encodable(&charges);
+    pub(super) async fn check_at(
+        &self,
+        view: View<'_>,
+        charges: &[Charge],
+    ) -> Result<Preflight, ChainError> {
+        let mut opinions = self.encodable(charges);
         let fit: Group = (0..charges.len())
             .filter(|place| opinions.get(*place) == Some(&Opinion::Passes))
             .collect();
         let first_run = async {
-            let trial = Trial { known, head: self.current().await?, charges: &charges };
+            let view = view.clone();
+            let trial = Trial { view, head: self.current().await?, charges };
             let ran = self.run(&trial, &fit).await?;
             Ok((trial, ran))
         };
-        let (funds, (trial, ran)) = tokio::try_join!(self.funds(known, &charges), first_run)?;
+        let (funds, (trial, ran)) = tokio::try_join!(self.funds(&view, charges), first_run)?;
         let (estimate, failure) = match ran {
             Ran::Passed { used, answer } => {
                 self.note(&mut opinions, &fit, &answer)?;
                 (Estimate { used, charges: fit.len() }, None)
             }
             Ran::Failed(failure) => {
-                let short = short_of_funds(&charges, &funds, &fit);
+                let short = short_of_funds(charges, &funds, &fit);
                 let failed = vec![(fit.clone(), failure.clone())];
                 (self.probe(&trial, &mut opinions, failed, &short).await?, Some(failure))
             }
         };
-        let checked = together(&charges, &funds, opinions);
+        let checked = together(charges, &funds, opinions);
         if let Some(failure) = failure
             && judge(checked.clone()).refused.is_empty()
         {
@@ -117,9 +121,9 @@ impl EvmChain {
         let (from, to) = (self.parts.facts.signer, self.parts.facts.contract);
         let call = Call { from, to, data: &data, gas: self.gas_rules(&trial.head).most };
         if measured {
-            return simulate::run(&self.parts.rpc, trial.known.simulates, call).await;
+            return simulate::run(&trial.view, call).await;
         }
-        Ok(match simulate::attempt(&self.parts.rpc, call).await? {
+        Ok(match simulate::attempt(&trial.view, call).await? {
             Ok(answer) => Ran::Passed { used: 0, answer },
             Err(failure) => Ran::Failed(failure),
         })

@@ -2,7 +2,7 @@
 
 use super::EvmChain;
 use super::aggregate::{Aggregator, Read, aggregate};
-use super::head::Known;
+use super::node::View;
 use crate::billing::{Charge, Entry, Funds};
 use crate::chain::ChainError;
 use crate::chain::profile::Looked;
@@ -25,11 +25,11 @@ const LOOKUP_ANSWER: usize = 640;
 impl EvmChain {
     /// Asks the profile's lookup for every entry. None where the contract knows none, where its
     /// lookup reverts, and where the entry cannot be asked about.
-    pub(super) async fn look_up(
+    pub(super) async fn look_up_at(
         &self,
+        view: &View<'_>,
         entries: &[Entry],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
-        let known = self.ready().await?;
         let profile = &self.parts.profile;
         let target = self.parts.facts.contract;
         let calls: Vec<Option<Vec<u8>>> =
@@ -39,7 +39,7 @@ impl EvmChain {
             .flatten()
             .map(|data| Read { target, data: data.clone(), answer: LOOKUP_ANSWER })
             .collect();
-        let answers = aggregate(&self.parts.rpc, self.aggregator(known), &reads).await?;
+        let answers = aggregate(view, self.aggregator(view), &reads).await?;
         let mut answers = answers.into_iter();
         let looked = calls.iter().map(|call| {
             let answer = call.as_ref().and_then(|_| answers.next().flatten());
@@ -52,7 +52,7 @@ impl EvmChain {
     /// None where the token does not answer as a token does, such as an address without code.
     pub(super) async fn funds(
         &self,
-        known: Known,
+        view: &View<'_>,
         charges: &[Charge],
     ) -> Result<Vec<Option<Funds>>, ChainError> {
         let spender = self.parts.facts.contract;
@@ -65,7 +65,7 @@ impl EvmChain {
                 place
             });
         }
-        let answers = aggregate(&self.parts.rpc, self.aggregator(known), &reads).await?;
+        let answers = aggregate(view, self.aggregator(view), &reads).await?;
         let funds: Vec<Option<Funds>> = answers.chunks(2).map(read_funds).collect();
         let of = |charge: &Charge| {
             let place = places.get(&(charge.wallet, charge.token))?;
@@ -74,8 +74,8 @@ impl EvmChain {
         Ok(charges.iter().map(of).collect())
     }
 
-    fn aggregator(&self, known: Known) -> Aggregator {
-        if known.multicall {
+    fn aggregator(&self, view: &View<'_>) -> Aggregator {
+        if view.known.multicall {
             Aggregator::Deployed(self.parts.config.multicall)
         } else {
             Aggregator::Deployless

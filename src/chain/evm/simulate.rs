@@ -3,9 +3,10 @@
 //!
 //! A call that fails is an answer, not an error. An error means that the node gave no answer.
 
-use super::node::{self, Call};
+use super::node::{self, Call, View};
 use crate::chain::ChainError;
-use crate::chain::rpc::{Fault, NodeError, Rpc, RpcError};
+use crate::chain::fleet::Asker;
+use crate::chain::rpc::{Fault, NodeError, RpcError};
 use alloy::primitives::{Address, Bytes, U64};
 use serde::Deserialize;
 use serde_json::json;
@@ -76,28 +77,31 @@ struct SimulatedBlock {
 }
 
 /// Whether the node can simulate. Only a node that could not be reached leaves it open.
-pub(super) async fn works(rpc: &Rpc, from: Address) -> Result<bool, RpcError> {
+pub(super) async fn works(rpc: Asker<'_>, from: Address) -> Result<bool, RpcError> {
     let probe = Call { from, to: from, data: &[], gas: TRANSFER_GAS };
-    match simulate(rpc, probe).await {
+    match simulate(rpc, "latest", probe).await {
         Ok(ran) => Ok(matches!(ran, Ran::Passed { .. })),
         Err(RpcError { fault, method }) => match fault {
             Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::TooLong => Ok(false),
-            Fault::Refused | Fault::NoConnection | Fault::TimedOut | Fault::Broken => {
-                Err(RpcError { method, fault })
-            }
+            Fault::Refused
+            | Fault::NoConnection
+            | Fault::TimedOut
+            | Fault::Broken
+            | Fault::WrongChain { .. }
+            | Fault::NoNode => Err(RpcError { method, fault }),
         },
     }
 }
 
 /// Runs a call and says what it used.
-pub(super) async fn run(rpc: &Rpc, simulates: bool, call: Call<'_>) -> Result<Ran, ChainError> {
-    if simulates {
-        match simulate(rpc, call).await {
+pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Ran, ChainError> {
+    if view.known.simulates {
+        match simulate(view.rpc, &view.block, call).await {
             Err(RpcError { fault: Fault::Node(_), .. }) => {}
             ran => return Ok(ran?),
         }
     }
-    let (answer, used) = tokio::join!(attempt(rpc, call), node::estimate_gas(rpc, call));
+    let (answer, used) = tokio::join!(attempt(view, call), node::estimate_gas(view, call));
     match answer? {
         Ok(answer) => Ok(Ran::Passed { used: used?, answer }),
         Err(failure) => Ok(Ran::Failed(failure)),
@@ -106,10 +110,10 @@ pub(super) async fn run(rpc: &Rpc, simulates: bool, call: Call<'_>) -> Result<Ra
 
 /// Runs a call without asking what it used: cheaper by far than an estimate.
 pub(super) async fn attempt(
-    rpc: &Rpc,
+    view: &View<'_>,
     call: Call<'_>,
 ) -> Result<Result<Bytes, Failure>, ChainError> {
-    match node::call(rpc, call).await {
+    match node::call(view, call).await {
         Ok(answer) => Ok(Ok(answer)),
         Err(RpcError { fault: Fault::Node(error), .. }) if is_failure(&error) => {
             Ok(Err(Failure { data: error.data.unwrap_or_default(), words: error.message }))
@@ -124,13 +128,12 @@ fn is_failure(error: &NodeError) -> bool {
     error.code == 3 || error.data.is_some() || FAILED.iter().any(|start| said.starts_with(start))
 }
 
-async fn simulate(rpc: &Rpc, call: Call<'_>) -> Result<Ran, RpcError> {
+async fn simulate(rpc: Asker<'_>, block: &str, call: Call<'_>) -> Result<Ran, RpcError> {
     let input = alloy::hex::encode_prefixed(call.data);
     let call = json!({
         "from": call.from, "to": call.to, "input": input, "gas": U64::from(call.gas)
     });
-    let asked =
-        json!([{ "blockStateCalls": [{ "calls": [call] }], "validation": false }, "latest"]);
+    let asked = json!([{ "blockStateCalls": [{ "calls": [call] }], "validation": false }, block]);
     read(rpc.ask(METHOD, asked).await?).ok_or(RpcError { method: METHOD, fault: Fault::Garbled })
 }
 

@@ -42,6 +42,17 @@ pub enum Fault {
     /// The node's own error.
     #[error("{0}")]
     Node(NodeError),
+    /// The node is on another chain. Nothing else was asked of it.
+    #[error("{answered}, but this chain's eip155_id is {configured}")]
+    WrongChain {
+        /// What the node says.
+        answered: u64,
+        /// What the configuration says.
+        configured: u64,
+    },
+    /// There is no node that could be asked.
+    #[error("no node of this chain can be asked")]
+    NoNode,
 }
 
 /// A JSON-RPC error, cut and cleaned.

@@ -2,10 +2,15 @@
 
 use super::*;
 
+/// Stands for a hash: another one for every attempt.
+fn replaced(position: u64, seq: u32) -> u64 {
+    position.wrapping_add(1_000_u64.wrapping_mul(seq.into()))
+}
+
 /// Another transaction for the same position.
 fn bump(batch: BatchId, seq: u32) -> Addition {
     let seal = Box::new(move |position| {
-        let hash = B256::from(U256::from(position + 1_000 * u64::from(seq)));
+        let hash = B256::from(U256::from(replaced(position, seq)));
         Ok(Signed { hash, raw: vec![9], gas_required: 21_000 })
     });
     Addition { batch, seq, kind: AttemptKind::Bill, at_ms: NOW_MS, seal }
@@ -17,7 +22,11 @@ async fn another_attempt_takes_the_place_of_its_batch_and_is_kept_with_the_first
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     book.accept(&[item(2, 1)]).await.unwrap();
     let second = book.journal.add_attempt(bump(slot.batch, 1)).await.unwrap().unwrap();
-    assert_eq!(second.get().signed.hash, B256::from(U256::from(FIRST + 1_000)), "its position");
+    assert_eq!(
+        second.get().signed.hash,
+        B256::from(U256::from(replaced(FIRST, 1))),
+        "its position"
+    );
     assert_eq!(book.next_position().await, FIRST + 2, "no new place is taken");
 
     let book = book.restart();

@@ -105,6 +105,7 @@ async fn the_report_on_a_billing_looks_like_this() {
     {"txHash":"<txHash>",
     "txHashes":["<txHash>"],
     "state":"charged",
+    "heldUp":null,
     "chainId":139,
     "address":"<signer>",
     "contract":"<contract>",

@@ -128,9 +128,25 @@ type Promised = Mutex<BTreeSet<u64>>;
 
 #[tokio::test]
 async fn whatever_the_moment_of_the_kill_nobody_pays_twice_and_promises_are_kept() {
-    let given = std::env::var_os("SEED").and_then(|seed| seed.to_str()?.parse().ok());
-    let seed = given.unwrap_or_else(unix_seconds);
-    println!("SEED={seed}");
+    let seed = number("SEED").unwrap_or_else(unix_seconds);
+    let kills = number("KILLS").unwrap_or(ROUNDS.into());
+    for town in 0..kills.div_ceil(ROUNDS.into()) {
+        let seed = seed.wrapping_add(town);
+        println!("SEED={seed} KILLS={ROUNDS}");
+        println!("{}", a_town_of_sudden_deaths(seed).await);
+    }
+    println!("{kills} kills");
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var_os(variable).and_then(|text| text.to_str()?.parse().ok())
+}
+
+/// What may happen to a send while it is under way.
+const MISHAPS: [Act; 4] =
+    [Act::Swallow, Act::PassOnAndHang, Act::PassOnAndFail, Act::PassOnAndBreak];
+
+async fn a_town_of_sudden_deaths(seed: u64) -> String {
     let mut dice = Dice::new(seed);
     let mining = Mining::EverySeconds(1);
     let town = Town::with(Founding { mining, people: PEOPLE, ..Founding::default() }).await;
@@ -142,8 +158,13 @@ async fn whatever_the_moment_of_the_kill_nobody_pays_twice_and_promises_are_kept
         let busy = callers
             .iter_mut()
             .map(|dice| keep_asking(&town, signer.scheduler.clone(), dice, &promised));
+        if dice.below(2) == 0 {
+            let mishap = MISHAPS[dice.place(MISHAPS.len())].clone();
+            town.proxy.fault("eth_sendRawTransaction", mishap);
+        }
         timeout(life, futures_util::future::join_all(busy)).await.ok();
         signer.kill();
+        town.proxy.heal();
         if dice.below(3) == 0 {
             town.anvil.call::<Value>("anvil_dropAllTransactions", json!([])).await;
         }
@@ -156,10 +177,11 @@ async fn whatever_the_moment_of_the_kill_nobody_pays_twice_and_promises_are_kept
         assert!(paid == 1 || (paid == 0 && !promised), "{place} paid {paid}, seed {seed}");
     }
     let promises = promised.lock().len();
-    println!("{promises} promises in {} transactions", town.transactions().await);
+    let told = format!("{promises} promises in {} transactions", town.transactions().await);
     assert!(promises > 0, "no caller was ever answered, seed {seed}");
     everybody_pays(&town, &signer).await;
     nothing_is_stuck(&town, signer).await;
+    told
 }
 
 /// Asks for a few subscribers at a time, and notes who was promised to be charged.

@@ -1,0 +1,114 @@
+use super::*;
+use proptest::prelude::*;
+use std::collections::HashSet;
+
+fn says(code: i64, message: &str) -> Meaning {
+    let error = NodeError { code, message: message.to_owned(), data: None };
+    meaning(&Fault::Node(error))
+}
+
+#[test]
+fn every_message_is_read_by_its_own_row() {
+    for (place, row) in ROWS.iter().enumerate() {
+        let message = row.fixture.to_ascii_lowercase();
+        let first = ROWS.iter().position(|other| other.words.fit(&message));
+        assert_eq!(first, Some(place), "{}: {}", row.client, row.fixture);
+        for wrapped in [
+            row.fixture.to_owned(),
+            row.fixture.to_uppercase(),
+            format!("rpc error: {}", row.fixture),
+        ] {
+            if !matches!(row.words, Words::Whole(_)) || wrapped.len() == row.fixture.len() {
+                assert_eq!(says(-32000, &wrapped), row.meaning, "{}: {wrapped}", row.client);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_words_of_every_row_are_in_lower_case_and_no_two_rows_share_them() {
+    let mut seen = HashSet::new();
+    for row in ROWS {
+        let (Words::Whole(words) | Words::Begins(words) | Words::Has(words)) = row.words;
+        assert_eq!(words, words.to_ascii_lowercase());
+        assert!(seen.insert(words), "{words}");
+    }
+}
+
+#[test]
+fn the_message_counts_before_the_code() {
+    assert_eq!(says(3, "nonce too low"), Meaning::Objects(Objection::NonceTaken));
+    assert_eq!(
+        says(-32005, "Transaction gas limit exceeds block gas limit"),
+        Meaning::Objects(Objection::Structural)
+    );
+    assert_eq!(
+        says(-32005, "daily request count exceeded, request rate limited"),
+        Meaning::Swamped
+    );
+    assert_eq!(says(-32005, "?"), Meaning::Ambiguous);
+    assert_eq!(says(3, "?"), Meaning::Objects(Objection::Reverts));
+    assert_eq!(says(-32601, "?"), Meaning::Objects(Objection::Policy));
+}
+
+#[test]
+fn what_only_looks_like_an_acceptance_is_none() {
+    for message in [
+        "unknown transaction",
+        "not already known",
+        "already knowns",
+        "transaction is not already known",
+        "already",
+        "known transaction limit reached",
+        "already known to be bad",
+        "",
+        "ok",
+        "success",
+        "transaction already imported2",
+    ] {
+        assert_ne!(says(-32000, message), Meaning::Held, "{message}");
+    }
+}
+
+#[test]
+fn a_question_that_never_reached_the_node_is_told_from_one_that_may_have() {
+    for (fault, meant) in [
+        (Fault::Refused, Meaning::Unheard),
+        (Fault::NoConnection, Meaning::Unheard),
+        (Fault::NoNode, Meaning::Unheard),
+        (Fault::WrongChain { answered: 1, configured: 2 }, Meaning::Unheard),
+        (Fault::TimedOut, Meaning::Ambiguous),
+        (Fault::Broken, Meaning::Ambiguous),
+        (Fault::Garbled, Meaning::Ambiguous),
+        (Fault::TooLong, Meaning::Ambiguous),
+        (Fault::Http(500), Meaning::Ambiguous),
+        (Fault::Http(502), Meaning::Ambiguous),
+        (Fault::Http(429), Meaning::Swamped),
+        (Fault::Http(503), Meaning::Swamped),
+        (Fault::Http(403), Meaning::Objects(Objection::Policy)),
+    ] {
+        assert_eq!(meaning(&fault), meant, "{fault}");
+    }
+}
+
+proptest! {
+    /// Any text has a meaning, and none that is not in the table counts as an acceptance.
+    #[test]
+    fn no_unknown_text_counts_as_accepted(message in "(?s).{0,80}", code in any::<i64>()) {
+        let lower = message.to_ascii_lowercase();
+        let held = ROWS.iter().any(|row| row.meaning == Meaning::Held && row.words.fit(&lower));
+        prop_assert_eq!(says(code, &message) == Meaning::Held, held);
+        prop_assert!(!held || lower.contains("known") || lower.contains("import") || lower.contains("same hash"));
+    }
+
+    /// A letter before or after the words of an acceptance makes another text of it.
+    #[test]
+    fn an_acceptance_with_a_letter_too_many_is_none(
+        row in (0..ROWS.len()).prop_filter("held", |at| ROWS[*at].meaning == Meaning::Held),
+        letter in "[a-z0-9]", before in any::<bool>(),
+    ) {
+        let Words::Begins(words) = ROWS[row].words else { panic!("an acceptance begins so") };
+        let message = if before { format!("{letter}{words}") } else { format!("{words}{letter}") };
+        prop_assert!(says(-32000, &message) != Meaning::Held, "{}", message);
+    }
+}

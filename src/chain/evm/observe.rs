@@ -1,0 +1,191 @@
+//! What each node tells in one look: its head, the account, prices, and what it can do.
+
+use super::node::Header;
+use super::{EvmChain, node, simulate};
+use crate::chain::ChainError;
+use crate::chain::fleet::{Asker, HeadSeen, NodeId, reached_by};
+use crate::config::Finality;
+use alloy::primitives::U256;
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How long what a node can do is taken for granted, unless its connection breaks before.
+const RECHECK: Duration = Duration::from_mins(10);
+
+/// How much longer than the others a node may take for a look.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What a node turned out to know and to be able to do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    /// Whether there is code at the contract's address.
+    pub(super) contract: bool,
+    /// Whether there is code at the aggregator's address.
+    pub(super) multicall: bool,
+    /// Whether `eth_simulateV1` works.
+    pub(super) simulates: bool,
+    checked: Instant,
+    breaks: u64,
+}
+
+impl Known {
+    /// The same for a node that can simulate, or can't.
+    pub(super) fn but(self, simulates: bool) -> Self {
+        Self { simulates, ..self }
+    }
+}
+
+/// What one node tells.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    pub(super) latest: Header,
+    /// The finalized block's number; none where finality is a depth and this is not asked.
+    pub(super) finalized: Option<u64>,
+    /// The account's transactions up to the newest block.
+    pub(super) nonce: u64,
+    /// What the account holds, wei.
+    pub(super) balance: U256,
+    /// Wei per gas; none where nobody tips.
+    pub(super) tip: Option<u128>,
+    /// Wei per gas; none where it was not asked.
+    pub(super) gas_price: Option<u128>,
+}
+
+impl Look {
+    pub(super) fn head_seen(&self) -> HeadSeen {
+        HeadSeen { number: self.latest.number(), time: self.latest.time() }
+    }
+}
+
+impl EvmChain {
+    /// What every node tells. Once as many have answered as have to agree, the others get a little
+    /// longer; one that is slower than that is as good as one that does not answer.
+    pub(super) async fn looks(&self) -> Vec<(NodeId, Result<Look, ChainError>)> {
+        let fleet = &self.parts.fleet;
+        let mut waiting = fleet.watched();
+        let mut running: FuturesUnordered<_> =
+            waiting.iter().map(|id| async { (*id, self.look_at(*id).await) }).collect();
+        let mut told = Vec::new();
+        let grace = sleep(Duration::MAX);
+        tokio::pin!(grace);
+        loop {
+            let answer = tokio::select! {
+                biased;
+                answer = running.next() => answer,
+                () = &mut grace => None,
+            };
+            let Some((id, look)) = answer else { break };
+            told.push((id, look));
+            let good = told.iter().filter(|(_, look)| look.is_ok()).count();
+            if good == fleet.needed() {
+                grace
+                    .as_mut()
+                    .reset(Instant::now().checked_add(GRACE).unwrap_or_else(Instant::now));
+            }
+        }
+        drop(running);
+        waiting.retain(|id| told.iter().all(|(heard, _)| heard != id));
+        for id in waiting {
+            fleet.kept_waiting(id);
+        }
+        told
+    }
+
+    async fn look_at(&self, id: NodeId) -> Result<Look, ChainError> {
+        self.parts.fleet.verify_when_due(id).await?;
+        let (rpc, me) = (self.parts.fleet.only(id), self.parts.facts.signer);
+        let legacy = self.parts.config.fees.legacy;
+        let latest = async {
+            let latest = node::header(rpc, "latest").await?.ok_or_else(|| no_block("latest"))?;
+            let priced = legacy || latest.base_fee().is_none();
+            let gas_price = if priced { Some(node::gas_price(rpc).await?) } else { None };
+            Ok((latest, gas_price))
+        };
+        let tip = async { Ok(if legacy { None } else { node::tip(rpc).await? }) };
+        let ((latest, gas_price), finalized, nonce, balance, tip, ()) = tokio::try_join!(
+            latest,
+            self.finalized(rpc),
+            async { Ok(node::nonce(rpc, me, "latest").await?) },
+            async { Ok(node::balance(rpc, me).await?) },
+            tip,
+            self.learn_when_due(id),
+        )?;
+        Ok(Look { latest, finalized, nonce, balance, tip, gas_price })
+    }
+
+    async fn finalized(&self, rpc: Asker<'_>) -> Result<Option<u64>, ChainError> {
+        match self.parts.config.finality {
+            Finality::Depth(_) => Ok(None),
+            Finality::FinalizedTag => {
+                let header = node::header(rpc, "finalized").await?;
+                Ok(Some(header.ok_or_else(|| no_block("finalized"))?.number()))
+            }
+        }
+    }
+
+    /// The account's nonce at `block`, as every fit node tells it.
+    pub(super) async fn nonces(&self, block: &str) -> Vec<Result<u64, ChainError>> {
+        let (fleet, me) = (&self.parts.fleet, self.parts.facts.signer);
+        let asked = fleet
+            .fit()
+            .into_iter()
+            .map(async |id| Ok(node::nonce(fleet.only(id), me, block).await?));
+        join_all(asked).await
+    }
+
+    /// The highest nonce that any node knows of, what waits in its pool included.
+    pub(super) async fn nonce_in_pools(&self) -> Result<u64, ChainError> {
+        let (mined, waiting) = tokio::join!(self.nonces("latest"), self.nonces("pending"));
+        let mut highest = None;
+        for told in mined.into_iter().chain(waiting) {
+            highest = highest.max(Some(told?));
+        }
+        highest.ok_or_else(|| ChainError::Unavailable("no node can be used".to_owned()))
+    }
+
+    /// What the fit nodes know together; none before one of them was asked. A contract is there when
+    /// any says so; a way of asking is used when two say that it works, or all there are.
+    pub(super) fn known(&self) -> Option<Known> {
+        let learnt = self.learnt.read();
+        let fit: Vec<Known> =
+            self.parts.fleet.fit().iter().filter_map(|id| learnt.get(id)).copied().collect();
+        let any = fit.first()?;
+        let borne_out = fit.iter().map(|known| known.multicall);
+        Some(Known {
+            contract: fit.iter().any(|known| known.contract),
+            multicall: reached_by(borne_out, fit.len().min(2)).unwrap_or(false),
+            simulates: fit.iter().all(|known| known.simulates),
+            ..*any
+        })
+    }
+
+    /// Asks what the node can do, at the first look, every ten minutes, and after a broken exchange.
+    async fn learn_when_due(&self, id: NodeId) -> Result<(), ChainError> {
+        let known = self.learnt.read().get(&id).copied();
+        let (rpc, breaks) = (self.parts.fleet.only(id), self.parts.fleet.breaks(id));
+        let fresh = known.is_some_and(|known| {
+            known.contract && known.breaks == breaks && known.checked.elapsed() < RECHECK
+        });
+        if fresh {
+            return Ok(());
+        }
+        let config = &self.parts.config;
+        let checked = Instant::now();
+        let (contract, multicall, simulates) = tokio::try_join!(
+            node::has_code(rpc, self.parts.facts.contract),
+            node::has_code(rpc, config.multicall),
+            simulate::works(rpc, self.parts.facts.signer),
+        )?;
+        let known = Known { contract, multicall, simulates, checked, breaks };
+        self.learnt.write().insert(id, known);
+        Ok(())
+    }
+}
+
+pub(super) fn no_block(tag: &str) -> ChainError {
+    let answer = format!("no {tag} block: set `finality` to a depth if this chain has none");
+    ChainError::Node { question: "eth_getBlockByNumber", answer }
+}
