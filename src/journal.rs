@@ -9,6 +9,8 @@ mod history;
 mod mark;
 mod open;
 mod rows;
+#[cfg(test)]
+pub(crate) mod seam;
 mod writer;
 
 pub use commit::{Addition, LaneId, Proposal, Seal};

@@ -19,6 +19,8 @@ mod observe;
 mod preflight;
 mod probe;
 mod reads;
+#[cfg(test)]
+pub(crate) mod seam;
 mod simulate;
 
 pub use inspect::Finding;

@@ -117,7 +117,7 @@ struct Ready {
 
 /// Bills an order. Once the batch is committed the answer is [`Answer::Sent`], whatever the nodes
 /// say and however late it is.
-pub(super) async fn bill(
+pub(crate) async fn bill(
     lane: &Lane,
     order: Order,
     deadline: Instant,
