@@ -202,9 +202,12 @@ impl Lane {
         self.set_gate(Gate::Closed(why));
     }
 
+    /// A new lane begins behind all that its account has sent. One that an old copy of the journal
+    /// does not know may have been forgotten with all its claims: everything is learnt anew.
     async fn begin(&self) -> Result<u64, NoVerdict> {
         let facts = self.chain.facts();
-        let first = self.chain.first_position().await?;
+        let forgotten = self.journal.is_old_copy();
+        let first = if forgotten { 0 } else { self.chain.first_position().await? };
         Ok(self.journal.open_lane(facts.id, facts.signer, first, clock::unix_ms()).await?)
     }
 
