@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 /// How many events a failure shows.
-const SHOWN: usize = 80;
+const SHOWN: usize = 500;
 
 /// One thing that happened.
 #[derive(Clone, Copy, Debug)]
