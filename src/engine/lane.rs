@@ -4,7 +4,7 @@
 use super::bill::NoVerdict;
 use super::reservation::Reservations;
 use crate::billing::{Attempt, BatchId, Deed, Objection, Rules, Slot};
-use crate::chain::{Chain, Delivery, Pulse};
+use crate::chain::{Chain, Delivery, Places, Pulse};
 use crate::clock;
 use crate::journal::{Durable, Journal, JournalError, LaneId};
 use parking_lot::{Mutex, RwLock};
@@ -132,7 +132,10 @@ impl Lane {
         let known = self.journal.next_position(facts.id, facts.signer).await?;
         let mut next = match known {
             Some(next) => next,
-            None => self.begin().await?,
+            None => match self.begin(pulse.places).await? {
+                Some(first) => first,
+                None => return Ok(()),
+            },
         };
         let Some(places) = pulse.places else {
             self.next.fetch_max(next, Ordering::Relaxed);
@@ -202,13 +205,28 @@ impl Lane {
         self.set_gate(Gate::Closed(why));
     }
 
-    /// A new lane begins behind all that its account has sent. One that an old copy of the journal
-    /// does not know may have been forgotten with all its claims: everything is learnt anew.
-    async fn begin(&self) -> Result<u64, NoVerdict> {
+    /// A new lane begins when its account has nothing under way: what is not final can still vanish,
+    /// and would leave a gap that nobody closes. One that an old copy of the journal does not know may
+    /// have been forgotten with all its claims, so everything is learnt anew.
+    async fn begin(&self, places: Option<Places>) -> Result<Option<u64>, NoVerdict> {
         let facts = self.chain.facts();
-        let forgotten = self.journal.is_old_copy();
-        let first = if forgotten { 0 } else { self.chain.first_position().await? };
-        Ok(self.journal.open_lane(facts.id, facts.signer, first, clock::unix_ms()).await?)
+        let first = if self.journal.is_old_copy() {
+            0
+        } else {
+            let sent = self.chain.first_position().await?;
+            if places.is_some_and(|places| places.settled < places.taken.max(sent)) {
+                self.close(format!(
+                    "the account {} has sent transactions that are not final yet; the lane begins \
+                     when it has none",
+                    facts.signer
+                ));
+                return Ok(None);
+            }
+            sent
+        };
+        let next =
+            self.journal.open_lane(facts.id, facts.signer, first, clock::unix_ms()).await?;
+        Ok(Some(next))
     }
 
     fn set_gate(&self, gate: Gate) {
