@@ -100,15 +100,18 @@ impl Simulation<'_> {
         for edge in laws::edges(self.disk) {
             world.note(edge, 0, 0);
         }
-        laws::at_the_end(&world, self.disk, &self.clients)?;
-        if open { Ok(()) } else { Err("I3: the lane does not open again".to_owned()) }
+        let lane = self.process.as_ref().map(|process| &process.lane);
+        let stands = || format!("; {:?}", lane.map(|lane| (lane.gate(), lane.trouble())));
+        laws::at_the_end(&world, self.disk, &self.clients).map_err(|law| law + &stands())?;
+        if open { Ok(()) } else { Err(format!("I3: the lane does not open again{}", stands())) }
     }
 
     /// Whether nothing is left to do.
     fn is_quiet(&self) -> bool {
-        self.process.as_ref().is_some_and(|process| {
+        let idle = self.process.as_ref().is_some_and(|process| {
             process.is_open() && process.lane.undecided() == 0 && process.has_no_requests()
-        })
+        });
+        idle && laws::stands_where_the_account_stands(&self.world.lock(), self.disk).is_ok()
     }
 
     /// One second.

@@ -96,15 +96,15 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    /// A chain on which the account has sent `nonce` transactions.
-    pub(super) fn new(nonce: u64) -> Self {
+    /// A chain on which the account has sent these transactions, in block 1.
+    pub(super) fn new(sent: &[Done]) -> Self {
         let block = |number: u64| Block {
             hash: block_hash(number),
             number,
             time: GENESIS + number,
             base_fee: 10,
-            txs: vec![],
-            nonce,
+            txs: if number == 1 { sent.to_vec() } else { vec![] },
+            nonce: if number == 0 { 0 } else { sent.len() as u64 },
         };
         Self {
             blocks: (0..=FINAL_AFTER).map(block).collect(),

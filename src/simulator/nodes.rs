@@ -64,13 +64,17 @@ impl World {
             dice.forbid(Fault::LaggingBackend);
             dice.forbid(Fault::CallerSends);
         }
+        // The key was used before the Signer had it.
+        let before: Vec<Tx> = (0..dice.below(3)).map(|nonce| foreign(nonce, 20, None)).collect();
+        let done = |tx: &Tx| Done { hash: tx.hash, succeeded: true, charged: vec![] };
+        let sent: Vec<Done> = before.iter().map(done).collect();
         Self {
             nodes: nodes.collect(),
-            chain: Chain::new(dice.below(3)),
+            chain: Chain::new(&sent),
             dice,
             log: Log::default(),
             mutant,
-            txs: BTreeMap::new(),
+            txs: before.into_iter().map(|tx| (tx.hash, tx)).collect(),
             builders: BTreeMap::new(),
             sent: BTreeSet::new(),
             durable: BTreeSet::new(),
@@ -266,17 +270,7 @@ impl World {
             },
             amount: U256::from(1),
         };
-        let mut tx = Tx {
-            hash: B256::ZERO,
-            nonce,
-            kind: if bills { AttemptKind::Bill } else { AttemptKind::Cancel },
-            max_fee: self.chain.base_fee * 3,
-            tip: 1,
-            items: if bills { vec![item] } else { vec![] },
-            request: 0,
-            ours: false,
-        };
-        tx.hash = keccak256(tx.encode());
+        let tx = foreign(nonce, self.chain.base_fee * 3, bills.then_some(item));
         let hash = tx.hash;
         self.txs.insert(hash, tx);
         self.offer_to_builders(hash);
@@ -362,6 +356,15 @@ impl World {
             self.offer_to_builders(hash);
         }
     }
+}
+
+/// A transaction that somebody else signed with the key.
+fn foreign(nonce: u64, max_fee: u128, charges: Option<Item>) -> Tx {
+    let kind = if charges.is_some() { AttemptKind::Bill } else { AttemptKind::Cancel };
+    let (items, hash) = (charges.into_iter().collect(), B256::ZERO);
+    let mut tx = Tx { hash, nonce, kind, max_fee, tip: 1, items, request: 0, ours: false };
+    tx.hash = keccak256(tx.encode());
+    tx
 }
 
 /// Every message of the table of errors: an honest node may say any of them to what is all right.
