@@ -148,7 +148,11 @@ impl Lane {
                  used elsewhere, or the journal is an old copy. What it sent is being learnt",
                 facts.signer, places.taken
             ));
-            next = self.learn(next, places.settled).await?;
+            // In the order of the account: an open batch that came before may hold a claim that its
+            // end sets free, and that one of these has used since.
+            if self.undecided() == 0 {
+                next = self.learn(next, places.settled).await?;
+            }
         }
         self.next.fetch_max(next, Ordering::Relaxed);
         let next = self.next.load(Ordering::Relaxed);
