@@ -220,7 +220,11 @@ async fn unclaimed(lane: &Lane, order: Order) -> Result<Order, Stop> {
             let live = |id: &SubscribeId| {
                 billing.items.iter().any(|line| line.live && line.item.subscribe == *id)
             };
-            Err(if asked.iter().all(live) { Stop::Answer(repeated(lane, &billing)) } else { Stop::Again })
+            Err(if asked.iter().all(live) {
+                Stop::Answer(repeated(lane, &billing))
+            } else {
+                Stop::Again
+            })
         }
         Repeat::Refused(refused) => Err(Stop::Answer(refusal(lane, dry_run, refused))),
         Repeat::Fresh(order) => Ok(order),

@@ -228,8 +228,7 @@ impl Lane {
             }
             sent
         };
-        let next =
-            self.journal.open_lane(facts.id, facts.signer, first, clock::unix_ms()).await?;
+        let next = self.journal.open_lane(facts.id, facts.signer, first, clock::unix_ms()).await?;
         Ok(Some(next))
     }
 

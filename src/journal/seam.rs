@@ -18,7 +18,10 @@ pub(crate) use super::writer::{Job, Ran, Write};
 pub(crate) fn memory() -> Connection {
     let conn = Connection::open_in_memory().unwrap();
     conn.set_prepared_statement_cache_capacity(128);
-    conn.execute_batch("PRAGMA auto_vacuum = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;").unwrap();
+    conn.execute_batch(
+        "PRAGMA auto_vacuum = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
+    )
+    .unwrap();
     conn.execute_batch(include_str!("schema.sql")).unwrap();
     conn
 }

@@ -163,11 +163,11 @@ impl SimChain {
             heard.iter().any(|said| seam::objection(said).is_some_and(what))
         };
         let dead = match mutant {
-            Mutant::ReleaseOnReject => {
-                untaken && refused(|_| true)
-            }
+            Mutant::ReleaseOnReject => untaken && refused(|_| true),
             Mutant::ReleaseOnSendError => untaken,
-            Mutant::NonceTooLowIsDead => untaken && refused(|objection| objection == Objection::NonceTaken),
+            Mutant::NonceTooLowIsDead => {
+                untaken && refused(|objection| objection == Objection::NonceTaken)
+            }
             Mutant::AbsenceProof => {
                 let hashes: Vec<B256> = hashes(slot);
                 let gone = |node: &&Testimony| {
@@ -389,8 +389,11 @@ fn unavailable(why: &str) -> ChainError {
 
 /// The highest nonce that a node tells of and that two others do not refute; as `EvmChain::taken`.
 fn taken(looks: &[(NodeId, Look)]) -> u64 {
-    let seen =
-        |(node, look): &(NodeId, Look)| NonceSeen { node: *node, head: look.head, nonce: look.nonce };
+    let seen = |(node, look): &(NodeId, Look)| NonceSeen {
+        node: *node,
+        head: look.head,
+        nonce: look.nonce,
+    };
     let told: Vec<NonceSeen> = looks.iter().map(seen).collect();
     let refuted = refuted(&told);
     let believed = told.iter().filter(|told| !refuted.contains(&told.node));

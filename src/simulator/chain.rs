@@ -164,10 +164,11 @@ impl Chain {
 
     /// Who used a nonce up to the block `until`, as `view` holds it.
     pub(super) fn user_of(&self, view: View, nonce: u64, until: u64) -> Option<(&Block, &Done)> {
-        let block = (0..=until).rev().map_while(|number| self.block(view, number)).find(|block| {
-            let before = block.nonce - block.txs.len() as u64;
-            (before..block.nonce).contains(&nonce)
-        })?;
+        let block =
+            (0..=until).rev().map_while(|number| self.block(view, number)).find(|block| {
+                let before = block.nonce - block.txs.len() as u64;
+                (before..block.nonce).contains(&nonce)
+            })?;
         let place = nonce - (block.nonce - block.txs.len() as u64);
         block.txs.get(usize::try_from(place).unwrap()).map(|done| (block, done))
     }

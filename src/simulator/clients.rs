@@ -97,9 +97,12 @@ impl Clients {
                 ("posted a subset", earlier)
             }
             (8..10, Some(mut earlier)) => {
-                earlier.extend(some(dice, period).into_iter().filter(|line| {
-                    !earlier.iter().any(|other| other.customer == line.customer)
-                }).collect::<Vec<_>>());
+                earlier.extend(
+                    some(dice, period)
+                        .into_iter()
+                        .filter(|line| !earlier.iter().any(|other| other.customer == line.customer))
+                        .collect::<Vec<_>>(),
+                );
                 ("posted a superset", earlier)
             }
             (10, Some(mut earlier)) => {
@@ -176,4 +179,3 @@ pub(super) fn word(heard: &Heard) -> &'static str {
         Heard::NothingDone => "answered: no verdict",
     }
 }
-

@@ -49,6 +49,9 @@ impl Kept {
 /// Parents before children: they are filled in this order, and emptied in the opposite one.
 const TABLES: [&str; 6] = ["meta", "lane", "history", "batch", "attempt", "claim"];
 
+/// What `journal::open` does at every start.
+const COUNT_START: &str = "UPDATE meta SET value = value + 1 WHERE name = 'boots'";
+
 /// The database, and what is known of its copies.
 #[derive(Debug)]
 pub(super) struct Disk {
@@ -122,6 +125,8 @@ impl Disk {
         if std::mem::take(&mut self.zombie) {
             world.lock().note("a zombie commit is found at the start", 0, 0);
             self.load(Kept::Zombie);
+            let found = self.attempts();
+            world.lock().durable.extend(found);
         }
         let (lazy, restored) = {
             let mut world = world.lock();
@@ -134,8 +139,8 @@ impl Disk {
         if restored {
             self.restore(world);
         }
-        self.run("UPDATE meta SET value = value + 1 WHERE name = 'boots'");
-        let old = self.mark.is_some_and(|mark| seam::is_old(&self.conn, mark));
+        self.run(COUNT_START);
+        let old = self.is_old();
         self.old = old;
         if !old {
             self.mark = Some(seam::progress_of(&self.conn));
@@ -143,10 +148,19 @@ impl Disk {
         old && !world.lock().breaks(Mutant::TrustOldCopy)
     }
 
-    /// Puts an old copy in the journal's place. What it forgot is still in the pools.
+    fn is_old(&self) -> bool {
+        self.mark.is_some_and(|mark| seam::is_old(&self.conn, mark))
+    }
+
+    /// Puts an old copy in the journal's place. What it forgot is still in the pools. A copy that was
+    /// made in the very second before the mark was moved last cannot be told: it is not restored.
     fn restore(&mut self, world: &Shared) {
         let before = self.attempts();
+        self.save(Kept::Before);
         self.load(Kept::Backup);
+        self.run(COUNT_START);
+        let old = self.is_old();
+        self.load(if old { Kept::Backup } else { Kept::Before });
         let after = self.attempts();
         let mut world = world.lock();
         for hash in before.into_iter().filter(|hash| !after.contains(hash)) {

@@ -134,6 +134,15 @@ impl Dice {
         TABLE.iter().zip(&self.rates).any(|((other, ..), rate)| *other == fault && *rate > 0)
     }
 
+    /// Puts a fault into this world.
+    pub(super) fn demand(&mut self, fault: Fault) {
+        for ((other, _, usual), rate) in TABLE.iter().zip(&mut self.rates) {
+            if *other == fault && *rate == 0 {
+                *rate = *usual;
+            }
+        }
+    }
+
     /// Takes a fault out of this world.
     pub(super) fn forbid(&mut self, fault: Fault) {
         for ((other, ..), rate) in TABLE.iter().zip(&mut self.rates) {

@@ -19,7 +19,10 @@ type Charges = BTreeMap<(i64, U256), Vec<u64>>;
 pub(super) fn of_an_answer(request: &Request, disk: &Disk) -> Law {
     let Some(Heard::Sent { hash, subscriptions, .. }) = &request.heard else { return Ok(()) };
     if !disk.holds(*hash) {
-        return Err(format!("I4: request {} was told of {hash}, which is not on disk", request.number));
+        return Err(format!(
+            "I4: request {} was told of {hash}, which is not on disk",
+            request.number
+        ));
     }
     let named = |id: &i64| request.lines.iter().any(|line| u64::try_from(*id) == Ok(line.customer));
     let all = request.lines.iter().all(|line| {
@@ -134,7 +137,8 @@ fn everything_is_decided(world: &World, disk: &Disk) -> Law {
 /// Nonces without a gap, and none that the journal does not know.
 pub(super) fn stands_where_the_account_stands(world: &World, disk: &Disk) -> Law {
     let sql = "SELECT next_position FROM lane";
-    let next: Option<i64> = disk.conn.prepare_cached(sql).unwrap().query_row([], |row| row.get(0)).ok();
+    let next: Option<i64> =
+        disk.conn.prepare_cached(sql).unwrap().query_row([], |row| row.get(0)).ok();
     let next = next.map_or(0, |next| u64::try_from(next).unwrap());
     if next == world.chain.nonce() {
         return Ok(());

@@ -3,6 +3,8 @@
 //!
 //! A lease without an epoch check is not among them: one Signer to one journal, so there is none.
 
+use super::faults::Fault;
+
 /// A broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mutant {
@@ -65,18 +67,39 @@ impl Mutant {
         Self::ALL.into_iter().find(|mutant| format!("{mutant:?}") == name)
     }
 
+    /// The fault without which nobody would notice: every world of this mutant has it.
+    pub(super) fn needs(self) -> Option<Fault> {
+        match self {
+            Self::TrustOldCopy => Some(Fault::OldCopy),
+            Self::AnswerFailOnAmbiguousCommit => Some(Fault::CommitUnclear),
+            Self::AbsenceProof => Some(Fault::LostReceipt),
+            Self::NoRebroadcast => Some(Fault::PoolForgets),
+            Self::LearnTooEarly => Some(Fault::ForeignUse),
+            Self::ReleaseOnReject
+            | Self::ReleaseOnSendError
+            | Self::NonceTooLowIsDead
+            | Self::LatestNotFinal
+            | Self::BroadcastBeforePersist
+            | Self::OneNodeQuorum
+            | Self::NoClaimKey
+            | Self::CancelReleasesAtBroadcast
+            | Self::ForgetOldAttempts
+            | Self::NonceFromPending
+            | Self::NormalSync => None,
+        }
+    }
+
     /// How a journal forgets replaced attempts, or takes a charge for nobody's.
     pub(super) fn sql(self) -> Option<&'static str> {
-        match self {
-            Self::NoClaimKey => Some(
+        if self == Self::NoClaimKey {
+            return Some(
                 "CREATE TEMP TRIGGER broken AFTER INSERT ON main.claim BEGIN
                      UPDATE claim SET live = 0 WHERE batch = new.batch; END",
-            ),
-            Self::ForgetOldAttempts => Some(
-                "CREATE TEMP TRIGGER broken AFTER INSERT ON main.attempt BEGIN
-                     DELETE FROM attempt WHERE batch = new.batch AND seq < new.seq; END",
-            ),
-            _ => None,
+            );
         }
+        (self == Self::ForgetOldAttempts).then_some(
+            "CREATE TEMP TRIGGER broken AFTER INSERT ON main.attempt BEGIN
+                 DELETE FROM attempt WHERE batch = new.batch AND seq < new.seq; END",
+        )
     }
 }

@@ -59,6 +59,9 @@ impl World {
         let mut dice = Dice::new(seed);
         let liar = dice.below(4);
         let nodes = (0..NODES as u64).map(|at| Node { liar: at == liar, ..Node::default() });
+        if let Some(fault) = mutant.and_then(Mutant::needs) {
+            dice.demand(fault);
+        }
         // Who restores an old copy asks the pools what it forgot: one of them has to tell.
         if dice.knows(Fault::OldCopy) {
             dice.forbid(Fault::LaggingBackend);
@@ -116,7 +119,8 @@ impl World {
     pub(super) fn turn(&mut self) {
         if self.dice.one_in(8) {
             for at in 0..NODES {
-                let (down, lagging) = (self.fault(Fault::NodeDown), self.fault(Fault::LaggingBackend));
+                let (down, lagging) =
+                    (self.fault(Fault::NodeDown), self.fault(Fault::LaggingBackend));
                 self.nodes[at].down = down;
                 self.nodes[at].lag = if lagging { self.dice.below(4) } else { 0 };
                 self.nodes[at].stale &= self.dice.one_in(2);
@@ -327,7 +331,11 @@ impl World {
         if self.fault(Fault::FalseRefusal) {
             return match self.dice.below(5) {
                 0 => refuses("a message that nobody has ever seen"),
-                1 => failed(self.dice.pick(&[Failure::Http(503), Failure::Http(502), Failure::NoConnection])),
+                1 => failed(self.dice.pick(&[
+                    Failure::Http(503),
+                    Failure::Http(502),
+                    Failure::NoConnection,
+                ])),
                 _ => refuses(self.dice.pick(&ALL_MESSAGES)),
             };
         }

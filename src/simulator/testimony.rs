@@ -21,8 +21,7 @@ impl World {
         let view = self.call(at)?;
         let taken = self.chain.block(view, view.head).map(|block| block.nonce);
         let final_block = self.final_at(at)?;
-        let mut told =
-            Testimony { head: view.head, taken, final_block, ..Testimony::default() };
+        let mut told = Testimony { head: view.head, taken, final_block, ..Testimony::default() };
         if self.lies(at) {
             self.falsify(&mut told, places);
             return Some(told);

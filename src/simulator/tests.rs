@@ -1,6 +1,6 @@
-use super::*;
 use super::faults::Fault;
 use super::report::Tally;
+use super::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -12,25 +12,53 @@ const PATIENCE: u64 = 4_000;
 
 /// What has to happen at least once in a slice, besides every fault.
 const EDGES: [&str; 40] = [
-    "posted", "posted again", "posted a subset", "posted a superset", "posted another amount",
-    "posted another user", "answered: sent", "answered: sent in part", "answered: refused",
-    "answered: conflict", "answered: already charged", "answered: in progress",
-    "answered: no verdict", "signed", "durable", "sent", "mined", "undone", "started", "died",
-    "seen absent", "seen included", "seen final", "seen usurped", "seen nothing",
-    "the winner was not the newest attempt", "a bill won against its cancel",
-    "writes shared a commit", "an unclear commit is on disk",
-    "a full disk took the transaction back", "forgotten by the restored journal",
-    "batch charged", "batch reverted", "batch cancelled", "batch usurped", "adopted",
-    "replaced", "cancelled", "item failed", "claimed again after it was free",
+    "posted",
+    "posted again",
+    "posted a subset",
+    "posted a superset",
+    "posted another amount",
+    "posted another user",
+    "answered: sent",
+    "answered: sent in part",
+    "answered: refused",
+    "answered: conflict",
+    "answered: already charged",
+    "answered: in progress",
+    "answered: no verdict",
+    "signed",
+    "durable",
+    "sent",
+    "mined",
+    "undone",
+    "started",
+    "died",
+    "seen absent",
+    "seen included",
+    "seen final",
+    "seen usurped",
+    "seen nothing",
+    "the winner was not the newest attempt",
+    "a bill won against its cancel",
+    "writes shared a commit",
+    "an unclear commit is on disk",
+    "a full disk took the transaction back",
+    "forgotten by the restored journal",
+    "batch charged",
+    "batch reverted",
+    "batch cancelled",
+    "batch usurped",
+    "adopted",
+    "replaced",
+    "cancelled",
+    "item failed",
+    "claimed again after it was free",
 ];
 
 #[test]
 fn nobody_is_charged_twice_whatever_goes_wrong() {
     let tally = campaign(0..SLICE, None);
-    let never: Vec<&str> = Fault::words()
-        .chain(EDGES)
-        .filter(|what| !tally.counts.contains_key(what))
-        .collect();
+    let never: Vec<&str> =
+        Fault::words().chain(EDGES).filter(|what| !tally.counts.contains_key(what)).collect();
     assert!(never.is_empty(), "never happened: {never:?}\n{tally}");
 }
 
@@ -41,7 +69,8 @@ fn a_seed_is_played_the_same_way_again() {
         // A disk that other seeds were played on is as good as a new one.
         let mut disk = Disk::new();
         drop(play(digests.len() as u64 + 77, None, &mut disk));
-        digests.push((0..20).map(|seed| play(seed, None, &mut disk).log.digest).collect::<Vec<_>>());
+        digests
+            .push((0..20).map(|seed| play(seed, None, &mut disk).log.digest).collect::<Vec<_>>());
     }
     assert_eq!(digests[0], digests[1]);
     let different: std::collections::BTreeSet<_> = digests[0].iter().collect();

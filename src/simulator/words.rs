@@ -80,8 +80,7 @@ impl Reader for Words<'_> {
     fn deed(&self, foreign: &Taker) -> Deed {
         let tx = self.world.lock().txs.get(&foreign.hash).cloned();
         let Some(tx) = tx.filter(|tx| tx.kind == AttemptKind::Bill) else { return Deed::Other };
-        let outcomes =
-            if foreign.succeeded { outcomes(foreign, tx.items.len()) } else { vec![] };
+        let outcomes = if foreign.succeeded { outcomes(foreign, tx.items.len()) } else { vec![] };
         Deed::Billed { items: tx.items, outcomes }
     }
 }
