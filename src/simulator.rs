@@ -15,6 +15,8 @@ mod clients;
 mod disk;
 mod faults;
 mod laws;
+mod messages;
+mod misjudged;
 mod mutants;
 mod nodes;
 mod report;
@@ -137,7 +139,7 @@ impl Simulation<'_> {
         clock::simulated::set(Some(i64::try_from(world.now() * 1000).unwrap()));
         let back_up = chaos && world.dice.one_in(30);
         let turns = if chaos { 1 + world.dice.below(14) } else { 24 };
-        let (step, due) = (world.log.step, world.log.step % 2 == 0);
+        let (step, due) = (world.log.step, world.log.step.is_multiple_of(2));
         drop(world);
         if back_up {
             self.disk.back_up();

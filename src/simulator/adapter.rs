@@ -11,7 +11,7 @@ use super::nodes::{NODES, World, short};
 use super::testimony::{CONTRACT, Look, Place};
 use super::words::{SimDraft, Words};
 use crate::billing::{
-    Attempt, AttemptKind, Charge, Checked, Entry, FailCode, Family, Funds, Objection, Opinion,
+    Attempt, AttemptKind, Charge, Checked, Entry, FailCode, Family, Funds, Opinion,
     PlatformChainId, Sighting, Slot, Standing, Stranger,
 };
 use crate::chain::evm::conclude::{Fate, Reader as _, Testimony, conclude};
@@ -73,12 +73,12 @@ struct Head {
 /// The account on the simulated chain, as one process knows it.
 #[derive(Debug)]
 pub(super) struct SimChain {
-    world: Shared,
+    pub(super) world: Shared,
     facts: Facts,
     head: Mutex<Option<Head>>,
     pulse: watch::Sender<Option<Pulse>>,
     /// What was said to each transaction when it was last offered: mutants trust it.
-    heard: Mutex<BTreeMap<B256, Vec<Said>>>,
+    pub(super) heard: Mutex<BTreeMap<B256, Vec<Said>>>,
 }
 
 impl SimChain {
@@ -145,54 +145,6 @@ impl SimChain {
         } else {
             Standing::Fair
         }
-    }
-
-    /// What a Signer with a broken rule concludes instead.
-    fn misjudged(
-        &self,
-        slot: &Slot<Durable<Attempt>>,
-        said: &[Testimony],
-        fate: &Fate,
-    ) -> Option<Sighting> {
-        let mutant = self.world.lock().mutant?;
-        let newest = slot.attempts.newest().get();
-        let heard = self.heard.lock().get(&newest.signed.hash).cloned().unwrap_or_default();
-        let ours = newest.signed.hash;
-        let untaken = !heard.is_empty() && !heard.iter().any(|said| seam::has(said, ours));
-        let refused = |what: fn(Objection) -> bool| {
-            heard.iter().any(|said| seam::objection(said).is_some_and(what))
-        };
-        let dead = match mutant {
-            Mutant::ReleaseOnReject => untaken && refused(|_| true),
-            Mutant::ReleaseOnSendError => untaken,
-            Mutant::NonceTooLowIsDead => {
-                untaken && refused(|objection| objection == Objection::NonceTaken)
-            }
-            Mutant::AbsenceProof => {
-                let hashes: Vec<B256> = hashes(slot);
-                let gone = |node: &&Testimony| {
-                    node.settled.is_some_and(|settled| settled > slot.position)
-                        && !hashes.iter().any(|hash| node.receipts.contains_key(hash))
-                };
-                said.iter().filter(gone).count() >= 2
-            }
-            Mutant::CancelReleasesAtBroadcast => {
-                newest.kind == AttemptKind::Cancel && !heard.is_empty()
-            }
-            Mutant::LatestNotFinal
-            | Mutant::AnswerFailOnAmbiguousCommit
-            | Mutant::BroadcastBeforePersist
-            | Mutant::OneNodeQuorum
-            | Mutant::NoClaimKey
-            | Mutant::ForgetOldAttempts
-            | Mutant::NonceFromPending
-            | Mutant::NoRebroadcast
-            | Mutant::NormalSync
-            | Mutant::TrustOldCopy
-            | Mutant::LearnTooEarly => false,
-        };
-        let decided = matches!(fate, Fate::Ours(_) | Fate::Foreign(_));
-        (dead && !decided).then_some(Sighting::Never { block: 0, block_time: 0 })
     }
 
     /// The tag of the request that a charge belongs to: a field that the profile does not know.
@@ -379,7 +331,7 @@ impl Chain for SimChain {
     }
 }
 
-fn hashes(slot: &Slot<Durable<Attempt>>) -> Vec<B256> {
+pub(super) fn hashes(slot: &Slot<Durable<Attempt>>) -> Vec<B256> {
     slot.attempts.iter().map(|attempt| attempt.get().signed.hash).collect()
 }
 

@@ -204,6 +204,17 @@ impl Disk {
         if unclear && world.lock().breaks(Mutant::AnswerFailOnAmbiguousCommit) {
             return self.shrug_off(writes, world);
         }
+        self.commit(writes, (full, unclear), world)
+    }
+
+    /// One transaction for all of them, on a disk that may be `full`, with a COMMIT that may be
+    /// `unclear`.
+    fn commit(
+        &mut self,
+        writes: Vec<seam::Write>,
+        (full, unclear): (bool, bool),
+        world: &Shared,
+    ) -> Fared {
         if full && world.lock().dice.one_in(2) {
             return Fared::Well;
         }

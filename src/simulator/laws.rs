@@ -7,8 +7,7 @@ use super::clients::{Clients, Heard, Request};
 use super::disk::Disk;
 use super::nodes::World;
 use crate::billing::{AttemptKind, BatchState, FailCode};
-use crate::journal::Billing;
-use crate::journal::seam;
+use crate::journal::{Billing, Durable, seam};
 use alloy::primitives::{B256, U256};
 use std::collections::BTreeMap;
 
@@ -170,7 +169,7 @@ fn agrees(world: &World, billing: &Billing) -> Law {
     let view = world.chain.view(0, false);
     let found = billing.winner.and_then(|winner| world.chain.find(view, winner));
     let Some((_, done)) = found else { return wrong("its winner is not on the chain") };
-    let mut attempts = billing.attempts.iter().map(|attempt| attempt.get());
+    let mut attempts = billing.attempts.iter().map(Durable::get);
     let won = attempts.find(|attempt| attempt.signed.hash == done.hash).map(|one| one.kind);
     let expected = match (won, done.succeeded) {
         (None, _) => BatchState::Usurped,

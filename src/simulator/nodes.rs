@@ -3,17 +3,16 @@
 
 use super::chain::{Chain, Done, GAS, Tx, View};
 use super::faults::{Dice, Fault};
+use super::messages::{ALL_MESSAGES, failed, messages, refuses};
 use super::mutants::Mutant;
 use super::report::Log;
 use crate::billing::{
     AttemptKind, ChargeKey, Item, Objection, Period, PlanId, SubscribeId, UserHash,
 };
-use crate::chain::evm::seam;
 use crate::chain::fleet::Said;
-use crate::chain::rpc::{Fault as Failure, NodeError, RpcError};
+use crate::chain::rpc::Fault as Failure;
 use alloy::primitives::{B256, U256, keccak256};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::LazyLock;
 
 /// How many nodes there are.
 pub(super) const NODES: usize = 3;
@@ -373,30 +372,6 @@ fn foreign(nonce: u64, max_fee: u128, charges: Option<Item>) -> Tx {
     let mut tx = Tx { hash, nonce, kind, max_fee, tip: 1, items, request: 0, ours: false };
     tx.hash = keccak256(tx.encode());
     tx
-}
-
-/// Every message of the table of errors: an honest node may say any of them to what is all right.
-static ALL_MESSAGES: LazyLock<Vec<&'static str>> = LazyLock::new(|| seam::messages(None));
-
-/// By objection, in the order of [`TOLD`].
-static MESSAGES: LazyLock<Vec<Vec<&'static str>>> =
-    LazyLock::new(|| TOLD.iter().map(|objection| seam::messages(Some(*objection))).collect());
-
-const TOLD: [Objection; 4] =
-    [Objection::NonceTaken, Objection::Replaced, Objection::Underpriced, Objection::Starved];
-
-fn messages(objection: Objection) -> &'static [&'static str] {
-    let place = TOLD.iter().position(|told| *told == objection).unwrap();
-    &MESSAGES[place]
-}
-
-fn refuses(message: &str) -> Said {
-    let error = NodeError { code: -32000, message: message.to_owned(), data: None };
-    failed(Failure::Node(error))
-}
-
-fn failed(fault: Failure) -> Said {
-    Err(RpcError { method: "eth_sendRawTransaction", fault })
 }
 
 /// Enough of a hash to recognise it in a trace.

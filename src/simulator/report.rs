@@ -49,7 +49,7 @@ impl Log {
 
     /// The last events, one a line.
     pub(super) fn tail(&self) -> String {
-        self.last.iter().map(|event| format!("{event}\n")).collect()
+        self.last.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -117,8 +117,9 @@ fn a_campaign() {
         Some(seed) => campaign(seed..seed + 1, mutant),
         None => campaign(0..number("SEEDS").unwrap_or(20_000), mutant),
     };
-    let seconds = begun.elapsed().as_secs_f64();
-    println!("{tally}{:.0} seeds a second on {} threads", tally.seeds as f64 / seconds, threads());
+    let ms = u64::try_from(begun.elapsed().as_millis()).unwrap();
+    let speed = tally.seeds * 1000 / ms.max(1);
+    println!("{tally}{speed} seeds a second on {} threads", threads());
 }
 
 fn threads() -> usize {

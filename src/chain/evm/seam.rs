@@ -38,7 +38,7 @@ pub(crate) fn outbid(
     ceilings: &FeeConfig,
 ) -> Result<Offer, ChainError> {
     let highest = earlier.iter().map(|(max_fee, _)| *max_fee).max().unwrap_or(0);
-    let max_fee = fresh.0.max(highest + highest.div_ceil(8) + 1);
+    let max_fee = fresh.0.max(highest.saturating_add(highest.div_ceil(8)).saturating_add(1));
     if max_fee > ceilings.max_fee_per_gas.0 {
         return Err(ChainError::FeeTooHigh("the ceiling".to_owned()));
     }
