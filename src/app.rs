@@ -134,5 +134,6 @@ impl Running {
         self.stop_watchers.cancel();
         self.watchers.close();
         self.watchers.wait().await;
+        self.engine.journal.close().await;
     }
 }

@@ -4,6 +4,7 @@
 //! Pure. No clock, no socket, no database; depends on nothing else in the crate.
 
 mod attempt;
+mod carried;
 mod decide;
 mod ids;
 mod order;
@@ -15,10 +16,11 @@ pub use attempt::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, Deed, End, Item, ItemOutcome, Signed,
     Slot, Stranger, Verdict, Winner,
 };
+pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
 pub use ids::{
     ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,
-    UserHash, parse_address,
+    UserHash, parse_address, spell_address,
 };
 pub use order::{BadField, Charge, Entry, Mode, NotAdmitted, Order, Scalar};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};

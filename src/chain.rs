@@ -4,8 +4,14 @@
 
 pub mod evm;
 pub mod fleet;
+mod inspect;
 pub mod profile;
+mod reads;
 pub mod rpc;
+mod trial;
+pub mod tron;
+
+pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
     Attempt, AttemptKind, Charge, Checked, Entry, Family, Objection, PlatformChainId, Sighting,
@@ -71,12 +77,16 @@ pub enum ChainError {
         answer: String,
     },
     /// The signing account cannot pay for the transaction.
-    #[error("the signing account holds {have} wei, but the transaction may cost {need}: top it up")]
+    #[error(
+        "the signing account holds {have} {unit}, but the transaction may cost {need}: top it up"
+    )]
     GasFunds {
         /// What it holds.
         have: String,
         /// What the transaction may cost.
         need: String,
+        /// What both are counted in: wei or sun.
+        unit: &'static str,
     },
     /// The chain asks more than the configured ceiling.
     #[error("{0}")]
@@ -151,11 +161,18 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// How the billing contract is called.
     fn profile(&self) -> &Profile;
 
+    /// How many transactions may wait for a block at once, as things stand.
+    fn max_in_flight(&self) -> u64 {
+        self.facts().max_in_flight
+    }
+
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
 
-    /// Its nodes, for people.
-    fn nodes(&self) -> Vec<NodeView>;
+    /// Its nodes, for people. None where the adapter does not tell them apart.
+    fn nodes(&self) -> Vec<NodeView> {
+        Vec::new()
+    }
 
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;

@@ -8,9 +8,11 @@ mod callers;
 mod chain;
 mod faults;
 mod kinds;
+mod l1_fee;
 mod layers;
 mod reader;
 mod replacement;
+mod secret;
 mod secret_url;
 mod units;
 
@@ -25,11 +27,14 @@ use tracing_subscriber::EnvFilter;
 
 pub use billing::BillingConfig;
 pub use callers::Caller;
-pub use chain::{ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef};
+pub use chain::{
+    ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, TvmConfig, TvmFeeConfig,
+};
 pub use faults::{ConfigError, ConfigErrors};
+pub use l1_fee::L1Fee;
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
-pub use units::Wei;
+pub use units::{Sun, Wei};
 
 use faults::{Faults, Reported};
 use kinds::{Kind, memory, path, size, socket_address, time, whole};

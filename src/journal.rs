@@ -130,10 +130,26 @@ impl Journal {
         let counted = Arc::clone(&figures);
         std::thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || writer::run(&conn, queue, &counted, mark))
+            .spawn(move || {
+                let closed = writer::run(&conn, queue, &counted, mark);
+                drop(conn);
+                if let Some(closed) = closed {
+                    tell_if_heard(closed, ());
+                }
+            })
             .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
         let (path, min_free_bytes) = (config.path.clone(), config.min_free_bytes);
         Ok(Self { jobs, figures, path, min_free_bytes, old_copy })
+    }
+
+    /// Finishes what was begun and closes the file: then all of it is in that one file. Whoever uses
+    /// a handle afterwards hears that the journal is lost.
+    pub async fn close(&self) {
+        let (closed, waits) = oneshot::channel();
+        if self.jobs.send(Job::Close(closed)).await.is_ok() {
+            // An error means that it is closed already.
+            waits.await.ok();
+        }
     }
 
     /// Verifies the history of the journal at `path`, which no process may have open.

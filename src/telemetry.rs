@@ -56,6 +56,13 @@ struct ChainLabels {
     chain: u32,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct NodeLabels {
+    chain: u32,
+    node: String,
+    state: String,
+}
+
 /// Upper bounds of the duration histogram, seconds.
 const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0];
 
@@ -72,6 +79,7 @@ pub struct Metrics {
     held_up: Family<ChainLabels, Gauge>,
     open: Family<ChainLabels, Gauge>,
     head: Family<ChainLabels, Gauge>,
+    nodes: Family<NodeLabels, Gauge>,
 }
 
 impl Metrics {
@@ -88,6 +96,7 @@ impl Metrics {
             held_up: Family::default(),
             open: Family::default(),
             head: Family::default(),
+            nodes: Family::default(),
         };
         let registry = &mut metrics.registry;
         let answers = "Billing requests by code and HTTP status";
@@ -109,6 +118,7 @@ impl Metrics {
         registry.register("held_up_batches", held_up, metrics.held_up.clone());
         registry.register("lane_open", "1 when the chain takes new work", metrics.open.clone());
         registry.register("chain_head", "Number of the newest block seen", metrics.head.clone());
+        registry.register("node_state", "1 for the state that a node is in", metrics.nodes.clone());
         metrics
     }
 
@@ -128,7 +138,13 @@ impl Metrics {
         let figures = engine.journal.figures();
         self.commits.set(gauge(figures.commits.load(Ordering::Relaxed)));
         self.writes.set(gauge(figures.writes.load(Ordering::Relaxed)));
+        self.nodes.clear();
         for (id, lane) in &engine.lanes {
+            for node in lane.chain.nodes() {
+                let state = node.state.word().to_owned();
+                let labels = NodeLabels { chain: id.0, node: node.label, state };
+                self.nodes.get_or_create(&labels).set(1);
+            }
             let chain = ChainLabels { chain: id.0 };
             let undecided = u64::try_from(lane.undecided()).unwrap_or(u64::MAX);
             self.undecided.get_or_create(&chain).set(gauge(undecided));

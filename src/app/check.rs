@@ -1,7 +1,8 @@
 //! `merchant-signer check`: everything that a billing needs, looked at before the first one.
 
 use super::connect;
-use crate::chain::evm::Finding;
+use crate::billing::spell_address;
+use crate::chain::Finding;
 use crate::config::Config;
 use crate::journal::{Journal, OpenError};
 use std::fmt;
@@ -39,7 +40,9 @@ pub async fn run(config: &Config) -> Report {
         let place = format!("chains.{}", chain.platform_id);
         match connect::one(chain, &config.keys).await {
             Ok(connected) => {
-                let key = Finding::fine("key", format!("signs for {}", connected.signer()));
+                let facts = connected.chain.facts();
+                let signer = spell_address(facts.family, facts.signer);
+                let key = Finding::fine("key", format!("signs for {signer}"));
                 found.push((place.clone(), key));
                 let seen = connected.chain.inspect().await;
                 found.extend(seen.into_iter().map(|finding| (place.clone(), finding)));

@@ -5,9 +5,13 @@ use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
 use crate::chain::fleet::{Fleet, FleetRules};
 use crate::chain::profile::Profile;
-use crate::chain::{Chain, Facts};
+use crate::chain::rpc::Rpc;
+use crate::chain::tron::{API_KEY_HEADER, Api, ApiParts, TronChain, TronParts, TronSettings};
+use crate::chain::{Chain, Facts, Inspect};
+use crate::clock;
 use crate::config::{
-    ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
+    BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
+    TvmConfig,
 };
 use crate::keys::{Key, KeySource};
 use alloy::primitives::Address;
@@ -35,16 +39,57 @@ pub(super) struct Connected {
     pub(super) poll_interval: Duration,
     pub(super) rules: Rules,
     pub(super) guard: Duration,
-    pub(super) chain: Arc<EvmChain>,
+    pub(super) chain: Arc<dyn Inspect>,
 }
 
 impl Connected {
-    pub(super) fn signer(&self) -> Address {
-        self.chain.facts().signer
-    }
-
     pub(super) fn as_chain(&self) -> Arc<dyn Chain> {
-        Arc::<EvmChain>::clone(&self.chain)
+        Arc::<dyn Inspect>::clone(&self.chain)
+    }
+}
+
+/// What both families say in their own sections.
+struct Terms<'a> {
+    family: Family,
+    contract: Address,
+    key: &'a KeyRef,
+    poll_interval: Duration,
+    rules: Rules,
+    max_in_flight: u32,
+    billing: &'a BillingConfig,
+}
+
+impl<'a> Terms<'a> {
+    fn of(config: &'a FamilyConfig) -> Self {
+        match config {
+            FamilyConfig::Evm(evm) => Self {
+                family: Family::Evm,
+                contract: evm.contract,
+                key: &evm.key,
+                poll_interval: evm.poll_interval,
+                rules: Rules {
+                    offer_again_ms: millis(evm.rebroadcast_interval),
+                    again: again(evm.replacement),
+                },
+                max_in_flight: evm.max_in_flight,
+                billing: &evm.billing,
+            },
+            FamilyConfig::Tvm(tvm) => Self {
+                family: Family::Tvm,
+                contract: tvm.contract,
+                key: &tvm.key,
+                poll_interval: tvm.poll_interval,
+                rules: Rules {
+                    offer_again_ms: millis(tvm.rebroadcast_interval),
+                    again: Again::Renew {
+                        most: tvm.max_attempts,
+                        within_ms: millis(tvm.retry_within),
+                    },
+                },
+                max_in_flight: tvm.max_in_flight,
+                billing: &tvm.billing,
+            },
+        }
     }
 }
 
@@ -62,44 +107,90 @@ pub(super) async fn all(config: &Config) -> Result<Vec<Connected>, ConnectError>
 
 /// Connects one chain; otherwise every fault, each with its key path.
 pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connected, Vec<String>> {
-    let FamilyConfig::Evm(evm) = &chain.family;
-    let path = format!("chains.{}", chain.platform_id);
-    let fault = |key: &str, what: &dyn fmt::Display| vec![format!("{path}.{key}: {what}")];
-    let profile = Profile::parse(&evm.billing, Family::Evm).map_err(|faults| {
+    let (path, terms) = (format!("chains.{}", chain.platform_id), Terms::of(&chain.family));
+    let profile = Profile::parse(terms.billing, terms.family).map_err(|faults| {
         faults.iter().map(|fault| format!("{path}.billing.{fault}")).collect::<Vec<_>>()
     });
-    let (profile, key) = match (profile, load_key(chain, evm, keys).await) {
+    let (profile, key) = match (profile, load_key(chain, terms.key, keys).await) {
         (Ok(profile), Ok(key)) => (profile, key),
         (profile, key) => {
             let faults = profile.err().into_iter().flatten();
             return Err(faults.chain(key.err()).collect());
         }
     };
-    let rules =
-        FleetRules { chain_id: evm.eip155_id, timeout: evm.rpc_timeout, passing: evm::passing };
-    let fleet = Fleet::new(&evm.rpc, &evm.send_only, rules);
-    let fleet = Arc::new(fleet.map_err(|unusable| vec![format!("{path}.{unusable}")])?);
     let facts = Facts {
         id: chain.platform_id,
         name: chain.name.clone(),
-        family: Family::Evm,
-        contract: evm.contract,
+        family: terms.family,
+        contract: terms.contract,
         signer: key.address(),
-        max_in_flight: evm.max_in_flight.into(),
+        max_in_flight: terms.max_in_flight.into(),
     };
-    let parts = EvmParts { facts, profile, key: Arc::new(key), fleet, config: evm.clone() };
-    let adapter = EvmChain::connect(parts).await.map_err(|e| fault("rpc", &e))?;
+    let own = Own { facts, profile, key: Arc::new(key) };
+    let adapter = match &chain.family {
+        FamilyConfig::Evm(config) => connect_evm(own, config).await,
+        FamilyConfig::Tvm(config) => connect_tvm(own, config).await,
+    };
     Ok(Connected {
         id: chain.platform_id,
         default: chain.default,
-        poll_interval: evm.poll_interval,
-        rules: Rules {
-            offer_again_ms: millis(evm.rebroadcast_interval),
-            again: again(evm.replacement),
-        },
-        guard: evm.billing.guard,
-        chain: Arc::new(adapter),
+        poll_interval: terms.poll_interval,
+        rules: terms.rules,
+        guard: terms.billing.guard,
+        chain: adapter.map_err(|fault| vec![format!("{path}.{fault}")])?,
     })
+}
+
+/// What an adapter of either family is made of, besides its way to the chain.
+struct Own {
+    facts: Facts,
+    profile: Profile,
+    key: Arc<Key>,
+}
+
+/// Connects an EVM chain; otherwise the fault, with its key.
+async fn connect_evm(own: Own, config: &EvmConfig) -> Result<Arc<dyn Inspect>, String> {
+    let Own { facts, profile, key } = own;
+    let rules = FleetRules {
+        chain_id: config.eip155_id,
+        timeout: config.rpc_timeout,
+        passing: evm::passing,
+    };
+    let fleet = Fleet::new(&config.rpc, &config.send_only, rules);
+    let fleet = Arc::new(fleet.map_err(|unusable| unusable.to_string())?);
+    let parts = EvmParts { facts, profile, key, fleet, config: config.clone() };
+    let adapter = EvmChain::connect(parts).await.map_err(|error| format!("rpc: {error}"))?;
+    Ok(Arc::new(adapter))
+}
+
+/// Connects a TRON chain; otherwise the fault, with its key.
+async fn connect_tvm(own: Own, config: &TvmConfig) -> Result<Arc<dyn Inspect>, String> {
+    let Own { facts, profile, key } = own;
+    let api = Api::new(ApiParts {
+        full: config.full.expose(),
+        solidity: config.solidity.expose(),
+        key: config.api_key.as_ref(),
+        timeout: config.rpc_timeout,
+    });
+    let api = api.map_err(|error| format!("full: {error}"))?;
+    let rpc = config.jsonrpc.as_ref().map(|url| {
+        Rpc::with_key(url.expose(), config.rpc_timeout, API_KEY_HEADER, config.api_key.as_ref())
+    });
+    let rpc = rpc.transpose().map_err(|error| format!("jsonrpc: {error}"))?;
+    let settings = TronSettings {
+        chain_id: Some(config.chain_id),
+        ttl: config.expiry,
+        deadline: config.billing.deadline,
+        fee_limit_ceiling: config.fees.max_fee_limit.0,
+        energy_factor_percent: config.fees.energy_margin_percent,
+        energy_drift_percent: config.fees.drift_margin_percent,
+        poll_interval: config.poll_interval,
+        multicall: config.multicall,
+        chunk: config.chunk,
+    };
+    let parts = TronParts { facts, profile, key, api, rpc, settings, now_ms: clock::unix_ms };
+    let adapter = TronChain::connect(parts).await.map_err(|error| format!("full: {error}"))?;
+    Ok(Arc::new(adapter))
 }
 
 fn again(replacement: Replacement) -> Again {
@@ -118,8 +209,8 @@ fn millis(time: Duration) -> u64 {
 }
 
 /// Opens the key off the runtime's threads: an encrypted one takes about a second.
-async fn load_key(chain: &ChainConfig, evm: &EvmConfig, keys: &KeysConfig) -> Result<Key, String> {
-    let source = match &evm.key {
+async fn load_key(chain: &ChainConfig, key: &KeyRef, keys: &KeysConfig) -> Result<Key, String> {
+    let source = match key {
         KeyRef::Keystore(name) => {
             KeySource::Keystore { directory: keys.directory.clone(), name: name.clone() }
         }

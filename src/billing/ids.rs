@@ -152,6 +152,21 @@ pub fn parse_address(family: Family, text: &str) -> Result<Address, Ineligible> 
     }
 }
 
+/// Writes an address the way people read it on a chain of `family`: with the checksum of EIP-55, or
+/// as base58check (`T…`).
+pub fn spell_address(family: Family, address: Address) -> String {
+    match family {
+        Family::Evm => address.to_checksum(None),
+        Family::Tvm => {
+            let bytes = [[TRON_PREFIX].as_slice(), address.as_slice()].concat();
+            bs58::encode(bytes).with_check().into_string()
+        }
+    }
+}
+
+/// What the 20 bytes of a TRON address begin with where they are not an ABI word.
+const TRON_PREFIX: u8 = 0x41;
+
 fn parse_evm(text: &str) -> Result<Address, Ineligible> {
     let digits = text.strip_prefix("0x").ok_or(Ineligible::EvmAddress)?;
     let address = address_of_hex(digits).ok_or(Ineligible::EvmAddress)?;
@@ -178,7 +193,7 @@ fn parse_tron(text: &str) -> Result<Address, Ineligible> {
         Err(_) => return Err(Ineligible::TronAddress),
     };
     match bytes.split_first() {
-        Some((0x41, rest)) => Address::try_from(rest).map_err(|_| Ineligible::TronAddress),
+        Some((&TRON_PREFIX, rest)) => Address::try_from(rest).map_err(|_| Ineligible::TronAddress),
         _ => Err(Ineligible::TronAddress),
     }
 }
@@ -199,7 +214,10 @@ mod tests {
         let hex41 = "41a614f803b6fd780986a42c78ec9c7f77e6ded13c";
         assert_eq!(parse_address(Family::Tvm, hex41), Ok(usdt));
         assert_eq!(parse_address(Family::Evm, &format!("0x{}", &hex41[2..])), Ok(usdt));
-        assert_eq!(parse_address(Family::Evm, &usdt.to_checksum(None)), Ok(usdt));
+        for family in [Family::Evm, Family::Tvm] {
+            assert_eq!(parse_address(family, &spell_address(family, usdt)), Ok(usdt));
+        }
+        assert_eq!(spell_address(Family::Tvm, usdt), "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t");
     }
 
     #[test]

@@ -12,20 +12,21 @@ mod errors;
 mod fees;
 mod gas;
 mod head;
+mod identify;
 mod inspect;
+mod l1_fee;
 mod look;
 mod node;
 mod observe;
 mod preflight;
-mod probe;
 mod reads;
+mod redraft;
 #[cfg(test)]
 pub(crate) mod seam;
 mod simulate;
+mod wire;
 
-pub use inspect::Finding;
-
-use super::fleet::{Fleet, NodeId, NodeView};
+use super::fleet::{self, Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
@@ -36,11 +37,14 @@ use alloy::primitives::Address;
 use async_trait::async_trait;
 pub use errors::passing;
 use head::{Head, Known};
+use l1_fee::DataFee;
+use look::Searched;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
+use wire::Line;
 
 /// What an adapter is made of.
 #[derive(Debug)]
@@ -85,6 +89,9 @@ pub struct EvmChain {
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
+    line: Line,
+    data_fee: DataFee,
+    searched: parking_lot::Mutex<Searched>,
     /// Held during a look at the head.
     beating: Mutex<()>,
     pulse: watch::Sender<Option<Pulse>>,
@@ -98,19 +105,24 @@ impl EvmChain {
         if key != signer {
             return Err(NotConnected::WrongKey { key, signer });
         }
-        let fleet = &parts.fleet;
-        for (id, verified) in fleet.verify_all().await {
+        let nodes = &parts.fleet;
+        for (id, verified) in nodes.verify_all().await {
             let Err(error) = verified else { continue };
-            let node = fleet.label(id);
+            let node = nodes.label(id);
             warn!(chain.id = %parts.facts.id, node, %error, "the node cannot be used yet");
         }
-        if let Some(answered) = fleet.all_on_wrong_chain() {
+        if let Some(answered) = nodes.all_on_wrong_chain() {
             let configured = parts.config.eip155_id;
             return Err(NotConnected::WrongChain { configured, answered });
         }
+        if nodes.is_alone() {
+            warn!(chain.id = %parts.facts.id, "{}; configure three to rely on no single one", fleet::ALONE);
+        }
         let (learnt, head) = (RwLock::default(), RwLock::new(None));
         let pulse = watch::Sender::new(None);
-        Ok(Self { parts, learnt, head, beating: Mutex::new(()), pulse })
+        let (line, data_fee) = (Line::default(), DataFee::default());
+        let searched = parking_lot::Mutex::default();
+        Ok(Self { parts, learnt, head, line, data_fee, searched, beating: Mutex::new(()), pulse })
     }
 }
 
@@ -122,6 +134,11 @@ impl Chain for EvmChain {
 
     fn profile(&self) -> &Profile {
         &self.parts.profile
+    }
+
+    fn max_in_flight(&self) -> u64 {
+        let held = self.known().map_or(u64::MAX, |known| known.held_at_once);
+        held.min(self.parts.facts.max_in_flight)
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
@@ -158,18 +175,20 @@ impl Chain for EvmChain {
 
     async fn redraft(
         &self,
-        _slot: &Slot<Durable<Attempt>>,
-        _kind: AttemptKind,
+        slot: &Slot<Durable<Attempt>>,
+        kind: AttemptKind,
     ) -> Result<Box<dyn Draft>, ChainError> {
-        Err(ChainError::Unavailable("nothing is replaced yet".to_owned()))
+        Ok(Box::new(self.recompose(slot, kind).await?))
     }
 
-    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Stranger>, ChainError> {
-        Err(ChainError::Unavailable("nothing is learnt yet".to_owned()))
+    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Stranger>, ChainError> {
+        self.learn(from, to).await
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
-        self.offer(&attempt.get().signed).await
+        let signed = &attempt.get().signed;
+        self.line.offered(signed.hash, &signed.raw);
+        self.offer(signed).await
     }
 
     async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting> {

@@ -59,6 +59,9 @@ pub struct NodeView {
     pub send_only: bool,
 }
 
+/// Said of a fleet in which nobody can bear anybody out.
+pub const ALONE: &str = "one node: claims are released on its word alone";
+
 /// A URL of the configuration that no client can be made for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
@@ -124,11 +127,20 @@ impl Fleet {
         if self.readers().count() >= 2 { 2 } else { 1 }
     }
 
-    /// The nodes that may be asked now, the best first.
+    /// Whether there is nobody to contradict a node.
+    pub fn is_alone(&self) -> bool {
+        self.needed() < 2
+    }
+
+    /// The nodes that may be asked now, the best first. One that has not seen the block that two
+    /// have reached comes after those that have: it would have to pass on what is asked about it.
     pub fn fit(&self) -> Vec<NodeId> {
         let mut fit: Vec<&Arc<Node>> =
             self.readers().filter(|node| node.state() == State::Alive).collect();
-        fit.sort_by_key(|node| (Reverse(node.score()), node.id));
+        let number = |node: &Arc<Node>| node.head().map_or(0, |head| head.number);
+        let reached = reached_by(fit.iter().map(|node| number(node)), fit.len().min(2));
+        let late = |node: &Arc<Node>| reached.is_some_and(|reached| number(node) < reached);
+        fit.sort_by_cached_key(|node| (late(node), Reverse(node.score()), node.id));
         fit.into_iter().map(|node| node.id).collect()
     }
 

@@ -6,12 +6,14 @@
 mod abi;
 mod call;
 mod coerce;
+mod decode;
 mod events;
 mod load;
 mod lookup;
 mod reasons;
 mod terms;
 
+pub use decode::Undecodable;
 pub use lookup::Looked;
 
 use crate::billing::{BadField, Charge, Entry, FailCode, Family, Item, ItemOutcome, Opinion};
@@ -131,6 +133,14 @@ impl Profile {
     /// Why a call reverted, from the data that came with it.
     pub fn reverted(&self, data: &[u8]) -> (FailCode, Option<String>) {
         self.reasons.reverted(data)
+    }
+
+    /// Whether these logs tell of any charge; none where the contract has no event for one.
+    pub fn tells_of_charges(&self, contract: Address, logs: &[Log]) -> Option<bool> {
+        let topic = self.charged.as_ref()?.topic();
+        let tells =
+            |log: &Log| log.address == contract && log.data.topics().first() == Some(&topic);
+        Some(logs.iter().any(tells))
     }
 
     /// What a successful transaction did for each item, from its logs.

@@ -7,10 +7,12 @@ mod error;
 mod redact;
 
 pub use error::{Fault, NodeError, RpcError};
+pub(super) use redact::Redactor;
 
 use error::RawNodeError;
-use redact::Redactor;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, Url, redirect};
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
@@ -42,6 +44,9 @@ pub enum RpcUnusable {
     /// The text is not a URL.
     #[error("the RPC URL cannot be read")]
     Url,
+    /// The key holds something that no header can.
+    #[error("the API key cannot be sent in a header")]
+    Key,
     /// The HTTP client cannot be made: most likely TLS finds no trusted roots.
     #[error("the HTTP client cannot be made")]
     Client,
@@ -71,15 +76,41 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, 
 impl Rpc {
     /// A client for the node at `url`. `timeout` bounds one whole exchange.
     pub fn new(url: &str, timeout: Duration) -> Result<Self, RpcUnusable> {
+        Self::build(url, timeout, HeaderMap::new(), Redactor::for_secret(""))
+    }
+
+    /// The same for a node that wants to be shown a key in a header.
+    pub fn with_key(
+        url: &str,
+        timeout: Duration,
+        header: HeaderName,
+        key: Option<&SecretString>,
+    ) -> Result<Self, RpcUnusable> {
+        let Some(key) = key else { return Self::new(url, timeout) };
+        #[expect(clippy::disallowed_methods, reason = "the one header that carries it")]
+        let key = key.expose_secret();
+        let mut value = HeaderValue::from_str(key).map_err(|_| RpcUnusable::Key)?;
+        value.set_sensitive(true);
+        let headers = HeaderMap::from_iter([(header, value)]);
+        Self::build(url, timeout, headers, Redactor::for_secret(key))
+    }
+
+    fn build(
+        url: &str,
+        timeout: Duration,
+        headers: HeaderMap,
+        secrets: Redactor,
+    ) -> Result<Self, RpcUnusable> {
         let url = Url::parse(url).map_err(|_| RpcUnusable::Url)?;
         let http = Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(timeout)
             .pool_idle_timeout(IDLE)
             .redirect(redirect::Policy::none())
+            .default_headers(headers)
             .build()
             .map_err(|_| RpcUnusable::Client)?;
-        let redactor = Redactor::for_url(&url);
+        let redactor = Redactor::for_url(&url).and(secrets);
         Ok(Self { http, url, redactor, next_id: AtomicU64::new(1), breaks: AtomicU64::new(0) })
     }
 
@@ -134,7 +165,7 @@ impl Rpc {
         match reply {
             _ if overloaded => Err(Fault::Http(status.as_u16())),
             Ok(Reply { id: Some(got), error: Some(error), .. }) if got == id => {
-                Err(Fault::Node(self.redactor.clean(error)))
+                Err(Fault::Node(self.redactor.clean_error(&error)))
             }
             _ if !status.is_success() => Err(Fault::Http(status.as_u16())),
             Ok(Reply { id: Some(got), result: Some(result), error: None }) if got == id => {
@@ -145,7 +176,8 @@ impl Rpc {
     }
 }
 
-async fn read_body(mut response: Response) -> Result<Vec<u8>, Fault> {
+/// The body of an answer, if it is not too long.
+pub(super) async fn read_body(mut response: Response) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| Fault::of(&error))? {
         if body.len().saturating_add(chunk.len()) > LONGEST_ANSWER {

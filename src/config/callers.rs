@@ -4,13 +4,12 @@
 //! (`SIGNER__CALLERS__SCHEDULER__SECRET`). Rotation is two labels with the same key: both secrets
 //! are good until the older label is removed. Secrets go straight into `SecretString`.
 
-use std::path::Path;
-
 use secrecy::SecretString;
 
 use super::faults::Reported;
 use super::kinds::Kind;
 use super::reader::Reader;
+use super::secret;
 
 /// Somebody who may ask, with one secret. The same key may occur again with another secret.
 #[derive(Debug, Clone)]
@@ -24,6 +23,9 @@ pub struct Caller {
 /// Secrets that stand in the examples. Anybody can read them there.
 const EXAMPLES: [&str; 1] = ["local-example-secret-do-not-use-elsewhere"];
 
+/// What a secret must look like.
+const SECRET: &str = "a secret of 16 to 4096 bytes";
+
 /// All callers, ordered by label. `serious` is a chain where an example's secret is refused.
 pub(super) fn read_all(
     root: &mut Reader<'_>,
@@ -36,15 +38,12 @@ pub(super) fn read_all(
 fn read(label: &str, reader: &mut Reader<'_>, serious: Option<&str>) -> Result<Caller, Reported> {
     let label = check_label(label, reader);
     let key = reader.get("key", &api_key());
-    let inline = reader.optional("secret", &secret(serious));
-    let file = reader.optional("secret_file", &secret_file(serious));
-    let both = reader.has("secret") && reader.has("secret_file");
-    let secret = match inline.and_then(|inline| Ok(inline.or(file?))) {
-        _ if both => Err(reader.fault("secret", "set beside secret_file; keep one of the two")),
-        Ok(None) => Err(reader.fault("secret", "missing; set secret, or secret_file")),
-        Ok(Some(secret)) => Ok(secret),
-        Err(reported) => Err(reported),
-    };
+    let serious = serious.map(str::to_owned);
+    let accept = move |text: &str| accept(text, serious.as_deref());
+    let read = secret::read(reader, ("secret", "secret_file"), SECRET, accept);
+    let secret = read.and_then(|read| {
+        read.ok_or_else(|| reader.fault("secret", "missing; set secret, or secret_file"))
+    });
     label.and(Ok(Caller { key: key?, secret: secret? }))
 }
 
@@ -67,22 +66,6 @@ fn api_key() -> Kind<String> {
     Kind::of_text("the API key of the caller: 1 to 128 visible ASCII characters", |text| {
         let good = text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_graphic());
         good.then(|| text.to_owned()).ok_or("is not that")
-    })
-}
-
-fn secret(serious: Option<&str>) -> Kind<SecretString> {
-    let serious = serious.map(str::to_owned);
-    Kind::of_text("a secret of 16 to 4096 bytes", move |text| accept(text, serious.as_deref()))
-}
-
-fn secret_file(serious: Option<&str>) -> Kind<SecretString> {
-    let serious = serious.map(str::to_owned);
-    Kind::of_text("the path of a file that holds a secret of 16 to 4096 bytes", move |path| {
-        let text = std::fs::read_to_string(Path::new(path))
-            .map_err(|error| format!("the file cannot be read: {}", error.kind()))?;
-        let text = text.strip_suffix('\n').unwrap_or(&text);
-        let text = text.strip_suffix('\r').unwrap_or(text);
-        accept(text, serious.as_deref())
     })
 }
 

@@ -14,7 +14,8 @@ use config::{Value, ValueKind};
 use super::faults::Reported;
 use super::reader::Reader;
 use super::secret_url::RpcUrl;
-use super::units::{self, Wei};
+use super::units::{self, Sun, Wei};
+use crate::billing::{Family, parse_address};
 
 /// Reads a value, or says what it is instead.
 type Parse<T> = Box<dyn Fn(&Value) -> Result<T, String>>;
@@ -174,6 +175,13 @@ pub(super) fn wei(range: RangeInclusive<Wei>) -> Kind<Wei> {
     Kind::of_scalar(expects, units::wei).within(range)
 }
 
+/// An amount of TRX in a range.
+pub(super) fn sun(range: RangeInclusive<Sun>) -> Kind<Sun> {
+    let (from, to) = (range.start(), range.end());
+    let expects = format!("an amount from \"{from}\" to \"{to}\" (units sun, TRX)");
+    Kind::of_scalar(expects, units::sun).within(range)
+}
+
 impl<T: 'static> Kind<T> {
     /// A kind that is written as text, or as a number when no unit is needed.
     pub(super) fn of_scalar<E: Display>(
@@ -259,5 +267,14 @@ pub(super) fn address() -> Kind<Address> {
             return Err("the checksum is wrong (EIP-55): copy the address again");
         }
         if address.is_zero() { Err("is the zero address") } else { Ok(address) }
+    })
+}
+
+/// A TRON address other than zero, in any of its spellings.
+pub(super) fn tron_address() -> Kind<Address> {
+    let expects = "a TRON address: T…, or 41 and 40 hexadecimal digits";
+    Kind::of_text(expects, |text| {
+        let address = parse_address(Family::Tvm, text).map_err(|why| why.to_string())?;
+        if address.is_zero() { Err("is the zero address".to_owned()) } else { Ok(address) }
     })
 }

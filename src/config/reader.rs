@@ -141,9 +141,10 @@ impl<'t> Reader<'t> {
         (kind.parse)(value).ok()
     }
 
-    /// Whether this table itself has the key.
+    /// Whether the key is set, here or in the table to fall back on.
     pub(super) fn has(&self, key: &str) -> bool {
-        self.own.get(key).is_some()
+        let tables = [Some(&self.own), self.shared.as_ref()];
+        tables.into_iter().flatten().any(|table| table.get(key).is_some())
     }
 
     /// A table inside this one. An absent one reads as an empty one.

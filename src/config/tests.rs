@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use secrecy::ExposeSecret;
 
+mod tvm;
+
 use super::*;
 
 const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -30,7 +32,7 @@ fn example() -> String {
 }
 
 fn evm(config: &Config) -> &EvmConfig {
-    let FamilyConfig::Evm(evm) = &config.chains[0].family;
+    let FamilyConfig::Evm(evm) = &config.chains[0].family else { panic!("{config:?}") };
     evm
 }
 
@@ -86,13 +88,18 @@ fn the_example_in_the_defaults_loads_and_repeats_the_defaults() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("scheduler");
     std::fs::write(&file, "0123456789abcdef\n").unwrap();
-    let text = example().replace("/run/secrets/scheduler", file.to_str().unwrap());
+    let file = file.to_str().unwrap();
+    let text = example().replace("/run/secrets/scheduler", file);
+    let text = text.replace("/run/secrets/trongrid", file);
     let full = load(&text, &[]).unwrap();
     assert_eq!(secrets(&full), [("merchant-api-key", "0123456789abcdef")]);
 
     let marker = "# These have defaults, see above.";
     let (head, tail) = text.split_once(marker).unwrap();
     let (_, tail) = tail.split_once("rebroadcast_interval = \"10s\"").unwrap();
+    let (tail, tron) = tail.split_once("# These have defaults as well.").unwrap();
+    let (_, tron) = tron.split_once("[chains.195.billing]").unwrap();
+    let tail = format!("{tail}[chains.195.billing]{tron}");
     let tail =
         tail.replace("deadline = \"30m\"\n guard = \"24h\"\n", "").replace("legacy = false", "");
     let short = load(&format!("{head} default = true\n{tail}"), &[]).unwrap();
@@ -113,6 +120,9 @@ fn every_key_that_is_read_is_documented() {
         "[chains.139]",
         "[chains.139.fees]",
         "[chains.139.billing]",
+        "[chains.195]",
+        "[chains.195.fees]",
+        "[chains.195.billing]",
     ];
     let documented: BTreeSet<&str> = DEFAULTS
         .lines()
@@ -120,12 +130,14 @@ fn every_key_that_is_read_is_documented() {
         .collect();
     for section in sections {
         let line = "something_that_no_key_resembles = 1";
-        let text = if section.is_empty() || !LOCAL.contains(section) {
+        let text = if section.starts_with("[chains.195") {
+            tvm::with_tron("").replacen(section, &format!("{section}\n{line}"), 1)
+        } else if section.is_empty() || !LOCAL.contains(section) {
             format!("{section}\n{line}\n{LOCAL}")
         } else {
             local(section, &format!("{section}\n{line}"))
         };
-        let text = complaints(&text, &[]);
+        let text = complaints(&text, &[tvm::KEY]);
         let (_, known) = text.split_once("known here: ").unwrap();
         for key in known.split(", ") {
             assert!(documented.contains(key), "{section} {key} is not in default.toml");
@@ -135,71 +147,12 @@ fn every_key_that_is_read_is_documented() {
 
 #[test]
 fn all_faults_are_told_at_once() {
-    let text = r#"
-allow_unauthenticated = "maybe"
-
-[http]
-listen = "localhost"
-lisen = "127.0.0.1:1"
-max_entries = 0
-
-[journal]
-min_free = "256MB"
-
-[log]
-format = 5
-filter = "a=b=c"
-
-[callers.Scheduler]
-key = "two words"
-secret = "hunter2"
-
-[callers.both]
-key = "k"
-secret = "0123456789abcdef"
-secret_file = "/nowhere/secret"
-
-[chains.x]
-family = "evm"
-rpc = "ws://node/hunter2"
-rpc_timeout = "3"
-contract = "0x5FbDB2315678afecb367f032d93F642f64180aA3"
-key = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80"
-fees = 7
-billing.call = ""
-billing.reasons.one = "poor"
-billing.constants."mer key" = "1"
-
-[chains.136]
-family = "tvm"
-anything = "goes"
-
-[chains.139]
-name = "x"
-family = "evm"
-default = true
-eip155_id = 0
-rpc = "http://node"
-contract = "0x0000000000000000000000000000000000000000"
-key = "env"
-finality = 0
-max_in_flight = 100001
-gas_limit_cap = 1.5
-fees.max_fee_per_gas = "1 gwei"
-fees.max_priority_fee_per_gas = "2 gwei"
-fees.max_tx_cost = "0.05 Ether"
-billing.call = "charge()"
-billing.guard = "0s"
-
-[chain_defaults.evm]
-poll_intervall = "1s"
-default = true
-"#;
+    let text = include_str!("tests/faults.toml");
     let environment = [("SIGNER__HTTP__HEADER_TIMEOUT", "fast"), ("SIGNER__JOURNAL", "x")];
     let found = complaints(text, &environment);
     let golden = include_str!("tests/faults.txt");
     assert_eq!(found, golden.trim_end());
-    assert!(!found.contains("hunter2") && !found.contains("ac0974"));
+    assert!(!found.contains("hunter2") && !found.contains("ac0974") && !found.contains("APIKEY"));
 }
 
 #[test]
@@ -226,6 +179,29 @@ fn the_environment_wins_and_can_supply_secrets() {
     assert_eq!(evm(&config).finality, Finality::Depth(12));
     assert_eq!(evm(&config).billing.constants["merKey"], "0x01");
     assert!(!config.chains[0].test);
+}
+
+#[test]
+fn a_chain_has_one_node_or_several_and_none_of_them_twice() {
+    let rpc = "rpc = \"http://127.0.0.1:8545\"";
+    let hosts = |config: &Config| evm(config).rpc.iter().map(RpcUrl::host).collect::<Vec<_>>();
+    assert_eq!(hosts(&load(&local(rpc, "rpc = \"http://a/1\""), &[]).unwrap()), ["a"]);
+    let list = local(rpc, "rpc = [\"http://a/1\", \"http://b/2\"]\nsend_only = [\"http://c\"]");
+    let config = load(&list, &[]).unwrap();
+    assert_eq!(hosts(&config), ["a", "b"]);
+    assert_eq!(evm(&config).send_only[0].host(), "c");
+    let listed = ("SIGNER__CHAINS__139__RPC", "http://a/1  http://b/2\thttp://c/3");
+    assert_eq!(hosts(&load(LOCAL, &[listed]).unwrap()), ["a", "b", "c"]);
+    for (bad, key) in [
+        ("rpc = []", "chains.139.rpc: missing"),
+        ("rpc = [\"http://a/1\", \"http://a/1\"]", "chains.139.rpc[1]: "),
+        ("rpc = [\"http://a/1\", \"\"]", "chains.139.rpc[1]: "),
+        ("rpc = \"http://a/1\"\nsend_only = [\"http://a/1\"]", "chains.139.send_only[0]: "),
+        ("rpc = {}", "chains.139.rpc: "),
+    ] {
+        let told = complaints(&local(rpc, bad), &[]);
+        assert!(told.starts_with(key), "{told}");
+    }
 }
 
 #[test]

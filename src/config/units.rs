@@ -9,6 +9,13 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Wei(pub u128);
 
+/// An amount of TRX in sun, its smallest unit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Sun(pub u64);
+
+/// What one TRX is, in sun.
+const TRX: u128 = 1_000_000;
+
 const GWEI: u128 = 1_000_000_000;
 const ETHER: u128 = 1_000_000_000_000_000_000;
 
@@ -20,18 +27,33 @@ impl fmt::Display for Wei {
     }
 }
 
+impl fmt::Display for Sun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, count) = largest(self.0.into(), &[("TRX", TRX), ("sun", 1)]);
+        write!(f, "{count} {unit}")
+    }
+}
+
 /// Why a text is not an amount, a time or a size.
 type Why = &'static str;
 
 /// Reads `"200 gwei"`, `"0.05 ether"`, `"7 wei"` or a plain number of wei.
 pub(super) fn wei(text: &str) -> Result<Wei, Why> {
+    let units = [("", 0), ("wei", 0), ("gwei", 9), ("ether", 18)];
+    shifted(text, &units, "finer than one wei").map(Wei)
+}
+
+/// Reads `"500 TRX"`, `"1.5 TRX"`, `"7 sun"` or a plain number of sun.
+pub(super) fn sun(text: &str) -> Result<Sun, Why> {
+    let amount = shifted(text, &[("", 0), ("sun", 0), ("TRX", 6)], "finer than one sun")?;
+    u64::try_from(amount).map(Sun).map_err(|_| "far too large")
+}
+
+/// An amount in the smallest unit. Each unit comes with its number of decimals.
+fn shifted(text: &str, units: &[(&str, usize)], too_fine: Why) -> Result<u128, Why> {
     let (number, unit) = number_and_unit(text);
-    let decimals: usize = match unit {
-        "" | "wei" => 0,
-        "gwei" => 9,
-        "ether" => 18,
-        _ => return Err("the unit is unknown"),
-    };
+    let known = units.iter().find(|(name, _)| *name == unit);
+    let decimals = known.map(|(_, decimals)| *decimals).ok_or("the unit is unknown")?;
     let (whole, fraction) = match number.split_once('.') {
         Some((_, "")) => return Err("not a number"),
         Some(parts) => parts,
@@ -41,10 +63,9 @@ pub(super) fn wei(text: &str) -> Result<Wei, Why> {
         return Err("not a number");
     }
     if fraction.len() > decimals {
-        return Err("finer than one wei");
+        return Err(too_fine);
     }
-    let shifted = format!("{whole}{fraction:0<decimals$}");
-    shifted.parse().map(Wei).map_err(|_| "far too large")
+    format!("{whole}{fraction:0<decimals$}").parse().map_err(|_| "far too large")
 }
 
 /// Reads `"500ms"`, `"10s"`, `"5m"`, `"24h"` or `"7d"`. A number without a unit is no time.
@@ -158,6 +179,25 @@ mod tests {
         for text in bad {
             assert!(wei(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn sun_are_exact() {
+        let good = [
+            ("7", 7),
+            ("7 sun", 7),
+            ("500 TRX", 500_000_000),
+            ("0.000001 TRX", 1),
+            ("1.5TRX", 1_500_000),
+            ("18446744073709551615", u64::MAX),
+        ];
+        for (text, amount) in good {
+            assert_eq!(sun(text), Ok(Sun(amount)), "{text}");
+        }
+        for text in ["", "1 trx", "1 wei", "0.0000001 TRX", "1.5 sun", "18446744073709551616"] {
+            assert!(sun(text).is_err(), "{text}");
+        }
+        assert_eq!(format!("{}, {}", Sun(5_000_000), Sun(5_000_001)), "5 TRX, 5000001 sun");
     }
 
     #[test]

@@ -259,14 +259,13 @@ async fn complete(lane: &Lane, mut order: Order) -> Result<(Vec<Charge>, Vec<Ref
 }
 
 async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-    let facts = lane.chain.facts();
     let draft = ready.draft;
     let proposal = Proposal {
         lane: lane.id(),
         request_id: ready.request_id,
         items: ready.good.iter().map(Charge::item).collect(),
         taken: ready.pulse.places.map(|places| places.taken),
-        window: facts.max_in_flight,
+        window: lane.chain.max_in_flight(),
         chain_time: ready.pulse.head_time,
         at_ms: clock::unix_ms(),
         seal: Box::new(move |position| draft.seal(position).map_err(|error| error.to_string())),

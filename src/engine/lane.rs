@@ -7,13 +7,14 @@ use crate::billing::{Attempt, BatchId, Deed, Objection, Rules, Slot};
 use crate::chain::{Chain, Delivery, Places, Pulse};
 use crate::clock;
 use crate::journal::{Durable, Journal, JournalError, LaneId};
+use alloy::primitives::B256;
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 /// Whether a lane takes new work. Its open batches are followed in every case.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +39,18 @@ pub(super) struct Tracked {
     pub(super) objection: Option<Objection>,
     /// What keeps it from landing, as far as is known.
     pub(super) held_up: Option<&'static str>,
+    /// Why the last try to sign another attempt failed, if it did.
+    pub(super) unsigned: Option<String>,
     /// Whether a person was called already.
     pub(super) alarmed: bool,
+}
+
+/// What was learnt of transactions that the journal did not know.
+struct Learnt {
+    /// The first position that is still not known.
+    next: u64,
+    /// What has it, when that is a call whose charges cannot be told.
+    opaque: Option<B256>,
 }
 
 /// One signing account on one chain.
@@ -142,26 +153,37 @@ impl Lane {
             self.set_gate(Gate::Open);
             return Ok(());
         };
-        if places.settled > next {
-            self.close(format!(
+        let ahead = |next: u64| {
+            format!(
                 "the account {} has sent {} transactions but the journal knows {next}: the key is \
-                 used elsewhere, or the journal is an old copy. What it sent is being learnt",
+                 used elsewhere, or the journal is an old copy. Each is learnt once it is final",
                 facts.signer, places.taken
-            ));
+            )
+        };
+        if places.settled > next {
+            // Before it is asked what they did. A lane that is closed keeps its reason meanwhile.
+            if !matches!(self.gate(), Gate::Closed(_)) {
+                self.close(ahead(next));
+            }
             // In the order of the account: an open batch that came before may hold a claim that its
             // end sets free, and that one of these has used since.
-            if self.undecided() == 0 {
-                next = self.learn(next, places.settled).await?;
+            if self.undecided() > 0 {
+                return Ok(());
+            }
+            let learnt = self.learn(next, places.settled).await?;
+            next = learnt.next;
+            if let Some(hash) = learnt.opaque {
+                self.close(format!(
+                    "the account's transaction {hash} called the contract, and nobody can tell whom \
+                     it charged: the lane stays closed, since any of its charges may be made twice"
+                ));
+                return Ok(());
             }
         }
         self.next.fetch_max(next, Ordering::Relaxed);
         let next = self.next.load(Ordering::Relaxed);
         if places.taken > next {
-            self.close(format!(
-                "the account {} has sent {} transactions but the journal knows {next}: the key is \
-                 used elsewhere, or the journal is an old copy. They are waited for until final",
-                facts.signer, places.taken
-            ));
+            self.close(ahead(next));
             return Ok(());
         }
         // After trouble, and after a restored journal, what waits in a pool may be of our key too.
@@ -183,26 +205,20 @@ impl Lane {
         Ok(())
     }
 
-    /// Takes the claims of transactions that the journal does not know; tells how far it came.
-    async fn learn(&self, next: u64, settled: u64) -> Result<u64, NoVerdict> {
+    /// Takes the claims of transactions that the journal does not know, up to the first that does not
+    /// tell whom it charged.
+    async fn learn(&self, next: u64, settled: u64) -> Result<Learnt, NoVerdict> {
         let mut strangers = self.chain.strangers(next, settled).await?;
         let opaque = strangers.iter().position(|stranger| stranger.did == Deed::Opaque);
-        if let Some(at) = opaque {
-            if let Some(stranger) = strangers.get(at) {
-                error!(
-                    chain = self.chain.facts().name, tx.hash = %stranger.hash,
-                    "nobody can tell whom this transaction charged, so the lane stays closed"
-                );
-            }
-            strangers.truncate(at);
-        }
+        let hash = opaque.and_then(|at| strangers.get(at)).map(|stranger| stranger.hash);
+        strangers.truncate(opaque.unwrap_or(strangers.len()));
         let count = u64::try_from(strangers.len()).unwrap_or(0);
         if count > 0 {
             warn!(chain = self.chain.facts().name, count, "learnt transactions of the account");
             let (guard, now) = (self.guard.as_secs(), clock::unix_ms());
             self.journal.adopt(self.id(), strangers, guard, now).await?;
         }
-        Ok(next.saturating_add(count))
+        Ok(Learnt { next: next.saturating_add(count), opaque: hash })
     }
 
     fn close(&self, why: String) {
@@ -263,7 +279,7 @@ impl Lane {
             }
             let pulse = *pulses.borrow_and_update();
             if let Some(pulse) = pulse
-                && self.waiting(pulse) < self.chain.facts().max_in_flight
+                && self.waiting(pulse) < self.chain.max_in_flight()
             {
                 return Ok(pulse);
             }
@@ -289,6 +305,7 @@ impl Lane {
             offered: None,
             objection: None,
             held_up: None,
+            unsigned: None,
             alarmed: false,
         };
         self.tracked.lock().insert(slot.batch, tracked);

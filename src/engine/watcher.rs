@@ -4,7 +4,8 @@
 use super::bill::NoVerdict;
 use super::lane::{Lane, Tracked};
 use crate::billing::{
-    Attempt, AttemptKind, Memory, Objection, Sighting, Slot, Standing, Step, next_step,
+    Attempt, AttemptKind, BatchState, Deed, Memory, Objection, Sighting, Slot, Standing, Step,
+    Stranger, next_step,
 };
 use crate::clock;
 use crate::journal::{Addition, Durable, Settlement};
@@ -66,7 +67,7 @@ impl Watcher {
             match next_step(&tracked.slot, sighting, memory(tracked), self.lane.rules) {
                 Step::Wait => {}
                 Step::OfferAgain => offers.push(Arc::clone(&tracked.slot)),
-                Step::SignAgain(kind) => drafts.push((Arc::clone(&tracked.slot), kind)),
+                Step::SignAgain(kind) => drafts.push((tracked, kind)),
                 Step::Settle(verdict) => {
                     let guard_s = self.lane.guard.as_secs();
                     ends.push(Settlement { batch: tracked.slot.batch, verdict, guard_s });
@@ -75,8 +76,8 @@ impl Watcher {
             }
         }
         self.settle(ends).await?;
-        for (slot, kind) in drafts {
-            offers.push(self.sign_again(slot, kind).await);
+        for (tracked, kind) in drafts {
+            offers.extend(self.sign_again(tracked, kind).await);
         }
         stream::iter(offers)
             .for_each_concurrent(OFFERS_AT_ONCE, |slot| async move { self.lane.offer(&slot).await })
@@ -84,21 +85,28 @@ impl Watcher {
         Ok(())
     }
 
-    /// Commits another attempt. Without one the bytes that there are go out again.
-    async fn sign_again(&self, slot: Arc<Open>, kind: AttemptKind) -> Arc<Open> {
-        match self.attempt(&slot, kind).await {
+    /// Commits another attempt, to be offered. Without one the bytes that there are go out again when
+    /// that is due; why there is none is said once.
+    async fn sign_again(&self, tracked: &Tracked, kind: AttemptKind) -> Option<Arc<Open>> {
+        let slot = &tracked.slot;
+        let unsigned = match self.attempt(slot, kind).await {
             Ok(Some(attempt)) => {
                 let hash = attempt.get().signed.hash;
                 info!(batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
                 let attempts = slot.attempts.followed_by(attempt);
-                self.lane.track(Slot { attempts, ..Slot::clone(&slot) })
+                return Some(self.lane.track(Slot { attempts, ..Slot::clone(slot) }));
             }
-            Ok(None) => slot,
-            Err(why) => {
-                warn!(batch = slot.batch.0, %why, "no other attempt can be signed now");
-                slot
-            }
+            Ok(None) => None,
+            Err(why) => Some(why.to_string()),
+        };
+        if let Some(why) = unsigned.as_ref().filter(|_| tracked.unsigned.is_none()) {
+            warn!(batch = slot.batch.0, why, "no other attempt can be signed now");
         }
+        if let Some(tracked) = self.lane.tracked.lock().get_mut(&slot.batch) {
+            tracked.unsigned = unsigned;
+        }
+        let due = memory(tracked).since_offer_ms >= self.lane.rules.offer_again_ms;
+        due.then(|| Arc::clone(slot))
     }
 
     async fn attempt(
@@ -140,6 +148,14 @@ impl Watcher {
         for end in &ends {
             let state = end.verdict.state.word();
             let hash = end.verdict.hash().map(|hash| hash.to_string());
+            if end.verdict.state == BatchState::Usurped {
+                warn!(
+                    batch = end.batch.0,
+                    tx.hash = hash,
+                    "a transaction that was not signed here took a batch's nonce: the key is used \
+                     elsewhere, or the journal was an old copy"
+                );
+            }
             info!(
                 batch = end.batch.0,
                 tx.hash = hash,
@@ -160,7 +176,8 @@ impl Watcher {
             chain = self.lane.chain.facts().name,
             batch = slot.batch.0,
             position = slot.position,
-            "a transaction that could not be identified took the place of a batch; its claims stay"
+            "it is not known whom the transaction that took the place of a batch charged; its claims \
+             stay"
         );
     }
 }
@@ -198,8 +215,8 @@ fn hindrance(sighting: &Sighting, objection: Option<Objection>) -> Option<&'stat
             Some("the nodes do not take transactions of this kind: use other nodes")
         }
         (Sighting::Absent(_), Some(Objection::Reverts)) => Some("it would revert now"),
-        (Sighting::Usurped(_) | Sighting::Unidentified, _) => {
-            Some("a transaction that could not be identified took its place")
+        (Sighting::Usurped(Stranger { did: Deed::Opaque, .. }) | Sighting::Unidentified, _) => {
+            Some("it is not known whom the transaction that took its place charged")
         }
         _ => None,
     }

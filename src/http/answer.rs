@@ -1,11 +1,11 @@
 //! What callers are told: one envelope, and one exhaustive match from every outcome to its code.
 
 use crate::auth::AuthError;
-use crate::billing::{Family, NotAdmitted, PlatformChainId, Refused};
+use crate::billing::{Family, NotAdmitted, PlatformChainId, Refused, spell_address};
 use crate::chain::ChainError;
 use crate::engine::{Answer, NoVerdict, Rehearsed, Sent};
 use crate::http::wire::Malformed;
-use alloy::primitives::{Address, U256};
+use alloy::primitives::{B256, U256};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -23,7 +23,8 @@ pub(super) struct Envelope<T> {
 /// Everything that a request can come to.
 #[derive(Debug)]
 pub(super) enum Reply {
-    Answer(Answer),
+    /// What the engine says about charges on a chain of this family.
+    Answer(Family, Answer),
     NoVerdict(NoVerdict),
     TurnedAway(TurnedAway),
 }
@@ -93,15 +94,15 @@ impl Reply {
     /// 1, 2 or 0, computed from what happened and from nothing else.
     pub(super) fn code(&self) -> u8 {
         match self {
-            Self::Answer(Answer::Sent(_)) => 1,
-            Self::Answer(Answer::Refused(_)) => 2,
-            Self::Answer(Answer::Rehearsed(_)) | Self::NoVerdict(_) | Self::TurnedAway(_) => 0,
+            Self::Answer(_, Answer::Sent(_)) => 1,
+            Self::Answer(_, Answer::Refused(_)) => 2,
+            Self::Answer(_, Answer::Rehearsed(_)) | Self::NoVerdict(_) | Self::TurnedAway(_) => 0,
         }
     }
 
     pub(super) fn status(&self) -> StatusCode {
         match self {
-            Self::Answer(_) => StatusCode::OK,
+            Self::Answer(..) => StatusCode::OK,
             Self::NoVerdict(why) => status_of(why),
             Self::TurnedAway(why) => why.status(),
         }
@@ -109,11 +110,13 @@ impl Reply {
 
     fn msg(&self) -> String {
         match self {
-            Self::Answer(Answer::Sent(_)) => "Billing transaction sent".to_owned(),
-            Self::Answer(Answer::Refused(refused)) => {
+            Self::Answer(_, Answer::Sent(_)) => "Billing transaction sent".to_owned(),
+            Self::Answer(_, Answer::Refused(refused)) => {
                 format!("{} cannot be charged; nothing was signed or sent", count(refused.len()))
             }
-            Self::Answer(Answer::Rehearsed(_)) => "Dry run: nothing was signed or sent".to_owned(),
+            Self::Answer(_, Answer::Rehearsed(_)) => {
+                "Dry run: nothing was signed or sent".to_owned()
+            }
             Self::NoVerdict(why) => why.to_string(),
             Self::TurnedAway(why) => why.to_string(),
         }
@@ -152,11 +155,11 @@ impl IntoResponse for Reply {
     fn into_response(self) -> Response {
         let (code, status, msg) = (self.code(), self.status(), self.msg());
         let mut response = match &self {
-            Self::Answer(Answer::Sent(sent)) => envelope(status, code, msg, success(sent)),
-            Self::Answer(Answer::Refused(refused)) => {
-                envelope(status, code, msg, failures(refused))
+            Self::Answer(_, Answer::Sent(sent)) => envelope(status, code, msg, success(sent)),
+            Self::Answer(family, Answer::Refused(refused)) => {
+                envelope(status, code, msg, failures(*family, refused))
             }
-            Self::Answer(Answer::Rehearsed(dry)) => envelope(status, code, msg, rehearsal(dry)),
+            Self::Answer(_, Answer::Rehearsed(dry)) => envelope(status, code, msg, rehearsal(dry)),
             Self::NoVerdict(_) | Self::TurnedAway(_) => envelope(status, code, msg, ()),
         };
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
@@ -203,25 +206,27 @@ struct Success {
 }
 
 fn success(sent: &Sent) -> Success {
+    let family = sent.facts.family;
     Success {
-        address: address(sent.facts.family, sent.facts.signer),
+        address: spell_address(family, sent.facts.signer),
         chain_id: sent.facts.id.0,
         gas_required: sent.signed.gas_required.to_string(),
-        signed_transaction_data: format!("0x{}", hex::encode(&sent.signed.raw)),
+        signed_transaction_data: spell_bytes(family, &sent.signed.raw),
         subscription_ids: sent.subscriptions.iter().map(|id| id.0).collect(),
-        tx_hash: sent.signed.hash.to_string(),
-        failed: failures(&sent.failed),
+        tx_hash: spell_hash(family, sent.signed.hash),
+        failed: failures(family, &sent.failed),
     }
 }
 
-/// An address as the family writes it in answers.
-pub(super) fn address(family: Family, address: Address) -> String {
+/// The id of a transaction as the family's own tools write it: TRON's know no 0x.
+pub(super) fn spell_hash(family: Family, hash: B256) -> String {
+    spell_bytes(family, hash.as_slice())
+}
+
+fn spell_bytes(family: Family, bytes: &[u8]) -> String {
     match family {
-        Family::Evm => address.to_checksum(None),
-        Family::Tvm => {
-            let prefixed: Vec<u8> = std::iter::once(0x41).chain(address.0).collect();
-            bs58::encode(prefixed).with_check().into_string()
-        }
+        Family::Evm => format!("0x{}", hex::encode(bytes)),
+        Family::Tvm => hex::encode(bytes),
     }
 }
 
@@ -242,7 +247,7 @@ struct Failure {
     tx_hash: Option<String>,
 }
 
-fn failures(refused: &[Refused]) -> Vec<Failure> {
+fn failures(family: Family, refused: &[Refused]) -> Vec<Failure> {
     refused
         .iter()
         .map(|refused| Failure {
@@ -255,7 +260,7 @@ fn failures(refused: &[Refused]) -> Vec<Failure> {
             user_hash: refused.user_spelling.clone(),
             fail_code: refused.code.token(),
             retry: refused.code.retry().token(),
-            tx_hash: refused.tx_hash.map(|hash| hash.to_string()),
+            tx_hash: refused.tx_hash.map(|hash| spell_hash(family, hash)),
         })
         .collect()
 }
@@ -279,9 +284,9 @@ struct Rehearsal {
 fn rehearsal(dry: &Rehearsed) -> Rehearsal {
     Rehearsal {
         dry_run: true,
-        address: address(dry.facts.family, dry.facts.signer),
+        address: spell_address(dry.facts.family, dry.facts.signer),
         would_charge: dry.would_charge.iter().map(|id| id.0).collect(),
-        failed: failures(&dry.refused),
+        failed: failures(dry.facts.family, &dry.refused),
         gas_required: dry.gas_required.map(|gas| gas.to_string()),
     }
 }

@@ -47,15 +47,15 @@ async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, Tu
         ..admitted
     };
     let answer = door.engine.bill(chain, order, deadline).await;
-    Ok(answer.map_or_else(Reply::NoVerdict, Reply::Answer))
+    Ok(answer.map_or_else(Reply::NoVerdict, |answer| Reply::Answer(family, answer)))
 }
 
 /// What of a reply is counted: its code, and the code of every refusal in it.
 fn reply_facts(reply: &Reply) -> Billed {
     let refused = match reply {
-        Reply::Answer(Answer::Sent(sent)) => sent.failed.as_slice(),
-        Reply::Answer(Answer::Refused(refused)) => refused,
-        Reply::Answer(Answer::Rehearsed(_)) | Reply::NoVerdict(_) | Reply::TurnedAway(_) => &[],
+        Reply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
+        Reply::Answer(_, Answer::Refused(refused)) => refused,
+        Reply::Answer(_, Answer::Rehearsed(_)) | Reply::NoVerdict(_) | Reply::TurnedAway(_) => &[],
     };
     Billed {
         code: reply.code(),
@@ -68,15 +68,15 @@ fn reply_facts(reply: &Reply) -> Billed {
 fn log(family: Family, reply: &Reply, begun: Instant) {
     let took_ms = begun.elapsed().as_millis();
     match reply {
-        Reply::Answer(Answer::Sent(sent)) => info!(
+        Reply::Answer(_, Answer::Sent(sent)) => info!(
             %family, tx.hash = %sent.signed.hash, subscriptions = sent.subscriptions.len(),
             failed = sent.failed.len(), took_ms, "billed"
         ),
-        Reply::Answer(Answer::Refused(refused)) => {
+        Reply::Answer(_, Answer::Refused(refused)) => {
             let first = refused.first().map(|refused| refused.code.token());
             info!(%family, refused = refused.len(), first, took_ms, "refused");
         }
-        Reply::Answer(Answer::Rehearsed(_)) => info!(%family, took_ms, "rehearsed"),
+        Reply::Answer(_, Answer::Rehearsed(_)) => info!(%family, took_ms, "rehearsed"),
         Reply::NoVerdict(why) => warn!(%family, took_ms, "no verdict: {why}"),
         Reply::TurnedAway(why) => info!(%family, took_ms, "turned away: {why}"),
     }

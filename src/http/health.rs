@@ -3,6 +3,7 @@
 
 use super::Door;
 use crate::billing::BatchId;
+use crate::chain::fleet::{self, NodeView};
 use crate::engine::{Gate, Lane};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -30,7 +31,13 @@ pub(super) async fn ready(State(door): State<Arc<Door>>) -> Response {
 }
 
 fn chain(lane: &Lane) -> Value {
-    let (facts, pulse) = (lane.chain.facts(), lane.pulse());
+    let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
+    let readers = nodes.iter().filter(|node| !node.send_only).count();
+    let trust = match readers {
+        0 => None,
+        1 => Some(fleet::ALONE),
+        _ => Some("claims are released when two nodes agree"),
+    };
     json!({
         "chainId": facts.id.0,
         "name": facts.name,
@@ -38,6 +45,17 @@ fn chain(lane: &Lane) -> Value {
         "head": pulse.map(|pulse| pulse.head),
         "undecided": lane.undecided(),
         "heldUp": lane.held_up().into_iter().map(held_up).collect::<Vec<_>>(),
+        "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
+        "trust": trust,
+    })
+}
+
+fn node(node: &NodeView) -> Value {
+    json!({
+        "node": node.label,
+        "state": node.state.word(),
+        "head": node.head,
+        "sendOnly": node.send_only,
     })
 }
 

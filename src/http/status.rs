@@ -1,8 +1,8 @@
 //! `GET /PayTool/billings/{any hash or request id}`: what became of a billing.
 
-use super::answer::{Reply, TurnedAway, address, envelope, integer};
+use super::answer::{Reply, TurnedAway, envelope, integer, spell_hash};
 use super::{Door, authenticate};
-use crate::billing::{BatchState, FailCode, Family, Period};
+use crate::billing::{BatchState, FailCode, Family, Period, spell_address};
 use crate::engine::NoVerdict;
 use crate::journal::{Billing, JournalError, Line};
 use alloy::primitives::B256;
@@ -91,13 +91,17 @@ fn report(door: &Door, billing: &Billing) -> Report {
     let lane = door.engine.lanes.get(&billing.chain);
     let family = lane.map_or(Family::Evm, |lane| lane.chain.facts().family);
     Report {
-        tx_hash: billing.current().get().signed.hash.to_string(),
-        tx_hashes: billing.attempts.iter().map(|a| a.get().signed.hash.to_string()).collect(),
+        tx_hash: spell_hash(family, billing.current().get().signed.hash),
+        tx_hashes: billing
+            .attempts
+            .iter()
+            .map(|a| spell_hash(family, a.get().signed.hash))
+            .collect(),
         state: billing.state.word(),
         held_up: lane.and_then(|lane| lane.hindrance(billing.batch)),
         chain_id: billing.chain.0,
-        address: address(family, billing.signer),
-        contract: address(family, billing.contract),
+        address: spell_address(family, billing.signer),
+        contract: spell_address(family, billing.contract),
         nonce: billing.position,
         request_id: billing.request_id.clone(),
         accepted_at: billing.accepted_ms.div_euclid(1000),

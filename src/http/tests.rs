@@ -220,7 +220,11 @@ fn refused() -> Refused {
 }
 
 async fn told(answer: Answer) -> Value {
-    let (status, body) = text(Reply::Answer(answer).into_response()).await;
+    told_on(Family::Evm, answer).await
+}
+
+async fn told_on(family: Family, answer: Answer) -> Value {
+    let (status, body) = text(Reply::Answer(family, answer).into_response()).await;
     assert_eq!(status, StatusCode::OK);
     assert!(!body.contains("amount") || body.contains(&format!("\"amount\":{}", U256::MAX)));
     serde_json::from_str(&body).unwrap()
@@ -254,6 +258,25 @@ async fn every_answer_is_as_the_document_describes_it() {
     let (status, ready) = House::new().ask_json("/health/ready").await;
     assert_eq!(status, StatusCode::OK);
     fits(&ready, "Readiness");
+}
+
+#[tokio::test]
+async fn tron_addresses_and_hashes_are_spelt_as_tron_spells_them() {
+    let signer: Address = "0x1a642f0e3c3af545e7acbd38b07251b3990914f1".parse().unwrap();
+    let facts = Facts { family: Family::Tvm, signer, ..facts() };
+    let hash = B256::repeat_byte(0xAB);
+    let signed = Signed { hash, raw: vec![0x0A], gas_required: 27_859_000 };
+    let (subscriptions, failed) = (vec![SubscribeId(7)], vec![refused().claimed_by(hash)]);
+    let answer = Answer::Sent(Sent { facts, signed, subscriptions, failed });
+    let sent = told_on(Family::Tvm, answer).await;
+    let data = &sent["data"];
+    assert_eq!(data["address"], "TCNkawTmcQgYSU8nP8cHswT1QPjharxJr7");
+    assert_eq!(data["gasRequired"], "27859000");
+    assert_eq!(data["signedTransactionData"], "0a");
+    assert_eq!(data["txHash"], "ab".repeat(32));
+    assert_eq!(data["failed"][0]["txHash"], "ab".repeat(32));
+    let code_2 = told_on(Family::Tvm, Answer::Refused(vec![refused().claimed_by(hash)])).await;
+    assert_eq!(code_2["data"][0]["txHash"], "ab".repeat(32));
 }
 
 #[tokio::test]

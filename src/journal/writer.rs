@@ -8,7 +8,7 @@ use super::mark::Mark;
 use rusqlite::Connection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tracing::error;
 
 /// How many writes may share one commit.
@@ -31,7 +31,12 @@ pub(crate) enum Job {
     Read(Box<dyn FnOnce(&Connection) + Send>),
     /// Runs inside a transaction shared with others, in a savepoint of its own.
     Write(Box<dyn FnOnce(&Connection) -> Ran + Send>),
+    /// Nothing comes after this.
+    Close(Closed),
 }
+
+/// Told when the file is closed.
+pub(super) type Closed = oneshot::Sender<()>;
 
 /// What the thread has done since the start.
 #[derive(Debug, Default)]
@@ -42,20 +47,21 @@ pub struct Figures {
     pub writes: AtomicU64,
 }
 
-/// Runs jobs until the last sender is gone.
+/// Runs jobs until it is told to close, or the last sender is gone.
 pub(super) fn run(
     conn: &Connection,
     mut jobs: mpsc::Receiver<Job>,
     figures: &Arc<Figures>,
     mut mark: Option<Mark>,
-) {
+) -> Option<Closed> {
     let mut group = Vec::with_capacity(GROUP);
     while jobs.blocking_recv_many(&mut group, GROUP) > 0 {
-        let mut writes = Vec::new();
+        let (mut writes, mut closed) = (Vec::new(), None);
         for job in group.drain(..) {
             match job {
                 Job::Read(read) => read(conn),
                 Job::Write(write) => writes.push(write),
+                Job::Close(close) => closed = Some(close),
             }
         }
         if !writes.is_empty() {
@@ -64,7 +70,11 @@ pub(super) fn run(
                 mark.follow(conn);
             }
         }
+        if closed.is_some() {
+            return closed;
+        }
     }
+    None
 }
 
 pub(crate) type Write = Box<dyn FnOnce(&Connection) -> Ran + Send>;

@@ -19,7 +19,7 @@ use crate::chain::evm::seam;
 use crate::chain::fleet::{NodeId, NodeView, NonceSeen, Said, median, reached_by, refuted};
 use crate::chain::profile::{Looked, Profile};
 use crate::chain::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Places, Preflight, Pulse};
-use crate::config::{BillingConfig, FeeConfig, Wei};
+use crate::config::{BillingConfig, FeeConfig, L1Fee, Wei};
 use crate::journal::Durable;
 use alloy::primitives::{Address, B256, U256};
 use async_trait::async_trait;
@@ -36,9 +36,10 @@ pub(super) const SIGNER: Address = Address::repeat_byte(0x51);
 
 pub(super) const CEILINGS: FeeConfig = FeeConfig {
     max_fee_per_gas: Wei(4000),
-    max_priority_fee_per_gas: Wei(10),
+    max_priority_fee_per_gas: Wei(4000),
     max_tx_cost: Wei(u128::MAX),
     legacy: false,
+    l1_fee: L1Fee::None,
 };
 
 static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
@@ -138,7 +139,7 @@ impl SimChain {
         let world = self.world.lock();
         let tx = &world.txs[&slot.attempts.newest().get().signed.hash];
         let cost = U256::from(u128::from(GAS) * tx.max_fee);
-        if head.base_fee > tx.max_fee {
+        if seam::is_low((tx.max_fee, tx.tip), head.base_fee) {
             Standing::Underpriced
         } else if cost > head.balance {
             Standing::Starved
@@ -248,7 +249,7 @@ impl Chain for SimChain {
     ) -> Result<Box<dyn Draft>, ChainError> {
         let head = self.seen()?;
         let bid = seam::first_bid(head.base_fee, &CEILINGS)?;
-        seam::affordable(GAS, bid, &CEILINGS, head.balance)?;
+        seam::affordable(GAS, bid, &[], head.balance)?;
         let items = good.iter().map(Charge::item).collect();
         let request = Self::request_of(good);
         let kind = AttemptKind::Bill;

@@ -176,7 +176,7 @@ impl World {
     pub(super) fn forget(&mut self, hash: B256) {
         self.forgotten.insert(hash);
         let nonce = self.txs[&hash].nonce;
-        if self.sent.contains(&hash) && nonce >= self.chain.nonce() {
+        if nonce >= self.chain.nonce() {
             for node in &mut self.nodes {
                 node.pool.insert(nonce, hash);
             }

@@ -34,7 +34,7 @@ mod stage;
 use load::{Load, run};
 use stage::{Kind, Stage};
 use std::time::Instant;
-use world::proxy::sequential_round_trips;
+use world::proxy::{Proxy, sequential_round_trips};
 
 const BATCHES: [usize; 3] = [1, 10, 100];
 const CALLERS: [usize; 2] = [1, 16];
@@ -105,12 +105,12 @@ async fn row(size: usize, callers: usize) {
 /// Round trips and fsyncs of single requests, with the head's figures already known.
 async fn counts() {
     println!(
-        "{:>6} {:>9}  {:>18}  {:>10}  {:>14}  questions",
-        "batch", "multicall", "sequential trips", "questions", "fsyncs/request"
+        "{:>6} {:>9} {:>5}  {:>18}  {:>10}  {:>14}  questions",
+        "batch", "multicall", "nodes", "sequential trips", "questions", "fsyncs/request"
     );
-    for multicall in [true, false] {
+    for (multicall, nodes) in [(true, 1), (false, 1), (true, 3)] {
         for size in [1, 10, 100, 500] {
-            let stage = Stage::counting(500, multicall).await;
+            let stage = Stage::counting(500, multicall, nodes).await;
             let signer = stage.signer().await;
             let bill = |period| stage.batch(size, period);
             // The first request opens connections and warms caches.
@@ -119,9 +119,11 @@ async fn counts() {
             let mut fewest: Option<Vec<world::proxy::Asked>> = None;
             let rounds = 20;
             for period in 0..rounds {
-                stage.proxy.take_asked();
+                for proxy in &stage.proxies {
+                    proxy.take_asked();
+                }
                 assert_eq!(signer.scheduler.bill(&bill(2 + period)).await.code(), 1);
-                let asked = stage.proxy.take_asked();
+                let asked: Vec<_> = stage.proxies.iter().flat_map(Proxy::take_asked).collect();
                 // Two questions that go out together may be answered one after the other on a busy
                 // machine: what had to wait is what waited every time.
                 let trips = sequential_round_trips(&asked);
@@ -143,7 +145,7 @@ async fn counts() {
             };
             let names: Vec<_> = asked.iter().map(name).collect();
             println!(
-                "{size:>6} {multicall:>9}  {:>18}  {:>10}  {fsyncs:>14}  {}",
+                "{size:>6} {multicall:>9} {nodes:>5}  {:>18}  {:>10}  {fsyncs:>14}  {}",
                 sequential_round_trips(&asked),
                 asked.len(),
                 names.join(", ")

@@ -30,7 +30,8 @@ impl Kind {
 
 pub(crate) struct Stage {
     pub(crate) anvil: Anvil,
-    pub(crate) proxy: Proxy,
+    /// One for each node that the Signer knows.
+    pub(crate) proxies: Vec<Proxy>,
     contract: Address,
     multicall: Address,
     token: Address,
@@ -42,16 +43,17 @@ impl Stage {
     /// The Signer speaks to the node directly.
     pub(crate) async fn set(users: usize, keys: &str) -> Self {
         let usual = "poll_interval = \"1s\"\nrebroadcast_interval = \"10s\"";
-        Self::build(users, &format!("{usual}\n{keys}"), true, false).await
+        Self::build(users, &format!("{usual}\n{keys}"), true, 0).await
     }
 
-    /// The Signer speaks to the node through a proxy that counts, and looks at the head so rarely
+    /// The Signer speaks to so many nodes through proxies that count, and looks at the head so rarely
     /// that a request is alone on the wire.
-    pub(crate) async fn counting(users: usize, multicall: bool) -> Self {
-        Self::build(users, "poll_interval = \"60s\"", multicall, true).await
+    pub(crate) async fn counting(users: usize, multicall: bool, nodes: usize) -> Self {
+        Self::build(users, "poll_interval = \"60s\"", multicall, nodes).await
     }
 
-    async fn build(users: usize, keys: &str, multicall: bool, counting: bool) -> Self {
+    /// `nodes` counts proxies between the Signer and the chain; none when it speaks to it directly.
+    async fn build(users: usize, keys: &str, multicall: bool, nodes: usize) -> Self {
         let gas = ["--gas-limit", "300000000", "--order", "fifo"].map(str::to_owned).to_vec();
         let anvil = Anvil::with(Options { mining: Mining::EverySeconds(1), extra: gas }).await;
         anvil.set_automine(true).await;
@@ -74,16 +76,20 @@ impl Stage {
         drop::<Value>(rpc.call("anvil_setBalance", rich).await);
         anvil.set_automine(false).await;
         drop::<Value>(rpc.call("evm_setIntervalMining", json!([1])).await);
-        let proxy = Proxy::before(&anvil.url).await;
-        let url = if counting { &proxy.url } else { &anvil.url };
+        let mut proxies = Vec::new();
+        for _ in 0..nodes {
+            proxies.push(Proxy::before(&anvil.url).await);
+        }
+        let urls: Vec<&str> = proxies.iter().map(|proxy| proxy.url.as_str()).collect();
+        let urls = if urls.is_empty() { anvil.url.clone() } else { urls.join(" ") };
         let keys = format!("max_in_flight = 100000\n{keys}");
-        let chain = town::chain(url, contract, multicall, &keys);
+        let chain = town::chain(&urls, contract, multicall, &keys);
         let profile = "[chains.139.billing]\ncall = \"charge(bytes32[] userHash, uint256[] amount)\"\n\
                        charged = \"event Charged(bytes32 indexed userHash, uint256 amount)\"\nperiod = \"period\"\n";
         let installation = Installation::new(&format!("{chain}{profile}"));
         let installation = installation.env("SIGNER__LOG__FILTER", "info");
         town::put_key(&installation);
-        Self { anvil, proxy, contract, multicall, token, users, installation }
+        Self { anvil, proxies, contract, multicall, token, users, installation }
     }
 
     /// The `n`th request for `size` users. Those that are under way together are for different

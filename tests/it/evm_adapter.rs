@@ -15,7 +15,7 @@ use merchant_signer::chain::fleet::{Fleet, FleetRules};
 use merchant_signer::chain::profile::Profile;
 use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
 use merchant_signer::config::{
-    BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, Replacement, RpcUrl, Wei,
+    BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, L1Fee, Replacement, RpcUrl, Wei,
 };
 use merchant_signer::keys::{Key, KeySource};
 use serde_json::json;
@@ -51,6 +51,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
             max_priority_fee_per_gas: Wei(10_000_000_000),
             max_tx_cost: Wei(1_000_000_000_000_000_000),
             legacy: false,
+            l1_fee: L1Fee::None,
         },
         gas_margin_percent: 40,
         gas_reserve: 420_000,

@@ -4,28 +4,13 @@
 
 use super::node::{self, View};
 use crate::chain::ChainError;
+use crate::chain::reads::{Answers, Read, aggregated, answers, calls};
 use alloy::primitives::{Address, Bytes};
-use alloy::sol;
-use alloy::sol_types::{SolCall, SolValue};
+use alloy::sol_types::SolValue;
 use futures_util::future::try_join_all;
 use serde_json::json;
 use std::ops::Range;
 use std::sync::LazyLock;
-
-sol! {
-    struct Call3 {
-        address target;
-        bool allowFailure;
-        bytes callData;
-    }
-
-    struct Answer3 {
-        bool success;
-        bytes returnData;
-    }
-
-    function aggregate3(Call3[] calls) returns (Answer3[] answers);
-}
 
 /// Creation code whose constructor takes the calls of `aggregate3` and returns its answers.
 /// Source: `Aggregate.sol` beside it.
@@ -45,15 +30,6 @@ const MAX_READS: usize = 500;
 
 /// The most bytes in one call to a deployed aggregator, either way.
 const MAX_BYTES: usize = 512 << 10;
-
-/// One read.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Read {
-    pub(super) target: Address,
-    pub(super) data: Vec<u8>,
-    /// How long the answer is expected to be at most, bytes.
-    pub(super) answer: usize,
-}
 
 /// How reads are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +52,7 @@ pub(super) async fn aggregate(
     view: &View<'_>,
     how: Aggregator,
     reads: &[Read],
-) -> Result<Vec<Option<Bytes>>, ChainError> {
+) -> Result<Answers, ChainError> {
     let limits = limits(how);
     let asked = chunks(reads, limits)
         .into_iter()
@@ -86,39 +62,23 @@ pub(super) async fn aggregate(
     Ok(answers.into_iter().flatten().collect())
 }
 
-async fn ask(
-    view: &View<'_>,
-    how: Aggregator,
-    reads: &[Read],
-) -> Result<Vec<Option<Bytes>>, ChainError> {
-    let calls: Vec<Call3> = reads
-        .iter()
-        .map(|read| Call3 {
-            target: read.target,
-            allowFailure: true,
-            callData: read.data.clone().into(),
-        })
-        .collect();
+async fn ask(view: &View<'_>, how: Aggregator, reads: &[Read]) -> Result<Answers, ChainError> {
     let call = match how {
         Aggregator::Deployed(to) => {
-            let data = alloy::hex::encode_prefixed(aggregate3Call { calls }.abi_encode());
+            let data = alloy::hex::encode_prefixed(aggregated(reads));
             json!({ "to": to, "data": data })
         }
         Aggregator::Deployless => {
-            let code = CREATION_CODE.iter().copied().chain(calls.abi_encode()).collect::<Vec<_>>();
+            let code =
+                CREATION_CODE.iter().copied().chain(calls(reads).abi_encode()).collect::<Vec<_>>();
             json!({ "data": alloy::hex::encode_prefixed(code) })
         }
     };
     let answer: Bytes = view.rpc.ask(node::ETH_CALL, json!([call, view.block])).await?;
-    let answers = aggregate3Call::abi_decode_returns(&answer).unwrap_or_default();
-    if answers.len() != reads.len() {
-        let answer = format!("{} answers to {} reads", answers.len(), reads.len());
-        return Err(ChainError::Node { question: node::ETH_CALL, answer });
-    }
-    let said = |answer: Answer3| {
-        (answer.success && !answer.returnData.is_empty()).then_some(answer.returnData)
-    };
-    Ok(answers.into_iter().map(said).collect())
+    answers(&answer, reads.len()).map_err(|count| {
+        let answer = format!("{count} answers to {} reads", reads.len());
+        ChainError::Node { question: node::ETH_CALL, answer }
+    })
 }
 
 fn limits(how: Aggregator) -> Limits {
@@ -176,6 +136,7 @@ fn padded(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::reads::{Answer3, Call3};
     use proptest::prelude::*;
 
     fn read(data: usize, answer: usize) -> Read {

@@ -6,6 +6,7 @@
 
 use crate::billing::{Deed, ItemOutcome, Sighting, Standing, Stranger, Winner};
 use alloy::primitives::{Address, B256, Bytes, Log};
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A block that a node holds at its number.
@@ -118,8 +119,14 @@ pub struct Conclusion {
 
 /// Concludes what became of the place `position`, for which `attempts` were signed. `quorum` nodes
 /// have to tell the same of its taker before it counts.
-pub fn conclude(position: u64, attempts: &[B256], said: &[Testimony], quorum: usize) -> Conclusion {
+pub fn conclude<T: Borrow<Testimony>>(
+    position: u64,
+    attempts: &[B256],
+    said: &[T],
+    quorum: usize,
+) -> Conclusion {
     let quorum = quorum.max(1);
+    let said: Vec<&Testimony> = said.iter().map(Borrow::borrow).collect();
     let told: Vec<Told> = said.iter().map(|node| node.taker(position, attempts)).collect();
     match agreed(&told, quorum) {
         Agreed::On(taker) => {
@@ -137,17 +144,17 @@ pub fn conclude(position: u64, attempts: &[B256], said: &[Testimony], quorum: us
         }
         Agreed::Twice => Conclusion { fate: Fate::Unclear, liars: vec![] },
         Agreed::No => {
-            Conclusion { fate: undecided(position, attempts, said, quorum), liars: vec![] }
+            Conclusion { fate: undecided(position, attempts, &said, quorum), liars: vec![] }
         }
     }
 }
 
 /// What a look may say of a place that no agreed transaction took for good. None of it frees a claim.
-fn undecided(position: u64, attempts: &[B256], said: &[Testimony], quorum: usize) -> Fate {
+fn undecided(position: u64, attempts: &[B256], said: &[&Testimony], quorum: usize) -> Fate {
     let settled = said.iter().filter(|node| node.settled.is_some_and(|nonce| nonce > position));
     if settled.count() >= quorum {
         let lost =
-            |node: &&Testimony| matches!(node.identified.get(&position), Some(Identified::Nobody));
+            |node: &&&Testimony| matches!(node.identified.get(&position), Some(Identified::Nobody));
         let unknown = said.iter().filter(lost).count() >= quorum;
         return if unknown { Fate::Unidentified } else { Fate::Unclear };
     }
@@ -164,8 +171,8 @@ fn undecided(position: u64, attempts: &[B256], said: &[Testimony], quorum: usize
 
 /// Whether as many other nodes as have to agree have seen the block that a node speaks of, and count
 /// fewer transactions: then it lags on a fork, or lies.
-fn refuted(position: u64, since: u64, (at, said): (usize, &[Testimony]), quorum: usize) -> bool {
-    let denies = |(other, node): &(usize, &Testimony)| {
+fn refuted(position: u64, since: u64, (at, said): (usize, &[&Testimony]), quorum: usize) -> bool {
+    let denies = |(other, node): &(usize, &&Testimony)| {
         *other != at && node.head >= since && node.taken.is_some_and(|nonce| nonce <= position)
     };
     said.iter().enumerate().filter(denies).count() >= quorum.max(2)
@@ -307,4 +314,5 @@ impl Fate {
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests;

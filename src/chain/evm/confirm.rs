@@ -5,11 +5,19 @@
 //! a new look at the heads, and asks two nodes about the same block.
 
 use super::EvmChain;
+use super::node::View;
 use crate::billing::{Charge, Entry, FailCode, SubscribeId, judge};
 use crate::chain::fleet::NodeId;
 use crate::chain::profile::Looked;
 use crate::chain::{ChainError, Preflight};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use std::mem::{Discriminant, discriminant};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How long two nodes are waited for before a third is asked as well.
+const PATIENCE: Duration = Duration::from_millis(300);
 
 /// What of a verdict two nodes have to agree about. Words differ between clients, and so does what
 /// they say that a call uses.
@@ -44,19 +52,32 @@ impl EvmChain {
         self.two_alike(runs, refused).await
     }
 
-    /// What the profile's lookup says of every entry; confirmed where it would refuse one.
+    /// What the profile's lookup says of every entry. It may supply the period, and with that what
+    /// is claimed, so two nodes have to say the same even where nothing is refused: both are asked at
+    /// once. What would refuse an entry is looked at again at a newer block.
     pub(super) async fn looked_up(
         &self,
         entries: &[Entry],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
-        let view = self.view().await?;
-        let first = self.look_up_at(&view, entries).await;
+        if self.parts.fleet.fit().len() < 2 {
+            return self.look_up_at(&self.view().await?, entries).await;
+        }
+        let head = self.current().await?;
+        let first = self.look_up_alike(self.views_at(&head).await?, entries).await;
         let stops = first.as_ref().map_or_else(is_verdict, |looked| self.refuses(entries, looked));
-        if !stops || self.parts.fleet.fit().len() < 2 {
+        if !stops {
             return first;
         }
+        self.look_up_alike(self.fresh_views().await?, entries).await
+    }
+
+    async fn look_up_alike(
+        &self,
+        views: Vec<(NodeId, View<'_>)>,
+        entries: &[Entry],
+    ) -> Result<Vec<Option<Looked>>, ChainError> {
         let mut runs = Vec::new();
-        for (id, view) in self.fresh_views().await? {
+        for (id, view) in views {
             runs.push((id, async move { self.look_up_at(&view, entries).await }));
         }
         self.two_alike(runs, Clone::clone).await
@@ -70,39 +91,54 @@ impl EvmChain {
         !entries.iter().zip(looked).all(good)
     }
 
-    /// Runs at one node after the other, two at once to begin with, until two verdicts are alike.
-    /// Those of other nodes that said something else are remembered.
+    /// Runs at two nodes at once, and at further ones when those differ or keep us waiting, until two
+    /// verdicts are alike. Those of other nodes that said something else are remembered.
     async fn two_alike<V, T: PartialEq>(
         &self,
-        runs: impl IntoIterator<Item = (NodeId, impl Future<Output = Result<V, ChainError>>)>,
+        runs: Vec<(NodeId, impl Future<Output = Result<V, ChainError>>)>,
         gist: impl Fn(&V) -> T,
     ) -> Result<V, ChainError> {
-        let mut runs = runs.into_iter();
-        let (Some((a, first)), Some((b, second))) = (runs.next(), runs.next()) else {
-            return Err(unclear());
-        };
-        let (first, second) = tokio::join!(first, second);
-        let mut heard = vec![(a, Gist::of(&first, &gist)), (b, Gist::of(&second, &gist))];
-        let mut verdicts = vec![first, second];
+        let mut waiting = runs.into_iter().map(named);
+        let mut running: FuturesUnordered<_> = waiting.by_ref().take(2).collect();
+        let (mut heard, mut verdicts) = (Vec::new(), Vec::new());
+        let patience = sleep(PATIENCE);
+        tokio::pin!(patience);
+        let mut waited = false;
         loop {
-            let alike = alike(&heard);
-            if let Some(place) = alike.filter(|place| *place < verdicts.len()) {
-                let verdict = verdicts.swap_remove(place);
-                let Some((_, agreed)) = heard.get(place) else { return verdict };
-                let others = heard.iter().filter(|(_, gist)| gist != agreed);
-                for (id, gist) in others {
-                    if !gist.is_silence() {
-                        self.parts.fleet.dissented(*id, "about what can be charged");
-                    }
+            tokio::select! {
+                biased;
+                Some((id, verdict)) = running.next() => {
+                    heard.push((id, Gist::of(&verdict, &gist)));
+                    verdicts.push(verdict);
                 }
-                return verdict;
+                () = &mut patience, if !waited => {
+                    waited = true;
+                    running.extend(waiting.next());
+                }
+                else => return Err(unclear()),
             }
-            let Some((id, run)) = runs.next() else { return Err(unclear()) };
-            let verdict = run.await;
-            heard.push((id, Gist::of(&verdict, &gist)));
-            verdicts.push(verdict);
+            if let Some(place) = alike(&heard) {
+                self.tell_dissent(&heard, place);
+                return verdicts.into_iter().nth(place).unwrap_or_else(|| Err(unclear()));
+            }
+            if running.is_empty() {
+                running.push(waiting.next().ok_or_else(unclear)?);
+            }
         }
     }
+
+    fn tell_dissent<T: PartialEq>(&self, heard: &[(NodeId, Gist<T>)], agreed: usize) {
+        let agreed = heard.get(agreed).map(|(_, gist)| gist);
+        for (id, gist) in heard {
+            if Some(gist) != agreed && !gist.is_silence() {
+                self.parts.fleet.dissented(*id, "about what can be charged");
+            }
+        }
+    }
+}
+
+async fn named<F: Future>((id, run): (NodeId, F)) -> (NodeId, F::Output) {
+    (id, run.await)
 }
 
 impl<T> Gist<T> {

@@ -1,12 +1,12 @@
 //! A billing transaction that lacks its nonce and signature, and how it gets them.
 
 use super::EvmChain;
-use super::fees::{Bid, affordable, first_bid};
+use super::fees::{Bid, affordable, allowed, cost, first_bid};
 use super::gas::{GasRules, gas_limit};
 use super::head::Head;
 use super::preflight::Trial;
-use super::simulate::Ran;
 use crate::billing::{Charge, Opinion, Signed};
+use crate::chain::trial::{Ran, Runner as _, note};
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::keys::Key;
 use alloy::consensus::{
@@ -45,20 +45,19 @@ impl EvmChain {
         let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
             Ok(limit) => limit,
             Err(too_large) => {
-                let trial = Trial { view: self.view_at(&head).await?, head, charges: good };
+                let trial =
+                    Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
                 return Err(self.tried(&trial, &(0..good.len()).collect(), too_large).await);
             }
         };
-        let bid = first_bid(&head.market, &self.parts.config.fees)?;
-        affordable(gas_limit, bid, &self.parts.config.fees, head.balance)?;
-        Ok(EvmDraft {
-            chain_id: self.parts.config.eip155_id,
-            contract: self.parts.facts.contract,
-            calldata: calldata.into(),
-            gas_limit,
-            bid,
-            key: Arc::clone(&self.parts.key),
-        })
+        let fees = &self.parts.config.fees;
+        let bid = first_bid(&head.market, fees)?;
+        let cost = cost(gas_limit, bid);
+        allowed(cost, fees)?;
+        let surcharge = self.data_fee.of(calldata.len());
+        let waiting = self.line.outstanding(head.places.taken, u64::MAX);
+        affordable(cost.saturating_add(surcharge), waiting, head.balance)?;
+        Ok(self.draft_of(self.parts.facts.contract, calldata.into(), gas_limit, bid))
     }
 
     pub(super) fn gas_rules(&self, head: &Head) -> GasRules {
@@ -71,14 +70,14 @@ impl EvmChain {
     }
 
     async fn measure(&self, head: Arc<Head>, good: &[Charge]) -> Result<Estimate, ChainError> {
-        let trial = Trial { view: self.view_at(&head).await?, head, charges: good };
+        let trial = Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
         let all = (0..good.len()).collect();
-        let (used, answer) = match self.run(&trial, &all).await? {
+        let (used, answer) = match trial.run(&all, true).await? {
             Ran::Passed { used, answer } => (used, answer),
             Ran::Failed(failure) => return Err(self.unexplained(&trial, all, &failure).await?),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
-        self.note(&mut opinions, &all, &answer)?;
+        note(&self.parts.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
             return Ok(Estimate { used, charges: good.len() });
         }
@@ -90,7 +89,8 @@ impl EvmChain {
 pub(super) struct EvmDraft {
     /// The id that EIP-155 binds the signature to.
     pub(super) chain_id: u64,
-    pub(super) contract: Address,
+    /// Whom it calls.
+    pub(super) to: Address,
     pub(super) calldata: Bytes,
     pub(super) gas_limit: u64,
     pub(super) bid: Bid,
@@ -102,7 +102,7 @@ impl fmt::Debug for EvmDraft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EvmDraft")
             .field("chain_id", &self.chain_id)
-            .field("contract", &self.contract)
+            .field("to", &self.to)
             .field("gas_limit", &self.gas_limit)
             .field("bid", &self.bid)
             .finish_non_exhaustive()
@@ -122,7 +122,7 @@ impl Draft for EvmDraft {
                 gas_limit: self.gas_limit,
                 max_fee_per_gas: max_fee,
                 max_priority_fee_per_gas: tip,
-                to: TxKind::Call(self.contract),
+                to: TxKind::Call(self.to),
                 value: U256::ZERO,
                 access_list: alloy::eips::eip2930::AccessList::default(),
                 input: self.calldata.clone(),
@@ -132,7 +132,7 @@ impl Draft for EvmDraft {
                 nonce: position,
                 gas_price: price,
                 gas_limit: self.gas_limit,
-                to: TxKind::Call(self.contract),
+                to: TxKind::Call(self.to),
                 value: U256::ZERO,
                 input: self.calldata.clone(),
             })?,
@@ -161,12 +161,16 @@ impl EvmDraft {
             .map_err(|_| SealError("its own bytes cannot be read".to_owned()))?;
         let same = [
             ("chain id", tx.chain_id() == Some(self.chain_id)),
-            ("receiver", tx.kind() == TxKind::Call(self.contract)),
+            ("receiver", tx.kind() == TxKind::Call(self.to)),
             ("value", tx.value().is_zero()),
             ("input", tx.input() == &self.calldata),
             ("nonce", tx.nonce() == position),
             ("gas limit", tx.gas_limit() == self.gas_limit),
             ("price", tx.max_fee_per_gas() == self.bid.at_most()),
+            (
+                "tip",
+                tx.max_priority_fee_per_gas().unwrap_or(tx.max_fee_per_gas()) == self.bid.tip(),
+            ),
             ("signature", (tx.signature_hash(), *tx.signature()) == signed),
         ];
         match same.iter().find(|(_, same)| !same) {
@@ -190,7 +194,7 @@ mod tests {
     fn draft(bid: Bid) -> EvmDraft {
         EvmDraft {
             chain_id: 56,
-            contract: Address::repeat_byte(7),
+            to: Address::repeat_byte(7),
             calldata: vec![1, 2, 3].into(),
             gas_limit: 100_000,
             bid,
@@ -226,10 +230,12 @@ mod tests {
         assert_eq!(meant.check(&raw, 41, signed), Ok(()));
         assert!(wrong(|_| {}, 42).contains("nonce"));
         assert!(wrong(|draft| draft.chain_id = 1, 41).contains("chain id"));
-        assert!(wrong(|draft| draft.contract = Address::ZERO, 41).contains("receiver"));
+        assert!(wrong(|draft| draft.to = Address::ZERO, 41).contains("receiver"));
         assert!(wrong(|draft| draft.calldata = Bytes::new(), 41).contains("input"));
         assert!(wrong(|draft| draft.gas_limit = 1, 41).contains("gas limit"));
         assert!(wrong(|draft| draft.bid = Bid::Legacy { price: 31 }, 41).contains("price"));
+        let tipped = |draft: &mut EvmDraft| draft.bid = Bid::Dynamic { max_fee: 30, tip: 3 };
+        assert!(wrong(tipped, 41).contains("tip"));
         let other = key("08").sign_digest(signed.0).unwrap();
         let strange = meant.check(&raw, 41, (signed.0, other)).unwrap_err();
         assert!(strange.0.contains("signature"));

@@ -16,8 +16,22 @@ pub(super) struct Market {
     pub(super) base_fee: Option<u128>,
     /// What others tip, wei per gas; none where nobody did.
     pub(super) tip: Option<u128>,
+    /// What the lowest fifth of them tips, wei per gas; none where nobody did.
+    pub(super) low_tip: Option<u128>,
     /// What the node calls the gas price, wei per gas; asked only for type 0.
     pub(super) gas_price: Option<u128>,
+}
+
+impl Market {
+    /// Whether it asks more than was bid: the base fee is not covered, or what is left of the bid for
+    /// whoever makes the block is less than nearly everybody leaves.
+    pub(super) fn is_above(&self, bid: Bid) -> bool {
+        let Some(base) = self.base_fee else {
+            return self.gas_price.is_some_and(|asked| bid.at_most() < asked);
+        };
+        let Some(left) = bid.at_most().checked_sub(base) else { return true };
+        self.low_tip.is_some_and(|low| left.min(bid.tip()) < low)
+    }
 }
 
 /// A price that is offered, wei per gas.
@@ -45,9 +59,54 @@ impl Bid {
             Self::Legacy { price } => price,
         }
     }
+
+    /// What is left to whoever makes the block at most, wei per gas.
+    pub(super) fn tip(self) -> u128 {
+        match self {
+            Self::Dynamic { tip, .. } => tip,
+            Self::Legacy { price } => price,
+        }
+    }
 }
 
-/// The median of what blocks tipped, wei per gas. `blocks` are (share of gas used, tip); empty
+/// What a transaction with this limit may cost at most, wei.
+pub(super) fn cost(gas_limit: u64, bid: Bid) -> U256 {
+    U256::from(gas_limit).saturating_mul(U256::from(bid.at_most()))
+}
+
+/// The bid that takes the place of `earlier` ones: the fresh one, but higher than every earlier one by
+/// as much as nodes want, in the fee and in the tip. An earlier one that was not seen to land may be
+/// what a node holds, so the highest of all counts. A ceiling in the way is an error.
+pub(super) fn outbid(
+    fresh: Bid,
+    earlier: impl IntoIterator<Item = Bid>,
+    ceilings: &FeeConfig,
+) -> Result<Bid, ChainError> {
+    let (fee, tip) = earlier
+        .into_iter()
+        .map(|bid| (bid.at_most(), bid.tip()))
+        .fold((0, 0), |(fee, tip), (other_fee, other_tip)| {
+            (fee.max(other_fee), tip.max(other_tip))
+        });
+    let (fee, tip) = (raised(fee).max(fresh.at_most()), raised(tip).max(fresh.tip()));
+    within("replacement", "max_fee_per_gas", fee, ceilings.max_fee_per_gas.0)?;
+    match fresh {
+        Bid::Dynamic { .. } => {
+            let most = ceilings.max_priority_fee_per_gas.0;
+            within("tip of a replacement", "max_priority_fee_per_gas", tip, most)?;
+            Ok(Bid::Dynamic { max_fee: fee, tip })
+        }
+        Bid::Legacy { .. } => Ok(Bid::Legacy { price: fee.max(tip) }),
+    }
+}
+
+/// An eighth more, rounded up, and one. Nodes want a tenth more and not less than one more.
+/// geth: core/txpool/legacypool/list.go, `Add`, with a `PriceBump` of 10.
+fn raised(bid: u128) -> u128 {
+    bid.saturating_add(bid.div_ceil(8)).saturating_add(1)
+}
+
+/// The median over blocks of what they tipped, wei per gas. `blocks` are (share of gas used, tip); empty
 /// blocks tell nothing. Of an even number the dearer middle one counts.
 pub(super) fn median_tip(blocks: impl IntoIterator<Item = (f64, u128)>) -> Option<u128> {
     let mut tips: Vec<u128> =
@@ -61,14 +120,14 @@ pub(super) fn first_bid(market: &Market, ceilings: &FeeConfig) -> Result<Bid, Ch
     let ceiling = ceilings.max_fee_per_gas.0;
     match (market.base_fee, market.gas_price) {
         (Some(base), _) if !ceilings.legacy => {
-            within("base fee", base, ceiling)?;
+            within("base fee of the chain", "max_fee_per_gas", base, ceiling)?;
             let wanted = market.tip.unwrap_or(QUIET_TIP).clamp(1, u128::MAX);
             let tip = wanted.min(ceilings.max_priority_fee_per_gas.0);
             let max_fee = base.saturating_mul(2).saturating_add(tip).min(ceiling);
             Ok(Bid::Dynamic { max_fee, tip: tip.min(max_fee) })
         }
         (base, Some(asked)) => {
-            within("gas price", asked, ceiling)?;
+            within("gas price of the chain", "max_fee_per_gas", asked, ceiling)?;
             // All of a legacy price is paid, so where the base fee moves it gets an eighth more:
             // one full block's worth.
             let room = base.map_or(0, |_| asked >> 3);
@@ -78,103 +137,39 @@ pub(super) fn first_bid(market: &Market, ceilings: &FeeConfig) -> Result<Bid, Ch
     }
 }
 
-/// Holds the whole cost of a transaction to the configuration and to the account, wei.
-pub(super) fn affordable(
-    gas_limit: u64,
-    bid: Bid,
-    ceilings: &FeeConfig,
-    balance: U256,
-) -> Result<(), ChainError> {
-    let cost = U256::from(gas_limit).saturating_mul(U256::from(bid.at_most()));
+/// Holds the whole cost of a transaction to the configuration, wei.
+pub(super) fn allowed(cost: U256, ceilings: &FeeConfig) -> Result<(), ChainError> {
     let most = ceilings.max_tx_cost.0;
-    if cost > U256::from(most) {
-        return Err(ChainError::FeeTooHigh(format!(
-            "the transaction may cost {cost} wei, above the ceiling fees.max_tx_cost = {most} wei: \
-             post fewer at once, wait, or raise it"
-        )));
+    if cost <= U256::from(most) {
+        return Ok(());
     }
-    if cost > balance {
-        return Err(ChainError::GasFunds { have: balance.to_string(), need: cost.to_string() });
-    }
-    Ok(())
+    Err(ChainError::FeeTooHigh(format!(
+        "the transaction may cost {cost} wei, above the ceiling fees.max_tx_cost = {most} wei: \
+         post fewer at once, wait, or raise it"
+    )))
 }
 
-fn within(what: &str, asked: u128, ceiling: u128) -> Result<(), ChainError> {
+/// Holds the cost of a transaction, and what those that wait for a block may still cost, to what the
+/// account holds; all wei.
+pub(super) fn affordable(cost: U256, waiting: U256, balance: U256) -> Result<(), ChainError> {
+    let need = cost.saturating_add(waiting);
+    if need <= balance {
+        return Ok(());
+    }
+    let (have, need) = (balance.to_string(), need.to_string());
+    Err(ChainError::GasFunds { have, need, unit: "wei" })
+}
+
+fn within(what: &str, key: &str, asked: u128, ceiling: u128) -> Result<(), ChainError> {
     if asked <= ceiling {
         return Ok(());
     }
     Err(ChainError::FeeTooHigh(format!(
-        "the chain's {what} is {asked} wei per gas, above the ceiling fees.max_fee_per_gas = \
-         {ceiling} wei: wait, or raise it"
+        "the {what} is {asked} wei per gas, above the ceiling fees.{key} = {ceiling} wei: wait, or \
+         raise it"
     )))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Wei;
-    use proptest::prelude::*;
-
-    const CEILINGS: FeeConfig = FeeConfig {
-        max_fee_per_gas: Wei(100),
-        max_priority_fee_per_gas: Wei(10),
-        max_tx_cost: Wei(1_000_000),
-        legacy: false,
-    };
-
-    fn bid(base: u128, tip: u128) -> Result<Bid, ChainError> {
-        let market = Market { base_fee: Some(base), tip: Some(tip), gas_price: None };
-        first_bid(&market, &CEILINGS)
-    }
-
-    #[test]
-    fn a_bid_covers_twice_the_base_fee_and_stays_under_the_ceilings() {
-        assert_eq!(bid(20, 3), Ok(Bid::Dynamic { max_fee: 43, tip: 3 }));
-        assert_eq!(bid(20, 99), Ok(Bid::Dynamic { max_fee: 50, tip: 10 }));
-        assert_eq!(bid(60, 3), Ok(Bid::Dynamic { max_fee: 100, tip: 3 }));
-        assert_eq!(bid(0, 0), Ok(Bid::Dynamic { max_fee: 1, tip: 1 }), "never a tip of nothing");
-        let refused = bid(101, 1).unwrap_err().to_string();
-        assert!(refused.contains("fees.max_fee_per_gas"), "{refused}");
-    }
-
-    #[test]
-    fn a_chain_without_a_base_fee_is_paid_what_it_asks() {
-        let market = Market { base_fee: None, tip: None, gas_price: Some(50) };
-        assert_eq!(first_bid(&market, &CEILINGS), Ok(Bid::Legacy { price: 50 }));
-        let moving = Market { base_fee: Some(48), ..market };
-        let legacy = FeeConfig { legacy: true, ..CEILINGS };
-        assert_eq!(first_bid(&moving, &legacy), Ok(Bid::Legacy { price: 56 }));
-        let dear = Market { gas_price: Some(101), ..market };
-        assert!(matches!(first_bid(&dear, &CEILINGS), Err(ChainError::FeeTooHigh(_))));
-    }
-
-    #[test]
-    fn the_tip_is_what_others_paid_in_blocks_that_held_something() {
-        assert_eq!(median_tip([(0.5, 7), (0.0, 0), (0.1, 3), (0.9, 9), (0.0, 1)]), Some(7));
-        assert_eq!(median_tip([(0.5, 7), (0.5, 3)]), Some(7));
-        assert_eq!(median_tip([(0.0, 7)]), None);
-        assert_eq!(median_tip([]), None);
-    }
-
-    #[test]
-    fn a_transaction_that_cannot_be_paid_for_is_not_made() {
-        let bid = Bid::Dynamic { max_fee: 10, tip: 1 };
-        let check = |gas, balance: u64| affordable(gas, bid, &CEILINGS, U256::from(balance));
-        assert_eq!(check(1000, 10_000), Ok(()));
-        assert!(matches!(check(1000, 9_999), Err(ChainError::GasFunds { .. })));
-        assert!(matches!(check(100_001, u64::MAX), Err(ChainError::FeeTooHigh(_))));
-    }
-
-    proptest! {
-        #[test]
-        fn no_bid_is_above_a_ceiling(base: u128, tip: u128, price: u128, legacy: bool) {
-            let market = Market { base_fee: Some(base), tip: Some(tip), gas_price: Some(price) };
-            if let Ok(bid) = first_bid(&market, &FeeConfig { legacy, ..CEILINGS }) {
-                prop_assert!(bid.at_most() <= CEILINGS.max_fee_per_gas.0);
-                if let Bid::Dynamic { max_fee, tip } = bid {
-                    prop_assert!(tip <= max_fee && tip <= CEILINGS.max_priority_fee_per_gas.0);
-                }
-            }
-        }
-    }
-}
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;

@@ -27,6 +27,8 @@ pub(super) struct Head {
     pub(super) block_gas: u64,
     /// What the signing account holds, wei.
     pub(super) balance: U256,
+    /// What each fit node told.
+    pub(super) nodes: Vec<(NodeId, Look)>,
     /// The final block at which the settled nonce is known.
     settled_at: Option<u64>,
     seen: Instant,
@@ -66,11 +68,19 @@ impl EvmChain {
     /// One view for each of up to three nodes, of the block that a new look finds.
     pub(super) async fn fresh_views(&self) -> Result<Vec<(NodeId, View<'_>)>, ChainError> {
         let head = self.observe().await?;
+        self.views_at(&head).await
+    }
+
+    /// One view for each of up to three nodes, of the block that `head` stands for.
+    pub(super) async fn views_at(
+        &self,
+        head: &Head,
+    ) -> Result<Vec<(NodeId, View<'_>)>, ChainError> {
         let known = self.ready().await?;
         let fleet = &self.parts.fleet;
         let view = |id| {
             let simulates = self.learnt.read().get(&id).is_some_and(|known| known.simulates);
-            (id, self.view_of(fleet.only(id), &head, known.but(simulates)))
+            (id, self.view_of(fleet.only(id), head, known.but(simulates)))
         };
         Ok(fleet.fit().into_iter().take(3).map(view).collect())
     }
@@ -133,7 +143,7 @@ impl EvmChain {
         let final_block = self.final_block(&looks, before.as_deref())?;
         let (settled, settled_at) = self.settled(final_block, before.as_deref()).await?;
         let places = Places { taken: self.taken(&looks).max(settled), settled };
-        let head = together(&looks, seen)?;
+        let head = together(looks, seen)?;
         let pulse = Pulse { places: Some(places), ..head.pulse };
         Ok(self.publish(Head { pulse, places, final_block, settled_at, ..head }))
     }
@@ -226,7 +236,7 @@ impl EvmChain {
 
 /// What the looks tell together, but for places and finality. The head is the highest that two nodes
 /// have reached, where there are two; prices and funds are medians, so that no single node sets them.
-fn together(looks: &[(NodeId, Look)], seen: Instant) -> Result<Head, ChainError> {
+fn together(looks: Vec<(NodeId, Look)>, seen: Instant) -> Result<Head, ChainError> {
     let each = || looks.iter().map(|(_, look)| look);
     let numbers = each().map(|look| look.latest.number());
     let number = reached_by(numbers, looks.len().min(2)).ok_or_else(|| no_block("latest"))?;
@@ -238,11 +248,13 @@ fn together(looks: &[(NodeId, Look)], seen: Instant) -> Result<Head, ChainError>
         final_block: 0,
         market: Market {
             base_fee: median(each().filter_map(|look| look.latest.base_fee())),
-            tip: median(each().filter_map(|look| look.tip)),
+            tip: median(each().filter_map(|look| look.tips).map(|tips| tips.usual)),
+            low_tip: median(each().filter_map(|look| look.tips).map(|tips| tips.low)),
             gas_price: median(each().filter_map(|look| look.gas_price)),
         },
         block_gas: median(each().map(|look| look.latest.gas_limit())).unwrap_or_default(),
         balance: median(each().map(|look| look.balance)).unwrap_or_default(),
+        nodes: looks,
         settled_at: None,
         seen,
     })

@@ -1,46 +1,28 @@
-//! What `check` wants to know about a chain, asked before the first request.
+//! What `check` wants to know about an EVM chain.
 
 use super::fees::first_bid;
 use super::node::Call;
 use super::{EvmChain, simulate};
-use crate::chain::ChainError;
+use crate::chain::fleet::{ALONE, NodeView, State};
+use crate::chain::{ChainError, Finding, Inspect};
 use alloy::primitives::U256;
+use async_trait::async_trait;
 
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What was looked at.
-    pub what: &'static str,
-    /// Whether billing cannot work like this.
-    pub fault: bool,
-    /// What was found.
-    pub said: String,
-}
-
-impl Finding {
-    /// Nothing in the way.
-    pub fn fine(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, fault: false, said: said.into() }
-    }
-
-    /// Something to mend.
-    pub fn fault(what: &'static str, said: impl Into<String>) -> Self {
-        Self { what, fault: true, said: said.into() }
-    }
-}
-
-impl EvmChain {
-    /// Looks at everything that a billing needs of the chain.
-    pub async fn inspect(&self) -> Vec<Finding> {
-        let head = match self.observe().await {
+#[async_trait]
+impl Inspect for EvmChain {
+    async fn inspect(&self) -> Vec<Finding> {
+        let observed = self.observe().await;
+        let mut found = self.nodes_found();
+        let head = match observed {
             Ok(head) => head,
-            Err(error) => return vec![Finding::fault("node", error.to_string())],
+            Err(error) => {
+                found.push(Finding::fault("head", error.to_string()));
+                return found;
+            }
         };
         let (config, facts) = (&self.parts.config, &self.parts.facts);
-        let mut found = vec![Finding::fine(
-            "node",
-            format!("chain {}, block {}", config.eip155_id, head.pulse.head),
-        )];
+        let block = format!("chain {}, block {}", config.eip155_id, head.pulse.head);
+        found.push(Finding::fine("head", block));
         found.push(match self.ready().await {
             Ok(_) => Finding::fine("contract", facts.contract.to_string()),
             Err(error) => Finding::fault("contract", error.to_string()),
@@ -72,8 +54,35 @@ impl EvmChain {
         } else {
             Finding::fault("gas money", format!("{} holds nothing: send coins to it", facts.signer))
         });
+        if has(|known| known.held_at_once == 1) {
+            found.push(Finding::fine(
+                "delegation",
+                "the signer is delegated to a contract (EIP-7702): one transaction at a time",
+            ));
+        }
         found.push(self.may_bill(&head).await);
         found
+    }
+}
+
+impl EvmChain {
+    /// Every node; one on another chain is something to mend, one that is silent now is not.
+    fn nodes_found(&self) -> Vec<Finding> {
+        let fleet = &self.parts.fleet;
+        let node = |node: NodeView| {
+            let use_of_it = if node.send_only { ", only sent to" } else { "" };
+            let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
+            match node.state {
+                State::WrongChain => Finding::fault("node", said),
+                State::Unverified
+                | State::Alive
+                | State::OutOfSync
+                | State::Busy
+                | State::Quarantined => Finding::fine("node", said),
+            }
+        };
+        let trust = fleet.is_alone().then(|| Finding::fine("trust", ALONE));
+        fleet.views().into_iter().map(node).chain(trust).collect()
     }
 
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.
@@ -90,7 +99,9 @@ impl EvmChain {
         };
         match simulate::attempt(&view, call).await {
             Ok(Ok(_)) => Finding::fine(what, "the contract takes an empty batch from the signer"),
-            Ok(Err(failure)) => Finding::fault(what, self.call_fails(&failure).to_string()),
+            Ok(Err(failure)) => {
+                Finding::fault(what, failure.of_all(&self.parts.profile).to_string())
+            }
             Err(error) => Finding::fault(what, ChainError::to_string(&error)),
         }
     }

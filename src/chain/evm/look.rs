@@ -1,23 +1,53 @@
-//! Where the transactions of undecided batches stand.
+//! Where the transactions of undecided batches stand: every fit node is asked for its testimony, and
+//! what they say together is concluded elsewhere.
 //!
-//! A slot is decided only by presence: the transaction that took its nonce, found by hash in a
-//! block that is canonical and final. Nothing is ever concluded from an error or an absence.
+//! While a place is free, or its block is not final, nothing is asked that the look at the head has
+//! not answered.
 
-use super::node::{self, Header, Receipt};
-use super::{EvmChain, Head};
-use crate::billing::{Attempt, AttemptKind, Sighting, Slot, Standing, Winner};
-use crate::chain::Places;
+use super::EvmChain;
+use super::conclude::{
+    Block, Conclusion, Fate, Identified, Reader, Receipt, Taker, Testimony, conclude,
+};
+use super::fees::Market;
+use super::head::Head;
+use super::identify::Archive;
+use super::node;
+use super::observe::Look;
+use crate::billing::{Attempt, AttemptKind, Deed, ItemOutcome, Sighting, Slot, Standing, Stranger};
+use crate::chain::ChainError;
+use crate::chain::fleet::{Asker, NodeId};
+use crate::chain::profile::Undecodable;
+use crate::config::Finality;
 use alloy::primitives::B256;
-use futures_util::{StreamExt, stream};
-use std::collections::{BTreeSet, HashMap};
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::ready;
-use tracing::debug;
+use std::ops::Range;
+use std::time::Duration;
+use tokio::time::Instant;
 
-/// How many questions of one look are asked at once.
+/// How many questions of one look are asked of one node at once.
 const AT_ONCE: usize = 8;
 
-/// What the node knows of one transaction; none where it knows nothing.
-type Found = Option<Receipt>;
+/// For how many places of one look those who took them are searched.
+const SEARCHES: usize = 4;
+
+/// How many places are learnt at once.
+const LEARNT_AT_ONCE: u64 = 32;
+
+/// How long what a search has found, or has not, is taken for granted.
+const SEARCH_AGAIN: Duration = Duration::from_mins(1);
+
+/// What earlier searches found. What is final does not change.
+pub(super) type Searched = BTreeMap<(NodeId, u64), (Instant, Identified)>;
+
+/// A place in the line, and the attempts that were signed for it.
+#[derive(Clone, Debug)]
+struct Place {
+    position: u64,
+    attempts: Vec<B256>,
+}
 
 impl EvmChain {
     /// Looks for every slot, in order.
@@ -28,185 +58,258 @@ impl EvmChain {
         let Ok(head) = self.current().await else {
             return slots.iter().map(|_| Sighting::Nothing).collect();
         };
-        let settled = slots.iter().filter(|slot| slot.position < head.places.settled);
-        let hashes = settled
-            .flat_map(|slot| slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash));
-        let found = self.receipts(hashes.collect()).await;
-        let headers = self.headers(&found).await;
-        slots.iter().map(|slot| self.sighting(slot, &head, &found, &headers)).collect()
+        self.line.forget_below(head.places.settled);
+        let starved = self.starved(slots, &head);
+        let places: Vec<Place> = slots.iter().map(|slot| place(slot)).collect();
+        let fates = self.fates(&head, &places).await;
+        let each = slots.iter().zip(fates);
+        each.map(|(slot, fate)| {
+            let standing = if starved { Standing::Starved } else { self.price(slot, &head.market) };
+            fate.sighting(slot.position, standing, &Told { chain: self, slot: Some(*slot) })
+        })
+        .collect()
     }
 
-    /// What the node knows of each transaction. Those that it did not answer for are left out.
-    async fn receipts(&self, hashes: BTreeSet<B256>) -> HashMap<B256, Found> {
-        let asked = hashes.into_iter().map(async |hash| {
-            let found = node::receipt(self.parts.fleet.best(), hash).await;
-            found
-                .inspect_err(|error| debug!(tx.hash = %hash, %error, "no answer"))
-                .ok()
-                .map(|found| (hash, found))
-        });
-        stream::iter(asked).buffered(AT_ONCE).filter_map(ready).collect().await
+    /// Whether the account cannot pay for the next transaction of the line.
+    fn starved<A: AsRef<Attempt>>(&self, slots: &[&Slot<A>], head: &Head) -> bool {
+        let free = slots.iter().filter(|slot| slot.position >= head.places.taken);
+        // Every place is read, so that what all of them may cost is known when the next is drafted.
+        let costs = free.filter_map(|slot| Some((slot.position, self.line.of(slot)?.cost)));
+        costs.min().is_some_and(|(_, cost)| cost > head.balance)
     }
 
-    /// The headers of all blocks that the receipts name, each asked once.
-    async fn headers(&self, found: &HashMap<B256, Found>) -> HashMap<u64, Header> {
-        let numbers: BTreeSet<u64> = found.values().flatten().map(Receipt::block_number).collect();
-        let asked = numbers.into_iter().map(async |number| {
-            let header = node::header(self.parts.fleet.best(), &node::quantity(number)).await;
-            header
-                .ok()
-                .flatten()
-                .filter(|header| header.number() == number)
-                .map(|header| (number, header))
-        });
-        stream::iter(asked).buffered(AT_ONCE).filter_map(ready).collect().await
-    }
-
-    fn sighting<A: AsRef<Attempt>>(
-        &self,
-        slot: &Slot<A>,
-        head: &Head,
-        found: &HashMap<B256, Found>,
-        headers: &HashMap<u64, Header>,
-    ) -> Sighting {
-        let Places { taken, settled } = head.places;
-        if slot.position >= taken {
-            return Sighting::Absent(Standing::Fair);
-        }
-        if slot.position >= settled {
-            return Sighting::Included;
-        }
-        let attempts: Vec<&Attempt> = slot.attempts.iter().map(AsRef::as_ref).collect();
-        match winner(&attempts, found, headers, head.final_block) {
-            Took::Ours(attempt, receipt, header) => {
-                Sighting::Final(self.verdict(slot, attempt, receipt, header))
-            }
-            Took::NoneOfOurs => Sighting::Unidentified,
-            Took::Unclear => Sighting::Nothing,
+    fn price<A: AsRef<Attempt>>(&self, slot: &Slot<A>, market: &Market) -> Standing {
+        match self.line.of(slot) {
+            Some(standing) if market.is_above(standing.bid) => Standing::Underpriced,
+            Some(_) | None => Standing::Fair,
         }
     }
 
-    fn verdict<A>(
-        &self,
-        slot: &Slot<A>,
-        attempt: &Attempt,
-        receipt: &Receipt,
-        header: &Header,
-    ) -> Winner {
-        let succeeded = receipt.succeeded();
-        let charges = succeeded && attempt.kind == AttemptKind::Bill;
-        let outcomes = if charges {
-            let contract = self.parts.facts.contract;
-            self.parts.profile.outcomes(contract, &receipt.logs, &slot.items)
-        } else {
-            Vec::new()
+    /// What became of each place. Only of those that are taken for good more is asked.
+    async fn fates(&self, head: &Head, places: &[Place]) -> Vec<Fate> {
+        let settled = |place: &&Place| place.position < head.places.settled;
+        let mut said = testimonies(head, self.parts.config.finality);
+        let attempts: BTreeSet<B256> =
+            places.iter().filter(settled).flat_map(|p| p.attempts.iter().copied()).collect();
+        self.gather(&mut said, |_| attempts.clone()).await;
+        let unclear = |place: &&Place| {
+            let fate = self.concluded(place, &said).fate;
+            place.position < head.places.settled && fate == Fate::Unclear
         };
-        let (hash, block, block_time) = (attempt.signed.hash, header.number(), header.time());
-        Winner { hash, succeeded, block, block_time, outcomes }
+        let lost: Vec<u64> =
+            places.iter().filter(unclear).map(|place| place.position).take(SEARCHES).collect();
+        if !lost.is_empty() {
+            self.search(&mut said, lost.into_iter().map(|at| at..at.saturating_add(1))).await;
+        }
+        places.iter().map(|place| self.judged(place, &said)).collect()
     }
-}
 
-/// What took a nonce that is taken for good.
-#[derive(Debug)]
-enum Took<'a> {
-    Ours(&'a Attempt, &'a Receipt, &'a Header),
-    /// The node answered for every attempt, and knows none.
-    NoneOfOurs,
-    /// An answer is missing, or does not fit the others.
-    Unclear,
-}
+    /// Asks every node for the receipts of `wanted`, and then for the blocks that these name.
+    async fn gather(
+        &self,
+        said: &mut [(NodeId, Testimony)],
+        wanted: impl Fn(&Testimony) -> BTreeSet<B256>,
+    ) {
+        let asked = said.iter_mut().map(|(id, testimony)| {
+            let hashes = wanted(testimony);
+            async move {
+                let rpc = self.parts.fleet.only(*id);
+                testimony.receipts.extend(receipts(rpc, hashes).await);
+                let named: BTreeSet<u64> =
+                    testimony.receipts.values().map(|receipt| receipt.block).collect();
+                let known = &testimony.canonical;
+                let missing = named.into_iter().filter(|number| !known.contains_key(number));
+                let blocks = blocks(rpc, missing.collect()).await;
+                testimony.canonical.extend(blocks);
+            }
+        });
+        join_all(asked).await;
+    }
 
-/// Finds the attempt that took the place. A receipt counts only when its block is the one that the
-/// chain holds at that number, and final.
-fn winner<'a>(
-    attempts: &[&'a Attempt],
-    found: &'a HashMap<B256, Found>,
-    headers: &'a HashMap<u64, Header>,
-    final_block: u64,
-) -> Took<'a> {
-    let mut complete = true;
-    for attempt in attempts {
-        match found.get(&attempt.signed.hash) {
-            Some(Some(receipt)) => {
-                let header = headers.get(&receipt.block_number()).filter(|header| {
-                    receipt.transaction_hash == attempt.signed.hash
-                        && header.hash == receipt.block_hash
-                        && header.number() <= final_block
-                });
-                match header {
-                    Some(header) => return Took::Ours(attempt, receipt, header),
-                    None => complete = false,
+    /// Has every node search its final blocks for whoever took these places.
+    async fn search(
+        &self,
+        said: &mut [(NodeId, Testimony)],
+        ranges: impl Iterator<Item = Range<u64>> + Clone,
+    ) {
+        let asked = said.iter_mut().map(|(id, testimony)| {
+            let ranges = ranges.clone();
+            async move {
+                for range in ranges {
+                    let found = self.searched(*id, testimony.final_block, range).await;
+                    testimony.identified.extend(found);
                 }
             }
-            Some(None) => {}
-            None => complete = false,
-        }
+        });
+        join_all(asked).await;
+        self.gather(said, |testimony| {
+            let identified = testimony.identified.values().filter_map(|who| match who {
+                Identified::Transaction { hash, .. } => Some(*hash),
+                Identified::Nobody => None,
+            });
+            identified.filter(|hash| !testimony.receipts.contains_key(hash)).collect()
+        })
+        .await;
     }
-    if complete { Took::NoneOfOurs } else { Took::Unclear }
+
+    async fn searched(
+        &self,
+        id: NodeId,
+        final_block: u64,
+        range: Range<u64>,
+    ) -> BTreeMap<u64, Identified> {
+        let remembered: BTreeMap<u64, Identified> = {
+            let mut memory = self.searched.lock();
+            memory.retain(|_, (at, _)| at.elapsed() < SEARCH_AGAIN);
+            let found = range.clone().map_while(|place| {
+                memory.get(&(id, place)).map(|(_, identified)| (place, identified.clone()))
+            });
+            found.collect()
+        };
+        if remembered.contains_key(&range.end.saturating_sub(1)) {
+            return remembered;
+        }
+        let (rpc, account) = (self.parts.fleet.only(id), self.parts.facts.signer);
+        let found = Archive { rpc, account, final_block }.identify(range).await;
+        let now = Instant::now();
+        let fresh = found.iter().map(|(place, who)| ((id, *place), (now, who.clone())));
+        self.searched.lock().extend(fresh);
+        found
+    }
+
+    fn concluded(&self, place: &Place, said: &[(NodeId, Testimony)]) -> Conclusion {
+        let testimonies: Vec<&Testimony> = said.iter().map(|(_, testimony)| testimony).collect();
+        conclude(place.position, &place.attempts, &testimonies, self.parts.fleet.needed())
+    }
+
+    /// Concludes, and remembers who lied.
+    fn judged(&self, place: &Place, said: &[(NodeId, Testimony)]) -> Fate {
+        let Conclusion { fate, liars } = self.concluded(place, said);
+        for (id, _) in liars.iter().filter_map(|at| said.get(*at)) {
+            self.parts.fleet.caught_lying(*id, "about who took a nonce in a final block");
+        }
+        fate
+    }
+
+    /// The transactions of the account that took the places from `from` on: up to `to`, or to the
+    /// first that cannot be told, or as many as are learnt at once.
+    pub(super) async fn learn(&self, from: u64, to: u64) -> Result<Vec<Stranger>, ChainError> {
+        let head = self.current().await?;
+        let to = to.min(head.places.settled).min(from.saturating_add(LEARNT_AT_ONCE));
+        let mut said = testimonies(&head, self.parts.config.finality);
+        self.search(&mut said, std::iter::once(from..to)).await;
+        let mut strangers = Vec::new();
+        for position in from..to {
+            match self.judged(&Place { position, attempts: vec![] }, &said) {
+                Fate::Foreign(taker) => {
+                    let did = Told { chain: self, slot: None::<&Slot> }.deed(&taker);
+                    strangers.push(taker.stranger(position, did));
+                }
+                Fate::Absent
+                | Fate::Included
+                | Fate::Ours(_)
+                | Fate::Unidentified
+                | Fate::Unclear => break,
+            }
+        }
+        if strangers.is_empty() && from < to {
+            return Err(ChainError::Unavailable(format!(
+                "{} nodes must name the transaction of the account with nonce {from}, and they do \
+                 not: they may lack the states of old blocks",
+                self.parts.fleet.needed()
+            )));
+        }
+        Ok(strangers)
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::billing::{BatchId, Signed};
-    use serde_json::json;
+fn place<A: AsRef<Attempt>>(slot: &Slot<A>) -> Place {
+    let attempts = slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash);
+    Place { position: slot.position, attempts: attempts.collect() }
+}
 
-    fn attempt(hash: u8) -> Attempt {
-        let signed = Signed { hash: B256::repeat_byte(hash), raw: vec![], gas_required: 0 };
-        Attempt { batch: BatchId(1), seq: 0, kind: AttemptKind::Bill, signed }
-    }
+/// What the last look at the head has each node testify. How many places are settled is what as many
+/// nodes as have to agree bore out already.
+fn testimonies(head: &Head, finality: Finality) -> Vec<(NodeId, Testimony)> {
+    let testimony = |look: &Look| Testimony {
+        head: look.latest.number(),
+        taken: Some(look.nonce),
+        final_block: match finality {
+            Finality::FinalizedTag => look.finalized.unwrap_or_default(),
+            Finality::Depth(depth) => look.latest.number().saturating_sub(depth.saturating_sub(1)),
+        },
+        settled: Some(head.places.settled),
+        ..Testimony::default()
+    };
+    head.nodes.iter().map(|(id, look)| (*id, testimony(look))).collect()
+}
 
-    fn receipt(hash: u8, block: u64, block_hash: u8) -> Receipt {
-        let receipt = json!({
-            "transactionHash": B256::repeat_byte(hash), "blockHash": B256::repeat_byte(block_hash),
-            "blockNumber": node::quantity(block), "status": "0x1", "logs": [],
-        });
-        serde_json::from_value(receipt).unwrap()
-    }
+/// What a node says of each transaction. Where it says nothing, it is left out.
+async fn receipts(rpc: Asker<'_>, hashes: BTreeSet<B256>) -> Vec<(B256, Receipt)> {
+    let asked = hashes.into_iter().map(async |hash| {
+        let found = node::receipt(rpc, hash).await.ok()??;
+        let receipt = Receipt {
+            block: found.block_number(),
+            block_hash: found.block_hash,
+            succeeded: found.succeeded(),
+            logs: found.logs,
+        };
+        (found.transaction_hash == hash).then_some((hash, receipt))
+    });
+    stream::iter(asked).buffered(AT_ONCE).filter_map(ready).collect().await
+}
 
-    fn header(block: u64, hash: u8) -> (u64, Header) {
-        let header = json!({
-            "number": node::quantity(block), "hash": B256::repeat_byte(hash),
-            "timestamp": "0x64", "gasLimit": "0x1c9c380",
-        });
-        (block, serde_json::from_value(header).unwrap())
-    }
+/// The blocks that a node holds at these numbers.
+async fn blocks(rpc: Asker<'_>, numbers: BTreeSet<u64>) -> Vec<(u64, Block)> {
+    let asked = numbers.into_iter().map(async |number| {
+        let header = node::header(rpc, &node::quantity(number)).await.ok()??;
+        let block = Block { number: header.number(), hash: header.hash, time: header.time() };
+        (block.number == number).then_some((number, block))
+    });
+    stream::iter(asked).buffered(AT_ONCE).filter_map(ready).collect().await
+}
 
-    fn took(found: Vec<(u8, Found)>, headers: Vec<(u64, Header)>) -> String {
-        let (first, second) = (attempt(1), attempt(2));
-        let found = found.into_iter().map(|(hash, f)| (B256::repeat_byte(hash), f)).collect();
-        let headers = headers.into_iter().collect();
-        match winner(&[&first, &second], &found, &headers, 50) {
-            Took::Ours(attempt, _, _) => attempt.signed.hash.0[0].to_string(),
-            Took::NoneOfOurs => "none of ours".to_owned(),
-            Took::Unclear => "unclear".to_owned(),
+/// Reads what transactions did, with the words of the chain's profile.
+struct Told<'a, A> {
+    chain: &'a EvmChain,
+    /// The slot whose place was taken, if it is one of ours.
+    slot: Option<&'a Slot<A>>,
+}
+
+impl<A: AsRef<Attempt>> Reader for Told<'_, A> {
+    fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome> {
+        let Some(slot) = self.slot.filter(|_| ours.succeeded) else { return Vec::new() };
+        let bills =
+            slot.attempts.iter().map(AsRef::as_ref).any(|attempt| {
+                attempt.signed.hash == ours.hash && attempt.kind == AttemptKind::Bill
+            });
+        if !bills {
+            return Vec::new();
         }
+        let contract = self.chain.parts.facts.contract;
+        self.chain.parts.profile.outcomes(contract, &ours.logs, &slot.items)
     }
 
-    #[test]
-    fn the_winner_is_any_attempt_that_is_in_a_final_canonical_block() {
-        assert_eq!(took(vec![(1, Some(receipt(1, 50, 9))), (2, None)], vec![header(50, 9)]), "1");
-        assert_eq!(took(vec![(1, None), (2, Some(receipt(2, 7, 9)))], vec![header(7, 9)]), "2");
-    }
-
-    #[test]
-    fn nothing_is_concluded_from_answers_that_do_not_fit() {
-        let unclear = "unclear";
-        let cases = [
-            (receipt(1, 51, 9), vec![header(51, 9)], "not final yet"),
-            (receipt(1, 50, 9), vec![header(50, 8)], "another block is canonical"),
-            (receipt(1, 50, 9), vec![], "the block is not known"),
-            (receipt(3, 50, 9), vec![header(50, 9)], "the receipt of another transaction"),
-        ];
-        for (receipt, headers, why) in cases {
-            assert_eq!(took(vec![(1, Some(receipt)), (2, None)], headers), unclear, "{why}");
+    fn deed(&self, foreign: &Taker) -> Deed {
+        let (profile, contract) = (&self.chain.parts.profile, self.chain.parts.facts.contract);
+        let told = profile.tells_of_charges(contract, &foreign.logs);
+        let touches = || foreign.logs.iter().any(|log| log.address == contract);
+        // One that reverted did nothing. One that went elsewhere may still have charged somebody
+        // through another contract, but not without a word of ours.
+        let may_have_charged = foreign.succeeded && told.unwrap_or_else(touches);
+        let silent = if may_have_charged { Deed::Opaque } else { Deed::Other };
+        let Some(call) = foreign.call.as_ref().filter(|call| call.to == Some(contract)) else {
+            return silent;
+        };
+        match profile.decode(&call.input) {
+            Ok(items) if foreign.succeeded => {
+                let outcomes = profile.outcomes(contract, &foreign.logs, &items);
+                Deed::Billed { items, outcomes }
+            }
+            Ok(items) => Deed::Billed { items, outcomes: Vec::new() },
+            Err(_) if !foreign.succeeded => Deed::Other,
+            Err(Undecodable::Selector) if told.is_some() => silent,
+            Err(_) => Deed::Opaque,
         }
-        assert_eq!(took(vec![(1, None)], vec![]), unclear, "one answer is missing");
-        assert_eq!(took(vec![], vec![]), unclear);
-    }
-
-    #[test]
-    fn a_place_taken_by_none_of_ours_is_told_apart() {
-        assert_eq!(took(vec![(1, None), (2, None)], vec![]), "none of ours");
     }
 }

@@ -128,8 +128,9 @@ pub(super) fn quantity(number: u64) -> String {
     format!("0x{number:x}")
 }
 
-pub(super) async fn has_code(rpc: Asker<'_>, at: Address) -> Result<bool, RpcError> {
-    rpc.ask::<Bytes>("eth_getCode", json!([at, "latest"])).await.map(|code| !code.is_empty())
+/// The code at an address; empty where there is none.
+pub(super) async fn code(rpc: Asker<'_>, at: Address) -> Result<Bytes, RpcError> {
+    rpc.ask("eth_getCode", json!([at, "latest"])).await
 }
 
 /// The header of a block by tag or number; none where there is no such block.
@@ -142,6 +143,12 @@ pub(super) async fn nonce(rpc: Asker<'_>, who: Address, block: &str) -> Result<u
     rpc.ask::<U64>("eth_getTransactionCount", json!([who, block])).await.map(|n| n.to())
 }
 
+/// The same for a block by its number: a node that lags behind errs instead of answering from the
+/// past.
+pub(super) async fn nonce_at(rpc: Asker<'_>, who: Address, block: u64) -> Result<u64, RpcError> {
+    nonce(rpc, who, &quantity(block)).await
+}
+
 /// Wei.
 pub(super) async fn balance(rpc: Asker<'_>, who: Address) -> Result<U256, RpcError> {
     rpc.ask("eth_getBalance", json!([who, "latest"])).await
@@ -152,16 +159,78 @@ pub(super) async fn gas_price(rpc: Asker<'_>) -> Result<u128, RpcError> {
     rpc.ask::<U128>("eth_gasPrice", json!([])).await.map(|price| price.to())
 }
 
-/// What others tip, wei per gas; none where the node knows no history or nobody tipped.
-pub(super) async fn tip(rpc: Asker<'_>) -> Result<Option<u128>, RpcError> {
-    let asked = json!([quantity(FEE_HISTORY_BLOCKS), "latest", [50]]);
+/// What others tip, wei per gas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tips {
+    /// In the middle.
+    pub(super) usual: u128,
+    /// The lowest fifth.
+    pub(super) low: u128,
+}
+
+/// What others tip; none where the node knows no history or nobody tipped.
+pub(super) async fn tips(rpc: Asker<'_>) -> Result<Option<Tips>, RpcError> {
+    let asked = json!([quantity(FEE_HISTORY_BLOCKS), "latest", [20, 50]]);
     let history: FeeHistory = match rpc.ask("eth_feeHistory", asked).await {
         Err(RpcError { fault: Fault::Node(_), .. }) => return Ok(None),
         answered => answered?,
     };
-    let tips = history.reward.unwrap_or_default().into_iter();
-    let tips = tips.map(|row| row.first().map_or(0, |tip| tip.to()));
-    Ok(median_tip(history.gas_used_ratio.into_iter().zip(tips)))
+    let rewards = history.reward.unwrap_or_default();
+    let median = |percentile: usize| {
+        let tips = rewards.iter().map(|row| row.get(percentile).map_or(0, |tip| tip.to()));
+        median_tip(history.gas_used_ratio.iter().copied().zip(tips))
+    };
+    let tips = || Some(Tips { low: median(0)?, usual: median(1)? });
+    Ok(tips())
+}
+
+/// A transaction in a block, or in a pool.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Transaction {
+    pub(super) hash: B256,
+    pub(super) from: Address,
+    /// Some chains hold system transactions that have none.
+    nonce: Option<U64>,
+    pub(super) to: Option<Address>,
+    #[serde(alias = "data")]
+    pub(super) input: Option<Bytes>,
+    block_number: Option<U64>,
+}
+
+impl Transaction {
+    /// Whether the account sent it, with this nonce.
+    pub(super) fn is(&self, from: Address, nonce: u64) -> bool {
+        self.from == from && self.nonce.map(|nonce| nonce.to()) == Some(nonce)
+    }
+
+    pub(super) fn block_number(&self) -> Option<u64> {
+        self.block_number.map(|number| number.to())
+    }
+}
+
+#[derive(Deserialize)]
+struct FullBlock {
+    transactions: Vec<Transaction>,
+}
+
+/// The transactions of a block; none where the node has no such block.
+pub(super) async fn transactions(
+    rpc: Asker<'_>,
+    block: u64,
+) -> Result<Option<Vec<Transaction>>, RpcError> {
+    let asked = json!([quantity(block), true]);
+    let full: Option<FullBlock> = rpc.ask("eth_getBlockByNumber", asked).await?;
+    Ok(full.map(|block| block.transactions))
+}
+
+/// The transaction of `who` with this nonce, of nodes that can look it up.
+pub(super) async fn by_nonce(
+    rpc: Asker<'_>,
+    who: Address,
+    nonce: u64,
+) -> Result<Option<Transaction>, RpcError> {
+    rpc.ask("eth_getTransactionBySenderAndNonce", json!([who, quantity(nonce)])).await
 }
 
 pub(super) async fn receipt(rpc: Asker<'_>, hash: B256) -> Result<Option<Receipt>, RpcError> {

@@ -1,6 +1,6 @@
 //! What each node tells in one look: its head, the account, prices, and what it can do.
 
-use super::node::Header;
+use super::node::{Header, Tips};
 use super::{EvmChain, node, simulate};
 use crate::chain::ChainError;
 use crate::chain::fleet::{Asker, HeadSeen, NodeId, reached_by};
@@ -11,9 +11,13 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
+use tracing::warn;
 
 /// How long what a node can do is taken for granted, unless its connection breaks before.
 const RECHECK: Duration = Duration::from_mins(10);
+
+/// How the code of an account begins that has delegated itself to a contract (EIP-7702).
+const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 
 /// How much longer than the others a node may take for a look.
 const GRACE: Duration = Duration::from_secs(1);
@@ -27,6 +31,9 @@ pub(super) struct Known {
     pub(super) multicall: bool,
     /// Whether `eth_simulateV1` works.
     pub(super) simulates: bool,
+    /// How many transactions of the signing account nodes hold at once: one, when it has delegated
+    /// itself to a contract (EIP-7702). geth: core/txpool/legacypool, `checkDelegationLimit`.
+    pub(super) held_at_once: u64,
     checked: Instant,
     breaks: u64,
 }
@@ -48,8 +55,8 @@ pub(super) struct Look {
     pub(super) nonce: u64,
     /// What the account holds, wei.
     pub(super) balance: U256,
-    /// Wei per gas; none where nobody tips.
-    pub(super) tip: Option<u128>,
+    /// None where nobody tips.
+    pub(super) tips: Option<Tips>,
     /// Wei per gas; none where it was not asked.
     pub(super) gas_price: Option<u128>,
 }
@@ -104,16 +111,16 @@ impl EvmChain {
             let gas_price = if priced { Some(node::gas_price(rpc).await?) } else { None };
             Ok((latest, gas_price))
         };
-        let tip = async { Ok(if legacy { None } else { node::tip(rpc).await? }) };
-        let ((latest, gas_price), finalized, nonce, balance, tip, ()) = tokio::try_join!(
+        let tips = async { Ok(if legacy { None } else { node::tips(rpc).await? }) };
+        let ((latest, gas_price), finalized, nonce, balance, tips, ()) = tokio::try_join!(
             latest,
             self.finalized(rpc),
             async { Ok(node::nonce(rpc, me, "latest").await?) },
             async { Ok(node::balance(rpc, me).await?) },
-            tip,
+            tips,
             self.learn_when_due(id),
         )?;
-        Ok(Look { latest, finalized, nonce, balance, tip, gas_price })
+        Ok(Look { latest, finalized, nonce, balance, tips, gas_price })
     }
 
     async fn finalized(&self, rpc: Asker<'_>) -> Result<Option<u64>, ChainError> {
@@ -136,14 +143,19 @@ impl EvmChain {
         join_all(asked).await
     }
 
-    /// The highest nonce that any node knows of, what waits in its pool included.
+    /// The highest nonce that as many nodes know of as have to agree, what waits in their pools
+    /// included: a lane that began higher than it should would wait for ever.
     pub(super) async fn nonce_in_pools(&self) -> Result<u64, ChainError> {
         let (mined, waiting) = tokio::join!(self.nonces("latest"), self.nonces("pending"));
-        let mut highest = None;
-        for told in mined.into_iter().chain(waiting) {
-            highest = highest.max(Some(told?));
-        }
-        highest.ok_or_else(|| ChainError::Unavailable("no node can be used".to_owned()))
+        let needed = self.parts.fleet.needed();
+        let reached = |told: Vec<Result<u64, ChainError>>| {
+            let (known, failed): (Vec<_>, Vec<_>) = told.into_iter().partition(Result::is_ok);
+            let silent = || ChainError::Unavailable("too few nodes can be used".to_owned());
+            let failure = failed.into_iter().find_map(Result::err);
+            reached_by(known.into_iter().flatten(), needed)
+                .ok_or_else(|| failure.unwrap_or_else(silent))
+        };
+        Ok(reached(mined)?.max(reached(waiting)?))
     }
 
     /// What the fit nodes know together; none before one of them was asked. A contract is there when
@@ -157,6 +169,8 @@ impl EvmChain {
         Some(Known {
             contract: fit.iter().any(|known| known.contract),
             multicall: reached_by(borne_out, fit.len().min(2)).unwrap_or(false),
+            held_at_once: reached_by(fit.iter().map(|known| known.held_at_once), fit.len().min(2))
+                .unwrap_or(u64::MAX),
             simulates: fit.iter().all(|known| known.simulates),
             ..*any
         })
@@ -174,12 +188,23 @@ impl EvmChain {
         }
         let config = &self.parts.config;
         let checked = Instant::now();
-        let (contract, multicall, simulates) = tokio::try_join!(
-            node::has_code(rpc, self.parts.facts.contract),
-            node::has_code(rpc, config.multicall),
-            simulate::works(rpc, self.parts.facts.signer),
+        let facts = &self.parts.facts;
+        let (contract, multicall, signer, simulates) = tokio::try_join!(
+            node::code(rpc, facts.contract),
+            node::code(rpc, config.multicall),
+            node::code(rpc, facts.signer),
+            simulate::works(rpc, facts.signer),
         )?;
-        let known = Known { contract, multicall, simulates, checked, breaks };
+        let (contract, multicall) = (!contract.is_empty(), !multicall.is_empty());
+        let held_at_once = if signer.starts_with(&DELEGATION) { 1 } else { u64::MAX };
+        if held_at_once == 1 && known.is_none_or(|known| known.held_at_once > 1) {
+            warn!(
+                chain = facts.name, signer = %facts.signer,
+                "the signing account is delegated to a contract (EIP-7702): nodes hold one of its \
+                 transactions at a time"
+            );
+        }
+        let known = Known { contract, multicall, simulates, held_at_once, checked, breaks };
         self.learnt.write().insert(id, known);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::delivery::delivery as judge;
 use super::errors::{Meaning, fixtures, meaning};
-use super::fees::{self, Market};
+use super::fees::{self, Bid, Market, affordable as affords};
 use crate::billing::Objection;
 use crate::chain::fleet::Said;
 use crate::chain::{ChainError, Delivery};
@@ -14,21 +14,7 @@ pub(crate) type Offer = (u128, u128);
 
 /// The first bid.
 pub(crate) fn first_bid(base_fee: u128, ceilings: &FeeConfig) -> Result<Offer, ChainError> {
-    let market = Market { base_fee: Some(base_fee), tip: Some(2), gas_price: None };
-    match fees::first_bid(&market, ceilings)? {
-        fees::Bid::Dynamic { max_fee, tip } => Ok((max_fee, tip)),
-        fees::Bid::Legacy { price } => Ok((price, price)),
-    }
-}
-
-/// Whether the account can pay for it.
-pub(crate) fn affordable(
-    gas: u64,
-    (max_fee, tip): Offer,
-    ceilings: &FeeConfig,
-    balance: U256,
-) -> Result<(), ChainError> {
-    fees::affordable(gas, fees::Bid::Dynamic { max_fee, tip }, ceilings, balance)
+    fees::first_bid(&market(base_fee), ceilings).map(offer)
 }
 
 /// The bid that takes the place of earlier ones.
@@ -37,12 +23,35 @@ pub(crate) fn outbid(
     earlier: &[Offer],
     ceilings: &FeeConfig,
 ) -> Result<Offer, ChainError> {
-    let highest = earlier.iter().map(|(max_fee, _)| *max_fee).max().unwrap_or(0);
-    let max_fee = fresh.0.max(highest.saturating_add(highest.div_ceil(8)).saturating_add(1));
-    if max_fee > ceilings.max_fee_per_gas.0 {
-        return Err(ChainError::FeeTooHigh("the ceiling".to_owned()));
-    }
-    Ok((max_fee, fresh.1))
+    fees::outbid(bid(fresh), earlier.iter().map(|one| bid(*one)), ceilings).map(offer)
+}
+
+/// Whether the account can pay for it, and for those that wait.
+pub(crate) fn affordable(
+    gas: u64,
+    one: Offer,
+    waiting: &[Offer],
+    balance: U256,
+) -> Result<(), ChainError> {
+    let cost = |one: &Offer| fees::cost(gas, bid(*one));
+    affords(cost(&one), waiting.iter().map(cost).fold(U256::ZERO, U256::saturating_add), balance)
+}
+
+/// Whether the chain asks more than was bid.
+pub(crate) fn is_low(one: Offer, base_fee: u128) -> bool {
+    market(base_fee).is_above(bid(one))
+}
+
+fn market(base_fee: u128) -> Market {
+    Market { base_fee: Some(base_fee), tip: Some(2), low_tip: Some(1), gas_price: None }
+}
+
+fn bid((max_fee, tip): Offer) -> Bid {
+    Bid::Dynamic { max_fee, tip }
+}
+
+fn offer(bid: Bid) -> Offer {
+    (bid.at_most(), bid.tip())
 }
 
 /// What all answers to a broadcast mean together.

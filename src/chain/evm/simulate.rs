@@ -7,6 +7,7 @@ use super::node::{self, Call, View};
 use crate::chain::ChainError;
 use crate::chain::fleet::Asker;
 use crate::chain::rpc::{Fault, NodeError, RpcError};
+use crate::chain::trial::{Failure, Ran};
 use alloy::primitives::{Address, Bytes, U64};
 use serde::Deserialize;
 use serde_json::json;
@@ -29,29 +30,6 @@ const FAILED: [&str; 9] = [
     "stack underflow",
     "write protection",
 ];
-
-/// How a call went.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ran {
-    /// It went through.
-    Passed {
-        /// Gas used.
-        used: u64,
-        /// What it returned.
-        answer: Bytes,
-    },
-    /// It failed as a whole.
-    Failed(Failure),
-}
-
-/// How a call failed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
-    /// What it reverted with; empty when it ran out of gas or hit an invalid instruction.
-    pub(super) data: Vec<u8>,
-    /// The node's words.
-    pub(super) words: String,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -186,6 +186,13 @@ impl Health {
         self.success = average(self.success, 0);
     }
 
+    /// It kept everybody waiting who looked at all nodes: that is not done again before its pause is
+    /// over, since looks are too far apart to count up to five.
+    pub(super) fn kept_waiting(&mut self, now_ms: u64) {
+        self.breaker.open(now_ms);
+        self.success = average(self.success, 0);
+    }
+
     /// It said something else than the others, which is no proof of a lie: it goes to the end of the
     /// row for a while.
     pub(super) fn dissented(&mut self) {

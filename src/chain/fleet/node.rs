@@ -99,7 +99,7 @@ impl Node {
 
     /// It took longer than anybody could wait.
     pub(super) fn kept_waiting(&self) {
-        self.change(Health::failed);
+        self.change(Health::kept_waiting);
     }
 
     /// How often an exchange has broken.

@@ -1,4 +1,177 @@
 use super::*;
+use alloy::primitives::B256;
+use axum::Router;
+use axum::extract::State as Shared;
+use axum::response::{IntoResponse, Response};
+use axum::routing::post;
+use parking_lot::Mutex;
+use serde_json::json;
+use std::future::IntoFuture as _;
+use tokio::net::TcpListener;
+
+/// What a node of these tests does with a question.
+#[derive(Clone)]
+enum Does {
+    Says(Value),
+    Fails(&'static str),
+    Breaks,
+    Hangs,
+}
+
+/// A node that does one thing whatever it is asked, but for its chain id, and counts.
+#[derive(Clone)]
+struct Double {
+    does: Does,
+    chain: u64,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+async fn answer(Shared(double): Shared<Double>, question: String) -> Response {
+    let question: Value = serde_json::from_str(&question).unwrap();
+    let method = question["method"].as_str().unwrap_or_default().to_owned();
+    let says =
+        |result: Value| json!({"id": question["id"], "result": result}).to_string().into_response();
+    double.asked.lock().push(method.clone());
+    if method == "eth_chainId" {
+        return says(json!(format!("0x{:x}", double.chain)));
+    }
+    match double.does {
+        Does::Says(result) => says(result),
+        Does::Fails(message) => {
+            let error = json!({"code": -32000, "message": message});
+            json!({"id": question["id"], "error": error}).to_string().into_response()
+        }
+        Does::Breaks => axum::http::StatusCode::BAD_GATEWAY.into_response(),
+        Does::Hangs => std::future::pending().await,
+    }
+}
+
+/// A fleet of these nodes, whose chain is known already, and what each of them was asked.
+async fn fleet(nodes: &[(u64, Does)]) -> (Arc<Fleet>, Vec<Arc<Mutex<Vec<String>>>>) {
+    let (mut urls, mut asked) = (Vec::new(), Vec::new());
+    for (chain, does) in nodes {
+        let double = Double { does: does.clone(), chain: *chain, asked: Arc::default() };
+        asked.push(Arc::clone(&double.asked));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        urls.push(RpcUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap());
+        let router = Router::new().route("/", post(answer)).with_state(double);
+        #[expect(clippy::disallowed_methods, reason = "lives as long as the test")]
+        tokio::spawn(axum::serve(listener, router).into_future());
+    }
+    let passing = |error: &NodeError| error.message == "busy";
+    let rules = FleetRules { chain_id: 1, timeout: Duration::from_secs(20), passing };
+    let fleet = Arc::new(Fleet::new(&urls, &[], rules).unwrap());
+    drop(fleet.verify_all().await);
+    (fleet, asked)
+}
+
+fn says(result: &str) -> (u64, Does) {
+    (1, Does::Says(json!(result)))
+}
+
+async fn ask(fleet: &Fleet) -> Result<String, RpcError> {
+    fleet.ask("eth_test", json!([])).await
+}
+
+#[tokio::test]
+async fn a_read_is_answered_by_another_node_when_the_first_fails_is_busy_or_says_nothing() {
+    for trouble in [Does::Breaks, Does::Fails("busy"), Does::Hangs] {
+        let (fleet, asked) = fleet(&[(1, trouble), says("b"), says("c")]).await;
+        // Of equally good nodes the first one is asked.
+        fleet.dissented(NodeId(1), "");
+        fleet.dissented(NodeId(2), "");
+        assert!(["b", "c"].contains(&ask(&fleet).await.unwrap().as_str()));
+        assert!(asked[0].lock().contains(&"eth_test".to_owned()), "the first was asked");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_has_not_seen_the_block_of_two_others_is_asked_last() {
+    let (fleet, _) = fleet(&[says("a"), says("b"), says("c")]).await;
+    fleet.dissented(NodeId(1), "");
+    fleet.dissented(NodeId(2), "");
+    assert_eq!(fleet.fit()[0], NodeId(0));
+    let head = |number| HeadSeen { number, time: 0 };
+    fleet.note_heads(&[(NodeId(0), head(9)), (NodeId(1), head(10)), (NodeId(2), head(10))]);
+    assert_eq!(fleet.fit()[2], NodeId(0));
+    assert_eq!(fleet.heads().len(), 3);
+}
+
+#[tokio::test]
+async fn what_a_node_says_of_the_question_is_an_answer_and_not_asked_again() {
+    let (fleet, asked) = fleet(&[(1, Does::Fails("execution reverted")), says("b")]).await;
+    fleet.dissented(NodeId(1), "");
+    assert!(matches!(ask(&fleet).await.unwrap_err().fault, Fault::Node(_)));
+    assert_eq!(*asked[1].lock(), ["eth_chainId"]);
+}
+
+#[tokio::test]
+async fn a_lone_node_that_fails_is_asked_three_times_and_no_more() {
+    let (fleet, asked) = fleet(&[(1, Does::Breaks)]).await;
+    assert_eq!(ask(&fleet).await.unwrap_err().fault, Fault::Http(502));
+    assert_eq!(asked[0].lock().iter().filter(|method| *method == "eth_test").count(), 3);
+}
+
+#[tokio::test]
+async fn two_who_say_the_same_are_an_agreement_and_the_third_is_not_waited_for() {
+    let agreed = async |nodes: &[(u64, Does)]| {
+        let (fleet, _) = fleet(nodes).await;
+        fleet.agreed::<String>("eth_test", json!([])).await
+    };
+    assert_eq!(agreed(&[says("a"), (1, Does::Hangs), says("a")]).await.unwrap(), "a");
+    assert_eq!(agreed(&[says("lie"), says("a"), says("a")]).await.unwrap(), "a");
+    assert_eq!(agreed(&[says("a")]).await.unwrap(), "a", "a fleet of one believes it");
+    let (needed, asked) = (2, 2);
+    let question = "eth_test";
+    let none = Err(NoAgreement { question, needed, asked });
+    assert_eq!(agreed(&[says("a"), says("b")]).await, none);
+    assert_eq!(agreed(&[says("a"), (1, Does::Breaks)]).await, none);
+    let one = Err(NoAgreement { question, needed, asked: 1 });
+    assert_eq!(agreed(&[says("a"), (56, Does::Says(json!("a")))]).await, one, "of another chain");
+}
+
+#[tokio::test]
+async fn each_fit_node_is_asked_and_none_of_another_chain() {
+    let (fleet, asked) = fleet(&[says("a"), (56, Does::Says(json!("x"))), says("c")]).await;
+    let mut answers: Vec<_> = fleet.each::<String>("eth_test", json!([])).await;
+    answers.sort_by_key(|(id, _)| *id);
+    assert_eq!(answers, [(NodeId(0), Ok("a".to_owned())), (NodeId(2), Ok("c".to_owned()))]);
+    assert_eq!(*asked[1].lock(), ["eth_chainId"]);
+}
+
+#[tokio::test]
+async fn a_fleet_on_the_wrong_chain_is_asked_nothing() {
+    let (fleet, asked) = fleet(&[(56, Does::Says(json!("x")))]).await;
+    let wrong = Fault::WrongChain { answered: 56, configured: 1 };
+    assert_eq!(ask(&fleet).await.unwrap_err().fault, wrong);
+    let said = fleet.broadcast(&[1], |_, said| said.is_ok()).await;
+    assert!(matches!(&said[..], [(NodeId(0), Err(error))] if error.fault == wrong));
+    assert_eq!(*asked[0].lock(), ["eth_chainId"]);
+}
+
+#[tokio::test]
+async fn a_broadcast_ends_with_the_first_acceptance_and_reaches_all_though_nobody_waits() {
+    let hash = json!(B256::ZERO);
+    let (fleet, asked) = fleet(&[(1, Does::Hangs), (1, Does::Says(hash)), (1, Does::Hangs)]).await;
+    let heard = fleet.broadcast(&[1], |_, said| said.is_ok()).await;
+    assert_eq!(heard, [(NodeId(1), Ok(B256::ZERO))]);
+    let sent = |asked: &Arc<Mutex<Vec<String>>>| {
+        asked.lock().contains(&"eth_sendRawTransaction".to_owned())
+    };
+    while !asked.iter().all(sent) {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_does_not_stop_a_broadcast() {
+    let (fleet, asked) = fleet(&[(1, Does::Hangs), (1, Does::Hangs)]).await;
+    let sending = fleet.broadcast(&[1], |_, said| said.is_ok());
+    assert!(futures_util::FutureExt::now_or_never(sending).is_none(), "it is dropped");
+    while asked.iter().any(|asked| asked.lock().len() < 2) {
+        tokio::task::yield_now().await;
+    }
+}
 
 #[test]
 fn nodes_are_told_apart_by_host_and_by_place_where_they_share_one() {

@@ -1,7 +1,7 @@
 //! Scalar ABI types, and how a JSON value, a configured text or a word from the chain becomes a
 //! value of one. Exact: no number passes through a float, and nothing is cut to fit.
 
-use crate::billing::{Family, Ineligible, Scalar, parse_address};
+use crate::billing::{Family, Ineligible, Scalar, parse_address, spell_address};
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::{Address, B256, I256, U256};
 use std::fmt;
@@ -246,16 +246,6 @@ pub(super) fn show(family: Family, value: &DynSolValue) -> String {
 /// A code of the contract as the table of reasons spells it.
 pub(super) fn digits(code: &DynSolValue) -> String {
     show(Family::Evm, code)
-}
-
-fn spell_address(family: Family, address: Address) -> String {
-    match family {
-        Family::Evm => address.to_checksum(None),
-        Family::Tvm => {
-            let bytes = [[0x41].as_slice(), address.as_slice()].concat();
-            bs58::encode(bytes).with_check().into_string()
-        }
-    }
 }
 
 /// Words from outside, short and without control characters.

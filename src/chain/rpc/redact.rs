@@ -12,12 +12,12 @@ const LONGEST_MESSAGE: usize = 300;
 const SHORTEST_KEY: usize = 8;
 
 /// Takes the secret parts of one URL, and everything that looks like a URL, out of texts.
-pub(super) struct Redactor {
+pub(in crate::chain) struct Redactor {
     secrets: Vec<String>,
 }
 
 impl Redactor {
-    pub(super) fn for_url(url: &Url) -> Self {
+    pub(in crate::chain) fn for_url(url: &Url) -> Self {
         let path = url.path().split('/').map(str::to_owned);
         let query = url.query_pairs().map(|(_, value)| value.into_owned());
         let user = [url.username().to_owned(), url.password().unwrap_or_default().to_owned()];
@@ -25,19 +25,34 @@ impl Redactor {
         Self { secrets: secrets.collect() }
     }
 
-    pub(super) fn clean(&self, error: RawNodeError) -> NodeError {
+    /// Takes one text out, however short; an empty one hides nothing.
+    pub(in crate::chain) fn for_secret(secret: &str) -> Self {
+        let secrets = Some(secret).filter(|secret| !secret.is_empty());
+        Self { secrets: secrets.into_iter().map(str::to_owned).collect() }
+    }
+
+    /// Takes out what either would.
+    pub(in crate::chain) fn and(mut self, other: Self) -> Self {
+        self.secrets.extend(other.secrets);
+        self
+    }
+
+    pub(super) fn clean_error(&self, error: &RawNodeError) -> NodeError {
         let (code, data) = (error.code, error.bytes());
+        NodeError { code, message: self.clean(&error.message), data }
+    }
+
+    /// The text without secrets, URLs and control characters, cut to a length that fits in a log.
+    pub(in crate::chain) fn clean(&self, text: &str) -> String {
         let hidden = self
             .secrets
             .iter()
-            .fold(error.message, |text, secret| text.replace(secret.as_str(), "(hidden)"));
+            .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "(hidden)"));
         let words = hidden
             .split_whitespace()
             .map(|word| if word.contains("://") { "(url)" } else { word })
             .collect::<Vec<_>>()
             .join(" ");
-        let message =
-            words.chars().filter(|letter| !letter.is_control()).take(LONGEST_MESSAGE).collect();
-        NodeError { code, message, data }
+        words.chars().filter(|letter| !letter.is_control()).take(LONGEST_MESSAGE).collect()
     }
 }

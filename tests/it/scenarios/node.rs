@@ -1,13 +1,11 @@
-//! An honest node in trouble: it is down, it loses answers, it forgets. And an account that somebody
-//! else uses.
+//! An honest node in trouble: it is down, it loses answers, it forgets.
 
 use crate::world::anvil::Mining;
 use crate::world::patience::eventually;
 use crate::world::proxy::{ANYTHING, Act};
 use crate::world::signer::Signer;
-use crate::world::town::{Founding, Town, signer_address};
+use crate::world::town::{Founding, Town};
 use alloy::primitives::B256;
-use alloy::rpc::types::TransactionRequest;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -157,43 +155,4 @@ async fn a_payment_counts_as_settled_when_its_block_is_final_and_no_sooner() {
     }
     town.anvil.mine(2).await;
     eventually("the payment is settled", async || state(&signer, &hash).await == "charged").await;
-}
-
-#[tokio::test]
-async fn an_account_that_somebody_else_uses_as_well_bills_nobody() {
-    let town = Town::found().await;
-    let signer = town.signer().await;
-    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
-    town.quiet(&signer).await;
-    let foreign = TransactionRequest::default().from(signer_address()).to(signer_address());
-    town.anvil.send(foreign).await;
-    eventually("the Signer noticed", async || chain_health(&signer).await.0 == 503).await;
-    let reason = chain_health(&signer).await.1["status"].to_string();
-    assert!(reason.contains("2 transactions") && reason.contains("journal knows 1"), "{reason}");
-    let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
-    assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
-    assert!(refused.body["msg"].as_str().unwrap().contains("used elsewhere"), "{refused:?}");
-    let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
-    assert_eq!(again.code(), 1, "what was charged is still known: {again:?}");
-    town.assert_paid(&[1, 0, 0]).await;
-}
-
-#[tokio::test]
-async fn a_place_that_somebody_else_took_keeps_its_claim_and_holds_up_nobody_else() {
-    let town = on_request().await;
-    let signer = town.signer().await;
-    town.proxy.fault("eth_sendRawTransaction", Act::Refuse("not now"));
-    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
-    let foreign = TransactionRequest::default().from(signer_address()).to(signer_address());
-    let foreign = TransactionRequest { gas: Some(21_000), ..foreign };
-    town.anvil.call::<B256>("eth_sendTransaction", json!([foreign])).await;
-    town.anvil.mine(4).await;
-    town.proxy.heal();
-    signer.wrote("could not be identified took the place of a batch").await;
-    let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
-    assert_eq!(again.tx_hash(), hash, "nothing else is signed for it");
-    let other = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
-    assert_eq!(town.settled(&signer, &other).await["state"], "charged");
-    assert_eq!(state(&signer, &hash).await, "open");
-    town.assert_paid(&[0, 1, 0]).await;
 }

@@ -1,6 +1,6 @@
 //! A secret is in no log line, no answer, no metric, no report and no journal, whatever goes wrong.
 
-use crate::world::proxy::{ANYTHING, Act};
+use crate::world::proxy::{ANYTHING, Act, Proxy};
 use crate::world::search::Search;
 use crate::world::signer::{EVM_PATH, SECRET, Scheduler, Signer, unix_seconds};
 use crate::world::town::{KEY, Town};
@@ -14,9 +14,16 @@ const QUERY_KEY: &str = "m4Qv9querykeyB6tHs1Y";
 const RPC_PASSWORD: &str = "Hk5rpcpassword2Jd8Cz";
 const KEYSTORE_PASSWORD: &str = "p3Xkeystorepassword9Vg";
 
-/// A node or a proxy that quotes the URL it was asked at.
-const INDISCREET: &str = "no project Zq8fT3pathkeyW7xLr2N: \
-     http://u:Hk5rpcpassword2Jd8Cz@node.example/v3/Zq8fT3pathkeyW7xLr2N?token=m4Qv9querykeyB6tHs1Y";
+/// The keys of the second and the third node.
+const OTHER_KEYS: [&str; 2] = ["Vb2Kdsecondnodekey9WsQ", "Xe6Nmthirdnodekey4TgRz"];
+
+/// What each node says that quotes the URL it was asked at.
+const INDISCREET: [&str; 3] = [
+    "no project Zq8fT3pathkeyW7xLr2N: \
+     http://u:Hk5rpcpassword2Jd8Cz@node.example/v3/Zq8fT3pathkeyW7xLr2N?token=m4Qv9querykeyB6tHs1Y",
+    "no project Vb2Kdsecondnodekey9WsQ at https://second.example/Vb2Kdsecondnodekey9WsQ",
+    "bad token Xe6Nmthirdnodekey4TgRz, see https://third.example/?key=Xe6Nmthirdnodekey4TgRz",
+];
 
 fn search() -> Search {
     let mut search = Search::default();
@@ -26,18 +33,29 @@ fn search() -> Search {
     search.forbid_text("the API key in the path", PATH_KEY);
     search.forbid_text("the API key in the query", QUERY_KEY);
     search.forbid_text("the password of the node", RPC_PASSWORD);
+    search.forbid_text("the API key of the second node", OTHER_KEYS[0]);
+    search.forbid_text("the API key of the third node", OTHER_KEYS[1]);
     search.forbid_text("the password of the keystore", KEYSTORE_PASSWORD);
     search
 }
 
-/// A town whose node is reached by a URL full of secrets, and whose Signer writes all it can.
-async fn talkative() -> Town {
+/// A town whose three nodes are reached by URLs full of secrets, and whose Signer writes all it can.
+async fn talkative() -> (Town, [Proxy; 3]) {
     let mut town = Town::found().await;
+    let (second, third) =
+        (Proxy::before(&town.anvil.url).await, Proxy::before(&town.anvil.url).await);
     let host = town.proxy.url.strip_prefix("http://").unwrap().to_owned();
-    let url = format!("http://user:{RPC_PASSWORD}@{host}/v3/{PATH_KEY}?token={QUERY_KEY}");
-    town.installation =
-        town.installation.env("SIGNER__CHAINS__139__RPC", &url).env("SIGNER__LOG__FILTER", "trace");
-    town
+    let urls = [
+        format!("http://user:{RPC_PASSWORD}@{host}/v3/{PATH_KEY}?token={QUERY_KEY}"),
+        format!("{}/{}", second.url, OTHER_KEYS[0]),
+        format!("{}/?key={}", third.url, OTHER_KEYS[1]),
+    ];
+    town.installation = town
+        .installation
+        .env("SIGNER__CHAINS__139__RPC", &urls.join(" "))
+        .env("SIGNER__LOG__FILTER", "trace");
+    let first = town.proxy.clone();
+    (town, [first, second, third])
 }
 
 fn add_output(search: &mut Search, place: &str, output: &Output) {
@@ -87,23 +105,26 @@ fn the_search_finds_a_secret_in_every_spelling() {
 
 #[tokio::test]
 async fn no_secret_is_shown_by_a_signer_at_work_whatever_the_node_does() {
-    let town = talkative().await;
+    let (town, nodes) = talkative().await;
     let mut search = search();
     let signer = town.signer().await;
     post_everything(&town, &signer, &mut search).await;
     let faults = [
-        (ANYTHING, Act::Break),
-        (ANYTHING, Act::PassOnAndFail),
-        (ANYTHING, Act::Refuse(INDISCREET)),
-        ("eth_sendRawTransaction", Act::Refuse(INDISCREET)),
-        ("eth_sendRawTransaction", Act::PassOnAndBreak),
-        ("eth_simulateV1", Act::Refuse(INDISCREET)),
-        ("eth_getBlockByNumber", Act::Refuse(INDISCREET)),
+        (ANYTHING, [const { Act::Break }; 3]),
+        (ANYTHING, [const { Act::PassOnAndFail }; 3]),
+        (ANYTHING, INDISCREET.map(Act::Refuse)),
+        ("eth_sendRawTransaction", INDISCREET.map(Act::Refuse)),
+        ("eth_sendRawTransaction", [const { Act::PassOnAndBreak }; 3]),
+        ("eth_simulateV1", INDISCREET.map(Act::Refuse)),
+        ("eth_getBlockByNumber", INDISCREET.map(Act::Refuse)),
+        ("eth_chainId", INDISCREET.map(Act::Refuse)),
     ];
-    for (method, act) in faults {
-        town.proxy.fault(method, act);
+    for (method, acts) in faults {
+        for (node, act) in nodes.iter().zip(acts) {
+            node.fault(method, act);
+        }
         post_everything(&town, &signer, &mut search).await;
-        town.proxy.heal();
+        nodes.iter().for_each(Proxy::heal);
         signer.ready().await;
     }
     town.quiet(&signer).await;
@@ -138,17 +159,26 @@ async fn post_everything(town: &Town, signer: &Signer, search: &mut Search) {
 
 #[tokio::test]
 async fn no_secret_is_shown_by_a_signer_that_does_not_start() {
-    let mut town = talkative().await;
+    let (mut town, nodes) = talkative().await;
     let mut search = search();
-    town.proxy.fault(ANYTHING, Act::Refuse(INDISCREET));
+    for (node, words) in nodes.iter().zip(INDISCREET) {
+        node.fault(ANYTHING, Act::Refuse(words));
+    }
     add_output(&mut search, "check without a node", &town.installation.run(&["check"]).await);
-    town.proxy.heal();
+    nodes.iter().for_each(Proxy::heal);
     town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "56");
     add_output(&mut search, "check of another chain", &town.installation.run(&["check"]).await);
     add_output(&mut search, "start on another chain", &town.installation.run(&[]).await);
     town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "31337");
     add_config_mistakes(&town, &mut search).await;
-    for url in [format!("ftp://x/{PATH_KEY}"), PATH_KEY.to_owned()] {
+    let good = format!("http://node.example/{PATH_KEY}");
+    let bad = [
+        format!("ftp://x/{PATH_KEY}"),
+        PATH_KEY.to_owned(),
+        format!("{good} ftp://x/{}", OTHER_KEYS[0]),
+        format!("{good} {good}"),
+    ];
+    for url in bad {
         town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &url);
         let output = town.installation.run(&["check"]).await;
         assert!(!output.status.success(), "{url}");
@@ -184,7 +214,7 @@ async fn add_config_mistakes(town: &Town, search: &mut Search) {
 
 #[tokio::test]
 async fn no_secret_is_shown_when_keys_are_stored_and_opened() {
-    let mut town = talkative().await;
+    let (mut town, _nodes) = talkative().await;
     let mut search = search();
     fs::write(town.installation.path().join("pw"), KEYSTORE_PASSWORD).unwrap();
     let import = ["keys", "import", "billing", "--password-file", "pw"];

@@ -37,6 +37,8 @@ pub(crate) enum Act {
     Refuse(&'static str),
     /// Passes it on after this time.
     Delay(Duration),
+    /// Passes it on, and lies: this is done to the answer.
+    Rewrite(fn(&mut Value)),
 }
 
 /// One question to the node.
@@ -163,6 +165,7 @@ async fn pass(shared: &Shared, body: Bytes) -> Result<Response, Dropped> {
     let begun = Instant::now();
     let question: Value = serde_json::from_slice(&body).unwrap_or_default();
     let method = question["method"].as_str().unwrap_or("batch").to_owned();
+    let mut rewrite: Option<fn(&mut Value)> = None;
     match shared.fault_for(&method) {
         None => {}
         Some(Act::Swallow) => return std::future::pending().await,
@@ -190,8 +193,14 @@ async fn pass(shared: &Shared, body: Bytes) -> Result<Response, Dropped> {
             faults.wait_for(Vec::is_empty).await.map_err(|_| Dropped)?;
         }
         Some(Act::Delay(time)) => tokio::time::sleep(time).await,
+        Some(Act::Rewrite(change)) => rewrite = Some(change),
     }
-    let answer = forward(shared, body).await;
+    let mut answer = forward(shared, body).await;
+    if let (Some(change), Some(told)) = (rewrite, &answer) {
+        let mut told: Value = serde_json::from_slice(told).unwrap_or_default();
+        change(&mut told["result"]);
+        answer = Some(told.to_string().into());
+    }
     shared.asked.lock().push(Asked { method, begun, answered: Instant::now() });
     Ok(match answer {
         Some(answer) => ([("content-type", "application/json")], answer).into_response(),

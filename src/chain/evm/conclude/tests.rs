@@ -68,7 +68,10 @@ fn about(said: &[Testimony], quorum: usize) -> (String, Vec<usize>) {
     let word = match fate {
         Fate::Ours(taker) => format!("ours {}", taker.hash.0[0]),
         Fate::Foreign(taker) => format!("foreign {}", taker.hash.0[0]),
-        other => format!("{other:?}").to_lowercase(),
+        Fate::Absent => "absent".to_owned(),
+        Fate::Included => "included".to_owned(),
+        Fate::Unidentified => "unidentified".to_owned(),
+        Fate::Unclear => "unclear".to_owned(),
     };
     (word, liars)
 }

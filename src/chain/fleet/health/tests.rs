@@ -89,6 +89,16 @@ fn every_failed_probe_doubles_the_pause_up_to_a_minute() {
 }
 
 #[test]
+fn a_node_that_keeps_a_look_waiting_is_left_out_of_the_next_ones() {
+    let mut health = alive();
+    health.kept_waiting(0);
+    assert_eq!(health.state(0), State::Busy);
+    assert!(!health.admits(FIRST_PAUSE_MS - 1) && health.admits(FIRST_PAUSE_MS));
+    health.kept_waiting(FIRST_PAUSE_MS);
+    assert!(!health.admits(FIRST_PAUSE_MS * 3 - 1) && health.admits(FIRST_PAUSE_MS * 3));
+}
+
+#[test]
 fn a_liar_is_not_believed_for_an_hour() {
     let mut health = alive();
     health.lied(10);

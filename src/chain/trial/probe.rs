@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 /// Entries to try in one call, by their place in the batch. Never empty.
-pub(super) type Group = Vec<usize>;
+pub(in crate::chain) type Group = Vec<usize>;
 
 /// Splits a group that failed. A group of one is a culprit: there is nothing to split.
 pub(super) fn split(group: &Group, suspects: &BTreeSet<usize>) -> Vec<Group> {

@@ -1,0 +1,98 @@
+//! Another attempt for a place that has one: the same call at a higher bid, or an empty transaction.
+//! Both take the same nonce, so only one of all attempts can land.
+
+use super::EvmChain;
+use super::draft::EvmDraft;
+use super::fees::{Bid, affordable, allowed, cost, first_bid, outbid};
+use super::head::Head;
+use super::node::{self, Call};
+use super::wire::Wire;
+use crate::billing::{Attempt, AttemptKind, Slot};
+use crate::chain::ChainError;
+use alloy::primitives::{Address, Bytes, TxKind};
+use std::sync::Arc;
+
+/// What a transfer to an account without code uses, gas.
+const TRANSFER_GAS: u64 = 21_000;
+
+impl EvmChain {
+    /// Drafts another attempt for an open slot. Its bid is above every earlier one.
+    pub(super) async fn recompose<A>(
+        &self,
+        slot: &Slot<A>,
+        kind: AttemptKind,
+    ) -> Result<EvmDraft, ChainError>
+    where
+        A: AsRef<Attempt> + Sync,
+    {
+        let head = self.current().await?;
+        let earlier = wires(slot)?;
+        let fees = &self.parts.config.fees;
+        let bid = outbid(first_bid(&head.market, fees)?, earlier.iter().map(|(_, w)| w.bid), fees)?;
+        let (to, calldata, gas_limit) = match kind {
+            AttemptKind::Bill => billing(&earlier)?,
+            AttemptKind::Cancel => {
+                let me = self.parts.facts.signer;
+                (me, Bytes::new(), self.gas_for_nothing(&head, me).await?)
+            }
+        };
+        let cost = cost(gas_limit, bid);
+        allowed(cost, fees)?;
+        // Those that come after it can wait for money; it cannot wait for them.
+        let before = self.line.outstanding(head.places.taken, slot.position);
+        affordable(cost, before, head.balance)?;
+        Ok(self.draft_of(to, calldata, gas_limit, bid))
+    }
+
+    pub(super) fn draft_of(
+        &self,
+        to: Address,
+        calldata: Bytes,
+        gas_limit: u64,
+        bid: Bid,
+    ) -> EvmDraft {
+        let (chain_id, key) = (self.parts.config.eip155_id, Arc::clone(&self.parts.key));
+        EvmDraft { chain_id, to, calldata, gas_limit, bid, key }
+    }
+
+    /// The gas limit of a transfer of nothing to oneself. More than 21,000 where the fee for another
+    /// chain is paid in gas (Arbitrum), and where the account has code (EIP-7702).
+    async fn gas_for_nothing(&self, head: &Head, me: Address) -> Result<u64, ChainError> {
+        let rules = self.gas_rules(head);
+        let call = Call { from: me, to: me, data: &[], gas: rules.most };
+        let used = match node::estimate_gas(&self.view_at(head).await?, call)
+            .await
+            .map_err(ChainError::from)
+        {
+            Ok(used) => used,
+            // It can be estimated nowhere where it cannot be sent; 21,000 is the rule of Ethereum.
+            Err(ChainError::Node { .. }) => TRANSFER_GAS,
+            Err(error) => return Err(error),
+        };
+        if used <= TRANSFER_GAS {
+            return Ok(TRANSFER_GAS);
+        }
+        let margin = used.saturating_mul(rules.margin_percent).div_ceil(100);
+        Ok(used.saturating_add(margin).min(rules.most))
+    }
+}
+
+/// Every attempt as it is on the wire.
+fn wires<A: AsRef<Attempt>>(slot: &Slot<A>) -> Result<Vec<(AttemptKind, Wire)>, ChainError> {
+    let attempts = slot.attempts.iter().map(AsRef::as_ref);
+    let read = |attempt: &Attempt| Some((attempt.kind, Wire::read(&attempt.signed.raw)?));
+    attempts.map(read).collect::<Option<_>>().ok_or_else(|| {
+        ChainError::CallFails("the bytes of an earlier attempt cannot be read".to_owned())
+    })
+}
+
+/// The very call of the newest attempt that bills.
+fn billing(earlier: &[(AttemptKind, Wire)]) -> Result<(Address, Bytes, u64), ChainError> {
+    let mut newest = earlier.iter().rev();
+    match newest.find(|(kind, _)| *kind == AttemptKind::Bill) {
+        Some((_, Wire { to: TxKind::Call(to), input, gas_limit, .. })) => {
+            Ok((*to, input.clone(), *gas_limit))
+        }
+        Some(_) | None => Err(ChainError::CallFails("no earlier attempt bills".to_owned())),
+    }
+}

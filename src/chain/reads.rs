@@ -1,0 +1,169 @@
+//! What is read of a batch before it is signed, on either family of chains: what wallets hold and
+//! allow, and what the contract's lookup says; and how many reads become one call of Multicall3.
+//!
+//! Knows no node.
+
+use super::profile::{Looked, Profile};
+use crate::billing::{Charge, Entry, Funds};
+use alloy::primitives::{Address, Bytes, U256};
+use alloy::sol;
+use alloy::sol_types::SolCall;
+use std::collections::HashMap;
+
+sol! {
+    struct Call3 {
+        address target;
+        bool allowFailure;
+        bytes callData;
+    }
+
+    struct Answer3 {
+        bool success;
+        bytes returnData;
+    }
+
+    function aggregate3(Call3[] calls) returns (Answer3[] answers);
+    function balanceOf(address wallet) returns (uint256 balance);
+    function allowance(address wallet, address spender) returns (uint256 allowed);
+}
+
+/// One ABI word, bytes.
+const WORD: usize = 32;
+
+/// How long the answer of a lookup is expected to be at most, bytes: five words are usual.
+const LOOKUP_ANSWER: usize = 640;
+
+/// One read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Read {
+    pub(super) target: Address,
+    pub(super) data: Vec<u8>,
+    /// How long the answer is expected to be at most, bytes.
+    pub(super) answer: usize,
+}
+
+/// What reads returned, in order. None for one that failed, or whose target holds no code and so
+/// said nothing.
+pub(super) type Answers = Vec<Option<Bytes>>;
+
+/// The reads as `aggregate3` takes them.
+pub(super) fn calls(reads: &[Read]) -> Vec<Call3> {
+    let call = |read: &Read| Call3 {
+        target: read.target,
+        allowFailure: true,
+        callData: read.data.clone().into(),
+    };
+    reads.iter().map(call).collect()
+}
+
+/// The calldata of `aggregate3` for these reads.
+pub(super) fn aggregated(reads: &[Read]) -> Vec<u8> {
+    aggregate3Call { calls: calls(reads) }.abi_encode()
+}
+
+/// What `aggregate3` returned for so many reads; else how many answers it gave.
+pub(super) fn answers(returned: &[u8], reads: usize) -> Result<Answers, usize> {
+    let answers = aggregate3Call::abi_decode_returns(returned).unwrap_or_default();
+    if answers.len() != reads {
+        return Err(answers.len());
+    }
+    let said = |answer: Answer3| {
+        (answer.success && !answer.returnData.is_empty()).then_some(answer.returnData)
+    };
+    Ok(answers.into_iter().map(said).collect())
+}
+
+/// The questions about subscriptions. An entry that cannot be asked about has none.
+#[derive(Debug)]
+pub(super) struct LookupReads {
+    asked: Vec<bool>,
+    pub(super) reads: Vec<Read>,
+}
+
+impl LookupReads {
+    pub(super) fn of(profile: &Profile, contract: Address, entries: &[Entry]) -> Self {
+        let calls: Vec<Option<Vec<u8>>> =
+            entries.iter().map(|entry| profile.lookup_call(entry).ok()).collect();
+        let asked = calls.iter().map(Option::is_some).collect();
+        let read = |data| Read { target: contract, data, answer: LOOKUP_ANSWER };
+        Self { asked, reads: calls.into_iter().flatten().map(read).collect() }
+    }
+
+    /// What was looked up for each entry. None where the contract knows none, where its lookup
+    /// reverted, and where the entry could not be asked about.
+    pub(super) fn looked(&self, profile: &Profile, answers: Answers) -> Vec<Option<Looked>> {
+        let mut answers = answers.into_iter();
+        let looked = self.asked.iter().map(|asked| {
+            let answer = asked.then(|| answers.next().flatten()).flatten();
+            answer.and_then(|answer| profile.read_lookup(&answer))
+        });
+        looked.collect()
+    }
+}
+
+/// The questions about funds: what every charge's wallet holds and allows, each (wallet, token)
+/// asked once, in two reads.
+#[derive(Debug)]
+pub(super) struct FundsReads {
+    places: HashMap<(Address, Address), usize>,
+    pub(super) reads: Vec<Read>,
+}
+
+impl FundsReads {
+    pub(super) fn of(charges: &[Charge], spender: Address) -> Self {
+        let mut places = HashMap::new();
+        let mut reads = Vec::new();
+        for charge in charges {
+            let place = places.len();
+            places.entry((charge.wallet, charge.token)).or_insert_with(|| {
+                reads.extend(funds_reads(charge.wallet, charge.token, spender));
+                place
+            });
+        }
+        Self { places, reads }
+    }
+
+    /// The funds of each charge's wallet. None where the token does not answer as a token does, such
+    /// as an address without code.
+    pub(super) fn funds(&self, charges: &[Charge], answers: &Answers) -> Vec<Option<Funds>> {
+        let funds: Vec<Option<Funds>> = answers.chunks(2).map(read_funds).collect();
+        let of = |charge: &Charge| {
+            let place = self.places.get(&(charge.wallet, charge.token))?;
+            funds.get(*place).copied().flatten()
+        };
+        charges.iter().map(of).collect()
+    }
+}
+
+fn funds_reads(wallet: Address, token: Address, spender: Address) -> [Read; 2] {
+    let read = |data| Read { target: token, data, answer: WORD };
+    [
+        read(balanceOfCall { wallet }.abi_encode()),
+        read(allowanceCall { wallet, spender }.abi_encode()),
+    ]
+}
+
+fn read_funds(answers: &[Option<Bytes>]) -> Option<Funds> {
+    let [balance, allowance] = answers else { return None };
+    Some(Funds { balance: word(balance.as_ref()?)?, allowance: word(allowance.as_ref()?)? })
+}
+
+fn word(answer: &Bytes) -> Option<U256> {
+    answer.get(..WORD).map(U256::from_be_slice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_that_says_less_than_a_word_cannot_be_read() {
+        let full = || Some(Bytes::from(U256::from(7).to_be_bytes_vec()));
+        let seven = U256::from(7);
+        let funds = Funds { balance: seven, allowance: seven };
+        assert_eq!(read_funds(&[full(), full()]), Some(funds));
+        assert_eq!(read_funds(&[full(), None]), None, "it reverted, or holds no code");
+        assert_eq!(read_funds(&[Some(Bytes::from(vec![1; 31])), full()]), None);
+        assert_eq!(read_funds(&[full()]), None);
+    }
+}

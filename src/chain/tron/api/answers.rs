@@ -1,0 +1,264 @@
+//! What a node says of blocks, accounts, contracts and prices. Fields with default values are left
+//! out of every answer, and `{}` means that there is nothing.
+
+use super::{Api, ApiError, Side, garbled};
+use crate::chain::tron::address::to_hex;
+use alloy::primitives::{Address, B256, Bytes};
+use serde::Deserialize;
+use serde_json::json;
+use std::collections::HashMap;
+
+/// A block, checked to be the one that was asked for. Its id begins with its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::chain::tron) struct Block {
+    pub(in crate::chain::tron) id: B256,
+    pub(in crate::chain::tron) number: u64,
+    pub(in crate::chain::tron) parent: B256,
+    /// Unix ms.
+    pub(in crate::chain::tron) time_ms: u64,
+    /// The ids of its transactions; empty when they were not asked for.
+    pub(in crate::chain::tron) transactions: Vec<B256>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawBlock {
+    #[serde(rename = "blockID")]
+    block_id: B256,
+    #[serde(rename = "block_header")]
+    header: RawHeader,
+    #[serde(default)]
+    transactions: Vec<RawId>,
+}
+
+#[derive(Deserialize)]
+struct RawId {
+    #[serde(rename = "txID")]
+    id: B256,
+}
+
+#[derive(Deserialize)]
+struct RawHeader {
+    raw_data: RawHeaderData,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawHeaderData {
+    #[serde(default)]
+    number: u64,
+    #[serde(default)]
+    timestamp: u64,
+    parent_hash: B256,
+    tx_trie_root: B256,
+}
+
+impl RawBlock {
+    /// A block that does not contradict itself. One whose header commits to transactions must show
+    /// them if it was asked to: otherwise a node that ignores `detail` would prove their absence.
+    fn check(self, asked: Option<u64>, detail: bool) -> Option<Block> {
+        let header = self.header.raw_data;
+        let [n0, n1, n2, n3, n4, n5, n6, n7, ..] = self.block_id.0;
+        let in_id = u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
+        let shown = !self.transactions.is_empty();
+        let hidden = detail && !shown && !header.tx_trie_root.is_zero();
+        let right = in_id == header.number
+            && asked.is_none_or(|asked| asked == header.number)
+            && !hidden
+            && (header.timestamp > 0 || header.number == 0);
+        right.then(|| Block {
+            id: self.block_id,
+            number: header.number,
+            parent: header.parent_hash,
+            time_ms: header.timestamp,
+            transactions: self.transactions.into_iter().map(|tx| tx.id).collect(),
+        })
+    }
+}
+
+/// What an account holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::chain::tron) struct Account {
+    /// Sun.
+    pub(in crate::chain::tron) balance: u64,
+}
+
+#[derive(Deserialize)]
+struct RawAccount {
+    address: String,
+    #[serde(default)]
+    balance: u64,
+}
+
+/// What an account can use without paying for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct RawResources {
+    #[serde(rename = "freeNetUsed")]
+    free_net_used: u64,
+    #[serde(rename = "freeNetLimit")]
+    free_net_limit: u64,
+    #[serde(rename = "NetUsed")]
+    net_used: u64,
+    #[serde(rename = "NetLimit")]
+    net_limit: u64,
+    #[serde(rename = "EnergyUsed")]
+    energy_used: u64,
+    #[serde(rename = "EnergyLimit")]
+    energy_limit: u64,
+}
+
+/// What is left today of an account's resources. All zero for one that is not activated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::chain::tron) struct Resources {
+    /// Of the free bandwidth, bytes.
+    pub(in crate::chain::tron) free_bandwidth: u64,
+    /// Of the staked bandwidth, bytes.
+    pub(in crate::chain::tron) staked_bandwidth: u64,
+    /// Of the staked or rented energy.
+    pub(in crate::chain::tron) energy: u64,
+}
+
+impl From<RawResources> for Resources {
+    fn from(raw: RawResources) -> Self {
+        Self {
+            free_bandwidth: raw.free_net_limit.saturating_sub(raw.free_net_used),
+            staked_bandwidth: raw.net_limit.saturating_sub(raw.net_used),
+            energy: raw.energy_limit.saturating_sub(raw.energy_used),
+        }
+    }
+}
+
+/// What the chain has voted for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::chain::tron) struct Parameters(HashMap<String, i64>);
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawParameters {
+    chain_parameter: Vec<RawParameter>,
+}
+
+#[derive(Deserialize)]
+struct RawParameter {
+    key: String,
+    #[serde(default)]
+    value: i64,
+}
+
+impl Parameters {
+    /// The parameter with this name; none where the node does not know it.
+    pub(in crate::chain::tron) fn get(&self, name: &str) -> Option<u64> {
+        self.0.get(name).and_then(|value| u64::try_from(*value).ok())
+    }
+}
+
+#[derive(Deserialize)]
+struct RawNumber {
+    #[serde(default)]
+    num: u64,
+}
+
+/// A contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::chain::tron) struct ContractInfo {
+    /// The code that runs.
+    pub(in crate::chain::tron) code: Bytes,
+    /// How much of the energy the caller pays, percent.
+    pub(in crate::chain::tron) caller_pays_percent: u64,
+    /// What the chain adds to each unit of energy in it, in 1/10,000.
+    pub(in crate::chain::tron) energy_factor: u64,
+}
+
+#[derive(Deserialize)]
+struct RawContract {
+    #[serde(default)]
+    runtimecode: Bytes,
+    smart_contract: RawTerms,
+    #[serde(default)]
+    contract_state: RawState,
+}
+
+#[derive(Deserialize)]
+struct RawTerms {
+    #[serde(default)]
+    consume_user_resource_percent: u64,
+}
+
+#[derive(Default, Deserialize)]
+struct RawState {
+    #[serde(default)]
+    energy_factor: u64,
+}
+
+impl Api {
+    /// The newest block, or the one with this number; none where the node has none.
+    pub(in crate::chain::tron) async fn block(
+        &self,
+        side: Side,
+        number: Option<u64>,
+        detail: bool,
+    ) -> Result<Option<Block>, ApiError> {
+        const QUESTION: &str = "getblock";
+        let params = match number {
+            Some(number) => json!({ "id_or_num": number.to_string(), "detail": detail }),
+            None => json!({ "detail": detail }),
+        };
+        let raw: Option<RawBlock> = self.ask(side, QUESTION, &params).await?;
+        raw.map(|raw| raw.check(number, detail).ok_or_else(|| garbled(QUESTION))).transpose()
+    }
+
+    /// What an account holds; none where it is not activated.
+    pub(in crate::chain::tron) async fn account(
+        &self,
+        side: Side,
+        who: Address,
+    ) -> Result<Option<Account>, ApiError> {
+        const QUESTION: &str = "getaccount";
+        let who = to_hex(who);
+        match self.ask(side, QUESTION, &json!({ "address": who })).await? {
+            None => Ok(None),
+            Some(RawAccount { address, balance }) if address == who => {
+                Ok(Some(Account { balance }))
+            }
+            Some(RawAccount { .. }) => Err(garbled(QUESTION)),
+        }
+    }
+
+    /// What an account can use without paying for it.
+    pub(in crate::chain::tron) async fn resources(
+        &self,
+        who: Address,
+    ) -> Result<Resources, ApiError> {
+        let params = json!({ "address": to_hex(who) });
+        let raw: Option<RawResources> = self.ask(Side::Full, "getaccountresource", &params).await?;
+        Ok(raw.unwrap_or_default().into())
+    }
+
+    /// What the chain has voted for.
+    pub(in crate::chain::tron) async fn parameters(&self) -> Result<Parameters, ApiError> {
+        let raw: RawParameters = self.demand(Side::Full, "getchainparameters", &json!({})).await?;
+        let pairs = raw.chain_parameter.into_iter().map(|one| (one.key, one.value));
+        Ok(Parameters(pairs.collect()))
+    }
+
+    /// When parameters and energy factors change next, Unix ms.
+    pub(in crate::chain::tron) async fn next_maintenance_ms(&self) -> Result<u64, ApiError> {
+        let raw: RawNumber = self.demand(Side::Full, "getnextmaintenancetime", &json!({})).await?;
+        Ok(raw.num)
+    }
+
+    /// A contract; none where there is none at the address.
+    pub(in crate::chain::tron) async fn contract(
+        &self,
+        at: Address,
+    ) -> Result<Option<ContractInfo>, ApiError> {
+        let params = json!({ "value": to_hex(at) });
+        let raw: Option<RawContract> = self.ask(Side::Full, "getcontractinfo", &params).await?;
+        Ok(raw.map(|raw| ContractInfo {
+            code: raw.runtimecode,
+            caller_pays_percent: raw.smart_contract.consume_user_resource_percent,
+            energy_factor: raw.contract_state.energy_factor,
+        }))
+    }
+}

@@ -1,0 +1,147 @@
+//! Calls that are asked about and never sent: `triggerconstantcontract`.
+//!
+//! A call that fails is an answer, not an error. An error means that the node gave no answer.
+
+use super::{Api, ApiError, Side, garbled};
+use crate::chain::rpc::{Rpc, RpcError};
+use crate::chain::tron::address::to_hex;
+use alloy::primitives::{Address, Bytes};
+use serde::Deserialize;
+use serde_json::json;
+
+const QUESTION: &str = "triggerconstantcontract";
+
+/// A call of a contract by an account that need not exist.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::chain::tron) struct ConstantCall<'a> {
+    pub(in crate::chain::tron) owner: Address,
+    pub(in crate::chain::tron) contract: Address,
+    pub(in crate::chain::tron) data: &'a [u8],
+}
+
+/// How a call went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::chain::tron) enum Ran {
+    /// It went through.
+    Passed {
+        /// Energy used, penalty included.
+        energy: u64,
+        /// What it returned.
+        answer: Bytes,
+    },
+    /// The contract reverted.
+    Reverted {
+        /// Energy used.
+        energy: u64,
+        /// What it reverted with.
+        data: Bytes,
+    },
+    /// The node stopped it or did not run it: no contract, out of energy or of time, an invalid
+    /// instruction, or no constant calls on this node.
+    Stopped {
+        /// The node's code.
+        code: String,
+        /// The node's words.
+        words: String,
+    },
+}
+
+impl Ran {
+    /// Whether it took too long. The limit is wall-clock time (80 ms on the main network): the same
+    /// call may pass when the node is less busy, and a smaller one sooner.
+    pub(in crate::chain::tron) fn out_of_time(&self) -> bool {
+        match self {
+            Self::Stopped { words, .. } => words.contains("CPU timeout"),
+            Self::Passed { .. } | Self::Reverted { .. } => false,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct RawRun {
+    result: RawResult,
+    #[serde(default)]
+    energy_used: u64,
+    #[serde(default)]
+    constant_result: Vec<Bytes>,
+    #[serde(default)]
+    transaction: RawTransaction,
+}
+
+#[derive(Deserialize)]
+struct RawResult {
+    #[serde(default)]
+    result: bool,
+    #[serde(default)]
+    code: String,
+    /// Hex of a text.
+    #[serde(default)]
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+struct RawTransaction {
+    #[serde(default)]
+    ret: Vec<RawRet>,
+}
+
+#[derive(Deserialize)]
+struct RawRet {
+    #[serde(default)]
+    ret: String,
+}
+
+impl RawRun {
+    /// `result.result` is true also of a call that reverted; `transaction.ret` tells them apart.
+    fn judge(self, clean: impl FnOnce(&str) -> String) -> Option<Ran> {
+        let energy = self.energy_used;
+        let mut returned = self.constant_result.into_iter();
+        match (self.result.result, self.transaction.ret.as_slice(), returned.next()) {
+            (true, [RawRet { ret }], Some(answer)) if ret.is_empty() => {
+                Some(Ran::Passed { energy, answer })
+            }
+            (true, [RawRet { ret }], Some(data)) if ret == "FAILED" => {
+                Some(Ran::Reverted { energy, data })
+            }
+            (false, _, _) if !self.result.code.is_empty() => Some(Ran::Stopped {
+                code: self.result.code,
+                words: clean(&words_of(&self.result.message)),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Runs a call over the node's JSON-RPC, which knows only the newest state and only `data`. Asked at
+/// the solidity node's JSON-RPC, the newest state is the irrevocable one.
+pub(in crate::chain::tron) async fn eth_call(
+    rpc: &Rpc,
+    call: ConstantCall<'_>,
+) -> Result<Bytes, RpcError> {
+    let data = alloy::hex::encode_prefixed(call.data);
+    let call = json!({ "from": call.owner, "to": call.contract, "data": data });
+    rpc.ask("eth_call", json!([call, "latest"])).await
+}
+
+/// The text that a node's message is the hex of; the message itself where it is none.
+pub(super) fn words_of(message: &str) -> String {
+    let bytes = hex::decode(message).unwrap_or_else(|_| message.as_bytes().to_vec());
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+impl Api {
+    /// Runs a call without sending it, on the state of this side.
+    pub(in crate::chain::tron) async fn run(
+        &self,
+        side: Side,
+        call: ConstantCall<'_>,
+    ) -> Result<Ran, ApiError> {
+        let params = json!({
+            "owner_address": to_hex(call.owner),
+            "contract_address": to_hex(call.contract),
+            "data": hex::encode(call.data),
+        });
+        let raw: RawRun = self.demand(side, QUESTION, &params).await?;
+        raw.judge(|words| self.redactor.clean(words)).ok_or_else(|| garbled(QUESTION))
+    }
+}

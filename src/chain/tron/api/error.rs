@@ -1,0 +1,128 @@
+//! Why a question got no answer, in words that are safe to show; and how servers say that they want
+//! to be left alone.
+
+use crate::chain::{ChainError, rpc};
+use reqwest::StatusCode;
+use serde::Deserialize;
+use std::time::Duration;
+
+/// How long a server is left alone that names no time.
+const BRIEFLY: Duration = Duration::from_secs(1);
+
+/// The longest time that a server is left alone for its own word.
+const LONGEST: Duration = Duration::from_mins(10);
+
+/// A complaint is a short answer; longer ones are not looked through for one.
+const LONGEST_COMPLAINT: usize = 4096;
+
+/// How a node begins to say that a question is not for it: a lite node has no history.
+/// java-tron: framework/.../services/filter/LiteFnQueryHttpFilter.java
+const CLOSED: &str = "this API is closed";
+
+/// java-tron, when its own limits are reached: the question was not looked at.
+/// framework/.../services/http/RateLimiterServlet.java
+const NO_RESOURCES: &str = "lack of computing resources";
+
+/// Why there is no client. Says nothing about URLs or keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApiUnusable {
+    /// The text is not a URL.
+    #[error("the URL of the full node cannot be read")]
+    FullUrl,
+    /// The text is not a URL.
+    #[error("the URL of the solidity node cannot be read")]
+    SolidityUrl,
+    /// The key holds something that no header can.
+    #[error("the API key cannot be sent in a header")]
+    Key,
+    /// The HTTP client cannot be made: most likely TLS finds no trusted roots.
+    #[error("the HTTP client cannot be made")]
+    Client,
+}
+
+/// A question without an answer. Its words hold no URL.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{question}: {fault}")]
+pub(in crate::chain::tron) struct ApiError {
+    /// What was asked.
+    pub(in crate::chain::tron) question: &'static str,
+    /// What went wrong.
+    pub(in crate::chain::tron) fault: Fault,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(in crate::chain::tron) enum Fault {
+    /// The node's own error, cut and cleaned.
+    #[error("{0}")]
+    Refused(String),
+    /// The server does not look at questions for a while, or it is still too early to ask again. In
+    /// both cases it has not seen this one.
+    #[error("the server wants no questions for the next {} ms", wait.as_millis())]
+    ShutOut {
+        /// How long.
+        wait: Duration,
+    },
+    /// No usable answer. The node may have seen the question.
+    #[error("{0}")]
+    Lost(rpc::Fault),
+    /// The answer is not what the API says, or answers another question.
+    #[error("the answer makes no sense")]
+    Garbled,
+}
+
+impl From<ApiError> for ChainError {
+    fn from(error: ApiError) -> Self {
+        let ApiError { question, fault } = error;
+        match fault {
+            Fault::Refused(answer) => Self::Node { question, answer },
+            Fault::ShutOut { .. } | Fault::Lost(_) | Fault::Garbled => {
+                Self::Unavailable(format!("{question}: {fault}"))
+            }
+        }
+    }
+}
+
+/// An answer that is an error, whatever the HTTP status says.
+pub(super) struct Complaint(pub(super) String);
+
+#[derive(Deserialize)]
+struct Erring {
+    #[serde(rename = "Error")]
+    error: String,
+}
+
+impl Complaint {
+    pub(super) fn read(body: &[u8]) -> Option<Self> {
+        if body.len() > LONGEST_COMPLAINT {
+            return None;
+        }
+        if let Ok(Erring { error }) = serde_json::from_slice(body) {
+            return Some(Self(error));
+        }
+        let text = std::str::from_utf8(body).ok()?;
+        text.starts_with(CLOSED).then(|| Self(text.to_owned()))
+    }
+}
+
+/// How long the server is to be left alone, if that is what its answer means.
+pub(super) fn shut_out_for(
+    status: StatusCode,
+    retry_after: Option<Duration>,
+    complaint: Option<&Complaint>,
+) -> Option<Duration> {
+    let said = complaint.map(|complaint| complaint.0.as_str()).unwrap_or_default();
+    let named = suspension(said).or(retry_after);
+    let limited = status == StatusCode::TOO_MANY_REQUESTS
+        || suspension(said).is_some()
+        || said.contains("exceeds the frequency limit")
+        || said.contains(NO_RESOURCES);
+    limited.then(|| named.unwrap_or(BRIEFLY).min(LONGEST))
+}
+
+/// The time in "suspended for 30s".
+fn suspension(said: &str) -> Option<Duration> {
+    let (_, after) = said.split_once("suspended for")?;
+    let digits: String = after.trim_start().chars().take_while(char::is_ascii_digit).collect();
+    Some(digits.parse().map_or(BRIEFLY, Duration::from_secs))
+}

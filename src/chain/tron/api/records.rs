@@ -1,0 +1,171 @@
+//! What a node says of a transaction: to a broadcast, while it knows it, and once it is in a block.
+
+use super::calls::words_of;
+use super::{Api, ApiError, Side, garbled};
+use alloy::primitives::{Address, B256, Bytes, Log, LogData};
+use serde::Deserialize;
+use serde_json::json;
+
+/// The result of a call that did what it was meant to do.
+const SUCCESS: &str = "SUCCESS";
+
+/// What a node said to a broadcast, unjudged.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(in crate::chain::tron) struct Broadcast {
+    #[serde(default)]
+    pub(in crate::chain::tron) result: bool,
+    #[serde(default)]
+    pub(in crate::chain::tron) code: String,
+    #[serde(default)]
+    pub(in crate::chain::tron) message: String,
+    /// What the node computed from the bytes that reached it.
+    pub(in crate::chain::tron) txid: Option<B256>,
+}
+
+#[derive(Deserialize)]
+struct RawTx {
+    #[serde(rename = "txID")]
+    id: B256,
+    #[serde(default)]
+    ret: Vec<RawRet>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawRet {
+    #[serde(default)]
+    contract_ret: String,
+}
+
+/// What a transaction did in a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::chain::tron) struct TxInfo {
+    pub(in crate::chain::tron) id: B256,
+    /// The number of its block.
+    pub(in crate::chain::tron) block: u64,
+    /// The block's time, Unix ms. It can be later than the transaction's expiration.
+    pub(in crate::chain::tron) block_time_ms: u64,
+    /// What it cost, sun.
+    pub(in crate::chain::tron) fee: u64,
+    /// What it used, with the penalty of the contract's energy factor.
+    pub(in crate::chain::tron) energy: u64,
+    /// The node's word for how the call went.
+    pub(in crate::chain::tron) outcome: String,
+    pub(in crate::chain::tron) succeeded: bool,
+    /// What the call returned or reverted with.
+    pub(in crate::chain::tron) returned: Bytes,
+    /// Why it failed, in the node's words.
+    pub(in crate::chain::tron) words: String,
+    pub(in crate::chain::tron) logs: Vec<Log>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawInfo {
+    id: B256,
+    #[serde(default)]
+    block_number: u64,
+    #[serde(default)]
+    block_time_stamp: u64,
+    #[serde(default)]
+    fee: u64,
+    /// FAILED; left out otherwise.
+    #[serde(default)]
+    result: String,
+    /// Hex of a text.
+    #[serde(default)]
+    res_message: String,
+    #[serde(default)]
+    contract_result: Vec<Bytes>,
+    #[serde(default)]
+    receipt: RawReceipt,
+    #[serde(default)]
+    log: Vec<RawLog>,
+}
+
+#[derive(Default, Deserialize)]
+struct RawReceipt {
+    #[serde(default)]
+    energy_usage_total: u64,
+    #[serde(default)]
+    result: String,
+}
+
+/// Addresses here have 20 bytes.
+#[derive(Deserialize)]
+struct RawLog {
+    address: Address,
+    #[serde(default)]
+    topics: Vec<B256>,
+    #[serde(default)]
+    data: Bytes,
+}
+
+impl RawInfo {
+    fn check(self, asked: B256) -> Option<TxInfo> {
+        let logs = self.log.into_iter().map(|log| {
+            LogData::new(log.topics, log.data).map(|data| Log { address: log.address, data })
+        });
+        let succeeded = self.receipt.result == SUCCESS && self.result.is_empty();
+        let info = TxInfo {
+            id: self.id,
+            block: self.block_number,
+            block_time_ms: self.block_time_stamp,
+            fee: self.fee,
+            energy: self.receipt.energy_usage_total,
+            outcome: self.receipt.result,
+            succeeded,
+            returned: self.contract_result.into_iter().next().unwrap_or_default(),
+            words: words_of(&self.res_message),
+            logs: logs.collect::<Option<_>>()?,
+        };
+        (info.id == asked && info.block > 0).then_some(info)
+    }
+}
+
+impl Api {
+    /// The result of the call that a transaction makes, also from a node that keeps no history; none
+    /// where the node does not know the transaction, and nothing follows from that. On the full side
+    /// it may only be in the pool, and its result a guess.
+    pub(in crate::chain::tron) async fn call_result(
+        &self,
+        side: Side,
+        id: B256,
+    ) -> Result<Option<String>, ApiError> {
+        const QUESTION: &str = "gettransactionbyid";
+        match self.ask(side, QUESTION, &by_id(id)).await? {
+            Some(RawTx { id: answered, ret }) if answered == id => {
+                Ok(Some(ret.into_iter().next().map(|ret| ret.contract_ret).unwrap_or_default()))
+            }
+            Some(RawTx { .. }) => Err(garbled(QUESTION)),
+            None => Ok(None),
+        }
+    }
+
+    /// What the transaction did, if it is in a block; on the solidity side, in an irrevocable one.
+    pub(in crate::chain::tron) async fn info(
+        &self,
+        side: Side,
+        id: B256,
+    ) -> Result<Option<TxInfo>, ApiError> {
+        const QUESTION: &str = "gettransactioninfobyid";
+        let raw: Option<RawInfo> = self.ask(side, QUESTION, &by_id(id)).await?;
+        let info = raw.map(|raw| raw.check(id).ok_or_else(|| garbled(QUESTION))).transpose()?;
+        Ok(info.map(|info| TxInfo { words: self.redactor.clean(&info.words), ..info }))
+    }
+
+    /// Hands signed bytes to the node. Only [`crate::chain::Chain::deliver`] leads here.
+    pub(in crate::chain::tron) async fn broadcast(
+        &self,
+        raw: &[u8],
+    ) -> Result<Broadcast, ApiError> {
+        let params = json!({ "transaction": hex::encode(raw) });
+        let said: Broadcast = self.demand(Side::Full, "broadcasthex", &params).await?;
+        let (code, message) = (self.redactor.clean(&said.code), self.redactor.clean(&said.message));
+        Ok(Broadcast { code, message, ..said })
+    }
+}
+
+fn by_id(id: B256) -> serde_json::Value {
+    json!({ "value": hex::encode(id) })
+}

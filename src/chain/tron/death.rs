@@ -1,0 +1,169 @@
+//! Whether a transaction that has expired has landed, or never can: the rule of the dead, pure.
+//!
+//! A transaction builds on one block and lands in none whose parent has the time of its expiration
+//! or a later one. So when the irrevocable blocks above the one it builds on are read without a gap,
+//! up to and including the first that has that time, it is in one of them or it is dead. That last
+//! block counts, since only its parent's time decides about it. No other proof is taken: neither the
+//! clock of this machine, nor a node that does not know the transaction.
+
+use super::api::Block;
+use super::transaction::RefBlock;
+use alloy::primitives::B256;
+
+/// What a transaction says of its own life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mortal {
+    /// Its id.
+    pub(super) id: B256,
+    /// What it builds on.
+    pub(super) ref_block: RefBlock,
+    /// It lands in no block whose parent has this time or a later one, Unix ms.
+    pub(super) expiration_ms: u64,
+}
+
+/// What became of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It is in this irrevocable block.
+    Landed(Place),
+    /// It is in no block, and can get into none: proven by this irrevocable block.
+    Dead(Place),
+}
+
+/// A block, as far as a fate speaks of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Its number.
+    pub(super) number: u64,
+    /// Its time, Unix ms. That of a landing can be later than the expiration.
+    pub(super) time_ms: u64,
+}
+
+/// A block that does not fit those before it: somebody is on another chain, or lies. What was read
+/// of such a chain proves nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Misfit {
+    /// It is not the block that comes next, or its id holds another number.
+    #[error("it is not the block that was asked for")]
+    Other,
+    /// It does not follow the block before it.
+    #[error("it does not follow the block before it")]
+    Link,
+    /// The transaction builds on another block at this height.
+    #[error("the transaction builds on another block at this height")]
+    Foreign,
+}
+
+/// How far the irrevocable blocks have been read for one transaction. Only ever reads on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Scan {
+    tx: Mortal,
+    reached: Reached,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reached {
+    /// The block that the transaction builds on is not known; so many later ones of the same low
+    /// number were not it.
+    Nothing { later: usize },
+    /// All blocks from that one to this one are read, and hold no such transaction.
+    Block { id: B256, number: u64, time_ms: u64 },
+    /// Read to the end.
+    End(Fate),
+}
+
+impl Scan {
+    /// Nothing is read yet.
+    pub(super) fn new(tx: Mortal) -> Self {
+        Self { tx, reached: Reached::Nothing { later: 0 } }
+    }
+
+    /// The number of the block to read next, where blocks up to `solid` are irrevocable. None when
+    /// there is nothing to read, or not yet.
+    pub(super) fn next(&self, solid: u64) -> Option<u64> {
+        let next = match self.reached {
+            Reached::Nothing { later } => self.tx.ref_block.numbers(solid).nth(later),
+            Reached::Block { number, .. } => number.checked_add(1),
+            Reached::End(_) => None,
+        };
+        next.filter(|number| *number <= solid)
+    }
+
+    /// What became of the transaction, if that is known.
+    pub(super) fn fate(&self) -> Option<Fate> {
+        match self.reached {
+            Reached::End(fate) => Some(fate),
+            Reached::Nothing { .. } | Reached::Block { .. } => None,
+        }
+    }
+
+    /// Reads the irrevocable block that [`Scan::next`] asked for. One that does not fit changes
+    /// nothing.
+    pub(super) fn read(&mut self, block: &Block) -> Result<(), Misfit> {
+        if number_in(block.id) != block.number {
+            return Err(Misfit::Other);
+        }
+        self.reached = match self.reached {
+            Reached::Nothing { later } => self.begin(block, later)?,
+            Reached::Block { id, number, time_ms } => {
+                if number.checked_add(1) != Some(block.number) {
+                    return Err(Misfit::Other);
+                }
+                if block.parent != id || block.time_ms <= time_ms {
+                    return Err(Misfit::Link);
+                }
+                self.judge(block)
+            }
+            end @ Reached::End(_) => end,
+        };
+        Ok(())
+    }
+
+    /// Begins at the block that the transaction builds on, which cannot hold it: it would have to
+    /// hold its own id's hash.
+    fn begin(&self, block: &Block, later: usize) -> Result<Reached, Misfit> {
+        if self.tx.ref_block.is(block.id) {
+            return Ok(self.after(block));
+        }
+        // 65,536 blocks take longer than any transaction lives, so the right one is further down
+        // only where this one is too late.
+        if block.time_ms >= self.tx.expiration_ms && self.tx.ref_block.low == low(block.number) {
+            return Ok(Reached::Nothing { later: later.saturating_add(1) });
+        }
+        Err(Misfit::Foreign)
+    }
+
+    fn judge(&self, block: &Block) -> Reached {
+        if block.transactions.contains(&self.tx.id) {
+            return Reached::End(Fate::Landed(place(block)));
+        }
+        self.after(block)
+    }
+
+    /// After a block that does not hold the transaction.
+    fn after(&self, block: &Block) -> Reached {
+        if block.time_ms >= self.tx.expiration_ms {
+            return Reached::End(Fate::Dead(place(block)));
+        }
+        Reached::Block { id: block.id, number: block.number, time_ms: block.time_ms }
+    }
+}
+
+fn place(block: &Block) -> Place {
+    Place { number: block.number, time_ms: block.time_ms }
+}
+
+/// The number that an id begins with.
+fn number_in(id: B256) -> u64 {
+    let [n0, n1, n2, n3, n4, n5, n6, n7, ..] = id.0;
+    u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7])
+}
+
+fn low(number: u64) -> u16 {
+    let [.., high, low] = number.to_be_bytes();
+    u16::from_be_bytes([high, low])
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;

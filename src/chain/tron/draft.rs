@@ -1,0 +1,117 @@
+//! A billing transaction that lacks its place in the lane and its signature, and how it gets them.
+
+use super::TronChain;
+use super::head::Head;
+use super::resources::{EnergyRules, affordable, budget};
+use super::transaction::{RefBlock, Unsigned};
+use crate::billing::{BadField, Charge, Signed};
+use crate::chain::profile::Computed;
+use crate::chain::{ChainError, Draft, Estimate, SealError};
+use crate::keys::Key;
+use std::fmt;
+use std::sync::Arc;
+
+/// The longest life that nodes allow a transaction. java-tron:
+/// common/.../core/Constant.java, `MAXIMUM_TIME_UNTIL_EXPIRATION`.
+const LONGEST_LIFE_MS: u64 = 86_400_000;
+
+/// The most calldata that fits in a transaction that nodes take (500 KiB, results included), with
+/// 2 KiB left for the rest of it. java-tron: common/.../core/Constant.java, `TRANSACTION_MAX_BYTE_SIZE`.
+const MAX_CALLDATA: usize = (500 << 10) - (2 << 10);
+
+impl TronChain {
+    /// Drafts the billing of `good`. Asks the node nothing when the last look is young and the
+    /// estimate holds for `good`; else the call is run once more.
+    pub(super) async fn compose(
+        &self,
+        good: &[Charge],
+        estimate: &Estimate,
+    ) -> Result<TronDraft, ChainError> {
+        let head = self.current().await?;
+        head.timely((self.parts.now_ms)())?;
+        let data =
+            self.calldata(&head, good).map_err(|bad| ChainError::CallFails(bad.to_string()))?;
+        if data.len() > MAX_CALLDATA {
+            let fits = good.len().saturating_mul(MAX_CALLDATA).checked_div(data.len());
+            return Err(ChainError::BatchTooLarge { max: fits.unwrap_or(0) });
+        }
+        // As on EVM: a contract that reports per item does no more for some of a batch than for all
+        // of it. One that reverts as a whole has to be seen to pass with exactly these.
+        let fewer = self.parts.profile.per_item() && good.len() < estimate.charges;
+        let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
+        let estimate = if holds { estimate.clone() } else { self.measure(good).await? };
+        self.draft_of(&head, data, good.len(), &estimate)
+    }
+
+    /// A call of the contract that builds on what is irrevocable at `head`, and dies by its time.
+    pub(super) fn draft_of(
+        &self,
+        head: &Head,
+        data: Vec<u8>,
+        charges: usize,
+        estimate: &Estimate,
+    ) -> Result<TronDraft, ChainError> {
+        let budget = budget(estimate, charges, &head.prices, self.energy_rules())?;
+        let life = u64::try_from(self.parts.settings.ttl.as_millis()).unwrap_or(u64::MAX);
+        let unsigned = Unsigned {
+            owner: self.parts.facts.signer,
+            contract: self.parts.facts.contract,
+            data,
+            ref_block: RefBlock::to(head.solid.id),
+            expiration_ms: head.newest.time_ms.saturating_add(life.min(LONGEST_LIFE_MS)),
+            timestamp_ms: head.newest.time_ms,
+            fee_limit: budget.fee_limit,
+        };
+        let size = unsigned.signed_size().map_err(|why| ChainError::CallFails(why.to_string()))?;
+        affordable(budget, size, &head.prices, &head.means)?;
+        Ok(TronDraft { unsigned, key: Arc::clone(&self.parts.key) })
+    }
+
+    /// The billing call for `charges`, with the deadline counted from the head's time.
+    pub(super) fn calldata(&self, head: &Head, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
+        let wait = self.parts.settings.deadline.as_secs();
+        let deadline = head.pulse.head_time.saturating_add(wait);
+        let computed = Computed { deadline, signer: self.parts.facts.signer };
+        self.parts.profile.encode(charges, &computed)
+    }
+
+    pub(super) fn energy_rules(&self) -> EnergyRules {
+        let settings = &self.parts.settings;
+        EnergyRules {
+            factor_percent: settings.energy_factor_percent.into(),
+            drift_percent: settings.energy_drift_percent.into(),
+            ceiling: settings.fee_limit_ceiling,
+        }
+    }
+}
+
+/// All of a transaction but its place in the lane.
+pub(super) struct TronDraft {
+    /// With the time that it was drafted at as its timestamp.
+    pub(super) unsigned: Unsigned,
+    pub(super) key: Arc<Key>,
+}
+
+/// Without the calldata, which can be long.
+impl fmt::Debug for TronDraft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TronDraft")
+            .field("contract", &self.unsigned.contract)
+            .field("expiration_ms", &self.unsigned.expiration_ms)
+            .field("fee_limit", &self.unsigned.fee_limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Draft for TronDraft {
+    fn gas_required(&self) -> u64 {
+        self.unsigned.fee_limit
+    }
+
+    /// There is no nonce to tell two equal calls apart, so the position goes into the timestamp,
+    /// which nodes do not look at: no two positions share a transaction id.
+    fn seal(&self, position: u64) -> Result<Signed, SealError> {
+        let timestamp_ms = self.unsigned.timestamp_ms.saturating_add(position);
+        Unsigned { timestamp_ms, ..self.unsigned.clone() }.sign(&self.key)
+    }
+}

@@ -1,0 +1,147 @@
+//! What `check` wants to know about a TRON chain.
+
+use super::TronChain;
+use super::address::to_base58;
+use super::api::Side;
+use super::constant::Heard;
+use super::head::{Head, chain_id};
+use super::resources::budget;
+use crate::chain::reads::{Read, aggregated, answers};
+use crate::chain::{Estimate, Finding, Inspect};
+use async_trait::async_trait;
+
+/// How far the irrevocable blocks usually lag at most: 19 of 27 producers have to build on one.
+const USUAL_LAG: u64 = 40;
+
+#[async_trait]
+impl Inspect for TronChain {
+    async fn inspect(&self) -> Vec<Finding> {
+        let head = match self.observe().await {
+            Ok(head) => head,
+            Err(error) => return vec![Finding::fault("node", error.to_string())],
+        };
+        let mut found = vec![self.node(&head), solidity(&head)];
+        found.push(match self.ready().await {
+            Ok(_) => Finding::fine("contract", to_base58(self.parts.facts.contract)),
+            Err(error) => Finding::fault("contract", error.to_string()),
+        });
+        found.push(self.reading().await);
+        found.push(self.account(&head).await);
+        found.push(self.fees(&head));
+        found.push(self.may_bill(&head).await);
+        found
+    }
+}
+
+impl TronChain {
+    fn node(&self, head: &Head) -> Finding {
+        let genesis = self.known.read().map(|known| chain_id(known.genesis)).unwrap_or_default();
+        match head.timely((self.parts.now_ms)()) {
+            Ok(()) => {
+                let said = format!("chain {genesis:#010x}, block {}", head.newest.number);
+                Finding::fine("node", said)
+            }
+            Err(error) => Finding::fault("node", error.to_string()),
+        }
+    }
+
+    /// Tries the aggregator on itself: an address with other code than Multicall3's answers wrongly.
+    async fn reading(&self) -> Finding {
+        let what = "multicall";
+        let Some(at) = self.parts.settings.multicall else {
+            return Finding::fine(what, "none configured: everything is read in single calls");
+        };
+        let itself = Read { target: at, data: aggregated(&[]), answer: 0 };
+        let shown = to_base58(at);
+        match self.ask(at, &aggregated(&[itself])).await {
+            Ok(Heard::Said { answer, .. }) => match answers(&answer, 1).as_deref() {
+                Ok([Some(_)]) => Finding::fine(what, format!("deployed at {shown}")),
+                Ok(_) | Err(_) => Finding::fault(what, format!("{shown} is not Multicall3")),
+            },
+            Ok(Heard::Failed(failure)) => Finding::fault(
+                what,
+                format!(
+                    "{shown} is not Multicall3: {}; correct it, or leave it out",
+                    failure.words
+                ),
+            ),
+            Ok(Heard::Stopped(words)) => {
+                Finding::fault(what, format!("the node stops it: {words}"))
+            }
+            Err(error) => Finding::fault(what, error.to_string()),
+        }
+    }
+
+    async fn account(&self, head: &Head) -> Finding {
+        let what = "gas money";
+        let me = self.parts.facts.signer;
+        let shown = to_base58(me);
+        match self.parts.api.account(Side::Full, me).await {
+            Err(error) => Finding::fault(what, error.to_string()),
+            Ok(None) => Finding::fault(what, format!("{shown} is not activated: send TRX to it")),
+            Ok(Some(account)) if account.balance == 0 && head.means.resources.energy == 0 => {
+                Finding::fault(what, format!("{shown} holds no TRX and no energy: send TRX to it"))
+            }
+            Ok(Some(account)) => {
+                let energy = head.means.resources.energy;
+                Finding::fine(
+                    what,
+                    format!("{} sun and {energy} energy at {shown}", account.balance),
+                )
+            }
+        }
+    }
+
+    fn fees(&self, head: &Head) -> Finding {
+        let rules = self.energy_rules();
+        let most = rules.ceiling.min(head.prices.max_fee_limit);
+        let energy = most.checked_div(head.prices.energy).unwrap_or_default();
+        let said = format!(
+            "energy costs {} sun; a fee limit of {most} sun buys {energy}",
+            head.prices.energy
+        );
+        if rules.ceiling > head.prices.max_fee_limit {
+            return Finding::fine("fees", format!("{said} (the chain allows no higher limit)"));
+        }
+        Finding::fine("fees", said)
+    }
+
+    /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well,
+    /// and what it costs has to fit under the fee limit's ceiling.
+    async fn may_bill(&self, head: &Head) -> Finding {
+        let what = "permission to bill";
+        let Ok(data) = self.calldata(head, &[]) else {
+            return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");
+        };
+        let used = match self.call(self.parts.facts.contract, &data).await {
+            Ok(Heard::Said { energy, .. }) => energy,
+            Ok(Heard::Failed(failure)) => {
+                return Finding::fault(what, failure.of_all(&self.parts.profile).to_string());
+            }
+            Ok(Heard::Stopped(words)) => {
+                return Finding::fault(what, format!("the node stops the call: {words}"));
+            }
+            Err(error) => return Finding::fault(what, error.to_string()),
+        };
+        let estimate = Estimate { used, charges: 1 };
+        match budget(&estimate, 1, &head.prices, self.energy_rules()) {
+            Ok(budget) => Finding::fine(
+                what,
+                format!(
+                    "the contract takes an empty batch from the signer, for at most {} sun",
+                    budget.fee_limit
+                ),
+            ),
+            Err(error) => Finding::fault(what, error.to_string()),
+        }
+    }
+}
+
+fn solidity(head: &Head) -> Finding {
+    let lag = head.newest.number.saturating_sub(head.solid.number);
+    let said = format!("block {} is irrevocable, {lag} below the newest", head.solid.number);
+    if lag <= USUAL_LAG {
+        return Finding::fine("solidity", said);
+    }
+    Finding::fault("solidity", format!("{said}: the solidity node lags, or the chain stands"))
+}

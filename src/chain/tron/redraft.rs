@@ -1,0 +1,78 @@
+//! Another attempt for a batch whose earlier ones are dead: the same call, with a new life.
+//!
+//! Whether they are dead is proven elsewhere. Here is a second look, by time alone: one that no
+//! irrevocable block has outlived can still land, and then nothing is signed, whoever asks.
+
+use super::TronChain;
+use super::constant::Heard;
+use super::draft::TronDraft;
+use super::head::Head;
+use super::transaction::SignedBytes;
+use crate::billing::{Attempt, AttemptKind, Opinion, Slot};
+use crate::chain::{ChainError, Estimate};
+
+impl TronChain {
+    /// Drafts the same call again, if it still goes through.
+    pub(super) async fn recompose<A: AsRef<Attempt>>(
+        &self,
+        slot: &Slot<A>,
+        kind: AttemptKind,
+    ) -> Result<TronDraft, ChainError> {
+        if kind == AttemptKind::Cancel {
+            return Err(stays(
+                "there is nothing to cancel on TRON: transactions expire".to_owned(),
+            ));
+        }
+        let head = self.current().await?;
+        head.timely((self.parts.now_ms)())?;
+        let data = self.call_of_the_dead(slot, &head)?;
+        let charges = slot.items.len();
+        let used = self.still_passes(&data, charges).await?;
+        self.draft_of(&head, data, charges, &Estimate { used, charges })
+    }
+
+    /// What the first attempt calls the contract with.
+    fn call_of_the_dead<A: AsRef<Attempt>>(
+        &self,
+        slot: &Slot<A>,
+        head: &Head,
+    ) -> Result<Vec<u8>, ChainError> {
+        let read = |attempt: &A| SignedBytes::read(&attempt.as_ref().signed.raw);
+        let unreadable = |why: super::transaction::Unreadable| stays(why.to_string());
+        for attempt in slot.attempts.iter() {
+            let expiration_ms = read(attempt).map_err(unreadable)?.unsigned.expiration_ms;
+            if head.solid.time_ms < expiration_ms {
+                return Err(stays("an earlier attempt can still land".to_owned()));
+            }
+        }
+        let first = read(slot.attempts.first()).map_err(unreadable)?.unsigned;
+        let facts = &self.parts.facts;
+        if (first.owner, first.contract) == (facts.signer, facts.contract) {
+            return Ok(first.data);
+        }
+        Err(stays("the first attempt is another account's, or calls another contract".to_owned()))
+    }
+
+    /// The energy that the call uses now, if at least one of its charges would be made.
+    async fn still_passes(&self, data: &[u8], charges: usize) -> Result<u64, ChainError> {
+        match self.call(self.parts.facts.contract, data).await? {
+            Heard::Said { energy, answer } => {
+                let opinions = self.parts.profile.opinions(&answer, charges).unwrap_or_default();
+                if opinions.contains(&Opinion::Passes) {
+                    return Ok(energy);
+                }
+                Err(stays("none of it would be charged any more".to_owned()))
+            }
+            Heard::Failed(failure) => {
+                let (code, detail) = self.parts.profile.reverted(&failure.data);
+                let detail = detail.unwrap_or(failure.words);
+                Err(stays(format!("{}: {detail}", code.text())))
+            }
+            Heard::Stopped(words) => Err(ChainError::Unavailable(words)),
+        }
+    }
+}
+
+fn stays(why: String) -> ChainError {
+    ChainError::CallFails(why)
+}

@@ -1,0 +1,202 @@
+//! What a transaction may use and what that may cost: pure arithmetic over what a simulated call
+//! used, what the chain asks and what the account has. Amounts in sun, sizes in bytes.
+//!
+//! A call that runs out of energy burns its whole fee limit and charges nobody, and a node takes it
+//! all the same. So a limit is either high enough or refused here.
+
+use super::api::Resources;
+use crate::chain::{ChainError, Estimate};
+
+/// What the chain counts per transaction on top of its size without `ret`, bytes.
+/// java-tron: chainbase/.../db/BandwidthProcessor.java, `MAX_RESULT_SIZE_IN_TX`.
+const RESULT_SIZE: u64 = 64;
+
+/// What the chain asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Prices {
+    /// Per unit of energy, sun.
+    pub(super) energy: u64,
+    /// Per byte of bandwidth, sun.
+    pub(super) bandwidth: u64,
+    /// The highest fee limit that a transaction may carry, sun.
+    pub(super) max_fee_limit: u64,
+}
+
+/// How much more than a simulation is allowed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EnergyRules {
+    /// For a step of the contract's energy factor at the next maintenance, percent.
+    pub(super) factor_percent: u64,
+    /// For a state that differs from the simulated one, percent.
+    pub(super) drift_percent: u64,
+    /// The highest fee limit that is signed, sun.
+    pub(super) ceiling: u64,
+}
+
+/// What the signing account has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Means {
+    /// Sun.
+    pub(super) balance: u64,
+    /// What it can use without paying.
+    pub(super) resources: Resources,
+}
+
+/// What a transaction may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Budget {
+    /// Energy, margins included.
+    pub(super) energy: u64,
+    /// What that energy costs at most, sun. Caps staked energy too.
+    pub(super) fee_limit: u64,
+}
+
+/// The energy and fee limit for billing `charges`. For fewer than were simulated the estimate of all
+/// is used; for more it is scaled up.
+pub(super) fn budget(
+    estimate: &Estimate,
+    charges: usize,
+    prices: &Prices,
+    rules: EnergyRules,
+) -> Result<Budget, ChainError> {
+    let (simulated, charges) = (wide(estimate.charges).max(1), wide(charges).max(1));
+    let used = u128::from(estimate.used).saturating_mul(charges.max(simulated)).div_ceil(simulated);
+    let percent = |more: u64| u128::from(more).saturating_add(100);
+    let energy = used
+        .saturating_mul(percent(rules.factor_percent))
+        .saturating_mul(percent(rules.drift_percent))
+        .div_ceil(10_000);
+    let wanted = energy.saturating_mul(prices.energy.into());
+    let most = prices.max_fee_limit.min(rules.ceiling);
+    if let (Ok(energy), Ok(fee_limit)) = (u64::try_from(energy), u64::try_from(wanted))
+        && fee_limit <= most
+    {
+        return Ok(Budget { energy, fee_limit });
+    }
+    if charges > 1 {
+        let per_charge = wanted.div_ceil(charges).max(1);
+        let fits = u128::from(most).checked_div(per_charge).unwrap_or(1);
+        let fewer = fits.clamp(1, charges.saturating_sub(1));
+        return Err(ChainError::BatchTooLarge { max: usize::try_from(fewer).unwrap_or(1) });
+    }
+    let whose = if most == rules.ceiling { "fees.max_fee_limit" } else { "the chain's maximum" };
+    Err(ChainError::FeeTooHigh(format!(
+        "one charge alone needs a fee limit of {wanted} sun, above {whose} = {most} sun"
+    )))
+}
+
+/// Holds a transaction of `size` bytes to what the account has.
+pub(super) fn affordable(
+    budget: Budget,
+    size: usize,
+    prices: &Prices,
+    means: &Means,
+) -> Result<(), ChainError> {
+    let burnt = budget.energy.saturating_sub(means.resources.energy);
+    let need = u128::from(burnt)
+        .saturating_mul(prices.energy.into())
+        .saturating_add(bandwidth_cost(size, prices, &means.resources));
+    if need <= means.balance.into() {
+        return Ok(());
+    }
+    let (have, need) = (means.balance.to_string(), need.to_string());
+    Err(ChainError::GasFunds { have, need, unit: "sun" })
+}
+
+/// What the chain counts for a transaction of `size` bytes.
+pub(super) fn bandwidth(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX).saturating_add(RESULT_SIZE)
+}
+
+/// Sun. Each kind of bandwidth pays for all of a transaction or for none of it.
+fn bandwidth_cost(size: usize, prices: &Prices, left: &Resources) -> u128 {
+    let bytes = bandwidth(size);
+    if bytes <= left.staked_bandwidth || bytes <= left.free_bandwidth {
+        0
+    } else {
+        u128::from(bytes).saturating_mul(prices.bandwidth.into())
+    }
+}
+
+fn wide(count: usize) -> u128 {
+    u128::try_from(count).unwrap_or(u128::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PRICES: Prices = Prices { energy: 100, bandwidth: 10, max_fee_limit: 1_000_000_000 };
+    const RULES: EnergyRules =
+        EnergyRules { factor_percent: 20, drift_percent: 10, ceiling: 500_000_000 };
+    const NOTHING: Resources = Resources { free_bandwidth: 0, staked_bandwidth: 0, energy: 0 };
+
+    fn limit(used: u64, simulated: usize, charges: usize) -> Result<u64, ChainError> {
+        let estimate = Estimate { used, charges: simulated };
+        budget(&estimate, charges, &PRICES, RULES).map(|budget| budget.fee_limit)
+    }
+
+    #[test]
+    fn the_fee_limit_is_the_energy_with_its_margins_at_the_chains_price() {
+        assert_eq!(limit(27_859, 1, 1), Ok(3_677_400), "27859 * 1.2 * 1.1, rounded up, times 100");
+        assert_eq!(limit(100_000, 10, 10), Ok(13_200_000));
+        assert_eq!(limit(100_000, 10, 3), Ok(13_200_000), "fewer: the estimate of all");
+        assert_eq!(limit(100_000, 10, 20), Ok(26_400_000), "more: scaled up");
+    }
+
+    #[test]
+    fn a_limit_that_would_be_cut_is_refused() {
+        assert_eq!(limit(5_000_000, 100, 100), Err(ChainError::BatchTooLarge { max: 75 }));
+        let dear = limit(5_000_000, 1, 1).unwrap_err();
+        assert!(matches!(&dear, ChainError::FeeTooHigh(why) if why.contains("max_fee_limit")));
+        let cheap = Prices { max_fee_limit: 1_000, ..PRICES };
+        let dear = budget(&Estimate { used: 1_000, charges: 1 }, 1, &cheap, RULES).unwrap_err();
+        assert!(matches!(&dear, ChainError::FeeTooHigh(why) if why.contains("chain's maximum")));
+    }
+
+    fn need(resources: Resources) -> Option<String> {
+        let spent = Budget { energy: 1_000, fee_limit: 100_000 };
+        match affordable(spent, 281, &PRICES, &Means { balance: 0, resources }) {
+            Err(ChainError::GasFunds { need, .. }) => Some(need),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn staked_energy_and_whole_bandwidth_need_no_balance() {
+        assert_eq!(bandwidth(281), 345, "recorded: vectors.json");
+        assert_eq!(need(NOTHING).unwrap(), "103450");
+        assert_eq!(need(Resources { energy: 400, ..NOTHING }).unwrap(), "63450");
+        assert_eq!(need(Resources { free_bandwidth: 345, ..NOTHING }).unwrap(), "100000");
+        assert_eq!(need(Resources { staked_bandwidth: 345, ..NOTHING }).unwrap(), "100000");
+        let split = Resources { free_bandwidth: 344, staked_bandwidth: 344, energy: 1_000 };
+        assert_eq!(need(split).unwrap(), "3450", "two halves of bandwidth are none");
+        let all = Resources { free_bandwidth: 345, staked_bandwidth: 0, energy: 1_000 };
+        assert_eq!(need(all), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_limit_is_above_a_ceiling_or_below_its_estimate(
+            used in 0..u64::MAX >> 8, simulated in 0..2_000_usize, charges in 0..2_000_usize,
+            price: u64, max: u64, ceiling: u64, factor in 0..500_u64, drift in 0..500_u64,
+        ) {
+            let prices = Prices { energy: price, bandwidth: 10, max_fee_limit: max };
+            let rules = EnergyRules { factor_percent: factor, drift_percent: drift, ceiling };
+            let estimate = Estimate { used, charges: simulated };
+            match budget(&estimate, charges, &prices, rules) {
+                Ok(budget) => {
+                    prop_assert!(budget.fee_limit <= max.min(ceiling));
+                    prop_assert!(budget.energy >= used);
+                    prop_assert!(budget.fee_limit >= used.saturating_mul(price));
+                }
+                Err(ChainError::BatchTooLarge { max }) => {
+                    prop_assert!(max >= 1 && max < charges);
+                }
+                Err(ChainError::FeeTooHigh(_)) => prop_assert!(charges <= 1),
+                Err(other) => prop_assert!(false, "{}", other),
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The look at the head, against a node that plays recordings.
+
+use super::super::api::Side;
+use super::node::*;
+use super::*;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_beat_tells_the_time_of_the_chain_and_asks_for_prices_once() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        let pulse = chain.beat().await.unwrap();
+        assert_eq!((pulse.head, pulse.head_time), (66, HEAD_MS / 1000));
+        assert_eq!(*chain.pulse().borrow(), Some(pulse));
+        let head = chain.current().await.unwrap();
+        assert_eq!((head.solid.number, hex::encode(head.solid.id)), (61, SOLID_ID.to_owned()));
+        assert_eq!((head.prices.energy, head.prices.bandwidth), (100, 10));
+        assert!(head.means.resources.energy > 0);
+        assert!(chain.ready().await.unwrap().multicall);
+        chain.beat().await.unwrap();
+        assert_eq!(double.asked("/wallet/getchainparameters"), 1);
+        assert_eq!(double.asked("/wallet/getaccount"), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn prices_are_asked_again_after_maintenance_and_after_a_broken_exchange() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        let maintenance = json!({ "num": HEAD_MS }).to_string();
+        double.says("/wallet/getnextmaintenancetime", 200, &maintenance);
+        chain.beat().await.unwrap();
+        chain.beat().await.unwrap();
+        assert_eq!(double.asked("/wallet/getchainparameters"), 2, "the head has passed it");
+        double.says("/wallet/getnextmaintenancetime", 200, &json!({ "num": u64::MAX }).to_string());
+        chain.beat().await.unwrap();
+        chain.beat().await.unwrap();
+        assert_eq!(double.asked("/wallet/getchainparameters"), 3);
+        assert!(chain.parts.api.next_maintenance_ms().await.is_ok());
+        double.says("/wallet/gettransactionbyid", 502, "");
+        assert!(chain.parts.api.call_result(Side::Full, SOLID_ID.parse().unwrap()).await.is_err());
+        chain.beat().await.unwrap();
+        assert_eq!(double.asked("/wallet/getchainparameters"), 4, "it may be another node now");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_on_another_chain_is_not_used() {
+    let double = node();
+    serving(&double, async |url| {
+        let mut wrong = parts(url);
+        wrong.settings.chain_id = Some(1);
+        let refused = TronChain::connect(wrong).await.unwrap_err();
+        assert_eq!(refused, NotConnected::WrongChain { configured: 1, answered: CHAIN_ID });
+
+        let chain = connected(url).await;
+        chain.beat().await.unwrap();
+        let genesis = json!({ "detail": false, "id_or_num": "0" });
+        let sent = recorded_answer("01", "/wallet/getblock", &genesis);
+        let other = sent.replace(GENESIS_ID, &GENESIS_ID.replace("29d6a48c", "00000001"));
+        double.says(&format!("/walletsolidity/getblock {genesis}"), 200, &other);
+        let split = TronChain::connect(parts(url)).await.unwrap_err();
+        assert_eq!(split, NotConnected::TwoChains);
+        double.says("/wallet/getnextmaintenancetime", 502, "");
+        assert!(chain.parts.api.next_maintenance_ms().await.is_err());
+        double.says("/wallet/getnextmaintenancetime", 200, r#"{"num":1}"#);
+        let moved = chain.beat().await.unwrap_err();
+        assert!(moved.to_string().contains("different chains"), "{moved}");
+        assert!(chain.known.read().is_none() && chain.head.read().is_none());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_of_another_account_is_not_used() {
+    let double = node();
+    serving(&double, async |url| {
+        let mut wrong = parts(url);
+        wrong.facts.signer = Address::ZERO;
+        let refused = TronChain::connect(wrong).await.unwrap_err();
+        assert!(matches!(refused, NotConnected::WrongKey { .. }));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_solidity_node_that_falls_back_changes_nothing() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        chain.beat().await.unwrap();
+        let third = json!({ "detail": false, "id_or_num": "3" });
+        let old = recorded_answer("01", "/walletsolidity/getblock", &third);
+        double.says("/walletsolidity/getblock", 200, &old);
+        chain.beat().await.unwrap();
+        assert_eq!(chain.current().await.unwrap().solid.number, 61);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn where_there_is_no_contract_nothing_is_billed() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        double.says("/wallet/getcontractinfo", 200, "{}");
+        let missing = chain.ready().await.unwrap_err();
+        assert!(matches!(&missing, ChainError::CallFails(why) if why.contains(" T")), "{missing}");
+    })
+    .await;
+}

@@ -1,0 +1,172 @@
+//! What is signed, by which head, and when not.
+
+use super::super::transaction::{RefBlock, SignedBytes, Unsigned};
+use super::node::*;
+use super::*;
+use crate::billing::{Attempts, BatchId, Item, Signed};
+use alloy::primitives::U256;
+use serde_json::json;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+#[tokio::test]
+async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        let estimate = Estimate { used: 100_000, charges: 2 };
+        let draft = chain.draft(&[charge(1), charge(2)], &estimate).await.unwrap();
+        assert_eq!(draft.gas_required(), 13_200_000);
+        let (first, second) = (draft.seal(0).unwrap(), draft.seal(1).unwrap());
+        assert_ne!(first.hash, second.hash, "equal calls at two places");
+        assert_eq!(draft.seal(0).unwrap(), first, "the same bytes for the same place");
+        let read = SignedBytes::read(&second.raw).unwrap();
+        assert_eq!(read.txid, second.hash);
+        assert_eq!(read.unsigned.ref_block, RefBlock::to(SOLID_ID.parse().unwrap()));
+        assert_eq!(read.unsigned.expiration_ms, HEAD_MS + 120_000);
+        assert_eq!(read.unsigned.timestamp_ms, HEAD_MS + 1);
+        assert_eq!(read.unsigned.fee_limit, 13_200_000);
+        assert_eq!(read.unsigned.contract, Address::repeat_byte(5));
+        assert_eq!(read.signer(), Some(chain.facts().signer));
+        let deadline = U256::from(HEAD_MS / 1000 + 600).to_be_bytes::<32>();
+        assert!(read.unsigned.data.windows(32).any(|word| word == deadline));
+        assert_eq!(double.asked("/wallet/broadcasthex"), 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_account_cannot_pay_is_not_drafted() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        let estimate = Estimate { used: 100_000, charges: 1 };
+        double.says("/wallet/getaccount", 200, "{}");
+        double.says("/wallet/getaccountresource", 200, "{}");
+        let poor = chain.draft(&[charge(1)], &estimate).await.unwrap_err();
+        assert!(matches!(&poor, ChainError::GasFunds { have, .. } if have == "0"), "{poor}");
+        let dear = Estimate { used: 10_000_000, charges: 1 };
+        let dear = chain.draft(&[charge(1)], &dear).await.unwrap_err();
+        assert!(matches!(dear, ChainError::FeeTooHigh(_)), "{dear}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_is_signed_by_a_head_that_is_out_of_time() {
+    static NOW: AtomicI64 = AtomicI64::new(0);
+    let double = node();
+    serving(&double, async |url| {
+        let mut parts = parts(url);
+        parts.now_ms = || NOW.load(Ordering::Relaxed);
+        let chain = TronChain::connect(parts).await.unwrap();
+        let estimate = Estimate { used: 100_000, charges: 1 };
+        for (off, good) in [(-60_001, false), (-60_000, true), (60_000, true), (60_001, false)] {
+            NOW.store(i64::try_from(HEAD_MS).unwrap() + off, Ordering::Relaxed);
+            let drafted = chain.draft(&[charge(1)], &estimate).await;
+            assert_eq!(drafted.is_ok(), good, "{off}");
+            assert!(good || matches!(drafted, Err(ChainError::Unavailable(_))));
+            assert!(chain.beat().await.is_ok(), "open transactions are followed all the same");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_is_signed_while_finality_stands_still() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        let path = "/walletsolidity/getblock";
+        let newest = recorded_answer("01", path, &json!({ "detail": false }));
+        let solid_ms = 1_795_253_439_000_u64;
+        for (lag, good) in [(600_000, true), (600_001, false)] {
+            let moved = newest.replace(&solid_ms.to_string(), &(HEAD_MS - lag).to_string());
+            assert_ne!(moved, newest);
+            double.says(path, 200, &moved);
+            chain.head.write().take();
+            let drafted = chain.draft(&[charge(1)], &Estimate { used: 1_000, charges: 1 }).await;
+            assert_eq!(drafted.is_ok(), good, "{lag}");
+        }
+    })
+    .await;
+}
+
+/// A slot whose attempt expired `expired_ms` before the newest irrevocable block.
+fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
+    let unsigned = Unsigned {
+        owner: chain.facts().signer,
+        contract: chain.facts().contract,
+        data: b"the same call".to_vec(),
+        ref_block: RefBlock { low: 7, hash: [7; 8] },
+        expiration_ms: (1_795_253_439_000 - expired_ms).try_into().unwrap(),
+        timestamp_ms: 5,
+        fee_limit: 5,
+    };
+    let signed: Signed = unsigned.sign(&chain.parts.key).unwrap();
+    let kind = AttemptKind::Bill;
+    let items: Vec<Item> = vec![charge(1).item()];
+    let attempts = Attempts::new(Attempt { batch: BatchId(1), seq: 0, kind, signed });
+    Slot { batch: BatchId(1), position: 3, accepted_ms: 0, items, attempts }
+}
+
+fn passing() -> String {
+    let ran = exchanges().iter().find(|exchange| {
+        exchange.path == "/wallet/triggerconstantcontract" && exchange.sent.contains("energy_used")
+    });
+    ran.unwrap().sent.clone()
+}
+
+#[tokio::test]
+async fn the_same_call_is_drafted_again_for_a_new_life() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        double.says("/wallet/triggerconstantcontract", 200, &passing());
+        let slot = slot(&chain, 0);
+        let draft = chain.recompose(&slot, AttemptKind::Bill).await.unwrap();
+        let again = draft.seal(slot.position).unwrap();
+        assert_ne!(again.hash, slot.attempts.first().signed.hash);
+        let read = SignedBytes::read(&again.raw).unwrap().unsigned;
+        assert_eq!(read.data, b"the same call");
+        assert_eq!(read.ref_block, RefBlock::to(SOLID_ID.parse().unwrap()));
+        assert_eq!(read.expiration_ms, HEAD_MS + 120_000);
+        let asked = double.asked.lock().iter().rev().find_map(|(path, body)| {
+            path.ends_with("triggerconstantcontract").then(|| body["data"].clone())
+        });
+        assert_eq!(asked.unwrap(), hex::encode("the same call"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_can_still_land_or_would_not_is_not_signed_again() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        let why = async |slot: &Slot<Attempt>, kind| {
+            chain.recompose(slot, kind).await.unwrap_err().to_string()
+        };
+        double.says("/wallet/triggerconstantcontract", 200, &passing());
+        let alive = why(&slot(&chain, -1), AttemptKind::Bill).await;
+        assert!(alive.contains("can still land"), "{alive}");
+        let mut later = slot(&chain, 0);
+        later.attempts = later.attempts.followed_by(slot(&chain, -1).attempts.first().clone());
+        let alive = why(&later, AttemptKind::Bill).await;
+        assert!(alive.contains("can still land"), "any of them: {alive}");
+        let cancel = why(&slot(&chain, 0), AttemptKind::Cancel).await;
+        assert!(cancel.contains("nothing to cancel"), "{cancel}");
+        let mut garbage = slot(&chain, 0);
+        let torn = Signed { raw: vec![1], ..garbage.attempts.first().signed.clone() };
+        let first = Attempt { signed: torn, ..garbage.attempts.first().clone() };
+        garbage.attempts = Attempts::new(first);
+        assert!(why(&garbage, AttemptKind::Bill).await.contains("not a TRON transaction"));
+        let reverted = exchanges().iter().find(|exchange| {
+            exchange.sent.contains("FAILED") && exchange.path == "/wallet/triggerconstantcontract"
+        });
+        double.says("/wallet/triggerconstantcontract", 200, &reverted.unwrap().sent);
+        assert!(chain.recompose(&slot(&chain, 0), AttemptKind::Bill).await.is_err());
+        double.says("/wallet/triggerconstantcontract", 503, "");
+        assert!(chain.recompose(&slot(&chain, 0), AttemptKind::Bill).await.is_err());
+    })
+    .await;
+}

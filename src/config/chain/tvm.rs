@@ -1,0 +1,161 @@
+//! A TRON chain: its doors, its contract, how long a transaction lives, and what may be paid.
+
+use std::time::Duration;
+
+use alloy::primitives::Address;
+use secrecy::SecretString;
+
+use super::{KeyRef, key_ref};
+use crate::config::billing::BillingConfig;
+use crate::config::faults::Reported;
+use crate::config::kinds::{Kind, rpc_url, sun, time, tron_address, whole};
+use crate::config::layers::Environment;
+use crate::config::reader::Reader;
+use crate::config::secret;
+use crate::config::secret_url::RpcUrl;
+use crate::config::units::{Sun, is_digits};
+use crate::config::{millis, seconds};
+
+/// A TRON chain.
+#[derive(Debug, Clone)]
+pub struct TvmConfig {
+    /// The last four bytes of its genesis block's id: what tells TRON chains apart. Unique, never 0.
+    pub chain_id: u32,
+    /// The HTTP API of its full node: answers from the head, and takes transactions.
+    pub full: RpcUrl,
+    /// The HTTP API of its solidity node: answers from solidified blocks only.
+    pub solidity: RpcUrl,
+    /// The Ethereum-like API of its full node, if it is to be read through that.
+    pub jsonrpc: Option<RpcUrl>,
+    /// What the nodes are shown as `TRON-PRO-API-KEY`: 1 to 256 visible ASCII characters.
+    pub api_key: Option<SecretString>,
+    /// How long one question to a node may take: 100 ms to 1 min.
+    pub rpc_timeout: Duration,
+    /// The billing contract.
+    pub contract: Address,
+    /// The Multicall3 contract. Without one, everything is read in single calls.
+    pub multicall: Option<Address>,
+    /// How many customers are read in one call to it: 1 to 500.
+    pub chunk: usize,
+    /// The key that signs.
+    pub key: KeyRef,
+    /// How often open transactions are looked at: 10 ms to 5 min.
+    pub poll_interval: Duration,
+    /// How often the bytes of a transaction that the chain does not know are offered again:
+    /// 100 ms to 10 min. Nodes forget one that waits for a minute.
+    pub rebroadcast_interval: Duration,
+    /// How many transactions may be open at one time: 1 to 100000.
+    pub max_in_flight: u32,
+    /// How long a transaction can land after it was signed, chain time: 1 min to 24 h.
+    pub expiry: Duration,
+    /// How many transactions a batch may get, one after the proven death of the other: 1 to 100.
+    pub max_attempts: usize,
+    /// How long after a batch was accepted it may still get another transaction: 0 to 24 h.
+    pub retry_within: Duration,
+    /// What may be paid for a transaction.
+    pub fees: TvmFeeConfig,
+    /// The billing call.
+    pub billing: BillingConfig,
+}
+
+/// What may be paid for a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TvmFeeConfig {
+    /// The highest fee limit that is signed, in sun: 1 TRX to 100000 TRX. A failed transaction can
+    /// burn all of its fee limit.
+    pub max_fee_limit: Sun,
+    /// What is added to the simulated energy because the contract's energy factor may rise, in
+    /// percent: 0 to 400.
+    pub energy_margin_percent: u32,
+    /// What is added on top because the state may change until the transaction runs, in percent:
+    /// 0 to 400.
+    pub drift_margin_percent: u32,
+}
+
+/// What `key = "env"` means here.
+pub(in crate::config) const KEY_VARIABLE: &str = "TVM_PRIVATE_KEY";
+
+const TRX: u64 = 1_000_000;
+
+impl TvmConfig {
+    pub(super) fn read(
+        reader: &mut Reader<'_>,
+        environment: &Environment,
+    ) -> Result<Self, Reported> {
+        let chain_id = reader.get("chain_id", &chain_id());
+        let full = reader.get("full", &rpc_url());
+        let solidity = reader.get("solidity", &rpc_url());
+        let jsonrpc = reader.optional("jsonrpc", &rpc_url());
+        let api_key = secret::read(reader, ("api_key", "api_key_file"), API_KEY, accept);
+        let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
+        let contract = reader.get("contract", &tron_address());
+        let multicall = reader.optional("multicall", &tron_address());
+        let chunk = reader.get("chunk", &whole(1..=500));
+        let key = reader.get("key", &key_ref(KEY_VARIABLE, environment));
+        let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
+        let rebroadcast = reader.get("rebroadcast_interval", &time(millis(100)..=seconds(600)));
+        let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
+        let expiry = reader.get("expiry", &time(seconds(60)..=seconds(DAY)));
+        let max_attempts = reader.get("max_attempts", &whole(1..=100));
+        let retry_within = reader.get("retry_within", &time(seconds(0)..=seconds(DAY)));
+        let fees = reader.section("fees", TvmFeeConfig::read);
+        let billing = reader.section("billing", BillingConfig::read);
+        Ok(Self {
+            chain_id: chain_id?,
+            full: full?,
+            solidity: solidity?,
+            jsonrpc: jsonrpc?,
+            api_key: api_key?,
+            rpc_timeout: rpc_timeout?,
+            contract: contract?,
+            multicall: multicall?,
+            chunk: chunk?,
+            key: key?,
+            poll_interval: poll_interval?,
+            rebroadcast_interval: rebroadcast?,
+            max_in_flight: max_in_flight?,
+            expiry: expiry?,
+            max_attempts: max_attempts?,
+            retry_within: retry_within?,
+            fees: fees?,
+            billing: billing?,
+        })
+    }
+}
+
+const DAY: u64 = 86_400;
+
+impl TvmFeeConfig {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+        let max_fee_limit = reader.get("max_fee_limit", &sun(Sun(TRX)..=Sun(100_000 * TRX)));
+        let energy_margin_percent = reader.get("energy_margin_percent", &whole(0..=400));
+        let drift_margin_percent = reader.get("drift_margin_percent", &whole(0..=400));
+        Ok(Self {
+            max_fee_limit: max_fee_limit?,
+            energy_margin_percent: energy_margin_percent?,
+            drift_margin_percent: drift_margin_percent?,
+        })
+    }
+}
+
+/// The id that tells two TRON chains apart.
+pub(super) fn chain_id() -> Kind<u32> {
+    let expects = "the last four bytes of the genesis block's id, such as \"0x2b6653dc\" (mainnet), \
+                   or the same as a whole number";
+    Kind::of_scalar(expects, |text| {
+        let read = match text.strip_prefix("0x") {
+            Some(digits) if digits.len() == 8 => u32::from_str_radix(digits, 16).ok(),
+            None if is_digits(text) => text.parse().ok(),
+            Some(_) | None => None,
+        };
+        read.filter(|id| *id > 0).ok_or("is not that")
+    })
+}
+
+/// What an API key must look like.
+const API_KEY: &str = "an API key: 1 to 256 visible ASCII characters";
+
+fn accept(text: &str) -> Result<SecretString, String> {
+    let good = (1..=256).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    good.then(|| SecretString::from(text)).ok_or_else(|| "is not that".to_owned())
+}

@@ -1,0 +1,20 @@
+//! What a rollup takes beside gas for putting a transaction on the chain below it.
+
+use super::kinds::Kind;
+
+/// Whether a chain takes a fee for data that its gas price does not bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum L1Fee {
+    /// No. Arbitrum neither: it takes that fee as gas, which the estimate holds.
+    None,
+    /// As the OP Stack does: its `GasPriceOracle` knows how much.
+    Op,
+}
+
+pub(super) fn l1_fee() -> Kind<L1Fee> {
+    Kind::of_text("\"none\" or \"op\"", |text| match text {
+        "none" => Ok(L1Fee::None),
+        "op" => Ok(L1Fee::Op),
+        _ => Err("is neither"),
+    })
+}

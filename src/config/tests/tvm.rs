@@ -1,0 +1,91 @@
+//! The configuration of a TRON chain.
+
+use secrecy::ExposeSecret;
+
+use super::*;
+
+/// `local.toml` with a TRON chain behind it, whose own section ends with `rows`.
+pub(super) fn with_tron(rows: &str) -> String {
+    let (_, billing) = LOCAL.split_once("[chains.139.billing]").unwrap();
+    let billing = billing.replace("chains.139", "chains.195");
+    format!(
+        r#"{LOCAL}
+[chains.195]
+name = "tron"
+family = "tvm"
+test = true
+chain_id = 728126428
+full = "http://127.0.0.1:8090/hunter2"
+solidity = "http://127.0.0.1:8091/hunter2"
+contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
+key = "env"
+{rows}
+[chains.195.fees]
+[chains.195.billing]{billing}"#
+    )
+}
+
+/// The variable that holds the key, and the secret of these tests.
+pub(super) const KEY: (&str, &str) = ("TVM_PRIVATE_KEY", "hunter2");
+
+fn tvm(config: &Config) -> &TvmConfig {
+    let FamilyConfig::Tvm(tvm) = &config.chains[1].family else { panic!("{config:?}") };
+    tvm
+}
+
+#[test]
+fn a_tron_chain_stands_beside_an_evm_chain() {
+    let config = load(&with_tron(""), &[KEY]).unwrap();
+    let tron = tvm(&config);
+    assert_eq!(tron.chain_id, 0x2b66_53dc);
+    assert_eq!(tron.full.to_string(), "http://127.0.0.1:8090");
+    assert_eq!(tron.expiry, Duration::from_mins(2));
+    assert_eq!(tron.fees.max_fee_limit, Sun(500_000_000));
+    assert_eq!((tron.chunk, tron.max_in_flight, tron.max_attempts), (50, 50, 3));
+    assert!(tron.jsonrpc.is_none() && tron.multicall.is_none() && tron.api_key.is_none());
+    assert!(matches!(tron.key, KeyRef::Env(_)));
+
+    let evm_key = ("EVM_PRIVATE_KEY", "hunter2");
+    assert!(complaints(&with_tron(""), &[evm_key]).contains("TVM_PRIVATE_KEY is not set"));
+}
+
+#[test]
+fn a_tron_address_is_read_in_every_spelling() {
+    let usdt = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
+    let digits = "a614f803b6fd780986a42c78ec9c7f77e6ded13c";
+    for spelling in [usdt.to_owned(), format!("41{digits}"), format!("0x{digits}")] {
+        let text = with_tron(&format!("multicall = \"{spelling}\""));
+        let config = load(&text, &[KEY]).unwrap();
+        assert_eq!(tvm(&config).multicall, Some(tvm(&config).contract), "{spelling}");
+    }
+}
+
+#[test]
+fn one_tron_chain_is_described_once() {
+    let text = with_tron("").replace("728126428", "31337");
+    let found = complaints(&text, &[KEY]);
+    assert_eq!(
+        found,
+        "chains.195.chain_id: chains.139 is the same chain; describe every chain once"
+    );
+    for id in ["\"0x00000000\"", "0", "4294967296", "\"2b6653dc\"", "\"0x2b6653dcff\""] {
+        let text = with_tron("").replace("728126428", id);
+        assert!(complaints(&text, &[KEY]).contains("genesis"), "{id}");
+    }
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test looks at what it wrote")]
+fn the_api_key_of_a_node_is_read_from_a_file_and_never_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trongrid");
+    std::fs::write(&file, "hunter2-of-trongrid\n").unwrap();
+    let row = format!("api_key_file = \"{}\"", file.to_str().unwrap());
+    let config = load(&with_tron(&row), &[KEY]).unwrap();
+    let key = tvm(&config).api_key.as_ref().unwrap();
+    assert_eq!(key.expose_secret(), "hunter2-of-trongrid");
+    assert!(!format!("{config:?}").contains("hunter2"));
+
+    let both = [KEY, ("SIGNER__CHAINS__195__API_KEY", "hunter2")];
+    assert!(complaints(&with_tron(&row), &both).contains("set beside api_key_file"));
+}

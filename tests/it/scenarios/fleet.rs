@@ -1,0 +1,358 @@
+//! Several nodes in front of one chain, some of them dead, slow, late, lying, or of another chain.
+//! None of them alone stops a charge, makes one twice, or has one refused.
+
+use crate::world::anvil::Mining;
+use crate::world::patience::eventually;
+use crate::world::proxy::{ANYTHING, Act, Asked, Proxy, sequential_round_trips};
+use crate::world::signer::Signer;
+use crate::world::town::{Founding, Town, refusals};
+use alloy::primitives::{Bytes, U256};
+use alloy::sol_types::SolValue as _;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A town whose Signer knows so many nodes, and the nodes.
+async fn town_of(nodes: usize, founding: Founding) -> (Town, Vec<Proxy>) {
+    let mut town = Town::with(founding).await;
+    let mut proxies = vec![town.proxy.clone()];
+    while proxies.len() < nodes {
+        proxies.push(Proxy::before(&town.anvil.url).await);
+    }
+    let urls: Vec<&str> = proxies.iter().map(|proxy| proxy.url.as_str()).collect();
+    town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &urls.join(" "));
+    (town, proxies)
+}
+
+async fn three() -> (Town, Vec<Proxy>) {
+    town_of(3, Founding { people: 6, ..Founding::default() }).await
+}
+
+/// Makes the first node the best one: the others take their time, a little of it.
+fn prefer_the_first(proxies: &[Proxy]) {
+    for proxy in &proxies[1..] {
+        proxy.fault(ANYTHING, Act::Delay(Duration::from_millis(40)));
+    }
+}
+
+/// What `/health/ready` says of every node.
+async fn states(signer: &Signer) -> Vec<String> {
+    let heard = signer.scheduler.get("/health/ready").await;
+    let nodes = heard.body["chains"][0]["nodes"].as_array().unwrap().clone();
+    nodes.iter().map(|node| node["state"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn state_of(signer: &Signer, node: usize) -> String {
+    states(signer).await[node].clone()
+}
+
+async fn becomes(signer: &Signer, node: usize, state: &str) {
+    eventually(&format!("node {node} is {state}"), async || state_of(signer, node).await == state)
+        .await;
+}
+
+/// Every word in the answers of an aggregate becomes zero: nobody holds or allows anything.
+fn nobody_has_anything(answer: &mut Value) {
+    let Some(bytes) = answer.as_str().and_then(|text| text.parse::<Bytes>().ok()) else { return };
+    let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) else { return };
+    let poor: Vec<(bool, Bytes)> =
+        answers.into_iter().map(|(good, said)| (good, vec![0; said.len()].into())).collect();
+    *answer = json!(Bytes::from((poor,).abi_encode_params()));
+}
+
+/// The last word of every longer answer of an aggregate grows by one: in a lookup, the period.
+fn the_next_period(answer: &mut Value) {
+    let Some(bytes) = answer.as_str().and_then(|text| text.parse::<Bytes>().ok()) else { return };
+    let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) else { return };
+    let next = |(good, said): (bool, Bytes)| {
+        let mut said = said.to_vec();
+        if let [_, .., last] = said.as_mut_slice()
+            && *last < u8::MAX
+        {
+            *last += 1;
+        }
+        (good, Bytes::from(said))
+    };
+    let told: Vec<(bool, Bytes)> = answers.into_iter().map(next).collect();
+    *answer = json!(Bytes::from((told,).abi_encode_params()));
+}
+
+fn a_thousand(answer: &mut Value) {
+    *answer = json!("0x3e8");
+}
+
+fn another_chain(answer: &mut Value) {
+    *answer = json!("0x38");
+}
+
+fn another_hash(answer: &mut Value) {
+    *answer = json!(format!("0x{}", "ab".repeat(32)));
+}
+
+fn older(answer: &mut Value, by: u64) {
+    for field in ["number", "timestamp"] {
+        let Some(digits) = answer[field].as_str().and_then(|text| text.strip_prefix("0x")) else {
+            return;
+        };
+        let then = u64::from_str_radix(digits, 16).unwrap().saturating_sub(by);
+        answer[field] = json!(format!("0x{then:x}"));
+    }
+}
+
+fn twenty_blocks_ago(answer: &mut Value) {
+    older(answer, 20);
+}
+
+#[tokio::test]
+async fn a_node_that_is_dead_at_the_start_is_done_without_and_taken_up_when_it_lives() {
+    let (town, proxies) = three().await;
+    proxies[0].fault(ANYTHING, Act::Break);
+    let signer = town.signer().await;
+    signer.ready().await;
+    signer.scheduler.bill(&json!(town.entries([0, 1]))).await.tx_hash();
+    town.anvil.mine(1).await;
+    assert_ne!(state_of(&signer, 0).await, "alive");
+    proxies[0].heal();
+    becomes(&signer, 0, "alive").await;
+    signer.scheduler.bill(&json!(town.entries([2]))).await.tx_hash();
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 1, 1, 0]).await;
+}
+
+#[tokio::test]
+async fn a_node_that_dies_at_work_and_returns_costs_no_charge() {
+    let (town, proxies) = three().await;
+    prefer_the_first(&proxies);
+    let signer = town.signer().await;
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    proxies[0].fault(ANYTHING, Act::Break);
+    for person in 1..4 {
+        let heard = signer.scheduler.bill(&json!(town.entries([person]))).await;
+        assert_eq!(heard.code(), 1, "{heard:?}");
+    }
+    becomes(&signer, 0, "busy").await;
+    assert_eq!(signer.scheduler.get("/health/ready").await.status, 200, "two are left");
+    proxies[0].heal();
+    becomes(&signer, 0, "alive").await;
+    signer.scheduler.bill(&json!(town.entries([4]))).await.tx_hash();
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 1, 1, 1, 1, 0]).await;
+}
+
+#[tokio::test]
+async fn a_node_of_another_chain_is_never_sent_to_and_never_comes_back() {
+    let (town, proxies) = three().await;
+    proxies[1].fault("eth_chainId", Act::Rewrite(another_chain));
+    let signer = town.signer().await;
+    signer.ready().await;
+    assert_eq!(state_of(&signer, 1).await, "wrong chain");
+    assert!(signer.log().contains("is on chain 56, not on 31337"), "{}", signer.log());
+    let check = town.installation.run(&["check"]).await;
+    let told = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(told.contains("127.0.0.1[1]: wrong chain"), "{told}");
+    proxies[1].heal();
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.quiet(&signer).await;
+    assert_eq!(state_of(&signer, 1).await, "wrong chain");
+    assert_eq!(proxies[1].asked("eth_sendRawTransaction"), 0);
+    assert_eq!(proxies[1].asked("eth_getBalance"), 0);
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn one_liar_among_three_has_nobody_refused() {
+    let (town, proxies) = three().await;
+    prefer_the_first(&proxies);
+    let signer = town.signer().await;
+    signer.ready().await;
+    proxies[0].fault("eth_call", Act::Rewrite(nobody_has_anything));
+    for person in 0..4 {
+        let heard = signer.scheduler.bill(&json!(town.entries([person]))).await;
+        assert_eq!(heard.code(), 1, "{heard:?}");
+    }
+    proxies[0].struck().await;
+    assert!(signer.log().contains("disagrees with the others"), "{}", signer.log());
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 1, 1, 1, 0, 0]).await;
+}
+
+/// Its lookup names no period that was ever due; with that period a claim would be another one.
+#[tokio::test]
+async fn one_liar_among_three_does_not_say_which_period_is_due() {
+    let founding = Founding { people: 3, lookup: true, ..Founding::default() };
+    let (town, proxies) = town_of(3, founding).await;
+    prefer_the_first(&proxies);
+    let signer = town.signer().await;
+    signer.ready().await;
+    proxies[0].fault("eth_call", Act::Rewrite(the_next_period));
+    for person in 0..2 {
+        let mut bare = town.entries([person]);
+        bare[0].as_object_mut().unwrap().remove("period");
+        let heard = signer.scheduler.bill(&json!(bare)).await;
+        assert_eq!(heard.code(), 1, "{heard:?}");
+        let billing = signer.scheduler.billings(&heard.tx_hash()).await;
+        let period = billing.body["data"][0]["subscriptions"][0]["period"].to_string();
+        assert_eq!(period.trim_matches('"'), "1", "{billing:?}");
+    }
+    proxies[0].struck().await;
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 1, 0]).await;
+}
+
+#[tokio::test]
+async fn two_nodes_that_disagree_have_nobody_refused_and_nobody_charged() {
+    let (town, proxies) = town_of(2, Founding::default()).await;
+    prefer_the_first(&proxies);
+    let signer = town.signer().await;
+    signer.ready().await;
+    proxies[0].fault("eth_call", Act::Rewrite(nobody_has_anything));
+    let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
+    assert!(heard.body["msg"].as_str().unwrap().contains("disagree"), "{heard:?}");
+    proxies[0].heal();
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn what_all_nodes_say_is_a_verdict() {
+    let (town, _proxies) = three().await;
+    let (rich, poor) = (&town.people[0], &town.people[1]);
+    town.token.approve(poor.wallet, town.contract, U256::ZERO).await;
+    let signer = town.signer().await;
+    let heard = signer.scheduler.bill(&json!(town.entries([0, 1]))).await;
+    assert_eq!(heard.code(), 2, "{heard:?}");
+    let expected = [(rich, "NOT_ATTEMPTED"), (poor, "ALLOWANCE_INSUFFICIENT")];
+    let told: Vec<_> = heard.failures();
+    assert!(told.contains(&refusals(&expected[1..])[0]), "{told:?}");
+    town.assert_paid(&[0, 0]).await;
+}
+
+#[tokio::test]
+async fn a_nonce_that_one_node_invents_neither_closes_the_lane_nor_settles_anything() {
+    let (town, proxies) =
+        town_of(3, Founding { mining: Mining::OnRequest, ..Founding::default() }).await;
+    proxies[0].fault("eth_getTransactionCount", Act::Rewrite(a_thousand));
+    let signer = town.signer().await;
+    signer.ready().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    proxies[0].struck_times(6).await;
+    let ready = signer.scheduler.get("/health/ready").await;
+    assert_eq!(ready.status, 200, "{ready:?}");
+    let billing = signer.scheduler.billings(&hash).await;
+    assert_eq!(billing.body["data"][0]["state"], "open", "{billing:?}");
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 1, 0]).await;
+}
+
+#[tokio::test]
+async fn a_node_that_lags_is_not_asked_until_it_has_caught_up() {
+    let (town, proxies) = three().await;
+    town.anvil.mine(30).await;
+    proxies[2].fault("eth_getBlockByNumber", Act::Rewrite(twenty_blocks_ago));
+    let signer = town.signer().await;
+    signer.ready().await;
+    becomes(&signer, 2, "out of sync").await;
+    proxies[2].take_asked();
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(proxies[2].asked("eth_simulateV1") + proxies[2].asked("eth_call"), 0);
+    proxies[2].heal();
+    becomes(&signer, 2, "alive").await;
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn a_node_that_keeps_a_request_waiting_is_overtaken_by_another() {
+    let chain_keys = "rpc_timeout = \"30s\"".to_owned();
+    let (town, proxies) = town_of(3, Founding { chain_keys, ..Founding::default() }).await;
+    prefer_the_first(&proxies);
+    let signer = town.signer().await;
+    signer.ready().await;
+    // Held until the end: whoever waited for it would be told that the deadline has passed.
+    for method in ["eth_call", "eth_simulateV1", "eth_estimateGas"] {
+        proxies[0].fault(method, Act::Hold);
+    }
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    proxies[0].struck().await;
+    proxies[0].heal();
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn a_transaction_is_sent_to_every_node_and_the_first_that_takes_it_is_enough() {
+    let (mut town, proxies) = three().await;
+    let relay = Proxy::before(&town.anvil.url).await;
+    town.installation = town.installation.env("SIGNER__CHAINS__139__SEND_ONLY", &relay.url);
+    let signer = town.signer().await;
+    signer.ready().await;
+    proxies[1].fault("eth_sendRawTransaction", Act::Hold);
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    proxies[1].struck().await;
+    proxies[1].heal();
+    eventually("every node has it", async || {
+        let all = proxies.iter().chain([&relay]);
+        all.map(|proxy| proxy.asked("eth_sendRawTransaction")).all(|times| times >= 1)
+    })
+    .await;
+    let others: Vec<Asked> = relay.take_asked();
+    let allowed = ["eth_chainId", "eth_sendRawTransaction"];
+    assert!(others.iter().all(|asked| allowed.contains(&asked.method.as_str())), "{others:?}");
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn one_node_that_takes_it_outweighs_two_that_say_it_is_too_late() {
+    let (town, proxies) = three().await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    for proxy in &proxies[..2] {
+        proxy.fault("eth_sendRawTransaction", Act::Refuse("nonce too low"));
+    }
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    signer.wrote("offered to the chain").await;
+    let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(again.tx_hash(), hash);
+    town.quiet(&signer).await;
+    assert_eq!(town.transactions().await, 1);
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn a_node_that_names_another_transaction_is_caught_and_not_believed() {
+    let (town, proxies) = three().await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    proxies[2].fault("eth_sendRawTransaction", Act::Rewrite(another_hash));
+    let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(heard.code(), 1, "{heard:?}");
+    becomes(&signer, 2, "quarantined").await;
+    proxies[2].heal();
+    signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 1, 0]).await;
+}
+
+#[tokio::test]
+async fn three_nodes_cost_a_request_no_round_trip_more_than_one() {
+    for (lookup, trips) in [(false, 2), (true, 3)] {
+        let chain_keys = "poll_interval = \"60s\"".to_owned();
+        let founding = Founding { people: 6, lookup, chain_keys, ..Founding::default() };
+        let (town, proxies) = town_of(3, founding).await;
+        let signer = town.signer().await;
+        let mut fewest = usize::MAX;
+        for person in 0..6 {
+            for proxy in &proxies {
+                proxy.take_asked();
+            }
+            signer.scheduler.bill(&json!(town.entries([person]))).await.tx_hash();
+            let asked: Vec<Asked> = proxies.iter().flat_map(Proxy::take_asked).collect();
+            fewest = fewest.min(sequential_round_trips(&asked));
+        }
+        assert_eq!(fewest, trips, "with a lookup: {lookup}");
+    }
+}

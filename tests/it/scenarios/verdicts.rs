@@ -1,0 +1,110 @@
+//! What became of a batch is what as many nodes say as have to agree. One that lies, or that has lost
+//! its receipts, neither frees a claim nor ends a batch.
+
+use crate::world::anvil::Mining;
+use crate::world::patience::eventually;
+use crate::world::proxy::{Act, Proxy};
+use crate::world::signer::Signer;
+use crate::world::town::{Founding, Town};
+use serde_json::{Value, json};
+
+const RECEIPT: &str = "eth_getTransactionReceipt";
+const BY_NONCE: &str = "eth_getTransactionBySenderAndNonce";
+
+/// A town whose Signer knows so many nodes, and the nodes.
+async fn town_of(nodes: usize) -> (Town, Vec<Proxy>) {
+    let founding = Founding { mining: Mining::OnRequest, ..Founding::default() };
+    let mut town = Town::with(founding).await;
+    let mut proxies = vec![town.proxy.clone()];
+    while proxies.len() < nodes {
+        proxies.push(Proxy::before(&town.anvil.url).await);
+    }
+    let urls: Vec<&str> = proxies.iter().map(|proxy| proxy.url.as_str()).collect();
+    town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &urls.join(" "));
+    (town, proxies)
+}
+
+fn reverted(receipt: &mut Value) {
+    if receipt.is_object() {
+        (receipt["status"], receipt["logs"]) = (json!("0x0"), json!([]));
+    }
+}
+
+fn in_another_block(receipt: &mut Value) {
+    if receipt.is_object() {
+        receipt["blockHash"] = json!(format!("0x{}", "ab".repeat(32)));
+    }
+}
+
+fn nothing(answer: &mut Value) {
+    *answer = Value::Null;
+}
+
+fn of_another_hash(transaction: &mut Value) {
+    if transaction.is_object() {
+        transaction["hash"] = json!(format!("0x{}", "cd".repeat(32)));
+    }
+}
+
+async fn state(signer: &Signer, hash: &str) -> Value {
+    signer.scheduler.billings(hash).await.body["data"][0]["state"].clone()
+}
+
+/// Makes the block final, and waits until the Signer has had two looks at that.
+async fn made_final(town: &Town) {
+    town.anvil.mine(4).await;
+    town.noticed().await;
+    town.noticed().await;
+}
+
+#[tokio::test]
+async fn one_forged_receipt_of_three_frees_no_claim_and_its_node_is_caught() {
+    let (town, proxies) = town_of(3).await;
+    let signer = town.signer().await;
+    proxies[1].fault(RECEIPT, Act::Rewrite(reverted));
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    let heard = signer.scheduler.get("/health/ready").await;
+    let state = |node: usize| heard.body["chains"][0]["nodes"][node]["state"].clone();
+    assert_eq!(
+        (state(0), state(1), state(2)),
+        (json!("alive"), json!("quarantined"), json!("alive"))
+    );
+    assert!(signer.log().contains("this node lied: about who took a nonce"), "{}", signer.log());
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn two_nodes_that_disagree_about_the_end_end_nothing() {
+    let lies: [fn(&mut Value); 3] = [reverted, in_another_block, nothing];
+    for lie in lies {
+        let (town, proxies) = town_of(2).await;
+        let signer = town.signer().await;
+        proxies[1].fault(RECEIPT, Act::Rewrite(lie));
+        proxies[1].fault(BY_NONCE, Act::Rewrite(of_another_hash));
+        let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+        made_final(&town).await;
+        assert_eq!(state(&signer, &hash).await, "open");
+        let held = signer.scheduler.bill(&json!(town.entries([0]))).await;
+        assert_eq!(held.tx_hash(), hash, "the claim stays");
+        proxies[1].heal();
+        assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+        town.assert_paid(&[1, 0, 0]).await;
+    }
+}
+
+#[tokio::test]
+async fn receipts_that_are_missing_prove_nothing_however_final_the_nonce_is() {
+    let (town, proxies) = town_of(1).await;
+    let signer = town.signer().await;
+    proxies[0].fault(RECEIPT, Act::Rewrite(nothing));
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    made_final(&town).await;
+    assert_eq!(state(&signer, &hash).await, "open");
+    let held = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(held.tx_hash(), hash, "the claim stays");
+    proxies[0].heal();
+    eventually("it is settled", async || state(&signer, &hash).await == "charged").await;
+    assert_eq!(town.transactions().await, 1);
+    town.assert_paid(&[1, 0, 0]).await;
+}
