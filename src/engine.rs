@@ -1,7 +1,7 @@
 //! Carries a request from its entries to a committed, offered transaction, and the transaction to
 //! its end. Decides nothing itself: the decisions are in `billing`, the last word is the chain's.
 
-mod bill;
+pub(crate) mod bill;
 mod lane;
 mod reservation;
 mod watcher;

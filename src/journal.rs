@@ -10,6 +10,8 @@ mod mark;
 mod open;
 mod pause;
 mod rows;
+#[cfg(test)]
+pub(crate) mod seam;
 mod spend;
 mod writer;
 

@@ -124,7 +124,7 @@ struct Ready {
 
 /// Bills an order. Once the batch is committed the answer is [`Answer::Sent`], whatever the nodes
 /// say and however late it is.
-pub(super) async fn bill(
+pub(crate) async fn bill(
     lane: &Lane,
     order: Order,
     deadline: Instant,
@@ -221,6 +221,7 @@ async fn unclaimed(lane: &Lane, order: Order) -> Result<Order, Stop> {
         period: profile.stated_period(entry),
     };
     let subjects = order.entries.iter().map(subject).collect();
+    let asked: Vec<SubscribeId> = order.entries.iter().map(|entry| entry.subscribe).collect();
     let facts = lane.chain.facts();
     // Unknown time is early time: no guard has run out yet.
     let chain_time = lane.pulse().map_or(0, |pulse| pulse.head_time);
@@ -229,9 +230,15 @@ async fn unclaimed(lane: &Lane, order: Order) -> Result<Order, Stop> {
     match repeat_of(order, &claims) {
         Repeat::Of(batch) => {
             let billing = lane.journal.billing(batch).await?.ok_or(JournalError::Lost)?;
-            // It may have ended without charging anybody since its claims were read.
-            let held = billing.items.iter().any(|line| line.live);
-            Err(if held { Stop::Answer(repeated(lane, &billing)) } else { Stop::Again })
+            // It may have ended without charging all of them since its claims were read.
+            let live = |id: &SubscribeId| {
+                billing.items.iter().any(|line| line.live && line.item.subscribe == *id)
+            };
+            Err(if asked.iter().all(live) {
+                Stop::Answer(repeated(lane, &billing))
+            } else {
+                Stop::Again
+            })
         }
         Repeat::Refused(refused) => Err(Stop::Answer(refusal(lane, dry_run, refused))),
         Repeat::Fresh(order) => Ok(order),

@@ -4,7 +4,7 @@
 use super::bill::NoVerdict;
 use super::reservation::Reservations;
 use crate::billing::{Attempt, BatchId, Deed, Objection, Rules, Slot};
-use crate::chain::{Chain, Delivery, Pulse};
+use crate::chain::{Chain, Delivery, Places, Pulse};
 use crate::clock;
 use crate::journal::{Durable, Journal, JournalError, LaneId};
 use crate::policy::Refusal;
@@ -144,7 +144,10 @@ impl Lane {
         let known = self.journal.next_position(facts.id, facts.signer).await?;
         let mut next = match known {
             Some(next) => next,
-            None => self.begin().await?,
+            None => match self.begin(pulse.places).await? {
+                Some(first) => first,
+                None => return Ok(()),
+            },
         };
         let Some(places) = pulse.places else {
             self.next.fetch_max(next, Ordering::Relaxed);
@@ -163,6 +166,11 @@ impl Lane {
             if !matches!(self.gate(), Gate::Closed(_)) {
                 self.close(ahead(next));
             }
+            // In the order of the account: an open batch that came before may hold a claim that its
+            // end sets free, and that one of these has used since.
+            if self.undecided() > 0 {
+                return Ok(());
+            }
             let learnt = self.learn(next, places.settled).await?;
             next = learnt.next;
             if let Some(hash) = learnt.opaque {
@@ -179,23 +187,26 @@ impl Lane {
             self.close(ahead(next));
             return Ok(());
         }
-        // After trouble, and after a restored journal, what waits in a pool may be of our key too.
-        let trusted = self.gate() == Gate::Open
-            || (self.gate() == Gate::Opening && !self.journal.is_old_copy());
-        if !trusted {
-            let sent = self.chain.first_position().await?;
-            if sent > next {
-                self.close(format!(
-                    "{} transactions of the account {} that the journal does not know wait in a \
-                     pool",
-                    sent.saturating_sub(next),
-                    facts.signer
-                ));
-                return Ok(());
+        self.set_gate(match self.unknown_in_pools(next).await? {
+            0 => Gate::Open,
+            count => Gate::Closed(format!(
+                "{count} transactions of the account {} that the journal does not know wait in a pool",
+                facts.signer
+            )),
+        });
+        Ok(())
+    }
+
+    /// How many transactions that the journal does not know wait in a pool. Asked after trouble, and
+    /// after a restored journal: what waits there may be of our key too.
+    async fn unknown_in_pools(&self, next: u64) -> Result<u64, NoVerdict> {
+        match self.gate() {
+            Gate::Open => Ok(0),
+            Gate::Opening if !self.journal.is_old_copy() => Ok(0),
+            Gate::Opening | Gate::Closed(_) => {
+                Ok(self.chain.first_position().await?.saturating_sub(next))
             }
         }
-        self.set_gate(Gate::Open);
-        Ok(())
     }
 
     /// Takes the claims of transactions that the journal does not know, up to the first that does not
@@ -218,10 +229,27 @@ impl Lane {
         self.set_gate(Gate::Closed(why));
     }
 
-    async fn begin(&self) -> Result<u64, NoVerdict> {
+    /// A new lane begins when its account has nothing under way: what is not final can still vanish,
+    /// and would leave a gap that nobody closes. One that an old copy of the journal does not know may
+    /// have been forgotten with all its claims, so everything is learnt anew.
+    async fn begin(&self, places: Option<Places>) -> Result<Option<u64>, NoVerdict> {
         let facts = self.chain.facts();
-        let first = self.chain.first_position().await?;
-        Ok(self.journal.open_lane(facts.id, facts.signer, first, clock::unix_ms()).await?)
+        let first = if self.journal.is_old_copy() {
+            0
+        } else {
+            let sent = self.chain.first_position().await?;
+            if places.is_some_and(|places| places.settled < places.taken.max(sent)) {
+                self.close(format!(
+                    "the account {} has sent transactions that are not final yet; the lane begins \
+                     when it has none",
+                    facts.signer
+                ));
+                return Ok(None);
+            }
+            sent
+        };
+        let next = self.journal.open_lane(facts.id, facts.signer, first, clock::unix_ms()).await?;
+        Ok(Some(next))
     }
 
     fn set_gate(&self, gate: Gate) {

@@ -13,9 +13,16 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// How far a journal has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Progress {
+pub(crate) struct Progress {
     boots: i64,
     rows: i64,
+}
+
+impl Progress {
+    /// Whether a journal that has come so far is an old copy of the one that `mark` was made for.
+    pub(super) fn is_behind(self, mark: Option<Self>) -> bool {
+        mark.is_none_or(|mark| self.boots < mark.boots || self.rows < mark.rows)
+    }
 }
 
 /// Keeps the mark of one journal.
@@ -37,7 +44,7 @@ impl Mark {
     pub(super) fn is_ahead(&self, conn: &Connection) -> rusqlite::Result<bool> {
         let now = progress(conn)?;
         let before = std::fs::read_to_string(&self.path).ok().and_then(|text| parse(&text));
-        Ok(before.is_none_or(|before| now.boots < before.boots || now.rows < before.rows))
+        Ok(now.is_behind(before))
     }
 
     /// Moves the mark, unless that was done a moment ago. Losing a mark costs a little caution at
@@ -60,7 +67,7 @@ impl Mark {
     }
 }
 
-fn progress(conn: &Connection) -> rusqlite::Result<Progress> {
+pub(super) fn progress(conn: &Connection) -> rusqlite::Result<Progress> {
     let sql = "SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'boots'),
                       (SELECT coalesce(max(seq), 0) FROM history)";
     conn.query_row(sql, [], |row| Ok(Progress { boots: row.get(0)?, rows: row.get(1)? }))

@@ -15,18 +15,18 @@ use tracing::error;
 const GROUP: usize = 64;
 
 /// Tells a waiter what happened. Called after COMMIT only.
-pub(super) type Reply = Box<dyn FnOnce() + Send>;
+pub(crate) type Reply = Box<dyn FnOnce() + Send>;
 
 /// A write that ran inside the open transaction.
-pub(super) struct Ran {
+pub(crate) struct Ran {
     /// Whether its changes shall be part of the commit.
-    pub(super) keep: bool,
+    pub(crate) keep: bool,
     /// Tells its waiter.
-    pub(super) reply: Reply,
+    pub(crate) reply: Reply,
 }
 
 /// Work for the thread. A job that is dropped unrun has changed nothing.
-pub(super) enum Job {
+pub(crate) enum Job {
     /// Sees committed data only, and answers by itself.
     Read(Box<dyn FnOnce(&Connection) + Send>),
     /// Runs inside a transaction shared with others, in a savepoint of its own.
@@ -77,7 +77,7 @@ pub(super) fn run(
     None
 }
 
-type Write = Box<dyn FnOnce(&Connection) -> Ran + Send>;
+pub(crate) type Write = Box<dyn FnOnce(&Connection) -> Ran + Send>;
 
 fn commit(conn: &Connection, writes: Vec<Write>, figures: &Figures) {
     let Some(ran) = run_in_transaction(conn, writes) else { return };
@@ -99,7 +99,7 @@ fn commit(conn: &Connection, writes: Vec<Write>, figures: &Figures) {
 
 /// None when the transaction was lost: then nothing of it is on disk, and every waiter hears that
 /// its write did not happen, because its reply is dropped.
-fn run_in_transaction(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>> {
+pub(super) fn run_in_transaction(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>> {
     if let Err(failure) = conn.execute_batch("BEGIN IMMEDIATE") {
         error!(%failure, "the journal cannot be written");
         return None;

@@ -19,10 +19,16 @@ impl EvmChain {
         let witness =
             Witness { fleet: Arc::clone(fleet), ours: signed.hash, seen: Mutex::default() };
         let said = fleet.broadcast(&signed.raw, move |id, said| witness.hears(id, said)).await;
-        let answers: Vec<(Answer, String)> =
-            said.into_iter().map(|(_, said)| (read(&said, signed.hash), words(&said))).collect();
-        together(&answers, fleet.needed())
+        let said: Vec<Said> = said.into_iter().map(|(_, said)| said).collect();
+        delivery(&said, signed.hash, fleet.needed())
     }
+}
+
+/// What all answers to the bytes with this hash mean together.
+pub(super) fn delivery(said: &[Said], ours: B256, needed: usize) -> Delivery {
+    let answers: Vec<(Answer, String)> =
+        said.iter().map(|said| (read(said, ours), words(said))).collect();
+    together(&answers, needed)
 }
 
 /// What one node made of the bytes.

@@ -113,5 +113,11 @@ pub fn passing(error: &NodeError) -> bool {
     meaning_of(error) == Meaning::Swamped
 }
 
+/// Every message of the table, and what it means.
+#[cfg(test)]
+pub(super) fn fixtures() -> impl Iterator<Item = (Meaning, &'static str)> {
+    ROWS.iter().map(|row| (row.meaning, row.fixture))
+}
+
 #[cfg(test)]
 mod tests;

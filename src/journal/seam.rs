@@ -1,0 +1,70 @@
+//! The journal without its file and its thread, for the simulator, which is both: the schema in
+//! memory, the handle with its queue open at the other end, and the writer's own transaction.
+
+use super::history::{self, Audit};
+use super::mark::progress;
+use super::rows;
+use super::{Attempt, Billing, Durable, Figures, Journal, Slot};
+use crate::billing::{BatchId, PlatformChainId};
+use alloy::primitives::Address;
+use rusqlite::Connection;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+pub(crate) use super::mark::Progress;
+pub(crate) use super::writer::{Job, Ran, Write};
+
+/// An empty journal in memory.
+pub(crate) fn memory() -> Connection {
+    let conn = Connection::open_in_memory().unwrap();
+    conn.set_prepared_statement_cache_capacity(128);
+    conn.execute_batch(
+        "PRAGMA auto_vacuum = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
+    )
+    .unwrap();
+    conn.execute_batch(include_str!("schema.sql")).unwrap();
+    conn
+}
+
+/// A handle, and its queue.
+pub(crate) fn handle(old_copy: bool) -> (Journal, mpsc::Receiver<Job>) {
+    let (jobs, queue) = mpsc::channel(64);
+    let figures = Arc::new(Figures::default());
+    let (path, pauses) = (std::env::temp_dir(), Arc::default());
+    let journal = Journal { jobs, figures, path, min_free_bytes: 0, old_copy, pauses };
+    (journal, queue)
+}
+
+/// Runs writes as the writer does, up to the COMMIT. None when the transaction was lost.
+pub(crate) fn run(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>> {
+    super::writer::run_in_transaction(conn, writes)
+}
+
+/// How far a journal has come.
+pub(crate) fn progress_of(conn: &Connection) -> Progress {
+    progress(conn).unwrap()
+}
+
+/// Whether a journal is an old copy.
+pub(crate) fn is_old(conn: &Connection, mark: Progress) -> bool {
+    progress_of(conn).is_behind(Some(mark))
+}
+
+/// What is wrong with the history.
+pub(crate) fn audit(conn: &Connection) -> Audit {
+    history::audit(conn).unwrap()
+}
+
+/// A batch.
+pub(crate) fn billing(conn: &Connection, batch: i64) -> Option<Billing> {
+    rows::billing(conn, BatchId(batch)).unwrap()
+}
+
+/// Every undecided batch.
+pub(crate) fn open_slots(
+    conn: &Connection,
+    chain: PlatformChainId,
+    signer: Address,
+) -> Vec<Slot<Durable<Attempt>>> {
+    rows::open_slots(conn, chain, signer).unwrap()
+}
