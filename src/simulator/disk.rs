@@ -47,7 +47,8 @@ impl Kept {
 }
 
 /// Parents before children: they are filled in this order, and emptied in the opposite one.
-const TABLES: [&str; 6] = ["meta", "lane", "history", "batch", "attempt", "claim"];
+const TABLES: [&str; 8] =
+    ["meta", "lane", "history", "batch", "attempt", "claim", "spend", "counted"];
 
 /// What `journal::open` does at every start.
 const COUNT_START: &str = "UPDATE meta SET value = value + 1 WHERE name = 'boots'";
