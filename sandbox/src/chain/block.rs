@@ -1,0 +1,62 @@
+//! What a block is: a header, an id that the family computes, and transactions with what became of them.
+
+use super::Family;
+use revm::primitives::{Address, B256};
+use std::sync::Arc;
+
+/// What a block says of itself before anything in it is run.
+#[derive(Clone, Debug, Default)]
+pub struct Header {
+    /// Height; genesis is 0.
+    pub number: u64,
+    /// Block time, ms since the epoch. The EVM sees whole seconds.
+    pub time_ms: u64,
+    /// The time (ms) of the block before.
+    pub parent_ms: u64,
+    /// The id of the block before.
+    pub parent: B256,
+    /// Who made it.
+    pub producer: Address,
+    /// Base fee (wei) on EVM, energy price (sun) on TRON.
+    pub price: u64,
+    /// Gas limit on EVM; unused on TRON.
+    pub gas_limit: u64,
+    /// How many forks there were before it: makes the blocks of a new branch differ from those they replace.
+    pub fork: u64,
+}
+
+/// A transaction with what became of it.
+#[derive(Clone, Debug)]
+pub struct Included<F: Family> {
+    /// The transaction.
+    pub tx: F::Tx,
+    /// What the chain says of it.
+    pub receipt: F::Receipt,
+}
+
+/// A block of the chain.
+#[derive(Clone, Debug)]
+pub struct Block<F: Family> {
+    /// Its header.
+    pub header: Header,
+    /// Its id.
+    pub id: B256,
+    /// Its transactions, in order.
+    pub body: Vec<Included<F>>,
+}
+
+/// Where a transaction is on the chain.
+#[derive(Clone, Debug)]
+pub struct Place<F: Family> {
+    /// The block.
+    pub block: Arc<Block<F>>,
+    /// Its index in the block.
+    pub index: usize,
+}
+
+impl<F: Family> Place<F> {
+    /// The transaction and its receipt.
+    pub fn included(&self) -> &Included<F> {
+        &self.block.body[self.index]
+    }
+}

@@ -1,0 +1,235 @@
+//! TRON's rules for blocks: which transactions may be in one, when it is due, what its id is.
+
+use super::address;
+use super::execute::{self, Setting};
+use super::info::Info;
+use super::ledger::Ledger;
+use super::params::Params;
+use super::proto::HeaderRaw;
+use super::refusal::{Code, Refusal};
+use super::tvm::Scene;
+use super::tx::{Tx, sha256};
+use crate::chain::{Block, Family, Header, Included, Pending, Site, Verdict};
+use crate::state::{Hashes, State};
+use prost::Message;
+use revm::primitives::B256;
+use std::collections::HashMap;
+
+/// A day (ms): how far ahead an expiration may be.
+const DAY_MS: u64 = 86_400_000;
+/// Bytes of transactions that fit into a block.
+const BLOCK_BYTES: u64 = 2_000_000;
+/// Slots that are skipped after a maintenance block.
+const MAINTENANCE_SLOTS: u64 = 2;
+/// The length of a slot (ms).
+pub(super) const SLOT_MS: u64 = 3000;
+/// How long a call may compute if nobody says otherwise (steps): what the reference node managed in 50 ms.
+const BUDGET: u64 = 500_000;
+
+/// The rules of a TRON chain.
+#[derive(Clone, Debug)]
+pub struct Tron {
+    /// The parameters in force.
+    pub params: Params,
+    /// Block producers, in turn.
+    pub witnesses: Vec<[u8; 32]>,
+    /// Ids that blocks at these heights get instead of their own, for replaying recorded transactions.
+    pub scripted: HashMap<u64, B256>,
+    /// How long a call may compute (steps); None is no limit.
+    pub budget: Option<u64>,
+}
+
+impl Default for Tron {
+    fn default() -> Self {
+        let witnesses = [2, 6, 7, 8, 9].map(|byte| [byte; 32]).to_vec();
+        Self {
+            params: Params::default(),
+            witnesses,
+            scripted: HashMap::new(),
+            budget: Some(BUDGET),
+        }
+    }
+}
+
+impl Tron {
+    /// Whether the block ends a maintenance period.
+    pub fn is_maintenance(&self, header: &Header) -> bool {
+        let interval = self.params.unsigned("getMaintenanceTimeInterval").max(1);
+        header.number > 1 && header.time_ms / interval > header.parent_ms / interval
+    }
+
+    /// When the next maintenance is due (ms).
+    pub fn next_maintenance(&self, header: &Header) -> u64 {
+        let interval = self.params.unsigned("getMaintenanceTimeInterval").max(1);
+        (header.time_ms / interval + 1) * interval
+    }
+
+    /// The time (ms) of the first slot after a block.
+    pub fn next_slot(&self, header: &Header) -> u64 {
+        let skipped = if self.is_maintenance(header) { MAINTENANCE_SLOTS } else { 0 };
+        header.time_ms + SLOT_MS * (1 + skipped)
+    }
+
+    /// The producer's key at a block time (ms).
+    pub fn witness(&self, time_ms: u64) -> [u8; 32] {
+        let count = u64::try_from(self.witnesses.len()).unwrap_or(1).max(1);
+        let turn = usize::try_from(time_ms / SLOT_MS % count).unwrap_or(0);
+        self.witnesses.get(turn).copied().unwrap_or([2; 32])
+    }
+
+    /// Whether the expiration is in the window after `head`.
+    pub fn check_window(tx: &Tx, head: &Header) -> Result<(), Refusal> {
+        let expiration = u64::try_from(tx.raw().expiration).unwrap_or(0);
+        if expiration <= head.time_ms || expiration > head.time_ms + DAY_MS {
+            return Err(Refusal::expired());
+        }
+        Ok(())
+    }
+
+    /// Whether the reference block is among the last 65,536 of the chain that ends in block `head`.
+    pub fn check_tapos(tx: &Tx, head: u64, hashes: &dyn Hashes) -> Result<(), Refusal> {
+        let raw = tx.raw();
+        let found = <[u8; 2]>::try_from(raw.ref_block_bytes.as_slice()).ok().and_then(|low| {
+            let behind =
+                u64::from(u16::from_be_bytes(low).wrapping_sub(low_bits(head)).wrapping_neg());
+            hashes.block_id(head.checked_sub(behind)?)
+        });
+        match found {
+            Some(id) if id[8..16] == raw.ref_block_hash[..] => Ok(()),
+            Some(_) | None => Err(Refusal::new(Code::TaposError, "Tapos check error.")),
+        }
+    }
+
+    /// The setting in which transactions of the block `header` run; `header.time_ms` 0 is the pool.
+    pub fn setting<'a>(
+        &'a self,
+        header: &Header,
+        head_ms: u64,
+        hashes: &'a dyn Hashes,
+    ) -> Setting<'a> {
+        Setting {
+            params: &self.params,
+            hashes,
+            scene: Scene {
+                number: header.number,
+                time: header.time_ms / 1000,
+                producer: header.producer,
+                price: self.params.energy_price(),
+                chain_id: chain_id(hashes),
+            },
+            head_ms,
+            budget: self.budget,
+        }
+    }
+
+    /// The hashed part of a header.
+    pub fn header_raw(header: &Header, body: &[Included<Self>]) -> HeaderRaw {
+        HeaderRaw {
+            timestamp: i64::try_from(header.time_ms).unwrap_or(i64::MAX),
+            tx_trie_root: root(body).to_vec(),
+            parent_hash: header.parent.to_vec(),
+            number: i64::try_from(header.number).unwrap_or(i64::MAX),
+            witness_address: address::to21(&header.producer),
+            version: if header.number == 0 { 0 } else { 32 },
+            account_state_root: if header.fork == 0 {
+                vec![]
+            } else {
+                header.fork.to_be_bytes().to_vec()
+            },
+        }
+    }
+}
+
+/// The last four bytes of the genesis id.
+pub(super) fn chain_id(hashes: &dyn Hashes) -> u64 {
+    let id = hashes.block_id(0).unwrap_or_default();
+    id[28..].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+fn low_bits(number: u64) -> u16 {
+    let [.., high, low] = number.to_be_bytes();
+    u16::from_be_bytes([high, low])
+}
+
+/// The Merkle root over the transactions of a block.
+pub(super) fn root(body: &[Included<Tron>]) -> B256 {
+    let mut level: Vec<B256> =
+        body.iter().map(|included| sha256(&included.tx.message.encode_to_vec())).collect();
+    while level.len() > 1 {
+        let pairs = level.chunks(2).map(|pair| match pair {
+            [left, right] => sha256(&[left.as_slice(), right.as_slice()].concat()),
+            [only] => *only,
+            _ => B256::ZERO,
+        });
+        level = pairs.collect();
+    }
+    level.first().copied().unwrap_or_default()
+}
+
+impl Family for Tron {
+    type Tx = Tx;
+    type Receipt = Info;
+    type Ledger = Ledger;
+
+    fn id(tx: &Tx) -> B256 {
+        tx.id
+    }
+
+    fn open(&self, parent: &Block<Self>, time_ms: u64, fork: u64) -> Header {
+        let skipped = if self.is_maintenance(&parent.header) { MAINTENANCE_SLOTS } else { 0 };
+        let time_ms = time_ms + SLOT_MS * skipped;
+        Header {
+            number: parent.header.number + 1,
+            time_ms,
+            parent_ms: parent.header.time_ms,
+            parent: parent.id,
+            producer: address::of_key(&self.witness(time_ms)).unwrap_or_default(),
+            price: self.params.energy_price(),
+            gas_limit: 0,
+            fork,
+        }
+    }
+
+    fn pick(&self, _state: &State<Ledger>, waiting: &[Pending<Tx>]) -> Option<usize> {
+        waiting.first().map(|_| 0)
+    }
+
+    fn include(&self, at: Site<'_, Self>, state: &mut State<Ledger>, tx: &Tx) -> Verdict<Info> {
+        let full = at.body.iter().map(|included| included.tx.size()).sum::<u64>() + tx.size()
+            > BLOCK_BYTES;
+        let parent = &at.parent.header;
+        let strict = self.params.get("getConsensusLogicOptimization") == 1;
+        let late =
+            strict && u64::try_from(tx.raw().expiration).unwrap_or(0) < self.next_slot(parent);
+        let valid = Self::check_tapos(tx, parent.number, at.hashes)
+            .and_then(|()| Self::check_window(tx, parent));
+        if full || late || valid.is_err() {
+            return Verdict::Dropped;
+        }
+        let mut after = state.clone();
+        match execute::apply(&self.setting(at.header, parent.time_ms, at.hashes), &mut after, tx) {
+            Ok(info) => {
+                *state = after;
+                Verdict::Included(info)
+            }
+            Err(_) => Verdict::Dropped,
+        }
+    }
+
+    fn close(&self, header: &Header, state: &mut State<Ledger>) -> bool {
+        let due = self.is_maintenance(header);
+        if due {
+            state.ledger_mut().cycle += 1;
+        }
+        due
+    }
+
+    fn seal(&self, header: &mut Header, body: &[Included<Self>]) -> B256 {
+        if let Some(id) = self.scripted.get(&header.number) {
+            return *id;
+        }
+        let mut id = sha256(&Self::header_raw(header, body).encode_to_vec());
+        id[..8].copy_from_slice(&header.number.to_be_bytes());
+        id
+    }
+}

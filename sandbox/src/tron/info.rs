@@ -1,0 +1,49 @@
+//! What the chain says of an included transaction: `TransactionInfo`.
+
+use super::tvm::Ending;
+use revm::primitives::{Address, Bytes, Log};
+
+/// What became of a transaction.
+#[derive(Clone, Debug, Default)]
+pub struct Info {
+    /// All that it cost (sun).
+    pub fee: u64,
+    /// Bandwidth taken from the quota (bytes).
+    pub net_usage: u64,
+    /// Bandwidth paid (sun).
+    pub net_fee: u64,
+    /// Staked energy used by the caller.
+    pub energy_usage: u64,
+    /// Energy paid (sun).
+    pub energy_fee: u64,
+    /// Staked energy used by the deployer.
+    pub origin_energy_usage: u64,
+    /// All energy used.
+    pub energy_total: u64,
+    /// The part of it that is dynamic penalty.
+    pub penalty: u64,
+    /// How the call ended; None if nothing was called.
+    pub ending: Option<Ending>,
+    /// What the call returned.
+    pub output: Bytes,
+    /// The contract called or deployed.
+    pub contract: Option<Address>,
+    /// Whether the contract was deployed by it.
+    pub deployed: bool,
+    /// Logs.
+    pub logs: Vec<Log>,
+    /// The node's words for a failure.
+    pub message: String,
+}
+
+impl Info {
+    /// `contractRet` of the transaction.
+    pub fn ret(&self) -> &'static str {
+        self.ending.map_or("SUCCESS", Ending::name)
+    }
+
+    /// Whether it did what it was meant to.
+    pub fn succeeded(&self) -> bool {
+        matches!(self.ending, None | Some(Ending::Success))
+    }
+}

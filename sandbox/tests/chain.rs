@@ -1,0 +1,76 @@
+//! Blocks, heads, forks and the pool, shown on the Ethereum family.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use alloy::consensus::{SignableTransaction, TxEip1559, TxEnvelope};
+use alloy::eips::eip2718::Encodable2718;
+use alloy::primitives::{Address, TxKind, U256};
+use alloy::signers::SignerSync;
+use alloy::signers::local::PrivateKeySigner;
+use sandbox::chain::{Chain, Header, Orphans, Settings};
+use sandbox::evm::{Evm, Refusal, decode};
+use sandbox::state::State;
+
+const PAYEE: Address = Address::repeat_byte(0x22);
+
+fn chain(rich: &PrivateKeySigner) -> Chain<Evm> {
+    let mut state = State::new(());
+    state.account_mut(rich.address()).balance = U256::from(10).pow(U256::from(18));
+    let genesis = Header { gas_limit: 30_000_000, price: 1_000_000_000, ..Header::default() };
+    Chain::new(Evm::default(), Settings { lag: 2, ..Settings::default() }, genesis, state)
+}
+
+fn transfer(from: &PrivateKeySigner, nonce: u64, tip: u128) -> Vec<u8> {
+    let tx = TxEip1559 {
+        chain_id: 31_337,
+        nonce,
+        gas_limit: 21_000,
+        max_fee_per_gas: 2_000_000_000 + tip,
+        max_priority_fee_per_gas: tip,
+        to: TxKind::Call(PAYEE),
+        value: U256::from(7),
+        ..TxEip1559::default()
+    };
+    let signature = from.sign_hash_sync(&tx.signature_hash()).unwrap();
+    TxEnvelope::from(tx.into_signed(signature)).encoded_2718()
+}
+
+#[test]
+fn a_transaction_is_included_reorganised_away_and_included_again() {
+    let rich = PrivateKeySigner::random();
+    let mut chain = chain(&rich);
+    let id = Evm::admit(&mut chain, decode(&transfer(&rich, 0, 1)).unwrap()).unwrap();
+    assert!(chain.find(&id).is_none());
+    let first = chain.step();
+    assert_eq!(chain.find(&id).unwrap().included().receipt.gas_used, 21_000);
+    assert_eq!(chain.head_state().balance(&PAYEE), U256::from(7));
+    assert_eq!(chain.solid_state().balance(&PAYEE), U256::ZERO);
+    chain.reorg(9, Orphans::Return);
+    assert!(chain.find(&id).is_none());
+    assert_eq!(chain.head_state().balance(&PAYEE), U256::ZERO);
+    let second = chain.step();
+    assert_ne!(first.id, second.id);
+    assert_eq!(chain.find(&id).unwrap().block.id, second.id);
+    chain.step();
+    chain.step();
+    assert_eq!(chain.reorg(9, Orphans::Lose).len(), 2);
+    assert!(chain.find(&id).is_some());
+}
+
+#[test]
+fn the_pool_keeps_nonces_apart_and_wants_a_tenth_more() {
+    let rich = PrivateKeySigner::random();
+    let mut chain = chain(&rich);
+    let mut admit =
+        |nonce, tip| Evm::admit(&mut chain, decode(&transfer(&rich, nonce, tip)).unwrap());
+    admit(1, 100_000_000).unwrap();
+    admit(0, 100_000_000).unwrap();
+    assert_eq!(admit(0, 100_000_000), Err(Refusal::AlreadyKnown));
+    assert_eq!(admit(0, 101_000_000), Err(Refusal::Underpriced));
+    let winner = admit(0, 400_000_000).unwrap();
+    let block = chain.step();
+    assert_eq!(block.body.len(), 2);
+    assert!(chain.find(&winner).is_some());
+    let late = Evm::admit(&mut chain, decode(&transfer(&rich, 0, 1)).unwrap());
+    assert_eq!(late, Err(Refusal::NonceTooLow { next: 2 }));
+}
