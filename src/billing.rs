@@ -4,6 +4,7 @@
 //! Pure. No clock, no socket, no database; depends on nothing else in the crate.
 
 mod attempt;
+mod carried;
 mod decide;
 mod ids;
 mod order;
@@ -15,6 +16,7 @@ pub use attempt::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, Deed, End, Item, ItemOutcome, Signed,
     Slot, Stranger, Verdict, Winner,
 };
+pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
 pub use ids::{
     ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,

@@ -6,12 +6,14 @@
 mod abi;
 mod call;
 mod coerce;
+mod decode;
 mod events;
 mod load;
 mod lookup;
 mod reasons;
 mod terms;
 
+pub use decode::Undecodable;
 pub use lookup::Looked;
 
 use crate::billing::{BadField, Charge, Entry, FailCode, Family, Item, ItemOutcome, Opinion};

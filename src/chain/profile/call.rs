@@ -38,10 +38,14 @@ pub(super) struct Slot {
 
 /// An argument of the call.
 #[derive(Clone, Debug)]
-enum Arg {
+pub(super) enum Arg {
+    /// One value for all charges.
     One(Slot),
+    /// Several of them.
     Struct(Vec<Slot>),
+    /// A value of every charge.
     Each(Slot),
+    /// Several values of every charge.
     Rows(Vec<Slot>),
 }
 
@@ -49,7 +53,7 @@ enum Arg {
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) selector: Selector,
-    args: Vec<Arg>,
+    pub(super) args: Vec<Arg>,
     /// The type of the code that the call returns for each charge, if it returns any.
     pub(super) answer: Option<Kind>,
 }
@@ -148,13 +152,17 @@ impl Call {
                 .collect::<Result<_, _>>()
                 .map(DynSolValue::Array),
         });
-        let args = DynSolValue::Tuple(args.collect::<Result<_, _>>()?);
-        Ok([self.selector.as_slice(), &args.abi_encode_params()].concat())
+        Ok(self.calldata(args.collect::<Result<_, _>>()?))
+    }
+
+    /// The call with these arguments.
+    pub(super) fn calldata(&self, args: Vec<DynSolValue>) -> Vec<u8> {
+        [self.selector.as_slice(), &DynSolValue::Tuple(args).abi_encode_params()].concat()
     }
 }
 
 impl Arg {
-    fn per_entry(&self) -> bool {
+    pub(super) fn per_entry(&self) -> bool {
         matches!(self, Self::Each(_) | Self::Rows(_))
     }
 

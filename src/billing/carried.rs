@@ -1,0 +1,48 @@
+//! What the bytes of a billing call say about each charge, as far as the call carries it.
+
+use super::{ChargeKey, Item, Period, PlanId, SubscribeId, UserHash};
+use alloy::primitives::{Address, U256};
+
+/// What a call carries about one charge. What is none is not among its arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// The subscription.
+    pub subscribe: Option<SubscribeId>,
+    /// The plan.
+    pub plan: Option<PlanId>,
+    /// The user's record on chain.
+    pub user: Option<UserHash>,
+    /// The period; [`Period::Guarded`] where the contract knows none.
+    pub period: Option<Period>,
+    /// Token base units.
+    pub amount: Option<U256>,
+    /// Whose tokens.
+    pub wallet: Option<Address>,
+    /// Which token.
+    pub token: Option<Address>,
+}
+
+impl Carried {
+    /// The charge as a claim keeps it, or the first field that the call does not carry.
+    pub fn item(&self) -> Result<Item, &'static str> {
+        let key = ChargeKey {
+            plan: self.plan.ok_or("planId")?,
+            user: self.user.ok_or("userHash")?,
+            period: self.period.ok_or("period")?,
+        };
+        let subscribe = self.subscribe.ok_or("subscribeId")?;
+        Ok(Item { subscribe, key, amount: self.amount.ok_or("amount")? })
+    }
+
+    /// The first field in which the call differs from `item`. What is not carried cannot differ.
+    pub fn differs_from(&self, item: &Item) -> Option<&'static str> {
+        let same = [
+            ("subscribeId", self.subscribe.is_none_or(|told| told == item.subscribe)),
+            ("planId", self.plan.is_none_or(|told| told == item.key.plan)),
+            ("userHash", self.user.is_none_or(|told| told == item.key.user)),
+            ("period", self.period.is_none_or(|told| told == item.key.period)),
+            ("amount", self.amount.is_none_or(|told| told == item.amount)),
+        ];
+        same.into_iter().find(|(_, same)| !same).map(|(field, _)| field)
+    }
+}

@@ -1,0 +1,271 @@
+//! Calldata of the billing call back to what it charges, and the same call with a new deadline.
+//!
+//! Reads only what [`Profile::encode`] can have written, to the last bit: bytes that a contract
+//! might understand in another way are not understood at all.
+
+use super::call::{Arg, Call, Slot, Source};
+use super::coerce::same;
+use super::{Computed, Profile};
+use crate::billing::{Carried, Item, Period, PlanId, SubscribeId, UserHash};
+use alloy::dyn_abi::{DynSolType, DynSolValue};
+use alloy::primitives::{B256, Bytes, U256};
+
+/// Why calldata does not tell whom it charges.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undecodable {
+    /// Not the billing call.
+    #[error("it calls another function than the configured one")]
+    Selector,
+    /// The arguments are cut off, followed by more, out of range or in another order.
+    #[error("its arguments are not laid out as the configured call lays them out")]
+    Layout,
+    /// Arrays that run in parallel do not end together.
+    #[error("its arrays differ in length")]
+    Lengths,
+    /// An argument is not the configured constant.
+    #[error("its {0} is not the configured one")]
+    Constant(String),
+    /// A value is larger than any value of its kind.
+    #[error("its {0} is out of range")]
+    Range(String),
+    /// A field occurs twice, with different values.
+    #[error("it states {0} twice, and differently")]
+    Contradiction(String),
+    /// The call has no such argument.
+    #[error("it does not carry {0}")]
+    NotCarried(String),
+}
+
+impl Profile {
+    /// What `calldata` charges, in order. Fails where the call lacks a part of a charge.
+    pub fn decode(&self, calldata: &[u8]) -> Result<Vec<Item>, Undecodable> {
+        let named = |field| match (field, &self.period) {
+            ("period", Some(name)) => Undecodable::NotCarried(name.clone()),
+            (field, _) => Undecodable::NotCarried(field.to_owned()),
+        };
+        self.carried(calldata)?.iter().map(|one| one.item().map_err(named)).collect()
+    }
+
+    /// What `calldata` says of each charge, in order, as far as the call carries it.
+    pub fn carried(&self, calldata: &[u8]) -> Result<Vec<Carried>, Undecodable> {
+        let args = self.call.read_args(calldata)?;
+        let (mut shared, mut each) = (Carried::default(), None::<Vec<Carried>>);
+        for (arg, value) in self.call.args.iter().zip(&args) {
+            match arg {
+                Arg::One(slot) => shared.note(slot, value)?,
+                Arg::Struct(slots) => shared.note_all(slots, value)?,
+                Arg::Each(_) | Arg::Rows(_) => {
+                    let values = value.as_array().ok_or(Undecodable::Layout)?;
+                    let each = each.get_or_insert_with(|| vec![Carried::default(); values.len()]);
+                    if each.len() != values.len() {
+                        return Err(Undecodable::Lengths);
+                    }
+                    for (one, value) in each.iter_mut().zip(values) {
+                        match arg {
+                            Arg::Rows(slots) => one.note_all(slots, value)?,
+                            Arg::Each(slot) | Arg::One(slot) => one.note(slot, value)?,
+                            Arg::Struct(_) => {}
+                        }
+                    }
+                }
+            }
+        }
+        self.add_constants(&mut shared)?;
+        let each = each.unwrap_or_else(|| vec![Carried::default()]);
+        each.into_iter().map(|one| one.and(&shared)).collect()
+    }
+
+    /// The same call, with what the Signer computes computed anew and nothing else changed.
+    pub fn renew(&self, calldata: &[u8], computed: &Computed) -> Result<Bytes, Undecodable> {
+        let args = self.call.read_args(calldata)?;
+        let args = self.call.args.iter().zip(args).map(|(arg, value)| {
+            let rows = value.as_array().filter(|_| arg.per_entry());
+            match rows {
+                None => arg.renewed(&value, computed),
+                Some(rows) => {
+                    let rows = rows.iter().map(|row| arg.renewed(row, computed));
+                    rows.collect::<Result<_, _>>().map(DynSolValue::Array)
+                }
+            }
+        });
+        Ok(self.call.calldata(args.collect::<Result<_, _>>()?).into())
+    }
+
+    /// What the configuration says of every charge, whether the call carries it or not.
+    fn add_constants(&self, shared: &mut Carried) -> Result<(), Undecodable> {
+        if self.period.is_none() {
+            shared.period = Some(Period::Guarded);
+        }
+        for need in &self.needs {
+            let Some(value) = &need.constant else { continue };
+            let source = match need.name.as_str() {
+                "planId" => Source::Plan,
+                "amount" => Source::Amount,
+                "tokenAddress" => Source::Token,
+                _ => continue,
+            };
+            shared.take(&source, &need.name, value)?;
+        }
+        Ok(())
+    }
+}
+
+impl Call {
+    /// The arguments of `calldata`, if they are exactly what [`Self::calldata`] writes for them.
+    fn read_args(&self, calldata: &[u8]) -> Result<Vec<DynSolValue>, Undecodable> {
+        let words = calldata.strip_prefix(self.selector.as_slice()).ok_or(Undecodable::Selector)?;
+        let types = DynSolType::Tuple(self.args.iter().map(Arg::raw).collect());
+        let raw = types.abi_decode_params(words).map_err(|_| Undecodable::Layout)?;
+        let raw = raw.as_tuple().filter(|raw| raw.len() == self.args.len());
+        let args = raw.ok_or(Undecodable::Layout)?.iter().zip(&self.args);
+        let args: Option<Vec<DynSolValue>> = args.map(|(raw, arg)| arg.strict(raw)).collect();
+        let args = args.ok_or(Undecodable::Layout)?;
+        // A decoder looks past what stands between and behind the arguments.
+        if self.calldata(args.clone()) == calldata { Ok(args) } else { Err(Undecodable::Layout) }
+    }
+}
+
+impl Arg {
+    /// The type to decode it as, so that [`Self::strict`] sees every bit.
+    fn raw(&self) -> DynSolType {
+        let row = |slots: &[Slot]| DynSolType::Tuple(slots.iter().map(|s| s.kind.raw()).collect());
+        match self {
+            Self::One(slot) => slot.kind.raw(),
+            Self::Struct(slots) => row(slots),
+            Self::Each(slot) => DynSolType::Array(Box::new(slot.kind.raw())),
+            Self::Rows(slots) => DynSolType::Array(Box::new(row(slots))),
+        }
+    }
+
+    /// What was decoded as [`Self::raw`], in the types of the call.
+    fn strict(&self, raw: &DynSolValue) -> Option<DynSolValue> {
+        let row = |slots: &[Slot], raw: &DynSolValue| -> Option<DynSolValue> {
+            let raw = raw.as_tuple().filter(|raw| raw.len() == slots.len())?;
+            let values = slots.iter().zip(raw).map(|(slot, raw)| slot.kind.strict(raw));
+            values.collect::<Option<_>>().map(DynSolValue::Tuple)
+        };
+        match self {
+            Self::One(slot) => slot.kind.strict(raw),
+            Self::Struct(slots) => row(slots, raw),
+            Self::Each(slot) => {
+                let values = raw.as_array()?.iter().map(|raw| slot.kind.strict(raw));
+                values.collect::<Option<_>>().map(DynSolValue::Array)
+            }
+            Self::Rows(slots) => {
+                let rows = raw.as_array()?.iter().map(|raw| row(slots, raw));
+                rows.collect::<Option<_>>().map(DynSolValue::Array)
+            }
+        }
+    }
+}
+
+impl Arg {
+    /// What it says once, or of one charge, computed anew where it is computed.
+    fn renewed(&self, old: &DynSolValue, now: &Computed) -> Result<DynSolValue, Undecodable> {
+        match (self, old.as_tuple()) {
+            (Self::One(slot) | Self::Each(slot), _) => renewed(slot, old, now),
+            (Self::Struct(slots) | Self::Rows(slots), Some(values)) => {
+                let values = slots.iter().zip(values).map(|(slot, old)| renewed(slot, old, now));
+                values.collect::<Result<_, _>>().map(DynSolValue::Tuple)
+            }
+            (Self::Struct(_) | Self::Rows(_), None) => Err(Undecodable::Layout),
+        }
+    }
+}
+
+impl Carried {
+    fn note_all(&mut self, slots: &[Slot], value: &DynSolValue) -> Result<(), Undecodable> {
+        let values = value.as_tuple().ok_or(Undecodable::Layout)?;
+        slots.iter().zip(values).try_for_each(|(slot, value)| self.note(slot, value))
+    }
+
+    fn note(&mut self, slot: &Slot, value: &DynSolValue) -> Result<(), Undecodable> {
+        self.take(&slot.source, &slot.name, value)
+    }
+
+    fn take(
+        &mut self,
+        source: &Source,
+        name: &str,
+        value: &DynSolValue,
+    ) -> Result<(), Undecodable> {
+        let range = || Undecodable::Range(name.to_owned());
+        let whole = || natural(value).ok_or_else(range);
+        let int64 = || i64::try_from(whole()?).map_err(|_| range());
+        let address = || value.as_address().ok_or(Undecodable::Layout);
+        match source {
+            Source::Subscribe => put(&mut self.subscribe, SubscribeId(int64()?), name),
+            Source::Plan => put(&mut self.plan, PlanId(int64()?), name),
+            Source::User => {
+                let word = value.as_word().ok_or(Undecodable::Layout)?;
+                put(&mut self.user, UserHash(word), name)
+            }
+            Source::Period => put(&mut self.period, Period::Numbered(whole()?), name),
+            Source::Amount => put(&mut self.amount, whole()?, name),
+            Source::Wallet => put(&mut self.wallet, address()?, name),
+            Source::Token => put(&mut self.token, address()?, name),
+            Source::Constant(ours) if !same(ours, value) => {
+                Err(Undecodable::Constant(name.to_owned()))
+            }
+            Source::Constant(_) | Source::Deadline | Source::Signer | Source::Field => Ok(()),
+        }
+    }
+
+    /// This charge with what it shares with all others.
+    fn and(mut self, shared: &Self) -> Result<Self, Undecodable> {
+        join(&mut self.subscribe, shared.subscribe, "subscribeId")?;
+        join(&mut self.plan, shared.plan, "planId")?;
+        join(&mut self.user, shared.user, "userHash")?;
+        join(&mut self.period, shared.period, "period")?;
+        join(&mut self.amount, shared.amount, "amount")?;
+        join(&mut self.wallet, shared.wallet, "userWallet")?;
+        join(&mut self.token, shared.token, "tokenAddress")?;
+        Ok(self)
+    }
+}
+
+fn join<T: PartialEq>(
+    place: &mut Option<T>,
+    more: Option<T>,
+    name: &str,
+) -> Result<(), Undecodable> {
+    more.map_or(Ok(()), |value| put(place, value, name))
+}
+
+fn put<T: PartialEq>(place: &mut Option<T>, value: T, name: &str) -> Result<(), Undecodable> {
+    match place {
+        Some(other) if *other != value => Err(Undecodable::Contradiction(name.to_owned())),
+        _ => {
+            *place = Some(value);
+            Ok(())
+        }
+    }
+}
+
+/// A whole number that is not negative, exactly.
+fn natural(value: &DynSolValue) -> Option<U256> {
+    let word: B256 = match value.as_int() {
+        Some((n, _)) if n.is_negative() => return None,
+        _ => value.as_word()?,
+    };
+    Some(U256::from_be_bytes(word.0))
+}
+
+fn renewed(slot: &Slot, old: &DynSolValue, now: &Computed) -> Result<DynSolValue, Undecodable> {
+    match slot.source {
+        Source::Deadline => {
+            let fits = slot.kind.number(U256::from(now.deadline));
+            fits.ok_or_else(|| Undecodable::Range(slot.name.clone()))
+        }
+        Source::Signer => Ok(DynSolValue::Address(now.signer)),
+        Source::Constant(_)
+        | Source::Subscribe
+        | Source::Plan
+        | Source::User
+        | Source::Amount
+        | Source::Wallet
+        | Source::Token
+        | Source::Period
+        | Source::Field => Ok(old.clone()),
+    }
+}
