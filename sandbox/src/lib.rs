@@ -9,9 +9,12 @@
 
 pub mod chain;
 pub mod clock;
+pub mod contracts;
+pub mod eth;
 pub mod evm;
 pub mod faults;
 pub mod node;
 pub mod serve;
 pub mod state;
+pub mod town;
 pub mod tron;

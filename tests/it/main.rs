@@ -12,6 +12,7 @@
 mod evm_adapter;
 mod house_rules;
 mod other_contracts;
+mod production;
 mod reference_contract;
 mod scenarios;
 mod world;

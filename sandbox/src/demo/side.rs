@@ -1,0 +1,114 @@
+//! One chain with everything on it, as the rest of the demonstration sees it.
+
+use super::scheduler::{EVM_PATH, TRON_PATH};
+use super::stories::{SPARE, STORIES, STRANGER};
+use alloy::primitives::{Address, U256, keccak256};
+use sandbox::serve::Served;
+use sandbox::town::{Ground, Town};
+use serde_json::{Value, json};
+
+/// The key that bills on both chains. Everybody knows it.
+pub(crate) const BILLER: &str = "biller";
+
+/// Which rules a chain follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    Evm,
+    Tron,
+}
+
+impl Family {
+    /// For people.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Evm => "EVM",
+            Self::Tron => "TRON",
+        }
+    }
+
+    /// For reports, files and arguments.
+    pub(crate) fn key(self) -> &'static str {
+        match self {
+            Self::Evm => "evm",
+            Self::Tron => "tron",
+        }
+    }
+
+    /// Where its batches are posted.
+    pub(crate) fn path(self) -> &'static str {
+        match self {
+            Self::Evm => EVM_PATH,
+            Self::Tron => TRON_PATH,
+        }
+    }
+
+    /// An address as its people write it.
+    pub(crate) fn spell(self, address: Address) -> String {
+        match self {
+            Self::Evm => address.to_checksum(None),
+            Self::Tron => {
+                let bytes = [&[0x41], address.as_slice()].concat();
+                bs58::encode(bytes).with_check().into_string()
+            }
+        }
+    }
+}
+
+/// A chain, its town, and how it is reached.
+pub(crate) struct Side {
+    pub(crate) family: Family,
+    /// The platform's id of the chain.
+    pub(crate) chain: u32,
+    pub(crate) ground: Box<dyn Ground + Send + Sync>,
+    pub(crate) town: Town,
+    /// What the merchant held before the batch (base units).
+    pub(crate) before: U256,
+    /// Where its node is asked, with a name for each door.
+    pub(crate) doors: Vec<(&'static str, String)>,
+    /// A command that asks its node something.
+    pub(crate) ask: String,
+    /// What the Signer is told about it, without the billing profile.
+    pub(crate) config: String,
+    /// Keeps the doors open that close when this is dropped.
+    pub(crate) _open: Option<Served>,
+}
+
+impl Side {
+    /// The batch: one entry for each story.
+    pub(crate) fn entries(&self) -> Vec<Value> {
+        (0..STORIES.len()).map(|place| self.entry(place)).collect()
+    }
+
+    /// A body for one who was not in the batch.
+    pub(crate) fn spare(&self) -> Value {
+        json!([self.entry(SPARE)])
+    }
+
+    /// What the merchant got by the batch (base units).
+    pub(crate) fn income(&self) -> U256 {
+        let now = self.town.balance(self.ground.as_ref(), self.town.payee);
+        now.saturating_sub(self.before)
+    }
+
+    /// The id of the subscription at a place.
+    pub(crate) fn id(&self, place: usize) -> u64 {
+        self.town.people[place].subscribe_id
+    }
+
+    /// An entry as the platform's list has it.
+    fn entry(&self, place: usize) -> Value {
+        let (town, person) = (&self.town, &self.town.people[place]);
+        let unknown = keccak256("nobody");
+        json!({
+            "subscribeId": person.subscribe_id,
+            "chainId": self.chain,
+            "planId": person.plan,
+            "planVersion": town.version,
+            "userHash": if place == STRANGER { unknown } else { person.user_hash },
+            "userWallet": self.family.spell(person.wallet.address()),
+            "tokenAddress": self.family.spell(town.token),
+            "period": 1,
+            "amount": town.price,
+        })
+    }
+}

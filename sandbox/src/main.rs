@@ -1,0 +1,99 @@
+//! The demonstration: both chains in this process, a merchant with subscribers on each, and the Signer.
+//!
+//! Needs nothing but itself: no network, no other program.
+
+mod demo;
+
+use clap::{Parser, Subcommand, ValueEnum};
+use demo::scheduler;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Shows the Signer at its main job, on chains of its own, and leaves it running.
+#[derive(Parser, Debug)]
+#[command(version)]
+struct Cli {
+    /// End when everything has been shown.
+    #[arg(long)]
+    once: bool,
+    /// Print a report instead, as JSON. The exit code is 0 if every expectation held.
+    #[arg(long, requires = "once")]
+    json: bool,
+    /// Where the Ethereum JSON-RPC listens: 8545, or any free port if that is taken.
+    #[arg(long)]
+    evm_port: Option<u16>,
+    /// Where the TRON HTTP API listens: 8090, or any free port if that is taken.
+    #[arg(long)]
+    tron_port: Option<u16>,
+    /// Where the Signer listens: 9980, or any free port if that is taken.
+    #[arg(long, global = true)]
+    signer_port: Option<u16>,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    /// Print the curl command that posts a body to the running Signer, signed now and good for a minute.
+    Curl {
+        /// Which chain it is for.
+        family: Named,
+        /// A file with the body, or - for standard input.
+        body: PathBuf,
+    },
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum Named {
+    Evm,
+    Tron,
+}
+
+fn main() -> ExitCode {
+    let started = Instant::now();
+    let cli = Cli::parse();
+    let done = match &cli.command {
+        Some(Command::Curl { family, body }) => curl(*family, body, cli.signer_port),
+        None => show(&cli, started),
+    };
+    match done {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            // Standard error may be closed; there is nobody left to tell then.
+            drop(writeln!(io::stderr(), "{error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let options = demo::Options {
+        once: cli.once,
+        json: cli.json,
+        evm_port: cli.evm_port,
+        tron_port: cli.tron_port,
+        signer_port: cli.signer_port,
+        started,
+    };
+    runtime.block_on(demo::run(options))
+}
+
+fn curl(family: Named, body: &Path, port: Option<u16>) -> Result<bool, demo::Error> {
+    let mut text = String::new();
+    if body == Path::new("-") {
+        io::stdin().read_to_string(&mut text)?;
+    } else {
+        text = std::fs::read_to_string(body)?;
+    }
+    let path = match family {
+        Named::Evm => scheduler::EVM_PATH,
+        Named::Tron => scheduler::TRON_PATH,
+    };
+    let url = format!("http://127.0.0.1:{}", port.unwrap_or(demo::SIGNER_PORT));
+    writeln!(io::stdout(), "{}", scheduler::curl(&url, path, text.trim()))?;
+    Ok(true)
+}

@@ -1,0 +1,46 @@
+//! What a town needs of a chain, whichever family it is of.
+
+use alloy::primitives::{Address, Bytes, keccak256};
+use alloy::signers::local::PrivateKeySigner;
+use alloy::sol_types::SolCall;
+
+/// A chain in this process that takes signed transactions directly. What does not succeed panics.
+pub trait Ground {
+    /// What the CHAINID opcode says.
+    fn chain_id(&self) -> u64;
+
+    /// Gives accounts coins out of nowhere.
+    fn endow(&self, accounts: &[Address]);
+
+    /// Deploys creation code.
+    fn deploy(&self, from: &PrivateKeySigner, creation: Bytes) -> Address;
+
+    /// Sends calls, in order for each sender, and makes blocks until all are in one. Each must succeed.
+    fn execute(&self, calls: Vec<Call>);
+
+    /// What a call returns at the head.
+    fn view(&self, to: Address, data: Bytes) -> Bytes;
+}
+
+/// A contract call that its sender signs.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Who sends it.
+    pub from: PrivateKeySigner,
+    /// The contract.
+    pub to: Address,
+    /// Call data.
+    pub data: Bytes,
+}
+
+impl Call {
+    /// A call to a contract.
+    pub fn new(from: &PrivateKeySigner, to: Address, call: &impl SolCall) -> Self {
+        Self { from: from.clone(), to, data: call.abi_encode().into() }
+    }
+}
+
+/// The wallet whose key is the hash of a name. Everybody knows these keys.
+pub fn wallet(name: &str) -> PrivateKeySigner {
+    PrivateKeySigner::from_bytes(&keccak256(format!("sandbox {name}"))).expect("a hash is a key")
+}
