@@ -126,7 +126,8 @@ impl Stage {
             .find_map(|line| line.strip_prefix("listening on ").map(str::to_owned))
             .expect("the script says where it listens");
         let client = reqwest::Client::new();
-        let scheduler = Scheduler { url, key: CALLER.into(), secret: SECRET.into(), client };
+        let scheduler =
+            Scheduler { url, key: CALLER.into(), secret: SECRET.into(), client, path: "/" };
         Naive { process, scheduler }
     }
 
