@@ -25,3 +25,4 @@ mod races;
 mod refusals;
 mod repeats;
 mod secrets;
+mod tron;

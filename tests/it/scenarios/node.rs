@@ -136,7 +136,7 @@ async fn a_transaction_that_the_node_forgot_is_offered_again_as_it_was(family: F
     town.anvil.drop_transaction(hash.parse::<B256>().unwrap()).await;
     eventually("the same transaction is in the pool again", async || {
         let found: Value = town.anvil.call("eth_getTransactionByHash", json!([hash])).await;
-        found["hash"] == json!(hash)
+        !found.is_null()
     })
     .await;
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");

@@ -81,19 +81,26 @@ impl TronWorld {
         });
     }
 
-    /// Makes a block if it brings a transaction nearer to being irrevocable.
-    pub(crate) fn advance(&self) {
-        let busy = {
-            let chain = self.node.node().chain();
-            let solid = chain.solid().header.number;
-            let fresh = (solid + 1..=chain.head().header.number).rev();
-            let recent = fresh.filter_map(|number| chain.block(number));
-            !chain.pool().is_empty() || recent.into_iter().any(|block| !block.body.is_empty())
-        };
-        if busy {
-            step_in_time(&self.node);
-        } else if behind(&self.node) > BEHIND_MS {
+    /// Whether a block would bring a transaction nearer to being irrevocable, and is not too far
+    /// ahead of this machine's clock.
+    pub(crate) fn wants_a_block(&self) -> bool {
+        if behind(&self.node) > BEHIND_MS {
             catch_up(&self.node, 10_000);
+        }
+        let chain = self.node.node().chain();
+        let head = &chain.head().header;
+        let fresh = (chain.solid().header.number + 1..=head.number).rev();
+        let recent = fresh.filter_map(|number| chain.block(number));
+        let busy = !chain.pool().is_empty() || recent.into_iter().any(|b| !b.body.is_empty());
+        busy && head.time_ms + SLOT_MS <= unix_ms() + AHEAD_MS
+    }
+
+    /// Leaves slots empty up to this much before now, if the head is further behind, and makes a few
+    /// blocks there.
+    pub(crate) fn approach(&self, behind_ms: u64) {
+        if behind(&self.node) > behind_ms + SLOT_MS * (LAG + 2) {
+            catch_up(&self.node, behind_ms + SLOT_MS * LAG);
+            self.node.steps(LAG);
         }
     }
 
@@ -112,11 +119,6 @@ impl TronWorld {
     /// The transactions of an account: those in blocks, and those in the pool, by id.
     pub(crate) fn transactions_of(&self, owner: Address) -> (Vec<B256>, Vec<B256>) {
         transactions_of(&self.node, owner)
-    }
-
-    /// Forgets what waits in the pool.
-    pub(crate) fn forget_pool(&self) {
-        self.node.node().chain().pool_mut().clear();
     }
 
     /// Replaces the newest blocks with empty ones. What becomes of their transactions is said.

@@ -4,6 +4,7 @@ use super::super::transaction::{RefBlock, SignedBytes, Unsigned};
 use super::node::*;
 use super::*;
 use crate::billing::{Attempts, BatchId, Item, Signed};
+use crate::chain::profile::Computed;
 use alloy::primitives::U256;
 use serde_json::json;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -91,12 +92,18 @@ async fn nothing_is_signed_while_finality_stands_still() {
     .await;
 }
 
+/// The billing of one charge until a deadline, Unix seconds.
+fn call(chain: &TronChain, deadline: u64) -> Vec<u8> {
+    let computed = Computed { deadline, signer: chain.facts().signer };
+    chain.profile().encode(&[charge(1)], &computed).unwrap()
+}
+
 /// A slot whose attempt expired `expired_ms` before the newest irrevocable block.
 fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
     let unsigned = Unsigned {
         owner: chain.facts().signer,
         contract: chain.facts().contract,
-        data: b"the same call".to_vec(),
+        data: call(chain, 5),
         ref_block: RefBlock { low: 7, hash: [7; 8] },
         expiration_ms: (1_795_253_439_000 - expired_ms).try_into().unwrap(),
         timestamp_ms: 5,
@@ -117,7 +124,7 @@ fn passing() -> String {
 }
 
 #[tokio::test]
-async fn the_same_call_is_drafted_again_for_a_new_life() {
+async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
@@ -127,13 +134,14 @@ async fn the_same_call_is_drafted_again_for_a_new_life() {
         let again = draft.seal(slot.position).unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
         let read = SignedBytes::read(&again.raw).unwrap().unsigned;
-        assert_eq!(read.data, b"the same call");
+        let renewed = call(&chain, HEAD_MS / 1000 + 600);
+        assert_eq!(read.data, renewed);
         assert_eq!(read.ref_block, RefBlock::to(SOLID_ID.parse().unwrap()));
         assert_eq!(read.expiration_ms, HEAD_MS + 120_000);
         let asked = double.asked.lock().iter().rev().find_map(|(path, body)| {
             path.ends_with("triggerconstantcontract").then(|| body["data"].clone())
         });
-        assert_eq!(asked.unwrap(), hex::encode("the same call"));
+        assert_eq!(asked.unwrap(), hex::encode(renewed), "what is signed is what was tried");
     })
     .await;
 }
