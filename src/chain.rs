@@ -77,12 +77,16 @@ pub enum ChainError {
         answer: String,
     },
     /// The signing account cannot pay for the transaction.
-    #[error("the signing account holds {have} wei, but the transaction may cost {need}: top it up")]
+    #[error(
+        "the signing account holds {have} {unit}, but the transaction may cost {need}: top it up"
+    )]
     GasFunds {
         /// What it holds.
         have: String,
         /// What the transaction may cost.
         need: String,
+        /// What both are counted in: wei or sun.
+        unit: &'static str,
     },
     /// The chain asks more than the configured ceiling.
     #[error("{0}")]

@@ -1,7 +1,9 @@
 //! The command line. `serve` is what it does when nothing else is asked.
 
+use alloy::primitives::Address;
 use clap::{Parser, Subcommand};
 use merchant_signer::app::{self, check};
+use merchant_signer::billing::{Family, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::Journal;
 use merchant_signer::{keys, telemetry};
@@ -52,7 +54,7 @@ enum KeysCommand {
         #[arg(long)]
         password_file: Option<PathBuf>,
     },
-    /// List keystores and their addresses.
+    /// List keystores and their addresses, on EVM chains and on TRON.
     List,
 }
 
@@ -90,13 +92,13 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
         Command::Audit => return audit(&config.journal.path),
         Command::Keys(KeysCommand::List) => {
             for (name, address) in keys::list(&config.keys.directory)? {
-                let address = address.map_or_else(|| "unreadable".to_owned(), |a| a.to_string());
+                let address = address.map_or_else(|| "unreadable".to_owned(), spellings);
                 say(&format!("{address}  {name}"))?;
             }
         }
         Command::Keys(KeysCommand::Import { name, password_file }) => {
             let address = import(&config.keys.directory, name, password_file.as_deref())?;
-            say(&format!("{address}  {name}"))?;
+            say(&format!("{}  {name}", spellings(address)))?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -127,7 +129,7 @@ fn import(
     directory: &Path,
     name: &str,
     password_file: Option<&Path>,
-) -> Result<impl std::fmt::Display, Box<dyn Error>> {
+) -> Result<Address, Box<dyn Error>> {
     let mut key = String::with_capacity(128);
     io::stdin().lock().read_line(&mut key)?;
     let password = match password_file {
@@ -135,6 +137,11 @@ fn import(
         None => keys::random_password()?,
     };
     Ok(keys::import(directory, name, key.into(), password)?)
+}
+
+/// The address of a key on EVM chains and on TRON: a key does not know what it is for.
+fn spellings(address: Address) -> String {
+    [Family::Evm, Family::Tvm].map(|family| spell_address(family, address)).join("  ")
 }
 
 fn say(line: &str) -> io::Result<()> {

@@ -94,7 +94,8 @@ pub(super) fn affordable(
         )));
     }
     if cost > balance {
-        return Err(ChainError::GasFunds { have: balance.to_string(), need: cost.to_string() });
+        let (have, need) = (balance.to_string(), cost.to_string());
+        return Err(ChainError::GasFunds { have, need, unit: "wei" });
     }
     Ok(())
 }

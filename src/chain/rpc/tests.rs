@@ -1,6 +1,6 @@
 use super::*;
 use axum::Router;
-use axum::http::StatusCode as Status;
+use axum::http::{HeaderMap, StatusCode as Status};
 use axum::routing::post;
 use serde_json::{Value, json};
 use std::future::IntoFuture;
@@ -73,6 +73,31 @@ async fn no_error_holds_the_key_of_the_url() {
         let shown = format!("{error} {error:?} {rpc:?}");
         assert!(!shown.contains(KEY) && !shown.contains("://"), "{shown}");
     }
+}
+
+#[tokio::test]
+async fn a_key_is_shown_in_its_header_and_nowhere_else() {
+    let refuse = |key: &HeaderMap| {
+        let words = format!("{:?} is no key of ours", key.get("tron-pro-api-key"));
+        json!({ "jsonrpc": "2.0", "id": 1, "error": { "code": 1, "message": words } }).to_string()
+    };
+    let answer = move |headers: HeaderMap| async move { refuse(&headers) };
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/jsonrpc", listener.local_addr().unwrap());
+    let server = axum::serve(listener, Router::new().route("/jsonrpc", post(answer)));
+    let name = HeaderName::from_static("tron-pro-api-key");
+    let rpc = |key: &str| {
+        Rpc::with_key(&url, Duration::from_secs(5), name.clone(), Some(&key.to_owned().into()))
+    };
+    assert_eq!(rpc("two\nlines").unwrap_err(), RpcUnusable::Key);
+    let rpc = rpc("K3Y").unwrap();
+    let refused = tokio::select! {
+        answer = rpc.ask::<_, Value>("eth_call", json!([])) => answer.unwrap_err(),
+        stopped = server.into_future() => panic!("{stopped:?}"),
+    };
+    let shown = format!("{refused} {refused:?} {rpc:?}");
+    assert!(shown.contains("(hidden)"), "the server was shown the key and quotes it: {shown}");
+    assert!(!shown.contains("K3Y"), "{shown}");
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 //!
 //! [`parse_address`]: crate::billing::parse_address
 
+use crate::billing::{Family, spell_address};
 use alloy::primitives::Address;
 
 /// What stands before the 20 bytes, on the main network and on every test network.
@@ -32,13 +33,13 @@ pub(super) fn to_hex(address: Address) -> String {
 
 /// `T…`: how people know it.
 pub(super) fn to_base58(address: Address) -> String {
-    bs58::encode(prefixed(address)).with_check().into_string()
+    spell_address(Family::Tvm, address)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::billing::{Family, parse_address};
+    use crate::billing::parse_address;
     use alloy::primitives::address;
     use proptest::prelude::*;
 

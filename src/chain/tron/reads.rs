@@ -57,7 +57,8 @@ impl TronChain {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    /// Reads through the aggregator; in halves where the node stops the call.
+    /// Reads through the aggregator; in halves where the node stops the call. What fails among others
+    /// is read once more alone: one that burns all energy lets those after it fail, too.
     async fn read_together(&self, at: Address, reads: &[Read]) -> Result<Answers, ChainError> {
         let mut all = Answers::with_capacity(reads.len());
         let mut left = vec![reads];
@@ -71,7 +72,13 @@ impl TronChain {
                 left.extend([second, first]);
                 continue;
             };
-            all.extend(said);
+            for (read, answer) in part.iter().zip(said) {
+                all.push(match answer {
+                    Some(answer) => Some(answer),
+                    None if part.len() > 1 => self.read_alone(read).await?,
+                    None => None,
+                });
+            }
         }
         Ok(all)
     }

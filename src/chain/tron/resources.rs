@@ -79,7 +79,7 @@ pub(super) fn budget(
         let fewer = fits.clamp(1, charges.saturating_sub(1));
         return Err(ChainError::BatchTooLarge { max: usize::try_from(fewer).unwrap_or(1) });
     }
-    let whose = if most == rules.ceiling { "fee_limit_ceiling" } else { "the chain's maximum" };
+    let whose = if most == rules.ceiling { "fees.max_fee_limit" } else { "the chain's maximum" };
     Err(ChainError::FeeTooHigh(format!(
         "one charge alone needs a fee limit of {wanted} sun, above {whose} = {most} sun"
     )))
@@ -99,7 +99,8 @@ pub(super) fn affordable(
     if need <= means.balance.into() {
         return Ok(());
     }
-    Err(ChainError::GasFunds { have: means.balance.to_string(), need: need.to_string() })
+    let (have, need) = (means.balance.to_string(), need.to_string());
+    Err(ChainError::GasFunds { have, need, unit: "sun" })
 }
 
 /// What the chain counts for a transaction of `size` bytes.
@@ -148,7 +149,7 @@ mod tests {
     fn a_limit_that_would_be_cut_is_refused() {
         assert_eq!(limit(5_000_000, 100, 100), Err(ChainError::BatchTooLarge { max: 75 }));
         let dear = limit(5_000_000, 1, 1).unwrap_err();
-        assert!(matches!(&dear, ChainError::FeeTooHigh(why) if why.contains("fee_limit_ceiling")));
+        assert!(matches!(&dear, ChainError::FeeTooHigh(why) if why.contains("max_fee_limit")));
         let cheap = Prices { max_fee_limit: 1_000, ..PRICES };
         let dear = budget(&Estimate { used: 1_000, charges: 1 }, 1, &cheap, RULES).unwrap_err();
         assert!(matches!(&dear, ChainError::FeeTooHigh(why) if why.contains("chain's maximum")));

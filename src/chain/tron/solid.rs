@@ -46,7 +46,7 @@ impl SolidBlocks {
         }
         let found = read.get(&number).map(Arc::clone);
         while read.len() > KEPT {
-            read.pop_first();
+            forget_farthest(&mut read, number);
         }
         found
     }
@@ -55,6 +55,13 @@ impl SolidBlocks {
     pub(super) fn forget(&self) {
         self.0.lock().clear();
     }
+}
+
+/// Forgets the first or the last block, whichever is farther from where is being read.
+fn forget_farthest(read: &mut BTreeMap<u64, Arc<Block>>, here: u64) {
+    let below = read.first_key_value().map(|(first, _)| here.abs_diff(*first));
+    let above = read.last_key_value().map(|(last, _)| here.abs_diff(*last));
+    drop(if below >= above { read.pop_first() } else { read.pop_last() });
 }
 
 async fn read(api: &Api, number: u64) -> Option<Block> {

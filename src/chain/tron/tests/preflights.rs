@@ -176,12 +176,44 @@ async fn reads_that_take_too_long_together_are_asked_in_halves() {
     .await;
 }
 
+#[tokio::test]
+async fn what_fails_among_others_is_read_once_more_alone() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url, |_| ()).await;
+        let at = chain.parts.settings.multicall.unwrap();
+        let charges: Vec<Charge> = (1..=3).map(charge).collect();
+        let asked = FundsReads::of(&charges, chain.facts().contract).reads;
+        let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
+        let answer = answered(&[Some(1), Some(2), None, None, None, Some(6)]);
+        answers(&double, &chain, at, &aggregated(&asked), &passed(1, &answer));
+        for (read, word_or_not) in asked[2..].iter().zip([None, None, Some(5)]) {
+            let alone = word_or_not.map_or(nothing_there.clone(), |n| passed(1, &word(n)));
+            answers(&double, &chain, read.target, &read.data, &alone);
+        }
+        let known = chain.ready().await.unwrap();
+        let read = chain.funds(known, &charges).await.unwrap();
+        let funds = |balance, allowance| {
+            Some(Funds { balance: U256::from(balance), allowance: U256::from(allowance) })
+        };
+        assert_eq!(read, [funds(1, 2), None, funds(5, 6)]);
+    })
+    .await;
+}
+
 /// The answer of the aggregator to reads that return these words.
 fn together(words: &[u64]) -> String {
+    answered(&words.iter().copied().map(Some).collect::<Vec<_>>())
+}
+
+/// The same where some of the reads fail.
+fn answered(words: &[Option<u64>]) -> String {
     use crate::chain::reads::{Answer3, aggregate3Call};
     use alloy::sol_types::SolCall;
-    let one =
-        |n: &u64| Answer3 { success: true, returnData: U256::from(*n).to_be_bytes_vec().into() };
+    let one = |n: &Option<u64>| Answer3 {
+        success: n.is_some(),
+        returnData: n.map(|n| U256::from(n).to_be_bytes_vec()).unwrap_or_default().into(),
+    };
     hex::encode(aggregate3Call::abi_encode_returns(&words.iter().map(one).collect()))
 }
 
