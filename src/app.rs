@@ -77,6 +77,7 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
     for chain in &chains {
         if let Some(lane) = engine.lanes.get(&chain.id) {
             lane.resume().await?;
+            tell_limits(lane);
             looks.push(Watcher { lane: Arc::clone(lane), every: chain.poll_interval });
         }
     }
@@ -106,6 +107,22 @@ pub async fn start(config: Config) -> Result<Running, StartError> {
 
 fn lane(chain: &Connected, journal: &Journal) -> Arc<Lane> {
     Arc::new(Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard))
+}
+
+/// Says what may be signed, and louder where an amount or a fee has no limit.
+fn tell_limits(lane: &Lane) {
+    let (chain, policy) = (&lane.chain.facts().name, lane.chain.policy());
+    match policy.describe() {
+        (limits, false) => info!(chain, "policy: {limits}"),
+        (limits, true) => {
+            let section = policy.key("");
+            let section = section.trim_end_matches('.');
+            warn!(chain, "policy: {limits}. Not everything is limited: see [{section}]");
+        }
+    }
+    if let Some(why) = lane.paused() {
+        warn!(chain, "paused {why}: nothing new is signed");
+    }
 }
 
 /// Takes up what an earlier process left open, before anybody can ask.

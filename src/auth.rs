@@ -139,6 +139,15 @@ impl Callers {
         request: &SignedParts<'_>,
         now_unix_seconds: i64,
     ) -> Result<&str, AuthError> {
+        self.identify(request, now_unix_seconds).map(|caller| caller.key.as_str())
+    }
+
+    /// The same caller with its rights: those that belong to the secret that it signed with.
+    pub fn identify(
+        &self,
+        request: &SignedParts<'_>,
+        now_unix_seconds: i64,
+    ) -> Result<&Caller, AuthError> {
         let key = request.key.ok_or(AuthError::Missing { name: KEY_HEADER })?;
         let timestamp = request.timestamp.ok_or(AuthError::Missing { name: TIMESTAMP_HEADER })?;
         let sign = request.sign.ok_or(AuthError::Missing { name: SIGN_HEADER })?;
@@ -161,7 +170,7 @@ impl Callers {
                 signer = caller.or(signer);
             }
         }
-        signer.map(|caller| caller.key.as_str()).ok_or(AuthError::Wrong)
+        signer.ok_or(AuthError::Wrong)
     }
 }
 

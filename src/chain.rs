@@ -2,6 +2,7 @@
 //!
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
+mod desk;
 pub mod evm;
 pub mod fleet;
 mod inspect;
@@ -17,8 +18,11 @@ use crate::billing::{
     Attempt, AttemptKind, Charge, Checked, Entry, Family, Objection, PlatformChainId, Sighting,
     Signed, Slot, Stranger,
 };
+pub use crate::journal::SealError;
+
 use crate::journal::Durable;
-use alloy::primitives::Address;
+use crate::policy::{Meant, Policy};
+use alloy::primitives::{Address, U256};
 use async_trait::async_trait;
 use fleet::NodeView;
 use profile::{Looked, Profile};
@@ -143,14 +147,14 @@ pub trait Draft: Send + fmt::Debug {
     /// What it may cost at most: gas on EVM, sun on TRON.
     fn gas_required(&self) -> u64;
 
-    /// Signs it for `position`. Called once, inside the commit that takes the position.
-    fn seal(&self, position: u64) -> Result<Signed, SealError>;
-}
+    /// The same in the chain's own coin: gas limit times price, wei; on TRON the fee limit and what
+    /// its bandwidth may burn, sun.
+    fn cost(&self) -> U256;
 
-/// Why a draft was not signed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the transaction could not be signed: {0}")]
-pub struct SealError(pub String);
+    /// Signs it for `position`, if the policy finds in its final bytes what was meant. Called once,
+    /// inside the commit that takes the position.
+    fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError>;
+}
 
 /// One chain with one signing account.
 #[async_trait]
@@ -160,6 +164,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// How the billing contract is called.
     fn profile(&self) -> &Profile;
+
+    /// What may be signed.
+    fn policy(&self) -> &Policy;
 
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;

@@ -9,6 +9,7 @@ mod chain;
 mod faults;
 mod kinds;
 mod layers;
+mod policy;
 mod reader;
 mod replacement;
 mod secret;
@@ -30,6 +31,7 @@ pub use chain::{
     ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, TvmConfig, TvmFeeConfig,
 };
 pub use faults::{ConfigError, ConfigErrors};
+pub use policy::{PolicyConfig, TokenLimits};
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::{Sun, Wei};

@@ -11,12 +11,14 @@ pub use lane::{Gate, Lane};
 pub use watcher::Watcher;
 
 use crate::billing::{Order, PlatformChainId};
-use crate::journal::{Billing, Journal, JournalError};
+use crate::clock;
+use crate::journal::{Billing, Journal, JournalError, Pause, Spent};
 use alloy::primitives::B256;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use tracing::warn;
 
 /// All lanes of this process.
 #[derive(Debug)]
@@ -43,6 +45,34 @@ impl Engine {
         }
         let request = self.tasks.spawn(async move { bill::bill(&lane, order, deadline).await });
         request.await.map_err(|_| NoVerdict::ShuttingDown)?
+    }
+
+    /// Pauses or resumes one chain, or all, for a caller. Survives a restart. Requests that are on
+    /// their way are stopped as well; what is committed already goes on.
+    pub async fn set_paused(
+        &self,
+        chain: Option<PlatformChainId>,
+        paused: bool,
+        by: &str,
+    ) -> Result<(), NoVerdict> {
+        let chains: Vec<PlatformChainId> = match chain {
+            Some(chain) if !self.lanes.contains_key(&chain) => {
+                return Err(NoVerdict::UnknownChain(chain));
+            }
+            Some(chain) => vec![chain],
+            None => self.lanes.keys().copied().collect(),
+        };
+        let pause = Pause { by: by.to_owned(), since_ms: clock::unix_ms() };
+        self.journal.set_paused(chains, paused, pause).await?;
+        let which = chain.map_or_else(|| "all".to_owned(), |chain| chain.to_string());
+        let done = if paused { "paused: nothing new is signed" } else { "resumed" };
+        warn!(chain = which, by, "{done}");
+        Ok(())
+    }
+
+    /// The sums of today of the account that signs on `lane`'s chain.
+    pub async fn spent(&self, lane: &Lane) -> Result<Vec<Spent>, JournalError> {
+        self.journal.spent(lane.id(), clock::unix_ms()).await
     }
 
     /// The batch that any of its hashes names.

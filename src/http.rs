@@ -2,6 +2,7 @@
 
 mod answer;
 mod bill;
+mod control;
 mod health;
 mod serve;
 mod status;
@@ -57,6 +58,9 @@ pub fn router(door: Arc<Door>) -> Router {
         .route("/PayTool/EVM/subscribe/signProcessSubscribePlan", post(bill::evm))
         .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
         .route("/PayTool/billings/{id}", get(status::billings))
+        .route("/PayTool/control", get(control::show))
+        .route("/PayTool/control/pause", post(control::pause))
+        .route("/PayTool/control/resume", post(control::resume))
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
         .route("/metrics", get(health::metrics))
@@ -70,6 +74,8 @@ pub fn router(door: Arc<Door>) -> Router {
 struct Authentic {
     body: Bytes,
     deadline: Instant,
+    /// The key of a caller that may pause and resume chains.
+    controls: Option<String>,
 }
 
 /// Reads the body, once and bounded, and checks who sent it. Nothing is parsed before.
@@ -78,11 +84,13 @@ async fn authenticate(door: &Door, request: Request) -> Result<Authentic, Turned
         Instant::now().checked_add(door.limits.request_deadline).ok_or(TurnedAway::Slow)?;
     let (parts, body) = request.into_parts();
     let body = read(door, body, deadline).await?;
+    let mut controls = None;
     if let Some(callers) = &door.callers {
         let now = clock::unix_ms().div_euclid(1000);
-        callers.verify(&signed_parts(&parts, &body), now)?;
+        let caller = callers.identify(&signed_parts(&parts, &body), now)?;
+        controls = caller.control.then(|| caller.key.clone());
     }
-    Ok(Authentic { body, deadline })
+    Ok(Authentic { body, deadline, controls })
 }
 
 async fn read(door: &Door, mut body: Body, deadline: Instant) -> Result<Bytes, TurnedAway> {

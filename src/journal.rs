@@ -8,22 +8,29 @@ mod end;
 mod history;
 mod mark;
 mod open;
+mod pause;
 mod rows;
+mod spend;
 mod writer;
 
-pub use commit::{Addition, LaneId, Proposal, Seal};
+pub use commit::{Addition, LaneId, Proposal, Seal, SealError};
 pub use end::Settlement;
 pub use history::Audit;
 pub use open::OpenError;
+pub use pause::Pause;
 pub use rows::{Billing, Line, Scope};
+pub use spend::Spent;
 pub use writer::Figures;
 
 use crate::billing::{Attempt, BatchId, Claim, PlatformChainId, Slot, Stranger, Subject};
 use crate::config::JournalConfig;
+use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
 use mark::Mark;
+use parking_lot::RwLock;
 use rusqlite::Connection;
 use rustix::fs::StatVfsMountFlags;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -83,6 +90,9 @@ pub enum AcceptError {
     /// The next position is in a block already, so a transaction for it could never land.
     #[error("the account has sent more transactions than the journal knows")]
     Behind,
+    /// The policy refuses it: a limit of the day, a pause, or what was read in the final bytes.
+    #[error(transparent)]
+    Policy(#[from] Refusal),
     /// The transaction could not be signed.
     #[error("{0}")]
     Seal(String),
@@ -97,6 +107,15 @@ impl From<rusqlite::Error> for AcceptError {
     }
 }
 
+impl From<SealError> for AcceptError {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::Refused(refusal) => Self::Policy(refusal),
+            SealError::Failed(why) => Self::Seal(why),
+        }
+    }
+}
+
 /// The handle. Cheap to clone; the thread ends when the last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct Journal {
@@ -105,6 +124,8 @@ pub struct Journal {
     path: PathBuf,
     min_free_bytes: u64,
     old_copy: bool,
+    /// As the last commit left it: written by the journal's thread alone.
+    pauses: Arc<RwLock<BTreeMap<PlatformChainId, Pause>>>,
 }
 
 impl Journal {
@@ -123,6 +144,8 @@ impl Journal {
             mark.follow(&conn);
         }
         let mark = (!old_copy).then_some(mark);
+        let pauses = pause::all(&conn).map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        let pauses = Arc::new(RwLock::new(pauses));
         let (jobs, queue) = mpsc::channel(config.queue_length);
         let figures = Arc::new(Figures::default());
         let counted = Arc::clone(&figures);
@@ -131,7 +154,7 @@ impl Journal {
             .spawn(move || writer::run(&conn, queue, &counted, mark))
             .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
         let (path, min_free_bytes) = (config.path.clone(), config.min_free_bytes);
-        Ok(Self { jobs, figures, path, min_free_bytes, old_copy })
+        Ok(Self { jobs, figures, path, min_free_bytes, old_copy, pauses })
     }
 
     /// Verifies the history of the journal at `path`, which no process may have open.
@@ -237,6 +260,47 @@ impl Journal {
         signer: Address,
     ) -> Result<Vec<Slot<Durable<Attempt>>>, JournalError> {
         self.read(move |conn| rows::open_slots(conn, chain, signer)).await
+    }
+
+    /// Whether there is room in the sums of the day for this much more. Takes nothing.
+    pub async fn room(
+        &self,
+        lane: LaneId,
+        counts: Vec<Count>,
+        at_ms: i64,
+    ) -> Result<(), AcceptError> {
+        self.read(move |conn| Ok(spend::room(conn, &lane, &counts, at_ms))).await?
+    }
+
+    /// The sums of an account on the day of `at_ms`.
+    pub async fn spent(&self, lane: LaneId, at_ms: i64) -> Result<Vec<Spent>, JournalError> {
+        self.read(move |conn| spend::spent(conn, &lane, at_ms)).await
+    }
+
+    /// Who paused a chain, if somebody did.
+    pub fn paused(&self, chain: PlatformChainId) -> Option<Pause> {
+        self.pauses.read().get(&chain).cloned()
+    }
+
+    /// Pauses or resumes chains. Once it is told, nothing new is signed on a paused one.
+    pub async fn set_paused(
+        &self,
+        chains: Vec<PlatformChainId>,
+        paused: bool,
+        pause: Pause,
+    ) -> Result<(), JournalError> {
+        let (tell, told) = oneshot::channel();
+        let known = Arc::clone(&self.pauses);
+        let job = Job::Write(Box::new(move |conn| {
+            let result = pause::set(conn, &chains, paused, &pause);
+            let keep = result.is_ok();
+            let reply = Box::new(move || {
+                tell_if_heard(tell, result.map(|now| *known.write() = now));
+            });
+            Ran { keep, reply }
+        }));
+        self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
+        Ok(told.await.map_err(|_| JournalError::Lost)??)
     }
 
     /// A batch with everything that is known of it.

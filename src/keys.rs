@@ -2,8 +2,8 @@
 //!
 //! A [`Key`] signs digests for one address. It is loaded once, lies in one place in memory, is
 //! wiped when it is dropped, and cannot be asked for itself: no text, log, error or Debug print
-//! made here holds any part of a key. What may be signed is decided elsewhere; this module never
-//! sees a transaction, a network or a clock.
+//! made here holds any part of a key. What may be signed is decided elsewhere: only the policy makes
+//! the proof that a signature needs. This module never sees a transaction, a network or a clock.
 
 mod directory;
 mod error;
@@ -21,6 +21,7 @@ pub use source::KeySource;
 use std::fmt;
 use std::hint::black_box;
 
+use crate::policy::Approved;
 use alloy::primitives::{Address, B256, Signature};
 use k256::ecdsa::SigningKey;
 use zeroize::{Zeroize, Zeroizing};
@@ -65,12 +66,16 @@ impl Key {
         self.address
     }
 
+    /// Signs a transaction that the policy has approved. There is no way to sign anything else.
+    pub fn sign<T>(&self, approved: &Approved<T>) -> Result<Signature, SignError> {
+        self.sign_digest(approved.digest())
+    }
+
     /// Signs `digest` exactly as given: no hashing, no prefix, no domain. RFC 6979 nonce, low s.
     ///
-    /// Only the chain adapters call this, with the digest of a transaction that policy approved.
     /// The signer is recovered from every signature and compared with [`Key::address`]; on a
     /// difference there is an error and no signature.
-    pub(crate) fn sign_digest(&self, digest: B256) -> Result<Signature, SignError> {
+    fn sign_digest(&self, digest: B256) -> Result<Signature, SignError> {
         let signed = self.sign_unscrubbed(digest);
         scrub_stack();
         signed

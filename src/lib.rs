@@ -12,6 +12,8 @@ pub mod billing;
 pub mod engine;
 
 pub mod chain;
+pub mod policy;
+
 pub mod keys;
 
 pub mod journal;

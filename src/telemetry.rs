@@ -71,6 +71,7 @@ pub struct Metrics {
     undecided: Family<ChainLabels, Gauge>,
     held_up: Family<ChainLabels, Gauge>,
     open: Family<ChainLabels, Gauge>,
+    paused: Family<ChainLabels, Gauge>,
     head: Family<ChainLabels, Gauge>,
 }
 
@@ -87,6 +88,7 @@ impl Metrics {
             undecided: Family::default(),
             held_up: Family::default(),
             open: Family::default(),
+            paused: Family::default(),
             head: Family::default(),
         };
         let registry = &mut metrics.registry;
@@ -108,6 +110,8 @@ impl Metrics {
         let held_up = "Undecided batches that something known keeps from landing";
         registry.register("held_up_batches", held_up, metrics.held_up.clone());
         registry.register("lane_open", "1 when the chain takes new work", metrics.open.clone());
+        let paused = "1 while the chain is paused: nothing new is signed";
+        registry.register("paused", paused, metrics.paused.clone());
         registry.register("chain_head", "Number of the newest block seen", metrics.head.clone());
         metrics
     }
@@ -135,6 +139,7 @@ impl Metrics {
             let held_up = u64::try_from(lane.held_up().len()).unwrap_or(u64::MAX);
             self.held_up.get_or_create(&chain).set(gauge(held_up));
             self.open.get_or_create(&chain).set(i64::from(lane.gate() == Gate::Open));
+            self.paused.get_or_create(&chain).set(i64::from(lane.paused().is_some()));
             self.head.get_or_create(&chain).set(gauge(lane.pulse().map_or(0, |pulse| pulse.head)));
         }
         let mut text = String::new();

@@ -1,10 +1,11 @@
 //! `merchant-signer check`: everything that a billing needs, looked at before the first one.
 
 use super::connect;
-use crate::billing::spell_address;
+use crate::billing::{PlatformChainId, spell_address};
 use crate::chain::Finding;
 use crate::config::Config;
 use crate::journal::{Journal, OpenError};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What was found, as a table with one line for each thing looked at.
@@ -32,9 +33,10 @@ impl fmt::Display for Report {
 /// Looks at keys, journal and every chain. The configuration is good, or there would be none.
 pub async fn run(config: &Config) -> Report {
     let callers = format!("{} with a secret", config.callers.len());
+    let (journal, pauses) = journal(config);
     let mut found = vec![
         ("config".to_owned(), Finding::fine("callers", callers)),
-        ("journal".to_owned(), journal(config)),
+        ("journal".to_owned(), journal),
     ];
     for chain in &config.chains {
         let place = format!("chains.{}", chain.platform_id);
@@ -44,6 +46,11 @@ pub async fn run(config: &Config) -> Report {
                 let signer = spell_address(facts.family, facts.signer);
                 let key = Finding::fine("key", format!("signs for {signer}"));
                 found.push((place.clone(), key));
+                let (limits, _) = connected.chain.policy().describe();
+                found.push((place.clone(), Finding::fine("policy", limits)));
+                let configured = chain.paused.then(|| "by the configuration".to_owned());
+                let paused = configured.or_else(|| pauses.get(&chain.platform_id).cloned());
+                found.extend(paused.map(|why| (place.clone(), Finding::fine("paused", why))));
                 let seen = connected.chain.inspect().await;
                 found.extend(seen.into_iter().map(|finding| (place.clone(), finding)));
             }
@@ -56,16 +63,22 @@ pub async fn run(config: &Config) -> Report {
     Report(found)
 }
 
-fn journal(config: &Config) -> Finding {
+/// The journal, and the chains that are paused in it. A running Signer alone knows of its own.
+fn journal(config: &Config) -> (Finding, BTreeMap<PlatformChainId, String>) {
     let path = config.journal.path.display();
-    match Journal::open(&config.journal) {
-        Ok(journal) => match journal.ready() {
-            Ok(()) => Finding::fine("file", path.to_string()),
-            Err(error) => Finding::fault("file", error.to_string()),
-        },
+    let found = match Journal::open(&config.journal) {
+        Ok(journal) => {
+            let all = config.chains.iter().map(|chain| chain.platform_id);
+            let pauses = all.filter_map(|id| Some((id, journal.paused(id)?.to_string()))).collect();
+            return match journal.ready() {
+                Ok(()) => (Finding::fine("file", path.to_string()), pauses),
+                Err(error) => (Finding::fault("file", error.to_string()), pauses),
+            };
+        }
         Err(OpenError::Held(_)) => {
             Finding::fine("file", format!("{path}, in use by a running Signer"))
         }
         Err(error) => Finding::fault("file", error.to_string()),
-    }
+    };
+    (found, BTreeMap::new())
 }

@@ -14,6 +14,7 @@ use crate::config::{
     TvmConfig,
 };
 use crate::keys::{Key, KeySource};
+use crate::policy::Policy;
 use alloy::primitives::Address;
 use std::fmt;
 use std::sync::Arc;
@@ -51,6 +52,8 @@ impl Connected {
 /// What both families say in their own sections.
 struct Terms<'a> {
     family: Family,
+    /// The chain id that transactions name; none on TRON.
+    bound_to: Option<u64>,
     contract: Address,
     key: &'a KeyRef,
     poll_interval: Duration,
@@ -64,6 +67,7 @@ impl<'a> Terms<'a> {
         match config {
             FamilyConfig::Evm(evm) => Self {
                 family: Family::Evm,
+                bound_to: Some(evm.eip155_id),
                 contract: evm.contract,
                 key: &evm.key,
                 poll_interval: evm.poll_interval,
@@ -76,6 +80,7 @@ impl<'a> Terms<'a> {
             },
             FamilyConfig::Tvm(tvm) => Self {
                 family: Family::Tvm,
+                bound_to: None,
                 contract: tvm.contract,
                 key: &tvm.key,
                 poll_interval: tvm.poll_interval,
@@ -126,7 +131,17 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
         signer: key.address(),
         max_in_flight: terms.max_in_flight.into(),
     };
-    let own = Own { facts, profile, key: Arc::new(key) };
+    let policy = Policy {
+        chain: chain.platform_id,
+        family: terms.family,
+        bound_to: terms.bound_to,
+        contract: facts.contract,
+        selector: profile.selector(),
+        signer: facts.signer,
+        paused: chain.paused,
+        limits: chain.policy.clone(),
+    };
+    let own = Own { facts, profile, key: Arc::new(key), policy };
     let adapter = match &chain.family {
         FamilyConfig::Evm(config) => connect_evm(own, config).await,
         FamilyConfig::Tvm(config) => connect_tvm(own, config).await,
@@ -146,11 +161,12 @@ struct Own {
     facts: Facts,
     profile: Profile,
     key: Arc<Key>,
+    policy: Policy,
 }
 
 /// Connects an EVM chain; otherwise the fault, with its key.
 async fn connect_evm(own: Own, config: &EvmConfig) -> Result<Arc<dyn Inspect>, String> {
-    let Own { facts, profile, key } = own;
+    let Own { facts, profile, key, policy } = own;
     let rules = FleetRules {
         chain_id: config.eip155_id,
         timeout: config.rpc_timeout,
@@ -158,14 +174,14 @@ async fn connect_evm(own: Own, config: &EvmConfig) -> Result<Arc<dyn Inspect>, S
     };
     let fleet = Fleet::new(&config.rpc, &config.send_only, rules);
     let fleet = Arc::new(fleet.map_err(|unusable| unusable.to_string())?);
-    let parts = EvmParts { facts, profile, key, fleet, config: config.clone() };
+    let parts = EvmParts { facts, profile, key, policy, fleet, config: config.clone() };
     let adapter = EvmChain::connect(parts).await.map_err(|error| format!("rpc: {error}"))?;
     Ok(Arc::new(adapter))
 }
 
 /// Connects a TRON chain; otherwise the fault, with its key.
 async fn connect_tvm(own: Own, config: &TvmConfig) -> Result<Arc<dyn Inspect>, String> {
-    let Own { facts, profile, key } = own;
+    let Own { facts, profile, key, policy } = own;
     let api = Api::new(ApiParts {
         full: config.full.expose(),
         solidity: config.solidity.expose(),
@@ -188,7 +204,8 @@ async fn connect_tvm(own: Own, config: &TvmConfig) -> Result<Arc<dyn Inspect>, S
         multicall: config.multicall,
         chunk: config.chunk,
     };
-    let parts = TronParts { facts, profile, key, api, rpc, settings, now_ms: clock::unix_ms };
+    let now_ms = clock::unix_ms;
+    let parts = TronParts { facts, profile, key, policy, api, rpc, settings, now_ms };
     let adapter = TronChain::connect(parts).await.map_err(|error| format!("full: {error}"))?;
     Ok(Arc::new(adapter))
 }

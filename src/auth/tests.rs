@@ -12,7 +12,7 @@ const SIGN: &str = "WMMT2WgMthXy7OXHMBD8Dpbp+3baudhvrrSSqwxdsrk=";
 const SIGN_OF_GET: &str = "tK9o7EUygrcmObY0S5450lJELM7iZRYxkD/Lk2/hE8c=";
 
 fn caller(key: &str, secret: &str) -> Caller {
-    Caller { key: key.to_owned(), secret: secret.into() }
+    Caller { key: key.to_owned(), secret: secret.into(), control: false }
 }
 
 fn callers(list: &[(&str, &str)]) -> Callers {
@@ -202,7 +202,7 @@ proptest! {
         bit in 0_u8..8,
     ) {
         let secret = SecretString::from(secret);
-        let callers = Callers::new(vec![Caller { key: "k".to_owned(), secret: secret.clone() }]).unwrap();
+        let callers = Callers::new(vec![Caller { key: "k".to_owned(), secret: secret.clone(), control: false }]).unwrap();
         let request = SignedParts {
             key: Some("k"), timestamp: Some("1767225600"), sign: None,
             method: &method, path_and_query: &path, body: &body,

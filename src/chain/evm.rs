@@ -17,15 +17,18 @@ mod node;
 mod observe;
 mod preflight;
 mod reads;
+mod seal;
 mod simulate;
 
 use super::fleet::{Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
+use crate::chain::desk::Desk;
 use crate::config::EvmConfig;
 use crate::journal::Durable;
 use crate::keys::Key;
+use crate::policy::Policy;
 use alloy::primitives::Address;
 use async_trait::async_trait;
 pub use errors::passing;
@@ -45,6 +48,8 @@ pub struct EvmParts {
     pub profile: Profile,
     /// Signs. Its address is the signer of `facts`.
     pub key: Arc<Key>,
+    /// What may be signed.
+    pub policy: Policy,
     /// The nodes.
     pub fleet: Arc<Fleet>,
     /// How the chain is treated.
@@ -76,6 +81,7 @@ pub enum NotConnected {
 #[derive(Debug)]
 pub struct EvmChain {
     parts: EvmParts,
+    desk: Arc<Desk>,
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
@@ -104,7 +110,12 @@ impl EvmChain {
         }
         let (learnt, head) = (RwLock::default(), RwLock::new(None));
         let pulse = watch::Sender::new(None);
-        Ok(Self { parts, learnt, head, beating: Mutex::new(()), pulse })
+        let desk = Arc::new(Desk {
+            key: Arc::clone(&parts.key),
+            policy: parts.policy.clone(),
+            profile: parts.profile.clone(),
+        });
+        Ok(Self { parts, desk, learnt, head, beating: Mutex::new(()), pulse })
     }
 }
 
@@ -116,6 +127,10 @@ impl Chain for EvmChain {
 
     fn profile(&self) -> &Profile {
         &self.parts.profile
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.parts.policy
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {

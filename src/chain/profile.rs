@@ -19,7 +19,7 @@ pub use lookup::Looked;
 use crate::billing::{BadField, Charge, Entry, FailCode, Family, Item, ItemOutcome, Opinion};
 use crate::config::BillingConfig;
 use alloy::dyn_abi::{DynSolType, DynSolValue};
-use alloy::primitives::{Address, Log};
+use alloy::primitives::{Address, Log, Selector};
 use call::Call;
 use events::{Event, Events};
 use lookup::Lookup;
@@ -79,6 +79,11 @@ impl Profile {
     /// Reads a profile, or says all that is wrong with it.
     pub fn parse(config: &BillingConfig, family: Family) -> Result<Self, Vec<ProfileFault>> {
         load::load(config, family)
+    }
+
+    /// The first four bytes of the billing call.
+    pub fn selector(&self) -> Selector {
+        self.call.selector
     }
 
     /// Whether the call charges one subscription at a time.

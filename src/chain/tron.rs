@@ -28,8 +28,10 @@ use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
+use crate::chain::desk::Desk;
 use crate::journal::Durable;
 use crate::keys::Key;
+use crate::policy::Policy;
 use alloy::primitives::Address;
 use api::Side;
 use async_trait::async_trait;
@@ -74,6 +76,8 @@ pub struct TronParts {
     pub profile: Profile,
     /// Signs. Its address is the signer of `facts`.
     pub key: Arc<Key>,
+    /// What may be signed.
+    pub policy: Policy,
     /// The node's HTTP API.
     pub api: Api,
     /// The node's JSON-RPC, for reads; none where it is switched off.
@@ -112,6 +116,7 @@ pub enum NotConnected {
 #[derive(Debug)]
 pub struct TronChain {
     parts: TronParts,
+    desk: Arc<Desk>,
     known: RwLock<Option<Known>>,
     head: RwLock<Option<Arc<Head>>>,
     /// Held during a look at the head.
@@ -148,7 +153,12 @@ impl TronChain {
         let pulse = watch::Sender::new(None);
         let (beating, turns) = (Mutex::new(()), Semaphore::new(constant::AT_ONCE));
         let (tracks, solid) = (look::Tracks::default(), SolidBlocks::default());
-        Ok(Self { parts, known, head, beating, pulse, turns, tracks, solid })
+        let desk = Arc::new(Desk {
+            key: Arc::clone(&parts.key),
+            policy: parts.policy.clone(),
+            profile: parts.profile.clone(),
+        });
+        Ok(Self { parts, desk, known, head, beating, pulse, turns, tracks, solid })
     }
 }
 
@@ -160,6 +170,10 @@ impl Chain for TronChain {
 
     fn profile(&self) -> &Profile {
         &self.parts.profile
+    }
+
+    fn policy(&self) -> &Policy {
+        &self.parts.policy
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {

@@ -7,7 +7,7 @@
 use secrecy::SecretString;
 
 use super::faults::Reported;
-use super::kinds::Kind;
+use super::kinds::{Kind, flag};
 use super::reader::Reader;
 use super::secret;
 
@@ -18,6 +18,8 @@ pub struct Caller {
     pub key: String,
     /// What the caller signs with: 16 to 4096 bytes.
     pub secret: SecretString,
+    /// Whether it may pause and resume chains.
+    pub control: bool,
 }
 
 /// Secrets that stand in the examples. Anybody can read them there.
@@ -38,13 +40,14 @@ pub(super) fn read_all(
 fn read(label: &str, reader: &mut Reader<'_>, serious: Option<&str>) -> Result<Caller, Reported> {
     let label = check_label(label, reader);
     let key = reader.get("key", &api_key());
+    let control = reader.optional("control", &flag()).map(Option::unwrap_or_default);
     let serious = serious.map(str::to_owned);
     let accept = move |text: &str| accept(text, serious.as_deref());
     let read = secret::read(reader, ("secret", "secret_file"), SECRET, accept);
     let secret = read.and_then(|read| {
         read.ok_or_else(|| reader.fault("secret", "missing; set secret, or secret_file"))
     });
-    label.and(Ok(Caller { key: key?, secret: secret? }))
+    label.and(Ok(Caller { key: key?, secret: secret?, control: control? }))
 }
 
 fn check_label(label: &str, reader: &Reader<'_>) -> Result<(), Reported> {

@@ -17,6 +17,7 @@ use secrecy::SecretString;
 use super::faults::Reported;
 use super::kinds::{Kind, flag};
 use super::layers::Environment;
+use super::policy::PolicyConfig;
 use super::reader::Reader;
 use super::units::is_digits;
 use crate::billing::{Family, PlatformChainId};
@@ -32,6 +33,10 @@ pub struct ChainConfig {
     pub test: bool,
     /// Whether it is meant when a request names no chain. At most one is.
     pub default: bool,
+    /// Whether nothing new is signed on it. What is open is followed all the same.
+    pub paused: bool,
+    /// What may be signed on it.
+    pub policy: PolicyConfig,
     /// Everything that depends on the family.
     pub family: FamilyConfig,
 }
@@ -164,6 +169,8 @@ impl ChainConfig {
         let name = reader.get("name", &name());
         let test = reader.get("test", &flag());
         let default = reader.get("default", &flag());
+        let paused = reader.optional("paused", &flag()).map(Option::unwrap_or_default);
+        let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
         let family = match family {
             Family::Evm => EvmConfig::read(reader, environment).map(FamilyConfig::Evm),
             Family::Tvm => TvmConfig::read(reader, environment).map(FamilyConfig::Tvm),
@@ -173,6 +180,8 @@ impl ChainConfig {
             name: name?,
             test: test?,
             default: default?,
+            paused: paused?,
+            policy: policy?,
             family: family?,
         })
     }

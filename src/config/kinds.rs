@@ -44,6 +44,12 @@ impl<T: 'static> Kind<T> {
         Self::new(expects, move |value| parse(as_text(value)?).map_err(|why| why.to_string()))
     }
 
+    /// The same kind, as another type.
+    pub(super) fn map<U: 'static>(self, turn: impl Fn(T) -> U + 'static) -> Kind<U> {
+        let parse = self.parse;
+        Kind::new(self.expects, move |value| parse(value).map(&turn))
+    }
+
     /// The same kind, held to a range.
     fn within(self, range: RangeInclusive<T>) -> Self
     where

@@ -1,5 +1,7 @@
 //! The configuration as a whole: what is accepted, what is refused, and that nothing leaks.
 
+mod policy;
+
 use std::collections::BTreeSet;
 
 use secrecy::ExposeSecret;
@@ -119,6 +121,7 @@ fn every_key_that_is_read_is_documented() {
         "[callers.local]",
         "[chains.139]",
         "[chains.139.fees]",
+        "[chains.139.policy]",
         "[chains.139.billing]",
         "[chains.195]",
         "[chains.195.fees]",

@@ -2,12 +2,14 @@
 
 use super::lane::Lane;
 use crate::billing::{
-    Attempt, Charge, Entry, FailCode, Order, PlatformChainId, Refused, Repeat, RequestId, Signed,
-    Slot, Subject, SubscribeId, judge, repeat_of,
+    Attempt, AttemptKind, Charge, Entry, FailCode, Order, PlatformChainId, Refused, Repeat,
+    RequestId, Signed, Slot, Subject, SubscribeId, judge, repeat_of,
 };
 use crate::chain::{ChainError, Draft, Facts, Pulse};
 use crate::clock;
 use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Scope};
+use crate::policy::{Count, Meant, Refusal};
+use alloy::primitives::Address;
 use std::collections::HashSet;
 use tokio::time::{Instant, timeout_at};
 
@@ -71,6 +73,9 @@ pub enum NoVerdict {
     /// The journal cannot be used.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// The policy refuses it.
+    #[error(transparent)]
+    Policy(#[from] Refusal),
     /// The transaction could not be signed.
     #[error("the transaction could not be signed: {0}")]
     Seal(String),
@@ -82,6 +87,7 @@ pub enum NoVerdict {
 impl From<AcceptError> for NoVerdict {
     fn from(error: AcceptError) -> Self {
         match error {
+            AcceptError::Policy(refusal) => refusal.into(),
             AcceptError::Seal(why) => Self::Seal(why),
             AcceptError::Journal(error) => error.into(),
             AcceptError::Claimed
@@ -112,6 +118,7 @@ struct Ready {
     good: Vec<Charge>,
     refused: Vec<Refused>,
     draft: Box<dyn Draft>,
+    counts: Vec<Count>,
     pulse: Pulse,
 }
 
@@ -173,11 +180,15 @@ async fn build(lane: &Lane, order: Order) -> Result<Ready, Stop> {
     let (mode, dry_run, request_id) = (order.mode, order.dry_run, order.request_id.clone());
     let stop = |refused| Stop::Answer(refusal(lane, dry_run, refused));
     let order = unclaimed(lane, order).await?;
+    let policy = lane.chain.policy();
+    lane.unpaused()?;
+    policy.admit_batch(order.entries.len())?;
     let pulse = lane.room().await?;
     let (charges, mut refused) = complete(lane, order).await?;
     if charges.is_empty() {
         return Err(stop(refused));
     }
+    policy.admit(&charges)?;
     lane.journal.ready()?;
     let preflight = lane.chain.preflight(charges).await?;
     let judged = judge(preflight.checked);
@@ -186,14 +197,17 @@ async fn build(lane: &Lane, order: Order) -> Result<Ready, Stop> {
         return Err(stop(refused));
     }
     let draft = lane.chain.draft(&judged.good, &preflight.estimate).await?;
+    let mut counts = policy.counts(&judged.good)?;
+    counts.push(policy.fee(draft.cost()));
     if dry_run {
+        lane.journal.room(lane.id(), counts, clock::unix_ms()).await?;
         let gas_required = Some(draft.gas_required());
         let would_charge = judged.good.iter().map(|charge| charge.entry.subscribe).collect();
         let facts = lane.chain.facts().clone();
         let rehearsed = Rehearsed { facts, would_charge, refused, gas_required };
         return Err(Stop::Answer(Answer::Rehearsed(rehearsed)));
     }
-    Ok(Ready { request_id, good: judged.good, refused, draft, pulse })
+    Ok(Ready { request_id, good: judged.good, refused, draft, counts, pulse })
 }
 
 /// What of the order nobody has claimed; stops with the earlier batch when all of it is in one.
@@ -254,15 +268,20 @@ async fn complete(lane: &Lane, mut order: Order) -> Result<(Vec<Charge>, Vec<Ref
 async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let facts = lane.chain.facts();
     let draft = ready.draft;
+    let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
     let proposal = Proposal {
         lane: lane.id(),
         request_id: ready.request_id,
         items: ready.good.iter().map(Charge::item).collect(),
         taken: ready.pulse.places.map(|places| places.taken),
         window: facts.max_in_flight,
+        counts: ready.counts,
         chain_time: ready.pulse.head_time,
         at_ms: clock::unix_ms(),
-        seal: Box::new(move |position| draft.seal(position).map_err(|error| error.to_string())),
+        seal: Box::new(move |position, items| {
+            let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
+            draft.seal(position, &Meant { kind, items, tokens, cost: draft.cost() })
+        }),
     };
     lane.journal.accept(proposal).await
 }

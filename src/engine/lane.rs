@@ -7,6 +7,7 @@ use crate::billing::{Attempt, BatchId, Deed, Objection, Rules, Slot};
 use crate::chain::{Chain, Delivery, Pulse};
 use crate::clock;
 use crate::journal::{Durable, Journal, JournalError, LaneId};
+use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -226,6 +227,30 @@ impl Lane {
     /// Why the lane has never been open.
     pub fn unopened(&self) -> String {
         self.trouble().unwrap_or_else(|| "its node has not answered yet".to_owned())
+    }
+
+    /// Why nothing new is signed, if the chain is paused. What is open is followed all the same.
+    pub fn paused(&self) -> Option<String> {
+        let policy = self.chain.policy();
+        if policy.paused {
+            return Some(format!("by the configuration, chains.{}.paused", policy.chain));
+        }
+        self.journal.paused(policy.chain).map(|pause| pause.to_string())
+    }
+
+    /// The same for whoever asks without a signature: not by whom.
+    pub fn paused_since(&self) -> Option<String> {
+        let policy = self.chain.policy();
+        if policy.paused {
+            return self.paused();
+        }
+        self.journal.paused(policy.chain).map(|pause| pause.since())
+    }
+
+    /// Refuses new work while the chain is paused.
+    pub(super) fn unpaused(&self) -> Result<(), Refusal> {
+        let chain = self.chain.policy().chain;
+        self.paused().map_or(Ok(()), |why| Err(Refusal::paused(chain, &why)))
     }
 
     /// Waits until one more transaction may wait for a block.

@@ -8,6 +8,7 @@ use crate::billing::{
 };
 use crate::clock;
 use crate::journal::{Addition, Durable, Settlement};
+use crate::policy::Meant;
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,8 +112,11 @@ impl Watcher {
             batch: slot.batch,
             seq: slot.attempts.newest().get().seq.saturating_add(1),
             kind,
+            fee: self.lane.chain.policy().fee(draft.cost()),
             at_ms: clock::unix_ms(),
-            seal: Box::new(move |position| draft.seal(position).map_err(|error| error.to_string())),
+            seal: Box::new(move |position, items| {
+                draft.seal(position, &Meant { kind, items, tokens: None, cost: draft.cost() })
+            }),
         };
         self.lane.journal.add_attempt(addition).await.map_err(NoVerdict::from)
     }

@@ -58,6 +58,13 @@ pub(super) enum TurnedAway {
     WrongMethod,
     #[error("this path takes no query: options go into the body")]
     Query,
+    #[error(
+        "this caller may not pause and resume chains: give one `control = true` in the \
+         configuration, and sign with its secret"
+    )]
+    NoControl,
+    #[error("the body must be empty, or {{\"chainId\": n}} with a platform chain id: {0}")]
+    Control(String),
 }
 
 fn common_name(family: Family) -> &'static str {
@@ -75,12 +82,14 @@ impl TurnedAway {
             | Self::Unauthenticated(AuthError::Ambiguous)
             | Self::Unreadable
             | Self::Query
+            | Self::Control(_)
             | Self::NoDefaultChain
             | Self::WrongFamily { .. } => StatusCode::BAD_REQUEST,
             Self::NotAdmitted(NotAdmitted::TooMany { .. }) | Self::TooLarge { .. } => {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
+            Self::NoControl => StatusCode::FORBIDDEN,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy => StatusCode::TOO_MANY_REQUESTS,
             Self::NoChain(_) => StatusCode::SERVICE_UNAVAILABLE,
@@ -127,6 +136,7 @@ fn status_of(why: &NoVerdict) -> StatusCode {
     match why {
         NoVerdict::UnknownChain(_) => StatusCode::NOT_FOUND,
         NoVerdict::OnePerRequest => StatusCode::BAD_REQUEST,
+        NoVerdict::Policy(_) => StatusCode::FORBIDDEN,
         NoVerdict::Chain(ChainError::BatchTooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
         NoVerdict::LaneClosed(_)
         | NoVerdict::Deadline

@@ -36,7 +36,7 @@ async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, Tu
     if request.uri().query().is_some() {
         return Err(TurnedAway::Query);
     }
-    let Authentic { body, deadline } = authenticate(door, request).await?;
+    let Authentic { body, deadline, .. } = authenticate(door, request).await?;
     let posted = wire::read(&body)?;
     let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;

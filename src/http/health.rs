@@ -15,8 +15,8 @@ pub(super) async fn live() -> Response {
     body(StatusCode::OK, &json!({"status": "up"}))
 }
 
-/// 200 when every lane takes new work and the journal would take a commit; 503 with the reasons
-/// otherwise.
+/// 200 when every lane can take new work and the journal would take a commit; 503 with the reasons
+/// otherwise. A pause is shown and changes nothing: whoever is to resume has to get through.
 pub(super) async fn ready(State(door): State<Arc<Door>>) -> Response {
     let journal = door.engine.journal.ready().err().map(|error| error.to_string());
     let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
@@ -36,6 +36,7 @@ fn chain(lane: &Lane) -> Value {
         "name": facts.name,
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
         "head": pulse.map(|pulse| pulse.head),
+        "paused": lane.paused_since(),
         "undecided": lane.undecided(),
         "heldUp": lane.held_up().into_iter().map(held_up).collect::<Vec<_>>(),
     })

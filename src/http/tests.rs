@@ -84,9 +84,10 @@ impl House {
             items: vec![Item { subscribe, key, amount: U256::MAX }],
             taken: Some(0),
             window: 10,
+            counts: vec![],
             chain_time: 0,
             at_ms: 1000,
-            seal: Box::new(|_| Ok(signed)),
+            seal: Box::new(|_, _| Ok(signed)),
         };
         journal.accept(proposal).await.unwrap();
     }

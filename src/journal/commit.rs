@@ -1,18 +1,42 @@
 //! What is written before anything is sent, each in one transaction: a lane opened, a batch accepted,
 //! another attempt added to it.
 
-use super::rows::{kind_word, period_text, place, to_i64, to_u64};
-use super::{AcceptError, Durable, history};
+use super::rows::{self, kind_word, period_text, place, to_i64, to_u64};
+use super::{AcceptError, Durable, history, pause, spend};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, Item, Period, PlatformChainId, RequestId, Signed, Slot,
 };
+use crate::policy::{Count, Refusal};
 use alloy::primitives::Address;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use serde_json::json;
 use std::fmt;
 
-/// Signs for the position that the commit assigns.
-pub type Seal = Box<dyn FnOnce(u64) -> Result<Signed, String> + Send>;
+/// Signs for the position that the commit assigns, and for exactly the charges that it claims.
+pub type Seal = Box<dyn FnOnce(u64, &[Item]) -> Result<Signed, SealError> + Send>;
+
+/// Why a transaction was not signed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SealError {
+    /// The policy does not let its bytes be signed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It could not be made or signed.
+    #[error("the transaction could not be signed: {0}")]
+    Failed(String),
+}
+
+impl From<String> for SealError {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+impl From<&str> for SealError {
+    fn from(why: &str) -> Self {
+        Self::Failed(why.to_owned())
+    }
+}
 
 /// One signing account on one chain, and the contract that it bills through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +62,8 @@ pub struct Proposal {
     /// How many positions beyond that may wait for one. Where the chain counts none: how many
     /// batches may be undecided.
     pub window: u64,
+    /// What it adds to the sums of the day.
+    pub counts: Vec<Count>,
     /// The timestamp of the chain's newest block, Unix seconds.
     pub chain_time: u64,
     /// Now, Unix ms.
@@ -58,6 +84,9 @@ pub(super) fn accept(
     proposal: Proposal,
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let lane = proposal.lane;
+    if let Some(pause) = pause::read(conn, lane.chain)? {
+        return Err(Refusal::paused(lane.chain, &pause.to_string()).into());
+    }
     let position = next_position(conn, lane.chain, lane.signer)?.ok_or(AcceptError::NoLane)?;
     let waiting = match proposal.taken {
         Some(taken) => position.checked_sub(taken).ok_or(AcceptError::Behind)?,
@@ -69,7 +98,8 @@ pub(super) fn accept(
     let request = proposal.request_id.as_ref();
     let batch = insert_batch(conn, &lane, position, request, proposal.at_ms)?;
     insert_claims(conn, &proposal, batch)?;
-    let signed = (proposal.seal)(position).map_err(AcceptError::Seal)?;
+    spend::count(conn, &lane, batch, &proposal.counts, proposal.at_ms)?;
+    let signed = (proposal.seal)(position, &proposal.items)?;
     let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed };
     insert_attempt(conn, &attempt, proposal.at_ms)?;
     advance(conn, lane.chain, lane.signer)?;
@@ -92,6 +122,8 @@ pub struct Addition {
     pub seq: u32,
     /// What it does when it lands.
     pub kind: AttemptKind,
+    /// What it may cost, for the sum of the day.
+    pub fee: Count,
     /// Now, Unix ms.
     pub at_ms: i64,
     /// Signs, once the position is known.
@@ -116,7 +148,9 @@ pub(super) fn add_attempt(
         .query_row(params![addition.batch.0, addition.seq], |row| row.get(0).map(to_u64))
         .optional()?;
     let Some(position) = position else { return Ok(None) };
-    let signed = (addition.seal)(position).map_err(AcceptError::Seal)?;
+    spend::count_again(conn, addition.batch, &addition.fee, addition.at_ms)?;
+    let items = rows::items(conn, addition.batch)?;
+    let signed = (addition.seal)(position, &items)?;
     let Addition { batch, seq, kind, .. } = addition;
     let attempt = Attempt { batch, seq, kind, signed };
     insert_attempt(conn, &attempt, addition.at_ms)?;

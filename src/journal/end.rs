@@ -1,8 +1,8 @@
 //! How batches end, and what is learnt of transactions that the journal did not know.
 
 use super::commit::{LaneId, advance, insert_attempt, insert_batch, insert_claim, next_position};
-use super::history;
-use super::rows::{self, place, to_i64};
+use super::rows::{lane_of, place, to_i64};
+use super::{history, spend};
 use crate::billing::{
     Attempt, AttemptKind, BatchId, BatchState, Deed, End, Item, ItemOutcome, Signed, Stranger,
     Verdict, Winner,
@@ -52,6 +52,7 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
         | BatchState::Expired => release_all(conn, end.batch, state)?,
         BatchState::Open => return Err(rusqlite::Error::InvalidQuery),
     }
+    spend::give_back(conn, end.batch)?;
     let outcomes: Vec<_> = outcomes.iter().map(|outcome| words(outcome).0).collect();
     let body = history::settled_body(end.batch, (state, hash, block), &json!(outcomes));
     history::append(conn, at_ms, "settled", &body)?;
@@ -153,9 +154,4 @@ fn insert_adopted(
     let body = history::accepted_body(batch, &place, items, &attempt.signed.raw);
     history::append(conn, at_ms, "adopted", &body)?;
     Ok(batch)
-}
-
-fn lane_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<LaneId> {
-    let billing = rows::billing(conn, batch)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
-    Ok(LaneId { chain: billing.chain, contract: billing.contract, signer: billing.signer })
 }

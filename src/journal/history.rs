@@ -4,6 +4,7 @@
 use super::Durable;
 use super::end::ELSEWHERE;
 use super::rows::{self, Billing, Line};
+use super::spend;
 use crate::billing::{Attempt, BatchId, BatchState, FailCode, Item, Period};
 use alloy::primitives::B256;
 use rusqlite::{Connection, params};
@@ -143,6 +144,10 @@ pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
     audit.head = hex::encode(&before);
     count(conn, "1", audit.batches, "batches", &mut audit.faults)?;
     count(conn, "state <> 'open'", settled, "ended batches", &mut audit.faults)?;
+    match spend::faults(conn) {
+        Ok(faults) => audit.faults.extend(faults),
+        Err(error) => audit.faults.push(format!("the sums of a day cannot be read: {error}")),
+    }
     Ok(audit)
 }
 

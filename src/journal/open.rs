@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Marks the file as a journal of ours: "SIGN".
 const APPLICATION_ID: i64 = 0x5349_474E;
-const SCHEMA_VERSION: i64 = 2;
+const SCHEMA_VERSION: i64 = 3;
 /// 3.7.0 to 3.51.2 can corrupt a WAL that is reset. <https://sqlite.org/wal.html>
 const OLDEST_SQLITE: i32 = 3_051_003;
 /// How long to wait for a process that is just ending to let go of the file.

@@ -215,7 +215,7 @@ pub(super) fn open_slots(
             batch: BatchId(id),
             position: to_u64(position),
             accepted_ms,
-            items: lines(conn, BatchId(id))?.into_iter().map(|line| line.item).collect(),
+            items: items(conn, BatchId(id))?,
             attempts: attempts(conn, BatchId(id))?,
         })
     };
@@ -235,6 +235,22 @@ fn attempts(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Dura
         })?
         .collect::<Result<_, _>>()?;
     Attempts::from_oldest(found).ok_or_else(|| garbage(0, "no attempt"))
+}
+
+/// What a batch has claimed, in the order of the contract call.
+pub(super) fn items(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Item>> {
+    Ok(lines(conn, batch)?.into_iter().map(|line| line.item).collect())
+}
+
+/// Whose batch it is.
+pub(super) fn lane_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<LaneId> {
+    conn.prepare_cached("SELECT chain, contract, signer FROM batch WHERE id = ?1")?.query_row(
+        [batch.0],
+        |row| {
+            let chain = PlatformChainId(row.get(0)?);
+            Ok(LaneId { chain, contract: address(row, 1)?, signer: address(row, 2)? })
+        },
+    )
 }
 
 fn lines(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Line>> {
@@ -266,7 +282,7 @@ pub(super) fn period_text(period: Period) -> String {
     }
 }
 
-fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<U256> {
+pub(super) fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<U256> {
     let text = row.get_ref(at)?.as_str()?;
     U256::from_str_radix(text, 10).map_err(|_| garbage(at, text))
 }

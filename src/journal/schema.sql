@@ -65,6 +65,29 @@ CREATE TABLE claim (
 CREATE UNIQUE INDEX claim_key ON claim (period, plan_id, user_hash, contract, chain) WHERE live = 1;
 CREATE UNIQUE INDEX claim_subscription ON claim (period, subscribe_id, contract, chain) WHERE live = 1;
 
+-- What an account was let charge, and what its transactions may cost, in one UTC day (days since 1970).
+-- unit is a token's address or 'fee'.
+CREATE TABLE spend (
+    chain  INTEGER NOT NULL,
+    signer BLOB    NOT NULL,
+    day    INTEGER NOT NULL,
+    unit   TEXT    NOT NULL,
+    amount TEXT    NOT NULL,
+    PRIMARY KEY (chain, signer, day, unit)
+) STRICT, WITHOUT ROWID;
+
+-- What each batch added to that, and what was given back at its end. items are the places of the
+-- charges that it is made of; none for fees.
+CREATE TABLE counted (
+    batch      INTEGER NOT NULL REFERENCES batch (id),
+    day        INTEGER NOT NULL,
+    unit       TEXT    NOT NULL,
+    items      TEXT    NOT NULL,
+    amount     TEXT    NOT NULL,
+    given_back TEXT    NOT NULL,
+    PRIMARY KEY (batch, day, unit)
+) STRICT, WITHOUT ROWID;
+
 -- digest = SHA-256 of the digest before it and of this row: see history.rs.
 CREATE TABLE history (
     seq    INTEGER PRIMARY KEY,

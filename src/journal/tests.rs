@@ -7,14 +7,17 @@ mod any_order;
 mod auditing;
 mod claiming;
 mod opening;
+mod pausing;
 mod settling;
 mod sharing;
+mod spending;
 
 use super::*;
 use crate::billing::{
     AttemptKind, BatchState, ChargeKey, Deed, End, FailCode, Item, ItemOutcome, Period, PlanId,
     Signed, SubscribeId, UserHash, Verdict, Winner,
 };
+use crate::policy::Unit;
 use alloy::primitives::U256;
 use futures_util::future::join_all;
 use tempfile::TempDir;
@@ -25,7 +28,8 @@ const SIGNER: Address = Address::repeat_byte(0x51);
 /// Where the lane begins: the account had sent seven transactions before.
 const FIRST: u64 = 7;
 const NOW_MS: i64 = 1_767_225_600_000;
-const TABLES: [&str; 6] = ["meta", "lane", "batch", "attempt", "claim", "history"];
+const TABLES: [&str; 8] =
+    ["meta", "lane", "batch", "attempt", "claim", "spend", "counted", "history"];
 
 /// A journal in a directory of its own, with one open lane.
 struct Book {
@@ -167,10 +171,21 @@ fn proposal(items: &[Item]) -> Proposal {
         items: items.to_vec(),
         taken: Some(FIRST),
         window: 1000,
+        counts: vec![],
         chain_time: 0,
         at_ms: NOW_MS,
-        seal: Box::new(|position| Ok(signed(position))),
+        seal: Box::new(|position, _| Ok(signed(position))),
     }
+}
+
+/// What a transaction may cost, and the most that a day's may.
+fn fee(cost: u64, most: Option<u64>) -> Count {
+    count(Unit::Fee, vec![], cost, most)
+}
+
+fn count(unit: Unit, items: Vec<usize>, amount: u64, most: Option<u64>) -> Count {
+    let (amount, most, rule) = (U256::from(amount), most.map(U256::from), unit.word());
+    Count { unit, items, amount, most, rule }
 }
 
 /// Stands for a signature: another one for every position.

@@ -8,16 +8,18 @@ use alloy::primitives::{Address, B256, Bytes, U256, address};
 use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
-    Charge, Entry, FailCode, Family, Judged, Opinion, Period, PlatformChainId, Scalar, judge,
+    AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, Opinion, Period, PlatformChainId,
+    Scalar, judge,
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts, NotConnected};
 use merchant_signer::chain::fleet::{Fleet, FleetRules};
 use merchant_signer::chain::profile::Profile;
 use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
 use merchant_signer::config::{
-    BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, Replacement, RpcUrl, Wei,
+    BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, PolicyConfig, Replacement, RpcUrl, Wei,
 };
 use merchant_signer::keys::{Key, KeySource};
+use merchant_signer::policy::{Meant, Policy};
 use serde_json::json;
 
 use crate::world::anvil::Anvil;
@@ -59,6 +61,17 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         replacement: Replacement::Off,
         billing: billing.clone(),
     };
+    let profile = Profile::parse(billing, Family::Evm).unwrap();
+    let policy = Policy {
+        chain: PlatformChainId(139),
+        family: Family::Evm,
+        bound_to: Some(31337),
+        contract,
+        selector: profile.selector(),
+        signer: key.address(),
+        paused: false,
+        limits: PolicyConfig::default(),
+    };
     let rules = FleetRules { chain_id: 31337, timeout: config.rpc_timeout, passing: evm::passing };
     EvmParts {
         facts: Facts {
@@ -69,8 +82,9 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
             signer: key.address(),
             max_in_flight: 4,
         },
-        profile: Profile::parse(billing, Family::Evm).unwrap(),
+        profile,
         key: Arc::new(key),
+        policy,
         fleet: Arc::new(Fleet::new(&config.rpc, &[], rules).unwrap()),
         config,
     }
@@ -199,7 +213,11 @@ async fn bill(
     estimate: &Estimate,
 ) -> TransactionReceipt {
     let draft = chain.draft(good, estimate).await.unwrap();
-    let signed = draft.seal(places(chain).await.taken).unwrap();
+    let items: Vec<Item> = good.iter().map(Charge::item).collect();
+    let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
+    let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
+    let meant = Meant { kind, items: &items, tokens, cost: draft.cost() };
+    let signed = draft.seal(places(chain).await.taken, &meant).unwrap();
     let raw = json!([Bytes::from(signed.raw)]);
     assert_eq!(anvil.call::<B256>("eth_sendRawTransaction", raw).await, signed.hash);
     anvil.receipts(&[signed.hash]).await.remove(0)

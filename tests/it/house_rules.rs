@@ -9,17 +9,31 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What each module may know of the crate. Read from the top: nobody may know a module further down.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("billing", &[]),
     ("clock", &[]),
     ("config", &["billing"]),
+    ("policy", &["billing", "config"]),
     ("auth", &["config"]),
-    ("keys", &[]),
-    ("journal", &["billing", "config"]),
-    ("chain", &["billing", "config", "journal", "keys"]),
-    ("engine", &["billing", "chain", "clock", "journal"]),
+    ("keys", &["policy"]),
+    ("journal", &["billing", "config", "policy"]),
+    ("chain", &["billing", "config", "journal", "keys", "policy"]),
+    ("engine", &["billing", "chain", "clock", "journal", "policy"]),
     ("telemetry", &["config", "engine"]),
-    ("http", &["auth", "billing", "chain", "clock", "config", "engine", "journal", "telemetry"]),
+    (
+        "http",
+        &[
+            "auth",
+            "billing",
+            "chain",
+            "clock",
+            "config",
+            "engine",
+            "journal",
+            "policy",
+            "telemetry",
+        ],
+    ),
     (
         "app",
         &[
@@ -32,6 +46,7 @@ const LAYERS: [(&str, &[&str]); 11] = [
             "http",
             "journal",
             "keys",
+            "policy",
             "telemetry",
         ],
     ),

@@ -20,6 +20,7 @@ mod crash;
 mod happy;
 mod node;
 mod options;
+mod policy;
 mod profiles;
 mod races;
 mod refusals;

@@ -6,12 +6,11 @@ use super::gas::{GasRules, gas_limit};
 use super::head::Head;
 use super::preflight::Trial;
 use crate::billing::{Charge, Opinion, Signed};
+use crate::chain::desk::Desk;
 use crate::chain::trial::{Ran, Runner as _, note};
 use crate::chain::{ChainError, Draft, Estimate, SealError};
-use crate::keys::Key;
-use alloy::consensus::{
-    SignableTransaction, Signed as SignedTx, Transaction, TxEip1559, TxEnvelope, TxLegacy,
-};
+use crate::policy::Meant;
+use alloy::consensus::{Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::eips::{Decodable2718, Encodable2718};
 use alloy::primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
 use std::fmt;
@@ -58,7 +57,7 @@ impl EvmChain {
             calldata: calldata.into(),
             gas_limit,
             bid,
-            key: Arc::clone(&self.parts.key),
+            desk: Arc::clone(&self.desk),
         })
     }
 
@@ -95,7 +94,7 @@ pub(super) struct EvmDraft {
     pub(super) calldata: Bytes,
     pub(super) gas_limit: u64,
     pub(super) bid: Bid,
-    pub(super) key: Arc<Key>,
+    pub(super) desk: Arc<Desk>,
 }
 
 /// Without the calldata, which can be long.
@@ -115,28 +114,38 @@ impl Draft for EvmDraft {
         self.gas_limit
     }
 
-    fn seal(&self, position: u64) -> Result<Signed, SealError> {
+    fn cost(&self) -> U256 {
+        U256::from(self.gas_limit).saturating_mul(U256::from(self.bid.at_most()))
+    }
+
+    fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
         let (envelope, digest) = match self.bid {
-            Bid::Dynamic { max_fee, tip } => self.sign(TxEip1559 {
-                chain_id: self.chain_id,
-                nonce: position,
-                gas_limit: self.gas_limit,
-                max_fee_per_gas: max_fee,
-                max_priority_fee_per_gas: tip,
-                to: TxKind::Call(self.contract),
-                value: U256::ZERO,
-                access_list: alloy::eips::eip2930::AccessList::default(),
-                input: self.calldata.clone(),
-            })?,
-            Bid::Legacy { price } => self.sign(TxLegacy {
-                chain_id: Some(self.chain_id),
-                nonce: position,
-                gas_price: price,
-                gas_limit: self.gas_limit,
-                to: TxKind::Call(self.contract),
-                value: U256::ZERO,
-                input: self.calldata.clone(),
-            })?,
+            Bid::Dynamic { max_fee, tip } => self.sign(
+                TxEip1559 {
+                    chain_id: self.chain_id,
+                    nonce: position,
+                    gas_limit: self.gas_limit,
+                    max_fee_per_gas: max_fee,
+                    max_priority_fee_per_gas: tip,
+                    to: TxKind::Call(self.contract),
+                    value: U256::ZERO,
+                    access_list: alloy::eips::eip2930::AccessList::default(),
+                    input: self.calldata.clone(),
+                },
+                meant,
+            )?,
+            Bid::Legacy { price } => self.sign(
+                TxLegacy {
+                    chain_id: Some(self.chain_id),
+                    nonce: position,
+                    gas_price: price,
+                    gas_limit: self.gas_limit,
+                    to: TxKind::Call(self.contract),
+                    value: U256::ZERO,
+                    input: self.calldata.clone(),
+                },
+                meant,
+            )?,
         };
         let raw = envelope.encoded_2718();
         self.check(&raw, position, (digest, *envelope.signature()))?;
@@ -145,21 +154,11 @@ impl Draft for EvmDraft {
 }
 
 impl EvmDraft {
-    fn sign<T>(&self, tx: T) -> Result<(TxEnvelope, B256), SealError>
-    where
-        T: SignableTransaction<Signature>,
-        TxEnvelope: From<SignedTx<T>>,
-    {
-        let digest = tx.signature_hash();
-        let signature = self.key.sign_digest(digest).map_err(|why| SealError(why.to_string()))?;
-        Ok((tx.into_signed(signature).into(), digest))
-    }
-
     /// Reads the final bytes as a node would, and compares them with what was meant. The key has
     /// recovered the signer of `signed` already, so the same digest and signature have that signer.
     fn check(&self, raw: &[u8], position: u64, signed: (B256, Signature)) -> Result<(), SealError> {
         let tx = TxEnvelope::decode_2718_exact(raw)
-            .map_err(|_| SealError("its own bytes cannot be read".to_owned()))?;
+            .map_err(|_| SealError::from("its own bytes cannot be read"))?;
         let same = [
             ("chain id", tx.chain_id() == Some(self.chain_id)),
             ("receiver", tx.kind() == TxKind::Call(self.contract)),
@@ -172,69 +171,10 @@ impl EvmDraft {
         ];
         match same.iter().find(|(_, same)| !same) {
             None => Ok(()),
-            Some((field, _)) => Err(SealError(format!("its {field} is not what was meant"))),
+            Some((field, _)) => Err(format!("its {field} is not what was meant").into()),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::keys::KeySource;
-
-    fn key(byte: &str) -> Arc<Key> {
-        let json_or_hex = byte.repeat(32).into();
-        let source = KeySource::Env { json_or_hex, platform_chain_id: 1 };
-        Arc::new(Key::load(source, "chains.1.key", true).unwrap())
-    }
-
-    fn draft(bid: Bid) -> EvmDraft {
-        EvmDraft {
-            chain_id: 56,
-            contract: Address::repeat_byte(7),
-            calldata: vec![1, 2, 3].into(),
-            gas_limit: 100_000,
-            bid,
-            key: key("09"),
-        }
-    }
-
-    #[test]
-    fn a_sealed_transaction_is_what_was_drafted() {
-        for bid in [Bid::Dynamic { max_fee: 30, tip: 2 }, Bid::Legacy { price: 30 }] {
-            let draft = draft(bid);
-            let signed = draft.seal(41).unwrap();
-            assert_eq!(signed.gas_required, 100_000);
-            let tx = TxEnvelope::decode_2718_exact(&signed.raw).unwrap();
-            assert_eq!(*tx.tx_hash(), signed.hash);
-            assert_eq!((tx.nonce(), tx.chain_id()), (41, Some(56)));
-            assert_eq!(tx.is_legacy(), matches!(bid, Bid::Legacy { .. }));
-            assert_eq!(draft.seal(41).unwrap(), signed, "the same bytes for the same place");
-        }
-    }
-
-    #[test]
-    fn bytes_that_mean_something_else_are_not_let_out() {
-        let meant = draft(Bid::Dynamic { max_fee: 30, tip: 2 });
-        let raw = meant.seal(41).unwrap().raw;
-        let tx = TxEnvelope::decode_2718_exact(&raw).unwrap();
-        let signed = (tx.signature_hash(), *tx.signature());
-        let wrong = |change: fn(&mut EvmDraft), position| {
-            let mut other = draft(Bid::Dynamic { max_fee: 30, tip: 2 });
-            change(&mut other);
-            other.check(&raw, position, signed).unwrap_err().0
-        };
-        assert_eq!(meant.check(&raw, 41, signed), Ok(()));
-        assert!(wrong(|_| {}, 42).contains("nonce"));
-        assert!(wrong(|draft| draft.chain_id = 1, 41).contains("chain id"));
-        assert!(wrong(|draft| draft.contract = Address::ZERO, 41).contains("receiver"));
-        assert!(wrong(|draft| draft.calldata = Bytes::new(), 41).contains("input"));
-        assert!(wrong(|draft| draft.gas_limit = 1, 41).contains("gas limit"));
-        assert!(wrong(|draft| draft.bid = Bid::Legacy { price: 31 }, 41).contains("price"));
-        let other = key("08").sign_digest(signed.0).unwrap();
-        let strange = meant.check(&raw, 41, (signed.0, other)).unwrap_err();
-        assert!(strange.0.contains("signature"));
-        assert!(meant.check(&raw, 41, (B256::ZERO, signed.1)).is_err());
-        assert!(meant.check(&raw[1..], 41, signed).is_err());
-    }
-}
+mod tests;

@@ -2,12 +2,14 @@
 
 use super::TronChain;
 use super::head::Head;
-use super::resources::{EnergyRules, affordable, budget};
+use super::resources::{EnergyRules, affordable, bandwidth, budget};
 use super::transaction::{RefBlock, Unsigned};
 use crate::billing::{BadField, Charge, Signed};
+use crate::chain::desk::Desk;
 use crate::chain::profile::Computed;
 use crate::chain::{ChainError, Draft, Estimate, SealError};
-use crate::keys::Key;
+use crate::policy::Meant;
+use alloy::primitives::U256;
 use std::fmt;
 use std::sync::Arc;
 
@@ -64,7 +66,9 @@ impl TronChain {
         };
         let size = unsigned.signed_size().map_err(|why| ChainError::CallFails(why.to_string()))?;
         affordable(budget, size, &head.prices, &head.means)?;
-        Ok(TronDraft { unsigned, key: Arc::clone(&self.parts.key) })
+        let bandwidth = bandwidth(size).saturating_mul(head.prices.bandwidth);
+        let cost = U256::from(budget.fee_limit).saturating_add(U256::from(bandwidth));
+        Ok(TronDraft { unsigned, cost, desk: Arc::clone(&self.desk) })
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
@@ -93,7 +97,9 @@ impl TronChain {
 pub(super) struct TronDraft {
     /// With the time that it was drafted at as its timestamp.
     pub(super) unsigned: Unsigned,
-    pub(super) key: Arc<Key>,
+    /// The fee limit, and the bandwidth if none of it is free, sun.
+    cost: U256,
+    desk: Arc<Desk>,
 }
 
 /// Without the calldata, which can be long.
@@ -112,10 +118,14 @@ impl Draft for TronDraft {
         self.unsigned.fee_limit
     }
 
+    fn cost(&self) -> U256 {
+        self.cost
+    }
+
     /// There is no nonce to tell two equal calls apart, so the position goes into the timestamp,
     /// which nodes do not look at: no two positions share a transaction id.
-    fn seal(&self, position: u64) -> Result<Signed, SealError> {
+    fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
         let timestamp_ms = self.unsigned.timestamp_ms.saturating_add(position);
-        Unsigned { timestamp_ms, ..self.unsigned.clone() }.sign(&self.key)
+        Unsigned { timestamp_ms, ..self.unsigned.clone() }.sign(&self.desk, meant)
     }
 }

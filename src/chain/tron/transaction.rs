@@ -5,9 +5,11 @@
 
 use super::address::{prefixed, unprefixed};
 use super::proto::{Any, Contract, Raw, TRIGGER, TRIGGER_URL, Transaction, TriggerSmartContract};
-use crate::billing::Signed;
+use crate::billing::{Family, Signed};
 use crate::chain::SealError;
-use crate::keys::Key;
+use crate::chain::desk::{Desk, data};
+use crate::chain::profile::Profile;
+use crate::policy::{self, Intent, Meant};
 use alloy::primitives::{Address, B256, Signature, U256};
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -112,22 +114,57 @@ impl Unsigned {
         Ok(raw.saturating_add(prost::length_delimiter_len(raw)).saturating_add(AROUND_RAW))
     }
 
-    /// Signs it, reads the result as a node would, and compares it with what was meant. The key
-    /// recovers the signer of every signature that it makes.
-    pub(super) fn sign(&self, key: &Key) -> Result<Signed, SealError> {
-        if key.address() != self.owner {
-            return Err(SealError("the key is another account's".to_owned()));
-        }
-        let raw_data = self.raw_data().map_err(|why| SealError(why.to_string()))?;
-        let hash = txid(&raw_data);
-        let signature = key.sign_digest(hash).map_err(|why| SealError(why.to_string()))?;
+    /// Signs it if the policy finds in its bytes what was meant, reads the result as a node would,
+    /// and compares it with what was drafted. The key recovers the signer of every signature.
+    pub(super) fn sign(&self, desk: &Desk, meant: &Meant<'_>) -> Result<Signed, SealError> {
+        let raw_data = self.raw_data().map_err(|why| why.to_string())?;
+        let last = Final { raw_data: raw_data.clone(), profile: &desk.profile };
+        self.complete(raw_data, desk.sign(last, meant)?)
+    }
+
+    /// The signed transaction, if it is this one.
+    pub(super) fn complete(
+        &self,
+        raw_data: Vec<u8>,
+        (signature, digest): (Signature, B256),
+    ) -> Result<Signed, SealError> {
         let signature = vec![signature_bytes(&signature).to_vec()];
         let raw = Transaction { raw_data, signature }.encode_to_vec();
-        let read = SignedBytes::read(&raw).map_err(|why| SealError(why.to_string()))?;
-        if read.unsigned == *self && read.txid == hash && read.signer() == Some(self.owner) {
-            return Ok(Signed { hash, raw, gas_required: self.fee_limit });
+        let read = SignedBytes::read(&raw).map_err(|why| why.to_string())?;
+        if read.unsigned == *self && read.txid == digest && read.signer() == Some(self.owner) {
+            return Ok(Signed { hash: digest, raw, gas_required: self.fee_limit });
         }
-        Err(SealError("its own bytes are not what was meant".to_owned()))
+        Err("its own bytes are not what was meant".into())
+    }
+}
+
+/// The bytes that a signature commits to.
+struct Final<'a> {
+    raw_data: Vec<u8>,
+    profile: &'a Profile,
+}
+
+impl policy::Unsigned for Final<'_> {
+    fn bytes(&self) -> &[u8] {
+        &self.raw_data
+    }
+
+    fn family(&self) -> Family {
+        Family::Tvm
+    }
+
+    /// Whatever [`Unsigned`] has no field for is known to be absent: coins, tokens of the chain's own,
+    /// a memo, a second contract, another permission.
+    fn intent(&self) -> Result<Intent, String> {
+        let read = Unsigned::read(&self.raw_data).map_err(|why| why.to_string())?;
+        Ok(Intent {
+            chain_id: None,
+            from: Some(read.owner),
+            to: read.contract,
+            value: U256::ZERO,
+            cost: U256::from(read.fee_limit),
+            data: data(self.profile, &read.data),
+        })
     }
 }
 

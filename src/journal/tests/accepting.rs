@@ -29,7 +29,7 @@ async fn every_account_of_every_chain_counts_for_itself() {
     book.accept(&[item(1, 1)]).await.unwrap();
     let mut elsewhere = proposal(&[item(2, 1)]);
     (elsewhere.lane.signer, elsewhere.taken) = (signer, Some(0));
-    elsewhere.seal = Box::new(|position| {
+    elsewhere.seal = Box::new(|position, _| {
         assert_eq!(position, 0);
         Ok(signed(1000))
     });
@@ -73,7 +73,7 @@ type Change = fn(&mut Proposal);
 #[tokio::test]
 async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
     let table: [(&str, Change, &str); 10] = [
-        ("no signature", |p| p.seal = Box::new(|_| Err("no key".into())), "Seal(\"no key\")"),
+        ("no signature", |p| p.seal = Box::new(|_, _| Err("no key".into())), "Seal(\"no key\")"),
         ("no room in the window", |p| p.window = 1, "LaneFull"),
         ("a window of nothing", |p| (p.taken, p.window) = (Some(8), 0), "LaneFull"),
         ("its place is taken by a stranger", |p| p.taken = Some(FIRST + 2), "Behind"),
@@ -84,7 +84,7 @@ async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
         ("one subscription twice", |p| p.items[1].subscribe = p.items[0].subscribe, "Claimed"),
         (
             "a transaction that exists",
-            |p| p.seal = Box::new(|_| Ok(signed(FIRST))),
+            |p| p.seal = Box::new(|_, _| Ok(signed(FIRST))),
             "Journal(Database(",
         ),
     ];

@@ -9,11 +9,11 @@ fn replaced(position: u64, seq: u32) -> u64 {
 
 /// Another transaction for the same position.
 fn bump(batch: BatchId, seq: u32) -> Addition {
-    let seal = Box::new(move |position| {
+    let seal: Seal = Box::new(move |position, _| {
         let hash = B256::from(U256::from(replaced(position, seq)));
         Ok(Signed { hash, raw: vec![9], gas_required: 21_000 })
     });
-    Addition { batch, seq, kind: AttemptKind::Bill, at_ms: NOW_MS, seal }
+    Addition { batch, seq, kind: AttemptKind::Bill, fee: fee(0, None), at_ms: NOW_MS, seal }
 }
 
 #[tokio::test]
@@ -54,7 +54,7 @@ async fn an_attempt_that_cannot_be_signed_leaves_nothing() {
     let book = Book::new().await;
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     let before = book.everything().await;
-    let seal: Seal = Box::new(|_| Err("no".to_owned()));
+    let seal: Seal = Box::new(|_, _| Err("no".into()));
     let refused = book.journal.add_attempt(Addition { seal, ..bump(slot.batch, 1) }).await;
     assert!(matches!(refused, Err(AcceptError::Seal(_))), "{refused:?}");
     assert_eq!(book.everything().await, before);

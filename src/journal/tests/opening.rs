@@ -60,12 +60,12 @@ fn what_is_no_journal_of_ours_is_refused_and_left_as_it_is() {
         (
             "a later version",
             sqlite(
-                "PRAGMA application_id = 0x5349474E; PRAGMA user_version = 3; CREATE TABLE t (a)",
+                "PRAGMA application_id = 0x5349474E; PRAGMA user_version = 4; CREATE TABLE t (a)",
             ),
         ),
         (
             "the right version of something else",
-            sqlite("PRAGMA user_version = 2; CREATE TABLE t (a)"),
+            sqlite("PRAGMA user_version = 3; CREATE TABLE t (a)"),
         ),
     ];
     for (what, bytes) in table {

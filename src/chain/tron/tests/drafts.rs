@@ -2,9 +2,12 @@
 
 use super::super::transaction::{RefBlock, SignedBytes, Unsigned};
 use super::node::*;
+use super::vectors::sign;
 use super::*;
 use crate::billing::{Attempts, BatchId, Item, Signed};
+use crate::chain::SealError;
 use crate::chain::profile::Computed;
+use crate::policy::Meant;
 use alloy::primitives::U256;
 use serde_json::json;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -17,9 +20,15 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let estimate = Estimate { used: 100_000, charges: 2 };
         let draft = chain.draft(&[charge(1), charge(2)], &estimate).await.unwrap();
         assert_eq!(draft.gas_required(), 13_200_000);
-        let (first, second) = (draft.seal(0).unwrap(), draft.seal(1).unwrap());
+        let items = [charge(1).item(), charge(2).item()];
+        let tokens = [charge(1).token, charge(2).token];
+        let cost = draft.cost();
+        let (kind, tokens) = (AttemptKind::Bill, Some(&tokens[..]));
+        let meant = Meant { kind, items: &items, tokens, cost };
+        let seal = |position| draft.seal(position, &meant);
+        let (first, second) = (seal(0).unwrap(), seal(1).unwrap());
         assert_ne!(first.hash, second.hash, "equal calls at two places");
-        assert_eq!(draft.seal(0).unwrap(), first, "the same bytes for the same place");
+        assert_eq!(seal(0).unwrap(), first, "the same bytes for the same place");
         let read = SignedBytes::read(&second.raw).unwrap();
         assert_eq!(read.txid, second.hash);
         assert_eq!(read.unsigned.ref_block, RefBlock::to(SOLID_ID.parse().unwrap()));
@@ -31,6 +40,16 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let deadline = U256::from(HEAD_MS / 1000 + 600).to_be_bytes::<32>();
         assert!(read.unsigned.data.windows(32).any(|word| word == deadline));
         assert_eq!(double.asked("/wallet/broadcasthex"), 0);
+        assert!(cost > U256::from(draft.gas_required()), "bandwidth costs as well");
+        let other = Meant { items: &items[..1], tokens: None, ..meant };
+        let dear = Meant { cost: U256::from(13_199_999), ..meant };
+        let cancel = Meant { kind: AttemptKind::Cancel, ..meant };
+        for (wrong, rule) in [(other, "charges"), (dear, "cost"), (cancel, "cancel")] {
+            match draft.seal(0, &wrong) {
+                Err(SealError::Refused(refusal)) => assert_eq!(refusal.rule, rule),
+                signed => panic!("{signed:?}"),
+            }
+        }
     })
     .await;
 }
@@ -109,7 +128,7 @@ fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
         timestamp_ms: 5,
         fee_limit: 5,
     };
-    let signed: Signed = unsigned.sign(&chain.parts.key).unwrap();
+    let signed: Signed = sign(&unsigned, &chain.parts.key).unwrap();
     let kind = AttemptKind::Bill;
     let items: Vec<Item> = vec![charge(1).item()];
     let attempts = Attempts::new(Attempt { batch: BatchId(1), seq: 0, kind, signed });
@@ -131,7 +150,9 @@ async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() 
         double.says("/wallet/triggerconstantcontract", 200, &passing());
         let slot = slot(&chain, 0);
         let draft = chain.recompose(&slot, AttemptKind::Bill).await.unwrap();
-        let again = draft.seal(slot.position).unwrap();
+        let (kind, items) = (AttemptKind::Bill, slot.items.as_slice());
+        let meant = Meant { kind, items, tokens: None, cost: draft.cost() };
+        let again = draft.seal(slot.position, &meant).unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
         let read = SignedBytes::read(&again.raw).unwrap().unsigned;
         let renewed = call(&chain, HEAD_MS / 1000 + 600);

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::billing::{Charge, Family, Period, PlatformChainId, Scalar};
-use crate::config::BillingConfig;
+use crate::config::{BillingConfig, PolicyConfig};
 use alloy::primitives::U256;
 use axum::Router;
 use axum::body::Bytes;
@@ -78,7 +78,17 @@ pub(super) fn profile() -> Profile {
 }
 
 pub(super) fn parts(url: &str) -> TronParts {
-    let key = key(&"07".repeat(32));
+    let (key, profile) = (key(&"07".repeat(32)), profile());
+    let policy = Policy {
+        chain: PlatformChainId(195),
+        family: Family::Tvm,
+        bound_to: None,
+        contract: Address::repeat_byte(5),
+        selector: profile.selector(),
+        signer: key.address(),
+        paused: false,
+        limits: PolicyConfig::default(),
+    };
     TronParts {
         facts: Facts {
             id: PlatformChainId(195),
@@ -88,8 +98,9 @@ pub(super) fn parts(url: &str) -> TronParts {
             signer: key.address(),
             max_in_flight: 16,
         },
-        profile: profile(),
+        profile,
         key,
+        policy,
         api: client(url),
         rpc: None,
         settings: TronSettings {

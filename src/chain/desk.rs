@@ -1,0 +1,41 @@
+//! The desk where transactions are signed, on either family: the policy reads the final bytes, and
+//! only what it approves gets a signature.
+
+use super::SealError;
+use super::profile::Profile;
+use crate::keys::Key;
+use crate::policy::{Data, Meant, Policy, Unsigned};
+use alloy::primitives::{B256, Selector, Signature};
+use std::sync::Arc;
+
+/// What it takes to sign.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) key: Arc<Key>,
+    pub(super) policy: Policy,
+    pub(super) profile: Profile,
+}
+
+impl Desk {
+    /// Signs `tx` if its bytes do what was meant; tells the digest that was signed as well.
+    pub(super) fn sign<T: Unsigned>(
+        &self,
+        tx: T,
+        meant: &Meant<'_>,
+    ) -> Result<(Signature, B256), SealError> {
+        let approved = self.policy.approve(tx, meant)?;
+        let signature = self.key.sign(&approved).map_err(|why| why.to_string())?;
+        Ok((signature, approved.digest()))
+    }
+}
+
+/// What a transaction calls with, as the policy wants to know it.
+pub(super) fn data(profile: &Profile, input: &[u8]) -> Data {
+    if input.is_empty() {
+        return Data::None;
+    }
+    let mut selector = Selector::ZERO;
+    selector.iter_mut().zip(input).for_each(|(place, byte)| *place = *byte);
+    let charges = profile.carried(input).map_err(|why| why.to_string());
+    Data::Call { selector, charges }
+}

@@ -1,0 +1,85 @@
+//! What may be signed on a chain besides what always holds: how many charges, of which tokens, how
+//! much of each, and how much fee money. Everything here is optional; what is absent is no limit.
+
+use std::collections::BTreeMap;
+
+use alloy::primitives::{Address, U256};
+
+use super::faults::Reported;
+use super::kinds::{Kind, sun, wei, whole};
+use super::reader::Reader;
+use super::units::{Sun, Wei, is_digits};
+use crate::billing::{Family, parse_address};
+
+/// The limits of one chain.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PolicyConfig {
+    /// How many charges one transaction may make: 1 to 10000. None: as many as a request may hold.
+    pub max_batch: Option<usize>,
+    /// The most that transactions may cost in one UTC day, at their ceilings, in wei or sun.
+    pub max_fee_per_day: Option<U256>,
+    /// The tokens that may be charged, by the operator's names for them. Empty: every token.
+    pub tokens: BTreeMap<String, TokenLimits>,
+}
+
+/// How much of one token may be charged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenLimits {
+    /// The token's contract. No two names have the same.
+    pub address: Address,
+    /// The most of one charge, base units.
+    pub max_amount: Option<U256>,
+    /// The most of all charges of one UTC day, base units.
+    pub max_amount_per_day: Option<U256>,
+}
+
+impl PolicyConfig {
+    pub(super) fn read(reader: &mut Reader<'_>, family: Family) -> Result<Self, Reported> {
+        let max_batch = reader.optional("max_batch", &whole(1..=10_000));
+        let max_fee_per_day = reader.optional("max_fee_per_day", &fee(family));
+        let tokens = reader.words("tokens", |_, text| token(family, text).map(drop));
+        let known = tokens.as_ref().ok().cloned();
+        let judge = |name: &str, text: &str| match &known {
+            Some(known) if !known.contains_key(name) => {
+                Err("names no token of policy.tokens".to_owned())
+            }
+            _ => amount(text).map(drop),
+        };
+        let most = reader.words("max_amount", judge);
+        let most_per_day = reader.words("max_amount_per_day", judge);
+        let (tokens, most, most_per_day) = (tokens?, most?, most_per_day?);
+        let mut limits = BTreeMap::<String, TokenLimits>::new();
+        for (name, text) in tokens {
+            let Ok(address) = token(family, &text) else { continue };
+            if let Some((twin, _)) = limits.iter().find(|(_, other)| other.address == address) {
+                let problem = format!("is the same token as {twin}; keep one of the two");
+                return Err(reader.fault_at(&format!("{}.tokens.{name}", reader.path()), problem));
+            }
+            let max_amount = most.get(&name).and_then(|text| amount(text).ok());
+            let max_amount_per_day = most_per_day.get(&name).and_then(|text| amount(text).ok());
+            limits.insert(name, TokenLimits { address, max_amount, max_amount_per_day });
+        }
+        let (max_batch, max_fee_per_day) = (max_batch?, max_fee_per_day?);
+        Ok(Self { max_batch, max_fee_per_day, tokens: limits })
+    }
+}
+
+fn token(family: Family, text: &str) -> Result<Address, String> {
+    let read = parse_address(family, text).map_err(|problem| problem.to_string())?;
+    if read.is_zero() { Err("is the zero address".to_owned()) } else { Ok(read) }
+}
+
+/// An amount of a token: base units have no name that would fit every token.
+fn amount(text: &str) -> Result<U256, String> {
+    let read = is_digits(text).then(|| U256::from_str_radix(text, 10).ok()).flatten();
+    let wanted = "is not an amount in base units; expected a whole number from 1 to 2^256 - 1";
+    read.filter(|amount| !amount.is_zero()).ok_or_else(|| wanted.to_owned())
+}
+
+/// An amount of the chain's own coin.
+fn fee(family: Family) -> Kind<U256> {
+    match family {
+        Family::Evm => wei(Wei(1)..=Wei(u128::MAX)).map(|Wei(wei)| U256::from(wei)),
+        Family::Tvm => sun(Sun(1)..=Sun(u64::MAX)).map(|Sun(sun)| U256::from(sun)),
+    }
+}

@@ -1,0 +1,216 @@
+//! The sums of a day: what batches charge of each token, and what transactions may cost. Kept in the
+//! commit that signs, so that no crash and no crowd gets past a limit.
+//!
+//! What a batch counted is given back when it ends, to the day that it was counted on, as far as it
+//! charged nobody. Fees stay counted: what was paid is not known here, only what it could be.
+
+use super::rows::{self, number};
+use super::{AcceptError, LaneId};
+use crate::billing::BatchId;
+use crate::policy::{Count, Unit, utc_day};
+use alloy::primitives::{Address, U256};
+use rusqlite::{Connection, OptionalExtension as _, params};
+use std::collections::BTreeMap;
+
+/// One sum, as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// A token's address, or `fee`.
+    pub unit: String,
+    /// Base units, wei or sun.
+    pub amount: U256,
+}
+
+/// Adds what a new batch counts, or refuses.
+pub(super) fn count(
+    conn: &Connection,
+    lane: &LaneId,
+    batch: BatchId,
+    counts: &[Count],
+    at_ms: i64,
+) -> Result<(), AcceptError> {
+    for count in counts {
+        add(conn, lane, count, count.amount, at_ms)?;
+        remember(conn, batch, count, count.amount, at_ms)?;
+    }
+    Ok(())
+}
+
+/// Adds what another attempt may cost beyond the dearest one before it: only one of them lands.
+pub(super) fn count_again(
+    conn: &Connection,
+    batch: BatchId,
+    count: &Count,
+    at_ms: i64,
+) -> Result<(), AcceptError> {
+    let before = conn
+        .prepare_cached("SELECT amount FROM counted WHERE batch = ?1 AND unit = ?2")?
+        .query_map(params![batch.0, count.unit.word()], |row| number(row, 0))?
+        .try_fold(U256::ZERO, |sum, one| one.map(|one| sum.saturating_add(one)))?;
+    let more = count.amount.saturating_sub(before);
+    if more.is_zero() {
+        return Ok(());
+    }
+    let lane = rows::lane_of(conn, batch)?;
+    add(conn, &lane, count, more, at_ms)?;
+    Ok(remember(conn, batch, count, more, at_ms)?)
+}
+
+/// Whether there is room for this much more today. Taken is nothing.
+pub(super) fn room(
+    conn: &Connection,
+    lane: &LaneId,
+    counts: &[Count],
+    at_ms: i64,
+) -> Result<(), AcceptError> {
+    for count in counts {
+        count.after(sum(conn, lane, count.unit, utc_day(at_ms))?, count.amount)?;
+    }
+    Ok(())
+}
+
+/// The sums of an account on the day of `at_ms`.
+pub(super) fn spent(conn: &Connection, lane: &LaneId, at_ms: i64) -> rusqlite::Result<Vec<Spent>> {
+    conn.prepare_cached(
+        "SELECT unit, amount FROM spend WHERE chain = ?1 AND signer = ?2 AND day = ?3 ORDER BY unit",
+    )?
+    .query_map(params![lane.chain.0, lane.signer.as_slice(), utc_day(at_ms)], |row| {
+        Ok(Spent { unit: row.get(0)?, amount: number(row, 1)? })
+    })?
+    .collect()
+}
+
+fn sum(conn: &Connection, lane: &LaneId, unit: Unit, day: i64) -> rusqlite::Result<U256> {
+    sum_of(conn, (lane.chain.0, lane.signer), &unit.word(), day)
+}
+
+fn sum_of(
+    conn: &Connection,
+    (chain, signer): (u32, Address),
+    unit: &str,
+    day: i64,
+) -> rusqlite::Result<U256> {
+    conn.prepare_cached(
+        "SELECT amount FROM spend WHERE chain = ?1 AND signer = ?2 AND day = ?3 AND unit = ?4",
+    )?
+    .query_row(params![chain, signer.as_slice(), day, unit], |row| number(row, 0))
+    .optional()
+    .map(Option::unwrap_or_default)
+}
+
+fn add(
+    conn: &Connection,
+    lane: &LaneId,
+    count: &Count,
+    amount: U256,
+    at_ms: i64,
+) -> Result<(), AcceptError> {
+    let day = utc_day(at_ms);
+    let after = count.after(sum(conn, lane, count.unit, day)?, amount)?;
+    Ok(write(conn, (lane.chain.0, lane.signer), &count.unit.word(), (day, after))?)
+}
+
+fn write(
+    conn: &Connection,
+    (chain, signer): (u32, Address),
+    unit: &str,
+    (day, amount): (i64, U256),
+) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT OR REPLACE INTO spend VALUES (?1, ?2, ?3, ?4, ?5)")?
+        .execute(params![chain, signer.as_slice(), day, unit, amount.to_string()])
+        .map(drop)
+}
+
+/// Keeps what a batch has counted, to be given back. A second attempt on the same day adds to it.
+fn remember(
+    conn: &Connection,
+    batch: BatchId,
+    count: &Count,
+    amount: U256,
+    at_ms: i64,
+) -> rusqlite::Result<()> {
+    let (day, unit) = (utc_day(at_ms), count.unit.word());
+    let before = conn
+        .prepare_cached("SELECT amount FROM counted WHERE batch = ?1 AND day = ?2 AND unit = ?3")?
+        .query_row(params![batch.0, day, unit], |row| number(row, 0))
+        .optional()?;
+    let amount = before.unwrap_or_default().saturating_add(amount).to_string();
+    let places: Vec<String> = count.items.iter().map(usize::to_string).collect();
+    conn.prepare_cached("INSERT OR REPLACE INTO counted VALUES (?1, ?2, ?3, ?4, ?5, '0')")?
+        .execute(params![batch.0, day, unit, places.join(","), amount])
+        .map(drop)
+}
+
+/// What a batch has counted of one token.
+struct Counted {
+    day: i64,
+    unit: String,
+    places: Vec<String>,
+}
+
+/// Gives back what an ended batch has not charged. Runs once, in the commit of its end.
+pub(super) fn give_back(conn: &Connection, batch: BatchId) -> rusqlite::Result<()> {
+    let counted: Vec<Counted> = conn
+        .prepare_cached("SELECT day, unit, items FROM counted WHERE batch = ?1 AND items <> ''")?
+        .query_map([batch.0], |row| {
+            let places: String = row.get(2)?;
+            let places = places.split(',').map(str::to_owned).collect();
+            Ok(Counted { day: row.get(0)?, unit: row.get(1)?, places })
+        })?
+        .collect::<Result<_, _>>()?;
+    if counted.is_empty() {
+        return Ok(());
+    }
+    let free = free_items(conn, batch)?;
+    let lane = rows::lane_of(conn, batch)?;
+    for Counted { day, unit, places } in counted {
+        let amounts = places.iter().filter_map(|place| free.get(place));
+        let back = amounts.fold(U256::ZERO, |sum, one| sum.saturating_add(*one));
+        if back.is_zero() {
+            continue;
+        }
+        let account = (lane.chain.0, lane.signer);
+        let left = sum_of(conn, account, &unit, day)?.saturating_sub(back);
+        write(conn, account, &unit, (day, left))?;
+        conn.prepare_cached(
+            "UPDATE counted SET given_back = ?4 WHERE batch = ?1 AND day = ?2 AND unit = ?3",
+        )?
+        .execute(params![batch.0, day, unit, back.to_string()])?;
+    }
+    Ok(())
+}
+
+/// The amounts of the items of an ended batch that nobody was charged for, by place.
+fn free_items(conn: &Connection, batch: BatchId) -> rusqlite::Result<BTreeMap<String, U256>> {
+    conn.prepare_cached("SELECT item, amount FROM claim WHERE batch = ?1 AND live = 0")?
+        .query_map([batch.0], |row| Ok((row.get::<_, i64>(0)?.to_string(), number(row, 1)?)))?
+        .collect()
+}
+
+/// Sums that are not what their batches make them.
+pub(super) fn faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
+    type Sum = (u32, Vec<u8>, i64, String);
+    let mut owed = BTreeMap::<Sum, U256>::new();
+    let mut select = conn.prepare(
+        "SELECT chain, signer, day, unit, amount, given_back
+         FROM counted JOIN batch ON batch.id = counted.batch",
+    )?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let net = number(row, 4)?.saturating_sub(number(row, 5)?);
+        let sum = owed.entry((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)).or_default();
+        *sum = sum.saturating_add(net);
+    }
+    let mut select = conn.prepare("SELECT chain, signer, day, unit, amount FROM spend")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let sum: Sum = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+        let due = owed.entry(sum).or_default();
+        *due = if *due == number(row, 4)? { U256::ZERO } else { U256::MAX };
+    }
+    let wrong = owed.into_iter().filter(|(_, left)| !left.is_zero());
+    let told = wrong.map(|((chain, _, day, unit), _)| {
+        format!("the sum of {unit} on chain {chain} for day {day} is not what its batches counted")
+    });
+    Ok(told.collect())
+}

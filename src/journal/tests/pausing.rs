@@ -1,0 +1,61 @@
+//! A paused chain signs nothing new, also what was on its way, also after a restart.
+
+use super::*;
+
+impl Book {
+    async fn pause(&self, chain: PlatformChainId, paused: bool, by: &str) {
+        let pause = Pause { by: by.to_owned(), since_ms: NOW_MS };
+        self.journal.set_paused(vec![chain], paused, pause).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_paused_chain_takes_nothing_new_until_it_is_resumed() {
+    let book = Book::new().await;
+    let open = book.accept(&[item(1, 1)]).await.unwrap();
+    book.pause(CHAIN, true, "the operator").await;
+    let before = book.everything().await;
+    let refused = book.accept(&[item(2, 1)]).await.unwrap_err();
+    assert!(matches!(&refused, AcceptError::Policy(r) if r.rule == "pause"), "{refused:?}");
+    assert!(refused.to_string().contains("by the operator since 1767225600"), "{refused}");
+    assert_eq!(book.everything().await, before);
+
+    let book = book.restart();
+    assert_eq!(book.journal.paused(CHAIN).unwrap().by, "the operator");
+    assert!(book.accept(&[item(2, 1)]).await.is_err(), "a restart changes nothing");
+    book.pause(CHAIN, true, "somebody else").await;
+    assert_eq!(book.journal.paused(CHAIN).unwrap().by, "the operator", "it was paused already");
+    book.settle(end(&open, BatchState::Charged, vec![ItemOutcome::Charged])).await;
+
+    book.pause(CHAIN, false, "the operator").await;
+    assert_eq!(book.journal.paused(CHAIN), None);
+    book.accept(&[item(2, 1)]).await.unwrap();
+    let audit = book.journal.read(history::audit).await.unwrap();
+    assert_eq!(audit.faults, Vec::<String>::new());
+    let told = "SELECT group_concat(event) FROM history WHERE event IN ('paused', 'resumed')";
+    let told = move |conn: &Connection| conn.query_row(told, [], |row| row.get::<_, String>(0));
+    assert_eq!(book.journal.read(told).await.unwrap(), "paused,resumed");
+}
+
+#[tokio::test]
+async fn another_chain_goes_on() {
+    let book = Book::new().await;
+    book.pause(PlatformChainId(1390), true, "x").await;
+    book.pause(PlatformChainId(13), true, "x y").await;
+    book.accept(&[item(1, 1)]).await.unwrap();
+    assert_eq!(book.journal.paused(PlatformChainId(13)).unwrap().by, "x y");
+}
+
+#[tokio::test]
+async fn what_waits_behind_a_pause_is_not_signed() {
+    let book = Book::new().await;
+    let release = book.hold_up().await;
+    let items = [item(1, 1)];
+    let together = async {
+        tokio::join!(biased; book.pause(CHAIN, true, "x"), book.accept(&items), async {
+            drop(release);
+        })
+    };
+    let ((), refused, ()) = together.await;
+    assert!(matches!(refused, Err(AcceptError::Policy(_))), "{refused:?}");
+}

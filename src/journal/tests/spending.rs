@@ -1,0 +1,223 @@
+//! The sums of a day: no crowd, crash or end gets past a limit.
+
+use super::*;
+use crate::policy::Refusal;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const USDT: Unit = Unit::Token(Address::repeat_byte(0x0A));
+const DAI: Unit = Unit::Token(Address::repeat_byte(0x0B));
+const DAY_MS: i64 = 86_400_000;
+
+/// A batch of one item each of which costs 500 of a token, with this limit for the day.
+fn counting(items: &[Item], unit: Unit, most: u64) -> Proposal {
+    let total = items.iter().map(|item| item.amount.to::<u64>()).sum();
+    let places = (0..items.len()).collect();
+    Proposal { counts: vec![count(unit, places, total, Some(most))], ..proposal(items) }
+}
+
+impl Book {
+    async fn spent(&self, at_ms: i64) -> BTreeMap<String, u64> {
+        let spent = self.journal.spent(lane(), at_ms).await.unwrap();
+        spent.into_iter().map(|sum| (sum.unit, sum.amount.to())).collect()
+    }
+
+    async fn spent_of(&self, unit: Unit) -> u64 {
+        self.spent(NOW_MS).await.get(&unit.word()).copied().unwrap_or(0)
+    }
+
+    async fn audited(&self) {
+        let audit = self.journal.read(history::audit).await.unwrap();
+        assert_eq!(audit.faults, Vec::<String>::new());
+    }
+}
+
+fn refused<T: std::fmt::Debug>(outcome: Result<T, AcceptError>) -> String {
+    match outcome {
+        Err(AcceptError::Policy(Refusal { rule, .. })) => rule,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_batch_over_the_limit_of_the_day_leaves_nothing_and_the_limit_itself_is_let_through() {
+    let book = Book::new().await;
+    book.journal.accept(counting(&[item(1, 1), item(2, 1)], USDT, 1_500)).await.unwrap();
+    let before = book.everything().await;
+    let over = book.journal.accept(counting(&[item(3, 1), item(4, 1)], USDT, 1_500)).await;
+    assert_eq!(refused(over), USDT.word());
+    assert_eq!(book.everything().await, before);
+    book.journal.accept(counting(&[item(3, 1)], USDT, 1_500)).await.unwrap();
+    assert_eq!(book.spent_of(USDT).await, 1_500);
+    let restarted = book.restart();
+    let over = restarted.journal.accept(counting(&[item(5, 1)], USDT, 1_500)).await;
+    assert_eq!(refused(over), USDT.word(), "a restart forgets nothing");
+    restarted.journal.accept(counting(&[item(5, 1)], DAI, 500)).await.unwrap();
+    restarted.audited().await;
+}
+
+#[tokio::test]
+async fn a_crowd_that_comes_at_once_is_let_through_as_far_as_the_limit_goes() {
+    let book = Book::new().await;
+    let crowd = (1..=20).map(|who| counting(&[item(who, 1)], USDT, 3_500));
+    let answers = book.accept_together(crowd).await;
+    assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 7);
+    assert_eq!(book.spent_of(USDT).await, 3_500);
+    book.audited().await;
+}
+
+#[tokio::test]
+async fn a_new_day_and_another_account_have_sums_of_their_own() {
+    let book = Book::new().await;
+    book.journal.accept(counting(&[item(1, 1)], USDT, 500)).await.unwrap();
+    let tomorrow = Proposal { at_ms: NOW_MS + DAY_MS, ..counting(&[item(2, 1)], USDT, 500) };
+    book.journal.accept(tomorrow).await.unwrap();
+    let signer = Address::repeat_byte(0x52);
+    book.journal.open_lane(CHAIN, signer, FIRST, NOW_MS).await.unwrap();
+    let seal: Seal = Box::new(|_, _| Ok(signed(99)));
+    let elsewhere = LaneId { signer, ..lane() };
+    let other = Proposal { lane: elsewhere, seal, ..counting(&[item(3, 1)], USDT, 500) };
+    book.journal.accept(other).await.unwrap();
+    for at_ms in [NOW_MS, NOW_MS + DAY_MS] {
+        assert_eq!(book.spent(at_ms).await, [(USDT.word(), 500)].into());
+    }
+    assert_eq!(book.spent(NOW_MS + 2 * DAY_MS).await, [].into());
+}
+
+#[tokio::test]
+async fn what_nobody_was_charged_for_is_given_back_once_and_fees_are_not() {
+    let book = Book::new().await;
+    let both = vec![
+        count(USDT, vec![0, 2], 1_000, Some(1_000)),
+        count(DAI, vec![1], 500, Some(500)),
+        fee(70, Some(100)),
+    ];
+    let items = [item(1, 1), item(2, 1), item(3, 1)];
+    let charged = Proposal { counts: both.clone(), ..proposal(&items) };
+    let charged = book.journal.accept(charged).await.unwrap();
+    let failed = vec![short_of_allowance(), ItemOutcome::Unproven, ItemOutcome::Charged];
+    let end_of_it = end(&charged, BatchState::Charged, failed);
+    book.settle(end_of_it.clone()).await;
+    book.settle(end_of_it).await;
+    let left = [(USDT.word(), 500), (DAI.word(), 500), (Unit::Fee.word(), 70)];
+    assert_eq!(book.spent(NOW_MS).await, left.into(), "an item that failed, and once");
+
+    let again = book.journal.accept(counting(&[item(1, 1)], USDT, 1_000)).await.unwrap();
+    assert_eq!(book.spent_of(USDT).await, 1_000);
+    book.journal
+        .settle(vec![end(&again, BatchState::Reverted, vec![])], NOW_MS + DAY_MS)
+        .await
+        .unwrap();
+    assert_eq!(book.spent_of(USDT).await, 500, "to the day that it was counted on");
+    book.journal.accept(counting(&[item(1, 1)], USDT, 1_000)).await.unwrap();
+    let dear = Proposal { counts: vec![fee(31, Some(100))], ..proposal(&[item(9, 1)]) };
+    assert_eq!(refused(book.journal.accept(dear).await), "fee");
+    book.audited().await;
+}
+
+fn again(batch: BatchId, seq: u32, fee: Count, at_ms: i64) -> Addition {
+    let hash = B256::from(U256::from(seq).wrapping_add(U256::from(1_000)));
+    let seal: Seal = Box::new(move |_, _| Ok(Signed { hash, raw: vec![9], gas_required: 1 }));
+    Addition { batch, seq, kind: AttemptKind::Bill, fee, at_ms, seal }
+}
+
+#[tokio::test]
+async fn of_the_attempts_of_a_batch_only_the_dearest_is_counted() {
+    let book = Book::new().await;
+    let first = Proposal { counts: vec![fee(50, Some(100))], ..proposal(&[item(1, 1)]) };
+    let batch = book.journal.accept(first).await.unwrap().batch;
+    let add =
+        |seq, cost, at_ms| book.journal.add_attempt(again(batch, seq, fee(cost, Some(100)), at_ms));
+    assert!(add(1, 60, NOW_MS).await.unwrap().is_some());
+    assert_eq!(book.spent_of(Unit::Fee).await, 60);
+    assert!(add(2, 40, NOW_MS).await.unwrap().is_some(), "a cheaper one costs no more");
+    assert_eq!(book.spent_of(Unit::Fee).await, 60);
+    assert_eq!(refused(add(3, 101, NOW_MS).await), "fee");
+    assert!(add(3, 100, NOW_MS).await.unwrap().is_some());
+    assert!(add(4, 130, NOW_MS + DAY_MS).await.unwrap().is_some(), "the rest, tomorrow");
+    assert_eq!(book.spent_of(Unit::Fee).await, 100);
+    assert_eq!(book.spent(NOW_MS + DAY_MS).await, [("fee".to_owned(), 30)].into());
+    book.audited().await;
+}
+
+#[tokio::test]
+async fn the_seal_is_shown_what_the_batch_has_claimed() {
+    let book = Book::new().await;
+    let (tell, told) = std::sync::mpsc::channel();
+    let items = [item(1, 1), item(2, 1)];
+    let show = tell.clone();
+    let seal: Seal = Box::new(move |position, items| {
+        show.send(items.to_vec()).unwrap();
+        Ok(signed(position))
+    });
+    let slot = book.journal.accept(Proposal { seal, ..proposal(&items) }).await.unwrap();
+    let seal: Seal = Box::new(move |_, items| {
+        tell.send(items.to_vec()).unwrap();
+        Err("enough".into())
+    });
+    let addition = Addition { seal, ..again(slot.batch, 1, fee(0, None), NOW_MS) };
+    assert!(book.journal.add_attempt(addition).await.is_err());
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [items.to_vec(), items.to_vec()]);
+}
+
+#[tokio::test]
+async fn a_look_at_the_room_takes_none() {
+    let book = Book::new().await;
+    let room =
+        |amount| book.journal.room(lane(), vec![count(USDT, vec![], amount, Some(500))], NOW_MS);
+    room(500).await.unwrap();
+    room(500).await.unwrap();
+    assert_eq!(refused(room(501).await), USDT.word());
+}
+
+#[tokio::test]
+async fn a_sum_that_was_changed_behind_the_journals_back_is_found() {
+    let book = Book::new().await;
+    book.journal.accept(counting(&[item(1, 1)], USDT, 1_000)).await.unwrap();
+    for sql in [
+        "UPDATE spend SET amount = '1'",
+        "UPDATE spend SET amount = 'none'",
+        "UPDATE spend SET day = day - 1",
+        "DELETE FROM spend",
+        "UPDATE counted SET amount = '1'",
+        "UPDATE counted SET given_back = '1'",
+        "DELETE FROM counted",
+    ] {
+        let faults = book.journal.read(move |conn| {
+            conn.execute_batch(&format!("BEGIN; {sql}"))?;
+            let audit = history::audit(conn)?;
+            conn.execute_batch("ROLLBACK")?;
+            Ok(audit.faults)
+        });
+        assert!(!faults.await.unwrap().is_empty(), "{sql}");
+    }
+    book.audited().await;
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Each number is a batch: whether it ends, and which of its two items fail.
+    #[test]
+    fn whatever_happens_the_sum_is_what_is_claimed(batches in prop::collection::vec(0..8_u8, 1..20)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (book, mut sum) = (Book::new().await, 0_u64);
+            for (n, fate) in batches.into_iter().enumerate() {
+                let items = [item(1, n.try_into().unwrap()), item(2, n.try_into().unwrap())];
+                let answer = book.journal.accept(counting(&items, USDT, 6_000)).await;
+                assert_eq!(answer.is_ok(), sum <= 5_000, "after {sum}");
+                let Ok(slot) = answer else { continue };
+                sum = sum.wrapping_add(1_000);
+                let fails = |bit: u8| fate & bit != 0;
+                let outcome = |bit| if fails(bit) { short_of_allowance() } else { ItemOutcome::Charged };
+                if fails(4) {
+                    book.settle(end(&slot, BatchState::Charged, vec![outcome(1), outcome(2)])).await;
+                    sum = sum.wrapping_sub([0, 500, 1_000][usize::try_from((fate & 3).count_ones()).unwrap()]);
+                }
+            }
+            assert_eq!(book.spent_of(USDT).await, sum);
+            book.audited().await;
+        });
+    }
+}

@@ -1,0 +1,273 @@
+//! What may be signed. Denies by default, and looks twice: early at the charges, so that nobody is
+//! asked in vain, and last at the final bytes, read again as a node would read them.
+//!
+//! Pure: no clock, socket or database. The journal keeps the sums of a day and compares them in the
+//! commit; a key signs nothing but what is [`Approved`], and only [`Policy::approve`] makes that.
+
+mod approval;
+mod count;
+
+pub use approval::{Approved, Data, Intent, Meant, Unsigned};
+pub use count::{Count, Unit, utc_day};
+
+use crate::billing::{
+    AttemptKind, Carried, Charge, Family, Item, PlatformChainId, SubscribeId, spell_address,
+};
+use crate::config::{PolicyConfig, TokenLimits};
+use alloy::primitives::{Address, Selector, U256};
+
+/// Why something is not signed: the rule that says so, and what to do. Nothing was signed or sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("refused by policy, rule {rule}: {why}")]
+pub struct Refusal {
+    /// The rule: a key of the configuration, or the word for one that always holds.
+    pub rule: String,
+    /// What broke it, and what to do.
+    pub why: String,
+}
+
+impl Refusal {
+    fn of(rule: impl Into<String>, why: impl Into<String>) -> Self {
+        Self { rule: rule.into(), why: why.into() }
+    }
+
+    /// Of everything new on a paused chain.
+    pub fn paused(chain: PlatformChainId, why: &str) -> Self {
+        Self::of(
+            "pause",
+            format!("chain {chain} is paused ({why}); post it again once it is resumed"),
+        )
+    }
+}
+
+/// What may be signed on one chain.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The platform's id of the chain: names the section of the configuration.
+    pub chain: PlatformChainId,
+    /// How addresses are written in what it says.
+    pub family: Family,
+    /// The chain that signatures must be bound to, where transactions name it (EIP-155).
+    pub bound_to: Option<u64>,
+    /// The only contract that may be called.
+    pub contract: Address,
+    /// The only function of it.
+    pub selector: Selector,
+    /// The account that signs.
+    pub signer: Address,
+    /// Whether the configuration pauses the chain.
+    pub paused: bool,
+    /// The limits.
+    pub limits: PolicyConfig,
+}
+
+impl Policy {
+    /// Whether so many charges may be in one transaction.
+    pub fn admit_batch(&self, charges: usize) -> Result<(), Refusal> {
+        match self.limits.max_batch {
+            Some(most) if charges > most => Err(Refusal::of(
+                self.key("max_batch"),
+                format!("{charges} charges in one request; post at most {most} at once"),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Whether each of these may be charged, whatever else was charged today.
+    pub fn admit(&self, charges: &[Charge]) -> Result<(), Refusal> {
+        self.admit_batch(charges.len())?;
+        let mut charges = charges.iter();
+        charges.try_for_each(|c| self.admit_one(c.entry.subscribe, c.token, c.amount))
+    }
+
+    fn admit_one(&self, who: SubscribeId, token: Address, amount: U256) -> Result<(), Refusal> {
+        let Some((name, limits)) = self.limits_of(token)? else { return Ok(()) };
+        match limits.max_amount {
+            Some(most) if amount > most => Err(Refusal::of(
+                self.key(&format!("max_amount.{name}")),
+                format!(
+                    "subscription {} would be charged {amount}, more than {most}; check it, and \
+                     raise the limit if it is right",
+                    who.0
+                ),
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The limits of a token; none where any token may be charged.
+    fn limits_of(&self, token: Address) -> Result<Option<(&str, &TokenLimits)>, Refusal> {
+        let tokens = &self.limits.tokens;
+        let found = tokens.iter().find(|(_, limits)| limits.address == token);
+        match found {
+            Some((name, limits)) => Ok(Some((name, limits))),
+            None if tokens.is_empty() => Ok(None),
+            None => Err(Refusal::of(
+                self.key("tokens"),
+                format!(
+                    "the token {} is not among those that may be charged; add it",
+                    self.spell(token)
+                ),
+            )),
+        }
+    }
+
+    /// What these charges add to the sums of the day.
+    pub fn counts(&self, charges: &[Charge]) -> Result<Vec<Count>, Refusal> {
+        let mut counts = Vec::<Count>::new();
+        for (place, charge) in charges.iter().enumerate() {
+            let unit = Unit::Token(charge.token);
+            if let Some(count) = counts.iter_mut().find(|count| count.unit == unit) {
+                count.amount = count.amount.saturating_add(charge.amount);
+                count.items.push(place);
+                continue;
+            }
+            let limits = self.limits_of(charge.token)?;
+            let name = limits.map_or_else(|| self.spell(charge.token), |(name, _)| name.to_owned());
+            counts.push(Count {
+                unit,
+                items: vec![place],
+                amount: charge.amount,
+                most: limits.and_then(|(_, limits)| limits.max_amount_per_day),
+                rule: self.key(&format!("max_amount_per_day.{name}")),
+            });
+        }
+        Ok(counts)
+    }
+
+    /// What a transaction that may cost `cost` (wei or sun) adds to the sum of the day.
+    pub fn fee(&self, cost: U256) -> Count {
+        Count {
+            unit: Unit::Fee,
+            items: vec![],
+            amount: cost,
+            most: self.limits.max_fee_per_day,
+            rule: self.key("max_fee_per_day"),
+        }
+    }
+
+    /// Approves final bytes, read again, that do what was meant and nothing else.
+    pub fn approve<T: Unsigned>(&self, tx: T, meant: &Meant<'_>) -> Result<Approved<T>, Refusal> {
+        let intent = tx.intent().map_err(|why| strange("its bytes cannot be read", &why))?;
+        self.check(&intent, meant)?;
+        Ok(Approved::new(tx))
+    }
+
+    fn check(&self, intent: &Intent, meant: &Meant<'_>) -> Result<(), Refusal> {
+        if intent.chain_id != self.bound_to {
+            return Err(Refusal::of("chain", "the transaction is for another chain"));
+        }
+        if intent.from.is_some_and(|from| from != self.signer) {
+            return Err(Refusal::of("signer", "the transaction is of another account"));
+        }
+        if !intent.value.is_zero() {
+            let why = format!("the transaction moves {} of the chain's own coin", intent.value);
+            return Err(Refusal::of("value", why));
+        }
+        if intent.cost > meant.cost {
+            let why = format!("it may cost {}, but only {} was counted", intent.cost, meant.cost);
+            return Err(Refusal::of("cost", why));
+        }
+        match (meant.kind, &intent.data) {
+            (AttemptKind::Cancel, Data::None) if intent.to == self.signer => Ok(()),
+            (AttemptKind::Cancel, _) => {
+                Err(Refusal::of("cancel", "what was to do nothing does something"))
+            }
+            (AttemptKind::Bill, _) if intent.to != self.contract => {
+                let why = format!(
+                    "it calls {}, which is not the configured contract",
+                    self.spell(intent.to)
+                );
+                Err(Refusal::of("contract", why))
+            }
+            (AttemptKind::Bill, Data::Call { selector, charges }) if *selector == self.selector => {
+                self.check_charges(charges, meant)
+            }
+            (AttemptKind::Bill, Data::None | Data::Call { .. }) => {
+                Err(Refusal::of("function", "it does not call the configured function"))
+            }
+        }
+    }
+
+    fn check_charges(
+        &self,
+        charges: &Result<Vec<Carried>, String>,
+        meant: &Meant<'_>,
+    ) -> Result<(), Refusal> {
+        let charges = charges.as_ref().map_err(|why| strange("its call cannot be read", why))?;
+        if charges.is_empty() || charges.len() != meant.items.len() {
+            let (does, should) = (charges.len(), meant.items.len());
+            let why = format!("it charges {does} subscriptions, but {should} were to be charged");
+            return Err(Refusal::of("charges", why));
+        }
+        for (told, item) in charges.iter().zip(meant.items) {
+            if let Some(field) = told.differs_from(item) {
+                let why = format!("its {field} of subscription {} differs", item.subscribe.0);
+                return Err(Refusal::of("charges", why));
+            }
+        }
+        let Some(tokens) = meant.tokens else { return Ok(()) };
+        if tokens.len() != meant.items.len() {
+            return Err(Refusal::of("tokens", "not every charge has a token"));
+        }
+        self.admit_batch(tokens.len())?;
+        let mut rows = charges.iter().zip(meant.items).zip(tokens);
+        rows.try_for_each(|((told, item), token)| self.check_charge(told.token, item, *token))
+    }
+
+    fn check_charge(
+        &self,
+        told: Option<Address>,
+        item: &Item,
+        token: Address,
+    ) -> Result<(), Refusal> {
+        if told.is_some_and(|told| told != token) {
+            let why = format!("its token of subscription {} differs", item.subscribe.0);
+            return Err(Refusal::of("charges", why));
+        }
+        self.admit_one(item.subscribe, token, item.amount)
+    }
+
+    /// The limits in words, and whether an amount or a fee is without one.
+    pub fn describe(&self) -> (String, bool) {
+        let limits = &self.limits;
+        let batch =
+            limits.max_batch.map_or("any number".to_owned(), |most| format!("at most {most}"));
+        let mut words = vec![format!("{batch} of charges at once")];
+        let mut open = limits.max_fee_per_day.is_none() || limits.tokens.is_empty();
+        words.push(
+            limits.max_fee_per_day.map_or_else(
+                || "any fees".to_owned(),
+                |most| format!("fees of at most {most} a day"),
+            ),
+        );
+        if limits.tokens.is_empty() {
+            words.push("any amount of any token".to_owned());
+        }
+        for (name, limits) in &limits.tokens {
+            open |= limits.max_amount.is_none() || limits.max_amount_per_day.is_none();
+            let or_any =
+                |most: Option<U256>| most.map_or("any amount".to_owned(), |n| n.to_string());
+            let (one, day) = (or_any(limits.max_amount), or_any(limits.max_amount_per_day));
+            words.push(format!("{name}: {one} a charge, {day} a day"));
+        }
+        (words.join("; "), open)
+    }
+
+    fn spell(&self, address: Address) -> String {
+        spell_address(self.family, address)
+    }
+
+    /// The full path of a key of this policy.
+    pub fn key(&self, key: &str) -> String {
+        format!("chains.{}.policy.{key}", self.chain)
+    }
+}
+
+/// Of bytes that should never have come to be.
+fn strange(what: &str, why: &str) -> Refusal {
+    Refusal::of("function", format!("{what}: {why}"))
+}
+
+#[cfg(test)]
+mod tests;
