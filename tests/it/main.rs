@@ -13,6 +13,7 @@ mod evm_adapter;
 mod house_rules;
 mod other_contracts;
 mod production;
+mod real_tron;
 mod reference_contract;
 mod scenarios;
 mod world;

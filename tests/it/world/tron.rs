@@ -6,6 +6,7 @@
 //! and bills. Everything that the Signer sends goes through the node's own doors, which are strict.
 
 mod dialect;
+pub(crate) mod remote;
 mod shapes;
 
 use super::anvil::{Anvil, Family, Mining};

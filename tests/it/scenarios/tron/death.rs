@@ -1,6 +1,7 @@
 //! Transactions that never land, and those that seem to.
 
 use super::*;
+use crate::world::signer::Scheduler;
 use sandbox::chain::Orphans;
 use sandbox::faults::{Fault, On};
 
@@ -176,6 +177,31 @@ async fn a_node_that_calls_duplicate_what_it_once_refused_neither_proves_nor_los
     scene.stays(&hash, "open").await;
     assert_eq!(scene.post(0).await.tx_hash(), hash);
     scene.world().solidify_at(scene.world().now_ms() + 60_000);
+    scene.attempt(&hash, 2).await;
+    assert_eq!(scene.settled(&hash).await, "charged");
+    assert_eq!(scene.landed(), 1);
+    scene.ends_with(&[1]).await;
+}
+
+#[tokio::test]
+async fn what_dies_while_the_chain_is_paused_is_not_renewed_before_it_is_resumed() {
+    let town = founded(1, "").await;
+    let path = town.installation.path().join("signer.toml");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let operator = "[callers.operator]\nkey = \"operator\"\nsecret = \"a secret of the operator\"\n\
+                    control = true\n";
+    std::fs::write(&path, format!("{before}\n{operator}")).unwrap();
+    let scene = Scene::in_town(town).await;
+    let (key, secret) = ("operator".to_owned(), "a secret of the operator".to_owned());
+    let operator = Scheduler { key, secret, ..scene.signer.scheduler.clone() };
+    forgetful(&scene).await;
+    let hash = scene.bill(0).await;
+    assert_eq!(operator.post("/PayTool/control/pause", b"").await.unwrap().code(), 1);
+    scene.world().solidify_at(scene.world().now_ms() + 60_000);
+    scene.stays(&hash, "open").await;
+    assert_eq!(scene.billing(&hash).await["txHashes"].as_array().unwrap().len(), 1);
+    assert_eq!(operator.post("/PayTool/control/resume", b"").await.unwrap().code(), 1);
+    scene.node().faults().clear();
     scene.attempt(&hash, 2).await;
     assert_eq!(scene.settled(&hash).await, "charged");
     assert_eq!(scene.landed(), 1);

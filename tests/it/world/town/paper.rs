@@ -39,15 +39,19 @@ pub(crate) const REASONS: [&str; 14] = [
 ];
 
 pub(super) fn reference_profile(founding: &Founding, merchant: &Merchant) -> String {
-    let lookup = if founding.lookup { format!("lookup = {LOOKUP:?}\n") } else { String::new() };
+    profile(founding.lookup, &spell(founding.family, merchant.mer_key))
+}
+
+/// How the reference contract is called for a merchant.
+pub(crate) fn profile(lookup: bool, mer_key: &str) -> String {
+    let lookup = if lookup { format!("lookup = {LOOKUP:?}\n") } else { String::new() };
     let reasons = REASONS.iter().zip(1..).map(|(code, n)| format!("{n} = {code:?}\n"));
     let reasons = reasons.collect::<Vec<_>>().concat();
     format!(
         "[chains.{CHAIN}.billing]\ncall = {CALL:?}\n{lookup}charged = {CHARGED:?}\n\
-         skipped = {SKIPPED:?}\n[chains.{CHAIN}.billing.constants]\nmerKey = \"{}\"\n\
+         skipped = {SKIPPED:?}\n[chains.{CHAIN}.billing.constants]\nmerKey = \"{mer_key}\"\n\
          [chains.{CHAIN}.billing.reasons]\n{reasons}\
-         \"NotBiller(address,address)\" = \"NOT_AUTHORIZED\"\n",
-        spell(founding.family, merchant.mer_key)
+         \"NotBiller(address,address)\" = \"NOT_AUTHORIZED\"\n"
     )
 }
 
@@ -64,13 +68,15 @@ pub(super) fn config(
     }
 }
 
-fn tron_chain(full: &str, doors: &Doors, places: [Address; 2], keys: &str) -> String {
+pub(crate) fn tron_chain(full: &str, doors: &Doors, places: [Address; 2], keys: &str) -> String {
     let Doors { solidity, jsonrpc, chain_id } = doors;
+    let jsonrpc =
+        if jsonrpc.is_empty() { String::new() } else { format!("jsonrpc = {jsonrpc:?}\n") };
     let [contract, multicall] = places.map(|place| spell(Family::Tron, place));
     let usual = usual(keys);
     format!(
         "[chains.{CHAIN}]\nname = \"sandbox\"\nfamily = \"tvm\"\nchain_id = {chain_id}\n\
-         full = {full:?}\nsolidity = {solidity:?}\njsonrpc = {jsonrpc:?}\n\
+         full = {full:?}\nsolidity = {solidity:?}\n{jsonrpc}\
          contract = \"{contract}\"\nmulticall = \"{multicall}\"\nkey = \"file:evm.key\"\n\
          test = true\n{usual}\n{keys}\n\
          [chains.{CHAIN}.fees]\nmax_fee_limit = \"15000 TRX\"\n"
