@@ -88,6 +88,7 @@ impl TronChain {
         EnergyRules {
             factor_percent: settings.energy_factor_percent.into(),
             drift_percent: settings.energy_drift_percent.into(),
+            reserve: settings.energy_reserve,
             ceiling: settings.fee_limit_ceiling,
         }
     }
