@@ -24,7 +24,7 @@ use std::time::Duration;
 
 /// How far the head is behind this machine's clock when a scenario begins (ms). With transactions that
 /// live for a minute, one dies and is renewed before the head is a minute ahead.
-const BEHIND_MS: u64 = 55_000;
+const BEHIND_MS: u64 = 40_000;
 
 /// A town whose chain makes a block only when told to, and a Signer at work in it.
 struct Scene {
@@ -43,8 +43,13 @@ impl Scene {
     }
 
     async fn in_town(town: Town) -> Self {
+        Self::behind(town, BEHIND_MS).await
+    }
+
+    /// With a head that is this much behind this machine's clock (ms).
+    async fn behind(town: Town, behind_ms: u64) -> Self {
         let signer = town.signer().await;
-        town.tron().approach(BEHIND_MS);
+        town.tron().approach(behind_ms);
         town.noticed().await;
         Self { town, signer }
     }

@@ -6,14 +6,24 @@ use crate::world::town::{PRICE, entry};
 use alloy::primitives::U256;
 
 async fn usual() -> Scene {
-    Scene::set(3).await
+    Scene::behind(founded(3, "").await, 10_000).await
 }
 
 #[tokio::test]
 async fn a_sent_batch_is_answered_like_this() {
     let scene = usual().await;
     let heard = scene.signer.scheduler.bill(&json!(scene.town.entries([0, 1]))).await;
-    insta::assert_snapshot!(golden(&heard, &scene.town), @"");
+    insta::assert_snapshot!(golden(&heard, &scene.town), @r#"
+    {"code":1,
+    "msg":"Billing transaction sent",
+    "description":null,
+    "data":{"address":"<T… of the signer>",
+    "chainId":139,
+    "gasRequired":"<gasRequired>",
+    "signedTransactionData":"<signedTransactionData>",
+    "subscriptionIds":[7000001,7000002],
+    "txHash":"<txHash>"}}
+    "#);
     let data = &heard.body["data"];
     let hash = data["txHash"].as_str().unwrap();
     let raw = hex::decode(data["signedTransactionData"].as_str().unwrap()).unwrap();
@@ -31,7 +41,30 @@ async fn a_refused_batch_is_answered_like_this() {
     town.token.approve(first.wallet, town.merchant.billing, U256::from(PRICE - 1)).await;
     town.token.set_balance(second.wallet, 5).await;
     let heard = scene.signer.scheduler.bill(&json!(town.entries([0, 1, 2]))).await;
-    insta::assert_snapshot!(golden(&heard, town), @"");
+    insta::assert_snapshot!(golden(&heard, town), @r#"
+    {"code":2,
+    "msg":"2 subscriptions cannot be charged; nothing was signed or sent",
+    "description":null,
+    "data":[
+    {"amount":10000000000000000000,
+    "failReason":"Allowance insufficient",
+    "planId":7,
+    "subscribeId":7000001,
+    "tokenAllowance":"9999999999999999999",
+    "tokenBalance":"1000000000000000000000",
+    "userHash":"0x47388e55cd52ba4d95889571c8145711153fe59d0d453f2fe20d541cd076fddf",
+    "failCode":"ALLOWANCE_INSUFFICIENT",
+    "retry":"USER"},
+    {"amount":10000000000000000000,
+    "failReason":"Balance insufficient",
+    "planId":7,
+    "subscribeId":7000002,
+    "tokenAllowance":"115792089237316195423570985008687907853269984665640564039457584007913129639935",
+    "tokenBalance":"5",
+    "userHash":"0x8efcd49249defcec3f7eb343ea549ceff59243975632e45de80a8caf1c530bee",
+    "failCode":"BALANCE_INSUFFICIENT",
+    "retry":"USER"}]}
+    "#);
 }
 
 #[tokio::test]
@@ -40,7 +73,25 @@ async fn a_dry_run_is_answered_like_this() {
     scene.town.token.set_balance(scene.town.people[1].wallet, 5).await;
     let dry = json!({"dryRun": true, "mode": "partial", "list": scene.town.entries([0, 1])});
     let heard = scene.signer.scheduler.bill(&dry).await;
-    insta::assert_snapshot!(golden(&heard, &scene.town), @"");
+    insta::assert_snapshot!(golden(&heard, &scene.town), @r#"
+    {"code":0,
+    "msg":"Dry run: nothing was signed or sent",
+    "description":null,
+    "data":{"dryRun":true,
+    "address":"<T… of the signer>",
+    "wouldCharge":[7000001],
+    "failed":[
+    {"amount":10000000000000000000,
+    "failReason":"Balance insufficient",
+    "planId":7,
+    "subscribeId":7000002,
+    "tokenAllowance":"115792089237316195423570985008687907853269984665640564039457584007913129639935",
+    "tokenBalance":"5",
+    "userHash":"0x8efcd49249defcec3f7eb343ea549ceff59243975632e45de80a8caf1c530bee",
+    "failCode":"BALANCE_INSUFFICIENT",
+    "retry":"USER"}],
+    "gasRequired":"<gasRequired>"}}
+    "#);
 }
 
 #[tokio::test]
@@ -50,7 +101,33 @@ async fn the_report_on_a_billing_looks_like_this() {
     let hash = scene.signer.scheduler.bill(&batch).await.tx_hash();
     assert_eq!(scene.settled(&hash).await, "charged");
     let heard = scene.signer.scheduler.billings(&hash).await;
-    insta::assert_snapshot!(golden(&heard, &scene.town), @"");
+    insta::assert_snapshot!(golden(&heard, &scene.town), @r#"
+    {"code":1,
+    "msg":"success",
+    "description":null,
+    "data":[
+    {"txHash":"<txHash>",
+    "txHashes":["<txHash>"],
+    "state":"charged",
+    "heldUp":null,
+    "chainId":139,
+    "address":"<T… of the signer>",
+    "contract":"<T… of the contract>",
+    "nonce":0,
+    "requestId":"july",
+    "acceptedAt":<acceptedAt>,
+    "settledAt":<settledAt>,
+    "block":<block>,
+    "subscriptions":[
+    {"subscribeId":7000001,
+    "planId":7,
+    "userHash":"0x47388e55cd52ba4d95889571c8145711153fe59d0d453f2fe20d541cd076fddf",
+    "period":"1",
+    "amount":10000000000000000000,
+    "state":"charged",
+    "failCode":null,
+    "failReason":null}]}]}
+    "#);
 }
 
 /// The body as it came, one field per line, with what differs from run to run taken out.

@@ -53,9 +53,7 @@ async fn whatever_the_node_says_to_a_broadcast_is_no_verdict() {
     // What is offered again would meet the mishap of the next one.
     let keys = "rebroadcast_interval = \"10m\"";
     let people = u64::try_from(mishaps.len()).unwrap();
-    let scene = Scene::with(people, keys).await;
-    scene.world().approach(5_000);
-    scene.town.noticed().await;
+    let scene = Scene::behind(founded(people, keys).await, 5_000).await;
     for (place, mishap) in mishaps.iter().enumerate() {
         scene.node().faults().add(On::Broadcast, mishap.clone());
         let heard = scene.post(place).await;

@@ -2,6 +2,7 @@
 //! that runs out of energy burns all of its fee limit and charges nobody.
 
 use super::*;
+use sandbox::faults::{Fault, On};
 
 #[tokio::test]
 async fn an_account_that_cannot_pay_for_the_energy_signs_nothing() {
@@ -76,8 +77,8 @@ async fn a_price_that_changed_since_the_start_is_the_one_that_counts() {
     let scene = Scene::set(1).await;
     let before = scene.dry().await;
     scene.node().set_param("getEnergyFee", 210);
-    // The node breaks an answer: whoever answers next may be another one.
-    scene.node().faults().add(sandbox::faults::On::Read, sandbox::faults::Fault::Reset);
+    // An answer is broken: whoever gives the next one may be another node.
+    scene.node().faults().add(On::Read, Fault::status(502, "bad gateway"));
     eventually("the new price counts", async || scene.dry().await == before / 100 * 210).await;
     let hash = scene.bill(0).await;
     assert_eq!(scene.settled(&hash).await, "charged");

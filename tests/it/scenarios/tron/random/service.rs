@@ -77,17 +77,31 @@ impl Service {
         self.lane.undecided()
     }
 
+    pub(super) fn is_shut_out(&self) -> bool {
+        self.lane.trouble().is_some_and(|why| why.contains("wants no questions"))
+    }
+
+    /// What keeps the lane from going on.
+    pub(super) fn plight(&self) -> String {
+        let (trouble, held_up) = (self.lane.trouble(), self.lane.held_up());
+        format!("{:?}, {trouble:?}, {held_up:?}", self.lane.gate())
+    }
+
     /// Bills those that can be. The hash, if there is a transaction now or was one before.
-    pub(super) async fn bill(&self, list: &[Value]) -> Option<B256> {
+    pub(super) async fn bill(&self, list: &[Value]) -> Result<B256, String> {
         set_clock(&self.node);
         let entries = list.iter().map(|entry| Entry::parse(fields(entry)).unwrap()).collect();
         let order = Order { mode: Mode::Partial, ..Order::admit(entries, 100).unwrap() };
         let chain = *self.engine.lanes.keys().next().unwrap();
         let deadline = Instant::now() + Duration::from_secs(5);
         match self.engine.bill(chain, order, deadline).await {
-            Ok(Answer::Sent(sent)) => Some(sent.signed.hash),
-            Ok(Answer::Refused(refused)) => refused.first().and_then(|refused| refused.tx_hash),
-            Ok(Answer::Rehearsed(_)) | Err(_) => None,
+            Ok(Answer::Sent(sent)) => Ok(sent.signed.hash),
+            Ok(Answer::Refused(refused)) => {
+                let known = refused.iter().find_map(|refused| refused.tx_hash);
+                known.ok_or_else(|| format!("{refused:?}"))
+            }
+            Ok(Answer::Rehearsed(_)) => Err("it was no dry run".to_owned()),
+            Err(error) => Err(error.to_string()),
         }
     }
 
@@ -151,6 +165,7 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
         fee_limit_ceiling: tvm.fees.max_fee_limit.0,
         energy_factor_percent: 20,
         energy_drift_percent: 10,
+        energy_reserve: 450_000,
         poll_interval: Duration::ZERO,
         multicall: tvm.multicall,
         chunk: 50,
