@@ -190,6 +190,7 @@ impl Ordeal {
             let mut told = self.service().bill(&list).await;
             while told.as_ref().is_err_and(|why| why.contains("wants no questions")) {
                 tokio::time::sleep(Duration::from_millis(25)).await;
+                self.service().look().await;
                 told = self.service().bill(&list).await;
             }
             assert!(told.is_ok(), "{place} cannot be billed: {told:?}, SEED={}", self.seed);
