@@ -77,7 +77,7 @@ impl Stage {
         let proxy = Proxy::before(&anvil.url).await;
         let url = if counting { &proxy.url } else { &anvil.url };
         let keys = format!("max_in_flight = 100000\n{keys}");
-        let chain = town::chain(url, contract, multicall, &keys);
+        let chain = town::paper::chain(url, contract, multicall, &keys);
         let profile = "[chains.139.billing]\ncall = \"charge(bytes32[] userHash, uint256[] amount)\"\n\
                        charged = \"event Charged(bytes32 indexed userHash, uint256 amount)\"\nperiod = \"period\"\n";
         let installation = Installation::new(&format!("{chain}{profile}"));

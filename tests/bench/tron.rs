@@ -23,7 +23,7 @@ pub(crate) async fn counts() {
 }
 
 async fn row(size: usize, multicall: bool) {
-    let town = Town::with(Founding {
+    let mut town = Town::with(Founding {
         family: Family::Tron,
         mining: Mining::OnRequest,
         people: u64::try_from(size * (ROUNDS + 1)).unwrap(),
@@ -33,8 +33,7 @@ async fn row(size: usize, multicall: bool) {
         ..Founding::default()
     })
     .await;
-    let town =
-        Town { installation: town.installation.clone().env("SIGNER__LOG__FILTER", "info"), ..town };
+    town.installation = town.installation.env("SIGNER__LOG__FILTER", "info");
     let signer = town.signer().await;
     let bill = async |round: usize| {
         let list = town.entries(round * size..(round + 1) * size);

@@ -4,9 +4,10 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::print_stdout,
     clippy::indexing_slicing,
     clippy::arithmetic_side_effects,
-    reason = "a test may panic"
+    reason = "a test may panic, and says what it did"
 )]
 
 mod evm_adapter;

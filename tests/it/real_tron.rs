@@ -45,7 +45,7 @@ struct Place {
     remote: Remote,
     jsonrpc: String,
     real: bool,
-    _double: Option<TronWorld>,
+    double: Option<TronWorld>,
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -60,7 +60,7 @@ impl Place {
         let mut remote = Remote::new(&full, &need("TRON_SOLIDITY_URL"), bank);
         remote.api_key = variable("TRON_API_KEY");
         let jsonrpc = variable("TRON_JSONRPC_URL").unwrap_or_default();
-        Self { remote, jsonrpc, real: true, _double: None }
+        Self { remote, jsonrpc, real: true, double: None }
     }
 
     async fn double() -> Self {
@@ -71,7 +71,7 @@ impl Place {
         let served = &world.served;
         let remote = Remote::new(&served.full, &served.solidity, bank);
         let jsonrpc = served.jsonrpc.clone();
-        Self { remote, jsonrpc, real: false, _double: Some(world) }
+        Self { remote, jsonrpc, real: false, double: Some(world) }
     }
 }
 
@@ -82,7 +82,7 @@ struct Merchant {
     proxy: Proxy,
     installation: Installation,
     before: U256,
-    _place: Option<TronWorld>,
+    double: Option<TronWorld>,
 }
 
 /// Does what asks the node and waits, beside the runtime that carries the questions.
@@ -96,7 +96,7 @@ async fn aside<T: Send + 'static>(
 
 impl Merchant {
     async fn settle(place: Place) -> Self {
-        let Place { remote, jsonrpc, _double, .. } = place;
+        let Place { remote, jsonrpc, double, .. } = place;
         let ground = Arc::new(remote);
         let biller = ground.bank.address();
         let wanted = Founding { biller, decimals: 6, price: PRICE, people: PEOPLE, trial: 0 };
@@ -123,7 +123,7 @@ impl Merchant {
             installation = installation.env("SIGNER__CHAINS__139__API_KEY", api_key);
         }
         let before = balance(&ground, payee).await;
-        Self { town, ground, proxy, installation, before, _place: _double }
+        Self { town, ground, proxy, installation, before, double }
     }
 
     fn entry(&self, place: usize) -> Value {
@@ -150,7 +150,7 @@ impl Merchant {
                 assert_eq!(billing["state"], "charged", "{billing}");
                 return;
             }
-            if let Some(double) = &self._place
+            if let Some(double) = &self.double
                 && double.wants_a_block()
             {
                 double.node.step();
@@ -235,6 +235,8 @@ async fn the_main_job_on_a_node_that_gives_nothing_away() {
     signer.terminate().await;
     if real {
         println!("not controlled on this node, and so not tried on it:");
-        NOT_CONTROLLED.iter().for_each(|what| println!("  {what}"));
+        for what in NOT_CONTROLLED {
+            println!("  {what}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! A merchant with everything: a chain, the reference contract, a plan, subscribers, a node that can
 //! misbehave, and an installation of the Signer that bills for it.
 
-mod paper;
+pub(crate) mod paper;
 
 pub(crate) use paper::{profile, put_key, tron_chain};
 

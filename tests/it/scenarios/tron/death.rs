@@ -6,7 +6,7 @@ use sandbox::chain::Orphans;
 use sandbox::faults::{Fault, On};
 
 /// A node that says SUCCESS and forgets.
-async fn forgetful(scene: &Scene) {
+fn forgetful(scene: &Scene) {
     scene.node().faults().set(On::Broadcast, Fault::ActThenDrop);
 }
 
@@ -28,7 +28,7 @@ async fn what_died_is_renewed_with_a_new_expiry_and_a_new_deadline_and_charged_o
     let scene = Scene::in_town(town).await;
     let early = scene.bill(1).await;
     let first_deadline = deadline(&scene.pooled(&early).await);
-    forgetful(&scene).await;
+    forgetful(&scene);
     let hash = scene.bill(0).await;
     let expires = scene.world().now_ms() + 60_000;
     scene.world().solidify_at(expires - 3_000);
@@ -54,7 +54,7 @@ async fn what_died_is_renewed_with_a_new_expiry_and_a_new_deadline_and_charged_o
 async fn what_dies_for_the_last_time_frees_its_claims() {
     for keys in ["max_attempts = 1", "retry_within = \"0s\""] {
         let scene = Scene::with(1, keys).await;
-        forgetful(&scene).await;
+        forgetful(&scene);
         let hash = scene.bill(0).await;
         scene.world().solidify_at(scene.world().now_ms() + 60_000);
         scene.becomes(&hash, "expired").await;
@@ -73,7 +73,7 @@ async fn what_dies_for_the_last_time_frees_its_claims() {
 #[tokio::test]
 async fn killed_while_it_waits_for_proof_of_death_the_next_process_renews_once() {
     let scene = Scene::set(1).await;
-    forgetful(&scene).await;
+    forgetful(&scene);
     let hash = scene.bill(0).await;
     let scene = scene.killed().await;
     scene.world().solidify_at(scene.world().now_ms() + 60_000);
@@ -89,7 +89,7 @@ async fn killed_while_it_waits_for_proof_of_death_the_next_process_renews_once()
 #[tokio::test]
 async fn a_transaction_that_lands_in_a_block_later_than_its_expiry_counts() {
     let scene = Scene::set(1).await;
-    forgetful(&scene).await;
+    forgetful(&scene);
     let hash = scene.bill(0).await;
     let expires = scene.world().now_ms() + 60_000;
     while scene.world().now_ms() < expires - 3_000 {
@@ -154,7 +154,7 @@ async fn what_was_in_an_undone_block_and_expired_since_is_renewed_and_charged_on
 #[tokio::test]
 async fn on_a_chain_that_stands_still_nothing_dies_whatever_the_clock_says() {
     let scene = Scene::behind(founded(1, "").await, 55_000).await;
-    forgetful(&scene).await;
+    forgetful(&scene);
     let mut heard = scene.post(0).await;
     while heard.code() == 0 {
         // The machine is so slow that the head is a minute behind by now.
@@ -201,7 +201,7 @@ async fn what_was_promised_before_a_pause_is_followed_to_its_end_and_charged_onc
     let scene = Scene::in_town(town).await;
     let (key, secret) = ("operator".to_owned(), "a secret of the operator".to_owned());
     let operator = Scheduler { key, secret, ..scene.signer.scheduler.clone() };
-    forgetful(&scene).await;
+    forgetful(&scene);
     let hash = scene.bill(0).await;
     assert_eq!(operator.post("/PayTool/control/pause", b"").await.unwrap().code(), 1);
     assert_eq!(scene.post(0).await.tx_hash(), hash, "a repeat signs nothing");

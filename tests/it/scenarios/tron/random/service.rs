@@ -53,7 +53,7 @@ impl Service {
         // What nodes do not have is offered again at every look.
         let again = Again::Renew { most: 3, within_ms: 3_600_000 };
         let rules = Rules { offer_again_ms: 0, again };
-        let lane = Arc::new(Lane::new(chain, journal.clone(), rules, Duration::from_secs(60)));
+        let lane = Arc::new(Lane::new(chain, journal.clone(), rules, Duration::from_mins(1)));
         lane.resume().await.unwrap();
         let id = config.chains[0].platform_id;
         let lanes = HashMap::from([(id, Arc::clone(&lane))]);
@@ -125,7 +125,8 @@ fn set_clock(node: &sandbox::tron::TronNode) {
 fn fields(entry: &Value) -> std::collections::BTreeMap<String, Scalar> {
     let scalar = |value: &Value| match value {
         Value::String(text) => Scalar::Text(text.clone()),
-        other => Scalar::Number(other.to_string()),
+        Value::Number(digits) => Scalar::Number(digits.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Scalar::Nested,
     };
     entry.as_object().unwrap().iter().map(|(name, value)| (name.clone(), scalar(value))).collect()
 }
