@@ -78,7 +78,7 @@ async fn a_price_that_changed_since_the_start_is_the_one_that_counts() {
     let before = scene.dry().await;
     scene.node().set_param("getEnergyFee", 210);
     // An answer is broken: whoever gives the next one may be another node.
-    scene.node().faults().add(On::Read, Fault::status(502, "bad gateway"));
+    scene.node().faults().add(On::Path("getaccountresource".to_owned()), Fault::status(502, ""));
     eventually("the new price counts", async || scene.dry().await == before / 100 * 210).await;
     let hash = scene.bill(0).await;
     assert_eq!(scene.settled(&hash).await, "charged");
