@@ -189,20 +189,23 @@ impl Lane {
         // After trouble, and after a restored journal, what waits in a pool may be of our key too.
         let trusted = self.gate() == Gate::Open
             || (self.gate() == Gate::Opening && !self.journal.is_old_copy());
-        if !trusted {
-            let sent = self.chain.first_position().await?;
-            if sent > next {
-                self.close(format!(
-                    "{} transactions of the account {} that the journal does not know wait in a \
-                     pool",
-                    sent.saturating_sub(next),
-                    facts.signer
-                ));
-                return Ok(());
-            }
+        if trusted || self.pools_are_clear(next).await? {
+            self.set_gate(Gate::Open);
         }
-        self.set_gate(Gate::Open);
         Ok(())
+    }
+
+    /// Whether the pools hold nothing of the account that the journal does not know.
+    async fn pools_are_clear(&self, next: u64) -> Result<bool, NoVerdict> {
+        let unknown = self.chain.first_position().await?.saturating_sub(next);
+        if unknown > 0 {
+            self.close(format!(
+                "{unknown} transactions of the account {} that the journal does not know wait in a \
+                 pool",
+                self.chain.facts().signer
+            ));
+        }
+        Ok(unknown == 0)
     }
 
     /// Takes the claims of transactions that the journal does not know, up to the first that does not
