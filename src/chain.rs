@@ -101,6 +101,9 @@ pub enum ChainError {
         /// The largest batch that would fit.
         max: usize,
     },
+    /// Nothing more may be signed for a batch as things stand. Its claims stay.
+    #[error("{0}")]
+    Stays(String),
     /// The billing call fails as a whole, and no single entry is to blame.
     #[error("the billing call would fail as a whole: {0}")]
     CallFails(String),

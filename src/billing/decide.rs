@@ -116,6 +116,9 @@ pub enum Step {
     OfferAgain,
     /// Sign another attempt, commit it, and offer it.
     SignAgain(AttemptKind),
+    /// Every attempt is dead: sign another one, commit it, and offer it. Where the call no longer
+    /// passes, write this end down instead.
+    Renew(Verdict),
     /// The chain has decided: write it down.
     Settle(Verdict),
     /// A person should look: the account's place was used by something that is not ours.
@@ -156,16 +159,14 @@ fn settle<A: AsRef<Attempt>>(slot: &Slot<A>, winner: Winner) -> Step {
 
 /// Every attempt is dead: one more, or the end.
 fn late<A>(slot: &Slot<A>, block: u64, block_time: u64, memory: Memory, again: Again) -> Step {
+    let expired = Verdict { state: BatchState::Expired, end: End::Late { block, block_time } };
     match again {
         Again::Renew { most, within_ms }
             if slot.attempts.count() < most && memory.since_accepted_ms <= within_ms =>
         {
-            Step::SignAgain(AttemptKind::Bill)
+            Step::Renew(expired)
         }
-        Again::Never | Again::Replace { .. } | Again::Renew { .. } => Step::Settle(Verdict {
-            state: BatchState::Expired,
-            end: End::Late { block, block_time },
-        }),
+        Again::Never | Again::Replace { .. } | Again::Renew { .. } => Step::Settle(expired),
     }
 }
 

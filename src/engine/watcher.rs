@@ -5,8 +5,9 @@ use super::bill::NoVerdict;
 use super::lane::{Lane, Tracked};
 use crate::billing::{
     Attempt, AttemptKind, BatchState, Deed, Memory, Objection, Sighting, Slot, Standing, Step,
-    Stranger, next_step,
+    Stranger, Verdict, next_step,
 };
+use crate::chain::ChainError;
 use crate::clock;
 use crate::journal::{Addition, Durable, Settlement};
 use crate::policy::Meant;
@@ -19,6 +20,14 @@ use tracing::{error, info, warn};
 
 /// An open batch with the bytes that are on disk for it.
 type Open = Slot<Durable<Attempt>>;
+
+/// What came of renewing a batch whose attempts are all dead.
+enum Renewed {
+    Signed(Arc<Open>),
+    /// The call no longer passes.
+    Pointless,
+    NotNow,
+}
 
 /// How many batches are offered to a node at the same time.
 const OFFERS_AT_ONCE: usize = 8;
@@ -62,18 +71,24 @@ impl Watcher {
         }
         let slots: Vec<&Open> = tracked.iter().map(|t| t.slot.as_ref()).collect();
         let sightings = self.lane.chain.look(&slots).await;
-        let (mut ends, mut offers, mut drafts) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut ends, mut offers) = (Vec::new(), Vec::new());
+        let (mut drafts, mut dead) = (Vec::new(), Vec::new());
         for (tracked, sighting) in tracked.iter().zip(sightings) {
             self.remark(tracked, &sighting);
             match next_step(&tracked.slot, sighting, memory(tracked), self.lane.rules) {
                 Step::Wait => {}
                 Step::OfferAgain => offers.push(Arc::clone(&tracked.slot)),
                 Step::SignAgain(kind) => drafts.push((tracked, kind)),
-                Step::Settle(verdict) => {
-                    let guard_s = self.lane.guard.as_secs();
-                    ends.push(Settlement { batch: tracked.slot.batch, verdict, guard_s });
-                }
+                Step::Renew(verdict) => dead.push((tracked, self.end(tracked, verdict))),
+                Step::Settle(verdict) => ends.push(self.end(tracked, verdict)),
                 Step::Alarm => self.alarm(&tracked.slot),
+            }
+        }
+        for (tracked, end) in dead {
+            match self.renew(tracked).await {
+                Renewed::Signed(slot) => offers.push(slot),
+                Renewed::Pointless => ends.push(end),
+                Renewed::NotNow => {}
             }
         }
         self.settle(ends).await?;
@@ -86,35 +101,53 @@ impl Watcher {
         Ok(())
     }
 
-    /// Commits another attempt, to be offered. Without one the bytes that there are go out again when
-    /// that is due; why there is none is said once.
-    async fn sign_again(&self, tracked: &Tracked, kind: AttemptKind) -> Option<Arc<Open>> {
-        let slot = &tracked.slot;
-        let unsigned = match self.attempt(slot, kind).await {
-            Ok(Some(attempt)) => {
-                let hash = attempt.get().signed.hash;
-                info!(batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
-                let attempts = slot.attempts.followed_by(attempt);
-                return Some(self.lane.track(Slot { attempts, ..Slot::clone(slot) }));
-            }
-            Ok(None) => None,
-            Err(why) => Some(why.to_string()),
-        };
-        if let Some(why) = unsigned.as_ref().filter(|_| tracked.unsigned.is_none()) {
-            warn!(batch = slot.batch.0, why, "no other attempt can be signed now");
-        }
-        if let Some(tracked) = self.lane.tracked.lock().get_mut(&slot.batch) {
-            tracked.unsigned = unsigned;
-        }
-        let due = memory(tracked).since_offer_ms >= self.lane.rules.offer_again_ms;
-        due.then(|| Arc::clone(slot))
+    fn end(&self, tracked: &Tracked, verdict: Verdict) -> Settlement {
+        let guard_s = self.lane.guard.as_secs();
+        Settlement { batch: tracked.slot.batch, verdict, guard_s }
     }
 
+    /// Commits another attempt, to be offered. Without one the bytes that there are go out again when
+    /// that is due.
+    async fn sign_again(&self, tracked: &Tracked, kind: AttemptKind) -> Option<Arc<Open>> {
+        match self.attempt(&tracked.slot, kind).await {
+            Ok(Some(slot)) => return Some(slot),
+            Ok(None) => self.remember_unsigned(tracked, None),
+            Err(why) => self.remember_unsigned(tracked, Some(why.to_string())),
+        }
+        let due = memory(tracked).since_offer_ms >= self.lane.rules.offer_again_ms;
+        due.then(|| Arc::clone(&tracked.slot))
+    }
+
+    /// Commits another attempt for a batch whose attempts are all dead. Their bytes go nowhere any more.
+    async fn renew(&self, tracked: &Tracked) -> Renewed {
+        match self.attempt(&tracked.slot, AttemptKind::Bill).await {
+            Ok(Some(slot)) => return Renewed::Signed(slot),
+            Ok(None) => self.remember_unsigned(tracked, None),
+            Err(NoVerdict::Chain(ChainError::CallFails(why))) => {
+                info!(batch = tracked.slot.batch.0, why, "nothing is signed for it any more");
+                return Renewed::Pointless;
+            }
+            Err(why) => self.remember_unsigned(tracked, Some(why.to_string())),
+        }
+        Renewed::NotNow
+    }
+
+    /// Remembers why no other attempt can be signed; says so once.
+    fn remember_unsigned(&self, seen: &Tracked, unsigned: Option<String>) {
+        if let Some(why) = unsigned.as_ref().filter(|_| seen.unsigned.is_none()) {
+            warn!(batch = seen.slot.batch.0, why, "no other attempt can be signed now");
+        }
+        if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
+            tracked.unsigned = unsigned;
+        }
+    }
+
+    /// Drafts, signs and commits another attempt. None when the batch has come further meanwhile.
     async fn attempt(
         &self,
         slot: &Open,
         kind: AttemptKind,
-    ) -> Result<Option<Durable<Attempt>>, NoVerdict> {
+    ) -> Result<Option<Arc<Open>>, NoVerdict> {
         let draft = self.lane.chain.redraft(slot, kind).await?;
         let addition = Addition {
             batch: slot.batch,
@@ -126,7 +159,11 @@ impl Watcher {
                 draft.seal(position, &Meant { kind, items, tokens: None, cost: draft.cost() })
             }),
         };
-        self.lane.journal.add_attempt(addition).await.map_err(NoVerdict::from)
+        let Some(attempt) = self.lane.journal.add_attempt(addition).await? else { return Ok(None) };
+        let hash = attempt.get().signed.hash;
+        info!(batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
+        let attempts = slot.attempts.followed_by(attempt);
+        Ok(Some(self.lane.track(Slot { attempts, ..Slot::clone(slot) })))
     }
 
     /// Remembers what keeps a batch from landing; says so once.

@@ -145,6 +145,7 @@ fn status_of(why: &NoVerdict) -> StatusCode {
             | ChainError::Node { .. }
             | ChainError::GasFunds { .. }
             | ChainError::FeeTooHigh(_)
+            | ChainError::Stays(_)
             | ChainError::CallFails(_),
         )
         | NoVerdict::Journal(_)

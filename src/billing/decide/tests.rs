@@ -51,7 +51,7 @@ fn stranger(did: Deed) -> Stranger {
 fn state_after(slot: &Slot, sighting: Sighting) -> Option<BatchState> {
     match next_step(slot, sighting, LATER, rules(REPLACE)) {
         Step::Settle(verdict) => Some(verdict.state),
-        Step::Wait | Step::OfferAgain | Step::SignAgain(_) | Step::Alarm => None,
+        Step::Wait | Step::OfferAgain | Step::SignAgain(_) | Step::Renew(_) | Step::Alarm => None,
     }
 }
 
@@ -137,10 +137,10 @@ fn only_a_dead_one_is_renewed_and_at_last_the_charge_is_released() {
         next_step(&bills(made), never(), memory, rules(RENEW))
     };
     let end = End::Late { block: 5, block_time: 50 };
-    let expired = Step::Settle(Verdict { state: BatchState::Expired, end });
-    assert_eq!(step(1, 600_000), Step::SignAgain(AttemptKind::Bill));
-    assert_eq!(step(1, 600_001), expired);
-    assert_eq!(step(2, 0), expired);
+    let expired = Verdict { state: BatchState::Expired, end };
+    assert_eq!(step(1, 600_000), Step::Renew(expired.clone()));
+    assert_eq!(step(1, 600_001), Step::Settle(expired.clone()));
+    assert_eq!(step(2, 0), Step::Settle(expired));
     let absent = next_step(&bills(1), Sighting::Absent(Standing::Underpriced), LATER, rules(RENEW));
     assert_eq!(absent, Step::OfferAgain, "nothing takes its place while it can land");
 }
@@ -190,7 +190,7 @@ proptest! {
             objection,
         };
         let step = next_step(&bills(made), sighting, memory, rules(again));
-        prop_assert!(!matches!(step, Step::Settle(_)));
+        prop_assert!(!matches!(step, Step::Settle(_) | Step::Renew(_)));
         if !matches!(again, Again::Replace { .. }) {
             prop_assert!(!matches!(step, Step::SignAgain(_)), "both could land");
         }

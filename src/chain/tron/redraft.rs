@@ -65,12 +65,12 @@ impl TronChain {
                 if opinions.contains(&Opinion::Passes) {
                     return Ok(energy);
                 }
-                Err(stays("none of it would be charged any more".to_owned()))
+                Err(ChainError::CallFails("none of it would be charged any more".to_owned()))
             }
             Heard::Failed(failure) => {
                 let (code, detail) = self.parts.profile.reverted(&failure.data);
                 let detail = detail.unwrap_or(failure.words);
-                Err(stays(format!("{}: {detail}", code.text())))
+                Err(ChainError::CallFails(format!("{}: {detail}", code.text())))
             }
             Heard::Stopped(words) => Err(ChainError::Unavailable(words)),
         }
@@ -78,5 +78,5 @@ impl TronChain {
 }
 
 fn stays(why: String) -> ChainError {
-    ChainError::CallFails(why)
+    ChainError::Stays(why)
 }

@@ -71,6 +71,20 @@ async fn what_dies_for_the_last_time_frees_its_claims() {
 }
 
 #[tokio::test]
+async fn what_died_and_would_charge_nobody_any_more_is_released_at_once() {
+    let scene = Scene::set(1).await;
+    forgetful(&scene);
+    let hash = scene.bill(0).await;
+    scene.town.merchant.cancel(&scene.town.people[0]).await;
+    scene.world().solidify_at(scene.world().now_ms() + 60_000);
+    scene.becomes(&hash, "expired").await;
+    assert_eq!(scene.billing(&hash).await["txHashes"], json!([hash]), "nothing else was signed");
+    scene.node().faults().clear();
+    assert_eq!(scene.landed(), 0);
+    scene.town.assert_paid(&[0]).await;
+}
+
+#[tokio::test]
 async fn killed_while_it_waits_for_proof_of_death_the_next_process_renews_once() {
     let scene = Scene::set(1).await;
     forgetful(&scene);
