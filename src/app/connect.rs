@@ -200,6 +200,7 @@ async fn connect_tvm(own: Own, config: &TvmConfig) -> Result<Arc<dyn Inspect>, S
         fee_limit_ceiling: config.fees.max_fee_limit.0,
         energy_factor_percent: config.fees.energy_margin_percent,
         energy_drift_percent: config.fees.drift_margin_percent,
+        energy_reserve: config.fees.energy_reserve,
         poll_interval: config.poll_interval,
         multicall: config.multicall,
         chunk: config.chunk,

@@ -60,6 +60,8 @@ pub struct TronSettings {
     pub energy_factor_percent: u32,
     /// What is added on top for a state that differs from the simulated one, percent.
     pub energy_drift_percent: u32,
+    /// What is added on top of both, energy.
+    pub energy_reserve: u64,
     /// How often the head is looked at.
     pub poll_interval: Duration,
     /// The Multicall3 contract; none where there is none.

@@ -26,10 +26,12 @@ mod world {
     pub(crate) mod proxy;
     pub(crate) mod signer;
     pub(crate) mod town;
+    pub(crate) mod tron;
 }
 
 mod load;
 mod stage;
+mod tron;
 
 use load::{Load, run};
 use stage::{Kind, Stage};
@@ -45,6 +47,7 @@ async fn main() {
     let only: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
     if only.is_empty() {
         counts().await;
+        tron::counts().await;
         footprint().await;
     }
     println!(
@@ -132,26 +135,33 @@ async fn counts() {
                 }
             }
             let asked = fewest.unwrap_or_default();
-            let fsyncs = fsyncs.map_or_else(
-                || "no strace".to_owned(),
-                |fsyncs| format!("{:.2}", fsyncs.stop() as f64 / rounds as f64),
-            );
-            let name = |asked: &world::proxy::Asked| {
-                format!(
-                    "{} {:.1} ms",
-                    asked.method,
-                    (asked.answered - asked.begun).as_secs_f64() * 1e3
-                )
-            };
-            let names: Vec<_> = asked.iter().map(name).collect();
-            println!(
-                "{size:>6} {multicall:>9} {nodes:>5}  {:>18}  {:>10}  {fsyncs:>14}  {}",
-                sequential_round_trips(&asked),
-                asked.len(),
-                names.join(", ")
-            );
+            print_counts(size, (multicall, nodes), &asked, fsyncs, rounds);
         }
     }
+}
+
+/// A row of [`counts`], for either family.
+fn print_counts(
+    size: usize,
+    (multicall, nodes): (bool, usize),
+    asked: &[world::proxy::Asked],
+    fsyncs: Option<stage::Fsyncs>,
+    rounds: usize,
+) {
+    let fsyncs = fsyncs.map_or_else(
+        || "no strace".to_owned(),
+        |fsyncs| format!("{:.2}", fsyncs.stop() as f64 / rounds as f64),
+    );
+    let name = |asked: &world::proxy::Asked| {
+        format!("{} {:.1} ms", asked.method, (asked.answered - asked.begun).as_secs_f64() * 1e3)
+    };
+    let names: Vec<_> = asked.iter().map(name).collect();
+    println!(
+        "{size:>6} {multicall:>9} {nodes:>5}  {:>18}  {:>10}  {fsyncs:>14}  {}",
+        sequential_round_trips(asked),
+        asked.len(),
+        names.join(", ")
+    );
 }
 
 /// Time to readiness and memory at rest.

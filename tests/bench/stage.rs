@@ -83,7 +83,7 @@ impl Stage {
         let urls: Vec<&str> = proxies.iter().map(|proxy| proxy.url.as_str()).collect();
         let urls = if urls.is_empty() { anvil.url.clone() } else { urls.join(" ") };
         let keys = format!("max_in_flight = 100000\n{keys}");
-        let chain = town::chain(&urls, contract, multicall, &keys);
+        let chain = town::paper::chain(&urls, contract, multicall, &keys);
         let profile = "[chains.139.billing]\ncall = \"charge(bytes32[] userHash, uint256[] amount)\"\n\
                        charged = \"event Charged(bytes32 indexed userHash, uint256 amount)\"\nperiod = \"period\"\n";
         let installation = Installation::new(&format!("{chain}{profile}"));
@@ -132,7 +132,8 @@ impl Stage {
             .find_map(|line| line.strip_prefix("listening on ").map(str::to_owned))
             .expect("the script says where it listens");
         let client = reqwest::Client::new();
-        let scheduler = Scheduler { url, key: CALLER.into(), secret: SECRET.into(), client };
+        let scheduler =
+            Scheduler { url, key: CALLER.into(), secret: SECRET.into(), client, path: "/" };
         Naive { process, scheduler }
     }
 

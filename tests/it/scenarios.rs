@@ -1,5 +1,18 @@
 //! The Signer as its users meet it: the real binary, a real chain, and what was paid in the end.
 
+/// Runs scenarios on both families: each is an `async fn` that takes the family.
+macro_rules! on_both_families {
+    ($($name:ident),* $(,)?) => {
+        mod on_evm {
+            $(#[tokio::test] async fn $name() { super::$name(crate::world::anvil::Family::Evm).await })*
+        }
+
+        mod on_tron {
+            $(#[tokio::test] async fn $name() { super::$name(crate::world::anvil::Family::Tron).await })*
+        }
+    };
+}
+
 mod answers;
 mod bad_input;
 mod bad_setup;
@@ -16,4 +29,5 @@ mod refusals;
 mod repeats;
 mod secrets;
 mod strangers;
+mod tron;
 mod verdicts;

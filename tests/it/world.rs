@@ -11,3 +11,4 @@ pub(crate) mod proxy;
 pub(crate) mod search;
 pub(crate) mod signer;
 pub(crate) mod town;
+pub(crate) mod tron;

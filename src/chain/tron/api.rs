@@ -152,8 +152,7 @@ impl Api {
             Err(fault) => fault,
         };
         match &fault {
-            Fault::Refused(_) => {}
-            Fault::ShutOut { wait } => self.hold(*wait),
+            Fault::Refused(_) | Fault::ShutOut { .. } => {}
             Fault::Lost(_) | Fault::Garbled => {
                 self.breaks.fetch_add(1, Ordering::Relaxed);
             }
@@ -200,6 +199,7 @@ impl Api {
         let Reply { status, retry_after, body } = reply;
         let complaint = Complaint::read(body);
         if let Some(wait) = shut_out_for(*status, *retry_after, complaint.as_ref()) {
+            self.hold(wait);
             return Err(Fault::ShutOut { wait });
         }
         match complaint {

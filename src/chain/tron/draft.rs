@@ -72,10 +72,14 @@ impl TronChain {
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
     pub(super) fn calldata(&self, head: &Head, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
+        self.parts.profile.encode(charges, &self.computed(head))
+    }
+
+    /// What the Signer itself puts into a call.
+    pub(super) fn computed(&self, head: &Head) -> Computed {
         let wait = self.parts.settings.deadline.as_secs();
         let deadline = head.pulse.head_time.saturating_add(wait);
-        let computed = Computed { deadline, signer: self.parts.facts.signer };
-        self.parts.profile.encode(charges, &computed)
+        Computed { deadline, signer: self.parts.facts.signer }
     }
 
     /// How long after the head's time a transaction can land, ms.
@@ -89,6 +93,7 @@ impl TronChain {
         EnergyRules {
             factor_percent: settings.energy_factor_percent.into(),
             drift_percent: settings.energy_drift_percent.into(),
+            reserve: settings.energy_reserve,
             ceiling: settings.fee_limit_ceiling,
         }
     }

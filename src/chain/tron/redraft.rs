@@ -1,4 +1,5 @@
-//! Another attempt for a batch whose earlier ones are dead: the same call, with a new life.
+//! Another attempt for a batch whose earlier ones are dead: the same charges, with a new life and a
+//! new deadline.
 //!
 //! Whether they are dead is proven elsewhere. Here is a second look, by time alone: one that no
 //! irrevocable block has outlived can still land, and then nothing is signed, whoever asks.
@@ -12,7 +13,7 @@ use crate::billing::{Attempt, AttemptKind, Opinion, Slot};
 use crate::chain::{ChainError, Estimate};
 
 impl TronChain {
-    /// Drafts the same call again, if it still goes through.
+    /// Drafts the same charges again, if they still go through.
     pub(super) async fn recompose<A: AsRef<Attempt>>(
         &self,
         slot: &Slot<A>,
@@ -25,7 +26,10 @@ impl TronChain {
         }
         let head = self.current().await?;
         head.timely((self.parts.now_ms)())?;
-        let data = self.call_of_the_dead(slot, &head)?;
+        let dead = self.call_of_the_dead(slot, &head)?;
+        // The contract lets nobody be charged after the deadline in the old call.
+        let renewed = self.parts.profile.renew(&dead, &self.computed(&head));
+        let data = renewed.map_err(|why| stays(why.to_string()))?.to_vec();
         let charges = slot.items.len();
         let used = self.still_passes(&data, charges).await?;
         self.draft_of(&head, data, charges, &Estimate { used, charges })

@@ -29,6 +29,9 @@ pub(super) struct EnergyRules {
     pub(super) factor_percent: u64,
     /// For a state that differs from the simulated one, percent.
     pub(super) drift_percent: u64,
+    /// What is added on top of both, energy. A contract that isolates failures needs it in hand to
+    /// tell a charge that failed from one that it could not afford to try.
+    pub(super) reserve: u64,
     /// The highest fee limit that is signed, sun.
     pub(super) ceiling: u64,
 }
@@ -65,7 +68,8 @@ pub(super) fn budget(
     let energy = used
         .saturating_mul(percent(rules.factor_percent))
         .saturating_mul(percent(rules.drift_percent))
-        .div_ceil(10_000);
+        .div_ceil(10_000)
+        .saturating_add(rules.reserve.into());
     let wanted = energy.saturating_mul(prices.energy.into());
     let most = prices.max_fee_limit.min(rules.ceiling);
     if let (Ok(energy), Ok(fee_limit)) = (u64::try_from(energy), u64::try_from(wanted))
@@ -74,8 +78,10 @@ pub(super) fn budget(
         return Ok(Budget { energy, fee_limit });
     }
     if charges > 1 {
-        let per_charge = wanted.div_ceil(charges).max(1);
-        let fits = u128::from(most).checked_div(per_charge).unwrap_or(1);
+        let reserve = u128::from(rules.reserve).saturating_mul(prices.energy.into());
+        let per_charge = wanted.saturating_sub(reserve).div_ceil(charges).max(1);
+        let room = u128::from(most).saturating_sub(reserve);
+        let fits = room.checked_div(per_charge).unwrap_or(1);
         let fewer = fits.clamp(1, charges.saturating_sub(1));
         return Err(ChainError::BatchTooLarge { max: usize::try_from(fewer).unwrap_or(1) });
     }
@@ -129,7 +135,7 @@ mod tests {
 
     const PRICES: Prices = Prices { energy: 100, bandwidth: 10, max_fee_limit: 1_000_000_000 };
     const RULES: EnergyRules =
-        EnergyRules { factor_percent: 20, drift_percent: 10, ceiling: 500_000_000 };
+        EnergyRules { factor_percent: 20, drift_percent: 10, reserve: 0, ceiling: 500_000_000 };
     const NOTHING: Resources = Resources { free_bandwidth: 0, staked_bandwidth: 0, energy: 0 };
 
     fn limit(used: u64, simulated: usize, charges: usize) -> Result<u64, ChainError> {
@@ -153,6 +159,17 @@ mod tests {
         let cheap = Prices { max_fee_limit: 1_000, ..PRICES };
         let dear = budget(&Estimate { used: 1_000, charges: 1 }, 1, &cheap, RULES).unwrap_err();
         assert!(matches!(&dear, ChainError::FeeTooHigh(why) if why.contains("chain's maximum")));
+    }
+
+    #[test]
+    fn the_reserve_is_added_once_and_leaves_less_room_for_charges() {
+        let rules = EnergyRules { reserve: 450_000, ..RULES };
+        let estimate = Estimate { used: 100_000, charges: 10 };
+        let told = budget(&estimate, 10, &PRICES, rules);
+        assert_eq!(told, Ok(Budget { energy: 582_000, fee_limit: 58_200_000 }));
+        let estimate = Estimate { used: 5_000_000, charges: 100 };
+        let told = budget(&estimate, 100, &PRICES, rules);
+        assert_eq!(told, Err(ChainError::BatchTooLarge { max: 68 }));
     }
 
     fn need(resources: Resources) -> Option<String> {
@@ -181,9 +198,10 @@ mod tests {
         fn no_limit_is_above_a_ceiling_or_below_its_estimate(
             used in 0..u64::MAX >> 8, simulated in 0..2_000_usize, charges in 0..2_000_usize,
             price: u64, max: u64, ceiling: u64, factor in 0..500_u64, drift in 0..500_u64,
+            reserve in 0..1_000_000_u64,
         ) {
             let prices = Prices { energy: price, bandwidth: 10, max_fee_limit: max };
-            let rules = EnergyRules { factor_percent: factor, drift_percent: drift, ceiling };
+            let rules = EnergyRules { factor_percent: factor, drift_percent: drift, reserve, ceiling };
             let estimate = Estimate { used, charges: simulated };
             match budget(&estimate, charges, &prices, rules) {
                 Ok(budget) => {

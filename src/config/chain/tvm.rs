@@ -70,6 +70,9 @@ pub struct TvmFeeConfig {
     /// What is added on top because the state may change until the transaction runs, in percent:
     /// 0 to 400.
     pub drift_margin_percent: u32,
+    /// What is added on top of both, energy: 0 to 5000000. A contract that isolates failures needs it
+    /// in hand to tell a charge that failed from one that it could not afford to try.
+    pub energy_reserve: u64,
 }
 
 /// What `key = "env"` means here.
@@ -130,10 +133,12 @@ impl TvmFeeConfig {
         let max_fee_limit = reader.get("max_fee_limit", &sun(Sun(TRX)..=Sun(100_000 * TRX)));
         let energy_margin_percent = reader.get("energy_margin_percent", &whole(0..=400));
         let drift_margin_percent = reader.get("drift_margin_percent", &whole(0..=400));
+        let energy_reserve = reader.get("energy_reserve", &whole(0..=5_000_000));
         Ok(Self {
             max_fee_limit: max_fee_limit?,
             energy_margin_percent: energy_margin_percent?,
             drift_margin_percent: drift_margin_percent?,
+            energy_reserve: energy_reserve?,
         })
     }
 }

@@ -3,6 +3,7 @@
 use alloy::primitives::Address;
 
 use super::{CHARGED, PLAN_INACTIVE, PRICE, Shop, TERMS_MISMATCH};
+use crate::world::anvil::Family;
 use crate::world::contracts::{Billing, Merchant, Plan, somebody};
 
 #[tokio::test]
@@ -17,7 +18,7 @@ async fn a_plan_needs_a_second_admin() {
     shop.refuses(owner, &approve(version), Billing::NotAdmin {}).await;
     shop.refuses(admins[1], &approve(version + 1), Billing::NoSuchVersion {}).await;
 
-    let pending = Merchant::subscriber(&Plan { id: 1, version, terms }, 1);
+    let pending = Merchant::subscriber(&Plan { id: 1, version, terms, family: Family::Evm }, 1);
     let chain_id = shop.chain.chain_id().await;
     let subscribe = shop.merchant.signed(shop.merchant.offer(&pending), chain_id);
     shop.refuses(pending.wallet, &subscribe, Billing::PlanNotActive {}).await;

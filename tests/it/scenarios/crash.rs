@@ -1,9 +1,9 @@
 //! The process dies, at the worst moments and at any moment. The next one, on the same directory and
 //! with nobody's help, leaves every charge paid once or free to be asked for again.
 
-use crate::world::anvil::Mining;
+use crate::world::anvil::{Family, Mining};
 use crate::world::patience::Dice;
-use crate::world::proxy::Act;
+use crate::world::proxy::{Act, OUTCOME, SEND, SIMULATE};
 use crate::world::signer::{Heard, Scheduler, Signer, unix_seconds};
 use crate::world::town::{Founding, Town};
 use alloy::primitives::B256;
@@ -12,6 +12,16 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::timeout;
+
+on_both_families![
+    killed_before_the_commit_nobody_is_charged_and_the_claim_is_free,
+    killed_after_the_commit_the_charge_is_sent_by_the_next_process,
+    killed_after_the_send_the_charge_is_not_sent_as_another_one,
+    killed_while_it_waits_for_finality_the_charge_is_settled_by_the_next_process,
+    a_transaction_that_the_node_forgot_after_the_answer_is_sent_again_by_the_next_process,
+    a_request_that_has_begun_is_finished_before_the_process_stops,
+    whatever_the_moment_of_the_kill_nobody_pays_twice_and_promises_are_kept,
+];
 
 /// The first subscriber, under a name that finds the billing when no answer came.
 fn request(town: &Town) -> Value {
@@ -42,14 +52,13 @@ async fn lands_once(town: &Town) {
     town.assert_paid(&[1, 0, 0]).await;
 }
 
-async fn on_request() -> Town {
-    Town::with(Founding { mining: Mining::OnRequest, ..Founding::default() }).await
+async fn on_request(family: Family) -> Town {
+    Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await
 }
 
-#[tokio::test]
-async fn killed_before_the_commit_nobody_is_charged_and_the_claim_is_free() {
-    let town = Town::found().await;
-    killed_at(&town, "eth_simulateV1", Act::Swallow).await;
+async fn killed_before_the_commit_nobody_is_charged_and_the_claim_is_free(family: Family) {
+    let town = Town::on(family).await;
+    killed_at(&town, SIMULATE, Act::Swallow).await;
     let signer = town.signer().await;
     assert_eq!(signer.scheduler.billings("the-one").await.status, 404);
     assert_eq!(town.transactions().await, 0);
@@ -58,29 +67,28 @@ async fn killed_before_the_commit_nobody_is_charged_and_the_claim_is_free() {
     town.assert_paid(&[1, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn killed_after_the_commit_the_charge_is_sent_by_the_next_process() {
-    let town = Town::found().await;
-    killed_at(&town, "eth_sendRawTransaction", Act::Swallow).await;
+async fn killed_after_the_commit_the_charge_is_sent_by_the_next_process(family: Family) {
+    let town = Town::on(family).await;
+    killed_at(&town, SEND, Act::Swallow).await;
     assert_eq!(town.transactions().await, 0, "nothing was sent");
     lands_once(&town).await;
 }
 
-#[tokio::test]
-async fn killed_after_the_send_the_charge_is_not_sent_as_another_one() {
-    let town = Town::found().await;
-    killed_at(&town, "eth_sendRawTransaction", Act::PassOnAndHang).await;
+async fn killed_after_the_send_the_charge_is_not_sent_as_another_one(family: Family) {
+    let town = Town::on(family).await;
+    killed_at(&town, SEND, Act::PassOnAndHang).await;
     assert_eq!(town.transactions().await, 1, "it was sent");
     lands_once(&town).await;
 }
 
-#[tokio::test]
-async fn killed_while_it_waits_for_finality_the_charge_is_settled_by_the_next_process() {
-    let town = on_request().await;
+async fn killed_while_it_waits_for_finality_the_charge_is_settled_by_the_next_process(
+    family: Family,
+) {
+    let town = on_request(family).await;
     let signer = town.signer().await;
     let hash = signer.scheduler.bill(&request(&town)).await.tx_hash();
     town.anvil.mine(1).await;
-    town.proxy.fault("eth_getTransactionReceipt", Act::Swallow);
+    town.proxy.fault(OUTCOME, Act::Swallow);
     signer.kill();
     let signer = town.signer().await;
     assert_eq!(signer.scheduler.billings(&hash).await.body["data"][0]["state"], "open");
@@ -91,9 +99,10 @@ async fn killed_while_it_waits_for_finality_the_charge_is_settled_by_the_next_pr
     lands_once(&town).await;
 }
 
-#[tokio::test]
-async fn a_transaction_that_the_node_forgot_after_the_answer_is_sent_again_by_the_next_process() {
-    let town = on_request().await;
+async fn a_transaction_that_the_node_forgot_after_the_answer_is_sent_again_by_the_next_process(
+    family: Family,
+) {
+    let town = on_request(family).await;
     let signer = town.signer().await;
     let hash = signer.scheduler.bill(&request(&town)).await.tx_hash();
     signer.kill();
@@ -103,11 +112,10 @@ async fn a_transaction_that_the_node_forgot_after_the_answer_is_sent_again_by_th
     lands_once(&town).await;
 }
 
-#[tokio::test]
-async fn a_request_that_has_begun_is_finished_before_the_process_stops() {
-    let town = Town::found().await;
+async fn a_request_that_has_begun_is_finished_before_the_process_stops(family: Family) {
+    let town = Town::on(family).await;
     let signer = town.signer().await;
-    town.proxy.fault("eth_simulateV1", Act::Hold);
+    town.proxy.fault(SIMULATE, Act::Hold);
     let (scheduler, body) = (signer.scheduler.clone(), request(&town));
     let (heard, ()) = tokio::join!(scheduler.bill(&body), async {
         town.proxy.struck().await;
@@ -126,14 +134,13 @@ const PEOPLE: u64 = 200;
 /// What callers were promised.
 type Promised = Mutex<BTreeSet<u64>>;
 
-#[tokio::test]
-async fn whatever_the_moment_of_the_kill_nobody_pays_twice_and_promises_are_kept() {
+async fn whatever_the_moment_of_the_kill_nobody_pays_twice_and_promises_are_kept(family: Family) {
     let seed = number("SEED").unwrap_or_else(unix_seconds);
     let kills = number("KILLS").unwrap_or(ROUNDS.into());
     for town in 0..kills.div_ceil(ROUNDS.into()) {
         let seed = seed.wrapping_add(town);
         println!("SEED={seed} KILLS={ROUNDS}");
-        println!("{}", a_town_of_sudden_deaths(seed).await);
+        println!("{}", a_town_of_sudden_deaths(family, seed).await);
     }
     println!("{kills} kills");
 }
@@ -146,10 +153,10 @@ fn number(variable: &str) -> Option<u64> {
 const MISHAPS: [Act; 4] =
     [Act::Swallow, Act::PassOnAndHang, Act::PassOnAndFail, Act::PassOnAndBreak];
 
-async fn a_town_of_sudden_deaths(seed: u64) -> String {
+async fn a_town_of_sudden_deaths(family: Family, seed: u64) -> String {
     let mut dice = Dice::new(seed);
     let mining = Mining::EverySeconds(1);
-    let town = Town::with(Founding { mining, people: PEOPLE, ..Founding::default() }).await;
+    let town = Town::with(Founding { mining, people: PEOPLE, ..Founding::on(family) }).await;
     let promised = Promised::default();
     for _ in 0..ROUNDS {
         let signer = town.signer().await;
@@ -160,7 +167,7 @@ async fn a_town_of_sudden_deaths(seed: u64) -> String {
             .map(|dice| keep_asking(&town, signer.scheduler.clone(), dice, &promised));
         if dice.below(2) == 0 {
             let mishap = MISHAPS[dice.place(MISHAPS.len())].clone();
-            town.proxy.fault("eth_sendRawTransaction", mishap);
+            town.proxy.fault(SEND, mishap);
         }
         timeout(life, futures_util::future::join_all(busy)).await.ok();
         signer.kill();

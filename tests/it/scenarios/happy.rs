@@ -1,13 +1,19 @@
 //! What happens when nothing goes wrong.
 
-use crate::world::anvil::Mining;
+use crate::world::anvil::{Family, Mining};
 use crate::world::proxy::sequential_round_trips;
 use crate::world::town::{Founding, Town};
 use serde_json::json;
 
-#[tokio::test]
-async fn a_due_subscription_is_charged_once_and_its_end_is_told() {
-    let town = Town::found().await;
+on_both_families![
+    a_due_subscription_is_charged_once_and_its_end_is_told,
+    a_batch_is_one_transaction,
+    a_batch_of_any_size_waits_for_the_node_twice,
+    a_contract_that_is_looked_up_costs_one_wait_more,
+];
+
+async fn a_due_subscription_is_charged_once_and_its_end_is_told(family: Family) {
+    let town = Town::on(family).await;
     let signer = town.signer().await;
     let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
     let hash = heard.tx_hash();
@@ -18,10 +24,9 @@ async fn a_due_subscription_is_charged_once_and_its_end_is_told() {
     town.assert_paid(&[1, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn a_batch_is_one_transaction() {
+async fn a_batch_is_one_transaction(family: Family) {
     let mining = Mining::EverySeconds(1);
-    let town = Town::with(Founding { mining, people: 100, ..Founding::default() }).await;
+    let town = Town::with(Founding { mining, people: 100, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     let heard = signer.scheduler.bill(&json!(town.entries(0..100))).await;
     let billing = town.settled(&signer, &heard.tx_hash()).await;
@@ -29,20 +34,19 @@ async fn a_batch_is_one_transaction() {
     town.assert_paid(&[1; 100]).await;
 }
 
-#[tokio::test]
-async fn a_batch_of_any_size_waits_for_the_node_twice() {
-    assert_eq!(waits(false).await, 2);
+async fn a_batch_of_any_size_waits_for_the_node_twice(family: Family) {
+    assert_eq!(waits(family, false).await, 2);
 }
 
-#[tokio::test]
-async fn a_contract_that_is_looked_up_costs_one_wait_more() {
-    assert_eq!(waits(true).await, 3);
+async fn a_contract_that_is_looked_up_costs_one_wait_more(family: Family) {
+    assert_eq!(waits(family, true).await, 3);
 }
 
 /// How often a request has to wait for the node, one answer after the other.
-async fn waits(lookup: bool) -> usize {
+async fn waits(family: Family, lookup: bool) -> usize {
     let chain_keys = "poll_interval = \"60s\"".to_owned();
-    let town = Town::with(Founding { people: 40, lookup, chain_keys, ..Founding::default() }).await;
+    let town =
+        Town::with(Founding { people: 40, lookup, chain_keys, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     // Questions that go out together may be answered one by one on a busy machine: what had to wait
     // is what waited every time.

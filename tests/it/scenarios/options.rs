@@ -1,11 +1,23 @@
 //! What a request may ask for besides charging, and the shapes that it may have.
 
+use crate::world::anvil::Family;
+use crate::world::proxy::SEND;
 use crate::world::signer::{Heard, Signer, TVM_PATH};
 use crate::world::town::{Founding, Town, refusals};
 use serde_json::{Value, json};
 
-async fn founded() -> (Town, Signer) {
-    let town = Town::found().await;
+on_both_families![
+    a_dry_run_charges_nobody_and_says_who_would_be,
+    a_mixed_dry_run_follows_the_mode,
+    a_dry_run_of_what_is_billed_already_would_charge_nobody,
+    a_billing_is_found_by_its_hash_and_by_the_callers_name_for_it,
+    entries_without_a_chain_are_charged_on_the_default_chain,
+    entries_without_a_chain_are_turned_away_where_none_is_the_default,
+    what_the_platform_listed_is_charged_in_whatever_it_comes_wrapped,
+];
+
+async fn founded(family: Family) -> (Town, Signer) {
+    let town = Town::on(family).await;
     let signer = town.signer().await;
     (town, signer)
 }
@@ -20,23 +32,21 @@ async fn rehearse(signer: &Signer, mode: &str, list: &[Value]) -> Heard {
     heard
 }
 
-#[tokio::test]
-async fn a_dry_run_charges_nobody_and_says_who_would_be() {
-    let (town, signer) = founded().await;
+async fn a_dry_run_charges_nobody_and_says_who_would_be(family: Family) {
+    let (town, signer) = founded(family).await;
     let entries = town.entries([0, 1]);
     let heard = rehearse(&signer, "all", &entries).await;
     assert_eq!(heard.body["data"]["wouldCharge"], ids(&town, &[0, 1]));
     assert!(heard.body["data"]["gasRequired"].is_string(), "{heard:?}");
-    assert_eq!(town.proxy.asked("eth_sendRawTransaction"), 0);
+    assert_eq!(town.proxy.asked(SEND), 0);
     town.assert_paid(&[0, 0, 0]).await;
     let hash = signer.scheduler.bill(&json!(entries)).await.tx_hash();
     town.settled(&signer, &hash).await;
     town.assert_paid(&[1, 1, 0]).await;
 }
 
-#[tokio::test]
-async fn a_mixed_dry_run_follows_the_mode() {
-    let (town, signer) = founded().await;
+async fn a_mixed_dry_run_follows_the_mode(family: Family) {
+    let (town, signer) = founded(family).await;
     town.token.set_balance(town.people[1].wallet, 5).await;
     let entries = town.entries([0, 1, 2]);
     let poor = refusals(&[(&town.people[1], "BALANCE_INSUFFICIENT")]);
@@ -45,12 +55,11 @@ async fn a_mixed_dry_run_follows_the_mode() {
         assert_eq!(heard.body["data"]["wouldCharge"], ids(&town, places), "{mode}");
         assert_eq!(heard.failures(), poor);
     }
-    assert_eq!(town.proxy.asked("eth_sendRawTransaction"), 0);
+    assert_eq!(town.proxy.asked(SEND), 0);
 }
 
-#[tokio::test]
-async fn a_dry_run_of_what_is_billed_already_would_charge_nobody() {
-    let (town, signer) = founded().await;
+async fn a_dry_run_of_what_is_billed_already_would_charge_nobody(family: Family) {
+    let (town, signer) = founded(family).await;
     let entries = town.entries([0]);
     let hash = signer.scheduler.bill(&json!(entries)).await.tx_hash();
     town.settled(&signer, &hash).await;
@@ -59,9 +68,8 @@ async fn a_dry_run_of_what_is_billed_already_would_charge_nobody() {
     assert_eq!(heard.failures(), refusals(&[(&town.people[0], "ALREADY_CHARGED")]));
 }
 
-#[tokio::test]
-async fn a_billing_is_found_by_its_hash_and_by_the_callers_name_for_it() {
-    let (town, signer) = founded().await;
+async fn a_billing_is_found_by_its_hash_and_by_the_callers_name_for_it(family: Family) {
+    let (town, signer) = founded(family).await;
     let sha = "c3".repeat(32);
     for (place, name) in ["july/2026?", &sha, &sha].into_iter().enumerate() {
         let batch = json!({"requestId": name, "list": town.entries([place])});
@@ -88,27 +96,24 @@ fn without_chain(mut entries: Vec<Value>) -> Value {
     json!(entries)
 }
 
-#[tokio::test]
-async fn entries_without_a_chain_are_charged_on_the_default_chain() {
+async fn entries_without_a_chain_are_charged_on_the_default_chain(family: Family) {
     let chain_keys = "default = true".to_owned();
-    let town = Town::with(Founding { chain_keys, ..Founding::default() }).await;
+    let town = Town::with(Founding { chain_keys, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     let heard = signer.scheduler.bill(&without_chain(town.entries([0]))).await;
     town.settled(&signer, &heard.tx_hash()).await;
     town.assert_paid(&[1, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn entries_without_a_chain_are_turned_away_where_none_is_the_default() {
-    let (town, signer) = founded().await;
+async fn entries_without_a_chain_are_turned_away_where_none_is_the_default(family: Family) {
+    let (town, signer) = founded(family).await;
     let heard = signer.scheduler.bill(&without_chain(town.entries([0]))).await;
     assert_eq!((heard.code(), heard.status), (0, 400));
     assert_eq!(heard.body["msg"], "chainId is missing, and no default chain is configured");
 }
 
-#[tokio::test]
-async fn what_the_platform_listed_is_charged_in_whatever_it_comes_wrapped() {
-    let town = Town::with(Founding { people: 4, ..Founding::default() }).await;
+async fn what_the_platform_listed_is_charged_in_whatever_it_comes_wrapped(family: Family) {
+    let town = Town::with(Founding { people: 4, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     let page = |list: Vec<Value>| json!({"count": 1, "page": 1, "size": 10, "list": list});
     let bodies = [
@@ -125,8 +130,8 @@ async fn what_the_platform_listed_is_charged_in_whatever_it_comes_wrapped() {
 }
 
 #[tokio::test]
-async fn nobody_is_charged_on_tron_yet() {
-    let (town, signer) = founded().await;
+async fn nobody_is_charged_on_tron_where_only_ethereum_is_configured() {
+    let (town, signer) = founded(Family::Evm).await;
     let body = json!(town.entries([0])).to_string();
     let heard = signer.scheduler.post(TVM_PATH, body.as_bytes()).await.unwrap();
     assert_eq!((heard.code(), heard.status), (0, 503));

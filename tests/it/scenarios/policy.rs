@@ -1,20 +1,33 @@
 //! What the Signer refuses to sign though chain and customers would let it, and the switch that
 //! stops it.
 
-use crate::world::anvil::Mining;
-use crate::world::proxy::Act;
+use crate::world::anvil::{Family, Mining};
+use crate::world::proxy::{Act, SEND, SIMULATE};
 use crate::world::signer::{Heard, Scheduler, Signer};
-use crate::world::town::{Founding, PRICE, Town, entry};
+use crate::world::town::{Founding, PRICE, Town, entry, spell};
 use alloy::primitives::Address;
 use serde_json::{Value, json};
+
+on_both_families![
+    a_batch_over_the_limit_is_refused_before_anybody_is_asked,
+    a_token_that_is_not_listed_and_an_amount_above_the_limit_are_refused,
+    a_day_has_room_for_its_limit_whatever_crashes_and_however_many_ask_at_once,
+    what_fails_on_chain_makes_room_again,
+    a_day_of_fees_ends_with_its_limit,
+    without_a_policy_the_log_and_check_say_that_nothing_is_limited,
+    a_paused_chain_signs_nothing_new_and_follows_what_is_open_also_after_a_restart,
+    a_request_that_is_on_its_way_when_the_chain_is_paused_is_not_signed,
+    only_who_may_control_does_and_says_clearly_what,
+    a_chain_that_the_configuration_pauses_stays_paused,
+];
 
 const OPERATOR: &str = "operator-key";
 const OPERATORS_SECRET: &str = "the operator's own secret";
 
 /// A town whose Signer has this policy, with `USDT` for the token that everybody pays in.
-async fn town_with(policy: impl FnOnce(Address) -> String) -> Town {
-    let town = Town::with(Founding { people: 6, ..Founding::default() }).await;
-    configured(&town, &policy(town.token.address));
+async fn town_with(family: Family, policy: impl FnOnce(String) -> String) -> Town {
+    let town = Town::with(Founding { people: 6, ..Founding::on(family) }).await;
+    configured(&town, &policy(town.spell(town.token.address)));
     town
 }
 
@@ -53,23 +66,21 @@ fn refused_by(heard: &Heard, rule: &str) {
     assert_eq!(heard.body["data"], Value::Null);
 }
 
-#[tokio::test]
-async fn a_batch_over_the_limit_is_refused_before_anybody_is_asked() {
-    let town = town_with(|_| "max_batch = 2".to_owned()).await;
+async fn a_batch_over_the_limit_is_refused_before_anybody_is_asked(family: Family) {
+    let town = town_with(family, |_| "max_batch = 2".to_owned()).await;
     let signer = town.signer().await;
     town.proxy.take_asked();
     let heard = signer.scheduler.bill(&json!(town.entries(0..3))).await;
     refused_by(&heard, "chains.139.policy.max_batch");
-    assert_eq!(town.proxy.asked("eth_simulateV1") + town.proxy.asked("eth_call"), 0);
+    assert_eq!(town.proxy.asked(SIMULATE) + town.proxy.asked("eth_call"), 0);
     let hash = signer.scheduler.bill(&json!(town.entries(0..2))).await.tx_hash();
     town.settled(&signer, &hash).await;
     town.assert_paid(&[1, 1, 0]).await;
 }
 
-#[tokio::test]
-async fn a_token_that_is_not_listed_and_an_amount_above_the_limit_are_refused() {
-    let other = Address::repeat_byte(0xDD);
-    let town = town_with(|_| format!("tokens.OTHER = \"{other}\"")).await;
+async fn a_token_that_is_not_listed_and_an_amount_above_the_limit_are_refused(family: Family) {
+    let other = spell(family, Address::repeat_byte(0xDD));
+    let town = town_with(family, |_| format!("tokens.OTHER = \"{other}\"")).await;
     let signer = town.signer().await;
     let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
     refused_by(&heard, "chains.139.policy.tokens");
@@ -77,7 +88,7 @@ async fn a_token_that_is_not_listed_and_an_amount_above_the_limit_are_refused() 
 
     let limit =
         |most: u128| move |usdt| format!("tokens.USDT = \"{usdt}\"\nmax_amount.USDT = \"{most}\"");
-    let town = town_with(limit(PRICE - 1)).await;
+    let town = town_with(family, limit(PRICE - 1)).await;
     let signer = town.signer().await;
     for body in [json!(town.entries([0])), json!({"mode": "partial", "list": town.entries([0, 1])})]
     {
@@ -88,18 +99,19 @@ async fn a_token_that_is_not_listed_and_an_amount_above_the_limit_are_refused() 
     assert_eq!(town.transactions().await, 0);
     drop(signer.kill());
 
-    let town = town_with(limit(PRICE)).await;
+    let town = town_with(family, limit(PRICE)).await;
     let signer = town.signer().await;
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.settled(&signer, &hash).await;
     town.assert_paid(&[1]).await;
 }
 
-#[tokio::test]
-async fn a_day_has_room_for_its_limit_whatever_crashes_and_however_many_ask_at_once() {
+async fn a_day_has_room_for_its_limit_whatever_crashes_and_however_many_ask_at_once(
+    family: Family,
+) {
     let most = PRICE * 4;
     let policy = |usdt| format!("tokens.USDT = \"{usdt}\"\nmax_amount_per_day.USDT = \"{most}\"");
-    let town = town_with(policy).await;
+    let town = town_with(family, policy).await;
     let signer = town.signer().await;
     let rule = "chains.139.policy.max_amount_per_day.USDT";
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
@@ -130,20 +142,19 @@ async fn a_day_has_room_for_its_limit_whatever_crashes_and_however_many_ask_at_o
         "a repeat is none"
     );
     let spent = shown(&signer).await.text;
-    let token = town.token.address.to_checksum(None);
+    let token = town.spell(town.token.address);
     assert!(spent.contains(&format!("\"{token}\":{most},\"fee\":")), "{spent}");
     drop(signer.terminate().await);
     let audit = town.installation.run(&["audit"]).await;
     assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
 }
 
-#[tokio::test]
-async fn what_fails_on_chain_makes_room_again() {
+async fn what_fails_on_chain_makes_room_again(family: Family) {
     let most = PRICE;
     let policy = |usdt| format!("tokens.USDT = \"{usdt}\"\nmax_amount_per_day.USDT = \"{most}\"");
-    let town = town_with(policy).await;
+    let town = town_with(family, policy).await;
     let signer = town.signer().await;
-    town.proxy.fault("eth_sendRawTransaction", Act::Break);
+    town.proxy.fault(SEND, Act::Break);
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.token.set_balance(town.people[0].wallet, 5).await;
     town.proxy.heal();
@@ -155,18 +166,16 @@ async fn what_fails_on_chain_makes_room_again() {
     refused_by(&heard, "chains.139.policy.max_amount_per_day.USDT");
 }
 
-#[tokio::test]
-async fn a_day_of_fees_ends_with_its_limit() {
-    let town = town_with(|_| "max_fee_per_day = 1".to_owned()).await;
+async fn a_day_of_fees_ends_with_its_limit(family: Family) {
+    let town = town_with(family, |_| "max_fee_per_day = 1".to_owned()).await;
     let signer = town.signer().await;
     let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
     refused_by(&heard, "chains.139.policy.max_fee_per_day");
     town.assert_paid(&[0]).await;
 }
 
-#[tokio::test]
-async fn without_a_policy_the_log_and_check_say_that_nothing_is_limited() {
-    let town = Town::found().await;
+async fn without_a_policy_the_log_and_check_say_that_nothing_is_limited(family: Family) {
+    let town = Town::on(family).await;
     let signer = town.signer().await;
     assert!(signer.log().contains("any amount of any token"), "{}", signer.log());
     drop(signer.terminate().await);
@@ -175,10 +184,11 @@ async fn without_a_policy_the_log_and_check_say_that_nothing_is_limited() {
     assert!(check.status.success() && said.contains("any amount of any token"), "{said}");
 }
 
-#[tokio::test]
-async fn a_paused_chain_signs_nothing_new_and_follows_what_is_open_also_after_a_restart() {
+async fn a_paused_chain_signs_nothing_new_and_follows_what_is_open_also_after_a_restart(
+    family: Family,
+) {
     let mining = Mining::OnRequest;
-    let town = Town::with(Founding { mining, ..Founding::default() }).await;
+    let town = Town::with(Founding { mining, ..Founding::on(family) }).await;
     configured(&town, "");
     let signer = town.signer().await;
     let open = json!(town.entries([0]));
@@ -210,11 +220,10 @@ async fn a_paused_chain_signs_nothing_new_and_follows_what_is_open_also_after_a_
     town.assert_paid(&[1, 1, 0]).await;
 }
 
-#[tokio::test]
-async fn a_request_that_is_on_its_way_when_the_chain_is_paused_is_not_signed() {
-    let town = town_with(|_| String::new()).await;
+async fn a_request_that_is_on_its_way_when_the_chain_is_paused_is_not_signed(family: Family) {
+    let town = town_with(family, |_| String::new()).await;
     let signer = town.signer().await;
-    town.proxy.fault("eth_simulateV1", Act::Hold);
+    town.proxy.fault(SIMULATE, Act::Hold);
     let body = json!(town.entries(0..2));
     let (heard, ()) = tokio::join!(signer.scheduler.bill(&body), async {
         town.proxy.struck().await;
@@ -222,16 +231,15 @@ async fn a_request_that_is_on_its_way_when_the_chain_is_paused_is_not_signed() {
         town.proxy.heal();
     });
     refused_by(&heard, "pause");
-    assert_eq!(town.proxy.asked("eth_sendRawTransaction"), 0);
+    assert_eq!(town.proxy.asked(SEND), 0);
     assert_eq!(control(&operator(&signer), "resume", "{}").await.code(), 1);
     let hash = signer.scheduler.bill(&body).await.tx_hash();
     town.settled(&signer, &hash).await;
     town.assert_paid(&[1, 1, 0]).await;
 }
 
-#[tokio::test]
-async fn only_who_may_control_does_and_says_clearly_what() {
-    let town = town_with(|_| String::new()).await;
+async fn only_who_may_control_does_and_says_clearly_what(family: Family) {
+    let town = town_with(family, |_| String::new()).await;
     let signer = town.signer().await;
     for what in ["pause", "resume"] {
         let heard = control(&signer.scheduler, what, "").await;
@@ -254,10 +262,9 @@ async fn only_who_may_control_does_and_says_clearly_what() {
     town.settled(&signer, &hash).await;
 }
 
-#[tokio::test]
-async fn a_chain_that_the_configuration_pauses_stays_paused() {
+async fn a_chain_that_the_configuration_pauses_stays_paused(family: Family) {
     let chain_keys = "paused = true".to_owned();
-    let town = Town::with(Founding { chain_keys, ..Founding::default() }).await;
+    let town = Town::with(Founding { chain_keys, ..Founding::on(family) }).await;
     configured(&town, "");
     let signer = town.signer().await;
     let body = json!(town.entries([0]));

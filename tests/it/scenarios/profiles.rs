@@ -1,14 +1,25 @@
 //! Other contracts and lesser nodes: what differs is configuration.
 
+use crate::world::anvil::Family;
 use crate::world::contracts::{
     CollectOne, Kind, Merchant, PlainCharge, Subscriber, deploy, somebody,
 };
-use crate::world::proxy::Act;
+use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, PRICE, Town, entry, failure, refusals};
 use alloy::primitives::U256;
 use alloy::sol_types::{SolCall as _, SolValue as _};
 use serde_json::{Value, json};
+
+on_both_families![
+    a_contract_that_fails_as_a_whole_has_its_culprits_named_one_by_one,
+    a_wallet_that_can_pay_once_pays_for_one_of_two_where_nothing_isolates_them,
+    two_at_once_are_turned_away_by_a_contract_for_one_at_a_time,
+    the_errors_of_a_contract_for_one_at_a_time_become_reasons,
+    four_fields_are_enough_where_the_contract_knows_the_rest,
+    an_entry_that_contradicts_the_contract_is_never_charged,
+    a_hundred_are_charged_on_a_chain_without_multicall,
+];
 
 /// A contract that reverts as a whole and knows no period.
 const PLAIN: &str = r#"
@@ -31,8 +42,8 @@ CannotPay = "TOKEN_TRANSFER_FAILED"
 
 const MONTH: u32 = 30 * 24 * 60 * 60;
 
-async fn plain_town(people: u64) -> (Town, Signer) {
-    let town = Town::with(Founding { people, token: Kind::Plain, ..Founding::default() }).await;
+async fn plain_town(family: Family, people: u64) -> (Town, Signer) {
+    let town = Town::with(Founding { people, token: Kind::Plain, ..Founding::on(family) }).await;
     let arguments = (town.token.address, town.merchant.payee).abi_encode();
     let contract = deploy(&town.anvil, "PlainCharge", arguments).await;
     let wallet = |who: &Subscriber| {
@@ -47,9 +58,8 @@ async fn plain_town(people: u64) -> (Town, Signer) {
     (town, signer)
 }
 
-#[tokio::test]
-async fn a_contract_that_fails_as_a_whole_has_its_culprits_named_one_by_one() {
-    let (town, signer) = plain_town(9).await;
+async fn a_contract_that_fails_as_a_whole_has_its_culprits_named_one_by_one(family: Family) {
+    let (town, signer) = plain_town(family, 9).await;
     let [.., no_allowance, no_balance, unknown] = &town.people[..] else { panic!() };
     let contract = town.contract;
     town.token.approve(no_allowance.wallet, contract, U256::from(PRICE - 1)).await;
@@ -70,7 +80,7 @@ async fn a_contract_that_fails_as_a_whole_has_its_culprits_named_one_by_one() {
 
 #[tokio::test]
 async fn a_charge_without_a_period_cannot_be_repeated_before_its_guard_has_passed() {
-    let (town, signer) = plain_town(2).await;
+    let (town, signer) = plain_town(Family::Evm, 2).await;
     let batch = json!(town.entries([0]));
     let first = signer.scheduler.bill(&batch).await.tx_hash();
     let billing = town.settled(&signer, &first).await;
@@ -88,9 +98,10 @@ async fn a_charge_without_a_period_cannot_be_repeated_before_its_guard_has_passe
     town.assert_paid(&[2, 0]).await;
 }
 
-#[tokio::test]
-async fn a_wallet_that_can_pay_once_pays_for_one_of_two_where_nothing_isolates_them() {
-    let (town, signer) = plain_town(4).await;
+async fn a_wallet_that_can_pay_once_pays_for_one_of_two_where_nothing_isolates_them(
+    family: Family,
+) {
+    let (town, signer) = plain_town(family, 4).await;
     let [first, second, ..] = &town.people[..] else { panic!() };
     let call = PlainCharge::setWalletCall { userHash: second.user_hash, wallet: first.wallet };
     town.anvil.execute(first.wallet, town.contract, &call).await;
@@ -103,8 +114,8 @@ async fn a_wallet_that_can_pay_once_pays_for_one_of_two_where_nothing_isolates_t
     assert_eq!(town.token.balance(first.wallet).await, U256::from(PRICE - 1));
 }
 
-async fn collect_town() -> (Town, Signer) {
-    let town = Town::with(Founding { token: Kind::Plain, ..Founding::default() }).await;
+async fn collect_town(family: Family) -> (Town, Signer) {
+    let town = Town::with(Founding { token: Kind::Plain, ..Founding::on(family) }).await;
     let contract = deploy(&town.anvil, "CollectOne", vec![]).await;
     let plan = CollectOne::Plan {
         token: town.token.address,
@@ -132,7 +143,7 @@ fn bare(who: &Subscriber) -> Value {
 
 #[tokio::test]
 async fn a_contract_for_one_at_a_time_charges_each_in_a_transaction_of_its_own() {
-    let (town, signer) = collect_town().await;
+    let (town, signer) = collect_town(Family::Evm).await;
     let mut hashes = vec![];
     for who in &town.people {
         hashes.push(signer.scheduler.bill(&json!([bare(who)])).await.tx_hash());
@@ -149,9 +160,8 @@ async fn a_contract_for_one_at_a_time_charges_each_in_a_transaction_of_its_own()
     town.assert_paid(&[2, 1, 1]).await;
 }
 
-#[tokio::test]
-async fn two_at_once_are_turned_away_by_a_contract_for_one_at_a_time() {
-    let (town, signer) = collect_town().await;
+async fn two_at_once_are_turned_away_by_a_contract_for_one_at_a_time(family: Family) {
+    let (town, signer) = collect_town(family).await;
     let two = json!([bare(&town.people[0]), bare(&town.people[1])]);
     let heard = signer.scheduler.bill(&two).await;
     assert_eq!((heard.code(), heard.status), (0, 400));
@@ -161,9 +171,8 @@ async fn two_at_once_are_turned_away_by_a_contract_for_one_at_a_time() {
     town.assert_paid(&[0, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn the_errors_of_a_contract_for_one_at_a_time_become_reasons() {
-    let (town, signer) = collect_town().await;
+async fn the_errors_of_a_contract_for_one_at_a_time_become_reasons(family: Family) {
+    let (town, signer) = collect_town(family).await;
     let [gone, poor, _] = &town.people[..] else { panic!() };
     let quit = CollectOne::quitCall { planId: town.plan.id, userHash: gone.user_hash };
     town.anvil.execute(gone.wallet, town.contract, &quit).await;
@@ -179,15 +188,14 @@ async fn the_errors_of_a_contract_for_one_at_a_time_become_reasons() {
     }
 }
 
-async fn looked_up(people: u64) -> (Town, Signer) {
-    let town = Town::with(Founding { people, lookup: true, ..Founding::default() }).await;
+async fn looked_up(family: Family, people: u64) -> (Town, Signer) {
+    let town = Town::with(Founding { people, lookup: true, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     (town, signer)
 }
 
-#[tokio::test]
-async fn four_fields_are_enough_where_the_contract_knows_the_rest() {
-    let (town, signer) = looked_up(100).await;
+async fn four_fields_are_enough_where_the_contract_knows_the_rest(family: Family) {
+    let (town, signer) = looked_up(family, 100).await;
     let stranger = Merchant::subscriber(&town.plan, 999);
     let list: Vec<Value> = town.people.iter().chain([&stranger]).map(bare).collect();
     let heard = signer.scheduler.bill(&json!({"mode": "partial", "list": list})).await;
@@ -196,9 +204,8 @@ async fn four_fields_are_enough_where_the_contract_knows_the_rest() {
     town.assert_paid(&[1; 100]).await;
 }
 
-#[tokio::test]
-async fn an_entry_that_contradicts_the_contract_is_never_charged() {
-    let (town, signer) = looked_up(3).await;
+async fn an_entry_that_contradicts_the_contract_is_never_charged(family: Family) {
+    let (town, signer) = looked_up(family, 3).await;
     let who = &town.people[0];
     let stranger = somebody("stranger");
     let lies = [
@@ -206,8 +213,12 @@ async fn an_entry_that_contradicts_the_contract_is_never_charged() {
         ("planVersion", json!("2"), "planVersion is 1 on chain, but the entry says 2".to_owned()),
         (
             "userWallet",
-            json!(stranger),
-            format!("userWallet is {} on chain, but the entry says {stranger}", who.wallet),
+            json!(town.spell(stranger)),
+            format!(
+                "userWallet is {} on chain, but the entry says {}",
+                town.spell(who.wallet),
+                town.spell(stranger)
+            ),
         ),
         ("period", json!(2), "period is 1 on chain, but the entry says 2".to_owned()),
     ];
@@ -222,10 +233,9 @@ async fn an_entry_that_contradicts_the_contract_is_never_charged() {
     town.assert_paid(&[0, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn a_hundred_are_charged_on_a_chain_without_multicall() {
+async fn a_hundred_are_charged_on_a_chain_without_multicall(family: Family) {
     for lookup in [false, true] {
-        let founding = Founding { people: 110, multicall: false, lookup, ..Founding::default() };
+        let founding = Founding { people: 110, multicall: false, lookup, ..Founding::on(family) };
         let town = Town::with(founding).await;
         let signer = town.signer().await;
         let [.., poor] = &town.people[..] else { panic!() };
@@ -243,7 +253,7 @@ async fn a_hundred_are_charged_on_a_chain_without_multicall() {
 #[tokio::test]
 async fn a_node_that_cannot_simulate_is_good_enough() {
     let town = Town::found().await;
-    town.proxy.fault("eth_simulateV1", Act::Refuse("the method eth_simulateV1 does not exist"));
+    town.proxy.fault(SIMULATE, Act::Refuse("the method eth_simulateV1 does not exist"));
     let signer = town.signer().await;
     town.token.block(town.people[1].wallet, true).await;
     let blocked = refusals(&[(&town.people[1], "HOLDER_BLOCKED")]);

@@ -1,7 +1,8 @@
 //! Many callers at once. The claim is the idempotency key, and the first to commit has it.
 
+use crate::world::anvil::Family;
 use crate::world::patience::Dice;
-use crate::world::proxy::Act;
+use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{Heard, Scheduler, Signer};
 use crate::world::town::{Founding, Town};
 use futures_util::future::join_all;
@@ -9,8 +10,15 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-async fn crowd(people: u64) -> Town {
-    Town::with(Founding { people, ..Founding::default() }).await
+on_both_families![
+    the_same_request_fifty_times_at_once_is_one_payment_and_one_hash,
+    a_crowd_at_a_narrow_door_is_turned_away_and_charged_once_when_it_comes_back,
+    overlapping_batches_of_sixteen_callers_charge_everybody_once,
+    a_caller_that_hangs_up_does_not_lose_the_charge,
+];
+
+async fn crowd(family: Family, people: u64) -> Town {
+    Town::with(Founding { people, ..Founding::on(family) }).await
 }
 
 /// Posts until there is a verdict: "busy" and "not now" are answered by asking again.
@@ -33,9 +41,8 @@ async fn counted(signer: &Signer, name: &str) -> u64 {
     line.unwrap_or_else(|| panic!("{name} is not in {page}")).trim().parse().unwrap()
 }
 
-#[tokio::test]
-async fn the_same_request_fifty_times_at_once_is_one_payment_and_one_hash() {
-    let town = Town::found().await;
+async fn the_same_request_fifty_times_at_once_is_one_payment_and_one_hash(family: Family) {
+    let town = Town::on(family).await;
     let signer = town.signer().await;
     let body = json!(town.entries(0..3));
     let heard = join_all((0..50).map(|_| verdict(&signer.scheduler, &body))).await;
@@ -46,9 +53,10 @@ async fn the_same_request_fifty_times_at_once_is_one_payment_and_one_hash() {
     town.assert_paid(&[1, 1, 1]).await;
 }
 
-#[tokio::test]
-async fn a_crowd_at_a_narrow_door_is_turned_away_and_charged_once_when_it_comes_back() {
-    let mut town = Town::found().await;
+async fn a_crowd_at_a_narrow_door_is_turned_away_and_charged_once_when_it_comes_back(
+    family: Family,
+) {
+    let mut town = Town::on(family).await;
     let narrow = "SIGNER__HTTP__MAX_CONCURRENT_REQUESTS";
     town.installation = town.installation.env(narrow, "2");
     let signer = town.signer().await;
@@ -62,9 +70,8 @@ async fn a_crowd_at_a_narrow_door_is_turned_away_and_charged_once_when_it_comes_
     town.assert_paid(&[1, 1, 1]).await;
 }
 
-#[tokio::test]
-async fn overlapping_batches_of_sixteen_callers_charge_everybody_once() {
-    let town = crowd(40).await;
+async fn overlapping_batches_of_sixteen_callers_charge_everybody_once(family: Family) {
+    let town = crowd(family, 40).await;
     let signer = town.signer().await;
     let callers = (0..16).map(|seed| pay_for_everybody(&town, &signer.scheduler, seed));
     join_all(callers).await;
@@ -103,12 +110,13 @@ fn free_still(heard: &Heard) -> BTreeSet<i64> {
     free.map(|(id, _)| id).collect()
 }
 
+// On TRON few calls are simulated at a time, so that requests do not arrive together.
 #[tokio::test]
 async fn requests_that_arrive_together_share_an_fsync() {
-    let town = crowd(12).await;
+    let town = crowd(Family::Evm, 12).await;
     let signer = town.signer().await;
     let before = counted(&signer, "signer_journal_commits ").await;
-    town.proxy.fault("eth_simulateV1", Act::Hold);
+    town.proxy.fault(SIMULATE, Act::Hold);
     let bodies: Vec<Value> = (0..12).map(|place| json!(town.entries([place]))).collect();
     let (heard, ()) =
         tokio::join!(join_all(bodies.iter().map(|body| signer.scheduler.bill(body))), async {
@@ -124,11 +132,10 @@ async fn requests_that_arrive_together_share_an_fsync() {
     town.assert_paid(&[1; 12]).await;
 }
 
-#[tokio::test]
-async fn a_caller_that_hangs_up_does_not_lose_the_charge() {
-    let town = Town::found().await;
+async fn a_caller_that_hangs_up_does_not_lose_the_charge(family: Family) {
+    let town = Town::on(family).await;
     let signer = town.signer().await;
-    town.proxy.fault("eth_simulateV1", Act::Hold);
+    town.proxy.fault(SIMULATE, Act::Hold);
     let body = json!({"requestId": "hung-up", "list": town.entries([0])});
     tokio::select! {
         heard = signer.scheduler.bill(&body) => panic!("answered too early: {heard:?}"),

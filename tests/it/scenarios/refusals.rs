@@ -1,33 +1,42 @@
 //! A batch with every kind of trouble in it: each entry hears its own reason, and money moves for
 //! the good ones alone.
 
-use crate::world::anvil::Mining;
+use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::Billing::{self, Terms};
 use crate::world::contracts::{Merchant, Subscriber};
-use crate::world::proxy::Act;
+use crate::world::proxy::{Act, SEND, SIMULATE};
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, PRICE, Town, entry, refusals};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
 
-/// Writes a scenario once and runs it on a chain that mines at once and on one that takes a second.
+on_both_families![an_account_that_may_not_bill_charges_nobody,];
+
+/// Writes a scenario once and runs it on every kind of chain.
 macro_rules! however_blocks_are_made {
-    ($(async fn $name:ident($mining:ident: Mining) $body:block)*) => {
-        $(async fn $name($mining: Mining) $body)*
+    ($(async fn $name:ident($family:ident: Family, $mining:ident: Mining) $body:block)*) => {
+        $(async fn $name($family: Family, $mining: Mining) $body)*
 
         mod blocks_are_made_at_once {
-            $(#[tokio::test] async fn $name() { super::$name(super::Mining::EachTransaction).await })*
+            use super::{Family, Mining};
+            $(#[tokio::test] async fn $name() { super::$name(Family::Evm, Mining::EachTransaction).await })*
         }
 
         mod a_block_is_made_every_second {
-            $(#[tokio::test] async fn $name() { super::$name(super::Mining::EverySeconds(1)).await })*
+            use super::{Family, Mining};
+            $(#[tokio::test] async fn $name() { super::$name(Family::Evm, Mining::EverySeconds(1)).await })*
+        }
+
+        mod on_tron_too {
+            use super::{Family, Mining};
+            $(#[tokio::test] async fn $name() { super::$name(Family::Tron, Mining::EachTransaction).await })*
         }
     };
 }
 
 however_blocks_are_made! {
-    async fn nobody_pays_when_one_of_a_hundred_cannot(mining: Mining) {
-        let cast = Cast::gather(mining).await;
+    async fn nobody_pays_when_one_of_a_hundred_cannot(family: Family, mining: Mining) {
+        let cast = Cast::gather(family, mining).await;
         let signer = cast.town.signer().await;
         let (sent, charges) = (cast.town.sent().await, cast.town.charges().await);
         let heard = signer.scheduler.bill(&json!(cast.batch)).await;
@@ -35,12 +44,12 @@ however_blocks_are_made! {
         assert_eq!(heard.failures(), cast.refused);
         assert_eq!(cast.town.sent().await, sent, "no transaction");
         assert_eq!(cast.town.charges().await, charges, "no charge");
-        assert_eq!(cast.town.proxy.asked("eth_sendRawTransaction"), 0);
+        assert_eq!(cast.town.proxy.asked(SEND), 0);
         assert_eq!(batches(&cast.town, signer).await, 0, "nothing in the journal");
     }
 
-    async fn those_who_can_pay_do_and_the_others_hear_why_not(mining: Mining) {
-        let cast = Cast::gather(mining).await;
+    async fn those_who_can_pay_do_and_the_others_hear_why_not(family: Family, mining: Mining) {
+        let cast = Cast::gather(family, mining).await;
         let signer = cast.town.signer().await;
         let partial = json!({"mode": "partial", "list": cast.batch});
         let heard = signer.scheduler.bill(&partial).await;
@@ -56,9 +65,8 @@ however_blocks_are_made! {
     }
 }
 
-#[tokio::test]
-async fn an_account_that_may_not_bill_charges_nobody() {
-    let town = Town::found().await;
+async fn an_account_that_may_not_bill_charges_nobody(family: Family) {
+    let town = Town::on(family).await;
     let signer = town.signer().await;
     let Merchant { mer_key, owner, biller, .. } = town.merchant;
     let forbid = Billing::setBillerCall { merKey: mer_key, who: biller, allowed: false };
@@ -110,7 +118,7 @@ async fn more_than_fit_in_one_transaction_are_told_how_many_do() {
     town.token.set_balance(poor.wallet, 0).await;
     for simulates in [true, false] {
         if !simulates {
-            town.proxy.fault("eth_simulateV1", Act::Refuse("no such method"));
+            town.proxy.fault(SIMULATE, Act::Refuse("no such method"));
         }
         let signer = town.signer().await;
         // 60 can be simulated but lack the margin; 99 cannot even be simulated.
@@ -123,7 +131,7 @@ async fn more_than_fit_in_one_transaction_are_told_how_many_do() {
         }
         signer.terminate().await;
     }
-    assert_eq!(town.proxy.asked("eth_sendRawTransaction"), 0);
+    assert_eq!(town.proxy.asked(SEND), 0);
 }
 
 /// What the Signer says when the first `size` people are too many for one transaction.
@@ -144,8 +152,8 @@ struct Cast {
 }
 
 impl Cast {
-    async fn gather(mining: Mining) -> Self {
-        let town = Town::with(Founding { mining, people: 97, ..Founding::default() }).await;
+    async fn gather(family: Family, mining: Mining) -> Self {
+        let town = Town::with(Founding { mining, people: 97, ..Founding::on(family) }).await;
         let mut good = town.people.clone();
         let [
             no_allowance,

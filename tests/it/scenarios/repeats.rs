@@ -1,14 +1,25 @@
 //! The same subscription asked for again. The claim is the idempotency key, not the request: every
 //! row of the table of repeats, in both modes, while the first batch is open and after it.
 
-use crate::world::anvil::Mining;
+use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::{AnyToken, Subscriber, somebody};
-use crate::world::proxy::Act;
+use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{Heard, Signer};
 use crate::world::town::{Founding, Town, entry, failure, refusals};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
 use std::time::Duration;
+
+on_both_families![
+    the_same_entries_or_some_of_them_hear_the_hash_of_their_batch,
+    a_batch_that_is_partly_claimed_is_not_attempted,
+    in_partial_mode_what_is_free_of_an_overlapping_batch_is_charged,
+    entries_of_two_batches_hear_of_both,
+    another_amount_plan_or_user_for_a_claimed_period_is_a_conflict,
+    an_item_that_failed_inside_a_batch_is_free_while_the_others_stay_claimed,
+    a_request_waits_for_the_one_that_builds_the_same_batch,
+    a_refusal_is_no_verdict_on_the_next_request,
+];
 
 const MODES: [&str; 2] = ["all", "partial"];
 
@@ -19,8 +30,8 @@ struct Scene {
 }
 
 impl Scene {
-    async fn set() -> Self {
-        Self::of(Founding::default()).await
+    async fn set(family: Family) -> Self {
+        Self::of(Founding::on(family)).await
     }
 
     async fn of(founding: Founding) -> Self {
@@ -52,9 +63,8 @@ impl Scene {
     }
 }
 
-#[tokio::test]
-async fn the_same_entries_or_some_of_them_hear_the_hash_of_their_batch() {
-    let scene = Scene::set().await;
+async fn the_same_entries_or_some_of_them_hear_the_hash_of_their_batch(family: Family) {
+    let scene = Scene::set(family).await;
     let hash = scene.bill("all", &[0, 1, 2]).await.tx_hash();
     let sent = scene.town.sent().await;
     for end in [false, true] {
@@ -71,9 +81,8 @@ async fn the_same_entries_or_some_of_them_hear_the_hash_of_their_batch() {
     scene.town.assert_paid(&[1, 1, 1, 0]).await;
 }
 
-#[tokio::test]
-async fn a_batch_that_is_partly_claimed_is_not_attempted() {
-    let scene = Scene::set().await;
+async fn a_batch_that_is_partly_claimed_is_not_attempted(family: Family) {
+    let scene = Scene::set(family).await;
     let hash = scene.bill("all", &[0, 1]).await.tx_hash();
     for code in ["BILLING_IN_PROGRESS", "ALREADY_CHARGED"] {
         let heard = scene.bill("all", &[0, 1, 2]).await;
@@ -85,9 +94,8 @@ async fn a_batch_that_is_partly_claimed_is_not_attempted() {
     scene.town.assert_paid(&[1, 1, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn in_partial_mode_what_is_free_of_an_overlapping_batch_is_charged() {
-    let scene = Scene::set().await;
+async fn in_partial_mode_what_is_free_of_an_overlapping_batch_is_charged(family: Family) {
+    let scene = Scene::set(family).await;
     let first = scene.bill("all", &[0]).await.tx_hash();
     let second = scene.bill("partial", &[0, 1]).await;
     scene.assert_refused(&second, &[(0, "BILLING_IN_PROGRESS", Some(&first))]);
@@ -101,9 +109,8 @@ async fn in_partial_mode_what_is_free_of_an_overlapping_batch_is_charged() {
     scene.town.assert_paid(&[1, 1, 1, 0]).await;
 }
 
-#[tokio::test]
-async fn entries_of_two_batches_hear_of_both() {
-    let scene = Scene::set().await;
+async fn entries_of_two_batches_hear_of_both(family: Family) {
+    let scene = Scene::set(family).await;
     let hashes = [scene.bill("all", &[0]).await.tx_hash(), scene.bill("all", &[1]).await.tx_hash()];
     for code in ["BILLING_IN_PROGRESS", "ALREADY_CHARGED"] {
         for mode in MODES {
@@ -117,9 +124,8 @@ async fn entries_of_two_batches_hear_of_both() {
     scene.town.assert_paid(&[1, 1, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn another_amount_plan_or_user_for_a_claimed_period_is_a_conflict() {
-    let scene = Scene::set().await;
+async fn another_amount_plan_or_user_for_a_claimed_period_is_a_conflict(family: Family) {
+    let scene = Scene::set(family).await;
     let [first, second] = &scene.town.people[..2] else { panic!() };
     let hash = scene.bill("all", &[0]).await.tx_hash();
     let differs = [
@@ -147,7 +153,7 @@ async fn another_amount_plan_or_user_for_a_claimed_period_is_a_conflict() {
 
 #[tokio::test]
 async fn a_batch_that_reverted_is_free_to_be_billed_again() {
-    let scene = Scene::set().await;
+    let scene = Scene::set(Family::Evm).await;
     for mode in MODES {
         let hash = scene.bill(mode, &[0, 1]).await.tx_hash();
         // The block comes an hour late, after the deadline in the calldata.
@@ -161,9 +167,8 @@ async fn a_batch_that_reverted_is_free_to_be_billed_again() {
     scene.town.assert_paid(&[1, 1, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn an_item_that_failed_inside_a_batch_is_free_while_the_others_stay_claimed() {
-    let scene = Scene::set().await;
+async fn an_item_that_failed_inside_a_batch_is_free_while_the_others_stay_claimed(family: Family) {
+    let scene = Scene::set(family).await;
     let Town { anvil, token, people, .. } = &scene.town;
     let anybody = somebody("anybody");
     anvil.fund(&[anybody]).await;
@@ -191,25 +196,23 @@ async fn an_item_that_failed_inside_a_batch_is_free_while_the_others_stay_claime
     scene.town.assert_paid(&[1, 1, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn a_request_waits_for_the_one_that_builds_the_same_batch() {
-    let scene = Scene::set().await;
+async fn a_request_waits_for_the_one_that_builds_the_same_batch(family: Family) {
+    let scene = Scene::set(family).await;
     let late = Act::Delay(Duration::from_millis(500));
     scene.town.proxy.take_asked();
-    scene.town.proxy.fault("eth_simulateV1", late);
+    scene.town.proxy.fault(SIMULATE, late);
     let (first, second) = tokio::join!(scene.bill("all", &[0, 1]), async {
         scene.town.proxy.struck().await;
         scene.bill("all", &[1]).await
     });
     assert_eq!(first.tx_hash(), second.tx_hash());
-    assert_eq!(scene.town.proxy.asked("eth_simulateV1"), 1, "the second asked the chain nothing");
+    assert_eq!(scene.town.proxy.asked(SIMULATE), 1, "the second asked the chain nothing");
     scene.settled(&first.tx_hash()).await;
     scene.town.assert_paid(&[1, 1, 0, 0]).await;
 }
 
-#[tokio::test]
-async fn a_refusal_is_no_verdict_on_the_next_request() {
-    let town = Town::found().await;
+async fn a_refusal_is_no_verdict_on_the_next_request(family: Family) {
+    let town = Town::on(family).await;
     let signer = town.signer().await;
     let (who, billing) = (&town.people[0], town.merchant.billing);
     let batch = json!(town.entries([0]));
@@ -243,7 +246,7 @@ async fn without_a_period_the_open_batch_answers_and_then_the_period_on_chain_de
     for mode in MODES {
         assert_eq!(scene.post(mode, vec![short(&people[0])]).await.tx_hash(), hash);
     }
-    assert_eq!(scene.town.proxy.asked("eth_simulateV1"), 0, "the chain was not asked");
+    assert_eq!(scene.town.proxy.asked(SIMULATE), 0, "the chain was not asked");
     let heard = scene.post("all", vec![short(&people[0]), short(&people[1])]).await;
     let claimed = (0, "BILLING_IN_PROGRESS", Some(&*hash));
     scene.assert_refused(&heard, &[claimed, (1, "NOT_ATTEMPTED", None)]);

@@ -50,10 +50,19 @@ pub(crate) struct Options {
     pub(crate) extra: Vec<String>,
 }
 
+/// The two families of chains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Family {
+    #[default]
+    Evm,
+    Tron,
+}
+
 /// A running chain. `finalized` is two blocks behind the head.
 #[derive(Debug)]
 pub(crate) struct Anvil {
-    process: Child,
+    /// None where something else speaks anvil's dialect.
+    process: Option<Child>,
     rpc: Rpc,
     pub(crate) url: String,
     /// Ten rich accounts that the node signs for.
@@ -87,7 +96,14 @@ impl Anvil {
         let url = listening(&mut process);
         let rpc = Rpc::new(&url);
         let accounts = rpc.call("eth_accounts", json!([])).await;
-        Self { process, rpc, url, accounts }
+        Self { process: Some(process), rpc, url, accounts }
+    }
+
+    /// A chain of another kind that speaks the same dialect.
+    pub(crate) async fn elsewhere(url: &str, family: Family) -> Self {
+        let rpc = Rpc { family, ..Rpc::new(url) };
+        let accounts = rpc.call("eth_accounts", json!([])).await;
+        Self { process: None, rpc, url: url.to_owned(), accounts }
     }
 
     /// A client that can outlive this borrow.
@@ -106,8 +122,10 @@ impl Deref for Anvil {
 
 impl Drop for Anvil {
     fn drop(&mut self) {
-        self.process.kill().ok();
-        self.process.wait().ok();
+        if let Some(process) = &mut self.process {
+            process.kill().ok();
+            process.wait().ok();
+        }
     }
 }
 
@@ -147,11 +165,14 @@ pub(crate) struct Refusal {
 
 /// A JSON-RPC client for tests. Cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Rpc(RpcClient);
+pub(crate) struct Rpc {
+    client: RpcClient,
+    family: Family,
+}
 
 impl Rpc {
     pub(crate) fn new(url: &str) -> Self {
-        Self(RpcClient::new_http(url.parse().unwrap()))
+        Self { client: RpcClient::new_http(url.parse().unwrap()), family: Family::Evm }
     }
 
     pub(crate) async fn try_call<T>(
@@ -162,7 +183,7 @@ impl Rpc {
     where
         T: DeserializeOwned + Send + Sync + Unpin + std::fmt::Debug + 'static,
     {
-        self.0.request(method, params).await.map_err(|error| {
+        self.client.request(method, params).await.map_err(|error| {
             let said =
                 error.as_error_resp().unwrap_or_else(|| panic!("{method} got no answer: {error}"));
             Refusal {
@@ -190,7 +211,7 @@ impl Rpc {
         if params.is_empty() {
             return vec![];
         }
-        let mut batch = BatchRequest::new(&self.0);
+        let mut batch = BatchRequest::new(&self.client);
         let waiting: Vec<_> = params
             .iter()
             .map(|params| batch.add_call::<_, T>(method, params).expect("params are JSON"))
@@ -378,6 +399,10 @@ impl Rpc {
 
     pub(crate) async fn block_number(&self) -> u64 {
         self.call::<U256>("eth_blockNumber", json!([])).await.to()
+    }
+
+    pub(crate) fn family(&self) -> Family {
+        self.family
     }
 
     pub(crate) async fn chain_id(&self) -> u64 {

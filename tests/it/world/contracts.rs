@@ -9,7 +9,7 @@ use alloy::{
 };
 use serde_json::Value;
 
-use super::anvil::Rpc;
+use super::anvil::{Family, Rpc};
 
 mod abi;
 
@@ -99,6 +99,7 @@ pub(crate) struct Plan {
     pub(crate) id: u64,
     pub(crate) version: u32,
     pub(crate) terms: Billing::Terms,
+    pub(crate) family: Family,
 }
 
 #[derive(Clone, Debug)]
@@ -181,7 +182,7 @@ impl Merchant {
         let version = self.propose(id, terms.clone()).await;
         let call = Billing::approvePlanCall { merKey: self.mer_key, planId: id, version };
         self.execute(self.admins[1], &call).await;
-        Plan { id, version, terms }
+        Plan { id, version, terms, family: self.rpc.family() }
     }
 
     /// The version that the first admin's proposal got.

@@ -1,6 +1,6 @@
 //! Waiting for what must come, and giving up on what does not.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Asks until it is so; `what` is said when it never is.
 pub(crate) async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
@@ -11,6 +11,13 @@ pub(crate) async fn eventually(what: &str, is_so: impl AsyncFn() -> bool) {
         tokio::time::sleep(Duration::from_millis(25)).await;
     }
     panic!("it never happened that {what}");
+}
+
+/// This machine's time (Unix ms).
+#[expect(clippy::disallowed_methods, reason = "the world has a clock of its own")]
+pub(crate) fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    u64::try_from(since.as_millis()).unwrap()
 }
 
 /// A stream of numbers that looks random and repeats with its seed (splitmix64).

@@ -1,7 +1,8 @@
-//! Stands between the Signer and its node: counts what is asked, and misbehaves by method name.
+//! Stands between the Signer and its node: counts what is asked, and misbehaves by method name. On
+//! TRON the method is the last part of the path.
 
 use axum::body::{Body, Bytes, to_bytes};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -17,6 +18,33 @@ use tokio_util::task::TaskTracker;
 
 /// Stands for every method in [`Proxy::fault`].
 pub(crate) const ANYTHING: &str = "*";
+
+/// The call that offers a transaction, on either family.
+pub(crate) const SEND: &str = "send";
+/// The call that runs a billing without sending it.
+pub(crate) const SIMULATE: &str = "simulate";
+/// The call that asks what became of a transaction.
+pub(crate) const OUTCOME: &str = "outcome";
+/// The call that every look at the chain makes once.
+pub(crate) const LOOK: &str = "look";
+/// The call that asks for a block.
+pub(crate) const BLOCK: &str = "block";
+
+/// What a name stands for.
+fn names(method: &str) -> &[&str] {
+    match method {
+        SEND => &["eth_sendRawTransaction", "broadcasthex"],
+        SIMULATE => &["eth_simulateV1", "triggerconstantcontract"],
+        OUTCOME => &["eth_getTransactionReceipt", "gettransactioninfobyid"],
+        LOOK => &["eth_getBalance", "getaccount"],
+        BLOCK => &["eth_getBlockByNumber", "getblock"],
+        _ => &[],
+    }
+}
+
+fn fits(method: &str, asked: &str) -> bool {
+    method == asked || method == ANYTHING || names(method).contains(&asked)
+}
 
 /// What the proxy does with a call instead of passing it on.
 #[derive(Clone, Debug)]
@@ -51,7 +79,6 @@ pub(crate) struct Asked {
 
 #[derive(Debug)]
 struct Shared {
-    target: String,
     faults: watch::Sender<Vec<(&'static str, Act)>>,
     asked: Mutex<Vec<Asked>>,
     /// How many calls have met a fault since the last one was set.
@@ -75,17 +102,18 @@ impl Proxy {
     /// In front of the node at `target`.
     pub(crate) async fn before(target: &str) -> Self {
         let shared = Arc::new(Shared {
-            target: target.to_owned(),
             faults: watch::Sender::new(vec![]),
             asked: Mutex::default(),
             strikes: watch::Sender::new(0),
             client: reqwest::Client::new(),
         });
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        #[expect(clippy::disallowed_methods, reason = "lives as long as the test")]
-        tokio::spawn(serve(listener, Arc::clone(&shared)));
+        let url = door(&shared, target).await;
         Self { shared, url }
+    }
+
+    /// One more door to the same node, with the same faults. Tells where it is.
+    pub(crate) async fn and_before(&self, target: &str) -> String {
+        door(&self.shared, target).await
     }
 
     /// From now on, every call of `method` meets `act`.
@@ -115,12 +143,12 @@ impl Proxy {
     /// How many calls of `method` began after `moment` and were answered.
     pub(crate) fn asked_since(&self, method: &str, moment: Instant) -> usize {
         let asked = self.shared.asked.lock();
-        asked.iter().filter(|asked| asked.method == method && asked.begun > moment).count()
+        asked.iter().filter(|asked| fits(method, &asked.method) && asked.begun > moment).count()
     }
 
     /// How many calls of `method` were answered since [`Self::take_asked`].
     pub(crate) fn asked(&self, method: &str) -> usize {
-        self.shared.asked.lock().iter().filter(|asked| asked.method == method).count()
+        self.shared.asked.lock().iter().filter(|asked| fits(method, &asked.method)).count()
     }
 
     /// What was asked since the last time.
@@ -142,47 +170,74 @@ pub(crate) fn sequential_round_trips(asked: &[Asked]) -> usize {
     depths.into_iter().map(|(_, depth)| depth).max().unwrap_or(0)
 }
 
-async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+async fn door(shared: &Arc<Shared>, target: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let target = target.trim_end_matches('/').to_owned();
+    #[expect(clippy::disallowed_methods, reason = "lives as long as the test")]
+    tokio::spawn(serve(listener, target, Arc::clone(shared)));
+    url
+}
+
+async fn serve(listener: TcpListener, target: String, shared: Arc<Shared>) {
     let connections = TaskTracker::new();
     while let Ok((stream, _)) = listener.accept().await {
-        connections.spawn(answer_all(stream, Arc::clone(&shared)));
+        connections.spawn(answer_all(stream, target.clone(), Arc::clone(&shared)));
     }
 }
 
-async fn answer_all(stream: TcpStream, shared: Arc<Shared>) {
+/// One question on its way.
+struct Question {
+    url: String,
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+async fn answer_all(stream: TcpStream, target: String, shared: Arc<Shared>) {
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let shared = Arc::clone(&shared);
+        let (shared, target) = (Arc::clone(&shared), target.clone());
         async move {
-            let body = to_bytes(Body::new(request.into_body()), 64 << 20).await;
-            pass(&shared, body.map_err(|_| Dropped)?).await
+            let (parts, body) = request.into_parts();
+            let body = to_bytes(Body::new(body), 64 << 20).await.map_err(|_| Dropped)?;
+            // The node's own path; what stands before it is the door's.
+            let path = parts.uri.path();
+            let url = format!("{target}{}", path.find("/wallet").map_or("", |at| &path[at..]));
+            pass(&shared, Question { url, headers: parts.headers, body }).await
         }
     });
     // A connection that was dropped on purpose ends with an error.
     http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok();
 }
 
-async fn pass(shared: &Shared, body: Bytes) -> Result<Response, Dropped> {
+async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     let begun = Instant::now();
-    let question: Value = serde_json::from_slice(&body).unwrap_or_default();
-    let method = question["method"].as_str().unwrap_or("batch").to_owned();
+    let question: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+    let tron = asked.url.contains("/wallet");
+    let method = match (question["method"].as_str(), tron) {
+        (_, true) => asked.url.rsplit('/').next().unwrap_or_default().to_owned(),
+        (method, false) => method.unwrap_or("batch").to_owned(),
+    };
     let mut rewrite: Option<fn(&mut Value)> = None;
     match shared.fault_for(&method) {
         None => {}
         Some(Act::Swallow) => return std::future::pending().await,
         Some(Act::PassOnAndHang) => {
-            forward(shared, body).await;
+            forward(shared, asked).await;
             return std::future::pending().await;
         }
         Some(Act::PassOnAndFail) => {
-            forward(shared, body).await;
+            forward(shared, asked).await;
             return Ok(StatusCode::BAD_GATEWAY.into_response());
         }
         Some(Act::PassOnAndBreak) => {
-            forward(shared, body).await;
+            forward(shared, asked).await;
             return Err(Dropped);
         }
         Some(Act::Break) => return Err(Dropped),
         Some(Act::Refuse(message)) => {
+            if tron {
+                return Ok(serde_json::json!({"Error": message}).to_string().into_response());
+            }
             let error = serde_json::json!({"code": -32000, "message": message});
             let answer =
                 serde_json::json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
@@ -195,7 +250,7 @@ async fn pass(shared: &Shared, body: Bytes) -> Result<Response, Dropped> {
         Some(Act::Delay(time)) => tokio::time::sleep(time).await,
         Some(Act::Rewrite(change)) => rewrite = Some(change),
     }
-    let mut answer = forward(shared, body).await;
+    let mut answer = forward(shared, asked).await;
     if let (Some(change), Some(told)) = (rewrite, &answer) {
         let mut told: Value = serde_json::from_slice(told).unwrap_or_default();
         change(&mut told["result"]);
@@ -212,13 +267,16 @@ impl Shared {
     /// What a call of `method` meets, if anything; counts it.
     fn fault_for(&self, method: &str) -> Option<Act> {
         let faults = self.faults.borrow();
-        let (_, act) = faults.iter().find(|(m, _)| *m == method || *m == ANYTHING)?;
+        let (_, act) = faults.iter().find(|(m, _)| fits(m, method))?;
         self.strikes.send_modify(|strikes| *strikes += 1);
         Some(act.clone())
     }
 }
 
-async fn forward(shared: &Shared, body: Bytes) -> Option<Bytes> {
-    let request = shared.client.post(&shared.target).header("content-type", "application/json");
-    request.body(body).send().await.ok()?.bytes().await.ok()
+async fn forward(shared: &Shared, asked: Question) -> Option<Bytes> {
+    let mut request = shared.client.post(&asked.url).header("content-type", "application/json");
+    if let Some(key) = asked.headers.get("TRON-PRO-API-KEY") {
+        request = request.header("TRON-PRO-API-KEY", key);
+    }
+    request.body(asked.body).send().await.ok()?.bytes().await.ok()
 }

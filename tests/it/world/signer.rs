@@ -21,6 +21,7 @@ pub(crate) const TVM_PATH: &str = "/PayTool/TVM/subscribe/signProcessSubscribePl
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
     directory: Arc<TempDir>,
+    path: &'static str,
     env: Vec<(String, String)>,
 }
 
@@ -44,7 +45,8 @@ impl Installation {
             journal.display()
         );
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
-        Self { directory: Arc::new(directory), env: vec![] }
+        let path = if chains.contains("family = \"tvm\"") { TVM_PATH } else { EVM_PATH };
+        Self { directory: Arc::new(directory), path, env: vec![] }
     }
 
     /// Sets an environment variable for every process that runs here.
@@ -91,7 +93,8 @@ impl Installation {
     /// Starts the Signer; what it wrote when it ended instead.
     pub(crate) async fn try_start(&self) -> Result<Signer, String> {
         let command = self.command();
-        aside(move || launch(command)).await
+        let path = self.path;
+        aside(move || launch(command, path)).await
     }
 }
 
@@ -106,7 +109,7 @@ fn keep(log: &Mutex<String>, line: &str) {
     log.push('\n');
 }
 
-fn launch(mut command: Command) -> Result<Signer, String> {
+fn launch(mut command: Command, path: &'static str) -> Result<Signer, String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
@@ -133,6 +136,7 @@ fn launch(mut command: Command) -> Result<Signer, String> {
         key: CALLER.to_owned(),
         secret: SECRET.to_owned(),
         client: reqwest::Client::new(),
+        path,
     };
     Ok(Signer { process, log, scheduler })
 }
@@ -208,6 +212,8 @@ pub(crate) struct Scheduler {
     pub(crate) key: String,
     pub(crate) secret: String,
     pub(crate) client: reqwest::Client,
+    /// Where batches of its chains' family go.
+    pub(crate) path: &'static str,
 }
 
 /// What the scheduler hears.
@@ -244,14 +250,14 @@ impl Heard {
 }
 
 impl Scheduler {
-    /// Posts a batch on the EVM path.
+    /// Posts a batch on the path of the family.
     pub(crate) async fn bill(&self, body: &Value) -> Heard {
         self.try_bill(body).await.expect("the Signer answers")
     }
 
     /// Posts a batch; none when the connection broke.
     pub(crate) async fn try_bill(&self, body: &Value) -> Option<Heard> {
-        self.post(EVM_PATH, body.to_string().as_bytes()).await
+        self.post(self.path, body.to_string().as_bytes()).await
     }
 
     pub(crate) async fn post(&self, path: &str, body: &[u8]) -> Option<Heard> {

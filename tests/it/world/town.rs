@@ -1,17 +1,23 @@
 //! A merchant with everything: a chain, the reference contract, a plan, subscribers, a node that can
 //! misbehave, and an installation of the Signer that bills for it.
 
-use super::anvil::{Anvil, Mining, Options};
+pub(crate) mod paper;
+
+pub(crate) use paper::{profile, put_key, tron_chain};
+
+use super::anvil::{Anvil, Family, Mining, Options};
 use super::contracts::{AnyToken, Billing, Kind, Merchant, Plan, Subscriber, Token, deploy};
 use super::patience::eventually;
-use super::proxy::Proxy;
+use super::proxy::{LOOK, Proxy};
 use super::signer::{Heard, Installation, Signer};
+use super::tron::TronWorld;
 use alloy::primitives::{Address, U256};
 use alloy::rpc::types::Log;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::{SolCall as _, SolEvent as _};
+use paper::{config, reference_profile};
+use sandbox::tron::address::base58;
 use serde_json::{Value, json};
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::{Duration, Instant};
 
 /// The key of the account that bills. Known to these tests alone, and searched for in all output.
@@ -24,7 +30,9 @@ pub(crate) const CHAIN: u32 = 139;
 pub(crate) const PRICE: u128 = 10_000_000_000_000_000_000;
 
 pub(crate) struct Town {
+    /// The chain; on TRON something that speaks anvil's dialect.
     pub(crate) anvil: Anvil,
+    tron: Option<TronWorld>,
     pub(crate) merchant: Merchant,
     pub(crate) token: Token,
     pub(crate) plan: Plan,
@@ -34,11 +42,22 @@ pub(crate) struct Town {
     /// The contract that the Signer bills through.
     pub(crate) contract: Address,
     multicall: Address,
+    /// Where a TRON node is reached beside the proxy's own address.
+    doors: Option<Doors>,
+}
+
+/// The doors of a TRON node, behind the proxy, and its chain.
+#[derive(Clone, Debug)]
+pub(crate) struct Doors {
+    pub(crate) solidity: String,
+    pub(crate) jsonrpc: String,
+    pub(crate) chain_id: u64,
 }
 
 /// How a town differs from the usual one.
 #[derive(Clone, Debug)]
 pub(crate) struct Founding {
+    pub(crate) family: Family,
     pub(crate) mining: Mining,
     pub(crate) people: u64,
     pub(crate) lookup: bool,
@@ -46,17 +65,29 @@ pub(crate) struct Founding {
     pub(crate) token: Kind,
     /// More keys of `[chains.139]`, before any section.
     pub(crate) chain_keys: String,
+    /// On TRON: how far the head is behind this machine's clock when the town is founded. The Signer
+    /// signs while the two are less than a minute apart.
+    pub(crate) behind: Duration,
 }
 
 impl Default for Founding {
     fn default() -> Self {
+        Self::on(Family::Evm)
+    }
+}
+
+impl Founding {
+    /// The usual town on a chain of this family.
+    pub(crate) fn on(family: Family) -> Self {
         Self {
+            family,
             mining: Mining::EachTransaction,
             people: 3,
             lookup: false,
             multicall: true,
             token: Kind::NoReturn,
             chain_keys: String::new(),
+            behind: Duration::from_secs(20),
         }
     }
 }
@@ -70,39 +101,75 @@ impl Town {
         Self::with(Founding::default()).await
     }
 
+    /// The usual town on a chain of this family.
+    pub(crate) async fn on(family: Family) -> Self {
+        Self::with(Founding::on(family)).await
+    }
+
     pub(crate) async fn with(founding: Founding) -> Self {
+        match founding.family {
+            Family::Evm => Self::on_evm(founding).await,
+            Family::Tron => Self::on_tron(founding).await,
+        }
+    }
+
+    async fn on_evm(founding: Founding) -> Self {
         let extra = vec!["--order".to_owned(), "fifo".to_owned()];
         let anvil = Anvil::with(Options { mining: founding.mining, extra }).await;
         let slow = !matches!(founding.mining, Mining::EachTransaction);
         if slow {
             anvil.set_automine(true).await;
         }
-        let rpc = anvil.rpc();
-        let merchant = Merchant::open(&rpc, signer_address()).await;
-        let token = Token::deploy(&rpc, founding.token, 18).await;
-        let plan = merchant.agree(7, merchant.monthly(&token, PRICE)).await;
-        let people = merchant.crowd(&plan, founding.people).await;
-        let multicall = if founding.multicall {
-            deploy(&rpc, "Multicall3", vec![]).await
-        } else {
-            Address::repeat_byte(0xEE)
-        };
-        rpc.fund(&[signer_address()]).await;
-        let rich = json!([signer_address(), U256::from(1_000_000_000_000_000_000_000_u128)]);
-        rpc.call::<Value>("anvil_setBalance", rich).await;
+        let settlement = Settlement::on(&anvil, &founding).await;
         if slow {
             anvil.set_automine(false).await;
             if let Mining::EverySeconds(seconds) = founding.mining {
-                rpc.call::<Value>("evm_setIntervalMining", json!([seconds])).await;
+                anvil.call::<Value>("evm_setIntervalMining", json!([seconds])).await;
             }
         }
         let proxy = Proxy::before(&anvil.url).await;
-        let chain = chain(&proxy.url, merchant.billing, multicall, &founding.chain_keys);
-        let profile = reference_profile(&founding, &merchant);
-        let installation = Installation::new(&format!("{chain}{profile}"));
-        put_key(&installation);
+        Self::installed(&founding, settlement, (anvil, None), (proxy, None))
+    }
+
+    async fn on_tron(founding: Founding) -> Self {
+        let (world, anvil) = TronWorld::start().await;
+        let settlement = Settlement::on(&anvil, &founding).await;
+        anvil.set_automine(!matches!(founding.mining, Mining::OnRequest)).await;
+        world.open(founding.mining, u64::try_from(founding.behind.as_millis()).unwrap());
+        let proxy = Proxy::before(&world.served.full).await;
+        let doors = Doors {
+            solidity: proxy.and_before(&world.served.solidity).await,
+            jsonrpc: proxy.and_before(&world.served.jsonrpc).await,
+            chain_id: anvil.chain_id().await,
+        };
+        Self::installed(&founding, settlement, (anvil, Some(world)), (proxy, Some(doors)))
+    }
+
+    fn installed(
+        founding: &Founding,
+        settlement: Settlement,
+        (anvil, tron): (Anvil, Option<TronWorld>),
+        (proxy, doors): (Proxy, Option<Doors>),
+    ) -> Self {
+        let Settlement { merchant, token, plan, people, multicall } = settlement;
         let contract = merchant.billing;
-        Self { anvil, merchant, token, plan, people, proxy, installation, contract, multicall }
+        let config = config(&proxy.url, doors.as_ref(), [contract, multicall], founding);
+        let profile = reference_profile(founding, &merchant);
+        let installation = Installation::new(&format!("{config}{profile}"));
+        put_key(&installation);
+        Self {
+            anvil,
+            tron,
+            merchant,
+            token,
+            plan,
+            people,
+            proxy,
+            installation,
+            contract,
+            multicall,
+            doors,
+        }
     }
 
     /// The same people, who let another contract charge them; the Signer bills through that one.
@@ -111,12 +178,35 @@ impl Town {
         let approve = AnyToken::approveCall { spender: contract, value: U256::MAX }.abi_encode();
         let approval = |who: &Subscriber| (who.wallet, self.token.address, approve.clone().into());
         self.anvil.execute_all(self.people.iter().map(approval).collect()).await;
-        let chain = chain(&self.proxy.url, contract, self.multicall, "");
+        let founding = Founding::on(self.family());
+        let places = [contract, self.multicall];
+        let config = config(&self.proxy.url, self.doors.as_ref(), places, &founding);
         let profile = format!("[chains.{CHAIN}.billing]\n{profile}");
         self.contract = contract;
-        self.installation = Installation::new(&format!("{chain}{profile}"));
+        self.installation = Installation::new(&format!("{config}{profile}"));
         put_key(&self.installation);
         self
+    }
+
+    /// The TRON chain.
+    pub(crate) fn tron(&self) -> &TronWorld {
+        self.tron.as_ref().expect("this town is on TRON")
+    }
+
+    pub(crate) fn family(&self) -> Family {
+        self.anvil.family()
+    }
+
+    /// An address in the spelling of the family.
+    pub(crate) fn spell(&self, address: Address) -> String {
+        spell(self.family(), address)
+    }
+
+    /// Brings what was sent nearer to being irrevocable.
+    async fn advance(&self) {
+        if self.tron.as_ref().is_none_or(TronWorld::wants_a_block) {
+            self.anvil.mine(1).await;
+        }
     }
 
     pub(crate) async fn signer(&self) -> Signer {
@@ -150,7 +240,7 @@ impl Town {
     /// Mines until the chain has decided every batch.
     pub(crate) async fn quiet(&self, signer: &Signer) {
         eventually("every batch is decided", async || {
-            self.anvil.mine(1).await;
+            self.advance().await;
             signer.scheduler.get("/health/ready").await.body["chains"][0]["undecided"] == 0
         })
         .await;
@@ -190,7 +280,7 @@ impl Town {
         for _ in 0..400 {
             // Looks follow one another, and each asks for the balance once: the second one begins
             // when the first is known.
-            if self.proxy.asked_since("eth_getBalance", now) >= 2 {
+            if self.proxy.asked_since(LOOK, now) >= 2 {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -206,10 +296,46 @@ impl Town {
             if heard.code() == 1 && billing["state"] != "open" {
                 return billing.clone();
             }
-            self.anvil.mine(1).await;
+            self.advance().await;
             tokio::time::sleep(Duration::from_millis(25)).await;
         }
         panic!("the billing {id} never ended:\n{}", signer.log());
+    }
+}
+
+/// What is on the chain when the Signer comes.
+struct Settlement {
+    merchant: Merchant,
+    token: Token,
+    plan: Plan,
+    people: Vec<Subscriber>,
+    multicall: Address,
+}
+
+impl Settlement {
+    async fn on(anvil: &Anvil, founding: &Founding) -> Self {
+        let rpc = anvil.rpc();
+        let merchant = Merchant::open(&rpc, signer_address()).await;
+        let token = Token::deploy(&rpc, founding.token, 18).await;
+        let plan = merchant.agree(7, merchant.monthly(&token, PRICE)).await;
+        let people = merchant.crowd(&plan, founding.people).await;
+        let multicall = if founding.multicall {
+            deploy(&rpc, "Multicall3", vec![]).await
+        } else {
+            Address::repeat_byte(0xEE)
+        };
+        rpc.fund(&[signer_address()]).await;
+        let rich = json!([signer_address(), U256::from(1_000_000_000_000_000_000_000_u128)]);
+        rpc.call::<Value>("anvil_setBalance", rich).await;
+        Self { merchant, token, plan, people, multicall }
+    }
+}
+
+/// An address in the spelling of a family.
+pub(crate) fn spell(family: Family, address: Address) -> String {
+    match family {
+        Family::Evm => address.to_string(),
+        Family::Tron => base58(&address),
     }
 }
 
@@ -222,70 +348,11 @@ pub(crate) fn entry(who: &Subscriber, period: u32) -> Value {
         "planId": who.plan.id,
         "planVersion": who.plan.version,
         "userHash": who.user_hash,
-        "userWallet": who.wallet,
-        "tokenAddress": who.plan.terms.token,
+        "userWallet": spell(who.plan.family, who.wallet),
+        "tokenAddress": spell(who.plan.family, who.plan.terms.token),
         "period": period,
         "amount": amount,
     })
-}
-
-/// Where `key = "file:evm.key"` looks.
-pub(crate) fn put_key(installation: &Installation) {
-    use std::io::Write as _;
-    let path = installation.path().join("evm.key");
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    writeln!(file.unwrap(), "{KEY}").unwrap();
-}
-
-const CALL: &str = "processSubscribePlan(address merKey, (uint64 subscribeId, uint64 planId, uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, uint256 deadline) returns (uint8[] reasons)";
-const LOOKUP: &str = "subscribeOf(address merKey, uint64 planId, bytes32 userHash) view returns (address userWallet, address tokenAddress, uint128 amount, uint32 planVersion, uint32 period)";
-const CHARGED: &str = "event SubscriptionBilling(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint128 amount, address userWallet, address tokenAddress)";
-const SKIPPED: &str = "event SubscriptionBillingFailed(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint8 reason)";
-
-/// What the numbers of the reference contract mean, in order from 1.
-pub(crate) const REASONS: [&str; 14] = [
-    "SUBSCRIPTION_NOT_FOUND",
-    "SUBSCRIPTION_CANCELLED",
-    "TERMS_MISMATCH",
-    "ALREADY_CHARGED",
-    "SUBSCRIPTION_ENDED",
-    "NOT_DUE_YET",
-    "PERIOD_PASSED",
-    "PLAN_INACTIVE",
-    "TOKEN_PAUSED",
-    "HOLDER_BLOCKED",
-    "PAYEE_BLOCKED",
-    "ALLOWANCE_INSUFFICIENT",
-    "BALANCE_INSUFFICIENT",
-    "TOKEN_TRANSFER_FAILED",
-];
-
-fn reference_profile(founding: &Founding, merchant: &Merchant) -> String {
-    let lookup = if founding.lookup { format!("lookup = {LOOKUP:?}\n") } else { String::new() };
-    let reasons = REASONS.iter().zip(1..).map(|(code, n)| format!("{n} = {code:?}\n"));
-    let reasons = reasons.collect::<Vec<_>>().concat();
-    format!(
-        "[chains.{CHAIN}.billing]\ncall = {CALL:?}\n{lookup}charged = {CHARGED:?}\n\
-         skipped = {SKIPPED:?}\n[chains.{CHAIN}.billing.constants]\nmerKey = \"{}\"\n\
-         [chains.{CHAIN}.billing.reasons]\n{reasons}\
-         \"NotBiller(address,address)\" = \"NOT_AUTHORIZED\"\n",
-        merchant.mer_key
-    )
-}
-
-/// Everything of a chain but its billing profile.
-pub(crate) fn chain(rpc: &str, contract: Address, multicall: Address, keys: &str) -> String {
-    let usual = ["poll_interval = \"50ms\"", "rebroadcast_interval = \"500ms\""];
-    let said = |line: &&str| line.split(' ').next().is_some_and(|key| keys.contains(key));
-    let usual: Vec<_> = usual.into_iter().filter(|line| !said(line)).collect();
-    let usual = usual.join("\n");
-    format!(
-        "[chains.{CHAIN}]\nname = \"anvil\"\nfamily = \"evm\"\neip155_id = 31337\nrpc = {rpc:?}\n\
-         contract = \"{contract}\"\nmulticall = \"{multicall}\"\nkey = \"file:evm.key\"\ntest = true\n\
-         {usual}\n{keys}\n\
-         [chains.{CHAIN}.fees]\nmax_fee_per_gas = \"500 gwei\"\nmax_priority_fee_per_gas = \"5 gwei\"\n\
-         max_tx_cost = \"10 ether\"\n"
-    )
 }
 
 /// The ids and codes of a refusal, as [`Heard::failures`] gives them.

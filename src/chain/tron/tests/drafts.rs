@@ -111,10 +111,10 @@ async fn nothing_is_signed_while_finality_stands_still() {
     .await;
 }
 
-/// What an earlier attempt called.
-fn call() -> Vec<u8> {
-    let computed = Computed { deadline: 5, signer: Address::ZERO };
-    profile().encode(&[charge(1)], &computed).unwrap()
+/// The billing of one charge until a deadline, Unix seconds.
+fn call(chain: &TronChain, deadline: u64) -> Vec<u8> {
+    let computed = Computed { deadline, signer: chain.facts().signer };
+    chain.profile().encode(&[charge(1)], &computed).unwrap()
 }
 
 /// A slot whose attempt expired `expired_ms` before the newest irrevocable block.
@@ -122,7 +122,7 @@ fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
     let unsigned = Unsigned {
         owner: chain.facts().signer,
         contract: chain.facts().contract,
-        data: call(),
+        data: call(chain, 5),
         ref_block: RefBlock { low: 7, hash: [7; 8] },
         expiration_ms: (1_795_253_439_000 - expired_ms).try_into().unwrap(),
         timestamp_ms: 5,
@@ -143,7 +143,7 @@ fn passing() -> String {
 }
 
 #[tokio::test]
-async fn the_same_call_is_drafted_again_for_a_new_life() {
+async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url).await;
@@ -155,13 +155,14 @@ async fn the_same_call_is_drafted_again_for_a_new_life() {
         let again = draft.seal(slot.position, &meant).unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
         let read = SignedBytes::read(&again.raw).unwrap().unsigned;
-        assert_eq!(read.data, call());
+        let renewed = call(&chain, HEAD_MS / 1000 + 600);
+        assert_eq!(read.data, renewed);
         assert_eq!(read.ref_block, RefBlock::to(SOLID_ID.parse().unwrap()));
         assert_eq!(read.expiration_ms, HEAD_MS + 120_000);
         let asked = double.asked.lock().iter().rev().find_map(|(path, body)| {
             path.ends_with("triggerconstantcontract").then(|| body["data"].clone())
         });
-        assert_eq!(asked.unwrap(), hex::encode(call()));
+        assert_eq!(asked.unwrap(), hex::encode(renewed), "what is signed is what was tried");
     })
     .await;
 }

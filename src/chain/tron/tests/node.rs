@@ -110,6 +110,7 @@ pub(super) fn parts(url: &str) -> TronParts {
             fee_limit_ceiling: 500_000_000,
             energy_factor_percent: 20,
             energy_drift_percent: 10,
+            energy_reserve: 0,
             poll_interval: Duration::from_hours(1),
             multicall: Some(Address::repeat_byte(6)),
             chunk: 50,

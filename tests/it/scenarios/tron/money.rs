@@ -1,0 +1,96 @@
+//! Energy, TRX and fee limits: what cannot be paid for is refused before it is signed, since a call
+//! that runs out of energy burns all of its fee limit and charges nobody.
+
+use super::*;
+use sandbox::faults::{Fault, On};
+
+#[tokio::test]
+async fn an_account_that_cannot_pay_for_the_energy_signs_nothing() {
+    let scene = Scene::set(1).await;
+    for sun in [0, 1_000_000] {
+        scene.node().fund(signer_address(), sun);
+        scene.town.noticed().await;
+        let heard = scene.post(0).await;
+        assert_eq!((heard.code(), heard.status), (0, 503), "{sun} {heard:?}");
+        let said = heard.body["msg"].as_str().unwrap();
+        assert!(said.contains("sun") || said.contains("TRX"), "{said}");
+        assert_eq!(scene.world().transactions_of(signer_address()), (vec![], vec![]));
+    }
+    scene.node().fund(signer_address(), 1_000_000_000);
+    scene.town.noticed().await;
+    let hash = scene.bill(0).await;
+    assert_eq!(scene.settled(&hash).await, "charged");
+    scene.ends_with(&[1]).await;
+}
+
+#[tokio::test]
+async fn staked_energy_pays_where_there_is_hardly_any_trx() {
+    let scene = Scene::set(1).await;
+    scene.node().fund(signer_address(), 5_000_000);
+    scene.node().stake(signer_address(), 0, 1_000_000_000_000);
+    scene.town.noticed().await;
+    let hash = scene.bill(0).await;
+    assert_eq!(scene.settled(&hash).await, "charged");
+    scene.ends_with(&[1]).await;
+}
+
+#[tokio::test]
+async fn a_fee_limit_above_the_ceiling_is_not_signed() {
+    let mut town = founded(40, "").await;
+    town.installation = town.installation.env("SIGNER__CHAINS__139__FEES__MAX_FEE_LIMIT", "1 TRX");
+    let signer = town.signer().await;
+    town.tron().approach(20_000);
+    town.noticed().await;
+    let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(heard.code(), 0, "{heard:?}");
+    signer.terminate().await;
+    town.installation = town.installation.env("SIGNER__CHAINS__139__FEES__MAX_FEE_LIMIT", "90 TRX");
+    let signer = town.signer().await;
+    let heard = signer.scheduler.bill(&json!(town.entries(0..40))).await;
+    assert_eq!((heard.code(), heard.status), (0, 413), "{heard:?}");
+    let words = heard.body["msg"].as_str().unwrap().split("post at most ").nth(1).unwrap();
+    let fit: usize = words.split(' ').next().unwrap().parse().unwrap();
+    let hash = signer.scheduler.bill(&json!(town.entries(0..fit))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged", "{fit}");
+    let paid: Vec<u128> = (0..40).map(|place| u128::from(place < fit)).collect();
+    town.assert_paid(&paid).await;
+}
+
+#[tokio::test]
+async fn a_call_that_ran_out_of_energy_on_chain_charged_nobody_and_frees_its_claim() {
+    let scene = Scene::set(1).await;
+    let hash = scene.bill(0).await;
+    scene.pooled(&hash).await;
+    // Somebody empties the account before the block: the call's energy shrinks to what is left.
+    scene.node().fund(signer_address(), 1_500_000);
+    scene.node().step();
+    assert_eq!(scene.landed(), 1);
+    assert_eq!(scene.settled(&hash).await, "reverted");
+    scene.town.assert_paid(&[0]).await;
+    scene.node().fund(signer_address(), 1_000_000_000);
+    scene.ends_with(&[0]).await;
+    assert_eq!(scene.landed(), 2);
+}
+
+#[tokio::test]
+async fn a_price_that_changed_since_the_start_is_the_one_that_counts() {
+    let scene = Scene::set(1).await;
+    let before = scene.dry().await;
+    scene.node().set_param("getEnergyFee", 210);
+    // An answer is broken: whoever gives the next one may be another node.
+    scene.node().faults().add(On::Path("getaccountresource".to_owned()), Fault::status(502, ""));
+    eventually("the new price counts", async || scene.dry().await == before / 100 * 210).await;
+    let hash = scene.bill(0).await;
+    assert_eq!(scene.settled(&hash).await, "charged");
+    scene.ends_with(&[1]).await;
+}
+
+impl Scene {
+    /// The fee limit that a dry run names (sun).
+    async fn dry(&self) -> u64 {
+        let dry = json!({"dryRun": true, "list": self.town.entries([0])});
+        let heard = self.signer.scheduler.bill(&dry).await;
+        let said = heard.body["data"]["gasRequired"].as_str();
+        said.map_or(0, |sun| sun.parse().unwrap())
+    }
+}

@@ -1,0 +1,177 @@
+//! The Signer without its door, in this process, on the chain's own clock.
+
+use crate::world::town::Town;
+use alloy::primitives::B256;
+use merchant_signer::billing::{Again, Entry, Family, Mode, Order, Rules, Scalar};
+use merchant_signer::chain::Facts;
+use merchant_signer::chain::profile::Profile;
+use merchant_signer::chain::rpc::Rpc;
+use merchant_signer::chain::tron::{Api, ApiParts, TronChain, TronParts, TronSettings};
+use merchant_signer::config::{Config, FamilyConfig};
+use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
+use merchant_signer::journal::Journal;
+use merchant_signer::keys::{Key, KeySource};
+use merchant_signer::policy::Policy;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+/// The time of the chain (Unix ms). One world at a time sets it.
+static NOW: AtomicI64 = AtomicI64::new(0);
+
+/// How long a transaction lives: five blocks.
+const TTL: Duration = Duration::from_secs(15);
+
+pub(super) struct Service {
+    engine: Engine,
+    watcher: Watcher,
+    lane: Arc<Lane>,
+    node: sandbox::tron::TronNode,
+}
+
+/// How a batch stands.
+pub(super) struct Told {
+    pub(super) state: &'static str,
+    pub(super) attempts: Vec<B256>,
+    /// Who was charged, by subscription.
+    pub(super) charged: Vec<i64>,
+}
+
+impl Service {
+    pub(super) async fn start(town: &Town) -> Self {
+        let node = town.tron().node.clone();
+        set_clock(&node);
+        let directory = town.installation.path();
+        let text = std::fs::read_to_string(directory.join("signer.toml")).unwrap();
+        let config = Config::from_toml(&text, &[]).unwrap();
+        let journal = Journal::open(&config.journal).unwrap();
+        let chain = Arc::new(connect(&config, directory).await);
+        // What nodes do not have is offered again at every look.
+        let again = Again::Renew { most: 3, within_ms: 3_600_000 };
+        let rules = Rules { offer_again_ms: 0, again };
+        let lane = Arc::new(Lane::new(chain, journal.clone(), rules, Duration::from_mins(1)));
+        lane.resume().await.unwrap();
+        let id = config.chains[0].platform_id;
+        let lanes = HashMap::from([(id, Arc::clone(&lane))]);
+        let engine = Engine { lanes, journal, tasks: TaskTracker::new() };
+        let watcher = Watcher { lane: Arc::clone(&lane), every: Duration::ZERO };
+        Self { engine, watcher, lane, node }
+    }
+
+    /// As a process ends; what was not decided is taken up by the next.
+    pub(super) async fn stop(self) {
+        self.engine.tasks.close();
+        self.engine.tasks.wait().await;
+    }
+
+    pub(super) async fn look(&self) {
+        set_clock(&self.node);
+        self.watcher.look().await;
+    }
+
+    pub(super) fn undecided(&self) -> usize {
+        self.lane.undecided()
+    }
+
+    pub(super) fn is_shut_out(&self) -> bool {
+        self.lane.trouble().is_some_and(|why| why.contains("wants no questions"))
+    }
+
+    /// What keeps the lane from going on.
+    pub(super) fn plight(&self) -> String {
+        let (trouble, held_up) = (self.lane.trouble(), self.lane.held_up());
+        format!("{:?}, {trouble:?}, {held_up:?}", self.lane.gate())
+    }
+
+    /// Bills those that can be. The hash, if there is a transaction now or was one before.
+    pub(super) async fn bill(&self, list: &[Value]) -> Result<B256, String> {
+        set_clock(&self.node);
+        let entries = list.iter().map(|entry| Entry::parse(fields(entry)).unwrap()).collect();
+        let order = Order { mode: Mode::Partial, ..Order::admit(entries, 100).unwrap() };
+        let chain = *self.engine.lanes.keys().next().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        match self.engine.bill(chain, order, deadline).await {
+            Ok(Answer::Sent(sent)) => Ok(sent.signed.hash),
+            Ok(Answer::Refused(refused)) => {
+                let known = refused.iter().find_map(|refused| refused.tx_hash);
+                known.ok_or_else(|| format!("{refused:?}"))
+            }
+            Ok(Answer::Rehearsed(_)) => Err("it was no dry run".to_owned()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    pub(super) async fn billing(&self, hash: B256) -> Told {
+        let billing = self.engine.billing_by_hash(hash).await.unwrap().expect("it was promised");
+        let charged =
+            billing.items.iter().filter(|line| line.outcome.as_deref() == Some("charged"));
+        Told {
+            state: billing.state.word(),
+            attempts: billing.attempts.iter().map(|a| a.get().signed.hash).collect(),
+            charged: charged.map(|line| line.item.subscribe.0).collect(),
+        }
+    }
+}
+
+fn set_clock(node: &sandbox::tron::TronNode) {
+    let now = node.node().chain().head().header.time_ms;
+    NOW.store(now.try_into().unwrap(), Ordering::Relaxed);
+}
+
+fn fields(entry: &Value) -> std::collections::BTreeMap<String, Scalar> {
+    let scalar = |value: &Value| match value {
+        Value::String(text) => Scalar::Text(text.clone()),
+        Value::Number(digits) => Scalar::Number(digits.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => Scalar::Nested,
+    };
+    entry.as_object().unwrap().iter().map(|(name, value)| (name.clone(), scalar(value))).collect()
+}
+
+async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
+    let chain = &config.chains[0];
+    let FamilyConfig::Tvm(tvm) = &chain.family else { panic!("it is on TRON") };
+    let file = KeySource::File { path: directory.join("evm.key") };
+    let key = Arc::new(Key::load(file, "key", true).unwrap());
+    let profile = Profile::parse(&tvm.billing, Family::Tvm).unwrap();
+    let facts = Facts {
+        id: chain.platform_id,
+        name: chain.name.clone(),
+        family: Family::Tvm,
+        contract: tvm.contract,
+        signer: key.address(),
+        max_in_flight: 50,
+    };
+    let policy = Policy {
+        chain: chain.platform_id,
+        family: Family::Tvm,
+        bound_to: None,
+        contract: facts.contract,
+        selector: profile.selector(),
+        signer: facts.signer,
+        paused: chain.paused,
+        limits: chain.policy.clone(),
+    };
+    let timeout = Duration::from_millis(400);
+    let (full, solidity) = (tvm.full.expose(), tvm.solidity.expose());
+    let api = Api::new(ApiParts { full, solidity, key: None, timeout }).unwrap();
+    let rpc = tvm.jsonrpc.as_ref().map(|url| Rpc::new(url.expose(), timeout).unwrap());
+    let settings = TronSettings {
+        chain_id: Some(tvm.chain_id),
+        ttl: TTL,
+        deadline: TTL,
+        fee_limit_ceiling: tvm.fees.max_fee_limit.0,
+        energy_factor_percent: 20,
+        energy_drift_percent: 10,
+        energy_reserve: 450_000,
+        poll_interval: Duration::ZERO,
+        multicall: tvm.multicall,
+        chunk: 50,
+    };
+    let now_ms = || NOW.load(Ordering::Relaxed);
+    let parts = TronParts { facts, profile, key, policy, api, rpc, settings, now_ms };
+    TronChain::connect(parts).await.unwrap()
+}

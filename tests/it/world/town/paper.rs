@@ -1,0 +1,104 @@
+//! What a merchant writes down for the Signer: the chain, how its contract is called, and the key.
+
+use super::{CHAIN, Doors, Founding, KEY, spell};
+use crate::world::anvil::Family;
+use crate::world::contracts::Merchant;
+use crate::world::signer::Installation;
+use alloy::primitives::Address;
+use std::os::unix::fs::OpenOptionsExt as _;
+
+/// Where `key = "file:evm.key"` looks.
+pub(crate) fn put_key(installation: &Installation) {
+    use std::io::Write as _;
+    let path = installation.path().join("evm.key");
+    let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    writeln!(file.unwrap(), "{KEY}").unwrap();
+}
+
+const CALL: &str = "processSubscribePlan(address merKey, (uint64 subscribeId, uint64 planId, uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, uint256 deadline) returns (uint8[] reasons)";
+const LOOKUP: &str = "subscribeOf(address merKey, uint64 planId, bytes32 userHash) view returns (address userWallet, address tokenAddress, uint128 amount, uint32 planVersion, uint32 period)";
+const CHARGED: &str = "event SubscriptionBilling(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint128 amount, address userWallet, address tokenAddress)";
+const SKIPPED: &str = "event SubscriptionBillingFailed(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint8 reason)";
+
+/// What the numbers of the reference contract mean, in order from 1.
+pub(crate) const REASONS: [&str; 14] = [
+    "SUBSCRIPTION_NOT_FOUND",
+    "SUBSCRIPTION_CANCELLED",
+    "TERMS_MISMATCH",
+    "ALREADY_CHARGED",
+    "SUBSCRIPTION_ENDED",
+    "NOT_DUE_YET",
+    "PERIOD_PASSED",
+    "PLAN_INACTIVE",
+    "TOKEN_PAUSED",
+    "HOLDER_BLOCKED",
+    "PAYEE_BLOCKED",
+    "ALLOWANCE_INSUFFICIENT",
+    "BALANCE_INSUFFICIENT",
+    "TOKEN_TRANSFER_FAILED",
+];
+
+pub(super) fn reference_profile(founding: &Founding, merchant: &Merchant) -> String {
+    profile(founding.lookup, &spell(founding.family, merchant.mer_key))
+}
+
+/// How the reference contract is called for a merchant.
+pub(crate) fn profile(lookup: bool, mer_key: &str) -> String {
+    let lookup = if lookup { format!("lookup = {LOOKUP:?}\n") } else { String::new() };
+    let reasons = REASONS.iter().zip(1..).map(|(code, n)| format!("{n} = {code:?}\n"));
+    let reasons = reasons.collect::<Vec<_>>().concat();
+    format!(
+        "[chains.{CHAIN}.billing]\ncall = {CALL:?}\n{lookup}charged = {CHARGED:?}\n\
+         skipped = {SKIPPED:?}\n[chains.{CHAIN}.billing.constants]\nmerKey = \"{mer_key}\"\n\
+         [chains.{CHAIN}.billing.reasons]\n{reasons}\
+         \"NotBiller(address,address)\" = \"NOT_AUTHORIZED\"\n"
+    )
+}
+
+/// Everything of a chain but its billing profile, for either family.
+pub(super) fn config(
+    url: &str,
+    doors: Option<&Doors>,
+    [contract, multicall]: [Address; 2],
+    founding: &Founding,
+) -> String {
+    match doors {
+        None => chain(url, contract, multicall, &founding.chain_keys),
+        Some(doors) => tron_chain(url, doors, [contract, multicall], &founding.chain_keys),
+    }
+}
+
+pub(crate) fn tron_chain(full: &str, doors: &Doors, places: [Address; 2], keys: &str) -> String {
+    let Doors { solidity, jsonrpc, chain_id } = doors;
+    let jsonrpc =
+        if jsonrpc.is_empty() { String::new() } else { format!("jsonrpc = {jsonrpc:?}\n") };
+    let [contract, multicall] = places.map(|place| spell(Family::Tron, place));
+    let usual = usual(keys);
+    format!(
+        "[chains.{CHAIN}]\nname = \"sandbox\"\nfamily = \"tvm\"\nchain_id = {chain_id}\n\
+         full = {full:?}\nsolidity = {solidity:?}\n{jsonrpc}\
+         contract = \"{contract}\"\nmulticall = \"{multicall}\"\nkey = \"file:evm.key\"\n\
+         test = true\n{usual}\n{keys}\n\
+         [chains.{CHAIN}.fees]\nmax_fee_limit = \"15000 TRX\"\n"
+    )
+}
+
+/// What tests set differently, but for what `keys` sets.
+fn usual(keys: &str) -> String {
+    let usual = ["poll_interval = \"50ms\"", "rebroadcast_interval = \"500ms\""];
+    let said = |line: &&str| line.split(' ').next().is_some_and(|key| keys.contains(key));
+    let usual: Vec<_> = usual.into_iter().filter(|line| !said(line)).collect();
+    usual.join("\n")
+}
+
+/// Everything of an EVM chain but its billing profile.
+pub(crate) fn chain(rpc: &str, contract: Address, multicall: Address, keys: &str) -> String {
+    let usual = usual(keys);
+    format!(
+        "[chains.{CHAIN}]\nname = \"anvil\"\nfamily = \"evm\"\neip155_id = 31337\nrpc = {rpc:?}\n\
+         contract = \"{contract}\"\nmulticall = \"{multicall}\"\nkey = \"file:evm.key\"\ntest = true\n\
+         {usual}\n{keys}\n\
+         [chains.{CHAIN}.fees]\nmax_fee_per_gas = \"500 gwei\"\nmax_priority_fee_per_gas = \"5 gwei\"\n\
+         max_tx_cost = \"10 ether\"\n"
+    )
+}
