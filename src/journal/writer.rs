@@ -69,9 +69,11 @@ pub(super) fn run(
             mark.follow(conn);
         }
         if closed.is_some() {
+            mark.finish(conn);
             return closed;
         }
     }
+    mark.finish(conn);
     None
 }
 

@@ -250,4 +250,5 @@ impl TronChain {
 }
 
 #[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests;
