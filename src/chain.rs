@@ -135,6 +135,18 @@ pub struct Preflight {
     pub estimate: Estimate,
 }
 
+/// What was found so far of the transactions that an old copy of the journal may not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recall {
+    /// Those of our account that may have charged somebody, in the order of the chain. Their
+    /// positions mean nothing: no chain knows them.
+    pub found: Vec<Stranger>,
+    /// How much of the time that has to be read is read, percent.
+    pub percent: u64,
+    /// Whether nothing that was signed before can land any more without being found.
+    pub complete: bool,
+}
+
 /// What the simulated call cost and answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Estimate {
@@ -218,6 +230,13 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// The transactions of our account that took the positions from `from` up to, not including,
     /// `to`, all of them in final blocks.
     async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Stranger>, ChainError>;
+
+    /// Reads on in the final blocks since a little before `since_ms` (Unix ms of this machine) for
+    /// transactions of our account, and tells all that was found so far. Each call reads a bounded
+    /// number of blocks. Nothing to do where [`Chain::strangers`] tells.
+    async fn recall(&self, _since_ms: i64) -> Result<Recall, ChainError> {
+        Ok(Recall { found: Vec::new(), percent: 100, complete: true })
+    }
 
     /// Looks for every slot, in order.
     async fn look(&self, slots: &[&Slot<Durable<Attempt>>]) -> Vec<Sighting>;

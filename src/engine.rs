@@ -3,6 +3,7 @@
 
 pub(crate) mod bill;
 mod lane;
+mod recall;
 mod reservation;
 mod watcher;
 

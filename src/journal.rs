@@ -4,6 +4,7 @@
 //! it the transaction counts as public. One thread owns the file; this is its handle.
 
 mod commit;
+mod doubt;
 mod end;
 mod history;
 mod mark;
@@ -25,6 +26,7 @@ pub use spend::Spent;
 pub use writer::Figures;
 
 use crate::billing::{Attempt, BatchId, Claim, PlatformChainId, Slot, Stranger, Subject};
+use crate::clock;
 use crate::config::JournalConfig;
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
@@ -141,11 +143,12 @@ impl Journal {
         let conn = open::open(&config.path)?;
         let mut mark = Mark::of(&config.path);
         let old_copy = mark.is_ahead(&conn).map_err(|e| OpenError::Unsuitable(e.to_string()))?;
-        // The mark of what was forgotten stays until this copy has come as far.
-        if !old_copy {
-            mark.follow(&conn);
+        // What is forgotten is in doubt from here on, on disk; only then does the mark forget it too.
+        if old_copy {
+            doubt::begin(&conn, clock::unix_ms())
+                .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
         }
-        let mark = (!old_copy).then_some(mark);
+        mark.follow(&conn);
         let pauses = pause::all(&conn).map_err(|e| OpenError::Unsuitable(e.to_string()))?;
         let pauses = Arc::new(RwLock::new(pauses));
         let (jobs, queue) = mpsc::channel(config.queue_length);
@@ -269,6 +272,33 @@ impl Journal {
         signer: Address,
     ) -> Result<Option<u64>, JournalError> {
         self.read(move |conn| commit::next_position(conn, chain, signer)).await
+    }
+
+    /// Until when the journal knows what a lane did, Unix ms of this machine; none when it knows all.
+    pub async fn doubted_since(
+        &self,
+        chain: PlatformChainId,
+        signer: Address,
+    ) -> Result<Option<i64>, JournalError> {
+        if self.old_copy {
+            self.write(move |conn| doubt::include(conn, chain, signer)).await??;
+        }
+        self.read(move |conn| doubt::since(conn, chain, signer)).await
+    }
+
+    /// Writes down that what a lane had forgotten is learnt.
+    pub async fn end_doubt(
+        &self,
+        chain: PlatformChainId,
+        signer: Address,
+        at_ms: i64,
+    ) -> Result<(), JournalError> {
+        Ok(self.write(move |conn| doubt::end(conn, (chain, signer), at_ms)).await??)
+    }
+
+    /// Which of these transactions the journal does not know, in the same order.
+    pub async fn unknown(&self, hashes: Vec<B256>) -> Result<Vec<B256>, JournalError> {
+        self.read(move |conn| doubt::unknown(conn, hashes)).await
     }
 
     /// Every undecided batch of a lane, in the order of its positions.

@@ -7,6 +7,7 @@ mod abi;
 mod call;
 mod coerce;
 mod decode;
+mod deed;
 mod events;
 mod load;
 mod lookup;

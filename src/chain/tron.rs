@@ -16,6 +16,7 @@ mod look;
 mod preflight;
 mod proto;
 mod reads;
+mod recall;
 mod redraft;
 mod resources;
 mod solid;
@@ -26,7 +27,7 @@ pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 use super::fleet::{NodeView, State};
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
-use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
+use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse, Recall};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
 use crate::chain::desk::Desk;
 use crate::journal::Durable;
@@ -128,6 +129,8 @@ pub struct TronChain {
     turns: Semaphore,
     tracks: look::Tracks,
     solid: SolidBlocks,
+    /// Held while blocks are read for what was forgotten.
+    reading: Mutex<Option<recall::Reading>>,
 }
 
 impl TronChain {
@@ -160,7 +163,8 @@ impl TronChain {
             policy: parts.policy.clone(),
             profile: parts.profile.clone(),
         });
-        Ok(Self { parts, desk, known, head, beating, pulse, turns, tracks, solid })
+        let reading = Mutex::new(None);
+        Ok(Self { parts, desk, known, head, beating, pulse, turns, tracks, solid, reading })
     }
 }
 
@@ -234,6 +238,10 @@ impl Chain for TronChain {
     /// No place of a lane is ever taken by a transaction that is not ours.
     async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Stranger>, ChainError> {
         Ok(Vec::new())
+    }
+
+    async fn recall(&self, since_ms: i64) -> Result<Recall, ChainError> {
+        self.read_on(since_ms).await
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {

@@ -2,13 +2,13 @@
 //! batches that the chain has not decided.
 
 use super::bill::NoVerdict;
+use super::recall::unreadable;
 use super::reservation::Reservations;
-use crate::billing::{Attempt, BatchId, Deed, Objection, Rules, Slot};
+use crate::billing::{Attempt, BatchId, Objection, Rules, Slot};
 use crate::chain::{Chain, Delivery, Places, Pulse};
 use crate::clock;
 use crate::journal::{Durable, Journal, JournalError, LaneId};
 use crate::policy::Refusal;
-use alloy::primitives::B256;
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,14 +46,6 @@ pub(super) struct Tracked {
     pub(super) alarmed: bool,
 }
 
-/// What was learnt of transactions that the journal did not know.
-struct Learnt {
-    /// The first position that is still not known.
-    next: u64,
-    /// What has it, when that is a call whose charges cannot be told.
-    opaque: Option<B256>,
-}
-
 /// One signing account on one chain.
 #[derive(Debug)]
 pub struct Lane {
@@ -68,13 +60,16 @@ pub struct Lane {
     pub(super) reservations: Reservations,
     pub(super) tracked: Mutex<BTreeMap<BatchId, Tracked>>,
     gate: RwLock<Gate>,
+    /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
+    pub(super) doubt: RwLock<Option<i64>>,
     trouble: RwLock<Option<String>>,
-    next: AtomicU64,
+    pub(super) next: AtomicU64,
 }
 
 impl Lane {
     /// A lane that has not seen its chain yet.
     pub fn new(chain: Arc<dyn Chain>, journal: Journal, rules: Rules, guard: Duration) -> Self {
+        let doubt = journal.is_old_copy().then_some(0);
         Self {
             chain,
             journal,
@@ -83,6 +78,7 @@ impl Lane {
             reservations: Reservations::default(),
             tracked: Mutex::default(),
             gate: RwLock::new(Gate::Opening),
+            doubt: RwLock::new(doubt),
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
         }
@@ -150,9 +146,7 @@ impl Lane {
             },
         };
         let Some(places) = pulse.places else {
-            self.next.fetch_max(next, Ordering::Relaxed);
-            self.set_gate(Gate::Open);
-            return Ok(());
+            return self.open_by_blocks(next).await;
         };
         let ahead = |next: u64| {
             format!(
@@ -171,13 +165,11 @@ impl Lane {
             if self.undecided() > 0 {
                 return Ok(());
             }
-            let learnt = self.learn(next, places.settled).await?;
+            let strangers = self.chain.strangers(next, places.settled).await?;
+            let learnt = self.learn(next, strangers).await?;
             next = learnt.next;
             if let Some(hash) = learnt.opaque {
-                self.close(format!(
-                    "the account's transaction {hash} called the contract, and nobody can tell whom \
-                     it charged: the lane stays closed, since any of its charges may be made twice"
-                ));
+                self.close(unreadable(hash));
                 return Ok(());
             }
         }
@@ -187,13 +179,18 @@ impl Lane {
             self.close(ahead(next));
             return Ok(());
         }
-        self.set_gate(match self.unknown_in_pools(next).await? {
-            0 => Gate::Open,
-            count => Gate::Closed(format!(
+        // Pools count up to the first gap: an open batch that they have lost hides what came after it.
+        if self.doubt().is_some() && self.undecided() > 0 {
+            self.close("the journal is an old copy: its open batches end first".to_owned());
+            return Ok(());
+        }
+        match self.unknown_in_pools(next).await? {
+            0 => self.open_gate().await?,
+            count => self.close(format!(
                 "{count} transactions of the account {} that the journal does not know wait in a pool",
                 facts.signer
             )),
-        });
+        }
         Ok(())
     }
 
@@ -202,30 +199,14 @@ impl Lane {
     async fn unknown_in_pools(&self, next: u64) -> Result<u64, NoVerdict> {
         match self.gate() {
             Gate::Open => Ok(0),
-            Gate::Opening if !self.journal.is_old_copy() => Ok(0),
+            Gate::Opening if self.doubt().is_none() => Ok(0),
             Gate::Opening | Gate::Closed(_) => {
                 Ok(self.chain.first_position().await?.saturating_sub(next))
             }
         }
     }
 
-    /// Takes the claims of transactions that the journal does not know, up to the first that does not
-    /// tell whom it charged.
-    async fn learn(&self, next: u64, settled: u64) -> Result<Learnt, NoVerdict> {
-        let mut strangers = self.chain.strangers(next, settled).await?;
-        let opaque = strangers.iter().position(|stranger| stranger.did == Deed::Opaque);
-        let hash = opaque.and_then(|at| strangers.get(at)).map(|stranger| stranger.hash);
-        strangers.truncate(opaque.unwrap_or(strangers.len()));
-        let count = u64::try_from(strangers.len()).unwrap_or(0);
-        if count > 0 {
-            warn!(chain = self.chain.facts().name, count, "learnt transactions of the account");
-            let (guard, now) = (self.guard.as_secs(), clock::unix_ms());
-            self.journal.adopt(self.id(), strangers, guard, now).await?;
-        }
-        Ok(Learnt { next: next.saturating_add(count), opaque: hash })
-    }
-
-    fn close(&self, why: String) {
+    pub(super) fn close(&self, why: String) {
         self.set_gate(Gate::Closed(why));
     }
 
@@ -234,7 +215,7 @@ impl Lane {
     /// have been forgotten with all its claims, so everything is learnt anew.
     async fn begin(&self, places: Option<Places>) -> Result<Option<u64>, NoVerdict> {
         let facts = self.chain.facts();
-        let first = if self.journal.is_old_copy() {
+        let first = if self.doubt().is_some() {
             0
         } else {
             let sent = self.chain.first_position().await?;
@@ -252,7 +233,7 @@ impl Lane {
         Ok(Some(next))
     }
 
-    fn set_gate(&self, gate: Gate) {
+    pub(super) fn set_gate(&self, gate: Gate) {
         let mut now = self.gate.write();
         if *now == gate {
             return;
@@ -369,6 +350,7 @@ impl Lane {
     /// Takes up every batch that an earlier process left open.
     pub async fn resume(&self) -> Result<(), JournalError> {
         let facts = self.chain.facts();
+        *self.doubt.write() = self.journal.doubted_since(facts.id, facts.signer).await?;
         for slot in self.journal.open_slots(facts.id, facts.signer).await? {
             self.track(slot);
         }

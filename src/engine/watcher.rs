@@ -71,11 +71,12 @@ impl Watcher {
         }
         let slots: Vec<&Open> = tracked.iter().map(|t| t.slot.as_ref()).collect();
         let sightings = self.lane.chain.look(&slots).await;
+        let rules = self.lane.rules_for_now();
         let (mut ends, mut offers) = (Vec::new(), Vec::new());
         let (mut drafts, mut dead) = (Vec::new(), Vec::new());
         for (tracked, sighting) in tracked.iter().zip(sightings) {
             self.remark(tracked, &sighting);
-            match next_step(&tracked.slot, sighting, memory(tracked), self.lane.rules) {
+            match next_step(&tracked.slot, sighting, memory(tracked), rules) {
                 Step::Wait => {}
                 Step::OfferAgain => offers.push(Arc::clone(&tracked.slot)),
                 Step::SignAgain(kind) => drafts.push((tracked, kind)),

@@ -58,6 +58,12 @@ impl Mark {
         }
     }
 
+    /// Moves the mark for the last time.
+    pub(super) fn finish(&mut self, conn: &Connection) {
+        self.written = None;
+        self.follow(conn);
+    }
+
     /// Writes the mark.
     pub(super) fn write(&self, conn: &Connection) -> std::io::Result<()> {
         let Progress { boots, rows } = progress(conn).map_err(std::io::Error::other)?;

@@ -7,7 +7,7 @@ use super::rows;
 use super::{Attempt, Billing, Durable, Figures, Journal, Slot};
 use crate::billing::{BatchId, PlatformChainId};
 use alloy::primitives::Address;
-use rusqlite::Connection;
+use rusqlite::{Connection, OpenFlags};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -16,8 +16,9 @@ pub(crate) use super::writer::{Job, Ran, Write};
 
 /// An empty journal in memory.
 pub(crate) fn memory() -> Connection {
-    let conn = Connection::open_in_memory().unwrap();
-    conn.set_prepared_statement_cache_capacity(128);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_in_memory_with_flags(flags).unwrap();
+    conn.set_prepared_statement_cache_capacity(1024);
     conn.execute_batch(
         "PRAGMA auto_vacuum = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
     )

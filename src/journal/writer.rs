@@ -52,7 +52,7 @@ pub(super) fn run(
     conn: &Connection,
     mut jobs: mpsc::Receiver<Job>,
     figures: &Arc<Figures>,
-    mut mark: Option<Mark>,
+    mut mark: Mark,
 ) -> Option<Closed> {
     let mut group = Vec::with_capacity(GROUP);
     while jobs.blocking_recv_many(&mut group, GROUP) > 0 {
@@ -66,14 +66,14 @@ pub(super) fn run(
         }
         if !writes.is_empty() {
             commit(conn, writes, figures);
-            if let Some(mark) = &mut mark {
-                mark.follow(conn);
-            }
+            mark.follow(conn);
         }
         if closed.is_some() {
+            mark.finish(conn);
             return closed;
         }
     }
+    mark.finish(conn);
     None
 }
 

@@ -16,7 +16,6 @@ use super::observe::Look;
 use crate::billing::{Attempt, AttemptKind, Deed, ItemOutcome, Sighting, Slot, Standing, Stranger};
 use crate::chain::ChainError;
 use crate::chain::fleet::{Asker, NodeId};
-use crate::chain::profile::Undecodable;
 use crate::config::Finality;
 use alloy::primitives::B256;
 use futures_util::future::join_all;
@@ -291,25 +290,9 @@ impl<A: AsRef<Attempt>> Reader for Told<'_, A> {
     }
 
     fn deed(&self, foreign: &Taker) -> Deed {
-        let (profile, contract) = (&self.chain.parts.profile, self.chain.parts.facts.contract);
-        let told = profile.tells_of_charges(contract, &foreign.logs);
-        let touches = || foreign.logs.iter().any(|log| log.address == contract);
-        // One that reverted did nothing. One that went elsewhere may still have charged somebody
-        // through another contract, but not without a word of ours.
-        let may_have_charged = foreign.succeeded && told.unwrap_or_else(touches);
-        let silent = if may_have_charged { Deed::Opaque } else { Deed::Other };
-        let Some(call) = foreign.call.as_ref().filter(|call| call.to == Some(contract)) else {
-            return silent;
-        };
-        match profile.decode(&call.input) {
-            Ok(items) if foreign.succeeded => {
-                let outcomes = profile.outcomes(contract, &foreign.logs, &items);
-                Deed::Billed { items, outcomes }
-            }
-            Ok(items) => Deed::Billed { items, outcomes: Vec::new() },
-            Err(_) if !foreign.succeeded => Deed::Other,
-            Err(Undecodable::Selector) if told.is_some() => silent,
-            Err(_) => Deed::Opaque,
-        }
+        let call = foreign.call.as_ref();
+        let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
+        let contract = self.chain.parts.facts.contract;
+        self.chain.parts.profile.deed(contract, call, foreign.succeeded, &foreign.logs)
     }
 }

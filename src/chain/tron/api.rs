@@ -11,7 +11,7 @@ mod records;
 
 pub use error::ApiUnusable;
 
-pub(super) use answers::{Block, Parameters, Resources};
+pub(super) use answers::{Block, Parameters, Resources, Sent};
 pub(super) use calls::{ConstantCall, Ran, eth_call};
 pub(super) use error::{ApiError, Fault};
 pub(super) use records::{Broadcast, TxInfo};

@@ -54,13 +54,12 @@ impl TronChain {
         estimate: &Estimate,
     ) -> Result<TronDraft, ChainError> {
         let budget = budget(estimate, charges, &head.prices, self.energy_rules())?;
-        let life = u64::try_from(self.parts.settings.ttl.as_millis()).unwrap_or(u64::MAX);
         let unsigned = Unsigned {
             owner: self.parts.facts.signer,
             contract: self.parts.facts.contract,
             data,
             ref_block: RefBlock::to(head.solid.id),
-            expiration_ms: head.newest.time_ms.saturating_add(life.min(LONGEST_LIFE_MS)),
+            expiration_ms: head.newest.time_ms.saturating_add(self.life_ms()),
             timestamp_ms: head.newest.time_ms,
             fee_limit: budget.fee_limit,
         };
@@ -81,6 +80,12 @@ impl TronChain {
         let wait = self.parts.settings.deadline.as_secs();
         let deadline = head.pulse.head_time.saturating_add(wait);
         Computed { deadline, signer: self.parts.facts.signer }
+    }
+
+    /// How long after the head's time a transaction can land, ms.
+    pub(super) fn life_ms(&self) -> u64 {
+        let life = u64::try_from(self.parts.settings.ttl.as_millis()).unwrap_or(u64::MAX);
+        life.min(LONGEST_LIFE_MS)
     }
 
     pub(super) fn energy_rules(&self) -> EnergyRules {

@@ -27,10 +27,10 @@ const SEEN_FOR: u64 = 5;
 
 /// How many irrevocable blocks on top of a transaction its logs are waited for: a node that lags has
 /// them by then, and one that keeps no history never will.
-const LOGS_WITHIN: u64 = 40;
+pub(super) const LOGS_WITHIN: u64 = 40;
 
 /// The result of a call that did what it was meant to do.
-const SUCCESS: &str = "SUCCESS";
+pub(super) const SUCCESS: &str = "SUCCESS";
 
 /// What is remembered of each transaction from one look to the next.
 #[derive(Debug, Default)]
@@ -275,6 +275,6 @@ fn untold(id: B256) -> impl FnOnce(ApiError) {
     move |error| debug!(tx.hash = %id, %error, "no answer")
 }
 
-fn seconds(ms: u64) -> u64 {
+pub(super) fn seconds(ms: u64) -> u64 {
     ms.div_euclid(1000)
 }

@@ -236,7 +236,8 @@ fn read_ref_block(raw: &Raw) -> Option<RefBlock> {
     Some(RefBlock { low: u16::from_be_bytes(low), hash })
 }
 
-fn txid(raw_data: &[u8]) -> B256 {
+/// SHA-256 of what is signed.
+pub(super) fn txid(raw_data: &[u8]) -> B256 {
     B256::from(<[u8; 32]>::from(Sha256::digest(raw_data)))
 }
 

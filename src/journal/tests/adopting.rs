@@ -89,3 +89,41 @@ async fn a_copy_that_is_behind_its_mark_is_noticed() {
     let restored = Journal::open(&config(&room)).unwrap();
     assert!(restored.is_old_copy());
 }
+
+#[tokio::test]
+async fn a_lane_of_an_old_copy_is_in_doubt_until_it_has_learnt_what_was_forgotten() {
+    let (chain, signer) = (lane().chain, lane().signer);
+    let book = Book::new().await;
+    assert_eq!(book.journal.doubted_since(chain, signer).await.unwrap(), None);
+    let (path, copy) = (config(&book.room).path, book.room.path().join("copy"));
+    let room = close(book).await;
+    std::fs::copy(&path, &copy).unwrap();
+    let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
+    book.accept(&[item(1, 1)]).await.unwrap();
+    let mut room = close(book).await;
+    // The same copy twice: nothing was learnt in between, so it has forgotten as much.
+    for _ in 0..2 {
+        std::fs::copy(&copy, &path).unwrap();
+        let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
+        assert!(book.journal.is_old_copy());
+        assert_eq!(book.journal.doubted_since(chain, signer).await.unwrap(), Some(NOW_MS));
+        room = close(book).await;
+    }
+    let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
+    assert!(!book.journal.is_old_copy(), "it is the newest that there is");
+    assert_eq!(book.journal.doubted_since(chain, signer).await.unwrap(), Some(NOW_MS));
+    book.journal.end_doubt(chain, signer, NOW_MS).await.unwrap();
+    let book = book.restart();
+    assert_eq!(book.journal.doubted_since(chain, signer).await.unwrap(), None);
+    assert_eq!(faults(book).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_lane_that_the_old_copy_has_never_heard_of_is_in_doubt_as_well() {
+    let book = Book::new().await;
+    let room = close(book).await;
+    std::fs::remove_file(room.path().join("journal.db.mark")).unwrap();
+    let journal = Journal::open(&config(&room)).unwrap();
+    let other = Address::repeat_byte(0x77);
+    assert_eq!(journal.doubted_since(lane().chain, other).await.unwrap(), Some(NOW_MS));
+}

@@ -8,6 +8,7 @@ mod delivery;
 mod doors;
 mod money;
 mod random;
+mod restored;
 mod secrets;
 mod sightings;
 

@@ -5,6 +5,7 @@ use super::{Api, ApiError, Side, garbled};
 use crate::chain::tron::address::to_hex;
 use alloy::primitives::{Address, B256, Bytes};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::collections::HashMap;
 
@@ -20,15 +21,25 @@ pub(in crate::chain::tron) struct Block {
     pub(in crate::chain::tron) transactions: Vec<B256>,
 }
 
+/// A transaction in a block, as it was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(in crate::chain::tron) struct Sent {
+    #[serde(rename = "txID")]
+    pub(in crate::chain::tron) id: B256,
+    /// The bytes that were signed.
+    #[serde(rename = "raw_data_hex")]
+    pub(in crate::chain::tron) raw_data: Bytes,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RawBlock {
+struct RawBlock<T> {
     #[serde(rename = "blockID")]
     block_id: B256,
     #[serde(rename = "block_header")]
     header: RawHeader,
-    #[serde(default)]
-    transactions: Vec<RawId>,
+    #[serde(default = "Vec::new")]
+    transactions: Vec<T>,
 }
 
 #[derive(Deserialize)]
@@ -53,10 +64,11 @@ struct RawHeaderData {
     tx_trie_root: B256,
 }
 
-impl RawBlock {
+impl<T> RawBlock<T> {
     /// A block that does not contradict itself. One whose header commits to transactions must show
     /// them if it was asked to: otherwise a node that ignores `detail` would prove their absence.
-    fn check(self, asked: Option<u64>, detail: bool) -> Option<Block> {
+    /// Its transactions are told beside it.
+    fn check(self, asked: Option<u64>, detail: bool) -> Option<(Block, Vec<T>)> {
         let header = self.header.raw_data;
         let [n0, n1, n2, n3, n4, n5, n6, n7, ..] = self.block_id.0;
         let in_id = u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
@@ -66,13 +78,14 @@ impl RawBlock {
             && asked.is_none_or(|asked| asked == header.number)
             && !hidden
             && (header.timestamp > 0 || header.number == 0);
-        right.then(|| Block {
+        let block = Block {
             id: self.block_id,
             number: header.number,
             parent: header.parent_hash,
             time_ms: header.timestamp,
-            transactions: self.transactions.into_iter().map(|tx| tx.id).collect(),
-        })
+            transactions: Vec::new(),
+        };
+        right.then_some((block, self.transactions))
     }
 }
 
@@ -199,12 +212,33 @@ impl Api {
         number: Option<u64>,
         detail: bool,
     ) -> Result<Option<Block>, ApiError> {
+        let found = self.get_block::<RawId>(side, number, detail).await?;
+        Ok(found.map(|(block, transactions)| Block {
+            transactions: transactions.into_iter().map(|tx| tx.id).collect(),
+            ..block
+        }))
+    }
+
+    /// The irrevocable block with this number, and all that is in it.
+    pub(in crate::chain::tron) async fn solid_block(
+        &self,
+        number: u64,
+    ) -> Result<Option<(Block, Vec<Sent>)>, ApiError> {
+        self.get_block(Side::Solidity, Some(number), true).await
+    }
+
+    async fn get_block<T: DeserializeOwned>(
+        &self,
+        side: Side,
+        number: Option<u64>,
+        detail: bool,
+    ) -> Result<Option<(Block, Vec<T>)>, ApiError> {
         const QUESTION: &str = "getblock";
         let params = match number {
             Some(number) => json!({ "id_or_num": number.to_string(), "detail": detail }),
             None => json!({ "detail": detail }),
         };
-        let raw: Option<RawBlock> = self.ask(side, QUESTION, &params).await?;
+        let raw: Option<RawBlock<T>> = self.ask(side, QUESTION, &params).await?;
         raw.map(|raw| raw.check(number, detail).ok_or_else(|| garbled(QUESTION))).transpose()
     }
 

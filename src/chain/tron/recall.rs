@@ -1,0 +1,254 @@
+//! Transactions of our account that an old copy of the journal may not know, found in the
+//! irrevocable blocks.
+//!
+//! TRON counts no transactions of an account, so nothing tells how many are missing. What was signed
+//! before this process began dies within the life that is signed here: once the irrevocable blocks
+//! are read without a gap up to that time, all of it is found or can never land.
+
+use super::TronChain;
+use super::address::{prefixed, unprefixed};
+use super::api::{Block, Sent, Side};
+use super::death::Misfit;
+use super::head::Head;
+use super::look::{LOGS_WITHIN, SUCCESS, seconds};
+use super::proto::{Raw, TRIGGER, TriggerSmartContract};
+use super::transaction::txid;
+use crate::billing::{Deed, ItemOutcome, Stranger};
+use crate::chain::{ChainError, Recall};
+use alloy::primitives::{Address, B256};
+use futures_util::{StreamExt as _, stream};
+use prost::Message as _;
+use tracing::warn;
+
+/// How many blocks are read at most in one call.
+const BLOCKS_AT_MOST: u64 = 120;
+
+/// How many blocks are asked for at once.
+const AT_ONCE: u64 = 6;
+
+/// Blocks are at least so far apart, ms. java-tron: common/.../core/config/Parameter.java,
+/// `BLOCK_PRODUCED_INTERVAL`.
+const SLOT_MS: u64 = 3_000;
+
+/// How much earlier reading begins than the journal's knowledge ends, besides a transaction's life:
+/// its times are this machine's, and those of blocks are not.
+const MARGIN_MS: u64 = 600_000;
+
+/// How far the irrevocable blocks are read, and what was found.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    /// When the first block's successors began, Unix ms.
+    from_ms: u64,
+    /// Nothing that was signed before lands in a block after the first one at or past this time,
+    /// Unix ms.
+    until_ms: u64,
+    last: Last,
+    found: Vec<Stranger>,
+}
+
+/// The block that was read last.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    id: B256,
+    number: u64,
+    time_ms: u64,
+}
+
+impl From<&Block> for Last {
+    fn from(block: &Block) -> Self {
+        Self { id: block.id, number: block.number, time_ms: block.time_ms }
+    }
+}
+
+impl Reading {
+    /// Nothing is read yet but the block that comes before all that can hold something forgotten.
+    fn after(first: &Block, until_ms: u64) -> Self {
+        Self { from_ms: first.time_ms, until_ms, last: first.into(), found: Vec::new() }
+    }
+
+    /// The numbers of the blocks to read next, where those up to `solid` are irrevocable.
+    fn wanted(&self, solid: u64, most: u64) -> std::ops::RangeInclusive<u64> {
+        let first = self.last.number.saturating_add(1);
+        let last =
+            if self.complete() { 0 } else { solid.min(self.last.number.saturating_add(most)) };
+        first..=last
+    }
+
+    /// Takes the next block, and what was found in it.
+    fn read(&mut self, block: &Block, found: Vec<Stranger>) -> Result<(), Misfit> {
+        if self.last.number.checked_add(1) != Some(block.number) {
+            return Err(Misfit::Other);
+        }
+        if block.parent != self.last.id || block.time_ms <= self.last.time_ms {
+            return Err(Misfit::Link);
+        }
+        self.last = block.into();
+        self.found.extend(found);
+        Ok(())
+    }
+
+    /// The first block at or past the time counts itself, since its parent's time decides about it.
+    fn complete(&self) -> bool {
+        self.last.time_ms >= self.until_ms
+    }
+
+    fn so_far(&self) -> Recall {
+        let whole = self.until_ms.saturating_sub(self.from_ms).max(1);
+        let read = self.last.time_ms.saturating_sub(self.from_ms).min(whole);
+        let percent = read.saturating_mul(100).checked_div(whole).unwrap_or(100);
+        Recall { found: self.found.clone(), percent, complete: self.complete() }
+    }
+}
+
+/// Whom a transaction of `owner` calls, and with what; none where it calls no contract, or is
+/// another's. Read loosely: what we would not sign may have charged somebody all the same.
+fn call_by(owner: Address, raw_data: &[u8]) -> Option<(Address, Vec<u8>)> {
+    let raw = Raw::decode(raw_data).ok()?;
+    let calls = raw.contract.into_iter().filter(|contract| contract.kind == TRIGGER);
+    let mut calls = calls.filter_map(|contract| {
+        TriggerSmartContract::decode(contract.parameter?.value.as_slice()).ok()
+    });
+    let call = calls.find(|call| call.owner_address == prefixed(owner))?;
+    Some((unprefixed(&call.contract_address)?, call.data))
+}
+
+impl TronChain {
+    /// Reads on.
+    pub(super) async fn read_on(&self, since_ms: i64) -> Result<Recall, ChainError> {
+        let head = self.current().await?;
+        let mut state = self.reading.lock().await;
+        let mut reading = match state.take() {
+            Some(reading) => reading,
+            None => self.begin_reading(since_ms, &head).await?,
+        };
+        let read = self.read_some(&mut reading, &head).await;
+        let so_far = reading.so_far();
+        match read {
+            Ok(Ok(())) => {}
+            Ok(Err(misfit)) => {
+                warn!(block = reading.last.number, %misfit, "the irrevocable blocks do not fit; beginning anew");
+                return Err(ChainError::Node { question: "getblock", answer: misfit.to_string() });
+            }
+            Err(error) => {
+                *state = Some(reading);
+                return Err(error);
+            }
+        }
+        *state = Some(reading);
+        Ok(so_far)
+    }
+
+    /// What was signed before now was signed by a head that is not later than this one, or than this
+    /// machine's clock: no other head is signed by.
+    async fn begin_reading(&self, since_ms: i64, head: &Head) -> Result<Reading, ChainError> {
+        let now_ms = (self.parts.now_ms)();
+        head.timely(now_ms)?;
+        let latest = head.newest.time_ms.max(u64::try_from(now_ms).unwrap_or_default());
+        let margin = self.life_ms().saturating_add(MARGIN_MS);
+        let from_ms = u64::try_from(since_ms).unwrap_or_default().saturating_sub(margin);
+        let first = self.block_before(from_ms, head).await?;
+        Ok(Reading::after(&first, latest.saturating_add(self.life_ms())))
+    }
+
+    /// An irrevocable block that is at or before this time. As many blocks back as slots fit in
+    /// between, none can be later; the few that were missed are read in addition.
+    async fn block_before(&self, from_ms: u64, head: &Head) -> Result<Block, ChainError> {
+        let mut block = head.solid.clone();
+        while block.time_ms > from_ms && block.number > 0 {
+            let back = block.time_ms.saturating_sub(from_ms).div_ceil(SLOT_MS);
+            let number = block.number.saturating_sub(back);
+            let found = self.parts.api.block(Side::Solidity, Some(number), false).await?;
+            block = found.ok_or_else(|| {
+                ChainError::Unavailable(format!(
+                    "it does not hold block {number} any more, and what was billed since then has \
+                     to be learnt: use a node that does"
+                ))
+            })?;
+        }
+        Ok(block)
+    }
+
+    async fn read_some(
+        &self,
+        reading: &mut Reading,
+        head: &Head,
+    ) -> Result<Result<(), Misfit>, ChainError> {
+        let wanted = reading.wanted(head.solid.number, BLOCKS_AT_MOST);
+        let asked = wanted.map(|number| self.parts.api.solid_block(number));
+        let at_once = usize::try_from(AT_ONCE).unwrap_or(1);
+        let mut blocks = stream::iter(asked).buffered(at_once);
+        while let Some(block) = blocks.next().await {
+            // A node that lags does not have it yet.
+            let Some((block, sent)) = block? else { break };
+            let mut found = Vec::new();
+            for one in &sent {
+                found.extend(self.stranger(one, &block, head).await?);
+            }
+            if let Err(misfit) = reading.read(&block, found) {
+                return Ok(Err(misfit));
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// A transaction of ours that may have charged somebody.
+    async fn stranger(
+        &self,
+        sent: &Sent,
+        block: &Block,
+        head: &Head,
+    ) -> Result<Option<Stranger>, ChainError> {
+        let Some((to, data)) = call_by(self.parts.facts.signer, &sent.raw_data) else {
+            return Ok(None);
+        };
+        if txid(&sent.raw_data) != sent.id {
+            let answer = format!("other bytes than those of {}", sent.id);
+            return Err(ChainError::Node { question: "getblock", answer });
+        }
+        let did = self.deed(sent.id, (to, &data), block, head).await?;
+        let (block_time, block) = (seconds(block.time_ms), block.number);
+        let stranger = Stranger { position: 0, hash: sent.id, block, block_time, did };
+        Ok((stranger.did != Deed::Other).then_some(stranger))
+    }
+
+    async fn deed(
+        &self,
+        id: B256,
+        call: (Address, &[u8]),
+        block: &Block,
+        head: &Head,
+    ) -> Result<Deed, ChainError> {
+        let (api, contract) = (&self.parts.api, self.parts.facts.contract);
+        for side in [Side::Solidity, Side::Full] {
+            let info = api.info(side, id).await?;
+            if let Some(info) = info.filter(|info| info.block == block.number) {
+                let profile = &self.parts.profile;
+                return Ok(profile.deed(contract, Some(call), info.succeeded, &info.logs));
+            }
+        }
+        let untold = || ChainError::Unavailable(format!("it does not tell yet what {id} did"));
+        if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
+            return Err(untold());
+        }
+        let result = api.call_result(Side::Solidity, id).await?.ok_or_else(untold)?;
+        Ok(self.without_logs(call, result == SUCCESS))
+    }
+
+    /// The node keeps no logs: whoever was to be charged may have been.
+    fn without_logs(&self, (to, data): (Address, &[u8]), succeeded: bool) -> Deed {
+        let (profile, contract) = (&self.parts.profile, self.parts.facts.contract);
+        match profile.decode(data).ok().filter(|_| to == contract) {
+            _ if !succeeded => Deed::Other,
+            Some(items) => {
+                let outcomes = items.iter().map(|_| ItemOutcome::Unproven).collect();
+                Deed::Billed { items, outcomes }
+            }
+            None if to == contract => Deed::Opaque,
+            None => Deed::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;

@@ -1,0 +1,133 @@
+//! An old copy of the journal in the journal's place. Nothing on TRON tells how many transactions it
+//! has forgotten: it reads the irrevocable blocks until none of them can land any more.
+
+use super::*;
+use sandbox::faults::{Fault, On};
+use std::path::PathBuf;
+
+/// A copy of the journal, made while the Signer was stopped.
+struct Copy(PathBuf);
+
+impl Scene {
+    /// Stops the Signer, does something, and starts another.
+    async fn stopped(self, act: impl FnOnce(&Town)) -> Self {
+        let Self { town, signer } = self;
+        signer.terminate().await;
+        act(&town);
+        let signer = town.signer().await;
+        Self { town, signer }
+    }
+
+    async fn copied(self) -> (Self, Copy) {
+        let copy = self.town.installation.path().join("copy");
+        let scene = self.stopped(|town| {
+            std::fs::copy(town.installation.journal(), &copy).unwrap();
+        });
+        (scene.await, Copy(copy))
+    }
+
+    async fn restored(self, copy: &Copy) -> Self {
+        let scene = self.stopped(|town| {
+            std::fs::copy(&copy.0, town.installation.journal()).unwrap();
+        });
+        scene.await
+    }
+
+    /// The lane's status, as `/health/ready` tells it.
+    async fn lane(&self) -> String {
+        let heard = self.signer.scheduler.get("/health/ready").await;
+        heard.body["chains"][0]["status"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until the Signer has looked, and still takes no new work.
+    async fn stays_closed(&self) {
+        self.town.noticed().await;
+        let reason = self.lane().await;
+        assert!(reason.contains("an old copy"), "{reason}");
+    }
+
+    async fn opens(&self) {
+        eventually("the lane is open", async || self.lane().await == "ok").await;
+    }
+
+    /// Waits until a forgotten billing is known again.
+    async fn learns(&self, hash: &str) {
+        eventually("it is learnt", async || self.billing(hash).await["state"] == "charged").await;
+    }
+
+    /// The last moment that something signed before now can land at (Unix ms).
+    fn last_expiry(&self) -> u64 {
+        self.world().now_ms().max(unix_ms()) + 60_000
+    }
+
+    async fn audited(self) {
+        let Self { town, signer } = self;
+        signer.terminate().await;
+        let audit = town.installation.run(&["audit"]).await;
+        assert!(audit.status.success(), "{audit:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_old_copy_learns_what_was_billed_and_opens_when_nothing_more_can_land() {
+    let scene = Scene::set(4).await;
+    let known = scene.bill(0).await;
+    assert_eq!(scene.settled(&known).await, "charged");
+    let (scene, copy) = scene.copied().await;
+    let landed = scene.bill(1).await;
+    assert_eq!(scene.settled(&landed).await, "charged");
+    let waiting = scene.bill(2).await;
+    scene.pooled(&waiting).await;
+    scene.node().faults().set(On::Broadcast, Fault::ActThenDrop);
+    let lost = scene.bill(3).await;
+    let scene = scene.restored(&copy).await;
+    scene.node().faults().clear();
+
+    scene.learns(&landed).await;
+    scene.stays_closed().await;
+    assert_eq!(scene.post(1).await.tx_hash(), landed, "what is learnt is answered already");
+    for forgotten in [2, 3] {
+        let refused = scene.post(forgotten).await;
+        assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+    }
+    scene.world().solidify_at(scene.world().now_ms() + 3_000);
+    scene.learns(&waiting).await;
+    scene.stays_closed().await;
+    // A restart forgets nothing of what it has to wait for.
+    let scene = scene.stopped(|_| {}).await;
+    scene.stays_closed().await;
+    let until = scene.last_expiry();
+    scene.world().solidify_at(until);
+    scene.opens().await;
+    for (place, hash) in [&known, &landed, &waiting].into_iter().enumerate() {
+        assert_eq!(&scene.post(place).await.tx_hash(), hash, "{place}");
+    }
+    assert_eq!(scene.signer.scheduler.billings(&lost).await.code(), 0, "it has never landed");
+    assert_eq!(scene.landed(), 3);
+    scene.town.assert_paid(&[1, 1, 1, 0]).await;
+    scene.audited().await;
+}
+
+#[tokio::test]
+async fn a_batch_that_was_renewed_after_the_copy_is_not_renewed_again() {
+    let scene = Scene::set(1).await;
+    scene.node().faults().set(On::Broadcast, Fault::ActThenDrop);
+    let hash = scene.bill(0).await;
+    let expires = scene.world().now_ms() + 60_000;
+    let (scene, copy) = scene.copied().await;
+    scene.world().solidify_at(expires);
+    scene.node().faults().clear();
+    let renewed = scene.attempt(&hash, 2).await;
+    assert_eq!(scene.settled(&renewed).await, "charged");
+    let scene = scene.restored(&copy).await;
+    scene.becomes(&hash, "expired").await;
+    scene.learns(&renewed).await;
+    scene.stays_closed().await;
+    scene.world().solidify_at(scene.last_expiry());
+    scene.opens().await;
+    assert_eq!(scene.billing(&hash).await["txHashes"], json!([hash]), "it got no second one");
+    assert_eq!(scene.post(0).await.tx_hash(), renewed);
+    assert_eq!(scene.landed(), 1);
+    scene.town.assert_paid(&[1]).await;
+    scene.audited().await;
+}
