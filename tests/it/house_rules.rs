@@ -16,7 +16,7 @@ const LAYERS: [(&str, &[&str]); 13] = [
     ("policy", &["billing", "config"]),
     ("auth", &["config"]),
     ("keys", &["policy"]),
-    ("journal", &["billing", "config", "policy"]),
+    ("journal", &["billing", "clock", "config", "policy"]),
     ("chain", &["billing", "config", "journal", "keys", "policy"]),
     ("engine", &["billing", "chain", "clock", "journal", "policy"]),
     ("telemetry", &["config", "engine"]),
