@@ -16,4 +16,5 @@ mod refusals;
 mod repeats;
 mod secrets;
 mod strangers;
+mod three_nodes;
 mod verdicts;

@@ -1,5 +1,6 @@
 //! Stands between the Signer and its node: counts what is asked, and misbehaves by method name.
 
+use alloy::primitives::{Bytes as Raw, keccak256};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
@@ -35,6 +36,12 @@ pub(crate) enum Act {
     Hold,
     /// Does not pass it on; answers with this JSON-RPC error message.
     Refuse(&'static str),
+    /// Does not pass it on; answers with the JSON-RPC error message that this makes of the question.
+    RefuseAs(fn(&Value) -> &'static str),
+    /// Passes it on, and answers with such a message all the same.
+    PassOnAndRefuseAs(fn(&Value) -> &'static str),
+    /// Does not pass a transaction on, and answers with its hash as if it had.
+    Pretend,
     /// Passes it on after this time.
     Delay(Duration),
     /// Passes it on, and lies: this is done to the answer.
@@ -88,7 +95,8 @@ impl Proxy {
         Self { shared, url }
     }
 
-    /// From now on, every call of `method` meets `act`.
+    /// From now on, every call of `method` meets `act`; with a blank and a tag after it, as in
+    /// `eth_getTransactionCount pending`, those that ask about that block.
     pub(crate) fn fault(&self, method: &'static str, act: Act) {
         self.shared.strikes.send_replace(0);
         self.shared.faults.send_modify(|faults| faults.push((method, act)));
@@ -166,7 +174,7 @@ async fn pass(shared: &Shared, body: Bytes) -> Result<Response, Dropped> {
     let question: Value = serde_json::from_slice(&body).unwrap_or_default();
     let method = question["method"].as_str().unwrap_or("batch").to_owned();
     let mut rewrite: Option<fn(&mut Value)> = None;
-    match shared.fault_for(&method) {
+    match shared.fault_for(&method, &question) {
         None => {}
         Some(Act::Swallow) => return std::future::pending().await,
         Some(Act::PassOnAndHang) => {
@@ -182,11 +190,15 @@ async fn pass(shared: &Shared, body: Bytes) -> Result<Response, Dropped> {
             return Err(Dropped);
         }
         Some(Act::Break) => return Err(Dropped),
-        Some(Act::Refuse(message)) => {
-            let error = serde_json::json!({"code": -32000, "message": message});
-            let answer =
-                serde_json::json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
-            return Ok(answer.to_string().into_response());
+        Some(Act::Refuse(message)) => return Ok(refusal(&question, message)),
+        Some(Act::RefuseAs(words)) => return Ok(refusal(&question, words(&question))),
+        Some(Act::PassOnAndRefuseAs(words)) => {
+            forward(shared, body).await;
+            return Ok(refusal(&question, words(&question)));
+        }
+        Some(Act::Pretend) => {
+            let hash = question["params"][0].as_str().unwrap().parse::<Raw>().map(keccak256);
+            return Ok(said(&question, "result", serde_json::json!(hash.unwrap())));
         }
         Some(Act::Hold) => {
             let mut faults = shared.faults.subscribe();
@@ -210,12 +222,31 @@ async fn pass(shared: &Shared, body: Bytes) -> Result<Response, Dropped> {
 
 impl Shared {
     /// What a call of `method` meets, if anything; counts it.
-    fn fault_for(&self, method: &str) -> Option<Act> {
+    fn fault_for(&self, method: &str, question: &Value) -> Option<Act> {
+        let block = question["params"].as_array().and_then(|params| params.iter().find_map(tag));
+        let narrow = block.map(|block| format!("{method} {block}")).unwrap_or_default();
         let faults = self.faults.borrow();
-        let (_, act) = faults.iter().find(|(m, _)| *m == method || *m == ANYTHING)?;
+        let meant = |m: &str| m == method || m == ANYTHING || m == narrow;
+        let (_, act) = faults.iter().find(|(m, _)| meant(m))?;
         self.strikes.send_modify(|strikes| *strikes += 1);
         Some(act.clone())
     }
+}
+
+/// The block that a parameter of a question names in words.
+fn tag(param: &Value) -> Option<&str> {
+    param.as_str().filter(|text| matches!(*text, "latest" | "pending" | "finalized"))
+}
+
+fn refusal(question: &Value, message: &str) -> Response {
+    let error = serde_json::json!({"code": -32000, "message": message});
+    said(question, "error", error)
+}
+
+fn said(question: &Value, what: &str, told: Value) -> Response {
+    serde_json::json!({"jsonrpc": "2.0", "id": question["id"], what: told})
+        .to_string()
+        .into_response()
 }
 
 async fn forward(shared: &Shared, body: Bytes) -> Option<Bytes> {
