@@ -182,7 +182,9 @@ async fn a_town_of_sudden_deaths(seed: u64) -> String {
             .map(|dice| keep_asking(&town, signer.scheduler.clone(), dice, &promised));
         if dice.below(2) == 0 {
             let mishap = MISHAPS[dice.place(MISHAPS.len())].clone();
-            proxies.iter().for_each(|node| node.fault("eth_sendRawTransaction", mishap.clone()));
+            for node in &proxies {
+                node.fault("eth_sendRawTransaction", mishap.clone());
+            }
         }
         timeout(life, futures_util::future::join_all(busy)).await.ok();
         signer.kill();

@@ -198,7 +198,7 @@ async fn pass(shared: &Shared, body: Bytes) -> Result<Response, Dropped> {
         }
         Some(Act::Pretend) => {
             let hash = question["params"][0].as_str().unwrap().parse::<Raw>().map(keccak256);
-            return Ok(said(&question, "result", serde_json::json!(hash.unwrap())));
+            return Ok(said(&question, "result", &serde_json::json!(hash.unwrap())));
         }
         Some(Act::Hold) => {
             let mut faults = shared.faults.subscribe();
@@ -240,10 +240,10 @@ fn tag(param: &Value) -> Option<&str> {
 
 fn refusal(question: &Value, message: &str) -> Response {
     let error = serde_json::json!({"code": -32000, "message": message});
-    said(question, "error", error)
+    said(question, "error", &error)
 }
 
-fn said(question: &Value, what: &str, told: Value) -> Response {
+fn said(question: &Value, what: &str, told: &Value) -> Response {
     serde_json::json!({"jsonrpc": "2.0", "id": question["id"], what: told})
         .to_string()
         .into_response()
