@@ -96,6 +96,32 @@ async fn whatever_all_nodes_do_to_a_send_it_is_one_payment_and_a_promise() {
     all_paid_once(&town, signer).await;
 }
 
+#[tokio::test]
+async fn a_deadline_that_passes_before_the_commit_is_no_promise_and_after_it_is_no_excuse() {
+    let (mut town, proxies) = three(3, "").await;
+    town.installation = town.installation.env("SIGNER__HTTP__REQUEST_DEADLINE", "1s");
+    let signer = town.signer().await;
+    signer.ready().await;
+    let late = Act::Delay(Duration::from_millis(1500));
+    all(&proxies, SEND, &late);
+    let hash = promised(&town, &signer, 0, "sent late").await;
+    heal(&proxies);
+    for method in ["eth_call", "eth_simulateV1", "eth_estimateGas"] {
+        all(&proxies, method, &late);
+    }
+    let body = json!({"requestId": "late", "list": town.entries([1])});
+    let heard = signer.scheduler.bill(&body).await;
+    assert_eq!((heard.code(), heard.status), (0, 503), "{heard:?}");
+    heal(&proxies);
+    assert_eq!(signer.scheduler.billings("late").await.status, 404, "nothing was signed");
+    is_charged(&town, &signer, &hash, "sent late").await;
+    for person in 1..3 {
+        insists(&town, &signer, person).await;
+    }
+    all_paid_once(&town, signer).await;
+    assert_eq!(town.transactions().await, 3);
+}
+
 /// Every transaction is refused in the words that its nonce has in the table of known messages.
 fn words_of_its_nonce(question: &Value) -> &'static str {
     let raw: Bytes = question["params"][0].as_str().unwrap().parse().unwrap();
@@ -189,16 +215,21 @@ async fn one_liar_among_three_changes_nothing_whatever_it_lies_about() {
     let (town, proxies) = three(12, "replace_after = \"1s\"").await;
     for (person, (what, method, act)) in told.into_iter().enumerate() {
         let liar = &proxies[person % proxies.len()];
-        // From the start of a Signer that holds nothing against it.
+        // From the start of a Signer that holds nothing against it, and finds it the fastest.
+        for other in &proxies {
+            other.fault(ANYTHING, Act::Delay(Duration::from_millis(30)));
+        }
+        liar.heal();
         liar.fault(method, act);
         let signer = town.signer().await;
         signer.ready().await;
         let hash = promised(&town, &signer, person, what).await;
+        is_charged(&town, &signer, &hash, what).await;
         let sent: Value = town.anvil.call("eth_getTransactionByHash", json!([hash])).await;
         let bid: U256 = serde_json::from_value(sent["maxFeePerGas"].clone()).unwrap();
         assert!(bid < U256::from(50 * GWEI), "{what}: {bid} wei");
-        is_charged(&town, &signer, &hash, what).await;
-        liar.heal();
+        liar.struck().await;
+        heal(&proxies);
         signer.kill();
     }
     assert_eq!(town.transactions().await, 12);
