@@ -66,6 +66,16 @@ pub struct Places {
     pub settled: u64,
 }
 
+/// The most transactions that any node knows our account to have sent, what waits in its pool
+/// included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MostSent {
+    /// How many: every position below this may be taken.
+    pub count: u64,
+    /// The nodes that know of so many, by their labels.
+    pub told_by: Vec<String>,
+}
+
 /// Why a chain gave no verdict. Every variant means: nothing was signed, nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
@@ -199,9 +209,15 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;
 
-    /// Where a lane that the journal does not know begins: behind everything that the account has
-    /// sent, what waits in the node's pool included.
+    /// Where a lane that the journal does not know begins: behind everything that as many nodes as
+    /// have to agree know the account to have sent, what waits in their pools included. No single
+    /// node can have it begin too high, where it would wait for ever.
     async fn first_position(&self) -> Result<u64, ChainError>;
+
+    /// The most transactions that any single node knows the account to have sent. One is enough: what
+    /// its pool holds can land, whatever the others say. Fails while a node that is fit to be asked
+    /// does not tell.
+    async fn most_sent(&self) -> Result<MostSent, ChainError>;
 
     /// Asks the profile's `lookup` for every entry, in one call. None where it does not know one.
     async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError>;

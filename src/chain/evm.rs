@@ -29,7 +29,7 @@ mod wire;
 
 use super::fleet::{self, Fleet, NodeId, NodeView};
 use super::profile::{Looked, Profile};
-use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse};
+use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
 use crate::chain::desk::Desk;
 use crate::config::EvmConfig;
@@ -38,7 +38,7 @@ use crate::keys::Key;
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use async_trait::async_trait;
-pub use errors::passing;
+pub use errors::{known_messages, passing};
 use head::{Head, Known};
 use l1_fee::DataFee;
 use look::Searched;
@@ -170,7 +170,11 @@ impl Chain for EvmChain {
     }
 
     async fn first_position(&self) -> Result<u64, ChainError> {
-        self.nonce_in_pools().await
+        self.borne_out_nonce().await
+    }
+
+    async fn most_sent(&self) -> Result<MostSent, ChainError> {
+        self.highest_nonce().await
     }
 
     async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {

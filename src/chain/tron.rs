@@ -27,7 +27,9 @@ pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 use super::fleet::{NodeView, State};
 use super::profile::{Looked, Profile};
 use super::rpc::Rpc;
-use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Preflight, Pulse, Recall};
+use super::{
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
+};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
 use crate::chain::desk::Desk;
 use crate::journal::Durable;
@@ -209,6 +211,11 @@ impl Chain for TronChain {
     /// Positions are ours alone: no chain knows them.
     async fn first_position(&self) -> Result<u64, ChainError> {
         Ok(0)
+    }
+
+    /// Nor does any pool count them.
+    async fn most_sent(&self) -> Result<MostSent, ChainError> {
+        Ok(MostSent::default())
     }
 
     async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {

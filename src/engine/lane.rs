@@ -5,7 +5,7 @@ use super::bill::NoVerdict;
 use super::recall::unreadable;
 use super::reservation::Reservations;
 use crate::billing::{Attempt, BatchId, Objection, Rules, Slot};
-use crate::chain::{Chain, Delivery, Places, Pulse};
+use crate::chain::{Chain, Delivery, MostSent, Places, Pulse};
 use crate::clock;
 use crate::journal::{Durable, Journal, JournalError, LaneId};
 use crate::policy::Refusal;
@@ -185,25 +185,32 @@ impl Lane {
             return Ok(());
         }
         match self.unknown_in_pools(next).await? {
-            0 => self.open_gate().await?,
-            count => self.close(format!(
-                "{count} transactions of the account {} that the journal does not know wait in a pool",
-                facts.signer
-            )),
+            None => self.open_gate().await?,
+            Some(why) => self.close(why),
         }
         Ok(())
     }
 
-    /// How many transactions that the journal does not know wait in a pool. Asked after trouble, and
-    /// after a restored journal: what waits there may be of our key too.
-    async fn unknown_in_pools(&self, next: u64) -> Result<u64, NoVerdict> {
+    /// What waits in a pool that the journal does not know, if anything does. Asked after trouble, and
+    /// after a restored journal: what waits there is signed with our key, and a single pool that still
+    /// holds it can bring it to land. A node that makes it up delays, and is named.
+    async fn unknown_in_pools(&self, next: u64) -> Result<Option<String>, NoVerdict> {
         match self.gate() {
-            Gate::Open => Ok(0),
-            Gate::Opening if self.doubt().is_none() => Ok(0),
-            Gate::Opening | Gate::Closed(_) => {
-                Ok(self.chain.first_position().await?.saturating_sub(next))
-            }
+            Gate::Open => return Ok(None),
+            Gate::Opening if self.doubt().is_none() => return Ok(None),
+            Gate::Opening | Gate::Closed(_) => {}
         }
+        let MostSent { count, told_by } = self.chain.most_sent().await?;
+        let (unknown, signer) = (count.saturating_sub(next), self.chain.facts().signer);
+        let why = || {
+            format!(
+                "{unknown} transactions of the account {signer} that the journal does not know wait in \
+                 a pool, says {}: the lane opens when they have landed. If that node is wrong, take it \
+                 out of `rpc`",
+                told_by.join(" and ")
+            )
+        };
+        Ok((unknown > 0).then(why))
     }
 
     pub(super) fn close(&self, why: String) {

@@ -18,7 +18,9 @@ use crate::chain::evm::conclude::{Fate, Reader as _, Testimony, conclude};
 use crate::chain::evm::seam;
 use crate::chain::fleet::{NodeId, NodeView, NonceSeen, Said, median, reached_by, refuted};
 use crate::chain::profile::{Looked, Profile};
-use crate::chain::{Chain, ChainError, Delivery, Draft, Estimate, Facts, Places, Preflight, Pulse};
+use crate::chain::{
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Places, Preflight, Pulse,
+};
 use crate::config::{BillingConfig, FeeConfig, L1Fee, PolicyConfig, Wei};
 use crate::journal::Durable;
 use crate::policy::Policy;
@@ -133,6 +135,17 @@ impl SimChain {
         .await;
     }
 
+    /// The nonce that each node calls pending. All of them have to tell.
+    async fn pending_nonces(&self) -> Result<Vec<u64>, ChainError> {
+        let mut told = Vec::with_capacity(NODES);
+        for at in 0..NODES {
+            self.trip().await;
+            let pending = self.world.lock().pending(at);
+            told.push(pending.ok_or_else(|| unavailable("a node did not answer"))?);
+        }
+        Ok(told)
+    }
+
     fn seen(&self) -> Result<Head, ChainError> {
         self.head.lock().clone().ok_or_else(|| unavailable("not reached yet"))
     }
@@ -228,13 +241,13 @@ impl Chain for SimChain {
     }
 
     async fn first_position(&self) -> Result<u64, ChainError> {
-        let mut highest = 0;
-        for at in 0..NODES {
-            self.trip().await;
-            let told = self.world.lock().pending(at);
-            highest = highest.max(told.ok_or_else(|| unavailable("a node did not answer"))?);
-        }
-        Ok(highest)
+        let told = self.pending_nonces().await?;
+        reached_by(told, self.needed()).ok_or_else(|| unavailable("too few nodes"))
+    }
+
+    async fn most_sent(&self) -> Result<MostSent, ChainError> {
+        let count = self.pending_nonces().await?.into_iter().max().unwrap_or_default();
+        Ok(MostSent { count, told_by: vec![] })
     }
 
     async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {

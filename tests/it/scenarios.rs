@@ -29,5 +29,6 @@ mod refusals;
 mod repeats;
 mod secrets;
 mod strangers;
+mod three_nodes;
 mod tron;
 mod verdicts;

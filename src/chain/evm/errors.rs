@@ -36,7 +36,6 @@ struct Row {
     words: Words,
     meaning: Meaning,
     /// The whole message, as such a node writes it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "what the tests hold the row to"))]
     fixture: &'static str,
 }
 
@@ -111,6 +110,12 @@ pub(super) fn meaning(fault: &Fault) -> Meaning {
 /// Whether the node says that it cannot answer now, while it or another one may soon.
 pub fn passing(error: &NodeError) -> bool {
     meaning_of(error) == Meaning::Swamped
+}
+
+/// The messages that nodes are known to answer a send with, in full, as they write them: for whoever
+/// wants to see what a Signer makes of each.
+pub fn known_messages() -> impl Iterator<Item = &'static str> {
+    ROWS.iter().map(|row| row.fixture)
 }
 
 /// Every message of the table, and what it means.

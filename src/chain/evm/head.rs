@@ -213,7 +213,7 @@ impl EvmChain {
         }
         let asked = self.nonces(&node::quantity(final_block)).await;
         let (mut nonces, mut failure) = (Vec::new(), None);
-        for answer in asked {
+        for (_, answer) in asked {
             match answer {
                 Ok(nonce) => nonces.push(nonce),
                 Err(error) => failure = Some(error),

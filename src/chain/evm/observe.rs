@@ -2,13 +2,14 @@
 
 use super::node::{Header, Tips};
 use super::{EvmChain, node, simulate};
-use crate::chain::ChainError;
 use crate::chain::fleet::{Asker, HeadSeen, NodeId, reached_by};
+use crate::chain::{ChainError, MostSent};
 use crate::config::Finality;
 use alloy::primitives::U256;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tracing::warn;
@@ -134,28 +135,53 @@ impl EvmChain {
     }
 
     /// The account's nonce at `block`, as every fit node tells it.
-    pub(super) async fn nonces(&self, block: &str) -> Vec<Result<u64, ChainError>> {
+    pub(super) async fn nonces(&self, block: &str) -> Vec<(NodeId, Result<u64, ChainError>)> {
         let (fleet, me) = (&self.parts.fleet, self.parts.facts.signer);
         let asked = fleet
             .fit()
             .into_iter()
-            .map(async |id| Ok(node::nonce(fleet.only(id), me, block).await?));
+            .map(async |id| (id, node::nonce(fleet.only(id), me, block).await.map_err(Into::into)));
         join_all(asked).await
     }
 
     /// The highest nonce that as many nodes know of as have to agree, what waits in their pools
     /// included: a lane that began higher than it should would wait for ever.
-    pub(super) async fn nonce_in_pools(&self) -> Result<u64, ChainError> {
+    pub(super) async fn borne_out_nonce(&self) -> Result<u64, ChainError> {
         let (mined, waiting) = tokio::join!(self.nonces("latest"), self.nonces("pending"));
         let needed = self.parts.fleet.needed();
-        let reached = |told: Vec<Result<u64, ChainError>>| {
-            let (known, failed): (Vec<_>, Vec<_>) = told.into_iter().partition(Result::is_ok);
-            let silent = || ChainError::Unavailable("too few nodes can be used".to_owned());
+        let reached = |told: Vec<(NodeId, Result<u64, ChainError>)>| {
+            let told = told.into_iter().map(|(_, nonce)| nonce);
+            let (known, failed): (Vec<_>, Vec<_>) = told.partition(Result::is_ok);
             let failure = failed.into_iter().find_map(Result::err);
             reached_by(known.into_iter().flatten(), needed)
-                .ok_or_else(|| failure.unwrap_or_else(silent))
+                .ok_or_else(|| failure.unwrap_or_else(too_few))
         };
         Ok(reached(mined)?.max(reached(waiting)?))
+    }
+
+    /// The highest nonce that any fit node knows of, its pool included, and who does. All of them
+    /// have to tell: the one that does not may hold what the others have forgotten.
+    pub(super) async fn highest_nonce(&self) -> Result<MostSent, ChainError> {
+        let (mined, waiting) = tokio::join!(self.nonces("latest"), self.nonces("pending"));
+        let fleet = &self.parts.fleet;
+        let mut told = Vec::new();
+        for (id, nonce) in mined.into_iter().chain(waiting) {
+            let nonce = nonce.map_err(|error| {
+                let label = fleet.label(id);
+                ChainError::Unavailable(format!(
+                    "{label} does not tell the account's nonce: {error}"
+                ))
+            })?;
+            told.push((id, nonce));
+        }
+        let count = told.iter().map(|(_, nonce)| *nonce).max().unwrap_or_default();
+        let tellers: BTreeSet<NodeId> = told.iter().map(|(id, _)| *id).collect();
+        if tellers.len() < fleet.needed() {
+            return Err(too_few());
+        }
+        let knows = |id: &NodeId| told.contains(&(*id, count));
+        let told_by = tellers.into_iter().filter(knows).map(|id| fleet.label(id).to_owned());
+        Ok(MostSent { count, told_by: told_by.collect() })
     }
 
     /// What the fit nodes know together; none before one of them was asked. A contract is there when
@@ -208,6 +234,10 @@ impl EvmChain {
         self.learnt.write().insert(id, known);
         Ok(())
     }
+}
+
+fn too_few() -> ChainError {
+    ChainError::Unavailable("too few nodes can be used".to_owned())
 }
 
 pub(super) fn no_block(tag: &str) -> ChainError {

@@ -2,8 +2,9 @@
 //! with nobody's help, leaves every charge paid once or free to be asked for again.
 
 use crate::world::anvil::{Family, Mining};
+use crate::world::lies;
 use crate::world::patience::Dice;
-use crate::world::proxy::{Act, OUTCOME, SEND, SIMULATE};
+use crate::world::proxy::{ANYTHING, Act, OUTCOME, Proxy, SEND, SIMULATE};
 use crate::world::signer::{Heard, Scheduler, Signer, unix_seconds};
 use crate::world::town::{Founding, Town};
 use alloy::primitives::B256;
@@ -149,6 +150,24 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var_os(variable).and_then(|text| text.to_str()?.parse().ok())
 }
 
+/// What one of the three nodes may be up to while a Signer lives.
+const TROUBLES: [(&str, Act); 14] = [
+    (ANYTHING, Act::Break),
+    (ANYTHING, Act::Delay(Duration::from_millis(60))),
+    ("eth_call", Act::Rewrite(lies::nobody_has_anything)),
+    ("eth_getBalance", Act::Rewrite(lies::zero)),
+    ("eth_getTransactionCount", Act::Rewrite(lies::a_thousand)),
+    ("eth_getTransactionCount", Act::Rewrite(lies::now_and_then_one_less)),
+    ("eth_getTransactionReceipt", Act::Rewrite(lies::reverted)),
+    ("eth_getTransactionReceipt", Act::Rewrite(lies::nothing)),
+    ("eth_getBlockByNumber", Act::Rewrite(lies::a_hundred_times_dearer)),
+    ("eth_getBlockByNumber", Act::Rewrite(lies::now_and_then_an_older_block)),
+    ("eth_getBlockByNumber finalized", Act::Rewrite(lies::a_thousand_blocks_ahead)),
+    ("eth_sendRawTransaction", Act::Pretend),
+    ("eth_sendRawTransaction", Act::Rewrite(lies::another_hash)),
+    ("eth_sendRawTransaction", Act::Refuse("intrinsic gas too low")),
+];
+
 /// What may happen to a send while it is under way.
 const MISHAPS: [Act; 4] =
     [Act::Swallow, Act::PassOnAndHang, Act::PassOnAndFail, Act::PassOnAndBreak];
@@ -156,9 +175,22 @@ const MISHAPS: [Act; 4] =
 async fn a_town_of_sudden_deaths(family: Family, seed: u64) -> String {
     let mut dice = Dice::new(seed);
     let mining = Mining::EverySeconds(1);
-    let town = Town::with(Founding { mining, people: PEOPLE, ..Founding::on(family) }).await;
+    let founding = Founding { mining, people: PEOPLE, ..Founding::on(family) };
+    // A TRON chain is seen through one node.
+    let (town, proxies) = match family {
+        Family::Evm => Town::with_nodes(3, founding).await,
+        Family::Tron => {
+            let town = Town::with(founding).await;
+            let node = town.proxy.clone();
+            (town, vec![node])
+        }
+    };
     let promised = Promised::default();
     for _ in 0..ROUNDS {
+        if proxies.len() > 1 {
+            let (method, act) = TROUBLES[dice.place(TROUBLES.len())].clone();
+            proxies[dice.place(proxies.len())].fault(method, act);
+        }
         let signer = town.signer().await;
         let life = Duration::from_millis(dice.below(600));
         let mut callers: Vec<_> = (0..6).map(|_| Dice::new(dice.below(u64::MAX))).collect();
@@ -167,11 +199,13 @@ async fn a_town_of_sudden_deaths(family: Family, seed: u64) -> String {
             .map(|dice| keep_asking(&town, signer.scheduler.clone(), dice, &promised));
         if dice.below(2) == 0 {
             let mishap = MISHAPS[dice.place(MISHAPS.len())].clone();
-            town.proxy.fault(SEND, mishap);
+            for node in &proxies {
+                node.fault(SEND, mishap.clone());
+            }
         }
         timeout(life, futures_util::future::join_all(busy)).await.ok();
         signer.kill();
-        town.proxy.heal();
+        proxies.iter().for_each(Proxy::heal);
         if dice.below(3) == 0 {
             town.anvil.call::<Value>("anvil_dropAllTransactions", json!([])).await;
         }
@@ -187,7 +221,7 @@ async fn a_town_of_sudden_deaths(family: Family, seed: u64) -> String {
     let told = format!("{promises} promises in {} transactions", town.transactions().await);
     assert!(promises > 0, "no caller was ever answered, seed {seed}");
     everybody_pays(&town, &signer).await;
-    nothing_is_stuck(&town, signer).await;
+    town.nothing_is_stuck(signer).await;
     told
 }
 
@@ -216,15 +250,4 @@ async fn everybody_pays(town: &Town, signer: &Signer) {
     }
     town.quiet(signer).await;
     town.assert_paid(&vec![1; town.people.len()]).await;
-}
-
-/// The journal's next place is the chain's, and its history holds.
-async fn nothing_is_stuck(town: &Town, signer: Signer) {
-    signer.terminate().await;
-    let next: i64 = rusqlite::Connection::open(town.installation.journal())
-        .and_then(|file| file.query_row("SELECT next_position FROM lane", [], |row| row.get(0)))
-        .unwrap();
-    assert_eq!(u64::try_from(next).unwrap(), town.transactions().await);
-    let audit = town.installation.run(&["audit"]).await;
-    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
 }

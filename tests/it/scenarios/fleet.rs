@@ -2,29 +2,20 @@
 //! None of them alone stops a charge, makes one twice, or has one refused.
 
 use crate::world::anvil::Mining;
+use crate::world::lies::{
+    a_thousand, another_chain, another_hash, nobody_has_anything, the_next_period,
+    twenty_blocks_ago,
+};
 use crate::world::patience::eventually;
 use crate::world::proxy::{ANYTHING, Act, Asked, Proxy, sequential_round_trips};
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town, refusals};
-use alloy::primitives::{Bytes, U256};
-use alloy::sol_types::SolValue as _;
-use serde_json::{Value, json};
+use alloy::primitives::U256;
+use serde_json::json;
 use std::time::Duration;
 
-/// A town whose Signer knows so many nodes, and the nodes.
-async fn town_of(nodes: usize, founding: Founding) -> (Town, Vec<Proxy>) {
-    let mut town = Town::with(founding).await;
-    let mut proxies = vec![town.proxy.clone()];
-    while proxies.len() < nodes {
-        proxies.push(Proxy::before(&town.anvil.url).await);
-    }
-    let urls: Vec<&str> = proxies.iter().map(|proxy| proxy.url.as_str()).collect();
-    town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &urls.join(" "));
-    (town, proxies)
-}
-
 async fn three() -> (Town, Vec<Proxy>) {
-    town_of(3, Founding { people: 6, ..Founding::default() }).await
+    Town::with_nodes(3, Founding { people: 6, ..Founding::default() }).await
 }
 
 /// Makes the first node the best one: the others take their time, a little of it.
@@ -48,58 +39,6 @@ async fn state_of(signer: &Signer, node: usize) -> String {
 async fn becomes(signer: &Signer, node: usize, state: &str) {
     eventually(&format!("node {node} is {state}"), async || state_of(signer, node).await == state)
         .await;
-}
-
-/// Every word in the answers of an aggregate becomes zero: nobody holds or allows anything.
-fn nobody_has_anything(answer: &mut Value) {
-    let Some(bytes) = answer.as_str().and_then(|text| text.parse::<Bytes>().ok()) else { return };
-    let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) else { return };
-    let poor: Vec<(bool, Bytes)> =
-        answers.into_iter().map(|(good, said)| (good, vec![0; said.len()].into())).collect();
-    *answer = json!(Bytes::from((poor,).abi_encode_params()));
-}
-
-/// The last word of every longer answer of an aggregate grows by one: in a lookup, the period.
-fn the_next_period(answer: &mut Value) {
-    let Some(bytes) = answer.as_str().and_then(|text| text.parse::<Bytes>().ok()) else { return };
-    let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) else { return };
-    let next = |(good, said): (bool, Bytes)| {
-        let mut said = said.to_vec();
-        if let [_, .., last] = said.as_mut_slice()
-            && *last < u8::MAX
-        {
-            *last += 1;
-        }
-        (good, Bytes::from(said))
-    };
-    let told: Vec<(bool, Bytes)> = answers.into_iter().map(next).collect();
-    *answer = json!(Bytes::from((told,).abi_encode_params()));
-}
-
-fn a_thousand(answer: &mut Value) {
-    *answer = json!("0x3e8");
-}
-
-fn another_chain(answer: &mut Value) {
-    *answer = json!("0x38");
-}
-
-fn another_hash(answer: &mut Value) {
-    *answer = json!(format!("0x{}", "ab".repeat(32)));
-}
-
-fn older(answer: &mut Value, by: u64) {
-    for field in ["number", "timestamp"] {
-        let Some(digits) = answer[field].as_str().and_then(|text| text.strip_prefix("0x")) else {
-            return;
-        };
-        let then = u64::from_str_radix(digits, 16).unwrap().saturating_sub(by);
-        answer[field] = json!(format!("0x{then:x}"));
-    }
-}
-
-fn twenty_blocks_ago(answer: &mut Value) {
-    older(answer, 20);
 }
 
 #[tokio::test]
@@ -179,7 +118,7 @@ async fn one_liar_among_three_has_nobody_refused() {
 #[tokio::test]
 async fn one_liar_among_three_does_not_say_which_period_is_due() {
     let founding = Founding { people: 3, lookup: true, ..Founding::default() };
-    let (town, proxies) = town_of(3, founding).await;
+    let (town, proxies) = Town::with_nodes(3, founding).await;
     prefer_the_first(&proxies);
     let signer = town.signer().await;
     signer.ready().await;
@@ -200,7 +139,7 @@ async fn one_liar_among_three_does_not_say_which_period_is_due() {
 
 #[tokio::test]
 async fn two_nodes_that_disagree_have_nobody_refused_and_nobody_charged() {
-    let (town, proxies) = town_of(2, Founding::default()).await;
+    let (town, proxies) = Town::with_nodes(2, Founding::default()).await;
     prefer_the_first(&proxies);
     let signer = town.signer().await;
     signer.ready().await;
@@ -231,7 +170,7 @@ async fn what_all_nodes_say_is_a_verdict() {
 #[tokio::test]
 async fn a_nonce_that_one_node_invents_neither_closes_the_lane_nor_settles_anything() {
     let (town, proxies) =
-        town_of(3, Founding { mining: Mining::OnRequest, ..Founding::default() }).await;
+        Town::with_nodes(3, Founding { mining: Mining::OnRequest, ..Founding::default() }).await;
     proxies[0].fault("eth_getTransactionCount", Act::Rewrite(a_thousand));
     let signer = town.signer().await;
     signer.ready().await;
@@ -267,7 +206,7 @@ async fn a_node_that_lags_is_not_asked_until_it_has_caught_up() {
 #[tokio::test]
 async fn a_node_that_keeps_a_request_waiting_is_overtaken_by_another() {
     let chain_keys = "rpc_timeout = \"30s\"".to_owned();
-    let (town, proxies) = town_of(3, Founding { chain_keys, ..Founding::default() }).await;
+    let (town, proxies) = Town::with_nodes(3, Founding { chain_keys, ..Founding::default() }).await;
     prefer_the_first(&proxies);
     let signer = town.signer().await;
     signer.ready().await;
@@ -342,7 +281,7 @@ async fn three_nodes_cost_a_request_no_round_trip_more_than_one() {
     for (lookup, trips) in [(false, 2), (true, 3)] {
         let chain_keys = "poll_interval = \"60s\"".to_owned();
         let founding = Founding { people: 6, lookup, chain_keys, ..Founding::default() };
-        let (town, proxies) = town_of(3, founding).await;
+        let (town, proxies) = Town::with_nodes(3, founding).await;
         let signer = town.signer().await;
         let mut fewest = usize::MAX;
         for person in 0..6 {

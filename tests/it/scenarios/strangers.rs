@@ -16,7 +16,7 @@ async fn on_request() -> Town {
 }
 
 /// The lane's status, as `/health/ready` tells it.
-async fn lane(signer: &Signer) -> String {
+pub(super) async fn lane(signer: &Signer) -> String {
     let heard = signer.scheduler.get("/health/ready").await;
     heard.body["chains"][0]["status"].as_str().unwrap().to_owned()
 }
@@ -26,7 +26,7 @@ async fn state(signer: &Signer, hash: &str) -> Value {
 }
 
 /// Somebody else signs a transfer of nothing with the account's key.
-async fn transfer_elsewhere(town: &Town) {
+pub(super) async fn transfer_elsewhere(town: &Town) {
     let foreign = TransactionRequest::default().from(signer_address()).to(signer_address());
     let foreign = TransactionRequest { gas: Some(21_000), ..foreign };
     town.anvil.call::<B256>("eth_sendTransaction", json!([foreign])).await;
@@ -49,7 +49,7 @@ fn another(town: &Town) -> Installation {
 }
 
 /// Mines until the lane takes new work.
-async fn opens(town: &Town, signer: &Signer) {
+pub(super) async fn opens(town: &Town, signer: &Signer) {
     eventually("the lane is open", async || {
         town.anvil.mine(1).await;
         lane(signer).await == "ok"

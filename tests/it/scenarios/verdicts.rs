@@ -2,6 +2,7 @@
 //! its receipts, neither frees a claim nor ends a batch.
 
 use crate::world::anvil::Mining;
+use crate::world::lies::{in_another_block, nothing, of_another_hash, reverted};
 use crate::world::patience::eventually;
 use crate::world::proxy::{Act, Proxy};
 use crate::world::signer::Signer;
@@ -11,39 +12,10 @@ use serde_json::{Value, json};
 const RECEIPT: &str = "eth_getTransactionReceipt";
 const BY_NONCE: &str = "eth_getTransactionBySenderAndNonce";
 
-/// A town whose Signer knows so many nodes, and the nodes.
+/// Blocks are made on request, and the Signer knows so many nodes.
 async fn town_of(nodes: usize) -> (Town, Vec<Proxy>) {
     let founding = Founding { mining: Mining::OnRequest, ..Founding::default() };
-    let mut town = Town::with(founding).await;
-    let mut proxies = vec![town.proxy.clone()];
-    while proxies.len() < nodes {
-        proxies.push(Proxy::before(&town.anvil.url).await);
-    }
-    let urls: Vec<&str> = proxies.iter().map(|proxy| proxy.url.as_str()).collect();
-    town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &urls.join(" "));
-    (town, proxies)
-}
-
-fn reverted(receipt: &mut Value) {
-    if receipt.is_object() {
-        (receipt["status"], receipt["logs"]) = (json!("0x0"), json!([]));
-    }
-}
-
-fn in_another_block(receipt: &mut Value) {
-    if receipt.is_object() {
-        receipt["blockHash"] = json!(format!("0x{}", "ab".repeat(32)));
-    }
-}
-
-fn nothing(answer: &mut Value) {
-    *answer = Value::Null;
-}
-
-fn of_another_hash(transaction: &mut Value) {
-    if transaction.is_object() {
-        transaction["hash"] = json!(format!("0x{}", "cd".repeat(32)));
-    }
+    Town::with_nodes(nodes, founding).await
 }
 
 async fn state(signer: &Signer, hash: &str) -> Value {

@@ -1,6 +1,7 @@
 //! Stands between the Signer and its node: counts what is asked, and misbehaves by method name. On
 //! TRON the method is the last part of the path.
 
+use alloy::primitives::{Bytes as Raw, keccak256};
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
@@ -63,6 +64,12 @@ pub(crate) enum Act {
     Hold,
     /// Does not pass it on; answers with this JSON-RPC error message.
     Refuse(&'static str),
+    /// Does not pass it on; answers with the JSON-RPC error message that this makes of the question.
+    RefuseAs(fn(&Value) -> &'static str),
+    /// Passes it on, and answers with such a message all the same.
+    PassOnAndRefuseAs(fn(&Value) -> &'static str),
+    /// Does not pass a transaction on, and answers with its hash as if it had.
+    Pretend,
     /// Passes it on after this time.
     Delay(Duration),
     /// Passes it on, and lies: this is done to the answer.
@@ -116,7 +123,8 @@ impl Proxy {
         door(&self.shared, target).await
     }
 
-    /// From now on, every call of `method` meets `act`.
+    /// From now on, every call of `method` meets `act`; with a blank and a tag after it, as in
+    /// `eth_getTransactionCount pending`, those that ask about that block.
     pub(crate) fn fault(&self, method: &'static str, act: Act) {
         self.shared.strikes.send_replace(0);
         self.shared.faults.send_modify(|faults| faults.push((method, act)));
@@ -218,7 +226,7 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
         (method, false) => method.unwrap_or("batch").to_owned(),
     };
     let mut rewrite: Option<fn(&mut Value)> = None;
-    match shared.fault_for(&method) {
+    match shared.fault_for(&method, &question) {
         None => {}
         Some(Act::Swallow) => return std::future::pending().await,
         Some(Act::PassOnAndHang) => {
@@ -234,14 +242,18 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
             return Err(Dropped);
         }
         Some(Act::Break) => return Err(Dropped),
-        Some(Act::Refuse(message)) => {
-            if tron {
-                return Ok(serde_json::json!({"Error": message}).to_string().into_response());
-            }
-            let error = serde_json::json!({"code": -32000, "message": message});
-            let answer =
-                serde_json::json!({"jsonrpc": "2.0", "id": question["id"], "error": error});
-            return Ok(answer.to_string().into_response());
+        Some(Act::Refuse(message)) if tron => {
+            return Ok(serde_json::json!({"Error": message}).to_string().into_response());
+        }
+        Some(Act::Refuse(message)) => return Ok(refusal(&question, message)),
+        Some(Act::RefuseAs(words)) => return Ok(refusal(&question, words(&question))),
+        Some(Act::PassOnAndRefuseAs(words)) => {
+            forward(shared, asked).await;
+            return Ok(refusal(&question, words(&question)));
+        }
+        Some(Act::Pretend) => {
+            let hash = question["params"][0].as_str().unwrap().parse::<Raw>().map(keccak256);
+            return Ok(said(&question, "result", &serde_json::json!(hash.unwrap())));
         }
         Some(Act::Hold) => {
             let mut faults = shared.faults.subscribe();
@@ -265,12 +277,30 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
 
 impl Shared {
     /// What a call of `method` meets, if anything; counts it.
-    fn fault_for(&self, method: &str) -> Option<Act> {
+    fn fault_for(&self, method: &str, question: &Value) -> Option<Act> {
+        let block = question["params"].as_array().and_then(|params| params.iter().find_map(tag));
+        let narrow = block.map(|block| format!("{method} {block}")).unwrap_or_default();
         let faults = self.faults.borrow();
-        let (_, act) = faults.iter().find(|(m, _)| fits(m, method))?;
+        let (_, act) = faults.iter().find(|(m, _)| fits(m, method) || *m == narrow)?;
         self.strikes.send_modify(|strikes| *strikes += 1);
         Some(act.clone())
     }
+}
+
+/// The block that a parameter of a question names in words.
+fn tag(param: &Value) -> Option<&str> {
+    param.as_str().filter(|text| matches!(*text, "latest" | "pending" | "finalized"))
+}
+
+fn refusal(question: &Value, message: &str) -> Response {
+    let error = serde_json::json!({"code": -32000, "message": message});
+    said(question, "error", &error)
+}
+
+fn said(question: &Value, what: &str, told: &Value) -> Response {
+    serde_json::json!({"jsonrpc": "2.0", "id": question["id"], what: told})
+        .to_string()
+        .into_response()
 }
 
 async fn forward(shared: &Shared, asked: Question) -> Option<Bytes> {

@@ -172,6 +172,19 @@ impl Town {
         }
     }
 
+    /// A town whose Signer knows so many nodes of the one chain, and the nodes. The first of them is
+    /// the town's own.
+    pub(crate) async fn with_nodes(nodes: usize, founding: Founding) -> (Self, Vec<Proxy>) {
+        let mut town = Self::with(founding).await;
+        let mut proxies = vec![town.proxy.clone()];
+        while proxies.len() < nodes {
+            proxies.push(Proxy::before(&town.anvil.url).await);
+        }
+        let urls: Vec<&str> = proxies.iter().map(|proxy| proxy.url.as_str()).collect();
+        town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &urls.join(" "));
+        (town, proxies)
+    }
+
     /// The same people, who let another contract charge them; the Signer bills through that one.
     /// `profile` is what `[chains.139.billing]` holds, sections below it included.
     pub(crate) async fn billed_through(mut self, contract: Address, profile: &str) -> Self {
@@ -250,6 +263,17 @@ impl Town {
     pub(crate) async fn transactions(&self) -> u64 {
         let asked = json!([signer_address(), "latest"]);
         self.anvil.call::<U256>("eth_getTransactionCount", asked).await.to()
+    }
+
+    /// Stops the Signer: the journal's next place is the chain's, and its history holds.
+    pub(crate) async fn nothing_is_stuck(&self, signer: Signer) {
+        signer.terminate().await;
+        let next: i64 = rusqlite::Connection::open(self.installation.journal())
+            .and_then(|f| f.query_row("SELECT next_position FROM lane", [], |row| row.get(0)))
+            .unwrap();
+        assert_eq!(u64::try_from(next).unwrap(), self.transactions().await);
+        let audit = self.installation.run(&["audit"]).await;
+        assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
     }
 
     /// Who was charged for which period, as the contract's events tell it, by id.

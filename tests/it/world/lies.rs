@@ -1,0 +1,127 @@
+//! What a node that lies, lags or forgets makes of an answer: for [`super::proxy::Act::Rewrite`].
+
+use alloy::primitives::{Bytes, U256};
+use alloy::sol_types::SolValue as _;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Every word in the answers of an aggregate becomes zero: nobody holds or allows anything.
+pub(crate) fn nobody_has_anything(answer: &mut Value) {
+    let Some(bytes) = answer.as_str().and_then(|text| text.parse::<Bytes>().ok()) else { return };
+    let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) else { return };
+    let poor: Vec<(bool, Bytes)> =
+        answers.into_iter().map(|(good, said)| (good, vec![0; said.len()].into())).collect();
+    *answer = json!(Bytes::from((poor,).abi_encode_params()));
+}
+
+/// The last word of every longer answer of an aggregate grows by one: in a lookup, the period.
+pub(crate) fn the_next_period(answer: &mut Value) {
+    let Some(bytes) = answer.as_str().and_then(|text| text.parse::<Bytes>().ok()) else { return };
+    let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) else { return };
+    let next = |(good, said): (bool, Bytes)| {
+        let mut said = said.to_vec();
+        if let [_, .., last] = said.as_mut_slice()
+            && *last < u8::MAX
+        {
+            *last += 1;
+        }
+        (good, Bytes::from(said))
+    };
+    let told: Vec<(bool, Bytes)> = answers.into_iter().map(next).collect();
+    *answer = json!(Bytes::from((told,).abi_encode_params()));
+}
+
+pub(crate) fn a_thousand(answer: &mut Value) {
+    *answer = json!("0x3e8");
+}
+
+pub(crate) fn another_chain(answer: &mut Value) {
+    *answer = json!("0x38");
+}
+
+pub(crate) fn another_hash(answer: &mut Value) {
+    *answer = json!(format!("0x{}", "ab".repeat(32)));
+}
+
+fn older(answer: &mut Value, by: u64) {
+    for field in ["number", "timestamp"] {
+        let Some(digits) = answer[field].as_str().and_then(|text| text.strip_prefix("0x")) else {
+            return;
+        };
+        let then = u64::from_str_radix(digits, 16).unwrap().saturating_sub(by);
+        answer[field] = json!(format!("0x{then:x}"));
+    }
+}
+
+pub(crate) fn twenty_blocks_ago(answer: &mut Value) {
+    older(answer, 20);
+}
+
+pub(crate) fn reverted(receipt: &mut Value) {
+    if receipt.is_object() {
+        (receipt["status"], receipt["logs"]) = (json!("0x0"), json!([]));
+    }
+}
+
+pub(crate) fn in_another_block(receipt: &mut Value) {
+    if receipt.is_object() {
+        receipt["blockHash"] = json!(format!("0x{}", "ab".repeat(32)));
+    }
+}
+
+pub(crate) fn nothing(answer: &mut Value) {
+    *answer = Value::Null;
+}
+
+pub(crate) fn of_another_hash(transaction: &mut Value) {
+    if transaction.is_object() {
+        transaction["hash"] = json!(format!("0x{}", "cd".repeat(32)));
+    }
+}
+
+/// The block and its time, from a node that is far ahead of everybody.
+pub(crate) fn a_thousand_blocks_ahead(block: &mut Value) {
+    if let Some(number) = quantity(&block["number"]) {
+        block["number"] = json!(number + U256::from(1000));
+    }
+}
+
+pub(crate) fn a_hundred_times_dearer(block: &mut Value) {
+    if let Some(fee) = quantity(&block["baseFeePerGas"]) {
+        block["baseFeePerGas"] = json!(fee * U256::from(100));
+    }
+}
+
+pub(crate) fn zero(answer: &mut Value) {
+    *answer = json!("0x0");
+}
+
+/// Every third time, three blocks ago.
+pub(crate) fn now_and_then_an_older_block(block: &mut Value) {
+    if now_and_then() && block.is_object() {
+        older(block, 3);
+    }
+}
+
+/// Every third time, one less.
+pub(crate) fn now_and_then_one_less(answer: &mut Value) {
+    if let Some(count) = quantity(answer).filter(|_| now_and_then()) {
+        *answer = json!(count.saturating_sub(U256::ONE));
+    }
+}
+
+/// Every third time, nothing.
+pub(crate) fn now_and_then_nothing(answer: &mut Value) {
+    if now_and_then() {
+        nothing(answer);
+    }
+}
+
+fn now_and_then() -> bool {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    TURN.fetch_add(1, Ordering::Relaxed).is_multiple_of(3)
+}
+
+fn quantity(answer: &Value) -> Option<U256> {
+    serde_json::from_value(answer.clone()).ok()
+}
