@@ -266,6 +266,10 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     if let (Some(change), Some(told)) = (rewrite, &answer) {
         let mut told: Value = serde_json::from_slice(told).unwrap_or_default();
         change(&mut told["result"]);
+        // A lie stands whatever the node itself would have said.
+        if !told["result"].is_null() {
+            told.as_object_mut().and_then(|told| told.remove("error"));
+        }
         answer = Some(told.to_string().into());
     }
     shared.asked.lock().push(Asked { method, begun, answered: Instant::now() });
