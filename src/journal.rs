@@ -274,18 +274,6 @@ impl Journal {
         self.read(move |conn| commit::next_position(conn, chain, signer)).await
     }
 
-    /// Until when the journal knows what a lane did, Unix ms of this machine; none when it knows all.
-    pub async fn doubted_since(
-        &self,
-        chain: PlatformChainId,
-        signer: Address,
-    ) -> Result<Option<i64>, JournalError> {
-        if self.old_copy {
-            self.write(move |conn| doubt::include(conn, chain, signer)).await??;
-        }
-        self.read(move |conn| doubt::since(conn, chain, signer)).await
-    }
-
     /// Writes down that what a lane had forgotten is learnt.
     pub async fn end_doubt(
         &self,
@@ -301,13 +289,20 @@ impl Journal {
         self.read(move |conn| doubt::unknown(conn, hashes)).await
     }
 
-    /// Every undecided batch of a lane, in the order of its positions.
-    pub async fn open_slots(
+    /// What an earlier process left of a lane: until when the journal knows what the lane did, Unix ms
+    /// of this machine, or none when it knows all; and every undecided batch, in the order of positions.
+    pub async fn take_up(
         &self,
         chain: PlatformChainId,
         signer: Address,
-    ) -> Result<Vec<Slot<Durable<Attempt>>>, JournalError> {
-        self.read(move |conn| rows::open_slots(conn, chain, signer)).await
+    ) -> Result<(Option<i64>, Vec<Slot<Durable<Attempt>>>), JournalError> {
+        if self.old_copy {
+            self.write(move |conn| doubt::include(conn, chain, signer)).await??;
+        }
+        let left = move |conn: &Connection| {
+            Ok((doubt::since(conn, chain, signer)?, rows::open_slots(conn, chain, signer)?))
+        };
+        self.read(left).await
     }
 
     /// Whether there is room in the sums of the day for this much more. Takes nothing.

@@ -357,8 +357,9 @@ impl Lane {
     /// Takes up every batch that an earlier process left open.
     pub async fn resume(&self) -> Result<(), JournalError> {
         let facts = self.chain.facts();
-        *self.doubt.write() = self.journal.doubted_since(facts.id, facts.signer).await?;
-        for slot in self.journal.open_slots(facts.id, facts.signer).await? {
+        let (doubt, open) = self.journal.take_up(facts.id, facts.signer).await?;
+        *self.doubt.write() = doubt;
+        for slot in open {
             self.track(slot);
         }
         Ok(())

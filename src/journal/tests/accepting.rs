@@ -60,12 +60,12 @@ async fn what_was_answered_is_what_a_restart_finds() {
     assert_eq!(book.everything().await[1..], before[1..], "only the starts are counted");
     assert_ne!(book.everything().await[0], before[0], "and they are");
     let journal = &book.journal;
-    assert_eq!(journal.open_slots(CHAIN, SIGNER).await.unwrap(), std::slice::from_ref(&slot));
+    assert_eq!(journal.take_up(CHAIN, SIGNER).await.unwrap().1, std::slice::from_ref(&slot));
     assert_eq!(journal.billing_by_hash(signed(FIRST).hash).await.unwrap(), Some(billing.clone()));
     assert_eq!(journal.billings_by_request("run-1".to_owned()).await.unwrap(), [billing]);
     assert_eq!(journal.billings_by_request("run-2".to_owned()).await.unwrap(), []);
     assert_eq!(journal.billing_by_hash(signed(FIRST + 1).hash).await.unwrap(), None);
-    assert_eq!(journal.open_slots(CHAIN, CONTRACT).await.unwrap(), []);
+    assert_eq!(journal.take_up(CHAIN, CONTRACT).await.unwrap().1, []);
 }
 
 type Change = fn(&mut Proposal);

@@ -94,7 +94,7 @@ async fn a_copy_that_is_behind_its_mark_is_noticed() {
 async fn a_lane_of_an_old_copy_is_in_doubt_until_it_has_learnt_what_was_forgotten() {
     let (chain, signer) = (lane().chain, lane().signer);
     let book = Book::new().await;
-    assert_eq!(book.journal.doubted_since(chain, signer).await.unwrap(), None);
+    assert_eq!(book.journal.take_up(chain, signer).await.unwrap().0, None);
     let (path, copy) = (config(&book.room).path, book.room.path().join("copy"));
     let room = close(book).await;
     std::fs::copy(&path, &copy).unwrap();
@@ -106,15 +106,15 @@ async fn a_lane_of_an_old_copy_is_in_doubt_until_it_has_learnt_what_was_forgotte
         std::fs::copy(&copy, &path).unwrap();
         let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
         assert!(book.journal.is_old_copy());
-        assert_eq!(book.journal.doubted_since(chain, signer).await.unwrap(), Some(NOW_MS));
+        assert_eq!(book.journal.take_up(chain, signer).await.unwrap().0, Some(NOW_MS));
         room = close(book).await;
     }
     let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
     assert!(!book.journal.is_old_copy(), "it is the newest that there is");
-    assert_eq!(book.journal.doubted_since(chain, signer).await.unwrap(), Some(NOW_MS));
+    assert_eq!(book.journal.take_up(chain, signer).await.unwrap().0, Some(NOW_MS));
     book.journal.end_doubt(chain, signer, NOW_MS).await.unwrap();
     let book = book.restart();
-    assert_eq!(book.journal.doubted_since(chain, signer).await.unwrap(), None);
+    assert_eq!(book.journal.take_up(chain, signer).await.unwrap().0, None);
     assert_eq!(faults(book).await, Vec::<String>::new());
 }
 
@@ -125,5 +125,5 @@ async fn a_lane_that_the_old_copy_has_never_heard_of_is_in_doubt_as_well() {
     std::fs::remove_file(room.path().join("journal.db.mark")).unwrap();
     let journal = Journal::open(&config(&room)).unwrap();
     let other = Address::repeat_byte(0x77);
-    assert_eq!(journal.doubted_since(lane().chain, other).await.unwrap(), Some(NOW_MS));
+    assert_eq!(journal.take_up(lane().chain, other).await.unwrap().0, Some(NOW_MS));
 }

@@ -30,7 +30,7 @@ async fn a_charged_batch_keeps_the_claims_of_all_but_those_that_failed() {
     );
     assert_eq!((billing.state, billing.block), (BatchState::Charged, Some(88)));
     assert_eq!((billing.winner, billing.settled_ms), (Some(signed(FIRST).hash), Some(NOW_MS)));
-    assert_eq!(book.journal.open_slots(CHAIN, SIGNER).await.unwrap(), []);
+    assert_eq!(book.journal.take_up(CHAIN, SIGNER).await.unwrap().1, []);
     for (item, free) in items.into_iter().zip([false, true, false]) {
         assert_eq!(book.takes(item).await, free, "{item:?}");
     }
@@ -123,7 +123,7 @@ async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_fi
     assert_eq!(named().await, first);
     replace(&book, slot.batch, newer).await;
     assert_eq!(named().await, newer);
-    let open = book.journal.open_slots(CHAIN, SIGNER).await.unwrap();
+    let open = book.journal.take_up(CHAIN, SIGNER).await.unwrap().1;
     assert_eq!(open[0].attempts.newest().get().signed.hash, newer);
     assert_eq!(open[0].attempts.first().get().signed.hash, first, "no attempt is forgotten");
     book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged])).await;
