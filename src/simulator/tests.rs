@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Seeds of a run of all tests.
-const SLICE: u64 = 600;
+const SLICE: u64 = 1_000;
 
 /// A mutant is caught within so many.
 const PATIENCE: u64 = 4_000;
