@@ -51,7 +51,8 @@ impl Process {
         let lane = Arc::new(Lane::new(chain, journal, rules(world), guard));
         let taking_up = Arc::clone(&lane);
         let first = async move {
-            taking_up.resume().await.ok();
+            // A start that fails ends the process, and whoever supervises it starts it again.
+            while taking_up.resume().await.is_err() {}
             look(taking_up).await;
         };
         let mut world = world.lock();
