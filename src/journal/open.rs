@@ -1,6 +1,7 @@
 //! Opening the journal: an existing file, ours alone, as durable as we need it.
 
 use super::mark::Mark;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -100,8 +101,15 @@ fn connect(path: &Path) -> Result<Connection, OpenError> {
     let conn = Connection::open_with_flags(path, flags).map_err(|e| refused(path, &e))?;
     conn.busy_timeout(PATIENCE).map_err(|e| refused(path, &e))?;
     conn.set_prepared_statement_cache_capacity(64);
+    steady_plans(&conn).map_err(|e| refused(path, &e))?;
     conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE;").map_err(|e| refused(path, &e))?;
     Ok(conn)
+}
+
+/// Plans a statement once. Otherwise the planner looks at the values that are bound to it, to see
+/// whether a partial index fits them, and with our indices every lookup of a claim is planned anew.
+pub(super) fn steady_plans(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 
 /// Takes the file for this process alone, and makes commits durable.

@@ -19,6 +19,7 @@ pub(crate) fn memory() -> Connection {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_in_memory_with_flags(flags).unwrap();
     conn.set_prepared_statement_cache_capacity(1024);
+    super::open::steady_plans(&conn).unwrap();
     conn.execute_batch(
         "PRAGMA auto_vacuum = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
     )

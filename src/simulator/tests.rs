@@ -115,7 +115,10 @@ fn a_campaign() {
     let begun = Instant::now();
     let tally = match number("SEED") {
         Some(seed) => campaign(seed..seed + 1, mutant),
-        None => campaign(0..number("SEEDS").unwrap_or(20_000), mutant),
+        None => {
+            let from = number("FROM").unwrap_or(0);
+            campaign(from..from.saturating_add(number("SEEDS").unwrap_or(20_000)), mutant)
+        }
     };
     let ms = u64::try_from(begun.elapsed().as_millis()).unwrap();
     let speed = tally.seeds * 1000 / ms.max(1);
