@@ -113,13 +113,9 @@ fn a_campaign() {
     let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().unwrap());
     let mutant = std::env::var("MUTANT").ok().map(|name| Mutant::named(&name).unwrap());
     let begun = Instant::now();
-    let tally = match number("SEED") {
-        Some(seed) => campaign(seed..seed + 1, mutant),
-        None => {
-            let from = number("FROM").unwrap_or(0);
-            campaign(from..from.saturating_add(number("SEEDS").unwrap_or(20_000)), mutant)
-        }
-    };
+    let from = number("SEED").or_else(|| number("FROM")).unwrap_or(0);
+    let many = if number("SEED").is_some() { 1 } else { number("SEEDS").unwrap_or(20_000) };
+    let tally = campaign(from..from + many, mutant);
     let ms = u64::try_from(begun.elapsed().as_millis()).unwrap();
     let speed = tally.seeds * 1000 / ms.max(1);
     println!("{tally}{speed} seeds a second on {} threads", threads());
