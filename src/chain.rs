@@ -4,11 +4,8 @@
 
 mod desk;
 pub mod evm;
-pub mod fleet;
 mod inspect;
-pub mod profile;
 mod reads;
-pub mod rpc;
 mod trial;
 pub mod tron;
 
@@ -20,12 +17,12 @@ use crate::billing::{
 };
 pub use crate::journal::SealError;
 
+use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
+use crate::node::fleet::NodeView;
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, U256};
 use async_trait::async_trait;
-use fleet::NodeView;
-use profile::{Looked, Profile};
 use std::fmt;
 use tokio::sync::watch;
 

@@ -12,6 +12,8 @@ pub mod billing;
 pub mod engine;
 
 pub mod chain;
+pub mod contract;
+pub mod node;
 pub mod policy;
 
 pub mod keys;

@@ -3,9 +3,6 @@
 
 use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
-use crate::chain::fleet::{Fleet, FleetRules};
-use crate::chain::profile::Profile;
-use crate::chain::rpc::Rpc;
 use crate::chain::tron::{API_KEY_HEADER, Api, ApiParts, TronChain, TronParts, TronSettings};
 use crate::chain::{Chain, Facts, Inspect};
 use crate::clock;
@@ -13,7 +10,10 @@ use crate::config::{
     BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
     TvmConfig,
 };
+use crate::contract::Profile;
 use crate::keys::{Key, KeySource};
+use crate::node::fleet::{Fleet, FleetRules};
+use crate::node::rpc::Rpc;
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use std::fmt;

@@ -2,7 +2,7 @@
 //! only what it approves gets a signature.
 
 use super::SealError;
-use super::profile::Profile;
+use crate::contract::Profile;
 use crate::keys::Key;
 use crate::policy::{Data, Meant, Policy, Unsigned};
 use alloy::primitives::{B256, Selector, Signature};

@@ -27,14 +27,14 @@ pub(crate) mod seam;
 mod simulate;
 mod wire;
 
-use super::fleet::{self, Fleet, NodeId, NodeView};
-use super::profile::{Looked, Profile};
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse};
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
 use crate::chain::desk::Desk;
 use crate::config::EvmConfig;
+use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
 use crate::keys::Key;
+use crate::node::fleet::{self, Fleet, NodeId, NodeView};
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use async_trait::async_trait;

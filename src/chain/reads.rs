@@ -3,8 +3,8 @@
 //!
 //! Knows no node.
 
-use super::profile::{Looked, Profile};
 use crate::billing::{Charge, Entry, Funds};
+use crate::contract::{Looked, Profile};
 use alloy::primitives::{Address, Bytes, U256};
 use alloy::sol;
 use alloy::sol_types::SolCall;

@@ -7,9 +7,9 @@ mod probe;
 
 pub(super) use probe::Group;
 
-use super::profile::{Computed, Profile};
 use super::{ChainError, Estimate, Preflight};
 use crate::billing::{Charge, Checked, FailCode, Funds, Opinion, judge};
+use crate::contract::{Computed, Profile};
 use alloy::primitives::{Address, Bytes};
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream};

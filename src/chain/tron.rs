@@ -24,16 +24,16 @@ mod transaction;
 
 pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 
-use super::fleet::{NodeView, State};
-use super::profile::{Looked, Profile};
-use super::rpc::Rpc;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
 };
 use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
 use crate::chain::desk::Desk;
+use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
 use crate::keys::Key;
+use crate::node::fleet::{NodeView, State};
+use crate::node::rpc::Rpc;
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use api::Side;

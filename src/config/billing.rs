@@ -2,7 +2,7 @@
 //! the contract answers.
 //!
 //! Only the shape is judged here. Whether the signatures parse, and whether every name in them can
-//! be supplied, is decided by `chain::profile` when the chain is opened.
+//! be supplied, is decided by `contract` when the chain is opened.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 
 use super::Door;
 use crate::billing::BatchId;
-use crate::chain::fleet::{self, NodeView};
 use crate::engine::{Gate, Lane};
+use crate::node::fleet::{self, NodeView};
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -16,13 +16,13 @@ use crate::billing::{
 };
 use crate::chain::evm::conclude::{Fate, Reader as _, Testimony, conclude};
 use crate::chain::evm::seam;
-use crate::chain::fleet::{NodeId, NodeView, NonceSeen, Said, median, reached_by, refuted};
-use crate::chain::profile::{Looked, Profile};
 use crate::chain::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Places, Preflight, Pulse,
 };
 use crate::config::{BillingConfig, FeeConfig, L1Fee, PolicyConfig, Wei};
+use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
+use crate::node::fleet::{NodeId, NodeView, NonceSeen, Said, median, reached_by, refuted};
 use crate::policy::Policy;
 use alloy::primitives::{Address, B256, U256};
 use async_trait::async_trait;

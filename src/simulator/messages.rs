@@ -3,8 +3,8 @@
 
 use crate::billing::Objection;
 use crate::chain::evm::seam;
-use crate::chain::fleet::Said;
-use crate::chain::rpc::{Fault as Failure, NodeError, RpcError};
+use crate::node::fleet::Said;
+use crate::node::rpc::{Fault as Failure, NodeError, RpcError};
 use std::sync::LazyLock;
 
 /// Every message of the table of errors: an honest node may say any of them to what is all right.

@@ -9,8 +9,8 @@ use super::report::Log;
 use crate::billing::{
     AttemptKind, ChargeKey, Item, Objection, Period, PlanId, SubscribeId, UserHash,
 };
-use crate::chain::fleet::Said;
-use crate::chain::rpc::Fault as Failure;
+use crate::node::fleet::Said;
+use crate::node::rpc::Fault as Failure;
 use alloy::primitives::{B256, U256, keccak256};
 use std::collections::{BTreeMap, BTreeSet};
 

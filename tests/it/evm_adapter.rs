@@ -12,14 +12,14 @@ use merchant_signer::billing::{
     Scalar, judge,
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts, NotConnected};
-use merchant_signer::chain::fleet::{Fleet, FleetRules};
-use merchant_signer::chain::profile::Profile;
 use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
 use merchant_signer::config::{
     BillingConfig, EvmConfig, FeeConfig, Finality, KeyRef, L1Fee, PolicyConfig, Replacement,
     RpcUrl, Wei,
 };
+use merchant_signer::contract::Profile;
 use merchant_signer::keys::{Key, KeySource};
+use merchant_signer::node::fleet::{Fleet, FleetRules};
 use merchant_signer::policy::{Meant, Policy};
 use serde_json::json;
 

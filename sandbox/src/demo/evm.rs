@@ -4,12 +4,12 @@ use super::scheduler::unix_ms;
 use super::side::{BILLER, Family, Side};
 use super::stories::{self, PEOPLE, TRIAL};
 use super::{Error, Options, doors};
-use sandbox::chain::{Chain, Header, Settings};
-use sandbox::eth;
-use sandbox::evm::Evm;
-use sandbox::node::Node;
-use sandbox::state::State;
-use sandbox::town::{Founding, Town, wallet};
+use sandbox_chains::chain::{Chain, Header, Settings};
+use sandbox_chains::eth;
+use sandbox_chains::evm::Evm;
+use sandbox_chains::node::Node;
+use sandbox_chains::state::State;
+use sandbox_chains::town::{Founding, Town, wallet};
 use std::path::Path;
 
 /// The platform's id of the chain.

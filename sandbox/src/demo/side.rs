@@ -3,8 +3,8 @@
 use super::scheduler::{EVM_PATH, TRON_PATH};
 use super::stories::{SPARE, STORIES, STRANGER};
 use alloy::primitives::{Address, U256, keccak256};
-use sandbox::serve::Served;
-use sandbox::town::{Ground, Town};
+use sandbox_chains::serve::Served;
+use sandbox_chains::town::{Ground, Town};
 use serde_json::{Value, json};
 
 /// The key that bills on both chains. Everybody knows it.

@@ -7,7 +7,7 @@ use merchant_signer::app::{self, Running};
 use merchant_signer::config::Config;
 use merchant_signer::journal::Journal;
 use merchant_signer::telemetry;
-use sandbox::town::wallet;
+use sandbox_chains::town::wallet;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;

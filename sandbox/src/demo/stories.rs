@@ -1,7 +1,7 @@
 //! The dozen: what is special about each, and what the Signer should say about it.
 
 use alloy::primitives::U256;
-use sandbox::town::{Ground, Town};
+use sandbox_chains::town::{Ground, Town};
 
 /// One of the dozen.
 #[derive(Clone, Copy, Debug)]

@@ -4,11 +4,11 @@ use super::scheduler::unix_ms;
 use super::side::{BILLER, Family, Side};
 use super::stories::{self, PEOPLE, TRIAL};
 use super::{Error, Options, doors};
-use sandbox::serve::{Ports, Served};
-use sandbox::state::State;
-use sandbox::town::{Founding, Ground as _, Town, wallet};
-use sandbox::tron::ledger::Ledger;
-use sandbox::tron::{Tron, TronNode};
+use sandbox_chains::serve::{Ports, Served};
+use sandbox_chains::state::State;
+use sandbox_chains::town::{Founding, Ground as _, Town, wallet};
+use sandbox_chains::tron::ledger::Ledger;
+use sandbox_chains::tron::{Tron, TronNode};
 use std::path::Path;
 
 /// The platform's id of the chain.

@@ -7,9 +7,9 @@
 use super::EvmChain;
 use super::node::View;
 use crate::billing::{Charge, Entry, FailCode, SubscribeId, judge};
-use crate::chain::fleet::NodeId;
-use crate::chain::profile::Looked;
 use crate::chain::{ChainError, Preflight};
+use crate::contract::Looked;
+use crate::node::fleet::NodeId;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use std::mem::{Discriminant, discriminant};

@@ -6,7 +6,7 @@ use super::EvmChain;
 use super::errors::{Meaning, meaning};
 use crate::billing::{Objection, Signed};
 use crate::chain::Delivery;
-use crate::chain::fleet::{Fleet, NodeId, Said};
+use crate::node::fleet::{Fleet, NodeId, Said};
 use alloy::primitives::B256;
 use parking_lot::Mutex;
 use std::sync::Arc;

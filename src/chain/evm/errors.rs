@@ -8,7 +8,7 @@
 mod table;
 
 use crate::billing::Objection;
-use crate::chain::rpc::{Fault, NodeError};
+use crate::node::rpc::{Fault, NodeError};
 use table::ROWS;
 
 /// What an answer other than our hash means.

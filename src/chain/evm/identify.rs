@@ -5,8 +5,8 @@
 
 use super::conclude::{Call, Identified};
 use super::node::{self, Transaction};
-use crate::chain::fleet::Asker;
-use crate::chain::rpc::RpcError;
+use crate::node::fleet::Asker;
+use crate::node::rpc::RpcError;
 use alloy::primitives::Address;
 use std::collections::BTreeMap;
 use std::ops::Range;

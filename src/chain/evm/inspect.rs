@@ -3,8 +3,8 @@
 use super::fees::first_bid;
 use super::node::Call;
 use super::{EvmChain, simulate};
-use crate::chain::fleet::{ALONE, NodeView, State};
 use crate::chain::{ChainError, Finding, Inspect};
+use crate::node::fleet::{ALONE, NodeView, State};
 use alloy::primitives::U256;
 use async_trait::async_trait;
 

@@ -5,8 +5,8 @@
 use super::fees::median_tip;
 use super::head::Known;
 use crate::chain::ChainError;
-use crate::chain::fleet::Asker;
-use crate::chain::rpc::{Fault, RpcError};
+use crate::node::fleet::Asker;
+use crate::node::rpc::{Fault, RpcError};
 use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -2,9 +2,9 @@
 
 use super::node::{Header, Tips};
 use super::{EvmChain, node, simulate};
-use crate::chain::fleet::{Asker, HeadSeen, NodeId, reached_by};
 use crate::chain::{ChainError, MostSent};
 use crate::config::Finality;
+use crate::node::fleet::{Asker, HeadSeen, NodeId, reached_by};
 use alloy::primitives::U256;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;

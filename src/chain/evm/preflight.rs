@@ -7,9 +7,9 @@ use super::head::Head;
 use super::node::{Call, View};
 use super::simulate;
 use crate::billing::{BadField, Charge};
-use crate::chain::profile::{Computed, Profile};
 use crate::chain::trial::{Failure, Fit, Group, Outcome, Ran, Runner, conclude};
 use crate::chain::{ChainError, Estimate, Preflight};
+use crate::contract::{Computed, Profile};
 use async_trait::async_trait;
 use std::sync::Arc;
 

@@ -5,8 +5,8 @@ use super::aggregate::{Aggregator, aggregate};
 use super::node::View;
 use crate::billing::{Charge, Entry, Funds};
 use crate::chain::ChainError;
-use crate::chain::profile::Looked;
 use crate::chain::reads::{FundsReads, LookupReads};
+use crate::contract::Looked;
 
 impl EvmChain {
     /// Asks the profile's lookup for every entry. None where the contract knows none, where its

@@ -4,7 +4,7 @@ use super::draft::EvmDraft;
 use crate::billing::Family;
 use crate::chain::SealError;
 use crate::chain::desk::data;
-use crate::chain::profile::Profile;
+use crate::contract::Profile;
 use crate::policy::{Intent, Meant, Unsigned};
 use alloy::consensus::{SignableTransaction, Signed, Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::primitives::{B256, Signature, TxKind, U256};

@@ -4,9 +4,9 @@ use super::delivery::delivery as judge;
 use super::errors::{Meaning, fixtures, meaning};
 use super::fees::{self, Bid, Market, affordable as affords};
 use crate::billing::Objection;
-use crate::chain::fleet::Said;
 use crate::chain::{ChainError, Delivery};
 use crate::config::FeeConfig;
+use crate::node::fleet::Said;
 use alloy::primitives::{B256, U256};
 
 /// A bid, wei per gas: the most that is paid, and the tip within it.

@@ -5,9 +5,9 @@
 
 use super::node::{self, Call, View};
 use crate::chain::ChainError;
-use crate::chain::fleet::Asker;
-use crate::chain::rpc::{Fault, NodeError, RpcError};
 use crate::chain::trial::{Failure, Ran};
+use crate::node::fleet::Asker;
+use crate::node::rpc::{Fault, NodeError, RpcError};
 use alloy::primitives::{Address, Bytes, U64};
 use serde::Deserialize;
 use serde_json::json;

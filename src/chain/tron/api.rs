@@ -16,7 +16,7 @@ pub(super) use calls::{ConstantCall, Ran, eth_call};
 pub(super) use error::{ApiError, Fault};
 pub(super) use records::{Broadcast, TxInfo};
 
-use crate::chain::rpc::{self, Redactor};
+use crate::node::rpc::{self, Redactor};
 use error::{Complaint, shut_out_for};
 use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};

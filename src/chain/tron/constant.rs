@@ -7,8 +7,8 @@
 use super::TronChain;
 use super::api::{ConstantCall, Ran, Side, eth_call};
 use crate::chain::ChainError;
-use crate::chain::rpc::{Fault, RpcError};
 use crate::chain::trial::Failure;
+use crate::node::rpc::{Fault, RpcError};
 use alloy::primitives::{Address, Bytes};
 
 /// How many constant calls the node is asked for at once.
@@ -111,7 +111,7 @@ fn failed(words: &str) -> Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chain::rpc::NodeError;
+    use crate::node::rpc::NodeError;
 
     fn stopped(code: &str, words: &str) -> Result<Heard, ChainError> {
         judge(Ran::Stopped { code: code.to_owned(), words: words.to_owned() })

@@ -6,7 +6,8 @@
 use super::TronChain;
 use super::api::{ApiError, Broadcast, Fault};
 use crate::billing::{Objection, Signed};
-use crate::chain::{Delivery, rpc};
+use crate::chain::Delivery;
+use crate::node::rpc;
 use alloy::primitives::B256;
 
 /// What one answer says about the call that it answers.

@@ -9,9 +9,9 @@ use super::TronChain;
 use super::constant::{AT_ONCE, Heard, TRIES};
 use super::head::Head;
 use crate::billing::{Charge, Opinion};
-use crate::chain::profile::Profile;
 use crate::chain::trial::{Fit, Group, Outcome, Ran, Runner, conclude, note};
 use crate::chain::{ChainError, Estimate, Preflight};
+use crate::contract::Profile;
 use async_trait::async_trait;
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@ use super::constant::{AT_ONCE, Heard, TRIES};
 use super::head::Known;
 use crate::billing::{Charge, Entry, Funds};
 use crate::chain::ChainError;
-use crate::chain::profile::Looked;
 use crate::chain::reads::{Answers, FundsReads, LookupReads, Read, aggregated, answers};
+use crate::contract::Looked;
 use alloy::primitives::{Address, Bytes};
 use futures_util::{StreamExt, TryStreamExt, stream};
 

@@ -8,7 +8,7 @@ use super::proto::{Any, Contract, Raw, TRIGGER, TRIGGER_URL, Transaction, Trigge
 use crate::billing::{Family, Signed};
 use crate::chain::SealError;
 use crate::chain::desk::{Desk, data};
-use crate::chain::profile::Profile;
+use crate::contract::Profile;
 use crate::policy::{self, Intent, Meant};
 use alloy::primitives::{Address, B256, Signature, U256};
 use prost::Message;

@@ -18,8 +18,8 @@ use crate::world::signer::{Heard, Signer};
 use crate::world::town::{Founding, Town, signer_address};
 use crate::world::tron::TronWorld;
 use alloy::primitives::B256;
-use sandbox::tron::TronNode;
-use sandbox::tron::tx::{Action, Tx};
+use sandbox_chains::tron::TronNode;
+use sandbox_chains::tron::tx::{Action, Tx};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -16,7 +16,7 @@ use alloy::rpc::types::Log;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::{SolCall as _, SolEvent as _};
 use paper::{config, reference_profile};
-use sandbox::tron::address::base58;
+use sandbox_chains::tron::address::base58;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

@@ -13,13 +13,13 @@ use super::anvil::{Anvil, Family, Mining};
 use super::contracts::somebody;
 use super::patience::unix_ms;
 use alloy::primitives::{Address, B256, Bytes, keccak256};
-use sandbox::chain::Orphans;
-use sandbox::serve::{Ports, Served};
-use sandbox::state::State;
-use sandbox::tron::ledger::Ledger;
-use sandbox::tron::meter::Meter;
-use sandbox::tron::tvm::{self, Call, Ending, Outcome};
-use sandbox::tron::{Tron, TronNode};
+use sandbox_chains::chain::Orphans;
+use sandbox_chains::serve::{Ports, Served};
+use sandbox_chains::state::State;
+use sandbox_chains::tron::ledger::Ledger;
+use sandbox_chains::tron::meter::Meter;
+use sandbox_chains::tron::tvm::{self, Call, Ending, Outcome};
+use sandbox_chains::tron::{Tron, TronNode};
 use std::time::Duration;
 
 /// How many blocks the solid head is behind.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::chain::rpc::{Fault, NodeError, RpcError};
+use crate::node::rpc::{Fault, NodeError, RpcError};
 use proptest::prelude::*;
 
 const OURS: B256 = B256::ZERO;

@@ -3,8 +3,8 @@ use crate::billing::{
     AttemptKind, ChargeKey, Family, Item, Period, PlanId, PlatformChainId, SubscribeId, UserHash,
 };
 use crate::chain::evm::seal::Final;
-use crate::chain::profile::Profile;
 use crate::config::{BillingConfig, PolicyConfig};
+use crate::contract::Profile;
 use crate::keys::{Key, KeySource};
 use crate::policy::{Policy, Unsigned as _};
 use alloy::consensus::SignableTransaction as _;

@@ -3,8 +3,8 @@
 //! A call that fails is an answer, not an error. An error means that the node gave no answer.
 
 use super::{Api, ApiError, Side, garbled};
-use crate::chain::rpc::{Rpc, RpcError};
 use crate::chain::tron::address::to_hex;
+use crate::node::rpc::{Rpc, RpcError};
 use alloy::primitives::{Address, Bytes};
 use serde::Deserialize;
 use serde_json::json;

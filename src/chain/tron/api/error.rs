@@ -1,7 +1,8 @@
 //! Why a question got no answer, in words that are safe to show; and how servers say that they want
 //! to be left alone.
 
-use crate::chain::{ChainError, rpc};
+use crate::chain::ChainError;
+use crate::node::rpc;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use std::time::Duration;

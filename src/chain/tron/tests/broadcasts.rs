@@ -5,7 +5,7 @@ use super::super::delivery::judge;
 use super::super::proto::Transaction;
 use super::*;
 use crate::billing::Objection;
-use crate::chain::rpc;
+use crate::node::rpc;
 use alloy::primitives::B256;
 use proptest::prelude::*;
 use prost::Message;

@@ -6,7 +6,7 @@ use super::vectors::sign;
 use super::*;
 use crate::billing::{Attempts, BatchId, Item, Signed};
 use crate::chain::SealError;
-use crate::chain::profile::Computed;
+use crate::contract::Computed;
 use crate::policy::Meant;
 use alloy::primitives::U256;
 use serde_json::json;

@@ -3,7 +3,7 @@
 
 use super::super::api::{ApiError, Fault, Side};
 use super::*;
-use crate::chain::rpc;
+use crate::node::rpc;
 use axum::Router;
 use futures_util::future::join_all;
 use std::future::IntoFuture;

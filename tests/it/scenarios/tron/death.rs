@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::world::signer::Scheduler;
-use sandbox::chain::Orphans;
-use sandbox::faults::{Fault, On};
+use sandbox_chains::chain::Orphans;
+use sandbox_chains::faults::{Fault, On};
 
 /// A node that says SUCCESS and forgets.
 fn forgetful(scene: &Scene) {

@@ -2,7 +2,7 @@
 //! the same, the same bytes are offered again, and the charge is made once.
 
 use super::*;
-use sandbox::faults::{Fault, On};
+use sandbox_chains::faults::{Fault, On};
 
 /// Refusals that the node did not come to: the transaction is not in its pool.
 const REFUSALS: [(&str, &str); 15] = [

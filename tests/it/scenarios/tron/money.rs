@@ -2,7 +2,7 @@
 //! that runs out of energy burns all of its fee limit and charges nobody.
 
 use super::*;
-use sandbox::faults::{Fault, On};
+use sandbox_chains::faults::{Fault, On};
 
 #[tokio::test]
 async fn an_account_that_cannot_pay_for_the_energy_signs_nothing() {

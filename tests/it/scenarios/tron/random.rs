@@ -10,8 +10,8 @@ mod service;
 use super::*;
 use crate::world::patience::Dice;
 use crate::world::signer::unix_seconds;
-use sandbox::chain::Orphans;
-use sandbox::faults::{Fault, On};
+use sandbox_chains::chain::Orphans;
+use sandbox_chains::faults::{Fault, On};
 use service::Service;
 use std::collections::BTreeSet;
 

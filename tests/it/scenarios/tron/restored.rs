@@ -2,7 +2,7 @@
 //! has forgotten: it reads the irrevocable blocks until none of them can land any more.
 
 use super::*;
-use sandbox::faults::{Fault, On};
+use sandbox_chains::faults::{Fault, On};
 use std::path::PathBuf;
 
 /// A copy of the journal, made while the Signer was stopped.

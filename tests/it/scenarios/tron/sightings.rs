@@ -2,7 +2,7 @@
 //! a lite node. None of it is taken for proof.
 
 use super::*;
-use sandbox::faults::{Fault, On};
+use sandbox_chains::faults::{Fault, On};
 
 /// A charge whose block is irrevocable while the node answers like this, and is honest later.
 async fn seen_late(on: On, fault: Fault) {

@@ -5,8 +5,8 @@ use super::{SLOT_MS, deploy, peek, succeeded, transactions_of};
 use alloy::primitives::{Address, B256, Bytes, U256, keccak256};
 use axum::{Router, body, routing::post};
 use parking_lot::Mutex;
-use sandbox::chain::Orphans;
-use sandbox::tron::TronNode;
+use sandbox_chains::chain::Orphans;
+use sandbox_chains::tron::TronNode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -79,7 +79,7 @@ impl Face {
 
     fn result(&self, method: &str, params: &Value) -> Result<Value, Value> {
         let node = &self.node;
-        let chain_id = sandbox::town::Ground::chain_id(node);
+        let chain_id = sandbox_chains::town::Ground::chain_id(node);
         Ok(match method {
             "eth_accounts" => json!([super::somebody("deployer")]),
             "eth_chainId" => json!(U256::from(chain_id)),

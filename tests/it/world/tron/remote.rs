@@ -6,12 +6,12 @@ use alloy::signers::SignerSync as _;
 use alloy::signers::local::PrivateKeySigner;
 use parking_lot::Mutex;
 use prost::Message as _;
-use sandbox::town::{Call, Ground, wallet};
-use sandbox::tron::address::{deployed, hex21, to21};
-use sandbox::tron::proto::{
+use sandbox_chains::town::{Call, Ground, wallet};
+use sandbox_chains::tron::address::{deployed, hex21, to21};
+use sandbox_chains::tron::proto::{
     Any, Contract, Create, Raw, SmartContract, Transaction, Transfer, Trigger,
 };
-use sandbox::tron::tx::sha256;
+use sandbox_chains::tron::tx::sha256;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::runtime::Handle;

@@ -1,7 +1,7 @@
 //! Blocks, receipts and logs as Ethereum's libraries read them.
 
 use alloy::primitives::{Address, B256, Bloom, Log, U256};
-use sandbox::tron::TronNode;
+use sandbox_chains::tron::TronNode;
 use serde_json::{Value, json};
 
 /// What was done, and how it went.

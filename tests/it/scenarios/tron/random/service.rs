@@ -4,13 +4,13 @@ use crate::world::town::Town;
 use alloy::primitives::B256;
 use merchant_signer::billing::{Again, Entry, Family, Mode, Order, Rules, Scalar};
 use merchant_signer::chain::Facts;
-use merchant_signer::chain::profile::Profile;
-use merchant_signer::chain::rpc::Rpc;
 use merchant_signer::chain::tron::{Api, ApiParts, TronChain, TronParts, TronSettings};
 use merchant_signer::config::{Config, FamilyConfig};
+use merchant_signer::contract::Profile;
 use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
 use merchant_signer::journal::Journal;
 use merchant_signer::keys::{Key, KeySource};
+use merchant_signer::node::rpc::Rpc;
 use merchant_signer::policy::Policy;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ pub(super) struct Service {
     engine: Engine,
     watcher: Watcher,
     lane: Arc<Lane>,
-    node: sandbox::tron::TronNode,
+    node: sandbox_chains::tron::TronNode,
 }
 
 /// How a batch stands.
@@ -117,7 +117,7 @@ impl Service {
     }
 }
 
-fn set_clock(node: &sandbox::tron::TronNode) {
+fn set_clock(node: &sandbox_chains::tron::TronNode) {
     let now = node.node().chain().head().header.time_ms;
     NOW.store(now.try_into().unwrap(), Ordering::Relaxed);
 }

@@ -2,7 +2,7 @@
 
 use super::node::Node;
 use super::{Fleet, NodeId};
-use crate::chain::rpc::RpcError;
+use crate::node::rpc::RpcError;
 use alloy::primitives::B256;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -12,12 +12,12 @@ const LONGEST_MESSAGE: usize = 300;
 const SHORTEST_KEY: usize = 8;
 
 /// Takes the secret parts of one URL, and everything that looks like a URL, out of texts.
-pub(in crate::chain) struct Redactor {
+pub(crate) struct Redactor {
     secrets: Vec<String>,
 }
 
 impl Redactor {
-    pub(in crate::chain) fn for_url(url: &Url) -> Self {
+    pub(crate) fn for_url(url: &Url) -> Self {
         let path = url.path().split('/').map(str::to_owned);
         let query = url.query_pairs().map(|(_, value)| value.into_owned());
         let user = [url.username().to_owned(), url.password().unwrap_or_default().to_owned()];
@@ -26,13 +26,13 @@ impl Redactor {
     }
 
     /// Takes one text out, however short; an empty one hides nothing.
-    pub(in crate::chain) fn for_secret(secret: &str) -> Self {
+    pub(crate) fn for_secret(secret: &str) -> Self {
         let secrets = Some(secret).filter(|secret| !secret.is_empty());
         Self { secrets: secrets.into_iter().map(str::to_owned).collect() }
     }
 
     /// Takes out what either would.
-    pub(in crate::chain) fn and(mut self, other: Self) -> Self {
+    pub(crate) fn and(mut self, other: Self) -> Self {
         self.secrets.extend(other.secrets);
         self
     }
@@ -43,7 +43,7 @@ impl Redactor {
     }
 
     /// The text without secrets, URLs and control characters, cut to a length that fits in a log.
-    pub(in crate::chain) fn clean(&self, text: &str) -> String {
+    pub(crate) fn clean(&self, text: &str) -> String {
         let hidden = self
             .secrets
             .iter()

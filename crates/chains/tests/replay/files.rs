@@ -5,7 +5,7 @@
 use crate::recording::Recording;
 use crate::world::{SINGLE_PROBE, TOKEN, at, bare_world, call, who, world};
 use alloy::primitives::U256;
-use sandbox::tron::TronNode;
+use sandbox_chains::tron::TronNode;
 
 /// A part of a difference's text, and why it is there.
 type Reason = (&'static str, &'static str);

@@ -59,17 +59,17 @@ struct Artefact {
 
 /// Creation code of the reference contract.
 pub fn billing() -> Bytes {
-    creation(include_str!("../../tests/contracts/artifacts/Billing.json"))
+    creation(include_str!("../../../tests/contracts/artifacts/Billing.json"))
 }
 
 /// Creation code of Multicall3.
 pub fn multicall() -> Bytes {
-    creation(include_str!("../../tests/contracts/artifacts/Multicall3.json"))
+    creation(include_str!("../../../tests/contracts/artifacts/Multicall3.json"))
 }
 
 /// Creation code of a token with so many decimals.
 pub fn token(decimals: u8) -> Bytes {
-    let code = creation(include_str!("../../tests/contracts/artifacts/NoReturnToken.json"));
+    let code = creation(include_str!("../../../tests/contracts/artifacts/NoReturnToken.json"));
     [code.to_vec(), U256::from(decimals).abi_encode()].concat().into()
 }
 

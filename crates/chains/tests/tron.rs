@@ -3,13 +3,13 @@
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use alloy::primitives::{Address, U256, keccak256};
-use sandbox::chain::Orphans;
-use sandbox::faults::{Fault, On};
-use sandbox::serve::{Ports, Served};
-use sandbox::state::State;
-use sandbox::tron::refusal::Code;
-use sandbox::tron::tx::Tx;
-use sandbox::tron::{Tron, TronNode, Wallet, address};
+use sandbox_chains::chain::Orphans;
+use sandbox_chains::faults::{Fault, On};
+use sandbox_chains::serve::{Ports, Served};
+use sandbox_chains::state::State;
+use sandbox_chains::tron::refusal::Code;
+use sandbox_chains::tron::tx::Tx;
+use sandbox_chains::tron::{Tron, TronNode, Wallet, address};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn town() -> (TronNode, Wallet) {
 }
 
 fn bytecode(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/tron/contracts");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tron/contracts");
     let json: Value = serde_json::from_str(
         &std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap(),
     )

@@ -3,7 +3,7 @@
 
 use super::node::Node;
 use super::{Fleet, NodeId};
-use crate::chain::rpc::{Fault, NodeError, RpcError};
+use crate::node::rpc::{Fault, NodeError, RpcError};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::de::DeserializeOwned;

@@ -95,7 +95,7 @@ impl fmt::Display for NodeError {
 
 impl Fault {
     /// Classifies a client error. Its own text holds the URL and is dropped here.
-    pub(in crate::chain) fn of(error: &reqwest::Error) -> Self {
+    pub(crate) fn of(error: &reqwest::Error) -> Self {
         if error.is_timeout() {
             Self::TimedOut
         } else if !error.is_connect() {

@@ -7,9 +7,9 @@ use alloy::eips::eip2718::Encodable2718;
 use alloy::primitives::{Address, TxKind, U256};
 use alloy::signers::SignerSync;
 use alloy::signers::local::PrivateKeySigner;
-use sandbox::chain::{Chain, Header, Orphans, Settings};
-use sandbox::evm::{Evm, Refusal, decode};
-use sandbox::state::State;
+use sandbox_chains::chain::{Chain, Header, Orphans, Settings};
+use sandbox_chains::evm::{Evm, Refusal, decode};
+use sandbox_chains::state::State;
 
 const PAYEE: Address = Address::repeat_byte(0x22);
 

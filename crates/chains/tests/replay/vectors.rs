@@ -1,14 +1,14 @@
 //! The recorded byte vectors: the id and the signer of every transaction that is spelt out.
 
-use sandbox::tron::address;
-use sandbox::tron::signature::recover;
-use sandbox::tron::tx::Tx;
+use sandbox_chains::tron::address;
+use sandbox_chains::tron::signature::recover;
+use sandbox_chains::tron::tx::Tx;
 use serde_json::Value;
 use std::path::Path;
 
 #[test]
 fn ids_sizes_and_signers() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/tron/vectors.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tron/vectors.json");
     let json: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut seen = 0;
     for vector in json["vectors"].as_array().unwrap() {

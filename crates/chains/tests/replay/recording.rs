@@ -1,9 +1,9 @@
 //! A recorded scenario, and the sandbox led through it.
 
 use crate::compare::differences;
-use sandbox::tron::TronNode;
-use sandbox::tron::http::Port;
-use sandbox::tron::tx::Tx;
+use sandbox_chains::tron::TronNode;
+use sandbox_chains::tron::http::Port;
+use sandbox_chains::tron::tx::Tx;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) struct Moment {
 impl Recording {
     pub(crate) fn read(name: &str) -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../tests/golden/tron")
+            .join("../../tests/golden/tron")
             .join(format!("{name}.json"));
         let text = std::fs::read_to_string(path).unwrap();
         let mut json: Value = serde_json::from_str(&text).unwrap();

@@ -2,12 +2,12 @@
 
 use crate::recording::{Recording, go_to};
 use alloy::primitives::{Address, B256, U256, keccak256};
-use sandbox::chain::Header;
-use sandbox::state::State;
-use sandbox::tron::ledger::Permission;
-use sandbox::tron::tvm::Ending;
-use sandbox::tron::tx::sha256;
-use sandbox::tron::{Tron, TronNode, address};
+use sandbox_chains::chain::Header;
+use sandbox_chains::state::State;
+use sandbox_chains::tron::ledger::Permission;
+use sandbox_chains::tron::tvm::Ending;
+use sandbox_chains::tron::tx::sha256;
+use sandbox_chains::tron::{Tron, TronNode, address};
 use serde_json::Value;
 use std::path::Path;
 
@@ -210,7 +210,7 @@ pub(crate) fn call(node: &TronNode, from: Address, to: &str, signature: &str, wo
 }
 
 fn bytecode(name: &str) -> Vec<u8> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/tron/contracts");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/tron/contracts");
     let text = std::fs::read_to_string(folder.join(format!("{name}.json"))).unwrap();
     let json: Value = serde_json::from_str(&text).unwrap();
     hex::decode(json["bytecode"].as_str().unwrap().trim_start_matches("0x")).unwrap()

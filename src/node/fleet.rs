@@ -15,8 +15,8 @@ pub use ask::Asker;
 pub use broadcast::Said;
 pub use health::State;
 
-use crate::chain::rpc::{Fault, NodeError, Rpc, RpcError, RpcUnusable};
 use crate::config::RpcUrl;
+use crate::node::rpc::{Fault, NodeError, Rpc, RpcError, RpcUnusable};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;

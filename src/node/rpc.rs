@@ -7,7 +7,7 @@ mod error;
 mod redact;
 
 pub use error::{Fault, NodeError, RpcError};
-pub(super) use redact::Redactor;
+pub(crate) use redact::Redactor;
 
 use error::RawNodeError;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
@@ -177,7 +177,7 @@ impl Rpc {
 }
 
 /// The body of an answer, if it is not too long.
-pub(super) async fn read_body(mut response: Response) -> Result<Vec<u8>, Fault> {
+pub(crate) async fn read_body(mut response: Response) -> Result<Vec<u8>, Fault> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| Fault::of(&error))? {
         if body.len().saturating_add(chunk.len()) > LONGEST_ANSWER {

@@ -3,7 +3,7 @@
 use super::agree::HeadSeen;
 use super::health::{Health, State};
 use super::{FleetRules, NodeId};
-use crate::chain::rpc::{Fault, Rpc, RpcError};
+use crate::node::rpc::{Fault, Rpc, RpcError};
 use alloy::primitives::U64;
 use parking_lot::Mutex;
 use serde::Serialize;

@@ -8,13 +8,13 @@ use alloy::primitives::{Address, Bytes, TxKind, U256, hex};
 use alloy::rpc::types::{Block, FeeHistory, Log, Transaction, TransactionReceipt};
 use alloy::signers::SignerSync as _;
 use alloy::sol_types::{Revert, SolCall as _, SolError as _};
-use sandbox::chain::{Chain, Header, Orphans, Settings};
-use sandbox::contracts::{self, Token};
-use sandbox::eth::{self, jsonrpc};
-use sandbox::evm::Evm;
-use sandbox::node::Node;
-use sandbox::state::State;
-use sandbox::town::{Call, Ground as _, wallet};
+use sandbox_chains::chain::{Chain, Header, Orphans, Settings};
+use sandbox_chains::contracts::{self, Token};
+use sandbox_chains::eth::{self, jsonrpc};
+use sandbox_chains::evm::Evm;
+use sandbox_chains::node::Node;
+use sandbox_chains::state::State;
+use sandbox_chains::town::{Call, Ground as _, wallet};
 use serde_json::{Value, json};
 
 alloy::sol! {

@@ -1,0 +1,1 @@
+//! The Signer in a world where everything goes wrong, from one seed.

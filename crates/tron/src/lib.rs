@@ -1,0 +1,1 @@
+//! Addresses, transactions and provable blocks of TRON.

@@ -1,0 +1,1 @@
+//! The merchant's side of the platform: client, callbacks, inbox and scheduler.
