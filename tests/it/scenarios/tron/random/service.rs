@@ -8,7 +8,7 @@ use merchant_signer::chain::tron::{Api, ApiParts, TronChain, TronParts, TronSett
 use merchant_signer::config::{Config, FamilyConfig};
 use merchant_signer::contract::Profile;
 use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
-use merchant_signer::journal::Journal;
+use merchant_signer::journal::{Journal, Recorded};
 use merchant_signer::keys::{Key, KeySource};
 use merchant_signer::node::rpc::Rpc;
 use merchant_signer::policy::Policy;
@@ -111,7 +111,7 @@ impl Service {
             billing.items.iter().filter(|line| line.outcome.as_deref() == Some("charged"));
         Told {
             state: billing.state.word(),
-            attempts: billing.attempts.iter().map(|a| a.get().signed.hash).collect(),
+            attempts: billing.attempts.iter().map(Recorded::hash).collect(),
             charged: charged.map(|line| line.item.subscribe.0).collect(),
         }
     }
