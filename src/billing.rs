@@ -3,6 +3,7 @@
 //!
 //! Pure. No clock, no socket, no database; depends on nothing else in the crate.
 
+mod admitted;
 mod attempt;
 mod carried;
 mod decide;
@@ -12,6 +13,7 @@ mod preflight;
 mod refusal;
 mod repeats;
 
+pub use admitted::{Admitted, Values, whole_number};
 pub use attempt::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, Deed, End, Item, ItemOutcome, Signed,
     Slot, Stranger, Verdict, Winner,

@@ -30,7 +30,7 @@ fn row_fields() -> [(&'static str, Scalar); 2] {
 }
 
 fn charges(profile: &Profile, entries: Vec<Entry>, looked: Option<&Looked>) -> Vec<Charge> {
-    entries.into_iter().map(|entry| profile.complete(entry, looked).unwrap()).collect()
+    entries.iter().map(|entry| complete(profile, entry, looked).unwrap()).collect()
 }
 
 fn row(n: u8, amount: u128) -> Row {
@@ -67,7 +67,7 @@ fn what_the_lookup_returned_is_what_is_charged() {
     let profile = parsed(&rows());
     let entry = entry(1, &[]);
     let asked = subscribeOfCall { merKey: MERCHANT, planId: 7, userHash: user(1) };
-    assert_eq!(profile.lookup_call(&entry).unwrap(), asked.abi_encode());
+    assert_eq!(profile.lookup_call(&profile.admit(&entry).unwrap()).unwrap(), asked.abi_encode());
     let returned = subscribeOfReturn {
         userWallet: WALLET,
         tokenAddress: TOKEN,
