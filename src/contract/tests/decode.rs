@@ -153,7 +153,7 @@ fn what_a_contract_could_read_otherwise_is_not_read_at_all() {
 #[test]
 fn what_the_call_does_not_carry_is_named() {
     let (arrays, one) = (parsed(&arrays()), parsed(&one()));
-    let charge = |profile: &Profile, n| complete(&profile, &stated(n, 5, &[]), None).unwrap();
+    let charge = |profile: &Profile, n| complete(profile, &stated(n, 5, &[]), None).unwrap();
     let data = arrays.encode(&[charge(&arrays, 1), charge(&arrays, 2)], &NOW).unwrap();
     let told = |n| Carried {
         user: Some(UserHash(user(n))),

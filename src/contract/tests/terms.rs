@@ -20,7 +20,7 @@ fn on_chain(amount: u64) -> [U256; 5] {
 
 fn refused(entry: &Entry) -> Refused {
     let profile = parsed(&rows());
-    complete(&profile, &entry, looked(&profile, on_chain(100)).as_ref()).unwrap_err()
+    complete(&profile, entry, looked(&profile, on_chain(100)).as_ref()).unwrap_err()
 }
 
 #[test]
