@@ -21,11 +21,11 @@ pub use end::Settlement;
 pub use history::Audit;
 pub use open::OpenError;
 pub use pause::Pause;
-pub use rows::{Billing, Line, Scope};
+pub use rows::{Billing, Line, Recorded, Scope};
 pub use spend::Spent;
 pub use writer::Figures;
 
-use crate::billing::{Attempt, BatchId, Claim, PlatformChainId, Slot, Stranger, Subject};
+use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
 use crate::clock::Clock;
 use crate::config::JournalConfig;
 use crate::policy::{Count, Refusal};
@@ -169,11 +169,6 @@ impl Journal {
         Ok(Self { jobs, figures, path, min_free_bytes, old_copy, clock, pauses })
     }
 
-    /// Now by this machine's clock, Unix ms: what rows are dated by.
-    pub fn now_ms(&self) -> i64 {
-        self.clock.unix_ms()
-    }
-
     /// Finishes what was begun and closes the file: then all of it is in that one file. Whoever uses
     /// a handle afterwards hears that the journal is lost.
     pub async fn close(&self) {
@@ -243,12 +238,12 @@ impl Journal {
     pub async fn adopt(
         &self,
         lane: LaneId,
-        strangers: Vec<Stranger>,
+        found: Vec<ForeignTx>,
         guard_s: u64,
         at_ms: i64,
     ) -> Result<(), JournalError> {
         let all = move |conn: &Connection| {
-            strangers.iter().try_for_each(|one| end::adopt(conn, &lane, one, guard_s, at_ms))
+            found.iter().try_for_each(|tx| end::adopt(conn, &lane, tx, guard_s, at_ms))
         };
         Ok(self.write(all).await??)
     }

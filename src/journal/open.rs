@@ -55,6 +55,11 @@ impl Journal {
     pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
         Self::open_by(config, Clock::MACHINE)
     }
+
+    /// Now by this machine's clock, Unix ms: what rows are dated by.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.unix_ms()
+    }
 }
 
 /// Makes a new, empty journal.
