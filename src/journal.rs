@@ -21,11 +21,11 @@ pub use end::Settlement;
 pub use history::Audit;
 pub use open::OpenError;
 pub use pause::Pause;
-pub use rows::{Billing, Line, Scope};
+pub use rows::{Billing, Line, Recorded, Scope};
 pub use spend::Spent;
 pub use writer::Figures;
 
-use crate::billing::{Attempt, BatchId, Claim, PlatformChainId, Slot, Stranger, Subject};
+use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
 use crate::clock;
 use crate::config::JournalConfig;
 use crate::policy::{Count, Refusal};
@@ -237,12 +237,12 @@ impl Journal {
     pub async fn adopt(
         &self,
         lane: LaneId,
-        strangers: Vec<Stranger>,
+        found: Vec<ForeignTx>,
         guard_s: u64,
         at_ms: i64,
     ) -> Result<(), JournalError> {
         let all = move |conn: &Connection| {
-            strangers.iter().try_for_each(|one| end::adopt(conn, &lane, one, guard_s, at_ms))
+            found.iter().try_for_each(|tx| end::adopt(conn, &lane, tx, guard_s, at_ms))
         };
         Ok(self.write(all).await??)
     }

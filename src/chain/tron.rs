@@ -25,7 +25,7 @@ pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
 };
-use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
+use crate::billing::{Attempt, AttemptKind, Charge, Entry, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
@@ -242,7 +242,7 @@ impl Chain for TronChain {
     }
 
     /// No place of a lane is ever taken by a transaction that is not ours.
-    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Stranger>, ChainError> {
+    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Foreign>, ChainError> {
         Ok(Vec::new())
     }
 

@@ -7,7 +7,7 @@ use crate::billing::{
 };
 use crate::chain::{ChainError, Draft, Facts, Pulse};
 use crate::clock;
-use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Scope};
+use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Recorded, Scope};
 use crate::policy::{Count, Meant, Refusal};
 use alloy::primitives::Address;
 use std::collections::HashSet;
@@ -312,9 +312,13 @@ fn sent(lane: &Lane, slot: &Slot<Durable<Attempt>>, failed: Vec<Refused>) -> Ans
 
 fn repeated(lane: &Lane, billing: &Billing) -> Answer {
     let held = billing.items.iter().filter(|line| line.live);
+    let signed = match billing.current() {
+        Recorded::Signed(attempt) => attempt.get().signed.clone(),
+        Recorded::Learnt(hash) => Signed { hash: *hash, raw: vec![], gas_required: 0 },
+    };
     Answer::Sent(Sent {
         facts: lane.chain.facts().clone(),
-        signed: billing.current().get().signed.clone(),
+        signed,
         subscriptions: held.map(|line| line.item.subscribe).collect(),
         failed: vec![],
     })

@@ -4,8 +4,8 @@
 use super::bill::NoVerdict;
 use super::lane::{Lane, Tracked};
 use crate::billing::{
-    Attempt, AttemptKind, BatchState, Deed, Memory, Objection, Sighting, Slot, Standing, Step,
-    Stranger, Verdict, next_step,
+    Attempt, AttemptKind, BatchState, Foreign, Memory, Objection, Sighting, Slot, Standing, Step,
+    Verdict, next_step,
 };
 use crate::chain::ChainError;
 use crate::clock;
@@ -188,9 +188,9 @@ impl Watcher {
         }
         self.lane.journal.settle(ends.clone(), clock::unix_ms()).await?;
         for end in &ends {
-            let state = end.verdict.state.word();
+            let state = end.verdict.state();
             let hash = end.verdict.hash().map(|hash| hash.to_string());
-            if end.verdict.state == BatchState::Usurped {
+            if state == BatchState::Usurped {
                 warn!(
                     batch = end.batch.0,
                     tx.hash = hash,
@@ -201,8 +201,9 @@ impl Watcher {
             info!(
                 batch = end.batch.0,
                 tx.hash = hash,
-                block = end.verdict.block(),
-                "batch {state}"
+                block = end.verdict.block().number,
+                "batch {}",
+                state.word()
             );
             self.lane.tracked.lock().remove(&end.batch);
         }
@@ -257,7 +258,7 @@ fn hindrance(sighting: &Sighting, objection: Option<Objection>) -> Option<&'stat
             Some("the nodes do not take transactions of this kind: use other nodes")
         }
         (Sighting::Absent(_), Some(Objection::Reverts)) => Some("it would revert now"),
-        (Sighting::Usurped(Stranger { did: Deed::Opaque, .. }) | Sighting::Unidentified, _) => {
+        (Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified, _) => {
             Some("it is not known whom the transaction that took its place charged")
         }
         _ => None,

@@ -11,8 +11,8 @@ use super::nodes::{NODES, World, short};
 use super::testimony::{CONTRACT, Look, Place};
 use super::words::{SimDraft, Words};
 use crate::billing::{
-    Attempt, AttemptKind, Charge, Checked, Entry, FailCode, Family, Funds, Opinion,
-    PlatformChainId, Sighting, Slot, Standing, Stranger,
+    Attempt, AttemptKind, Charge, Checked, Entry, FailCode, Family, Foreign, Funds, Opinion,
+    PlatformChainId, Sighting, Slot, Standing,
 };
 use crate::chain::evm::conclude::{Fate, Reader as _, Testimony, conclude};
 use crate::chain::evm::seam;
@@ -320,7 +320,7 @@ impl Chain for SimChain {
         delivery
     }
 
-    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Stranger>, ChainError> {
+    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError> {
         let places: Vec<Place> = (from..to).map(|position| (position, vec![])).collect();
         let mut said = self.testimonies(&places).await;
         if self.world.lock().breaks(Mutant::LearnTooEarly) {
@@ -331,8 +331,8 @@ impl Chain for SimChain {
             let Fate::Foreign(taker) = conclude(position, &[], &said, self.needed()).fate else {
                 return Err(unavailable("the nodes do not agree who took a place"));
             };
-            let did = Words { world: &self.world, slot: None }.deed(&taker);
-            strangers.push(taker.stranger(position, did));
+            let effect = Words { world: &self.world, slot: None }.effect(&taker);
+            strangers.push(Foreign::new(position, taker.landed(), effect));
         }
         Ok(strangers)
     }

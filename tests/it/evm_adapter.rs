@@ -19,6 +19,7 @@ use merchant_signer::config::{
 };
 use merchant_signer::contract::Profile;
 use merchant_signer::keys::{Key, KeySource};
+use merchant_signer::node::Http;
 use merchant_signer::node::fleet::{Fleet, FleetRules};
 use merchant_signer::policy::{Meant, Policy};
 use serde_json::json;
@@ -87,7 +88,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         profile,
         key: Arc::new(key),
         policy,
-        fleet: Arc::new(Fleet::new(&config.rpc, &[], rules).unwrap()),
+        fleet: Arc::new(Fleet::new(&Http, &config.rpc, &[], rules).unwrap()),
         config,
     }
 }
@@ -414,7 +415,7 @@ async fn another_chain_is_refused_and_a_dead_node_is_waited_for() {
     wrong.config.eip155_id = 56;
     let rules =
         FleetRules { chain_id: 56, timeout: wrong.config.rpc_timeout, passing: evm::passing };
-    wrong.fleet = Arc::new(Fleet::new(&wrong.config.rpc, &[], rules).unwrap());
+    wrong.fleet = Arc::new(Fleet::new(&Http, &wrong.config.rpc, &[], rules).unwrap());
     let refused = EvmChain::connect(wrong).await.unwrap_err();
     assert_eq!(refused, NotConnected::WrongChain { configured: 56, answered: 31337 });
 
