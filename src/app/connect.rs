@@ -5,7 +5,7 @@ use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
 use crate::chain::tron::{API_KEY_HEADER, Api, ApiParts, TronChain, TronParts, TronSettings};
 use crate::chain::{Chain, Facts, Inspect};
-use crate::clock;
+use crate::clock::Clock;
 use crate::config::{
     BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
     TvmConfig,
@@ -214,7 +214,7 @@ async fn connect_tvm(
         multicall: config.multicall,
         chunk: config.chunk,
     };
-    let now_ms = clock::unix_ms;
+    let now_ms = || Clock::MACHINE.unix_ms();
     let parts = TronParts { facts, profile, key, policy, api, rpc, settings, now_ms };
     let adapter = TronChain::connect(parts).await.map_err(|error| format!("full: {error}"))?;
     Ok(Arc::new(adapter))

@@ -6,7 +6,6 @@ use crate::billing::{
     RequestId, Signed, Slot, Subject, SubscribeId, judge, repeat_of,
 };
 use crate::chain::{ChainError, Draft, Facts, Pulse};
-use crate::clock;
 use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Recorded, Scope};
 use crate::policy::{Count, Meant, Refusal};
 use alloy::primitives::Address;
@@ -200,7 +199,7 @@ async fn build(lane: &Lane, order: Order) -> Result<Ready, Stop> {
     let mut counts = policy.counts(&judged.good)?;
     counts.push(policy.fee(draft.cost()));
     if dry_run {
-        lane.journal.room(lane.id(), counts, clock::unix_ms()).await?;
+        lane.journal.room(lane.id(), counts, lane.journal.now_ms()).await?;
         let gas_required = Some(draft.gas_required());
         let would_charge = judged.good.iter().map(|charge| charge.entry.subscribe).collect();
         let facts = lane.chain.facts().clone();
@@ -283,7 +282,7 @@ async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, Acc
         window: lane.chain.max_in_flight(),
         counts: ready.counts,
         chain_time: ready.pulse.head_time,
-        at_ms: clock::unix_ms(),
+        at_ms: lane.journal.now_ms(),
         seal: Box::new(move |position, items| {
             let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
             draft.seal(position, &Meant { kind, items, tokens, cost: draft.cost() })

@@ -7,7 +7,6 @@
 use super::bill::NoVerdict;
 use super::lane::{Gate, Lane};
 use crate::billing::{Again, Foreign, ForeignTx, Rules};
-use crate::clock;
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
 use tracing::warn;
@@ -62,7 +61,7 @@ impl Lane {
     pub(super) async fn open_gate(&self) -> Result<(), NoVerdict> {
         if self.doubt().is_some() {
             let facts = self.chain.facts();
-            self.journal.end_doubt(facts.id, facts.signer, clock::unix_ms()).await?;
+            self.journal.end_doubt(facts.id, facts.signer, self.journal.now_ms()).await?;
             *self.doubt.write() = None;
         }
         self.set_gate(Gate::Open);
@@ -91,7 +90,7 @@ impl Lane {
         let count = u64::try_from(readable.len()).unwrap_or(0);
         if count > 0 {
             warn!(chain = self.chain.facts().name, count, "learnt transactions of the account");
-            let (guard, now) = (self.guard.as_secs(), clock::unix_ms());
+            let (guard, now) = (self.guard.as_secs(), self.journal.now_ms());
             self.journal.adopt(self.id(), readable, guard, now).await?;
         }
         Ok(Learnt { next: next.saturating_add(count), opaque })
