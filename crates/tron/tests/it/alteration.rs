@@ -4,7 +4,7 @@ use crate::forge::{FIRST_MS, Site, account, block, key, sha, signed, transaction
 use alloy::primitives::{B256, Bytes};
 use proptest::prelude::*;
 use tron_primitives::answer::{BlockAnswer, HeaderAnswer, RetAnswer};
-use tron_primitives::block::{Unproven, merkle_root};
+use tron_primitives::block::{ProvenTransaction, Unproven, merkle_root};
 use tron_primitives::result::{ContractResult, Ending};
 
 const WORDS: [&str; 3] = ["SUCCESS", "REVERT", ""];
@@ -22,7 +22,7 @@ fn with(transactions: usize) -> BlockAnswer {
 }
 
 fn fault(block: BlockAnswer) -> Unproven {
-    block.prove().expect_err("it was altered")
+    block.prove().unwrap_err()
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_true_block_proves_itself_with_all_that_is_in_it() {
         assert_eq!(block.header().producer().signer, account(1));
     }
     let block = with(3).prove().unwrap();
-    let endings: Vec<_> = block.transactions().iter().map(|one| one.ending()).collect();
+    let endings: Vec<_> = block.transactions().iter().map(ProvenTransaction::ending).collect();
     assert_eq!(
         endings,
         [Ending::Succeeded, Ending::Failed(ContractResult::Revert), Ending::Untold]
@@ -131,7 +131,7 @@ fn a_header_needs_a_witness_and_a_signature() {
 #[test]
 fn whoever_signs_another_header_is_another_producer() {
     let honest = with(2);
-    let emptied = HeaderAnswer { tx_trie_root: B256::ZERO, ..honest.block_header.raw_data.clone() };
+    let emptied = HeaderAnswer { tx_trie_root: B256::ZERO, ..honest.block_header.raw_data };
     let made_up = signed(emptied, vec![], &key(66)).prove().unwrap();
     assert_eq!(made_up.header().producer().witness, account(1), "it names whom it likes");
     assert_eq!(made_up.header().producer().signer, account(66), "but cannot sign for him");
