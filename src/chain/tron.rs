@@ -25,7 +25,7 @@ pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
 };
-use crate::billing::{Attempt, AttemptKind, Charge, Entry, Foreign, Sighting, Slot};
+use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
@@ -217,7 +217,7 @@ impl Chain for TronChain {
         Ok(MostSent::default())
     }
 
-    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.look_up(entries).await
     }
 
