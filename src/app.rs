@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, Door};
 use crate::journal::{Journal, JournalError, OpenError};
+use crate::node::Dial;
 use crate::telemetry::Metrics;
 use connect::Connected;
 use std::net::SocketAddr;
@@ -63,9 +64,10 @@ pub struct Running {
     grace: Duration,
 }
 
-/// Starts: keys, journal, every batch that is still open, and only then the port.
-pub async fn start(config: Config) -> Result<Running, StartError> {
-    let chains = connect::all(&config).await?;
+/// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
+/// the configuration is reached through `dial`.
+pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
+    let chains = connect::all(&config, dial).await?;
     let journal = Journal::open(&config.journal)?;
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
     let engine = Arc::new(Engine {

@@ -6,6 +6,7 @@ use merchant_signer::app::{self, check};
 use merchant_signer::billing::{Family, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::Journal;
+use merchant_signer::node::Http;
 use merchant_signer::{keys, telemetry};
 use std::error::Error;
 use std::io::{self, BufRead as _, Write as _};
@@ -85,7 +86,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             say(&format!("made the journal {}", config.journal.path.display()))?;
         }
         Command::Check => {
-            let report = runtime.block_on(check::run(&config));
+            let report = runtime.block_on(check::run(&config, &Http));
             say(&report.to_string())?;
             return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
@@ -107,7 +108,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
 async fn serve(config: Config) -> Result<(), Box<dyn Error>> {
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let running = app::start(config).await?;
+    let running = app::start(config, &Http).await?;
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}

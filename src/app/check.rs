@@ -5,6 +5,7 @@ use crate::billing::{PlatformChainId, spell_address};
 use crate::chain::Finding;
 use crate::config::Config;
 use crate::journal::{Journal, OpenError};
+use crate::node::Dial;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -31,7 +32,7 @@ impl fmt::Display for Report {
 }
 
 /// Looks at keys, journal and every chain. The configuration is good, or there would be none.
-pub async fn run(config: &Config) -> Report {
+pub async fn run(config: &Config, dial: &dyn Dial) -> Report {
     let callers = format!("{} with a secret", config.callers.len());
     let (journal, pauses) = journal(config);
     let mut found = vec![
@@ -40,7 +41,7 @@ pub async fn run(config: &Config) -> Report {
     ];
     for chain in &config.chains {
         let place = format!("chains.{}", chain.platform_id);
-        match connect::one(chain, &config.keys).await {
+        match connect::one(chain, &config.keys, dial).await {
             Ok(connected) => {
                 let facts = connected.chain.facts();
                 let signer = spell_address(facts.family, facts.signer);

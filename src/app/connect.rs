@@ -5,7 +5,7 @@ use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
 use crate::chain::tron::{API_KEY_HEADER, Api, ApiParts, TronChain, TronParts, TronSettings};
 use crate::chain::{Chain, Facts, Inspect};
-use crate::clock;
+use crate::clock::Clock;
 use crate::config::{
     BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
     TvmConfig,
@@ -14,6 +14,7 @@ use crate::contract::Profile;
 use crate::keys::{Key, KeySource};
 use crate::node::fleet::{Fleet, FleetRules};
 use crate::node::rpc::Rpc;
+use crate::node::{Dial, HeaderKey, Target};
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use std::fmt;
@@ -99,10 +100,10 @@ impl<'a> Terms<'a> {
 }
 
 /// Connects every configured chain.
-pub(super) async fn all(config: &Config) -> Result<Vec<Connected>, ConnectError> {
+pub(super) async fn all(config: &Config, dial: &dyn Dial) -> Result<Vec<Connected>, ConnectError> {
     let (mut connected, mut faults) = (Vec::new(), Vec::new());
     for chain in &config.chains {
-        match one(chain, &config.keys).await {
+        match one(chain, &config.keys, dial).await {
             Ok(chain) => connected.push(chain),
             Err(found) => faults.extend(found),
         }
@@ -111,7 +112,11 @@ pub(super) async fn all(config: &Config) -> Result<Vec<Connected>, ConnectError>
 }
 
 /// Connects one chain; otherwise every fault, each with its key path.
-pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connected, Vec<String>> {
+pub(super) async fn one(
+    chain: &ChainConfig,
+    keys: &KeysConfig,
+    dial: &dyn Dial,
+) -> Result<Connected, Vec<String>> {
     let (path, terms) = (format!("chains.{}", chain.platform_id), Terms::of(&chain.family));
     let profile = Profile::parse(terms.billing, terms.family).map_err(|faults| {
         faults.iter().map(|fault| format!("{path}.billing.{fault}")).collect::<Vec<_>>()
@@ -143,8 +148,8 @@ pub(super) async fn one(chain: &ChainConfig, keys: &KeysConfig) -> Result<Connec
     };
     let own = Own { facts, profile, key: Arc::new(key), policy };
     let adapter = match &chain.family {
-        FamilyConfig::Evm(config) => connect_evm(own, config).await,
-        FamilyConfig::Tvm(config) => connect_tvm(own, config).await,
+        FamilyConfig::Evm(config) => connect_evm(own, config, dial).await,
+        FamilyConfig::Tvm(config) => connect_tvm(own, config, dial).await,
     };
     Ok(Connected {
         id: chain.platform_id,
@@ -165,14 +170,18 @@ struct Own {
 }
 
 /// Connects an EVM chain; otherwise the fault, with its key.
-async fn connect_evm(own: Own, config: &EvmConfig) -> Result<Arc<dyn Inspect>, String> {
+async fn connect_evm(
+    own: Own,
+    config: &EvmConfig,
+    dial: &dyn Dial,
+) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key, policy } = own;
     let rules = FleetRules {
         chain_id: config.eip155_id,
         timeout: config.rpc_timeout,
         passing: evm::passing,
     };
-    let fleet = Fleet::new(&config.rpc, &config.send_only, rules);
+    let fleet = Fleet::new(dial, &config.rpc, &config.send_only, rules);
     let fleet = Arc::new(fleet.map_err(|unusable| unusable.to_string())?);
     let parts = EvmParts { facts, profile, key, policy, fleet, config: config.clone() };
     let adapter = EvmChain::connect(parts).await.map_err(|error| format!("rpc: {error}"))?;
@@ -180,18 +189,18 @@ async fn connect_evm(own: Own, config: &EvmConfig) -> Result<Arc<dyn Inspect>, S
 }
 
 /// Connects a TRON chain; otherwise the fault, with its key.
-async fn connect_tvm(own: Own, config: &TvmConfig) -> Result<Arc<dyn Inspect>, String> {
+async fn connect_tvm(
+    own: Own,
+    config: &TvmConfig,
+    dial: &dyn Dial,
+) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key, policy } = own;
-    let api = Api::new(ApiParts {
-        full: config.full.expose(),
-        solidity: config.solidity.expose(),
-        key: config.api_key.as_ref(),
-        timeout: config.rpc_timeout,
-    });
-    let api = api.map_err(|error| format!("full: {error}"))?;
-    let rpc = config.jsonrpc.as_ref().map(|url| {
-        Rpc::with_key(url.expose(), config.rpc_timeout, API_KEY_HEADER, config.api_key.as_ref())
-    });
+    let (api_key, timeout) = (config.api_key.as_ref(), config.rpc_timeout);
+    let parts = ApiParts { full: &config.full, solidity: &config.solidity, key: api_key, timeout };
+    let api = Api::new(dial, parts).map_err(|unusable| unusable.to_string())?;
+    let shown = api_key.map(|key| HeaderKey { header: API_KEY_HEADER, key });
+    let target = |url| Target { url, key: shown, timeout };
+    let rpc = config.jsonrpc.as_ref().map(|url| Rpc::new(dial, target(url)));
     let rpc = rpc.transpose().map_err(|error| format!("jsonrpc: {error}"))?;
     let settings = TronSettings {
         chain_id: Some(config.chain_id),
@@ -205,7 +214,7 @@ async fn connect_tvm(own: Own, config: &TvmConfig) -> Result<Arc<dyn Inspect>, S
         multicall: config.multicall,
         chunk: config.chunk,
     };
-    let now_ms = clock::unix_ms;
+    let now_ms = || Clock::MACHINE.unix_ms();
     let parts = TronParts { facts, profile, key, policy, api, rpc, settings, now_ms };
     let adapter = TronChain::connect(parts).await.map_err(|error| format!("full: {error}"))?;
     Ok(Arc::new(adapter))

@@ -4,7 +4,6 @@
 //! becomes of a charge. TRON has no nonces: what keeps one charge from landing twice is that equal
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
-mod address;
 mod api;
 mod constant;
 mod death;
@@ -14,7 +13,6 @@ mod head;
 mod inspect;
 mod look;
 mod preflight;
-mod proto;
 mod reads;
 mod recall;
 mod redraft;
@@ -27,7 +25,7 @@ pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
 };
-use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
+use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
@@ -45,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tracing::warn;
+use tron_primitives::address;
 
 /// How a chain is treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,7 +217,7 @@ impl Chain for TronChain {
         Ok(MostSent::default())
     }
 
-    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.look_up(entries).await
     }
 
@@ -243,7 +242,7 @@ impl Chain for TronChain {
     }
 
     /// No place of a lane is ever taken by a transaction that is not ours.
-    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Stranger>, ChainError> {
+    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Foreign>, ChainError> {
         Ok(Vec::new())
     }
 

@@ -1,6 +1,9 @@
 //! Opening the journal: an existing file, ours alone, as durable as we need it.
 
+use super::Journal;
 use super::mark::Mark;
+use crate::clock::Clock;
+use crate::config::JournalConfig;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -45,6 +48,18 @@ pub enum OpenError {
         /// What the system says.
         problem: String,
     },
+}
+
+impl Journal {
+    /// Opens an existing journal for this process alone, on the machine's own time.
+    pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
+        Self::open_by(config, Clock::MACHINE)
+    }
+
+    /// Now by this machine's clock, Unix ms: what rows are dated by.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.unix_ms()
+    }
 }
 
 /// Makes a new, empty journal.

@@ -16,7 +16,8 @@ pub use broadcast::Said;
 pub use health::State;
 
 use crate::config::RpcUrl;
-use crate::node::rpc::{Fault, NodeError, Rpc, RpcError, RpcUnusable};
+use crate::node::exchange::{Dial, Target, Undialable};
+use crate::node::rpc::{Fault, NodeError, Rpc, RpcError};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
@@ -69,7 +70,7 @@ pub struct Unusable {
     /// Where it stands: `rpc[1]`.
     pub key: String,
     /// What is wrong with it.
-    pub problem: RpcUnusable,
+    pub problem: Undialable,
 }
 
 /// Not enough nodes said the same.
@@ -97,13 +98,19 @@ pub struct Fleet {
 
 impl Fleet {
     /// A fleet of the nodes at `rpc`, which are asked, and at `send_only`, which are not.
-    pub fn new(rpc: &[RpcUrl], send_only: &[RpcUrl], rules: FleetRules) -> Result<Self, Unusable> {
+    pub fn new(
+        dial: &dyn Dial,
+        rpc: &[RpcUrl],
+        send_only: &[RpcUrl],
+        rules: FleetRules,
+    ) -> Result<Self, Unusable> {
         let all: Vec<&RpcUrl> = rpc.iter().chain(send_only).collect();
         let labels = labels(&all.iter().map(|url| url.host()).collect::<Vec<_>>());
         let mut nodes = Vec::with_capacity(all.len());
         for ((place, url), label) in all.into_iter().enumerate().zip(labels) {
             let sends = place.checked_sub(rpc.len());
-            let client = Rpc::new(url.expose(), rules.timeout).map_err(|problem| {
+            let target = Target { url, key: None, timeout: rules.timeout };
+            let client = Rpc::new(dial, target).map_err(|problem| {
                 let key = sends.map_or(format!("rpc[{place}]"), |at| format!("send_only[{at}]"));
                 Unusable { key, problem }
             })?;

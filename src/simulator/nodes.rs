@@ -9,6 +9,7 @@ use super::report::Log;
 use crate::billing::{
     AttemptKind, ChargeKey, Item, Objection, Period, PlanId, SubscribeId, UserHash,
 };
+use crate::node::NoReply;
 use crate::node::fleet::Said;
 use crate::node::rpc::Fault as Failure;
 use alloy::primitives::{B256, U256, keccak256};
@@ -313,7 +314,7 @@ impl World {
             self.violate(format!("I2: {hash} left the process before it was on disk"));
         }
         self.sent.insert(hash);
-        let Some(view) = self.call(at) else { return failed(Failure::TimedOut) };
+        let Some(view) = self.call(at) else { return failed(Failure::Lost(NoReply::TimedOut)) };
         if self.lies(at) {
             if self.dice.one_in(2) {
                 self.take(at, hash);
@@ -335,7 +336,7 @@ impl World {
                 1 => failed(self.dice.pick(&[
                     Failure::Http(503),
                     Failure::Http(502),
-                    Failure::NoConnection,
+                    Failure::Lost(NoReply::NoConnection),
                 ])),
                 _ => refuses(self.dice.pick(&ALL_MESSAGES)),
             };
@@ -353,7 +354,7 @@ impl World {
         }
         self.take(at, hash);
         if self.fault(Fault::SilentAfterTaking) {
-            return failed(Failure::Broken);
+            return failed(Failure::Lost(NoReply::Broken));
         }
         Ok(if self.fault(Fault::WrongHash) { B256::repeat_byte(0xEE) } else { hash })
     }

@@ -8,8 +8,8 @@ use alloy::primitives::{Address, B256, Bytes, U256, address};
 use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
-    AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, Opinion, Period, PlatformChainId,
-    Scalar, judge,
+    Admitted, AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, Opinion, Period,
+    PlatformChainId, Scalar, judge,
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts, NotConnected};
 use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
@@ -19,6 +19,7 @@ use merchant_signer::config::{
 };
 use merchant_signer::contract::Profile;
 use merchant_signer::keys::{Key, KeySource};
+use merchant_signer::node::Http;
 use merchant_signer::node::fleet::{Fleet, FleetRules};
 use merchant_signer::policy::{Meant, Policy};
 use serde_json::json;
@@ -87,7 +88,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         profile,
         key: Arc::new(key),
         policy,
-        fleet: Arc::new(Fleet::new(&config.rpc, &[], rules).unwrap()),
+        fleet: Arc::new(Fleet::new(&Http, &config.rpc, &[], rules).unwrap()),
         config,
     }
 }
@@ -145,7 +146,7 @@ fn arrays() -> BillingConfig {
     }
 }
 
-fn entry(id: u64, plan: u64, user: B256, amount: u128) -> Entry {
+fn entry(id: u64, plan: u64, user: B256, amount: u128) -> Admitted {
     let fields = [
         ("subscribeId", Scalar::Number(id.to_string())),
         ("planId", Scalar::Number(plan.to_string())),
@@ -154,7 +155,9 @@ fn entry(id: u64, plan: u64, user: B256, amount: u128) -> Entry {
         ("period", Scalar::Number("1".to_owned())),
         ("amount", Scalar::Number(amount.to_string())),
     ];
-    Entry::parse(fields.map(|(name, value)| (name.to_owned(), value)).into()).unwrap()
+    let fields = fields.map(|(name, value)| (name.to_owned(), value));
+    let profile = Profile::parse(&rows(NOWHERE), Family::Evm).unwrap();
+    profile.admit(&Entry::parse(fields.into()).unwrap()).unwrap()
 }
 
 fn charge(who: &Subscriber) -> Charge {
@@ -260,7 +263,7 @@ async fn what_the_preflight_foretells_is_what_happens() {
 async fn the_lookup_knows_who_subscribed() {
     let shop = Shop::open(2).await;
     let chain = shop.adapter(|_| {}).await;
-    let mut entries: Vec<Entry> = shop.crowd.iter().map(|who| charge(who).entry).collect();
+    let mut entries: Vec<Admitted> = shop.crowd.iter().map(|who| charge(who).entry).collect();
     entries.insert(1, entry(9, 1, B256::repeat_byte(9), 1));
     let looked = chain.lookup(&entries).await.unwrap();
     assert_eq!(looked.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);
@@ -414,7 +417,7 @@ async fn another_chain_is_refused_and_a_dead_node_is_waited_for() {
     wrong.config.eip155_id = 56;
     let rules =
         FleetRules { chain_id: 56, timeout: wrong.config.rpc_timeout, passing: evm::passing };
-    wrong.fleet = Arc::new(Fleet::new(&wrong.config.rpc, &[], rules).unwrap());
+    wrong.fleet = Arc::new(Fleet::new(&Http, &wrong.config.rpc, &[], rules).unwrap());
     let refused = EvmChain::connect(wrong).await.unwrap_err();
     assert_eq!(refused, NotConnected::WrongChain { configured: 56, answered: 31337 });
 

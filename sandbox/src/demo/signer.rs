@@ -6,6 +6,7 @@ use super::{Error, Options, SIGNER_PORT, doors};
 use merchant_signer::app::{self, Running};
 use merchant_signer::config::Config;
 use merchant_signer::journal::Journal;
+use merchant_signer::node::Http;
 use merchant_signer::telemetry;
 use sandbox_chains::town::wallet;
 use std::io::Write as _;
@@ -35,7 +36,7 @@ pub(crate) async fn start(
     let config = Config::from_toml(&text, &[])?;
     telemetry::start_logging(&config.log);
     Journal::initialise(&config.journal.path)?;
-    Ok(app::start(config).await?)
+    Ok(app::start(config, &Http).await?)
 }
 
 fn put_key(path: &Path) -> Result<(), Error> {

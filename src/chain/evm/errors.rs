@@ -8,6 +8,7 @@
 mod table;
 
 use crate::billing::Objection;
+use crate::node::NoReply;
 use crate::node::rpc::{Fault, NodeError};
 use table::ROWS;
 
@@ -98,12 +99,12 @@ pub(super) fn meaning(fault: &Fault) -> Meaning {
         Fault::Http(401 | 403) => Meaning::Objects(Objection::Policy),
         Fault::Http(429 | 503) => Meaning::Swamped,
         // Behind a gateway that gave up, the node may have taken it.
-        Fault::Http(_) | Fault::TimedOut | Fault::Broken | Fault::TooLong | Fault::Garbled => {
-            Meaning::Ambiguous
-        }
-        Fault::Refused | Fault::NoConnection | Fault::WrongChain { .. } | Fault::NoNode => {
-            Meaning::Unheard
-        }
+        Fault::Http(_)
+        | Fault::Garbled
+        | Fault::Lost(NoReply::TimedOut | NoReply::Broken | NoReply::TooLong) => Meaning::Ambiguous,
+        Fault::Lost(NoReply::Refused | NoReply::NoConnection)
+        | Fault::WrongChain { .. }
+        | Fault::NoNode => Meaning::Unheard,
     }
 }
 

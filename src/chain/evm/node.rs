@@ -22,14 +22,9 @@ impl From<RpcError> for ChainError {
         match fault {
             Fault::Node(error) => Self::Node { question: method, answer: error.to_string() },
             Fault::WrongChain { .. } => Self::Node { question: method, answer: fault.to_string() },
-            Fault::Refused
-            | Fault::NoConnection
-            | Fault::TimedOut
-            | Fault::Broken
-            | Fault::Http(_)
-            | Fault::TooLong
-            | Fault::Garbled
-            | Fault::NoNode => Self::Unavailable(format!("{method}: {fault}")),
+            Fault::Lost(_) | Fault::Http(_) | Fault::Garbled | Fault::NoNode => {
+                Self::Unavailable(format!("{method}: {fault}"))
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 use super::node::{self, Call, View};
 use crate::chain::ChainError;
 use crate::chain::trial::{Failure, Ran};
+use crate::node::NoReply;
 use crate::node::fleet::Asker;
 use crate::node::rpc::{Fault, NodeError, RpcError};
 use alloy::primitives::{Address, Bytes, U64};
@@ -60,11 +61,12 @@ pub(super) async fn works(rpc: Asker<'_>, from: Address) -> Result<bool, RpcErro
     match simulate(rpc, "latest", probe).await {
         Ok(ran) => Ok(matches!(ran, Ran::Passed { .. })),
         Err(RpcError { fault, method }) => match fault {
-            Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::TooLong => Ok(false),
-            Fault::Refused
-            | Fault::NoConnection
-            | Fault::TimedOut
-            | Fault::Broken
+            Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
+                Ok(false)
+            }
+            Fault::Lost(
+                NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,
+            )
             | Fault::WrongChain { .. }
             | Fault::NoNode => Err(RpcError { method, fault }),
         },

@@ -9,56 +9,58 @@ mod calls;
 mod error;
 mod records;
 
-pub use error::ApiUnusable;
-
 pub(super) use answers::{Block, Parameters, Resources, Sent};
 pub(super) use calls::{ConstantCall, Ran, eth_call};
 pub(super) use error::{ApiError, Fault};
 pub(super) use records::{Broadcast, TxInfo};
 
-use crate::node::rpc::{self, Redactor};
+use crate::config::RpcUrl;
+use crate::node::rpc::Redactor;
+use crate::node::{Dial, Exchange, HeaderKey, Reply, Target, Undialable};
 use error::{Complaint, shut_out_for};
 use parking_lot::Mutex;
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, StatusCode, Url, redirect};
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
-
-/// How long a connection may take to be made.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// How long an unused connection is kept. Shorter than the idle timeouts of usual proxies (60 s).
-const IDLE: Duration = Duration::from_secs(45);
 
 /// How many questions one door is asked at once. A node takes 50 connections per port and leaves the
 /// next one without an answer (node.maxHttpConnectNumber); others want to ask it as well.
 const AT_ONCE: usize = 12;
 
 /// `TronGrid`'s header for API keys.
-pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("tron-pro-api-key");
+pub const API_KEY_HEADER: &str = "tron-pro-api-key";
 
 /// What a client is made of.
 #[derive(Clone, Copy, Debug)]
 pub struct ApiParts<'a> {
     /// The base URL that `/wallet/…` is appended to.
-    pub full: &'a str,
+    pub full: &'a RpcUrl,
     /// The base URL that `/walletsolidity/…` is appended to.
-    pub solidity: &'a str,
+    pub solidity: &'a RpcUrl,
     /// What `TronGrid` knows us by.
     pub key: Option<&'a SecretString>,
     /// Bounds one whole exchange.
     pub timeout: Duration,
 }
 
-/// Connections to one node. Built once; they are kept alive.
+/// One of the URLs of a node that there is no client for, by its key in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct ApiUnusable {
+    /// `full` or `solidity`.
+    pub key: &'static str,
+    /// What is wrong with it.
+    pub problem: Undialable,
+}
+
+/// The connections to one node.
+#[derive(Debug)]
 pub struct Api {
-    http: Client,
     full: Door,
     solidity: Door,
     redactor: Redactor,
@@ -66,8 +68,10 @@ pub struct Api {
     breaks: AtomicU64,
 }
 
+#[derive(Debug)]
 struct Door {
-    base: Url,
+    exchange: Arc<dyn Exchange>,
+    host: String,
     service: &'static str,
     turns: Semaphore,
 }
@@ -83,33 +87,15 @@ pub(super) enum Side {
 
 impl Api {
     /// A client for one node.
-    pub fn new(parts: ApiParts<'_>) -> Result<Self, ApiUnusable> {
-        let full = Url::parse(parts.full).map_err(|_| ApiUnusable::FullUrl)?;
-        let solidity = Url::parse(parts.solidity).map_err(|_| ApiUnusable::SolidityUrl)?;
-        let mut secrets = Redactor::for_url(&full).and(Redactor::for_url(&solidity));
-        let mut headers = HeaderMap::new();
-        if let Some(key) = parts.key {
-            #[expect(clippy::disallowed_methods, reason = "the one header that carries it")]
-            let key = key.expose_secret();
-            let mut value = HeaderValue::from_str(key).map_err(|_| ApiUnusable::Key)?;
-            value.set_sensitive(true);
-            headers.insert(API_KEY_HEADER, value);
-            secrets = secrets.and(Redactor::for_secret(key));
-        }
-        let http = Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(parts.timeout)
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(AT_ONCE)
-            .redirect(redirect::Policy::none())
-            .default_headers(headers)
-            .build()
-            .map_err(|_| ApiUnusable::Client)?;
+    pub fn new(dial: &dyn Dial, parts: ApiParts<'_>) -> Result<Self, ApiUnusable> {
+        let key = parts.key.map(|key| HeaderKey { header: API_KEY_HEADER, key });
+        let target = |url| Target { url, key, timeout: parts.timeout };
+        let (full, solidity) = (target(parts.full), target(parts.solidity));
+        let unusable = |key| move |problem| ApiUnusable { key, problem };
         Ok(Self {
-            http,
-            full: Door::new(full, "wallet").ok_or(ApiUnusable::FullUrl)?,
-            solidity: Door::new(solidity, "walletsolidity").ok_or(ApiUnusable::SolidityUrl)?,
-            redactor: secrets,
+            full: Door::new(dial, full, "wallet").map_err(unusable("full"))?,
+            solidity: Door::new(dial, solidity, "walletsolidity").map_err(unusable("solidity"))?,
+            redactor: Redactor::of(full).and(Redactor::of(solidity)),
             shut_until: Mutex::new(None),
             breaks: AtomicU64::new(0),
         })
@@ -117,7 +103,7 @@ impl Api {
 
     /// The host behind a door.
     pub(super) fn host(&self, side: Side) -> &str {
-        self.door(side).base.host_str().unwrap_or_default()
+        &self.door(side).host
     }
 
     fn door(&self, side: Side) -> &Door {
@@ -153,7 +139,7 @@ impl Api {
         };
         match &fault {
             Fault::Refused(_) | Fault::ShutOut { .. } => {}
-            Fault::Lost(_) | Fault::Garbled => {
+            Fault::Lost(_) | Fault::Http(_) | Fault::Garbled => {
                 self.breaks.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -182,32 +168,26 @@ impl Api {
     ) -> Result<Reply, Fault> {
         let door = self.door(side);
         let body = serde_json::to_vec(params).map_err(|_| Fault::Garbled)?;
-        let url = door.url(question).ok_or(Fault::Garbled)?;
+        let path = format!("{}/{question}", door.service);
         let _turn = door.turns.acquire().await.map_err(|_| Fault::Garbled)?;
         if let Some(wait) = self.shut_out() {
             return Err(Fault::ShutOut { wait });
         }
-        let request = self.http.post(url).header(CONTENT_TYPE, "application/json").body(body);
-        let response = request.send().await.map_err(|e| Fault::Lost(rpc::Fault::of(&e)))?;
-        let status = response.status();
-        let retry_after = response.headers().get(RETRY_AFTER).and_then(seconds);
-        let body = rpc::read_body(response).await.map_err(Fault::Lost)?;
-        Ok(Reply { status, retry_after, body })
+        door.exchange.post(&path, body).await.map_err(Fault::Lost)
     }
 
     fn read<R: DeserializeOwned>(&self, reply: &Reply) -> Result<Option<R>, Fault> {
-        let Reply { status, retry_after, body } = reply;
-        let complaint = Complaint::read(body);
-        if let Some(wait) = shut_out_for(*status, *retry_after, complaint.as_ref()) {
+        let complaint = Complaint::read(&reply.body);
+        if let Some(wait) = shut_out_for(reply, complaint.as_ref()) {
             self.hold(wait);
             return Err(Fault::ShutOut { wait });
         }
         match complaint {
-            _ if status.is_server_error() => Err(http(*status)),
+            _ if reply.is_server_error() => Err(Fault::Http(reply.status)),
             Some(complaint) => Err(Fault::Refused(self.redactor.clean(&complaint.0))),
-            None if !status.is_success() => Err(http(*status)),
-            None if is_empty_object(body) => Ok(None),
-            None => serde_json::from_slice(body).map(Some).map_err(|_| Fault::Garbled),
+            None if !reply.is_success() => Err(Fault::Http(reply.status)),
+            None if is_empty_object(&reply.body) => Ok(None),
+            None => serde_json::from_slice(&reply.body).map(Some).map_err(|_| Fault::Garbled),
         }
     }
 
@@ -231,21 +211,10 @@ impl Api {
     }
 }
 
-struct Reply {
-    status: StatusCode,
-    retry_after: Option<Duration>,
-    body: Vec<u8>,
-}
-
 impl Door {
-    fn new(base: Url, service: &'static str) -> Option<Self> {
-        (!base.cannot_be_a_base()).then(|| Self { base, service, turns: Semaphore::new(AT_ONCE) })
-    }
-
-    fn url(&self, question: &str) -> Option<Url> {
-        let mut url = self.base.clone();
-        url.path_segments_mut().ok()?.pop_if_empty().push(self.service).push(question);
-        Some(url)
+    fn new(dial: &dyn Dial, target: Target<'_>, service: &'static str) -> Result<Self, Undialable> {
+        let exchange = dial.dial(target)?;
+        Ok(Self { exchange, host: target.url.host(), service, turns: Semaphore::new(AT_ONCE) })
     }
 }
 
@@ -253,23 +222,8 @@ fn garbled(question: &'static str) -> ApiError {
     ApiError { question, fault: Fault::Garbled }
 }
 
-fn http(status: StatusCode) -> Fault {
-    Fault::Lost(rpc::Fault::Http(status.as_u16()))
-}
-
-fn seconds(value: &HeaderValue) -> Option<Duration> {
-    value.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
-}
-
 fn is_empty_object(body: &[u8]) -> bool {
     let body = body.trim_ascii();
     let inside = body.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
     inside.is_some_and(|inside| inside.trim_ascii().is_empty())
-}
-
-impl fmt::Debug for Api {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hosts = (self.full.base.host_str(), self.solidity.base.host_str());
-        f.debug_struct("Api").field("hosts", &hosts).finish_non_exhaustive()
-    }
 }

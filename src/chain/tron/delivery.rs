@@ -7,7 +7,6 @@ use super::TronChain;
 use super::api::{ApiError, Broadcast, Fault};
 use crate::billing::{Objection, Signed};
 use crate::chain::Delivery;
-use crate::node::rpc;
 use alloy::primitives::B256;
 
 /// What one answer says about the call that it answers.
@@ -84,11 +83,11 @@ pub(super) fn judge(said: Result<Broadcast, ApiError>, ours: B256) -> Delivery {
 fn unanswered(error: &ApiError) -> Delivery {
     let words = error.to_string();
     match &error.fault {
-        Fault::ShutOut { .. } | Fault::Lost(rpc::Fault::Http(404 | 413)) => {
-            refused(Objection::Busy, words)
-        }
+        Fault::ShutOut { .. } | Fault::Http(404 | 413) => refused(Objection::Busy, words),
         Fault::Refused(said) if said == DISABLED => refused(Objection::Policy, words),
-        Fault::Refused(_) | Fault::Lost(_) | Fault::Garbled => Delivery::Unknown(words),
+        Fault::Refused(_) | Fault::Lost(_) | Fault::Http(_) | Fault::Garbled => {
+            Delivery::Unknown(words)
+        }
     }
 }
 

@@ -9,7 +9,9 @@ use super::api::{ApiError, Side, TxInfo};
 use super::death::{Fate, Mortal, Place, Scan};
 use super::head::Head;
 use super::transaction::SignedBytes;
-use crate::billing::{Attempt, AttemptKind, ItemOutcome, Sighting, Slot, Standing, Winner};
+use crate::billing::{
+    Attempt, AttemptKind, BlockRef, Execution, ItemOutcome, Landed, Sighting, Slot, Standing,
+};
 use alloy::primitives::B256;
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
@@ -170,7 +172,7 @@ impl TronChain {
             None => Sighting::Absent(Standing::Fair),
             // What we know to be irrevocable lags behind the node's answer.
             Some(info) if info.block > head.solid.number => Sighting::Included,
-            Some(info) => Sighting::Final(self.verdict(slot, attempt, &info)),
+            Some(info) => self.ended(slot, attempt, &info),
         })
     }
 
@@ -198,7 +200,7 @@ impl TronChain {
         match fate {
             None => Sighting::Nothing,
             Some(Fate::Dead(place)) => {
-                Sighting::Never { block: place.number, block_time: seconds(place.time_ms) }
+                Sighting::Never(BlockRef { number: place.number, time: seconds(place.time_ms) })
             }
             Some(Fate::Landed(place)) => self.without_info(slot, place, head).await,
         }
@@ -219,7 +221,7 @@ impl TronChain {
         if let Ok(Some(info)) = info
             && info.block == place.number
         {
-            return Sighting::Final(self.verdict(slot, attempt, &info));
+            return self.ended(slot, attempt, &info);
         }
         if head.solid.number < place.number.saturating_add(LOGS_WITHIN) {
             return Sighting::Nothing;
@@ -227,31 +229,28 @@ impl TronChain {
         let result = self.parts.api.call_result(Side::Solidity, id).await.map_err(untold(id));
         let Ok(Some(result)) = result else { return Sighting::Nothing };
         warn!(tx.hash = %id, block = place.number, result, "the node keeps no logs: nobody can tell which items were charged");
-        let succeeded = result == SUCCESS;
-        let outcomes = if succeeded && attempt.kind == AttemptKind::Bill {
-            slot.items.iter().map(|_| ItemOutcome::Unproven).collect()
+        let execution = if result != SUCCESS {
+            Execution::Reverted
+        } else if attempt.kind == AttemptKind::Bill {
+            Execution::Succeeded(slot.items.iter().map(|_| ItemOutcome::Unproven).collect())
         } else {
-            Vec::new()
+            Execution::Succeeded(Vec::new())
         };
-        let (block, block_time) = (place.number, seconds(place.time_ms));
-        Sighting::Final(Winner { hash: id, succeeded, block, block_time, outcomes })
+        let block = BlockRef { number: place.number, time: seconds(place.time_ms) };
+        Sighting::Final(Landed { hash: id, block }, execution)
     }
 
-    fn verdict<A>(&self, slot: &Slot<A>, attempt: &Attempt, info: &TxInfo) -> Winner {
-        let charges = info.succeeded && attempt.kind == AttemptKind::Bill;
-        let outcomes = if charges {
+    fn ended<A>(&self, slot: &Slot<A>, attempt: &Attempt, info: &TxInfo) -> Sighting {
+        let execution = if !info.succeeded {
+            Execution::Reverted
+        } else if attempt.kind == AttemptKind::Bill {
             let contract = self.parts.facts.contract;
-            self.parts.profile.outcomes(contract, &info.logs, &slot.items)
+            Execution::Succeeded(self.parts.profile.outcomes(contract, &info.logs, &slot.items))
         } else {
-            Vec::new()
+            Execution::Succeeded(Vec::new())
         };
-        Winner {
-            hash: attempt.signed.hash,
-            succeeded: info.succeeded,
-            block: info.block,
-            block_time: seconds(info.block_time_ms),
-            outcomes,
-        }
+        let block = BlockRef { number: info.block, time: seconds(info.block_time_ms) };
+        Sighting::Final(Landed { hash: attempt.signed.hash, block }, execution)
     }
 }
 

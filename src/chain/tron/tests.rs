@@ -17,7 +17,7 @@ mod vectors;
 
 use super::*;
 use crate::keys::KeySource;
-use node::{Double, client, serving};
+use node::{Double, client, client_of, rpc, serving};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;

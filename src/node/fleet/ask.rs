@@ -3,6 +3,7 @@
 
 use super::node::Node;
 use super::{Fleet, NodeId};
+use crate::node::exchange::NoReply;
 use crate::node::rpc::{Fault, NodeError, RpcError};
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -102,13 +103,12 @@ impl Fleet {
     fn passes(&self, fault: &Fault) -> bool {
         match fault {
             Fault::Node(error) => self.is_passing(error),
-            Fault::Refused
-            | Fault::NoConnection
-            | Fault::TimedOut
-            | Fault::Broken
+            Fault::Lost(NoReply::TooLong) | Fault::WrongChain { .. } | Fault::NoNode => false,
+            Fault::Lost(
+                NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,
+            )
             | Fault::Http(_)
             | Fault::Garbled => true,
-            Fault::TooLong | Fault::WrongChain { .. } | Fault::NoNode => false,
         }
     }
 

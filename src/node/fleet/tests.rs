@@ -1,4 +1,5 @@
 use super::*;
+use crate::node::Http;
 use alloy::primitives::B256;
 use axum::Router;
 use axum::extract::State as Shared;
@@ -60,7 +61,7 @@ async fn fleet(nodes: &[(u64, Does)]) -> (Arc<Fleet>, Vec<Arc<Mutex<Vec<String>>
     }
     let passing = |error: &NodeError| error.message == "busy";
     let rules = FleetRules { chain_id: 1, timeout: Duration::from_secs(20), passing };
-    let fleet = Arc::new(Fleet::new(&urls, &[], rules).unwrap());
+    let fleet = Arc::new(Fleet::new(&Http, &urls, &[], rules).unwrap());
     drop(fleet.verify_all().await);
     (fleet, asked)
 }

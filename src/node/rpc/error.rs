@@ -1,9 +1,9 @@
 //! Why a question got no answer, in words that are safe to show.
 
+use crate::node::exchange::NoReply;
 use serde::Deserialize;
 use serde_json::Value;
-use std::error::Error;
-use std::{fmt, io};
+use std::fmt;
 
 /// A question without an answer. Its words hold no URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,24 +18,12 @@ pub struct RpcError {
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// Nobody listens there. The node has not seen the question.
-    #[error("connection refused")]
-    Refused,
-    /// No connection could be made: name resolution, routing or TLS.
-    #[error("no connection")]
-    NoConnection,
-    /// No answer in time. The node may have seen the question.
-    #[error("timed out")]
-    TimedOut,
-    /// The connection broke. The node may have seen the question.
-    #[error("connection broken")]
-    Broken,
+    /// Nothing came back.
+    #[error("{0}")]
+    Lost(NoReply),
     /// The server answered with a status and no JSON-RPC answer that could be used.
     #[error("HTTP status {0}")]
     Http(u16),
-    /// The answer is longer than we read.
-    #[error("the answer is too long")]
-    TooLong,
     /// The answer is not what the protocol says, or answers another question.
     #[error("the answer makes no sense")]
     Garbled,
@@ -91,32 +79,4 @@ impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (code {})", self.message, self.code)
     }
-}
-
-impl Fault {
-    /// Classifies a client error. Its own text holds the URL and is dropped here.
-    pub(crate) fn of(error: &reqwest::Error) -> Self {
-        if error.is_timeout() {
-            Self::TimedOut
-        } else if !error.is_connect() {
-            Self::Broken
-        } else if is_refused(error) {
-            Self::Refused
-        } else {
-            Self::NoConnection
-        }
-    }
-}
-
-fn is_refused(error: &reqwest::Error) -> bool {
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        if let Some(io) = inner.downcast_ref::<io::Error>()
-            && io.kind() == io::ErrorKind::ConnectionRefused
-        {
-            return true;
-        }
-        cause = inner.source();
-    }
-    false
 }

@@ -3,7 +3,10 @@
 
 use super::NodeError;
 use super::error::RawNodeError;
+use crate::node::exchange::Target;
 use reqwest::Url;
+use secrecy::ExposeSecret as _;
+use std::fmt;
 
 /// The longest message that is kept, characters.
 const LONGEST_MESSAGE: usize = 300;
@@ -17,7 +20,17 @@ pub(crate) struct Redactor {
 }
 
 impl Redactor {
-    pub(crate) fn for_url(url: &Url) -> Self {
+    /// Takes out what is secret about an endpoint: parts of its URL, and its key.
+    pub(crate) fn of(target: Target<'_>) -> Self {
+        let url = Url::parse(target.url.expose());
+        let parts = url.map_or_else(|_| Self::for_secret(""), |url| Self::for_url(&url));
+        let Some(shown) = target.key else { return parts };
+        #[expect(clippy::disallowed_methods, reason = "to take it out wherever it is quoted")]
+        let key = shown.key.expose_secret();
+        parts.and(Self::for_secret(key))
+    }
+
+    fn for_url(url: &Url) -> Self {
         let path = url.path().split('/').map(str::to_owned);
         let query = url.query_pairs().map(|(_, value)| value.into_owned());
         let user = [url.username().to_owned(), url.password().unwrap_or_default().to_owned()];
@@ -26,7 +39,7 @@ impl Redactor {
     }
 
     /// Takes one text out, however short; an empty one hides nothing.
-    pub(crate) fn for_secret(secret: &str) -> Self {
+    fn for_secret(secret: &str) -> Self {
         let secrets = Some(secret).filter(|secret| !secret.is_empty());
         Self { secrets: secrets.into_iter().map(str::to_owned).collect() }
     }
@@ -54,5 +67,12 @@ impl Redactor {
             .collect::<Vec<_>>()
             .join(" ");
         words.chars().filter(|letter| !letter.is_control()).take(LONGEST_MESSAGE).collect()
+    }
+}
+
+/// Without the secrets.
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redactor({} secrets)", self.secrets.len())
     }
 }

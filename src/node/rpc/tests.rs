@@ -1,12 +1,22 @@
 use super::*;
+use crate::config::RpcUrl;
+use crate::node::{HeaderKey, Http, NoReply};
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode as Status};
 use axum::routing::post;
+use secrecy::SecretString;
 use serde_json::{Value, json};
 use std::future::IntoFuture;
+use std::time::Duration;
 use tokio::net::TcpListener;
 
 const KEY: &str = "SECRETAPIKEY";
+
+fn client(url: &str, timeout: Duration, key: Option<&SecretString>) -> Result<Rpc, Undialable> {
+    let url = RpcUrl::parse(url).unwrap();
+    let key = key.map(|key| HeaderKey { header: "tron-pro-api-key", key });
+    Rpc::new(&Http, Target { url: &url, key, timeout })
+}
 
 /// Asks a server that answers everything with `status` and `body`.
 async fn ask_one_that_says(status: u16, body: &str) -> Result<Value, RpcError> {
@@ -15,7 +25,7 @@ async fn ask_one_that_says(status: u16, body: &str) -> Result<Value, RpcError> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v3/{KEY}?token={KEY}", listener.local_addr().unwrap());
     let server = axum::serve(listener, Router::new().route("/v3/{key}", post(answer)));
-    let rpc = Rpc::new(&url, Duration::from_millis(300)).unwrap();
+    let rpc = client(&url, Duration::from_millis(300), None).unwrap();
     tokio::select! {
         answer = rpc.ask("eth_test", json!([])) => answer,
         stopped = server.into_future() => panic!("{stopped:?}"),
@@ -62,12 +72,16 @@ async fn no_error_holds_the_key_of_the_url() {
     errors.push(ask_one_that_says(403, KEY).await.unwrap_err());
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/{KEY}", nobody.local_addr().unwrap());
-    let rpc = Rpc::new(&url, Duration::from_millis(200)).unwrap();
+    let rpc = client(&url, Duration::from_millis(200), None).unwrap();
     errors.push(rpc.ask::<_, Value>("eth_test", json!([])).await.unwrap_err());
-    assert_eq!(errors.last().unwrap().fault, Fault::TimedOut, "it listens and says nothing");
+    assert_eq!(
+        errors.last().unwrap().fault,
+        Fault::Lost(NoReply::TimedOut),
+        "it listens and says nothing"
+    );
     drop(nobody);
     errors.push(rpc.ask::<_, Value>("eth_test", json!([])).await.unwrap_err());
-    assert_eq!(errors.last().unwrap().fault, Fault::Refused);
+    assert_eq!(errors.last().unwrap().fault, Fault::Lost(NoReply::Refused));
     assert_eq!(rpc.breaks(), 2);
     for error in errors {
         let shown = format!("{error} {error:?} {rpc:?}");
@@ -85,11 +99,8 @@ async fn a_key_is_shown_in_its_header_and_nowhere_else() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/jsonrpc", listener.local_addr().unwrap());
     let server = axum::serve(listener, Router::new().route("/jsonrpc", post(answer)));
-    let name = HeaderName::from_static("tron-pro-api-key");
-    let rpc = |key: &str| {
-        Rpc::with_key(&url, Duration::from_secs(5), name.clone(), Some(&key.to_owned().into()))
-    };
-    assert_eq!(rpc("two\nlines").unwrap_err(), RpcUnusable::Key);
+    let rpc = |key: &str| client(&url, Duration::from_secs(5), Some(&key.to_owned().into()));
+    assert_eq!(rpc("two\nlines").unwrap_err(), Undialable::Key);
     let rpc = rpc("K3Y").unwrap();
     let refused = tokio::select! {
         answer = rpc.ask::<_, Value>("eth_call", json!([])) => answer.unwrap_err(),

@@ -1,4 +1,5 @@
 use super::*;
+use crate::node::NoReply;
 use crate::node::rpc::{Fault, NodeError, RpcError};
 use proptest::prelude::*;
 
@@ -30,7 +31,7 @@ fn one_node_that_has_it_is_enough_whatever_the_others_say() {
         error("nonce too low"),
         error("intrinsic gas too low"),
         error("the moon is full"),
-        fault(Fault::TimedOut),
+        fault(Fault::Lost(NoReply::TimedOut)),
         Ok(B256::repeat_byte(1)),
     ] {
         assert_eq!(delivery(&[other.clone(), Ok(OURS)], 2), Delivery::Accepted, "{other:?}");
@@ -45,13 +46,20 @@ fn another_hash_than_ours_is_no_acceptance() {
 
 #[test]
 fn a_node_that_may_have_taken_it_in_silence_leaves_it_open() {
-    let silences =
-        [Fault::TimedOut, Fault::Broken, Fault::Garbled, Fault::TooLong, Fault::Http(502)];
+    let silences = [
+        Fault::Lost(NoReply::TimedOut),
+        Fault::Lost(NoReply::Broken),
+        Fault::Garbled,
+        Fault::Lost(NoReply::TooLong),
+        Fault::Http(502),
+    ];
     for silence in silences {
         let said = [error("nonce too low"), fault(silence.clone())];
         assert!(matches!(delivery(&said, 2), Delivery::Unknown(_)), "{silence}");
     }
-    for nothing in [Fault::Refused, Fault::NoConnection, Fault::NoNode] {
+    for nothing in
+        [Fault::Lost(NoReply::Refused), Fault::Lost(NoReply::NoConnection), Fault::NoNode]
+    {
         let said = [error("nonce too low"), fault(nothing.clone())];
         assert_eq!(objection_to(&said), Some(Objection::NonceTaken), "{nothing}");
         assert!(matches!(delivery(&[fault(nothing)], 1), Delivery::Unknown(_)));

@@ -73,14 +73,14 @@ fn what_only_looks_like_an_acceptance_is_none() {
 #[test]
 fn a_question_that_never_reached_the_node_is_told_from_one_that_may_have() {
     for (fault, meant) in [
-        (Fault::Refused, Meaning::Unheard),
-        (Fault::NoConnection, Meaning::Unheard),
+        (Fault::Lost(NoReply::Refused), Meaning::Unheard),
+        (Fault::Lost(NoReply::NoConnection), Meaning::Unheard),
         (Fault::NoNode, Meaning::Unheard),
         (Fault::WrongChain { answered: 1, configured: 2 }, Meaning::Unheard),
-        (Fault::TimedOut, Meaning::Ambiguous),
-        (Fault::Broken, Meaning::Ambiguous),
+        (Fault::Lost(NoReply::TimedOut), Meaning::Ambiguous),
+        (Fault::Lost(NoReply::Broken), Meaning::Ambiguous),
         (Fault::Garbled, Meaning::Ambiguous),
-        (Fault::TooLong, Meaning::Ambiguous),
+        (Fault::Lost(NoReply::TooLong), Meaning::Ambiguous),
         (Fault::Http(500), Meaning::Ambiguous),
         (Fault::Http(502), Meaning::Ambiguous),
         (Fault::Http(429), Meaning::Swamped),

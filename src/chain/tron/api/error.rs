@@ -2,8 +2,7 @@
 //! to be left alone.
 
 use crate::chain::ChainError;
-use crate::node::rpc;
-use reqwest::StatusCode;
+use crate::node::{NoReply, Reply};
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -23,23 +22,6 @@ const CLOSED: &str = "this API is closed";
 /// java-tron, when its own limits are reached: the question was not looked at.
 /// framework/.../services/http/RateLimiterServlet.java
 const NO_RESOURCES: &str = "lack of computing resources";
-
-/// Why there is no client. Says nothing about URLs or keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ApiUnusable {
-    /// The text is not a URL.
-    #[error("the URL of the full node cannot be read")]
-    FullUrl,
-    /// The text is not a URL.
-    #[error("the URL of the solidity node cannot be read")]
-    SolidityUrl,
-    /// The key holds something that no header can.
-    #[error("the API key cannot be sent in a header")]
-    Key,
-    /// The HTTP client cannot be made: most likely TLS finds no trusted roots.
-    #[error("the HTTP client cannot be made")]
-    Client,
-}
 
 /// A question without an answer. Its words hold no URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,7 +48,11 @@ pub(in crate::chain::tron) enum Fault {
     },
     /// No usable answer. The node may have seen the question.
     #[error("{0}")]
-    Lost(rpc::Fault),
+    Lost(NoReply),
+    /// The server answered with this status and nothing that could be used. The node may have seen
+    /// the question.
+    #[error("HTTP status {0}")]
+    Http(u16),
     /// The answer is not what the API says, or answers another question.
     #[error("the answer makes no sense")]
     Garbled,
@@ -77,7 +63,7 @@ impl From<ApiError> for ChainError {
         let ApiError { question, fault } = error;
         match fault {
             Fault::Refused(answer) => Self::Node { question, answer },
-            Fault::ShutOut { .. } | Fault::Lost(_) | Fault::Garbled => {
+            Fault::ShutOut { .. } | Fault::Lost(_) | Fault::Http(_) | Fault::Garbled => {
                 Self::Unavailable(format!("{question}: {fault}"))
             }
         }
@@ -107,14 +93,10 @@ impl Complaint {
 }
 
 /// How long the server is to be left alone, if that is what its answer means.
-pub(super) fn shut_out_for(
-    status: StatusCode,
-    retry_after: Option<Duration>,
-    complaint: Option<&Complaint>,
-) -> Option<Duration> {
+pub(super) fn shut_out_for(reply: &Reply, complaint: Option<&Complaint>) -> Option<Duration> {
     let said = complaint.map(|complaint| complaint.0.as_str()).unwrap_or_default();
-    let named = suspension(said).or(retry_after);
-    let limited = status == StatusCode::TOO_MANY_REQUESTS
+    let named = suspension(said).or(reply.retry_after);
+    let limited = reply.is_too_many_requests()
         || suspension(said).is_some()
         || said.contains("exceeds the frequency limit")
         || said.contains(NO_RESOURCES);

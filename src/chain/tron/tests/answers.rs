@@ -343,7 +343,7 @@ async fn calls_over_json_rpc_use_the_one_form_that_every_version_takes() {
                 200,
                 &exchange.sent.replacen(&format!("\"id\":{id}"), "\"id\":1", 1),
             );
-            let rpc = Rpc::new(&format!("{url}/jsonrpc"), Duration::from_secs(20)).unwrap();
+            let rpc = rpc(&format!("{url}/jsonrpc"));
             let call = ConstantCall { owner: Address::ZERO, contract: Address::ZERO, data: &data };
             let answer = eth_call(&rpc, call).await;
             assert_eq!(answer.unwrap().to_string(), result, "{}", exchange.place);

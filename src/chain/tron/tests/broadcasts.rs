@@ -2,14 +2,14 @@
 
 use super::super::api::{ApiError, Broadcast, Fault};
 use super::super::delivery::judge;
-use super::super::proto::Transaction;
 use super::*;
 use crate::billing::Objection;
-use crate::node::rpc;
+use crate::node::NoReply;
 use alloy::primitives::B256;
 use proptest::prelude::*;
 use prost::Message;
 use sha2::{Digest, Sha256};
+use tron_primitives::messages::Transaction;
 
 const OURS: B256 = B256::repeat_byte(7);
 
@@ -112,18 +112,18 @@ fn only_success_for_our_own_transaction_is_taken_for_success() {
 fn silence_is_unknown_unless_nobody_looked() {
     let judged = |fault| word(&judge(Err(ApiError { question: "broadcasthex", fault }), OURS));
     assert_eq!(judged(Fault::ShutOut { wait: Duration::from_secs(1) }), "busy");
-    assert_eq!(judged(Fault::Lost(rpc::Fault::Http(413))), "busy");
-    assert_eq!(judged(Fault::Lost(rpc::Fault::Http(404))), "busy");
+    assert_eq!(judged(Fault::Http(413)), "busy");
+    assert_eq!(judged(Fault::Http(404)), "busy");
     let disabled = "this API is unavailable due to config".to_owned();
     assert_eq!(judged(Fault::Refused(disabled)), "policy");
     for fault in [
         Fault::Refused("class X : y".to_owned()),
         Fault::Garbled,
-        Fault::Lost(rpc::Fault::TimedOut),
-        Fault::Lost(rpc::Fault::Broken),
-        Fault::Lost(rpc::Fault::Http(503)),
-        Fault::Lost(rpc::Fault::TooLong),
-        Fault::Lost(rpc::Fault::Refused),
+        Fault::Lost(NoReply::TimedOut),
+        Fault::Lost(NoReply::Broken),
+        Fault::Http(503),
+        Fault::Lost(NoReply::TooLong),
+        Fault::Lost(NoReply::Refused),
     ] {
         assert_eq!(judged(fault.clone()), "unknown", "{fault:?}");
     }

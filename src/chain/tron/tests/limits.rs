@@ -3,7 +3,7 @@
 
 use super::super::api::{ApiError, Fault, Side};
 use super::*;
-use crate::node::rpc;
+use crate::node::{NoReply, Undialable};
 use axum::Router;
 use futures_util::future::join_all;
 use std::future::IntoFuture;
@@ -81,11 +81,11 @@ async fn what_makes_no_sense_is_told_from_what_is_refused() {
         (200, "<html>busy</html>", Fault::Garbled),
         (200, r#"{"blockID":"00"#, Fault::Garbled),
         (200, r#"{"blockID":"00"}"#, Fault::Garbled),
-        (500, "{}", Fault::Lost(rpc::Fault::Http(500))),
-        (502, r#"{"Error":"x"}"#, Fault::Lost(rpc::Fault::Http(502))),
-        (301, "", Fault::Lost(rpc::Fault::Http(301))),
-        (403, "no such key", Fault::Lost(rpc::Fault::Http(403))),
-        (413, "", Fault::Lost(rpc::Fault::Http(413))),
+        (500, "{}", Fault::Http(500)),
+        (502, r#"{"Error":"x"}"#, Fault::Http(502)),
+        (301, "", Fault::Http(301)),
+        (403, "no such key", Fault::Http(403)),
+        (413, "", Fault::Http(413)),
         (
             404,
             r#"{"Error":"this API is unavailable due to config"}"#,
@@ -124,8 +124,7 @@ async fn each_side_is_asked_at_its_own_url_and_with_the_key() {
         let key = SECRET.to_owned().into();
         let (full, solidity) = (format!("{url}/a/"), format!("{url}/b?x=1"));
         let timeout = Duration::from_secs(20);
-        let parts = ApiParts { full: &full, solidity: &solidity, key: Some(&key), timeout };
-        let api = Api::new(parts).unwrap();
+        let api = client_of(&full, &solidity, Some(&key), timeout).unwrap();
         for side in [Side::Full, Side::Solidity] {
             assert!(api.block(side, Some(3), true).await.is_err());
         }
@@ -144,8 +143,7 @@ async fn nothing_that_is_said_holds_a_key_or_a_url() {
         let key = SECRET.to_owned().into();
         let full = format!("{url}/PATHSECRET/");
         let timeout = Duration::from_millis(500);
-        let parts = ApiParts { full: &full, solidity: url, key: Some(&key), timeout };
-        let api = Api::new(parts).unwrap();
+        let api = client_of(&full, url, Some(&key), timeout).unwrap();
         let quoting = format!(r#"{{"Error":"key {SECRET} at {url}/x PATHSECRET is bad"}}"#);
         double.says("/PATHSECRET/wallet/getblock", 200, &quoting);
         let mut said = format!("{api:?}");
@@ -167,10 +165,10 @@ async fn a_node_that_accepts_and_says_nothing_is_not_waited_for() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let timeout = Duration::from_millis(100);
-    let api = Api::new(ApiParts { full: &url, solidity: &url, key: None, timeout }).unwrap();
-    assert_eq!(ask(&api).await, Err(Fault::Lost(rpc::Fault::TimedOut)));
+    let api = client_of(&url, &url, None, timeout).unwrap();
+    assert_eq!(ask(&api).await, Err(Fault::Lost(NoReply::TimedOut)));
     drop(silent);
-    assert_eq!(ask(&api).await, Err(Fault::Lost(rpc::Fault::Refused)));
+    assert_eq!(ask(&api).await, Err(Fault::Lost(NoReply::Refused)));
     assert_eq!(api.breaks(), 2);
 }
 
@@ -178,12 +176,11 @@ async fn a_node_that_accepts_and_says_nothing_is_not_waited_for() {
 fn a_client_that_cannot_be_made_says_which_part_is_wrong() {
     let make = |full, solidity, key: Option<&str>| {
         let key = key.map(|key| key.to_owned().into());
-        let timeout = Duration::from_secs(1);
-        Api::new(ApiParts { full, solidity, key: key.as_ref(), timeout }).map(|_| ()).unwrap_err()
+        client_of(full, solidity, key.as_ref(), Duration::from_secs(1)).unwrap_err()
     };
-    assert_eq!(make("nothing", "http://a", None), ApiUnusable::FullUrl);
-    assert_eq!(make("http://a", "mailto:a@b", None), ApiUnusable::SolidityUrl);
-    assert_eq!(make("http://a", "http://a", Some("line\nline")), ApiUnusable::Key);
+    let unprintable = make("http://a", "http://a", Some("line\nline"));
+    assert_eq!(unprintable, ApiUnusable { key: "full", problem: Undialable::Key });
+    assert_eq!(unprintable.to_string(), "full: the API key cannot be sent in a header");
 }
 
 /// A node gives the 51st connection no answer, and others ask it too.

@@ -1,12 +1,14 @@
 //! A node that plays recordings, and an adapter that is connected to it.
 
 use super::*;
-use crate::billing::{Charge, Family, Period, PlatformChainId, Scalar};
-use crate::config::{BillingConfig, PolicyConfig};
+use crate::billing::{Charge, Entry, Family, Period, PlatformChainId, Scalar, Values};
+use crate::config::{BillingConfig, PolicyConfig, RpcUrl};
+use crate::node::{Http, Target};
 use alloy::primitives::U256;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use secrecy::SecretString;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::future::IntoFuture;
@@ -128,7 +130,7 @@ pub(super) fn charge(n: u8) -> Charge {
     ];
     let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
     Charge {
-        entry: Entry::parse(fields.collect()).unwrap(),
+        entry: Entry::parse(fields.collect()).unwrap().admitted(Values::new()),
         period: Period::Guarded,
         amount: U256::from(100),
         wallet: Address::repeat_byte(n),
@@ -197,6 +199,21 @@ pub(super) async fn serving<T>(double: &Arc<Double>, test: impl AsyncFnOnce(&str
 }
 
 pub(super) fn client(url: &str) -> Api {
+    client_of(url, url, None, Duration::from_secs(20)).unwrap()
+}
+
+pub(super) fn client_of(
+    full: &str,
+    solidity: &str,
+    key: Option<&SecretString>,
+    timeout: Duration,
+) -> Result<Api, ApiUnusable> {
+    let (full, solidity) = (RpcUrl::parse(full).unwrap(), RpcUrl::parse(solidity).unwrap());
+    Api::new(&Http, ApiParts { full: &full, solidity: &solidity, key, timeout })
+}
+
+pub(super) fn rpc(url: &str) -> Rpc {
+    let url = RpcUrl::parse(url).unwrap();
     let timeout = Duration::from_secs(20);
-    Api::new(ApiParts { full: url, solidity: url, key: None, timeout }).unwrap()
+    Rpc::new(&Http, Target { url: &url, key: None, timeout }).unwrap()
 }

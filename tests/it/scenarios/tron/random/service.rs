@@ -8,9 +8,10 @@ use merchant_signer::chain::tron::{Api, ApiParts, TronChain, TronParts, TronSett
 use merchant_signer::config::{Config, FamilyConfig};
 use merchant_signer::contract::Profile;
 use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
-use merchant_signer::journal::Journal;
+use merchant_signer::journal::{Journal, Recorded};
 use merchant_signer::keys::{Key, KeySource};
 use merchant_signer::node::rpc::Rpc;
+use merchant_signer::node::{Http, Target};
 use merchant_signer::policy::Policy;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -111,7 +112,7 @@ impl Service {
             billing.items.iter().filter(|line| line.outcome.as_deref() == Some("charged"));
         Told {
             state: billing.state.word(),
-            attempts: billing.attempts.iter().map(|a| a.get().signed.hash).collect(),
+            attempts: billing.attempts.iter().map(Recorded::hash).collect(),
             charged: charged.map(|line| line.item.subscribe.0).collect(),
         }
     }
@@ -156,9 +157,10 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
         limits: chain.policy.clone(),
     };
     let timeout = Duration::from_millis(400);
-    let (full, solidity) = (tvm.full.expose(), tvm.solidity.expose());
-    let api = Api::new(ApiParts { full, solidity, key: None, timeout }).unwrap();
-    let rpc = tvm.jsonrpc.as_ref().map(|url| Rpc::new(url.expose(), timeout).unwrap());
+    let parts = ApiParts { full: &tvm.full, solidity: &tvm.solidity, key: None, timeout };
+    let api = Api::new(&Http, parts).unwrap();
+    let target = |url| Target { url, key: None, timeout };
+    let rpc = tvm.jsonrpc.as_ref().map(|url| Rpc::new(&Http, target(url)).unwrap());
     let settings = TronSettings {
         chain_id: Some(tvm.chain_id),
         ttl: TTL,
