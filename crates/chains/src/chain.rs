@@ -292,7 +292,8 @@ impl<F: Family> Chain<F> {
 
     fn settle(&mut self) {
         let head = self.head().header.number;
-        self.solid = self.solid.max(head.saturating_sub(self.settings.lag));
+        let rule = self.family.solidified(&self.blocks);
+        self.solid = self.solid.max(head.saturating_sub(self.settings.lag).min(rule));
         let kept = self.settings.keep.max(self.settings.lag);
         if let Some(old) = head.checked_sub(kept.saturating_add(1)).filter(|old| *old < self.solid)
         {
