@@ -37,7 +37,10 @@ impl<F: Family> Node<F> {
 
     /// Another node on the same chain: it has seen every block so far, and has a pool of its own.
     #[must_use]
-    pub fn split(&self) -> Self {
+    pub fn split(&self) -> Self
+    where
+        F: Clone,
+    {
         Self::new(self.chain().clone())
     }
 

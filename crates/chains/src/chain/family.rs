@@ -8,7 +8,7 @@ use std::fmt::Debug;
 /// The rules of a family of chains: what a transaction is, whether it may be in a block, and what it does.
 ///
 /// The rules are stateless in the sense that everything a reorganisation must take back is in the [`State`].
-pub trait Family: Clone + Debug + Sized + Send + Sync + 'static {
+pub trait Family: Debug + Sized + Send + Sync + 'static {
     /// A transaction as it waits in the pool: decoded and checked.
     type Tx: Clone + Debug + Send + Sync + 'static;
     /// What the chain says of an included transaction.
