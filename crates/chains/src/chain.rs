@@ -245,6 +245,22 @@ impl<F: Family> Chain<F> {
         self.append(Arc::new(Block { header, id, body }), state)
     }
 
+    /// Makes one block again that was made before: at `time_ms` (ms, a slot after the head), after `forks` reorganisations,
+    /// of these transactions. What waits in the pool is not asked.
+    pub fn replay(&mut self, time_ms: u64, forks: u64, txs: Vec<F::Tx>) -> Arc<Block<F>> {
+        self.forks = forks;
+        let early_ms = time_ms.saturating_sub(self.next_header().time_ms);
+        self.miss(early_ms / self.settings.slot_ms);
+        let waiting = self.pool.take();
+        for tx in txs {
+            self.submit(tx);
+        }
+        let block = self.step();
+        self.pool.clear();
+        self.pool.put_back(waiting);
+        block
+    }
+
     /// Makes one block that knows nothing of this node's pool: somebody else made it.
     pub fn step_empty(&mut self) -> Arc<Block<F>> {
         let waiting = self.pool.take();
