@@ -99,6 +99,19 @@ impl TronNode {
         }
     }
 
+    /// Another node on the same chain, with the same switches: it has seen every block so far, and has a
+    /// pool and failures of its own.
+    #[must_use]
+    pub fn split(&self) -> Self {
+        Self {
+            node: self.node.split(),
+            options: Arc::new(Mutex::new(self.options())),
+            session: Arc::default(),
+            seen: Arc::new(Mutex::new(self.seen.lock().clone())),
+            faults: Faults::default(),
+        }
+    }
+
     /// The chain under it, for looking and for rare changes.
     pub fn node(&self) -> &Node<Tron> {
         &self.node
