@@ -64,6 +64,11 @@ impl Client {
         self
     }
 
+    /// The clock that requests are signed by.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.transport.clock)
+    }
+
     /// Gives a request up after `timeout` (15 s unless set).
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {

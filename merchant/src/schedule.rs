@@ -27,6 +27,7 @@ mod standing;
 pub use options::{ChainFamily, ChainFamilyError, Connections, ScheduleOptions};
 
 use crate::error::CallError;
+use crate::stop::stopped;
 use crate::store::StoreError;
 use crate::time::UnixSeconds;
 use crate::transport::SetupError;
@@ -151,21 +152,4 @@ fn stands(book: &Book) -> Result<(), ScheduleError> {
 fn say(line: &dyn Display) -> Result<(), ScheduleError> {
     let failed = |why| ScheduleError::Io { what: "standard output", why };
     writeln!(std::io::stdout(), "{line}").map_err(failed)
-}
-
-/// Until SIGTERM or Ctrl-C.
-pub(crate) async fn stopped() {
-    let interrupted = tokio::signal::ctrl_c();
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminated.recv() => {}
-                _ = interrupted => {}
-            }
-            return;
-        }
-    }
-    drop(interrupted.await);
 }

@@ -102,7 +102,8 @@ fn billed(line: &SubscriptionStatus) -> Option<Billed> {
         Outcome::Open | Outcome::Other(_) => None,
         Outcome::Charged => Some(Billed::Charged),
         Outcome::Unproven => Some(Billed::Unproven {
-            reason: "the transaction succeeded, and no event speaks of this subscription".to_owned(),
+            reason: "the transaction succeeded, and no event speaks of this subscription"
+                .to_owned(),
         }),
         Outcome::Failed => Some(Billed::NotCharged {
             code: line.fail_code.clone().unwrap_or_default(),
@@ -167,10 +168,14 @@ mod tests {
 
     #[test]
     fn a_callback_is_read_whatever_its_ids_are_written_as() {
-        let body = r#"{"subscribeId":"9007199254740993","planId":9,"amount":"5.0","outTradeNo":"x"}"#;
+        let body =
+            r#"{"subscribeId":"9007199254740993","planId":9,"amount":"5.0","outTradeNo":"x"}"#;
         let about = About::read(body);
         assert_eq!(about.subscription, Some(9_007_199_254_740_993));
-        assert_eq!((about.plan, about.amount, about.trade_no.as_deref()), (Some(9), None, Some("x")));
+        assert_eq!(
+            (about.plan, about.amount, about.trade_no.as_deref()),
+            (Some(9), None, Some("x"))
+        );
         assert_eq!(About::read("[]"), About::default());
     }
 }

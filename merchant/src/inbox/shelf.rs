@@ -68,7 +68,9 @@ impl Shelf {
                         tell.send_if_modified(|known| {
                             std::mem::replace(known, position) != position
                         });
-                        replies.into_iter().for_each(|reply| reply());
+                        for reply in replies {
+                            reply();
+                        }
                     }
                     Err(why) => return error!(%why, "the inbox cannot be written"),
                 }

@@ -34,7 +34,6 @@ struct Event {
     position: i64,
     #[serde(rename = "type")]
     kind: String,
-    received_at: i64,
     payload: Box<RawValue>,
 }
 
@@ -95,6 +94,5 @@ fn callback(event: &Event) -> Option<Callback> {
             wallet: text(&fields, "userWallet"),
             trade_no: text(&fields, "outTradeNo"),
         },
-        heard_ms: event.received_at.saturating_mul(1000),
     })
 }

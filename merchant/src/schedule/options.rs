@@ -6,14 +6,12 @@ use super::plan::Limits;
 use super::rules::Rules;
 use super::run::{Peers, Setup};
 use crate::Client;
-use crate::clock::Clock;
 use crate::sign::Credentials;
 use crate::signer::{Family, SignerClient};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -47,6 +45,9 @@ pub struct ScheduleOptions {
     /// Requests to the Signer at once, for each chain
     #[arg(long, default_value_t = 2)]
     pub at_once: usize,
+    /// Makes every pause so many times shorter: for a sandbox whose time moves
+    #[arg(long, default_value_t = 1, hide = true)]
+    pub pace: u32,
     /// Where health and metrics are served, such as 127.0.0.1:9983
     #[arg(long)]
     pub listen: Option<SocketAddr>,
@@ -55,10 +56,8 @@ pub struct ScheduleOptions {
 /// Whom the scheduler speaks with.
 #[derive(Clone, Debug)]
 pub struct Connections {
-    /// The platform.
+    /// The platform. Pauses are counted by its client's clock.
     pub platform: Client,
-    /// The clock that the platform's client signs by: pauses are counted by it.
-    pub clock: Arc<dyn Clock>,
     /// The Signer.
     pub signer: SignerClient,
     /// The address of the inbox's private side, and the key that it knows. Without an inbox callbacks
@@ -107,14 +106,15 @@ impl ScheduleOptions {
             families: self.chains.iter().map(|one| (one.chain, one.family)).collect(),
             limits: Limits { entries: self.batch_size, bytes: self.batch_bytes },
             at_once: self.at_once.max(1),
-            rules: Rules::default(),
+            rules: Rules::default().at_pace(self.pace),
         }
     }
 }
 
 impl Connections {
     pub(super) fn peers(self) -> Result<Peers, ScheduleError> {
-        let Self { platform, clock, signer, inbox } = self;
+        let Self { platform, signer, inbox } = self;
+        let clock = platform.clock();
         let feed = inbox.map(|(url, credentials)| Feed::new(&url, credentials)).transpose()?;
         Ok(Peers { platform, signer, feed, clock })
     }

@@ -99,8 +99,9 @@ mod tests {
 
     fn members() -> impl Strategy<Value = Vec<Member>> {
         let one = (0..500_i64, 0..300_usize, 0..3_u32);
-        prop::collection::vec(one, 0..120)
-            .prop_map(|all| all.into_iter().map(|(id, len, plans)| member(id, len, plans)).collect())
+        prop::collection::vec(one, 0..120).prop_map(|all| {
+            all.into_iter().map(|(id, len, plans)| member(id, len, plans)).collect()
+        })
     }
 
     proptest! {

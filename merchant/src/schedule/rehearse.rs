@@ -1,8 +1,8 @@
 //! `--dry-run`: what the Signer says it would charge, without a trace here or there.
 
-use super::{ScheduleError, say};
 use super::entry::Due;
 use super::run::{Peers, Setup};
+use super::{ScheduleError, say};
 use crate::signer::{BillRequest, Family, Mode, Verdict};
 use futures_util::{StreamExt as _, pin_mut};
 use serde_json::value::RawValue;
@@ -45,7 +45,9 @@ async fn rehearse_batch(
     let Ok(body) = request.body() else { return Ok(()) };
     let verdict = match peers.signer.bill(family, &body).await {
         Ok(verdict) => verdict,
-        Err(error) => return say(&format!("chain {chain}: {} without a verdict: {error}", list.len())),
+        Err(error) => {
+            return say(&format!("chain {chain}: {} without a verdict: {error}", list.len()));
+        }
     };
     let would_charge = match &verdict {
         Verdict::Rehearsed(rehearsal) => rehearsal.would_charge.len(),

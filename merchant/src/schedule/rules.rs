@@ -52,6 +52,35 @@ pub(crate) struct Patience {
 }
 
 impl Rules {
+    /// The same rules with every time `pace` times shorter, but for a millisecond at least.
+    pub(crate) fn at_pace(mut self, pace: u32) -> Self {
+        let pace = i64::from(pace.max(1));
+        let shorter = |ms: &mut i64| *ms = ms.div_euclid(pace).max(1);
+        let patience = &mut self.patience;
+        let lists = [
+            &mut self.wait_ms,
+            &mut self.user_ms,
+            &mut self.fix_ms,
+            &mut self.retry_ms,
+            &mut self.lost_ms,
+            &mut self.reminders_ms,
+            &mut self.silence_ms,
+            &mut self.look_ms,
+        ];
+        lists.into_iter().flatten().for_each(shorter);
+        let times = [
+            &mut self.settle_ms,
+            &mut patience.callback,
+            &mut patience.outcome,
+            &mut patience.open,
+            &mut patience.verdict,
+            &mut patience.unposted,
+            &mut patience.listed,
+        ];
+        times.into_iter().for_each(shorter);
+        self
+    }
+
     /// The pauses for an advice.
     pub(crate) fn pauses(&self, advice: Advice) -> &[i64] {
         match advice {

@@ -233,14 +233,11 @@ pub(crate) fn admit(standing: &Standing, changed: bool, now_ms: i64, rules: &Rul
 /// The whole transition table: what is next for a subscription after something was heard.
 pub(crate) fn next(before: &Standing, heard: Heard, now_ms: i64, rules: &Rules) -> Next {
     match heard {
-        Heard::Accepted { tx_hash } => Next {
-            standing: accepted(before, tx_hash, now_ms),
-            notices: vec![],
-        },
-        Heard::Charged { tx_hash } => charged(before, tx_hash, now_ms),
-        Heard::Refused(decline) | Heard::Failed(decline) => {
-            refused(before, decline, now_ms, rules)
+        Heard::Accepted { tx_hash } => {
+            Next { standing: accepted(before, tx_hash, now_ms), notices: vec![] }
         }
+        Heard::Charged { tx_hash } => charged(before, tx_hash, now_ms),
+        Heard::Refused(decline) | Heard::Failed(decline) => refused(before, decline, now_ms, rules),
         Heard::Freed { state } => {
             let reason = format!("the transaction ended as {state}");
             let decline = Decline { advice: Advice::Retry, code: state.to_uppercase(), reason };

@@ -2,7 +2,7 @@
 
 use super::{Shelf, ShelfFailed};
 use rusqlite::{Connection, Row as SqlRow};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::value::RawValue;
 
 /// An event as it is told: to whoever pulls, to the merchant's address, and to people.
@@ -21,8 +21,7 @@ pub(crate) struct Row {
     /// Unix seconds.
     pub(crate) received_at: i64,
     /// Of a billing event: what the chain says.
-    #[serde(serialize_with = "as_json")]
-    pub(crate) outcome: Option<String>,
+    pub(crate) outcome: Option<Box<RawValue>>,
     /// How often it was delivered to the inbox.
     pub(crate) deliveries: i64,
     /// How many of those deliveries said something else.
@@ -30,8 +29,7 @@ pub(crate) struct Row {
     /// Whether it is handed on again because a person asked for it.
     pub(crate) is_replay: bool,
     /// As the platform, or the scheduler, wrote it.
-    #[serde(serialize_with = "text_as_json")]
-    pub(crate) payload: String,
+    pub(crate) payload: Option<Box<RawValue>>,
     /// waiting, delivered, dead or skipped.
     #[serde(skip)]
     pub(crate) push: Option<String>,
@@ -57,28 +55,20 @@ pub(super) fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
         kind: row.get("kind")?,
         stream: row.get("stream")?,
         received_at: row.get("received_s")?,
-        outcome: row.get("outcome")?,
+        outcome: row.get::<_, Option<String>>("outcome")?.and_then(raw),
         deliveries: row.get("deliveries")?,
         conflicts: row.get("conflicts")?,
         is_replay: replays > 0,
-        payload: row.get("body")?,
+        payload: raw(row.get("body")?),
         push: row.get("push")?,
         last_push: row.get("last_push")?,
         replays,
     })
 }
 
-fn as_json<S: Serializer>(text: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
-    text.as_ref().map(raw).serialize(serializer)
-}
-
-fn text_as_json<S: Serializer>(text: &String, serializer: S) -> Result<S::Ok, S::Error> {
-    raw(text).serialize(serializer)
-}
-
 /// What is stored was JSON when it came in.
-fn raw(text: &String) -> Option<Box<RawValue>> {
-    RawValue::from_string(text.clone()).ok()
+fn raw(text: String) -> Option<Box<RawValue>> {
+    RawValue::from_string(text).ok()
 }
 
 /// The place of the newest event.

@@ -70,7 +70,9 @@ impl Shelf {
         self.run(move |t| {
             let sql = "INSERT OR REPLACE INTO subscription VALUES (?1, ?2)";
             let mut statement = t.prepare_cached(sql)?;
-            orders.iter().try_for_each(|order| statement.execute(params![order.0, order.1]).map(drop))
+            orders
+                .iter()
+                .try_for_each(|order| statement.execute(params![order.0, order.1]).map(drop))
         })
         .await
     }

@@ -45,7 +45,8 @@ fn everybody_asked_gets_exactly_one_verdict() {
 
 #[test]
 fn a_bare_signer_of_the_interface_is_understood() {
-    let failed = full(&serde_json::json!({"subscribeId": 2, "failReason": "Allowance insufficient"}));
+    let failed =
+        full(&serde_json::json!({"subscribeId": 2, "failReason": "Allowance insufficient"}));
     let Answer::Verdict(heard) = read(&[2], Ok(Verdict::Refused(vec![failed]))) else {
         panic!("no verdict")
     };
@@ -85,7 +86,9 @@ fn nothing_is_concluded_from_what_is_open_or_not_understood() {
         }))]
     };
     assert_eq!(look(&[]), Some(Look::Unknown));
-    assert!(matches!(look(&status("open", "open")), Some(Look::Open { hashes }) if hashes.len() == 3));
+    assert!(
+        matches!(look(&status("open", "open")), Some(Look::Open { hashes }) if hashes.len() == 3)
+    );
     assert_eq!(look(&status("improbable", "charged")), None);
     assert_eq!(look(&status("charged", "improbable")), None);
     let outcome = |state: &str, one: &str| {

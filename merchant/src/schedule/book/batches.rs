@@ -1,7 +1,7 @@
 //! Batches: planned, posted until somebody gives a verdict, then answered for good.
 
-use super::standings::{Key, News, hear};
 use super::listing::take;
+use super::standings::{Key, News, hear};
 use super::{Book, flights};
 use crate::schedule::entry::Due;
 use crate::schedule::plan::{Draft, Member};
@@ -170,6 +170,7 @@ fn finish(conn: &Connection, row: i64, state: &str, last: &str) -> rusqlite::Res
 }
 
 fn members(conn: &Connection, row: i64) -> rusqlite::Result<Vec<i64>> {
-    let mut statement = conn.prepare_cached("SELECT id FROM member WHERE batch = ?1 ORDER BY id")?;
+    let mut statement =
+        conn.prepare_cached("SELECT id FROM member WHERE batch = ?1 ORDER BY id")?;
     statement.query_map([row], |row| row.get(0))?.collect()
 }

@@ -12,7 +12,6 @@ pub(crate) struct Callback {
     pub(crate) position: i64,
     pub(crate) tx_hash: String,
     pub(crate) who: Who,
-    pub(crate) heard_ms: i64,
 }
 
 /// What a record says about whom it is about. Callbacks and list entries name the same subscription
@@ -65,7 +64,7 @@ impl Book {
     ) -> Result<(), StoreError> {
         self.store.write(|t| {
             for callback in callbacks {
-                insert(t, callback)?;
+                insert(t, callback, now_ms)?;
                 let hash = flights::kept_under(t, &callback.tx_hash)?;
                 match_all(t, &hash)?;
                 // The Signer is asked about a transaction that the book does not know.
@@ -78,8 +77,8 @@ impl Book {
     }
 }
 
-fn insert(conn: &Connection, callback: &Callback) -> rusqlite::Result<()> {
-    let Callback { position, tx_hash, who, heard_ms } = callback;
+fn insert(conn: &Connection, callback: &Callback, now_ms: i64) -> rusqlite::Result<()> {
+    let Callback { position, tx_hash, who } = callback;
     conn.prepare_cached(
         "INSERT OR IGNORE INTO callback
              (position, tx_hash, chain, id, plan, wallet, trade_no, heard_ms)
@@ -93,7 +92,7 @@ fn insert(conn: &Connection, callback: &Callback) -> rusqlite::Result<()> {
         who.plan,
         who.wallet.as_deref().map(plain),
         who.trade_no,
-        heard_ms
+        now_ms
     ])
     .map(drop)
 }

@@ -23,9 +23,7 @@ fn query(kind: Kind) -> &'static str {
         Kind::UnknownToTheSigner => {
             "SELECT tx_hash, unknown_ms FROM flight WHERE unknown_ms IS NOT NULL"
         }
-        Kind::NoVerdict => {
-            "SELECT request_id, planned_ms FROM batch WHERE state = 'planned'"
-        }
+        Kind::NoVerdict => "SELECT request_id, planned_ms FROM batch WHERE state = 'planned'",
         Kind::ListedButNotPosted => {
             "SELECT chain || '/' || id, listed_ms FROM subscription
              WHERE word = 'free' AND listed = 1"

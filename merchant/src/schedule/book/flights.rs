@@ -156,12 +156,7 @@ fn look_again(
 
 /// A transaction that the Signer itself named stays followed: not known is not failed. One that only
 /// a callback named is given up; the callback remains as a difference.
-fn unknown(
-    conn: &Connection,
-    flight: &Flight,
-    now_ms: i64,
-    rules: &Rules,
-) -> rusqlite::Result<()> {
+fn unknown(conn: &Connection, flight: &Flight, now_ms: i64, rules: &Rules) -> rusqlite::Result<()> {
     let named: bool = conn
         .prepare_cached("SELECT EXISTS (SELECT 1 FROM charge WHERE tx_hash = ?1)")?
         .query_row([&flight.tx_hash], |row| row.get(0))?;

@@ -119,7 +119,14 @@ fn put(conn: &Connection, due: &Due, known: Option<&Row>, now_ms: i64) -> rusqli
              listed_ms = ?8",
     )?
     .execute(params![
-        due.chain, due.id, due.text, due.terms, due.plan, wallet, due.trade_no, now_ms
+        due.chain,
+        due.id,
+        due.text,
+        due.terms,
+        due.plan,
+        wallet,
+        due.trade_no,
+        now_ms
     ])
     .map(drop)
 }

@@ -10,7 +10,8 @@ const CHAIN: i64 = 139;
 const MINUTE: i64 = 60_000;
 
 fn due(id: i64) -> Due {
-    let text = format!(r#"{{"subscribeId":{id},"chainId":{CHAIN},"planId":5,"userWallet":"0xA{id}"}}"#);
+    let text =
+        format!(r#"{{"subscribeId":{id},"chainId":{CHAIN},"planId":5,"userWallet":"0xA{id}"}}"#);
     Due::read(&RawValue::from_string(text).unwrap()).unwrap()
 }
 
@@ -22,7 +23,7 @@ fn callback(position: i64, tx_hash: &str, id: i64) -> Callback {
         trade_no: Some(format!("order-{id}")),
         id: None,
     };
-    Callback { position, tx_hash: tx_hash.to_owned(), who, heard_ms: 0 }
+    Callback { position, tx_hash: tx_hash.to_owned(), who }
 }
 
 struct Desk {
@@ -101,7 +102,10 @@ fn a_plan_outlives_its_process_byte_for_byte() {
     let mut desk = Desk::new();
     assert_eq!(desk.list(&[3, 1, 2], 0), 3);
     let planned = desk.unanswered(0);
-    assert_eq!(planned.iter().map(|batch| batch.ids.clone()).collect::<Vec<_>>(), [vec![1, 2], vec![3]]);
+    assert_eq!(
+        planned.iter().map(|batch| batch.ids.clone()).collect::<Vec<_>>(),
+        [vec![1, 2], vec![3]]
+    );
     desk.restart();
     assert_eq!(desk.unanswered(0), planned);
     assert_eq!(desk.list(&[1, 2, 3], 1), 0, "what is planned is not planned again");

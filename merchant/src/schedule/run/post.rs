@@ -5,8 +5,8 @@ use super::super::answer::{Answer, read};
 use super::super::book::Batch;
 use super::super::plan::{Limits, drafts};
 use super::super::standing::Heard;
-use super::report::{Report, progress, progress_ends};
 use super::Scheduler;
+use super::report::{Report, progress, progress_ends};
 use crate::error::CallError;
 use crate::signer::{Family, SignerClient, Verdict};
 use futures_util::{StreamExt as _, stream};
@@ -68,7 +68,8 @@ impl Scheduler {
         self.metrics.answered(&answer);
         match answer {
             Answer::Verdict(heard) => {
-                let is_accepted = |(_, heard): &&(i64, Heard)| matches!(heard, Heard::Accepted { .. });
+                let is_accepted =
+                    |(_, heard): &&(i64, Heard)| matches!(heard, Heard::Accepted { .. });
                 let accepted = heard.iter().filter(is_accepted).count();
                 let declined = heard.len().saturating_sub(accepted);
                 report.accepted = report.accepted.saturating_add(count(accepted));
