@@ -40,7 +40,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::task::JoinSet;
-use tracing::warn;
 
 /// Between two looks at what is due for another post or another look.
 const TICK: Duration = Duration::from_secs(1);
@@ -103,7 +102,6 @@ pub fn status(options: &ScheduleOptions) -> Result<(), ScheduleError> {
 }
 
 async fn once(scheduler: &mut Scheduler) -> Result<(), ScheduleError> {
-    follow(scheduler).await;
     let report = scheduler.run().await?;
     say(&report)?;
     if report.faults.is_empty() {
@@ -115,23 +113,14 @@ async fn once(scheduler: &mut Scheduler) -> Result<(), ScheduleError> {
 
 async fn forever(scheduler: &mut Scheduler, pause: Duration) -> Result<(), ScheduleError> {
     loop {
-        follow(scheduler).await;
         say(&scheduler.run().await?)?;
         let next = tokio::time::Instant::now().checked_add(pause);
         while next.is_some_and(|next| tokio::time::Instant::now() < next) {
             tokio::time::sleep(TICK.min(pause)).await;
-            follow(scheduler).await;
             let mut between = Report::default();
             scheduler.post_all(&mut between).await?;
             scheduler.tend(&mut between).await?;
         }
-    }
-}
-
-/// Sets the clock after the platform's, where it moves.
-async fn follow(scheduler: &Scheduler) {
-    if let Err(error) = scheduler.peers.platform.follow().await {
-        warn!(%error, "the platform's time is not known");
     }
 }
 

@@ -27,6 +27,7 @@ use super::{
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
+use crate::clock::Clock;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
 use crate::keys::Key;
@@ -89,7 +90,7 @@ pub struct TronParts {
     /// How the chain is treated.
     pub settings: TronSettings,
     /// This machine's time, Unix ms. Only compared with the head's, as a check of both.
-    pub now_ms: fn() -> i64,
+    pub clock: Clock,
 }
 
 /// Why there is no adapter. Nothing was signed or sent.

@@ -56,7 +56,7 @@ pub struct ScheduleOptions {
 /// Whom the scheduler speaks with.
 #[derive(Clone, Debug)]
 pub struct Connections {
-    /// The platform. Pauses are counted by its client's clock.
+    /// The platform.
     pub platform: Client,
     /// The Signer.
     pub signer: SignerClient,
@@ -114,9 +114,8 @@ impl ScheduleOptions {
 impl Connections {
     pub(super) fn peers(self) -> Result<Peers, ScheduleError> {
         let Self { platform, signer, inbox } = self;
-        let clock = platform.clock();
         let feed = inbox.map(|(url, credentials)| Feed::new(&url, credentials)).transpose()?;
-        Ok(Peers { platform, signer, feed, clock })
+        Ok(Peers { platform, signer, feed })
     }
 }
 

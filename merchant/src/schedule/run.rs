@@ -17,7 +17,7 @@ use super::metrics::Metrics;
 use super::plan::{Draft, Limits, drafts};
 use super::rules::Rules;
 use crate::Client;
-use crate::clock::Clock;
+use crate::clock::SystemClock;
 use crate::error::CallError;
 use crate::signer::{Family, SignerClient};
 use futures_util::{StreamExt as _, pin_mut};
@@ -31,7 +31,6 @@ pub(crate) struct Peers {
     pub(crate) platform: Client,
     pub(crate) signer: SignerClient,
     pub(crate) feed: Option<Feed>,
-    pub(crate) clock: Arc<dyn Clock>,
 }
 
 /// How it works.
@@ -55,11 +54,6 @@ pub(crate) struct Scheduler {
 }
 
 impl Scheduler {
-    /// Now, in Unix milliseconds.
-    fn now_ms(&self) -> i64 {
-        self.peers.clock.now().0.saturating_mul(1000)
-    }
-
     /// One whole run. What could not be done is in the report; only a state that cannot be used is
     /// an error.
     pub(crate) async fn run(&mut self) -> Result<Report, ScheduleError> {
@@ -69,7 +63,7 @@ impl Scheduler {
         match self.read_list(&mut report).await {
             Ok(listed) => {
                 report.listed = listed.due.len();
-                let (now_ms, rules) = (self.now_ms(), &self.setup.rules);
+                let (now_ms, rules) = (now_ms(), &self.setup.rules);
                 let admitted = self.book.list(listed, now_ms, rules)?;
                 self.plan(admitted, &mut report)?;
                 self.post_all(&mut report).await?;
@@ -77,7 +71,7 @@ impl Scheduler {
             Err(error) => report.faults.push(format!("the list could not be read: {error}")),
         }
         self.tend(&mut report).await?;
-        self.metrics.ran(&report, self.now_ms());
+        self.metrics.ran(&report, now_ms());
         Ok(report)
     }
 
@@ -124,7 +118,12 @@ impl Scheduler {
             report.planned = report.planned.saturating_add(due.len());
             plan.extend(drafts(chain, due, limits));
         }
-        let now_ms = self.now_ms();
+        let now_ms = now_ms();
         Ok(self.book.plan(&plan, now_ms)?)
     }
+}
+
+/// The time of this machine, Unix milliseconds.
+fn now_ms() -> i64 {
+    SystemClock.now_ms()
 }

@@ -4,8 +4,8 @@ use super::super::ScheduleError;
 use super::super::answer::look;
 use super::super::book::{Flight, Look};
 use super::super::reconcile::Change;
-use super::Scheduler;
 use super::report::{Report, progress, progress_ends};
+use super::{Scheduler, now_ms};
 use crate::error::CallError;
 use crate::signer::SignerClient;
 use futures_util::{StreamExt as _, stream};
@@ -33,7 +33,7 @@ impl Scheduler {
 
     async fn look_all(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
         loop {
-            let flights = self.book.flights(self.now_ms(), 256)?;
+            let flights = self.book.flights(now_ms(), 256)?;
             if flights.is_empty() {
                 progress_ends();
                 return Ok(());
@@ -43,7 +43,7 @@ impl Scheduler {
                 .buffer_unordered(LOOKS_AT_ONCE);
             let mut deaf = None;
             while let Some((flight, look)) = looks.next().await {
-                let now_ms = self.now_ms();
+                let now_ms = now_ms();
                 match look {
                     Ok(Some(look)) => {
                         self.book.looked(&flight, look, now_ms, &self.setup.rules)?;
@@ -77,13 +77,13 @@ impl Scheduler {
             if next <= cursor {
                 return Ok(());
             }
-            let now_ms = self.now_ms();
+            let now_ms = now_ms();
             self.book.take_callbacks(&callbacks, next, now_ms)?;
         }
     }
 
     fn compare(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
-        let (has_inbox, now_ms) = (self.peers.feed.is_some(), self.now_ms());
+        let (has_inbox, now_ms) = (self.peers.feed.is_some(), now_ms());
         let (changes, named) = self.book.reconcile(has_inbox, now_ms, &self.setup.rules)?;
         for change in changes {
             match change {

@@ -117,7 +117,7 @@ pub(super) fn parts(url: &str) -> TronParts {
             multicall: Some(Address::repeat_byte(6)),
             chunk: 50,
         },
-        now_ms: now,
+        clock: Clock::telling(now),
     }
 }
 

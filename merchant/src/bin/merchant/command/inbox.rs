@@ -15,7 +15,7 @@ pub(crate) async fn run(options: InboxOptions, context: &Context) -> Result<(), 
         receiver: settings.receiver(Arc::new(SystemClock))?,
         private: known.credentials.clone(),
         signer: if settings.has_signer() { Some(settings.signer()?) } else { None },
-        platform: Some(settings.client().await?),
+        platform: Some(settings.client()?),
         onward: known.onward.clone(),
     };
     start_logging();

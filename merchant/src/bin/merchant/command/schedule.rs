@@ -13,7 +13,7 @@ pub(crate) async fn run(options: ScheduleOptions, context: &Context) -> Result<(
     let settings = &context.settings;
     let inbox = settings.inbox();
     let connections = Connections {
-        platform: settings.client().await?,
+        platform: settings.client()?,
         signer: settings.signer()?,
         inbox: inbox.and_then(|inbox| Some((inbox.url.clone()?, inbox.credentials.clone()))),
     };
