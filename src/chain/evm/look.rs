@@ -12,11 +12,12 @@ use super::fees::Market;
 use super::head::Head;
 use super::identify::Archive;
 use super::node;
+use super::node::Asker;
 use super::observe::Look;
 use crate::billing::{Attempt, AttemptKind, Deed, ItemOutcome, Sighting, Slot, Standing, Stranger};
 use crate::chain::ChainError;
 use crate::config::Finality;
-use crate::node::fleet::{Asker, NodeId};
+use crate::node::NodeId;
 use alloy::primitives::B256;
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
@@ -206,6 +207,7 @@ impl EvmChain {
                 }
                 Fate::Absent
                 | Fate::Included
+                | Fate::Shown
                 | Fate::Ours(_)
                 | Fate::Unidentified
                 | Fate::Unclear => break,
