@@ -191,10 +191,10 @@ impl Town {
 
     /// On TRON: has the Signer know so many nodes, each a proxy with an endpoint for each side.
     async fn know_nodes(&mut self, nodes: usize, founding: &Founding) -> Vec<Proxy> {
-        let (served, own) = (self.tron().served.clone(), self.doors.clone());
+        let (served, own) = (&self.tron().served, &self.doors);
         let (mut proxies, mut list) = (vec![], vec![]);
         while proxies.len() < nodes {
-            let (proxy, solidity) = match (&own, proxies.len()) {
+            let (proxy, solidity) = match (own, proxies.len()) {
                 (Some(doors), 0) => (self.proxy.clone(), doors.solidity.clone()),
                 _ => {
                     let proxy = Proxy::before(&served.full).await;
