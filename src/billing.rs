@@ -3,6 +3,7 @@
 //!
 //! Pure. No clock, no socket, no database; depends on nothing else in the crate.
 
+mod admitted;
 mod attempt;
 mod carried;
 mod decide;
@@ -11,11 +12,10 @@ mod order;
 mod preflight;
 mod refusal;
 mod repeats;
+mod verdict;
 
-pub use attempt::{
-    Attempt, AttemptKind, Attempts, BatchId, BatchState, Deed, End, Item, ItemOutcome, Signed,
-    Slot, Stranger, Verdict, Winner,
-};
+pub use admitted::{Admitted, Values, whole_number};
+pub use attempt::{Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, Signed, Slot};
 pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
 pub use ids::{
@@ -26,3 +26,6 @@ pub use order::{BadField, Charge, Entry, Mode, NotAdmitted, Order, Scalar};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};
 pub use repeats::{Claim, ClaimedBy, Repeat, Subject, repeat_of};
+pub use verdict::{
+    BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, Opaque, Verdict,
+};

@@ -13,8 +13,8 @@ pub mod tron;
 pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
-    Attempt, AttemptKind, Charge, Checked, Entry, Family, Objection, PlatformChainId, Sighting,
-    Signed, Slot, Stranger,
+    Admitted, Attempt, AttemptKind, Charge, Checked, Family, Foreign, Objection, PlatformChainId,
+    Sighting, Signed, Slot,
 };
 pub use crate::journal::SealError;
 
@@ -163,7 +163,7 @@ pub struct Preflight {
 pub struct Recall {
     /// Those of our account that may have charged somebody, in the order of the chain. Their
     /// positions mean nothing: no chain knows them.
-    pub found: Vec<Stranger>,
+    pub found: Vec<Foreign>,
     /// How much of the time that has to be read is read, percent.
     pub percent: u64,
     /// Whether nothing that was signed before can land any more without being found.
@@ -234,7 +234,7 @@ pub trait Chain: Send + Sync + fmt::Debug {
     async fn most_sent(&self) -> Result<MostSent, ChainError>;
 
     /// Asks the profile's `lookup` for every entry, in one call. None where it does not know one.
-    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError>;
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError>;
 
     /// Reads all funds and simulates the billing call, in parallel.
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError>;
@@ -259,7 +259,7 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// The transactions of our account that took the positions from `from` up to, not including,
     /// `to`, all of them in final blocks.
-    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Stranger>, ChainError>;
+    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError>;
 
     /// Reads on in the final blocks since a little before `since_ms` (Unix ms of this machine) for
     /// transactions of our account, and tells all that was found so far. Each call reads a bounded

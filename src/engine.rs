@@ -12,7 +12,6 @@ pub use lane::{Gate, Lane};
 pub use watcher::Watcher;
 
 use crate::billing::{Order, PlatformChainId};
-use crate::clock;
 use crate::journal::{Billing, Journal, JournalError, Pause, Spent};
 use alloy::primitives::B256;
 use std::collections::HashMap;
@@ -63,7 +62,7 @@ impl Engine {
             Some(chain) => vec![chain],
             None => self.lanes.keys().copied().collect(),
         };
-        let pause = Pause { by: by.to_owned(), since_ms: clock::unix_ms() };
+        let pause = Pause { by: by.to_owned(), since_ms: self.journal.now_ms() };
         self.journal.set_paused(chains, paused, pause).await?;
         let which = chain.map_or_else(|| "all".to_owned(), |chain| chain.to_string());
         let done = if paused { "paused: nothing new is signed" } else { "resumed" };
@@ -73,7 +72,7 @@ impl Engine {
 
     /// The sums of today of the account that signs on `lane`'s chain.
     pub async fn spent(&self, lane: &Lane) -> Result<Vec<Spent>, JournalError> {
-        self.journal.spent(lane.id(), clock::unix_ms()).await
+        self.journal.spent(lane.id(), self.journal.now_ms()).await
     }
 
     /// The batch that any of its hashes names.

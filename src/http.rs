@@ -11,7 +11,6 @@ mod wire;
 use crate::auth::{Callers, SignedParts};
 use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
 use crate::billing::{Family, PlatformChainId};
-use crate::clock;
 use crate::config::HttpConfig;
 use crate::engine::Engine;
 use crate::telemetry::Metrics;
@@ -86,7 +85,7 @@ async fn authenticate(door: &Door, request: Request) -> Result<Authentic, Turned
     let body = read(door, body, deadline).await?;
     let mut controls = None;
     if let Some(callers) = &door.callers {
-        let now = clock::unix_ms().div_euclid(1000);
+        let now = door.engine.journal.now_ms().div_euclid(1000);
         let caller = callers.identify(&signed_parts(&parts, &body), now)?;
         controls = caller.control.then(|| caller.key.clone());
     }

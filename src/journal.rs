@@ -21,12 +21,12 @@ pub use end::Settlement;
 pub use history::Audit;
 pub use open::OpenError;
 pub use pause::Pause;
-pub use rows::{Billing, Line, Scope};
+pub use rows::{Billing, Line, Recorded, Scope};
 pub use spend::Spent;
-pub use writer::Figures;
+pub use writer::{Disk, Figures, Served, Writer};
 
-use crate::billing::{Attempt, BatchId, Claim, PlatformChainId, Slot, Stranger, Subject};
-use crate::clock;
+use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
+use crate::clock::Clock;
 use crate::config::JournalConfig;
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
@@ -128,6 +128,7 @@ pub struct Journal {
     path: PathBuf,
     min_free_bytes: u64,
     old_copy: bool,
+    clock: Clock,
     /// As the last commit left it: written by the journal's thread alone.
     pauses: Arc<RwLock<BTreeMap<PlatformChainId, Pause>>>,
 }
@@ -138,14 +139,19 @@ impl Journal {
         open::initialise(path)
     }
 
-    /// Opens an existing journal for this process alone.
-    pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
+    /// Opens an existing journal for this process alone, on the time that `clock` tells. Nothing is
+    /// read or written until the writer is run.
+    pub fn with_writer(
+        config: &JournalConfig,
+        clock: Clock,
+        disk: Box<dyn Disk>,
+    ) -> Result<(Self, Writer), OpenError> {
         let conn = open::open(&config.path)?;
         let mut mark = Mark::of(&config.path);
         let old_copy = mark.is_ahead(&conn).map_err(|e| OpenError::Unsuitable(e.to_string()))?;
         // What is forgotten is in doubt from here on, on disk; only then does the mark forget it too.
         if old_copy {
-            doubt::begin(&conn, clock::unix_ms())
+            doubt::begin(&conn, clock.unix_ms())
                 .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
         }
         mark.follow(&conn);
@@ -153,19 +159,10 @@ impl Journal {
         let pauses = Arc::new(RwLock::new(pauses));
         let (jobs, queue) = mpsc::channel(config.queue_length);
         let figures = Arc::new(Figures::default());
-        let counted = Arc::clone(&figures);
-        std::thread::Builder::new()
-            .name("journal".to_owned())
-            .spawn(move || {
-                let closed = writer::run(&conn, queue, &counted, mark);
-                drop(conn);
-                if let Some(closed) = closed {
-                    tell_if_heard(closed, ());
-                }
-            })
-            .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        let (counted, closed) = (Arc::clone(&figures), None);
+        let writer = Writer { conn, jobs: queue, figures: counted, mark, disk, closed };
         let (path, min_free_bytes) = (config.path.clone(), config.min_free_bytes);
-        Ok(Self { jobs, figures, path, min_free_bytes, old_copy, pauses })
+        Ok((Self { jobs, figures, path, min_free_bytes, old_copy, clock, pauses }, writer))
     }
 
     /// Finishes what was begun and closes the file: then all of it is in that one file. Whoever uses
@@ -237,12 +234,12 @@ impl Journal {
     pub async fn adopt(
         &self,
         lane: LaneId,
-        strangers: Vec<Stranger>,
+        found: Vec<ForeignTx>,
         guard_s: u64,
         at_ms: i64,
     ) -> Result<(), JournalError> {
         let all = move |conn: &Connection| {
-            strangers.iter().try_for_each(|one| end::adopt(conn, &lane, one, guard_s, at_ms))
+            found.iter().try_for_each(|tx| end::adopt(conn, &lane, tx, guard_s, at_ms))
         };
         Ok(self.write(all).await??)
     }

@@ -26,7 +26,6 @@ mod testimony;
 mod tests;
 mod words;
 
-use crate::clock;
 use adapter::Shared;
 use clients::Clients;
 use disk::Disk;
@@ -35,6 +34,7 @@ use nodes::World;
 use parking_lot::Mutex;
 use report::Log;
 use service::Process;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,6 +43,15 @@ const CHAOS: u64 = 140;
 
 /// Steps in which nothing goes wrong any more, at most.
 const HEALING: u64 = 400;
+
+thread_local! {
+    /// The time of the simulated machine, Unix ms. Each thread of the tests simulates one.
+    static NOW_MS: Cell<i64> = const { Cell::new(0) };
+}
+
+fn simulated_ms() -> i64 {
+    NOW_MS.get()
+}
 
 /// What one seed came to.
 #[derive(Debug)]
@@ -78,7 +87,7 @@ fn play(seed: u64, mutant: Option<Mutant>, disk: &mut Disk) -> Outcome {
     let broken = runtime.block_on(tokio::task::unconstrained(simulation.run())).err();
     simulation.process = None;
     drop(simulation);
-    clock::simulated::set(None);
+    NOW_MS.set(0);
     let log = std::mem::take(&mut world.lock().log);
     Outcome { broken, log }
 }
@@ -136,7 +145,7 @@ impl Simulation<'_> {
         let mut world = self.world.lock();
         world.log.step += 1;
         world.turn();
-        clock::simulated::set(Some(i64::try_from(world.now() * 1000).unwrap()));
+        NOW_MS.set(i64::try_from(world.now() * 1000).unwrap());
         let back_up = chaos && world.dice.one_in(30);
         let turns = if chaos { 1 + world.dice.below(14) } else { 24 };
         let (step, due) = (world.log.step, world.log.step.is_multiple_of(2));

@@ -1,1 +1,31 @@
-//! The merchant's side of the platform: client, callbacks, inbox and scheduler.
+//! The merchant's side of the platform.
+//!
+//! | module | what it owns |
+//! | --- | --- |
+//! | [`sign`] | the signature that requests and callbacks carry, made and checked |
+//! | [`clock`], [`time`] | where the time comes from, and how the platform writes it |
+//! | [`amount`] | money: exact decimals, integers in base units, and the way between them |
+//! | [`full`] | a typed value beside the whole JSON text it was read from |
+//! | [`types`] | the platform's records and ids |
+//! | [`error`] | what a call can come to other than its answer |
+//! | [`client`] | every call of the platform |
+//! | [`callback`] | what the platform calls back with, verified |
+//! | [`signer`] | the Signer's own HTTP interface |
+//!
+//! Knows the platform and the Signer by their HTTP interfaces only.
+
+pub mod amount;
+pub mod callback;
+pub mod client;
+pub mod clock;
+pub mod error;
+pub mod full;
+pub mod sign;
+pub mod signer;
+pub mod time;
+mod transport;
+pub mod types;
+
+pub use client::Client;
+pub use error::CallError;
+pub use full::Full;

@@ -5,7 +5,7 @@ use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
 use crate::chain::tron::{self, TronChain, TronParts};
 use crate::chain::{Chain, Facts, Inspect};
-use crate::clock;
+use crate::clock::Clock;
 use crate::config::{
     BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, KeyRef, KeysConfig, Replacement,
     TvmConfig,
@@ -98,10 +98,14 @@ impl<'a> Terms<'a> {
 }
 
 /// Connects every configured chain.
-pub(super) async fn all(config: &Config, dial: &dyn Dial) -> Result<Vec<Connected>, ConnectError> {
+pub(super) async fn all(
+    config: &Config,
+    dial: &dyn Dial,
+    clock: Clock,
+) -> Result<Vec<Connected>, ConnectError> {
     let (mut connected, mut faults) = (Vec::new(), Vec::new());
     for chain in &config.chains {
-        match one(chain, &config.keys, dial).await {
+        match one(chain, &config.keys, dial, clock).await {
             Ok(chain) => connected.push(chain),
             Err(found) => faults.extend(found),
         }
@@ -114,6 +118,7 @@ pub(super) async fn one(
     chain: &ChainConfig,
     keys: &KeysConfig,
     dial: &dyn Dial,
+    clock: Clock,
 ) -> Result<Connected, Vec<String>> {
     let (path, terms) = (format!("chains.{}", chain.platform_id), Terms::of(&chain.family));
     let profile = Profile::parse(terms.billing, terms.family).map_err(|faults| {
@@ -147,7 +152,7 @@ pub(super) async fn one(
     let own = Own { facts, profile, key: Arc::new(key), policy };
     let adapter = match &chain.family {
         FamilyConfig::Evm(config) => connect_evm(own, config, dial).await,
-        FamilyConfig::Tvm(config) => connect_tvm(own, config, dial).await,
+        FamilyConfig::Tvm(config) => connect_tvm(own, config, dial, clock).await,
     };
     Ok(Connected {
         id: chain.platform_id,
@@ -191,11 +196,12 @@ async fn connect_tvm(
     own: Own,
     config: &TvmConfig,
     dial: &dyn Dial,
+    clock: Clock,
 ) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key, policy } = own;
     let fleet = Arc::new(tron::fleet(dial, config).map_err(|unusable| unusable.to_string())?);
-    let (config, now_ms) = (config.clone(), clock::unix_ms);
-    let parts = TronParts { facts, profile, key, policy, fleet, config, now_ms };
+    let config = config.clone();
+    let parts = TronParts { facts, profile, key, policy, fleet, config, clock };
     let adapter = TronChain::connect(parts).await.map_err(|error| format!("nodes: {error}"))?;
     Ok(Arc::new(adapter))
 }

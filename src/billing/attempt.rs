@@ -1,8 +1,8 @@
-//! Batches and their transactions: what exists in each state, and how a batch can end.
+//! Batches and their transactions: what exists in each state.
 //!
 //! There is no state called failed: nothing leaves *open* except through the chain.
 
-use super::{ChargeKey, FailCode, SubscribeId};
+use super::{ChargeKey, SubscribeId};
 use alloy::primitives::{B256, U256};
 
 /// The journal's number of a batch.
@@ -157,129 +157,5 @@ impl BatchState {
     /// The state that `word` names, if it names one.
     pub fn from_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.word() == word)
-    }
-}
-
-/// What the winning transaction did for one subscription.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ItemOutcome {
-    /// Charged.
-    Charged,
-    /// The contract reports that it was not charged: the claim is free again.
-    Failed {
-        /// Why, in our words.
-        code: FailCode,
-        /// The contract's own number, if it gave one.
-        detail: Option<String>,
-    },
-    /// The transaction succeeded but reports nothing on this item: the claim stays.
-    Unproven,
-}
-
-/// The transaction that took a batch's place in the lane, identified by hash in a final block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Winner {
-    /// Which attempt it is.
-    pub hash: B256,
-    /// Whether it succeeded.
-    pub succeeded: bool,
-    /// The number of its block.
-    pub block: u64,
-    /// The block's timestamp, Unix seconds.
-    pub block_time: u64,
-    /// What it did for each item, in the slot's order. Empty when it did not succeed.
-    pub outcomes: Vec<ItemOutcome>,
-}
-
-/// A transaction of our account that the journal does not know, in a final block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stranger {
-    /// The place that it took in the lane.
-    pub position: u64,
-    /// Its hash.
-    pub hash: B256,
-    /// The number of its block.
-    pub block: u64,
-    /// The block's timestamp, Unix seconds.
-    pub block_time: u64,
-    /// What it did.
-    pub did: Deed,
-}
-
-/// What a transaction that the journal does not know did.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// It billed through our contract.
-    Billed {
-        /// What it was to charge, in the order of the contract call.
-        items: Vec<Item>,
-        /// What became of each; empty when it reverted and charged nobody.
-        outcomes: Vec<ItemOutcome>,
-    },
-    /// It did not call our contract.
-    Other,
-    /// It called our contract, but whom it charged cannot be told.
-    Opaque,
-}
-
-/// What ended a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
-    /// An attempt of ours took the batch's place.
-    Won(Winner),
-    /// Another transaction of the account took it.
-    Lost(Stranger),
-    /// Nothing took it, and it is too late. Proven by this final block.
-    Late {
-        /// The number of the block.
-        block: u64,
-        /// Its timestamp, Unix seconds.
-        block_time: u64,
-    },
-}
-
-/// How a batch ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// The final state; never [`BatchState::Open`].
-    pub state: BatchState,
-    /// What decided.
-    pub end: End,
-}
-
-impl Verdict {
-    /// The transaction that decided, if one did.
-    pub fn hash(&self) -> Option<B256> {
-        match &self.end {
-            End::Won(winner) => Some(winner.hash),
-            End::Lost(stranger) => Some(stranger.hash),
-            End::Late { .. } => None,
-        }
-    }
-
-    /// The number of the block that decided.
-    pub fn block(&self) -> u64 {
-        match &self.end {
-            End::Won(Winner { block, .. })
-            | End::Lost(Stranger { block, .. })
-            | End::Late { block, .. } => *block,
-        }
-    }
-
-    /// The timestamp of that block, Unix seconds.
-    pub fn block_time(&self) -> u64 {
-        match &self.end {
-            End::Won(Winner { block_time, .. })
-            | End::Lost(Stranger { block_time, .. })
-            | End::Late { block_time, .. } => *block_time,
-        }
-    }
-
-    /// What was done for each item, in the slot's order. Empty when nobody was charged.
-    pub fn outcomes(&self) -> &[ItemOutcome] {
-        match &self.end {
-            End::Won(winner) => &winner.outcomes,
-            End::Lost(_) | End::Late { .. } => &[],
-        }
     }
 }

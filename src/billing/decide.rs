@@ -1,7 +1,7 @@
 //! What to do next about an undecided batch: a total function of the slot, a look at the chain and
 //! the time. It reads no clock, socket or database; lane and watcher carry its decisions out.
 
-use super::{Attempt, AttemptKind, BatchState, Deed, End, Slot, Stranger, Verdict, Winner};
+use super::{Attempt, AttemptKind, BlockRef, Execution, Foreign, Landed, Slot, Verdict};
 
 /// What a look at the chain taught about a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,16 +11,11 @@ pub enum Sighting {
     /// The slot's place is taken in a block that can still be undone.
     Included,
     /// An attempt of ours took the slot's place, and its block is final.
-    Final(Winner),
+    Final(Landed, Execution),
     /// Another transaction of the account took the slot's place, and its block is final.
-    Usurped(Stranger),
+    Usurped(Foreign),
     /// No attempt ever landed, and none can any more: proven by this final block.
-    Never {
-        /// The number of the block.
-        block: u64,
-        /// Its timestamp, Unix seconds.
-        block_time: u64,
-    },
+    Never(BlockRef),
     /// The slot's place is taken for good, but by no transaction that could be identified.
     /// No proof of anything: the claims stay.
     Unidentified,
@@ -136,33 +131,28 @@ pub fn next_step<A: AsRef<Attempt>>(
     rules: Rules,
 ) -> Step {
     match sighting {
-        Sighting::Final(winner) => settle(slot, winner),
-        Sighting::Usurped(Stranger { did: Deed::Opaque, .. }) | Sighting::Unidentified => {
-            Step::Alarm
-        }
-        Sighting::Usurped(stranger) => {
-            Step::Settle(Verdict { state: BatchState::Usurped, end: End::Lost(stranger) })
-        }
-        Sighting::Never { block, block_time } => late(slot, block, block_time, memory, rules.again),
+        Sighting::Final(landed, execution) => settle(slot, landed, execution),
+        Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified => Step::Alarm,
+        Sighting::Usurped(Foreign::Readable(tx)) => Step::Settle(Verdict::Usurped(tx)),
+        Sighting::Never(block) => late(slot, block, memory, rules.again),
         Sighting::Absent(standing) => absent(slot, standing, memory, rules),
         Sighting::Included | Sighting::Nothing => Step::Wait,
     }
 }
 
-fn settle<A: AsRef<Attempt>>(slot: &Slot<A>, winner: Winner) -> Step {
-    let ours = slot.attempts.iter().map(AsRef::as_ref).find(|a| a.signed.hash == winner.hash);
-    let state = match (ours.map(|attempt| attempt.kind), winner.succeeded) {
-        (Some(AttemptKind::Bill), true) => BatchState::Charged,
-        (Some(AttemptKind::Bill), false) => BatchState::Reverted,
-        (Some(AttemptKind::Cancel), _) => BatchState::Cancelled,
+fn settle<A: AsRef<Attempt>>(slot: &Slot<A>, landed: Landed, execution: Execution) -> Step {
+    let ours = slot.attempts.iter().map(AsRef::as_ref).find(|a| a.signed.hash == landed.hash);
+    Step::Settle(match (ours.map(|attempt| attempt.kind), execution) {
+        (Some(AttemptKind::Bill), Execution::Succeeded(items)) => Verdict::Charged(landed, items),
+        (Some(AttemptKind::Bill), Execution::Reverted) => Verdict::Reverted(landed),
+        (Some(AttemptKind::Cancel), _) => Verdict::Cancelled(landed),
         (None, _) => return Step::Alarm,
-    };
-    Step::Settle(Verdict { state, end: End::Won(winner) })
+    })
 }
 
 /// Every attempt is dead: one more, or the end.
-fn late<A>(slot: &Slot<A>, block: u64, block_time: u64, memory: Memory, again: Again) -> Step {
-    let expired = Verdict { state: BatchState::Expired, end: End::Late { block, block_time } };
+fn late<A>(slot: &Slot<A>, block: BlockRef, memory: Memory, again: Again) -> Step {
+    let expired = Verdict::Expired(block);
     match again {
         Again::Renew { most, within_ms }
             if slot.attempts.count() < most && memory.since_accepted_ms <= within_ms =>

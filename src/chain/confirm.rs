@@ -2,7 +2,7 @@
 //! the contract still decides.
 
 use super::{ChainError, Preflight};
-use crate::billing::{Entry, FailCode, SubscribeId, judge};
+use crate::billing::{Admitted, FailCode, SubscribeId, judge};
 use crate::contract::{Looked, Profile};
 use crate::node::{Client, Fleet, NodeId};
 use futures_util::StreamExt as _;
@@ -121,8 +121,8 @@ pub(super) fn too_few<C: Client>(fleet: &Fleet<C>) -> ChainError {
 }
 
 /// Whether what was looked up would refuse one of the entries.
-pub(super) fn refuses(profile: &Profile, entries: &[Entry], looked: &[Option<Looked>]) -> bool {
-    let good = |(entry, looked): (&Entry, &Option<Looked>)| {
+pub(super) fn refuses(profile: &Profile, entries: &[Admitted], looked: &[Option<Looked>]) -> bool {
+    let good = |(entry, looked): (&Admitted, &Option<Looked>)| {
         profile.complete(entry.clone(), looked.as_ref()).is_ok()
     };
     !entries.iter().zip(looked).all(good)

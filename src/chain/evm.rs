@@ -28,7 +28,7 @@ mod simulate;
 mod wire;
 
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse};
-use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
+use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
 use crate::chain::inspect::tell_trust;
 use crate::config::EvmConfig;
@@ -180,7 +180,7 @@ impl Chain for EvmChain {
         self.highest_nonce().await
     }
 
-    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.looked_up(entries).await
     }
 
@@ -204,7 +204,7 @@ impl Chain for EvmChain {
         Ok(Box::new(self.recompose(slot, kind).await?))
     }
 
-    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Stranger>, ChainError> {
+    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError> {
         self.learn(from, to).await
     }
 

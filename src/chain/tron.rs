@@ -4,7 +4,6 @@
 //! becomes of a charge. TRON has no nonces: what keeps one charge from landing twice is that equal
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
-mod address;
 mod api;
 mod conclude;
 mod confirm;
@@ -17,7 +16,6 @@ mod inspect;
 mod look;
 mod observe;
 mod preflight;
-mod proto;
 mod reads;
 mod recall;
 mod redraft;
@@ -30,9 +28,10 @@ pub use api::{ApiUnusable, Endpoints, Question, Side};
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
 };
-use crate::billing::{Attempt, AttemptKind, Charge, Entry, Sighting, Slot, Stranger};
+use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
 use crate::chain::inspect::tell_trust;
+use crate::clock::Clock;
 use crate::config::TvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
@@ -50,6 +49,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
+use tron_primitives::address;
 
 /// What an adapter is made of.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub struct TronParts {
     /// How the chain is treated.
     pub config: TvmConfig,
     /// This machine's time, Unix ms. Only compared with the head's, as a check of both.
-    pub now_ms: fn() -> i64,
+    pub clock: Clock,
 }
 
 /// Why there is no adapter. Nothing was signed or sent.
@@ -223,7 +223,7 @@ impl Chain for TronChain {
         Ok(MostSent::default())
     }
 
-    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.looked_up(entries).await
     }
 
@@ -248,7 +248,7 @@ impl Chain for TronChain {
     }
 
     /// No place of a lane is ever taken by a transaction that is not ours.
-    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Stranger>, ChainError> {
+    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Foreign>, ChainError> {
         Ok(Vec::new())
     }
 

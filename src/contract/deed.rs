@@ -1,35 +1,35 @@
 //! What a transaction did that the journal does not know.
 
 use super::{Profile, Undecodable};
-use crate::billing::Deed;
+use crate::billing::{Execution, ForeignEffect, Opaque};
 use alloy::primitives::{Address, Log};
 
 impl Profile {
     /// What a transaction in a final block did: `call` is whom it called and with what, none when it
     /// made a contract.
-    pub fn deed(
+    pub fn effect(
         &self,
         contract: Address,
         call: Option<(Address, &[u8])>,
         succeeded: bool,
         logs: &[Log],
-    ) -> Deed {
+    ) -> Result<ForeignEffect, Opaque> {
         let told = self.tells_of_charges(contract, logs);
         let touches = || logs.iter().any(|log| log.address == contract);
         // One that reverted did nothing. One that went elsewhere may still have charged somebody
         // through another contract, but not without a word of ours.
         let may_have_charged = succeeded && told.unwrap_or_else(touches);
-        let silent = if may_have_charged { Deed::Opaque } else { Deed::Other };
+        let silent = if may_have_charged { Err(Opaque) } else { Ok(ForeignEffect::Other) };
         let Some((_, input)) = call.filter(|(to, _)| *to == contract) else { return silent };
         match self.decode(input) {
             Ok(items) if succeeded => {
-                let outcomes = self.outcomes(contract, logs, &items);
-                Deed::Billed { items, outcomes }
+                let execution = Execution::Succeeded(self.outcomes(contract, logs, &items));
+                Ok(ForeignEffect::Billed { items, execution })
             }
-            Ok(items) => Deed::Billed { items, outcomes: Vec::new() },
-            Err(_) if !succeeded => Deed::Other,
+            Ok(items) => Ok(ForeignEffect::Billed { items, execution: Execution::Reverted }),
+            Err(_) if !succeeded => Ok(ForeignEffect::Other),
             Err(Undecodable::Selector) if told.is_some() => silent,
-            Err(_) => Deed::Opaque,
+            Err(_) => Err(Opaque),
         }
     }
 }

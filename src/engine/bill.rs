@@ -2,12 +2,11 @@
 
 use super::lane::Lane;
 use crate::billing::{
-    Attempt, AttemptKind, Charge, Entry, FailCode, Order, PlatformChainId, Refused, Repeat,
-    RequestId, Signed, Slot, Subject, SubscribeId, judge, repeat_of,
+    Admitted, Attempt, AttemptKind, Charge, Order, PlatformChainId, Refused, Repeat, RequestId,
+    Signed, Slot, Subject, SubscribeId, judge, repeat_of,
 };
 use crate::chain::{ChainError, Draft, Facts, Pulse};
-use crate::clock;
-use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Scope};
+use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Recorded, Scope};
 use crate::policy::{Count, Meant, Refusal};
 use alloy::primitives::Address;
 use std::collections::HashSet;
@@ -158,25 +157,17 @@ pub(crate) async fn bill(
     }
 }
 
-/// Refuses the entries that the contract call could not be made from.
-fn admit(lane: &Lane, mut order: Order) -> Result<Order, NoVerdict> {
+/// Reads every entry as the contract profile does, and refuses those that no call could be made from.
+fn admit(lane: &Lane, order: Order) -> Result<Order<Admitted>, NoVerdict> {
     let profile = lane.chain.profile();
-    for entry in std::mem::take(&mut order.entries) {
-        match profile.admit(&entry) {
-            Ok(()) => order.entries.push(entry),
-            Err(bad) => {
-                let refused = entry.refused(FailCode::InvalidEntry).because(bad.to_string());
-                order.refused.push(refused);
-            }
-        }
-    }
+    let order = order.read(|entry| profile.admit(entry));
     if profile.single() && order.entries.len() > 1 {
         return Err(NoVerdict::OnePerRequest);
     }
     Ok(order)
 }
 
-async fn build(lane: &Lane, order: Order) -> Result<Ready, Stop> {
+async fn build(lane: &Lane, order: Order<Admitted>) -> Result<Ready, Stop> {
     let (mode, dry_run, request_id) = (order.mode, order.dry_run, order.request_id.clone());
     let stop = |refused| Stop::Answer(refusal(lane, dry_run, refused));
     let order = unclaimed(lane, order).await?;
@@ -200,7 +191,7 @@ async fn build(lane: &Lane, order: Order) -> Result<Ready, Stop> {
     let mut counts = policy.counts(&judged.good)?;
     counts.push(policy.fee(draft.cost()));
     if dry_run {
-        lane.journal.room(lane.id(), counts, clock::unix_ms()).await?;
+        lane.journal.room(lane.id(), counts, lane.journal.now_ms()).await?;
         let gas_required = Some(draft.gas_required());
         let would_charge = judged.good.iter().map(|charge| charge.entry.subscribe).collect();
         let facts = lane.chain.facts().clone();
@@ -211,10 +202,10 @@ async fn build(lane: &Lane, order: Order) -> Result<Ready, Stop> {
 }
 
 /// What of the order nobody has claimed; stops with the earlier batch when all of it is in one.
-async fn unclaimed(lane: &Lane, order: Order) -> Result<Order, Stop> {
+async fn unclaimed(lane: &Lane, order: Order<Admitted>) -> Result<Order<Admitted>, Stop> {
     let dry_run = order.dry_run;
     let profile = lane.chain.profile();
-    let subject = |entry: &Entry| Subject {
+    let subject = |entry: &Admitted| Subject {
         subscribe: entry.subscribe,
         plan: entry.plan,
         user: entry.user,
@@ -246,7 +237,10 @@ async fn unclaimed(lane: &Lane, order: Order) -> Result<Order, Stop> {
 }
 
 /// Fills in what the chain's lookup knows, and refuses what it contradicts.
-async fn complete(lane: &Lane, mut order: Order) -> Result<(Vec<Charge>, Vec<Refused>), Stop> {
+async fn complete(
+    lane: &Lane,
+    mut order: Order<Admitted>,
+) -> Result<(Vec<Charge>, Vec<Refused>), Stop> {
     let profile = lane.chain.profile();
     let entries = std::mem::take(&mut order.entries);
     let looked = if profile.has_lookup() && !entries.is_empty() {
@@ -283,7 +277,7 @@ async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, Acc
         window: lane.chain.max_in_flight(),
         counts: ready.counts,
         chain_time: ready.pulse.head_time,
-        at_ms: clock::unix_ms(),
+        at_ms: lane.journal.now_ms(),
         seal: Box::new(move |position, items| {
             let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
             draft.seal(position, &Meant { kind, items, tokens, cost: draft.cost() })
@@ -312,9 +306,13 @@ fn sent(lane: &Lane, slot: &Slot<Durable<Attempt>>, failed: Vec<Refused>) -> Ans
 
 fn repeated(lane: &Lane, billing: &Billing) -> Answer {
     let held = billing.items.iter().filter(|line| line.live);
+    let signed = match billing.current() {
+        Recorded::Signed(attempt) => attempt.get().signed.clone(),
+        Recorded::Learnt(hash) => Signed { hash: *hash, raw: vec![], gas_required: 0 },
+    };
     Answer::Sent(Sent {
         facts: lane.chain.facts().clone(),
-        signed: billing.current().get().signed.clone(),
+        signed,
         subscriptions: held.map(|line| line.item.subscribe).collect(),
         failed: vec![],
     })

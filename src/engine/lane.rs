@@ -6,7 +6,6 @@ use super::recall::unreadable;
 use super::reservation::Reservations;
 use crate::billing::{Attempt, BatchId, Objection, Rules, Slot};
 use crate::chain::{Chain, Delivery, MostSent, Places, Pulse};
-use crate::clock;
 use crate::journal::{Durable, Journal, JournalError, LaneId};
 use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
@@ -236,7 +235,8 @@ impl Lane {
             }
             sent
         };
-        let next = self.journal.open_lane(facts.id, facts.signer, first, clock::unix_ms()).await?;
+        let next =
+            self.journal.open_lane(facts.id, facts.signer, first, self.journal.now_ms()).await?;
         Ok(Some(next))
     }
 

@@ -6,8 +6,7 @@
 
 use super::bill::NoVerdict;
 use super::lane::{Gate, Lane};
-use crate::billing::{Again, Deed, Rules, Stranger};
-use crate::clock;
+use crate::billing::{Again, Foreign, ForeignTx, Rules};
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
 use tracing::warn;
@@ -47,18 +46,22 @@ impl Lane {
     }
 
     /// Those that the journal does not know, in the places from `next` on.
-    async fn unknown(&self, next: u64, found: Vec<Stranger>) -> Result<Vec<Stranger>, NoVerdict> {
-        let hashes = found.iter().map(|stranger| stranger.hash).collect();
+    async fn unknown(&self, next: u64, found: Vec<Foreign>) -> Result<Vec<Foreign>, NoVerdict> {
+        let hashes = found.iter().map(|one| one.landed().hash).collect();
         let unknown = self.journal.unknown(hashes).await?;
-        let strangers = found.into_iter().filter(|stranger| unknown.contains(&stranger.hash));
-        Ok((next..).zip(strangers).map(|(position, one)| Stranger { position, ..one }).collect())
+        let foreign = found.into_iter().filter(|one| unknown.contains(&one.landed().hash));
+        let placed = |(position, one): (u64, Foreign)| match one {
+            Foreign::Readable(tx) => Foreign::Readable(ForeignTx { position, ..tx }),
+            Foreign::Opaque(landed) => Foreign::Opaque(landed),
+        };
+        Ok((next..).zip(foreign).map(placed).collect())
     }
 
     /// Takes new work from now on: nothing that the lane did is unknown.
     pub(super) async fn open_gate(&self) -> Result<(), NoVerdict> {
         if self.doubt().is_some() {
             let facts = self.chain.facts();
-            self.journal.end_doubt(facts.id, facts.signer, clock::unix_ms()).await?;
+            self.journal.end_doubt(facts.id, facts.signer, self.journal.now_ms()).await?;
             *self.doubt.write() = None;
         }
         self.set_gate(Gate::Open);
@@ -72,21 +75,25 @@ impl Lane {
 
     /// Takes the claims of transactions that the journal does not know, up to the first that does not
     /// tell whom it charged.
-    pub(super) async fn learn(
-        &self,
-        next: u64,
-        mut strangers: Vec<Stranger>,
-    ) -> Result<Learnt, NoVerdict> {
-        let opaque = strangers.iter().position(|stranger| stranger.did == Deed::Opaque);
-        let hash = opaque.and_then(|at| strangers.get(at)).map(|stranger| stranger.hash);
-        strangers.truncate(opaque.unwrap_or(strangers.len()));
-        let count = u64::try_from(strangers.len()).unwrap_or(0);
+    pub(super) async fn learn(&self, next: u64, found: Vec<Foreign>) -> Result<Learnt, NoVerdict> {
+        let mut readable = Vec::with_capacity(found.len());
+        let mut opaque = None;
+        for one in found {
+            match one {
+                Foreign::Readable(tx) => readable.push(tx),
+                Foreign::Opaque(landed) => {
+                    opaque = Some(landed.hash);
+                    break;
+                }
+            }
+        }
+        let count = u64::try_from(readable.len()).unwrap_or(0);
         if count > 0 {
             warn!(chain = self.chain.facts().name, count, "learnt transactions of the account");
-            let (guard, now) = (self.guard.as_secs(), clock::unix_ms());
-            self.journal.adopt(self.id(), strangers, guard, now).await?;
+            let (guard, now) = (self.guard.as_secs(), self.journal.now_ms());
+            self.journal.adopt(self.id(), readable, guard, now).await?;
         }
-        Ok(Learnt { next: next.saturating_add(count), opaque: hash })
+        Ok(Learnt { next: next.saturating_add(count), opaque })
     }
 
     /// How open batches are treated now. While a lane is in doubt, a forgotten transaction may renew

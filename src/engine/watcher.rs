@@ -4,11 +4,10 @@
 use super::bill::NoVerdict;
 use super::lane::{Lane, Tracked};
 use crate::billing::{
-    Attempt, AttemptKind, BatchState, Deed, Memory, Objection, Sighting, Slot, Standing, Step,
-    Stranger, Verdict, next_step,
+    Attempt, AttemptKind, BatchState, Foreign, Memory, Objection, Sighting, Slot, Standing, Step,
+    Verdict, next_step,
 };
 use crate::chain::ChainError;
-use crate::clock;
 use crate::journal::{Addition, Durable, Settlement};
 use crate::policy::Meant;
 use futures_util::{StreamExt as _, stream};
@@ -76,7 +75,12 @@ impl Watcher {
         let (mut drafts, mut dead) = (Vec::new(), Vec::new());
         for (tracked, sighting) in tracked.iter().zip(sightings) {
             self.remark(tracked, &sighting);
-            match next_step(&tracked.slot, sighting, memory(tracked), rules) {
+            match next_step(
+                &tracked.slot,
+                sighting,
+                memory(tracked, self.lane.journal.now_ms()),
+                rules,
+            ) {
                 Step::Wait => {}
                 Step::OfferAgain => offers.push(Arc::clone(&tracked.slot)),
                 Step::SignAgain(kind) => drafts.push((tracked, kind)),
@@ -115,7 +119,8 @@ impl Watcher {
             Ok(None) => self.remember_unsigned(tracked, None),
             Err(why) => self.remember_unsigned(tracked, Some(why.to_string())),
         }
-        let due = memory(tracked).since_offer_ms >= self.lane.rules.offer_again_ms;
+        let due = memory(tracked, self.lane.journal.now_ms()).since_offer_ms
+            >= self.lane.rules.offer_again_ms;
         due.then(|| Arc::clone(&tracked.slot))
     }
 
@@ -155,7 +160,7 @@ impl Watcher {
             seq: slot.attempts.newest().get().seq.saturating_add(1),
             kind,
             fee: self.lane.chain.policy().fee(draft.cost()),
-            at_ms: clock::unix_ms(),
+            at_ms: self.lane.journal.now_ms(),
             seal: Box::new(move |position, items| {
                 draft.seal(position, &Meant { kind, items, tokens: None, cost: draft.cost() })
             }),
@@ -186,11 +191,11 @@ impl Watcher {
         if ends.is_empty() {
             return Ok(());
         }
-        self.lane.journal.settle(ends.clone(), clock::unix_ms()).await?;
+        self.lane.journal.settle(ends.clone(), self.lane.journal.now_ms()).await?;
         for end in &ends {
-            let state = end.verdict.state.word();
+            let state = end.verdict.state();
             let hash = end.verdict.hash().map(|hash| hash.to_string());
-            if end.verdict.state == BatchState::Usurped {
+            if state == BatchState::Usurped {
                 warn!(
                     batch = end.batch.0,
                     tx.hash = hash,
@@ -201,8 +206,9 @@ impl Watcher {
             info!(
                 batch = end.batch.0,
                 tx.hash = hash,
-                block = end.verdict.block(),
-                "batch {state}"
+                block = end.verdict.block().number,
+                "batch {}",
+                state.word()
             );
             self.lane.tracked.lock().remove(&end.batch);
         }
@@ -225,8 +231,8 @@ impl Watcher {
 }
 
 /// A batch that this process has not offered yet is due at once.
-fn memory(tracked: &Tracked) -> Memory {
-    let accepted = clock::unix_ms().saturating_sub(tracked.slot.accepted_ms);
+fn memory(tracked: &Tracked, now_ms: i64) -> Memory {
+    let accepted = now_ms.saturating_sub(tracked.slot.accepted_ms);
     Memory {
         since_offer_ms: tracked.offered.map_or(u64::MAX, since),
         since_attempt_ms: since(tracked.signed),
@@ -260,7 +266,7 @@ fn hindrance(sighting: &Sighting, objection: Option<Objection>) -> Option<&'stat
             Some("the nodes do not take transactions of this kind: use other nodes")
         }
         (Sighting::Absent(_), Some(Objection::Reverts)) => Some("it would revert now"),
-        (Sighting::Usurped(Stranger { did: Deed::Opaque, .. }) | Sighting::Unidentified, _) => {
+        (Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified, _) => {
             Some("it is not known whom the transaction that took its place charged")
         }
         _ => None,

@@ -91,12 +91,8 @@ fn report(door: &Door, billing: &Billing) -> Report {
     let lane = door.engine.lanes.get(&billing.chain);
     let family = lane.map_or(Family::Evm, |lane| lane.chain.facts().family);
     Report {
-        tx_hash: spell_hash(family, billing.current().get().signed.hash),
-        tx_hashes: billing
-            .attempts
-            .iter()
-            .map(|a| spell_hash(family, a.get().signed.hash))
-            .collect(),
+        tx_hash: spell_hash(family, billing.current().hash()),
+        tx_hashes: billing.attempts.iter().map(|a| spell_hash(family, a.hash())).collect(),
         state: billing.state.word(),
         held_up: lane.and_then(|lane| lane.hindrance(billing.batch)),
         chain_id: billing.chain.0,

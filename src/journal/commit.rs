@@ -7,7 +7,7 @@ use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, Item, Period, PlatformChainId, RequestId, Signed, Slot,
 };
 use crate::policy::{Count, Refusal};
-use alloy::primitives::Address;
+use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 use serde_json::json;
 use std::fmt;
@@ -103,12 +103,9 @@ pub(super) fn accept(
     let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed };
     insert_attempt(conn, &attempt, proposal.at_ms)?;
     advance(conn, lane.chain, lane.signer)?;
-    let body = history::accepted_body(
-        batch,
-        &place(&lane, position),
-        &proposal.items,
-        &attempt.signed.raw,
-    );
+    let transaction = history::bytes_digest(&attempt.signed.raw);
+    let place = place(&lane, position);
+    let body = history::accepted_body(batch, &place, &proposal.items, &transaction);
     history::append(conn, proposal.at_ms, "accepted", &body)?;
     let (accepted_ms, items) = (proposal.at_ms, proposal.items);
     Ok(Slot { batch, position, accepted_ms, items, attempts: Attempts::new(Durable(attempt)) })
@@ -158,11 +155,7 @@ pub(super) fn add_attempt(
     Ok(Some(Durable(attempt)))
 }
 
-pub(super) fn insert_attempt(
-    conn: &Connection,
-    attempt: &Attempt,
-    at_ms: i64,
-) -> rusqlite::Result<()> {
+fn insert_attempt(conn: &Connection, attempt: &Attempt, at_ms: i64) -> rusqlite::Result<()> {
     conn.prepare_cached("INSERT INTO attempt VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
         .execute(params![
             attempt.signed.hash.as_slice(),
@@ -173,6 +166,18 @@ pub(super) fn insert_attempt(
             to_i64(attempt.signed.gas_required),
             at_ms
         ])
+        .map(drop)
+}
+
+/// A billing transaction of an adopted batch. Only its hash is known.
+pub(super) fn insert_learnt(
+    conn: &Connection,
+    batch: BatchId,
+    hash: B256,
+    at_ms: i64,
+) -> rusqlite::Result<()> {
+    conn.prepare_cached("INSERT INTO attempt VALUES (?1, ?2, 0, ?3, NULL, NULL, ?4)")?
+        .execute(params![hash.as_slice(), batch.0, kind_word(AttemptKind::Bill), at_ms])
         .map(drop)
 }
 

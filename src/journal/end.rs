@@ -1,11 +1,10 @@
 //! How batches end, and what is learnt of transactions that the journal did not know.
 
-use super::commit::{LaneId, advance, insert_attempt, insert_batch, insert_claim, next_position};
+use super::commit::{LaneId, advance, insert_batch, insert_claim, insert_learnt, next_position};
 use super::rows::{lane_of, place, to_i64};
 use super::{history, spend};
 use crate::billing::{
-    Attempt, AttemptKind, BatchId, BatchState, Deed, End, Item, ItemOutcome, Signed, Stranger,
-    Verdict, Winner,
+    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, Verdict,
 };
 use alloy::primitives::B256;
 use rusqlite::{Connection, params};
@@ -27,8 +26,7 @@ pub struct Settlement {
 
 /// Writes down the end of a batch. A batch that has ended already stays as it is.
 pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlite::Result<()> {
-    let (state, hash) = (end.verdict.state, end.verdict.hash());
-    let (block, outcomes) = (end.verdict.block(), end.verdict.outcomes());
+    let (state, hash, block) = (end.verdict.state(), end.verdict.hash(), end.verdict.block());
     let changed = conn
         .prepare_cached(
             "UPDATE batch SET state = ?2, winner = ?3, block = ?4, settled_ms = ?5
@@ -38,41 +36,55 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
             end.batch.0,
             state.word(),
             hash.as_ref().map(B256::as_slice),
-            to_i64(block),
+            to_i64(block.number),
             at_ms
         ])?;
     if changed == 0 {
         return Ok(());
     }
-    match state {
-        BatchState::Charged => settle_items(conn, end)?,
-        BatchState::Reverted
-        | BatchState::Cancelled
-        | BatchState::Usurped
-        | BatchState::Expired => release_all(conn, end.batch, state)?,
-        BatchState::Open => return Err(rusqlite::Error::InvalidQuery),
+    match &end.verdict {
+        Verdict::Charged(_, outcomes) => settle_items(conn, end, outcomes)?,
+        Verdict::Reverted(_)
+        | Verdict::Cancelled(_)
+        | Verdict::Usurped(_)
+        | Verdict::Expired(_) => release_all(conn, end.batch, state)?,
     }
     spend::give_back(conn, end.batch)?;
-    let outcomes: Vec<_> = outcomes.iter().map(|outcome| words(outcome).0).collect();
-    let body = history::settled_body(end.batch, (state, hash, block), &json!(outcomes));
+    let body = history::settled_body(end.batch, (state, hash, block.number), &told(&end.verdict));
     history::append(conn, at_ms, "settled", &body)?;
-    match &end.verdict.end {
-        End::Lost(stranger) => {
-            adopt(conn, &lane_of(conn, end.batch)?, stranger, end.guard_s, at_ms)
-        }
-        End::Won(_) | End::Late { .. } => Ok(()),
+    match &end.verdict {
+        Verdict::Usurped(tx) => adopt(conn, &lane_of(conn, end.batch)?, tx, end.guard_s, at_ms),
+        Verdict::Charged(..)
+        | Verdict::Reverted(_)
+        | Verdict::Cancelled(_)
+        | Verdict::Expired(_) => Ok(()),
     }
 }
 
-fn settle_items(conn: &Connection, end: &Settlement) -> rusqlite::Result<()> {
+/// The words for what became of each item.
+fn told(verdict: &Verdict) -> serde_json::Value {
+    match verdict {
+        Verdict::Charged(_, outcomes) => outcomes.iter().map(|outcome| words(outcome).0).collect(),
+        Verdict::Reverted(_)
+        | Verdict::Cancelled(_)
+        | Verdict::Usurped(_)
+        | Verdict::Expired(_) => json!([]),
+    }
+}
+
+fn settle_items(
+    conn: &Connection,
+    end: &Settlement,
+    outcomes: &[ItemOutcome],
+) -> rusqlite::Result<()> {
     let mut update = conn.prepare_cached(
         // A claim of an adopted batch that another batch holds as well is not live, and stays so.
         "UPDATE claim SET outcome = ?3, detail = coalesce(?4, detail), live = ?5 AND live,
                 guard_chain_s = CASE WHEN period = '' THEN ?6 END
          WHERE batch = ?1 AND item = ?2",
     )?;
-    let guard = to_i64(end.verdict.block_time().saturating_add(end.guard_s));
-    for (index, outcome) in end.verdict.outcomes().iter().enumerate() {
+    let guard = to_i64(end.verdict.block().time.saturating_add(end.guard_s));
+    for (index, outcome) in outcomes.iter().enumerate() {
         let (word, detail) = words(outcome);
         let held = !matches!(outcome, ItemOutcome::Failed { .. });
         let index = i64::try_from(index).unwrap_or(i64::MAX);
@@ -96,50 +108,46 @@ fn release_all(conn: &Connection, batch: BatchId, state: BatchState) -> rusqlite
 }
 
 /// Writes down a transaction of the account that the journal did not know, and the claims that go
-/// with it. One whose charges cannot be told is not taken: nobody knows what it holds.
+/// with it.
 pub(super) fn adopt(
     conn: &Connection,
     lane: &LaneId,
-    stranger: &Stranger,
+    tx: &ForeignTx,
     guard_s: u64,
     at_ms: i64,
 ) -> rusqlite::Result<()> {
-    if stranger.did == Deed::Opaque {
-        return Err(rusqlite::Error::InvalidQuery);
+    let landed = tx.landed;
+    match &tx.effect {
+        ForeignEffect::Billed { items, execution } => {
+            let batch = insert_adopted(conn, lane, tx, items, at_ms)?;
+            let verdict = match execution {
+                Execution::Succeeded(outcomes) => Verdict::Charged(landed, outcomes.clone()),
+                Execution::Reverted => Verdict::Reverted(landed),
+            };
+            settle(conn, &Settlement { batch, verdict, guard_s }, at_ms)?;
+        }
+        ForeignEffect::Other => {
+            let place = place(lane, tx.position);
+            let body =
+                json!({"place": place, "transaction": landed.hash, "block": landed.block.number});
+            history::append(conn, at_ms, "used elsewhere", &body)?;
+        }
     }
-    if let Deed::Billed { items, outcomes } = &stranger.did {
-        let batch = insert_adopted(conn, lane, stranger, items, at_ms)?;
-        let succeeded = !outcomes.is_empty();
-        let state = if succeeded { BatchState::Charged } else { BatchState::Reverted };
-        let winner = Winner {
-            hash: stranger.hash,
-            succeeded,
-            block: stranger.block,
-            block_time: stranger.block_time,
-            outcomes: outcomes.clone(),
-        };
-        let verdict = Verdict { state, end: End::Won(winner) };
-        settle(conn, &Settlement { batch, verdict, guard_s }, at_ms)?;
-    } else {
-        let place = place(lane, stranger.position);
-        let body = json!({"place": place, "transaction": stranger.hash, "block": stranger.block});
-        history::append(conn, at_ms, "used elsewhere", &body)?;
-    }
-    if next_position(conn, lane.chain, lane.signer)? == Some(stranger.position) {
+    if next_position(conn, lane.chain, lane.signer)? == Some(tx.position) {
         advance(conn, lane.chain, lane.signer)?;
     }
     Ok(())
 }
 
-/// Its bytes are the chain's business: it has landed for good.
+/// Its bytes are not known here: it has landed for good, so nobody has to offer them again.
 fn insert_adopted(
     conn: &Connection,
     lane: &LaneId,
-    stranger: &Stranger,
+    tx: &ForeignTx,
     items: &[Item],
     at_ms: i64,
 ) -> rusqlite::Result<BatchId> {
-    let batch = insert_batch(conn, lane, stranger.position, None, at_ms)?;
+    let batch = insert_batch(conn, lane, tx.position, None, at_ms)?;
     for (index, item) in items.iter().enumerate() {
         if !insert_claim(conn, lane, (batch, index), item, true)? {
             insert_claim(conn, lane, (batch, index), item, false)?;
@@ -147,11 +155,10 @@ fn insert_adopted(
                 .execute(params![batch.0, i64::try_from(index).unwrap_or(i64::MAX), ELSEWHERE])?;
         }
     }
-    let signed = Signed { hash: stranger.hash, raw: vec![], gas_required: 0 };
-    let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed };
-    insert_attempt(conn, &attempt, at_ms)?;
-    let place = place(lane, stranger.position);
-    let body = history::accepted_body(batch, &place, items, &attempt.signed.raw);
+    insert_learnt(conn, batch, tx.landed.hash, at_ms)?;
+    let place = place(lane, tx.position);
+    let transaction = hex::encode(tx.landed.hash);
+    let body = history::accepted_body(batch, &place, items, &transaction);
     history::append(conn, at_ms, "adopted", &body)?;
     Ok(batch)
 }

@@ -1,9 +1,8 @@
 //! The history: one row for every step, each carrying the hash of the one before it, so that what
 //! was written can be shown not to have been changed since.
 
-use super::Durable;
 use super::end::ELSEWHERE;
-use super::rows::{self, Billing, Line};
+use super::rows::{self, Billing, Line, Recorded};
 use super::spend;
 use crate::billing::{Attempt, BatchId, BatchState, FailCode, Item, Period};
 use alloy::primitives::B256;
@@ -50,13 +49,24 @@ impl Row<'_> {
 }
 
 /// What the history says of an accepted batch: enough to notice any later change to its rows.
-pub(super) fn accepted_body(batch: BatchId, place: &Value, items: &[Item], raw: &[u8]) -> Value {
+/// `transaction` is the digest of its bytes; of an adopted one, whose bytes are not known, its hash.
+pub(super) fn accepted_body(
+    batch: BatchId,
+    place: &Value,
+    items: &[Item],
+    transaction: &str,
+) -> Value {
     json!({
         "batch": batch.0,
         "place": place,
         "claims": claims_digest(items),
-        "transaction": hex::encode(Sha256::digest(raw)),
+        "transaction": transaction,
     })
+}
+
+/// The digest of signed bytes, hex.
+pub(super) fn bytes_digest(raw: &[u8]) -> String {
+    hex::encode(Sha256::digest(raw))
 }
 
 /// What the history says of another attempt.
@@ -65,7 +75,7 @@ pub(super) fn attempt_body(attempt: &Attempt) -> Value {
         "batch": attempt.batch.0,
         "attempt": attempt.seq,
         "kind": rows::kind_word(attempt.kind),
-        "transaction": hex::encode(Sha256::digest(&attempt.signed.raw)),
+        "transaction": bytes_digest(&attempt.signed.raw),
     })
 }
 
@@ -188,8 +198,11 @@ fn compare(
 
 fn was_accepted(billing: &Billing, body: &Value) -> Result<(), &'static str> {
     let items: Vec<Item> = billing.items.iter().map(|line| line.item).collect();
-    let raw = &billing.attempts.first().get().signed.raw;
-    if accepted_body(billing.batch, &billing.place(), &items, raw) != *body {
+    let transaction = match billing.attempts.first() {
+        Recorded::Signed(attempt) => bytes_digest(&attempt.get().signed.raw),
+        Recorded::Learnt(hash) => hex::encode(hash),
+    };
+    if accepted_body(billing.batch, &billing.place(), &items, &transaction) != *body {
         return Err("differs from what was accepted");
     }
     let open = billing.state == BatchState::Open;
@@ -200,7 +213,10 @@ fn was_accepted(billing: &Billing, body: &Value) -> Result<(), &'static str> {
 }
 
 fn has_attempt(billing: &Billing, body: &Value) -> Result<(), &'static str> {
-    let same = |attempt: &Durable<Attempt>| attempt_body(attempt.get()) == *body;
+    let same = |recorded: &Recorded| match recorded {
+        Recorded::Signed(attempt) => attempt_body(attempt.get()) == *body,
+        Recorded::Learnt(_) => false,
+    };
     if billing.attempts.iter().any(same) { Ok(()) } else { Err("lacks an attempt") }
 }
 

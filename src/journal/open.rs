@@ -1,6 +1,10 @@
 //! Opening the journal: an existing file, ours alone, as durable as we need it.
 
+use super::Journal;
 use super::mark::Mark;
+use super::writer::Real;
+use crate::clock::Clock;
+use crate::config::JournalConfig;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -45,6 +49,22 @@ pub enum OpenError {
         /// What the system says.
         problem: String,
     },
+}
+
+impl Journal {
+    /// Opens an existing journal for this process alone, on the machine's own time.
+    pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
+        let (journal, writer) = Self::with_writer(config, Clock::MACHINE, Box::new(Real))?;
+        let thread = std::thread::Builder::new().name("journal".to_owned());
+        let started = thread.spawn(move || writer.run());
+        started.map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        Ok(journal)
+    }
+
+    /// Now by this machine's clock, Unix ms: what rows are dated by.
+    pub fn now_ms(&self) -> i64 {
+        self.clock.unix_ms()
+    }
 }
 
 /// Makes a new, empty journal.

@@ -23,6 +23,33 @@ pub struct Line {
     pub detail: Option<String>,
 }
 
+/// One transaction of a batch, as the journal knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It was signed here.
+    Signed(Durable<Attempt>),
+    /// It was learnt from the chain by this hash. Its bytes are not known here.
+    Learnt(B256),
+}
+
+impl Recorded {
+    /// Its hash.
+    pub fn hash(&self) -> B256 {
+        match self {
+            Self::Signed(attempt) => attempt.get().signed.hash,
+            Self::Learnt(hash) => *hash,
+        }
+    }
+
+    /// What it does when it lands. What is learnt has billed.
+    pub fn kind(&self) -> AttemptKind {
+        match self {
+            Self::Signed(attempt) => attempt.get().kind,
+            Self::Learnt(_) => AttemptKind::Bill,
+        }
+    }
+}
+
 /// A batch with everything that is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Billing {
@@ -49,15 +76,15 @@ pub struct Billing {
     /// The block of the winner.
     pub block: Option<u64>,
     /// Every attempt.
-    pub attempts: Attempts<Durable<Attempt>>,
+    pub attempts: Attempts<Recorded>,
     /// Every subscription, in the order of the contract call.
     pub items: Vec<Line>,
 }
 
 impl Billing {
     /// The attempt that an answer names: the winner when final, the newest while open.
-    pub fn current(&self) -> &Durable<Attempt> {
-        let won = |attempt: &&Durable<Attempt>| Some(attempt.get().signed.hash) == self.winner;
+    pub fn current(&self) -> &Recorded {
+        let won = |attempt: &&Recorded| Some(attempt.hash()) == self.winner;
         self.attempts.iter().find(won).unwrap_or_else(|| self.attempts.newest())
     }
 
@@ -172,7 +199,7 @@ pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Opt
             settled_ms: row.get(8)?,
             winner: row.get::<_, Option<Vec<u8>>>(9)?.map(|_| hash(row, 9)).transpose()?,
             block: row.get::<_, Option<i64>>(10)?.map(to_u64),
-            attempts: attempts(conn, batch)?,
+            attempts: recorded(conn, batch)?,
             items: lines(conn, batch)?,
         })
     });
@@ -222,16 +249,28 @@ pub(super) fn open_slots(
     open.into_iter().map(slot).collect()
 }
 
+/// The attempts of an undecided batch: all of them were signed here.
 fn attempts(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Durable<Attempt>>> {
+    let recorded = recorded(conn, batch)?;
+    let signed = recorded.iter().map(|attempt| match attempt {
+        Recorded::Signed(attempt) => Ok(attempt.clone()),
+        Recorded::Learnt(hash) => Err(garbage(0, &format!("{hash} without its bytes"))),
+    });
+    let signed: Vec<_> = signed.collect::<Result<_, _>>()?;
+    Attempts::from_oldest(signed).ok_or_else(|| garbage(0, "no attempt"))
+}
+
+fn recorded(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Recorded>> {
     let sql =
         "SELECT hash, seq, kind, raw, gas_required FROM attempt WHERE batch = ?1 ORDER BY seq";
     let mut select = conn.prepare_cached(sql)?;
     let found: Vec<_> = select
         .query_map([batch.0], |row| {
-            let kind = kind(row, 2)?;
-            let signed =
-                Signed { hash: hash(row, 0)?, raw: row.get(3)?, gas_required: to_u64(row.get(4)?) };
-            Ok(Durable(Attempt { batch, seq: row.get(1)?, kind, signed }))
+            let (hash, kind) = (hash(row, 0)?, kind(row, 2)?);
+            let Some(raw) = row.get(3)? else { return Ok(Recorded::Learnt(hash)) };
+            let signed = Signed { hash, raw, gas_required: to_u64(row.get(4)?) };
+            let attempt = Attempt { batch, seq: row.get(1)?, kind, signed };
+            Ok(Recorded::Signed(Durable(attempt)))
         })?
         .collect::<Result<_, _>>()?;
     Attempts::from_oldest(found).ok_or_else(|| garbage(0, "no attempt"))

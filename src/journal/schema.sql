@@ -32,13 +32,14 @@ CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
 CREATE INDEX batch_request ON batch (request_id) WHERE request_id IS NOT NULL;
 
+-- raw and gas_required are NULL for a transaction that was learnt from the chain.
 CREATE TABLE attempt (
     hash         BLOB    NOT NULL UNIQUE,
     batch        INTEGER NOT NULL REFERENCES batch (id),
     seq          INTEGER NOT NULL,
     kind         TEXT    NOT NULL,
-    raw          BLOB    NOT NULL,
-    gas_required INTEGER NOT NULL,
+    raw          BLOB,
+    gas_required INTEGER,
     signed_ms    INTEGER NOT NULL,
     UNIQUE (batch, seq)
 ) STRICT;

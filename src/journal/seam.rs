@@ -6,6 +6,7 @@ use super::mark::progress;
 use super::rows;
 use super::{Attempt, Billing, Durable, Figures, Journal, Slot};
 use crate::billing::{BatchId, PlatformChainId};
+use crate::clock::Clock;
 use alloy::primitives::Address;
 use rusqlite::{Connection, OpenFlags};
 use std::sync::Arc;
@@ -29,17 +30,17 @@ pub(crate) fn memory() -> Connection {
 }
 
 /// A handle, and its queue.
-pub(crate) fn handle(old_copy: bool) -> (Journal, mpsc::Receiver<Job>) {
+pub(crate) fn handle(old_copy: bool, clock: Clock) -> (Journal, mpsc::Receiver<Job>) {
     let (jobs, queue) = mpsc::channel(64);
     let figures = Arc::new(Figures::default());
     let (path, pauses) = (std::env::temp_dir(), Arc::default());
-    let journal = Journal { jobs, figures, path, min_free_bytes: 0, old_copy, pauses };
+    let journal = Journal { jobs, figures, path, min_free_bytes: 0, old_copy, clock, pauses };
     (journal, queue)
 }
 
 /// Runs writes as the writer does, up to the COMMIT. None when the transaction was lost.
 pub(crate) fn run(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>> {
-    super::writer::run_in_transaction(conn, writes)
+    super::writer::run_in_transaction(conn, writes, &super::writer::Real)
 }
 
 /// How far a journal has come.

@@ -14,8 +14,8 @@ mod spending;
 
 use super::*;
 use crate::billing::{
-    AttemptKind, BatchState, ChargeKey, Deed, End, FailCode, Item, ItemOutcome, Period, PlanId,
-    Signed, SubscribeId, UserHash, Verdict, Winner,
+    AttemptKind, BatchState, BlockRef, ChargeKey, Execution, FailCode, ForeignEffect, Item,
+    ItemOutcome, Landed, Period, PlanId, Signed, SubscribeId, UserHash, Verdict,
 };
 use crate::policy::Unit;
 use alloy::primitives::U256;
@@ -194,26 +194,26 @@ fn signed(position: u64) -> Signed {
     Signed { hash, raw: format!("transaction {position}").into_bytes(), gas_required: 21_000 }
 }
 
+const BLOCK: BlockRef = BlockRef { number: 88, time: 1_000 };
+
 /// The end of `slot` by its first transaction.
 fn end(slot: &Slot<Durable<Attempt>>, state: BatchState, outcomes: Vec<ItemOutcome>) -> Settlement {
-    let winner = Winner {
-        hash: slot.attempts.first().get().signed.hash,
-        succeeded: state == BatchState::Charged,
-        block: 88,
-        block_time: 1_000,
-        outcomes,
+    let landed = Landed { hash: slot.attempts.first().get().signed.hash, block: BLOCK };
+    let verdict = match state {
+        BatchState::Charged => Verdict::Charged(landed, outcomes),
+        BatchState::Reverted => Verdict::Reverted(landed),
+        BatchState::Cancelled => Verdict::Cancelled(landed),
+        BatchState::Expired => Verdict::Expired(BLOCK),
+        BatchState::Usurped => Verdict::Usurped(foreign(slot.position, ForeignEffect::Other)),
+        BatchState::Open => panic!("no end"),
     };
-    Settlement {
-        batch: slot.batch,
-        verdict: Verdict { state, end: End::Won(winner) },
-        guard_s: 600,
-    }
+    Settlement { batch: slot.batch, verdict, guard_s: 600 }
 }
 
 /// A transaction at `position` that nobody here signed.
-fn stranger(position: u64, did: Deed) -> Stranger {
-    let hash = B256::repeat_byte(0xEE);
-    Stranger { position, hash, block: 88, block_time: 1_000, did }
+fn foreign(position: u64, effect: ForeignEffect) -> ForeignTx {
+    let landed = Landed { hash: B256::repeat_byte(0xEE), block: BLOCK };
+    ForeignTx { position, landed, effect }
 }
 
 fn lane() -> LaneId {

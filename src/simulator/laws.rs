@@ -7,7 +7,7 @@ use super::clients::{Clients, Heard, Request};
 use super::disk::Disk;
 use super::nodes::World;
 use crate::billing::{AttemptKind, BatchState, FailCode};
-use crate::journal::{Billing, Durable, seam};
+use crate::journal::{Billing, Recorded, seam};
 use alloy::primitives::{B256, U256};
 use std::collections::BTreeMap;
 
@@ -169,8 +169,8 @@ fn agrees(world: &World, billing: &Billing) -> Law {
     let view = world.chain.view(0, false);
     let found = billing.winner.and_then(|winner| world.chain.find(view, winner));
     let Some((_, done)) = found else { return wrong("its winner is not on the chain") };
-    let mut attempts = billing.attempts.iter().map(Durable::get);
-    let won = attempts.find(|attempt| attempt.signed.hash == done.hash).map(|one| one.kind);
+    let won = billing.attempts.iter().find(|attempt| attempt.hash() == done.hash);
+    let won = won.map(Recorded::kind);
     let expected = match (won, done.succeeded) {
         (None, _) => BatchState::Usurped,
         (Some(AttemptKind::Cancel), _) => BatchState::Cancelled,
@@ -201,7 +201,7 @@ pub(super) fn edges(disk: &Disk) -> Vec<&'static str> {
             BatchState::Usurped => "batch usurped",
             BatchState::Expired => "batch expired",
         });
-        let kinds = billing.attempts.iter().map(|attempt| attempt.get().kind);
+        let kinds = billing.attempts.iter().map(Recorded::kind);
         let bills = kinds.filter(|kind| *kind == AttemptKind::Bill).count();
         edges.extend((bills > 1).then_some("replaced"));
         edges.extend((billing.attempts.count() > bills).then_some("cancelled"));

@@ -2,7 +2,7 @@
 
 use super::adapter::{SimChain, hashes};
 use super::mutants::Mutant;
-use crate::billing::{Attempt, AttemptKind, Objection, Sighting, Slot};
+use crate::billing::{Attempt, AttemptKind, BlockRef, Objection, Sighting, Slot};
 use crate::chain::evm::conclude::{Fate, Testimony};
 use crate::chain::evm::seam;
 use crate::journal::Durable;
@@ -54,6 +54,6 @@ impl SimChain {
             | Mutant::LearnTooEarly => false,
         };
         let decided = matches!(fate, Fate::Ours(_) | Fate::Foreign(_));
-        (dead && !decided).then_some(Sighting::Never { block: 0, block_time: 0 })
+        (dead && !decided).then_some(Sighting::Never(BlockRef { number: 0, time: 0 }))
     }
 }

@@ -9,7 +9,9 @@ use super::clients::Request;
 use super::disk::{Disk, Fared};
 use super::faults::Fault;
 use super::mutants::Mutant;
+use super::simulated_ms;
 use crate::billing::{Again, Rules};
+use crate::clock::Clock;
 use crate::engine::bill::bill;
 use crate::engine::{Answer, Gate, Lane, NoVerdict, Watcher};
 use crate::journal::seam::{Job, handle};
@@ -45,7 +47,7 @@ impl Process {
     /// Starts on what is on the disk.
     pub(super) fn start(world: &Shared, disk: &mut Disk) -> Self {
         let old_copy = disk.boot(world);
-        let (journal, queue) = handle(old_copy);
+        let (journal, queue) = handle(old_copy, Clock::telling(simulated_ms));
         let chain = Arc::new(SimChain::new(Arc::clone(world)));
         let guard = Duration::from_hours(1);
         let lane = Arc::new(Lane::new(chain, journal, rules(world), guard));

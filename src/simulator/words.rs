@@ -8,7 +8,8 @@ use super::mutants::Mutant;
 use super::nodes::{NODES, World, short};
 use super::testimony::Place;
 use crate::billing::{
-    Attempt, AttemptKind, Deed, FailCode, Item, ItemOutcome, Sighting, Signed, Slot,
+    Attempt, AttemptKind, Execution, FailCode, ForeignEffect, Item, ItemOutcome, Opaque, Sighting,
+    Signed, Slot,
 };
 use crate::chain::evm::conclude::{Reader, Taker, Testimony};
 use crate::chain::evm::seam::Offer;
@@ -79,14 +80,20 @@ impl Reader for Words<'_> {
         let kind = attempts.find(|attempt| attempt.get().signed.hash == ours.hash);
         let bills = kind.is_some_and(|attempt| attempt.get().kind == AttemptKind::Bill);
         let items = self.slot.map_or(0, |slot| slot.items.len());
-        if bills && ours.succeeded { outcomes(ours, items) } else { vec![] }
+        if bills { outcomes(ours, items) } else { vec![] }
     }
 
-    fn deed(&self, foreign: &Taker) -> Deed {
+    fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let tx = self.world.lock().txs.get(&foreign.hash).cloned();
-        let Some(tx) = tx.filter(|tx| tx.kind == AttemptKind::Bill) else { return Deed::Other };
-        let outcomes = if foreign.succeeded { outcomes(foreign, tx.items.len()) } else { vec![] };
-        Deed::Billed { items: tx.items, outcomes }
+        let Some(tx) = tx.filter(|tx| tx.kind == AttemptKind::Bill) else {
+            return Ok(ForeignEffect::Other);
+        };
+        let execution = if foreign.succeeded {
+            Execution::Succeeded(outcomes(foreign, tx.items.len()))
+        } else {
+            Execution::Reverted
+        };
+        Ok(ForeignEffect::Billed { items: tx.items, execution })
     }
 }
 
@@ -106,15 +113,15 @@ impl World {
         let (what, hash) = match sighting {
             Sighting::Absent(_) => ("seen absent", B256::ZERO),
             Sighting::Included => ("seen included", B256::ZERO),
-            Sighting::Final(winner) => ("seen final", winner.hash),
-            Sighting::Usurped(stranger) => ("seen usurped", stranger.hash),
-            Sighting::Never { .. } => ("seen dead", B256::ZERO),
+            Sighting::Final(landed, _) => ("seen final", landed.hash),
+            Sighting::Usurped(foreign) => ("seen usurped", foreign.landed().hash),
+            Sighting::Never(_) => ("seen dead", B256::ZERO),
             Sighting::Unidentified => ("seen unidentified", B256::ZERO),
             Sighting::Nothing => ("seen nothing", B256::ZERO),
         };
         self.note(what, slot.position, short(hash));
         let newest = slot.attempts.newest().get();
-        if let Sighting::Final(winner) = sighting {
+        if let Sighting::Final(winner, _) = sighting {
             if winner.hash != newest.signed.hash {
                 self.note("the winner was not the newest attempt", slot.position, short(hash));
             }

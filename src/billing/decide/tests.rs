@@ -1,5 +1,5 @@
 use super::*;
-use crate::billing::{Attempts, BatchId, ItemOutcome, Signed};
+use crate::billing::{Attempts, BatchId, BatchState, ForeignEffect, ItemOutcome, Opaque, Signed};
 use alloy::primitives::B256;
 use proptest::prelude::*;
 
@@ -39,18 +39,21 @@ fn bills(count: usize) -> Slot {
     slot(&vec![AttemptKind::Bill; count])
 }
 
-fn winner(hash: u8, succeeded: bool) -> Winner {
-    let hash = B256::repeat_byte(hash);
-    Winner { hash, succeeded, block: 1, block_time: 1, outcomes: vec![] }
+fn landed(hash: u8) -> Landed {
+    Landed { hash: B256::repeat_byte(hash), block: BlockRef { number: 1, time: 1 } }
 }
 
-fn stranger(did: Deed) -> Stranger {
-    Stranger { position: 7, hash: B256::repeat_byte(9), block: 1, block_time: 1, did }
+fn won(hash: u8) -> Sighting {
+    Sighting::Final(landed(hash), Execution::Succeeded(vec![]))
+}
+
+fn usurped(effect: Result<ForeignEffect, Opaque>) -> Sighting {
+    Sighting::Usurped(Foreign::new(7, landed(9), effect))
 }
 
 fn state_after(slot: &Slot, sighting: Sighting) -> Option<BatchState> {
     match next_step(slot, sighting, LATER, rules(REPLACE)) {
-        Step::Settle(verdict) => Some(verdict.state),
+        Step::Settle(verdict) => Some(verdict.state()),
         Step::Wait | Step::OfferAgain | Step::SignAgain(_) | Step::Renew(_) | Step::Alarm => None,
     }
 }
@@ -58,20 +61,21 @@ fn state_after(slot: &Slot, sighting: Sighting) -> Option<BatchState> {
 #[test]
 fn a_batch_ends_by_the_transaction_that_took_its_place() {
     let slot = slot(&[AttemptKind::Bill, AttemptKind::Cancel]);
-    let after = |winner| state_after(&slot, Sighting::Final(winner));
-    assert_eq!(after(winner(0, true)), Some(BatchState::Charged));
-    assert_eq!(after(winner(0, false)), Some(BatchState::Reverted));
-    assert_eq!(after(winner(1, true)), Some(BatchState::Cancelled));
-    assert_eq!(after(winner(9, true)), None, "a stranger is no winner");
+    assert_eq!(state_after(&slot, won(0)), Some(BatchState::Charged));
+    let reverted = Sighting::Final(landed(0), Execution::Reverted);
+    assert_eq!(state_after(&slot, reverted), Some(BatchState::Reverted));
+    assert_eq!(state_after(&slot, won(1)), Some(BatchState::Cancelled));
+    assert_eq!(state_after(&slot, won(9)), None, "another's transaction is no winner");
 }
 
 #[test]
 fn a_stranger_that_is_understood_ends_a_batch() {
-    let usurped = |did| state_after(&bills(1), Sighting::Usurped(stranger(did)));
-    assert_eq!(usurped(Deed::Other), Some(BatchState::Usurped));
-    let billed = Deed::Billed { items: vec![], outcomes: vec![ItemOutcome::Charged] };
-    assert_eq!(usurped(billed), Some(BatchState::Usurped));
-    assert_eq!(usurped(Deed::Opaque), None, "it may have charged the very same");
+    let after = |effect| state_after(&bills(1), usurped(effect));
+    assert_eq!(after(Ok(ForeignEffect::Other)), Some(BatchState::Usurped));
+    let execution = Execution::Succeeded(vec![ItemOutcome::Charged]);
+    let billed = ForeignEffect::Billed { items: vec![], execution };
+    assert_eq!(after(Ok(billed)), Some(BatchState::Usurped));
+    assert_eq!(after(Err(Opaque)), None, "it may have charged the very same");
 }
 
 #[test]
@@ -131,13 +135,12 @@ fn a_batch_is_given_up_only_where_that_is_configured() {
 
 #[test]
 fn only_a_dead_one_is_renewed_and_at_last_the_charge_is_released() {
-    let never = || Sighting::Never { block: 5, block_time: 50 };
+    let block = BlockRef { number: 5, time: 50 };
     let step = |made, age| {
         let memory = Memory { since_accepted_ms: age, ..NOW };
-        next_step(&bills(made), never(), memory, rules(RENEW))
+        next_step(&bills(made), Sighting::Never(block), memory, rules(RENEW))
     };
-    let end = End::Late { block: 5, block_time: 50 };
-    let expired = Verdict { state: BatchState::Expired, end };
+    let expired = Verdict::Expired(block);
     assert_eq!(step(1, 600_000), Step::Renew(expired.clone()));
     assert_eq!(step(1, 600_001), Step::Settle(expired.clone()));
     assert_eq!(step(2, 0), Step::Settle(expired));

@@ -4,7 +4,9 @@
 //! for the node that shows it, and the same one at as many nodes as have to agree. An absence, an
 //! error or a silence is no part of a testimony, so nothing can be concluded from one.
 
-use crate::billing::{Deed, ItemOutcome, Sighting, Standing, Stranger, Winner};
+use crate::billing::{
+    BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Sighting, Standing,
+};
 use alloy::primitives::{Address, B256, Bytes, Log};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -270,31 +272,21 @@ impl Testimony {
 }
 
 impl Taker {
-    /// The end of a batch that this attempt of ours brought, with what it did for each item.
-    pub fn winner(self, outcomes: Vec<ItemOutcome>) -> Winner {
-        Winner {
-            hash: self.hash,
-            succeeded: self.succeeded,
-            block: self.block.number,
-            block_time: self.block.time,
-            outcomes,
-        }
-    }
-
-    /// The stranger that this is, with what it did.
-    pub fn stranger(self, position: u64, did: Deed) -> Stranger {
-        let (block, block_time) = (self.block.number, self.block.time);
-        Stranger { position, hash: self.hash, block, block_time, did }
+    /// Where it landed for good.
+    pub fn landed(&self) -> Landed {
+        let block = BlockRef { number: self.block.number, time: self.block.time };
+        Landed { hash: self.hash, block }
     }
 }
 
 /// Puts what the logs and calls of a chain mean into words.
 pub trait Reader {
-    /// What a transaction of ours that took the place did for each item of its slot.
+    /// What a successful transaction of ours that took the place did for each item of its slot; none
+    /// for a cancel.
     fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome>;
 
     /// What a transaction that is not ours did.
-    fn deed(&self, foreign: &Taker) -> Deed;
+    fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque>;
 }
 
 impl Fate {
@@ -305,12 +297,16 @@ impl Fate {
             Self::Included => Sighting::Included,
             Self::Shown => Sighting::Absent(Standing::Shown),
             Self::Ours(taker) => {
-                let outcomes = reader.outcomes(&taker);
-                Sighting::Final(taker.winner(outcomes))
+                let execution = if taker.succeeded {
+                    Execution::Succeeded(reader.outcomes(&taker))
+                } else {
+                    Execution::Reverted
+                };
+                Sighting::Final(taker.landed(), execution)
             }
             Self::Foreign(taker) => {
-                let did = reader.deed(&taker);
-                Sighting::Usurped(taker.stranger(position, did))
+                let effect = reader.effect(&taker);
+                Sighting::Usurped(Foreign::new(position, taker.landed(), effect))
             }
             Self::Unidentified => Sighting::Unidentified,
             Self::Unclear => Sighting::Nothing,

@@ -3,7 +3,7 @@
 
 use super::EvmChain;
 use super::node::View;
-use crate::billing::{Charge, Entry};
+use crate::billing::{Admitted, Charge};
 use crate::chain::confirm::{is_verdict, refused, refuses, stops, too_few, two_alike};
 use crate::chain::{ChainError, Preflight};
 use crate::contract::Looked;
@@ -30,7 +30,7 @@ impl EvmChain {
     /// once. What would refuse an entry is looked at again at a newer block.
     pub(super) async fn looked_up(
         &self,
-        entries: &[Entry],
+        entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let fleet = &self.parts.fleet;
         if fleet.is_alone() {
@@ -53,7 +53,7 @@ impl EvmChain {
     async fn look_up_alike(
         &self,
         views: Vec<(NodeId, View<'_>)>,
-        entries: &[Entry],
+        entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let run = |(id, view)| (id, async move { self.look_up_at(&view, entries).await });
         two_alike(&self.parts.fleet, views.into_iter().map(run).collect(), Clone::clone).await

@@ -14,7 +14,9 @@ use super::identify::Archive;
 use super::node;
 use super::node::Asker;
 use super::observe::Look;
-use crate::billing::{Attempt, AttemptKind, Deed, ItemOutcome, Sighting, Slot, Standing, Stranger};
+use crate::billing::{
+    Attempt, AttemptKind, Foreign, ForeignEffect, ItemOutcome, Opaque, Sighting, Slot, Standing,
+};
 use crate::chain::ChainError;
 use crate::config::Finality;
 use crate::node::NodeId;
@@ -193,7 +195,7 @@ impl EvmChain {
 
     /// The transactions of the account that took the places from `from` on: up to `to`, or to the
     /// first that cannot be told, or as many as are learnt at once.
-    pub(super) async fn learn(&self, from: u64, to: u64) -> Result<Vec<Stranger>, ChainError> {
+    pub(super) async fn learn(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError> {
         let head = self.current().await?;
         let to = to.min(head.places.settled).min(from.saturating_add(LEARNT_AT_ONCE));
         let mut said = testimonies(&head, self.parts.config.finality);
@@ -202,8 +204,8 @@ impl EvmChain {
         for position in from..to {
             match self.judged(&Place { position, attempts: vec![] }, &said) {
                 Fate::Foreign(taker) => {
-                    let did = Told { chain: self, slot: None::<&Slot> }.deed(&taker);
-                    strangers.push(taker.stranger(position, did));
+                    let effect = Told { chain: self, slot: None::<&Slot> }.effect(&taker);
+                    strangers.push(Foreign::new(position, taker.landed(), effect));
                 }
                 Fate::Absent
                 | Fate::Included
@@ -279,7 +281,7 @@ struct Told<'a, A> {
 
 impl<A: AsRef<Attempt>> Reader for Told<'_, A> {
     fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome> {
-        let Some(slot) = self.slot.filter(|_| ours.succeeded) else { return Vec::new() };
+        let Some(slot) = self.slot else { return Vec::new() };
         let bills =
             slot.attempts.iter().map(AsRef::as_ref).any(|attempt| {
                 attempt.signed.hash == ours.hash && attempt.kind == AttemptKind::Bill
@@ -291,10 +293,10 @@ impl<A: AsRef<Attempt>> Reader for Told<'_, A> {
         self.chain.parts.profile.outcomes(contract, &ours.logs, &slot.items)
     }
 
-    fn deed(&self, foreign: &Taker) -> Deed {
+    fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
         let contract = self.chain.parts.facts.contract;
-        self.chain.parts.profile.deed(contract, call, foreign.succeeded, &foreign.logs)
+        self.chain.parts.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
     }
 }

@@ -2,7 +2,7 @@
 //! at the same time, and may be a block apart.
 
 use super::TronChain;
-use crate::billing::{Charge, Entry};
+use crate::billing::{Admitted, Charge};
 use crate::chain::confirm::{OPINIONS, refused, stops, too_few, two_alike};
 use crate::chain::{ChainError, Preflight};
 use crate::contract::Looked;
@@ -26,7 +26,7 @@ impl TronChain {
     /// is claimed, so two providers have to say the same even where nothing is refused.
     pub(super) async fn looked_up(
         &self,
-        entries: &[Entry],
+        entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let fleet = &self.parts.fleet;
         if fleet.is_alone() {

@@ -10,11 +10,8 @@ use crate::chain::{ChainError, Pulse};
 use crate::node::{HeadSeen, NodeId, median, reached_by, shared};
 use futures_util::future::join_all;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
-
-/// How far the newest block may be from this machine's clock before nothing is signed, ms. A node
-/// that lags lets transactions expire unseen, and one that runs ahead makes them live too long.
-const CLOCK_TOLERANCE_MS: u64 = 60_000;
 
 /// How far the newest irrevocable block may be behind the newest before nothing is signed, ms. About
 /// a minute is usual (19 blocks); what is signed while finality stands still stays undecided.
@@ -40,6 +37,8 @@ pub(super) struct Head {
     /// What the signing account has, with the effects of what waits in the node's pool.
     pub(super) means: Means,
     pub(super) prices: Prices,
+    /// How far the newest block may be from this machine's clock before nothing is signed.
+    clock_tolerance: Duration,
     seen: Instant,
 }
 
@@ -56,7 +55,7 @@ impl Head {
                 lag.div_euclid(1000)
             )));
         }
-        if off <= CLOCK_TOLERANCE_MS {
+        if Duration::from_millis(off) <= self.clock_tolerance {
             return Ok(());
         }
         let side = if self.newest.time_ms < now { "behind" } else { "ahead of" };
@@ -92,7 +91,7 @@ impl TronChain {
     }
 
     async fn observe_in_turn(&self) -> Result<Arc<Head>, ChainError> {
-        let (seen, fleet) = (Instant::now(), &self.parts.fleet);
+        let fleet = &self.parts.fleet;
         let (mut looks, mut failure) = (Vec::new(), None);
         for (id, look) in self.looks().await {
             match look {
@@ -115,7 +114,7 @@ impl TronChain {
         }
         let before = self.head.read().clone().map(|head| head.solid.clone());
         let solid = self.solid_head(&looks, before).await?;
-        Ok(self.publish(together(&looks, solid, seen)?))
+        Ok(self.publish(together(&looks, solid, self.parts.config.clock_tolerance)?))
     }
 
     fn publish(&self, head: Head) -> Arc<Head> {
@@ -176,7 +175,11 @@ impl TronChain {
 
 /// What the looks tell together, besides what is irrevocable. The head is the highest that two nodes
 /// have reached, where there are two; prices and means are medians, so that no single node sets them.
-fn together(looks: &[(NodeId, Look)], solid: Block, seen: Instant) -> Result<Head, ChainError> {
+fn together(
+    looks: &[(NodeId, Look)],
+    solid: Block,
+    clock_tolerance: Duration,
+) -> Result<Head, ChainError> {
     let each = || looks.iter().map(|(_, look)| look);
     let two = looks.len().min(2);
     let number = reached_by(each().map(|look| look.newest.number), two).ok_or_else(no_block)?;
@@ -199,5 +202,5 @@ fn together(looks: &[(NodeId, Look)], solid: Block, seen: Instant) -> Result<Hea
     // Nothing on TRON counts an account's transactions.
     let head_time = newest.time_ms.div_euclid(1000);
     let pulse = Pulse { head: newest.number, head_time, places: None };
-    Ok(Head { pulse, newest, solid, means, prices, seen })
+    Ok(Head { pulse, newest, solid, means, prices, clock_tolerance, seen: Instant::now() })
 }

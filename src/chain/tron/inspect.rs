@@ -42,7 +42,7 @@ impl Inspect for TronChain {
 
 impl TronChain {
     fn head(&self, head: &Head) -> Finding {
-        match head.timely((self.parts.now_ms)()) {
+        match head.timely(self.parts.clock.unix_ms()) {
             Ok(()) => {
                 let chain = RealChain::Genesis(self.parts.config.chain_id);
                 Finding::fine("head", format!("chain {chain}, block {}", head.newest.number))

@@ -9,7 +9,9 @@ use super::conclude::{
 use super::death::{self, Mortal, Place, Scan};
 use super::head::Head;
 use super::transaction::SignedBytes;
-use crate::billing::{Attempt, AttemptKind, ItemOutcome, Sighting, Slot, Standing, Winner};
+use crate::billing::{
+    Attempt, AttemptKind, BlockRef, Execution, ItemOutcome, Landed, Sighting, Slot, Standing,
+};
 use crate::node::{AskError, NodeId};
 use alloy::primitives::B256;
 use futures_util::future::join_all;
@@ -264,33 +266,36 @@ impl TronChain {
         match fate {
             Fate::Absent => Sighting::Absent(Standing::Fair),
             Fate::Included => Sighting::Included,
-            Fate::Landed(landing) => Sighting::Final(self.winner(slot, landing)),
-            Fate::Dead(place) => {
-                Sighting::Never { block: place.number, block_time: seconds(place.time_ms) }
-            }
+            Fate::Landed(landing) => self.ended(slot, landing),
+            Fate::Dead(place) => Sighting::Never(block(place.number, place.time_ms)),
             Fate::Unclear => Sighting::Nothing,
         }
     }
 
-    fn winner<A: AsRef<Attempt>>(&self, slot: &Slot<A>, landing: Landing) -> Winner {
-        let Landing { id, block, block_time_ms, result, logs } = landing;
+    fn ended<A: AsRef<Attempt>>(&self, slot: &Slot<A>, landing: Landing) -> Sighting {
+        let Landing { id, block: number, block_time_ms, result, logs } = landing;
+        let landed = Landed { hash: id, block: block(number, block_time_ms) };
         let mut attempts = slot.attempts.iter().map(AsRef::as_ref);
         let bills =
             attempts.any(|one: &Attempt| one.signed.hash == id && one.kind == AttemptKind::Bill);
-        let succeeded = result == CallResult::Succeeded;
-        let outcomes = match logs {
-            _ if !(succeeded && bills) => Vec::new(),
-            Some(logs) => {
+        let execution = match (result, logs) {
+            (CallResult::Failed, _) => Execution::Reverted,
+            (CallResult::Succeeded, _) if !bills => Execution::Succeeded(Vec::new()),
+            (CallResult::Succeeded, Some(logs)) => {
                 let contract = self.parts.facts.contract;
-                self.parts.profile.outcomes(contract, &logs, &slot.items)
+                Execution::Succeeded(self.parts.profile.outcomes(contract, &logs, &slot.items))
             }
-            None => {
-                warn!(tx.hash = %id, block, "too few nodes keep logs: nobody can tell which items were charged");
-                slot.items.iter().map(|_| ItemOutcome::Unproven).collect()
+            (CallResult::Succeeded, None) => {
+                warn!(tx.hash = %id, block = number, "too few nodes keep logs: nobody can tell which items were charged");
+                Execution::Succeeded(slot.items.iter().map(|_| ItemOutcome::Unproven).collect())
             }
         };
-        Winner { hash: id, succeeded, block, block_time: seconds(block_time_ms), outcomes }
+        Sighting::Final(landed, execution)
     }
+}
+
+fn block(number: u64, time_ms: u64) -> BlockRef {
+    BlockRef { number, time: seconds(time_ms) }
 }
 
 fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &Head) -> Option<Case> {

@@ -5,7 +5,7 @@ use super::TronChain;
 use super::api::{Api, CALLS_AT_ONCE};
 use super::constant::{ConstantCallOutcome, TRIES};
 use super::observe::Deployed;
-use crate::billing::{Charge, Entry, Funds};
+use crate::billing::{Admitted, Charge, Funds};
 use crate::chain::ChainError;
 use crate::chain::reads::{Answers, FundsReads, LookupReads, Read, aggregated, answers};
 use crate::contract::Looked;
@@ -21,7 +21,7 @@ impl TronChain {
     pub(super) async fn look_up(
         &self,
         api: Api<'_>,
-        entries: &[Entry],
+        entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let known = self.ready().await?;
         let profile = &self.parts.profile;

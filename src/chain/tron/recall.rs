@@ -6,21 +6,21 @@
 //! are read without a gap up to that time, all of it is found or can never land.
 
 use super::TronChain;
-use super::address::{prefixed, unprefixed};
 use super::api::{Block, CallResult, Sent, Side};
 use super::conclude::{LOGS_WITHIN, Record};
 use super::death::Misfit;
 use super::head::Head;
 use super::look::{record, seconds};
-use super::proto::{Raw, TRIGGER, TriggerSmartContract};
-use super::transaction::txid;
-use crate::billing::{Deed, ItemOutcome, Stranger};
+use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
 use crate::chain::{ChainError, Recall};
 use crate::node::NodeId;
 use alloy::primitives::{Address, B256};
 use futures_util::{StreamExt as _, stream};
 use prost::Message as _;
 use tracing::warn;
+use tron_primitives::address::{prefixed, unprefixed};
+use tron_primitives::messages::{Raw, TRIGGER, TriggerSmartContract};
+use tron_primitives::transaction::txid;
 
 /// How many blocks are read at most in one call.
 const BLOCKS_AT_MOST: u64 = 120;
@@ -45,7 +45,7 @@ pub(super) struct Reading {
     /// Unix ms.
     until_ms: u64,
     last: Last,
-    found: Vec<Stranger>,
+    found: Vec<Foreign>,
 }
 
 /// The block that was read last.
@@ -77,7 +77,7 @@ impl Reading {
     }
 
     /// Takes the next block, and what was found in it.
-    fn read(&mut self, block: &Block, found: Vec<Stranger>) -> Result<(), Misfit> {
+    fn read(&mut self, block: &Block, found: Vec<Foreign>) -> Result<(), Misfit> {
         if self.last.number.checked_add(1) != Some(block.number) {
             return Err(Misfit::Other);
         }
@@ -143,7 +143,7 @@ impl TronChain {
     /// What was signed before now was signed by a head that is not later than this one, or than this
     /// machine's clock: no other head is signed by.
     async fn begin_reading(&self, since_ms: i64, head: &Head) -> Result<Reading, ChainError> {
-        let now_ms = (self.parts.now_ms)();
+        let now_ms = self.parts.clock.unix_ms();
         head.timely(now_ms)?;
         let latest = head.newest.time_ms.max(u64::try_from(now_ms).unwrap_or_default());
         let margin = self.life_ms().saturating_add(MARGIN_MS);
@@ -203,7 +203,7 @@ impl TronChain {
         sent: &Sent,
         block: &Block,
         head: &Head,
-    ) -> Result<Option<Stranger>, ChainError> {
+    ) -> Result<Option<Foreign>, ChainError> {
         let Some((to, data)) = call_by(self.parts.facts.signer, &sent.raw_data) else {
             return Ok(None);
         };
@@ -211,24 +211,24 @@ impl TronChain {
             let answer = format!("other bytes than those of {}", sent.id);
             return Err(ChainError::Node { question: "getblock", answer });
         }
-        let did = self.deed(sent.id, (to, &data), block, head).await?;
-        let (block_time, block) = (seconds(block.time_ms), block.number);
-        let stranger = Stranger { position: 0, hash: sent.id, block, block_time, did };
-        Ok((stranger.did != Deed::Other).then_some(stranger))
+        let effect = self.effect(sent.id, (to, &data), block, head).await?;
+        let block = BlockRef { number: block.number, time: seconds(block.time_ms) };
+        Ok((effect != Ok(ForeignEffect::Other))
+            .then(|| Foreign::new(0, Landed { hash: sent.id, block }, effect)))
     }
 
-    async fn deed(
+    async fn effect(
         &self,
         id: B256,
         call: (Address, &[u8]),
         block: &Block,
         head: &Head,
-    ) -> Result<Deed, ChainError> {
+    ) -> Result<Result<ForeignEffect, Opaque>, ChainError> {
         let (fleet, contract) = (&self.parts.fleet, self.parts.facts.contract);
         let told = |node: NodeId| self.record_in(node, id, block.number);
         if let Ok(record) = fleet.agreed("about what a transaction did", told).await {
             let succeeded = record.result == CallResult::Succeeded;
-            return Ok(self.parts.profile.deed(contract, Some(call), succeeded, &record.logs));
+            return Ok(self.parts.profile.effect(contract, Some(call), succeeded, &record.logs));
         }
         let untold =
             || ChainError::Unavailable(format!("too few nodes tell alike yet what {id} did"));
@@ -262,16 +262,21 @@ impl TronChain {
     }
 
     /// The node keeps no logs: whoever was to be charged may have been.
-    fn without_logs(&self, (to, data): (Address, &[u8]), succeeded: bool) -> Deed {
+    fn without_logs(
+        &self,
+        (to, data): (Address, &[u8]),
+        succeeded: bool,
+    ) -> Result<ForeignEffect, Opaque> {
         let (profile, contract) = (&self.parts.profile, self.parts.facts.contract);
         match profile.decode(data).ok().filter(|_| to == contract) {
-            _ if !succeeded => Deed::Other,
+            _ if !succeeded => Ok(ForeignEffect::Other),
             Some(items) => {
-                let outcomes = items.iter().map(|_| ItemOutcome::Unproven).collect();
-                Deed::Billed { items, outcomes }
+                let unproven = items.iter().map(|_| ItemOutcome::Unproven).collect();
+                let execution = Execution::Succeeded(unproven);
+                Ok(ForeignEffect::Billed { items, execution })
             }
-            None if to == contract => Deed::Opaque,
-            None => Deed::Other,
+            None if to == contract => Err(Opaque),
+            None => Ok(ForeignEffect::Other),
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn billed(items: &[Item], outcomes: Vec<ItemOutcome>) -> Deed {
-    Deed::Billed { items: items.to_vec(), outcomes }
+fn billed(items: &[Item], outcomes: Vec<ItemOutcome>) -> ForeignEffect {
+    ForeignEffect::Billed { items: items.to_vec(), execution: Execution::Succeeded(outcomes) }
 }
 
 /// Waits until the journal's thread has let go of the file: then there is no log beside it.
@@ -27,7 +27,7 @@ async fn a_forgotten_batch_brings_its_claims_back() {
     let book = Book::new().await;
     let items = [item(1, 1), item(2, 1)];
     let did = billed(&items, vec![ItemOutcome::Charged, short_of_allowance()]);
-    let all = vec![stranger(FIRST, Deed::Other), stranger(FIRST + 1, did)];
+    let all = vec![foreign(FIRST, ForeignEffect::Other), foreign(FIRST + 1, did)];
     book.journal.adopt(lane(), all, 600, NOW_MS).await.unwrap();
     assert_eq!(book.next_position().await, FIRST + 2);
     assert!(!book.takes(items[0]).await, "it was charged");
@@ -40,9 +40,21 @@ async fn a_forgotten_batch_brings_its_claims_back() {
 #[tokio::test]
 async fn a_forgotten_batch_that_reverted_holds_nothing() {
     let book = Book::new().await;
-    let did = billed(&[item(1, 1)], vec![]);
-    book.journal.adopt(lane(), vec![stranger(FIRST, did)], 600, NOW_MS).await.unwrap();
+    let (items, execution) = (vec![item(1, 1)], Execution::Reverted);
+    let reverted = ForeignEffect::Billed { items, execution };
+    book.journal.adopt(lane(), vec![foreign(FIRST, reverted)], 600, NOW_MS).await.unwrap();
     assert!(book.takes(item(1, 1)).await);
+    assert_eq!(faults(book).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_call_that_succeeded_and_charged_nobody_is_no_revert() {
+    let book = Book::new().await;
+    let empty = foreign(FIRST, billed(&[], vec![]));
+    book.journal.adopt(lane(), vec![empty], 600, NOW_MS).await.unwrap();
+    let found = book.journal.billing_by_hash(B256::repeat_byte(0xEE)).await.unwrap().unwrap();
+    assert_eq!(found.state, BatchState::Charged);
+    assert_eq!(found.current(), &Recorded::Learnt(B256::repeat_byte(0xEE)), "without its bytes");
     assert_eq!(faults(book).await, Vec::<String>::new());
 }
 
@@ -51,8 +63,8 @@ async fn a_batch_that_lost_its_place_frees_its_claims_but_for_what_the_other_cha
     let book = Book::new().await;
     let items = [item(1, 1), item(2, 1)];
     let slot = book.accept(&items).await.unwrap();
-    let winner = stranger(slot.position, billed(&items[..1], vec![ItemOutcome::Charged]));
-    let verdict = Verdict { state: BatchState::Usurped, end: End::Lost(winner) };
+    let winner = foreign(slot.position, billed(&items[..1], vec![ItemOutcome::Charged]));
+    let verdict = Verdict::Usurped(winner);
     book.settle(Settlement { batch: slot.batch, verdict, guard_s: 600 }).await;
     assert_eq!(book.billing(slot.batch).await.state, BatchState::Usurped);
     assert_eq!(book.next_position().await, FIRST + 1);
@@ -66,7 +78,7 @@ async fn a_charge_that_another_batch_holds_is_learnt_without_a_second_claim() {
     let book = Book::new().await;
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     let did = billed(&[item(1, 1)], vec![ItemOutcome::Charged]);
-    let forgotten = stranger(slot.position + 1, did);
+    let forgotten = foreign(slot.position + 1, did);
     book.journal.adopt(lane(), vec![forgotten], 600, NOW_MS).await.unwrap();
     assert_eq!(book.next_position().await, FIRST + 2);
     assert!(!book.takes(item(1, 1)).await);

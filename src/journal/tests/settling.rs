@@ -83,12 +83,19 @@ async fn a_late_word_on_an_old_batch_does_not_free_the_new_claim() {
 }
 
 #[tokio::test]
-async fn being_open_is_no_end_and_several_ends_are_written_together_or_not_at_all() {
+async fn several_ends_are_written_together_or_not_at_all() {
     let book = Book::new().await;
     let (a, b) = (book.accept(&[item(1, 1)]).await, book.accept(&[item(2, 1)]).await);
     let (a, b) = (a.unwrap(), b.unwrap());
     let before = book.everything().await;
-    let ends = [end(&a, BatchState::Reverted, vec![]), end(&b, BatchState::Open, vec![])];
+    // A transaction that the journal knows already cannot be learnt as another's.
+    let execution = Execution::Reverted;
+    let effect = ForeignEffect::Billed { items: vec![item(3, 1)], execution };
+    let known = Landed { hash: a.attempts.first().get().signed.hash, block: BLOCK };
+    let usurper = ForeignTx { position: b.position, landed: known, effect };
+    let impossible =
+        Settlement { batch: b.batch, verdict: Verdict::Usurped(usurper), guard_s: 600 };
+    let ends = [end(&a, BatchState::Reverted, vec![]), impossible];
     assert!(book.journal.settle(ends.to_vec(), NOW_MS).await.is_err());
     assert_eq!(book.everything().await, before);
     let ends = [&a, &b].map(|slot| end(slot, BatchState::Reverted, vec![]));
@@ -112,9 +119,9 @@ async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_fi
     let (first, newer) = (signed(FIRST).hash, B256::repeat_byte(0xEE));
     let named = async || {
         let billing = book.billing(slot.batch).await;
-        let current = billing.current().get().signed.hash;
+        let current = billing.current().hash();
         assert_eq!(book.claims(item(1, 1)).await[0].by.hash, current);
-        for hash in billing.attempts.iter().map(|attempt| attempt.get().signed.hash) {
+        for hash in billing.attempts.iter().map(Recorded::hash) {
             let found = book.journal.billing_by_hash(hash).await.unwrap();
             assert_eq!(found.as_ref(), Some(&billing), "any of its hashes finds a batch");
         }

@@ -19,9 +19,9 @@ fn block(number: u64) -> Block {
     Block { id: id(number), number, parent: id(number - 1), time_ms, transactions: vec![] }
 }
 
-fn stranger(block: u64) -> Stranger {
+fn stranger(block: u64) -> Foreign {
     let hash = B256::with_last_byte(9);
-    Stranger { position: 0, hash, block, block_time: 0, did: Deed::Opaque }
+    Foreign::Opaque(Landed { hash, block: BlockRef { number: block, time: 0 } })
 }
 
 #[test]

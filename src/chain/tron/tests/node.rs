@@ -2,7 +2,7 @@
 
 use super::super::api::{Broadcast, offer};
 use super::*;
-use crate::billing::{Charge, Family, Period, PlatformChainId, Scalar};
+use crate::billing::{Charge, Entry, Family, Period, PlatformChainId, Scalar, Values};
 use crate::config::{BillingConfig, KeyRef, PolicyConfig, RpcUrl, Sun, TvmFeeConfig, TvmNode};
 use crate::node::{AskError, Http};
 use alloy::primitives::U256;
@@ -108,7 +108,7 @@ pub(super) fn parts(url: &str) -> TronParts {
         policy,
         fleet: client(url).0,
         config: config(url, url),
-        now_ms: now,
+        clock: Clock::telling(now),
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn charge(n: u8) -> Charge {
     ];
     let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
     Charge {
-        entry: Entry::parse(fields.collect()).unwrap(),
+        entry: Entry::parse(fields.collect()).unwrap().admitted(Values::new()),
         period: Period::Guarded,
         amount: U256::from(100),
         wallet: Address::repeat_byte(n),
@@ -229,6 +229,7 @@ pub(super) fn config(full: &str, solidity: &str) -> TvmConfig {
         multicall: Some(Address::repeat_byte(6)),
         chunk: 50,
         key: KeyRef::Keystore("tron".to_owned()),
+        clock_tolerance: Duration::from_mins(1),
         poll_interval: Duration::from_hours(1),
         rebroadcast_interval: Duration::from_secs(10),
         max_in_flight: 16,

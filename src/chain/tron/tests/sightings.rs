@@ -4,7 +4,9 @@ use super::super::transaction::SignedBytes;
 use super::golden_billing::{self, step};
 use super::node::{connected, node, parts};
 use super::*;
-use crate::billing::{Attempts, BatchId, ItemOutcome, Signed, Standing, Winner};
+use crate::billing::{
+    Attempts, BatchId, BlockRef, Execution, ItemOutcome, Landed, Signed, Standing,
+};
 use alloy::primitives::B256;
 use serde_json::json;
 
@@ -104,7 +106,7 @@ async fn a_lost_transaction_is_proven_dead_and_every_block_is_read_once() {
         assert_eq!(looked(&chain, &slot).await, absent, "block 336 is before its expiration");
         assert_eq!(blocks_asked(&double), 0);
         at_head(&double, &said(LOST, 9));
-        let never = Sighting::Never { block: 337, block_time: 1_795_254_327 };
+        let never = Sighting::Never(BlockRef { number: 337, time: 1_795_254_327 });
         assert_eq!(looked(&chain, &slot).await, never);
         assert_eq!(looked(&chain, &slot).await, never);
         assert_eq!(blocks_asked(&double), 4);
@@ -126,7 +128,7 @@ async fn a_block_that_is_missing_or_does_not_fit_proves_nothing() {
         has_block(&double, &middle.replace(&parent_of(&middle), &made_up_id(335)));
         assert_eq!(looked(&chain, &slot).await, Sighting::Nothing, "it is another chain's");
         has_block(&double, &middle);
-        let never = Sighting::Never { block: 337, block_time: 1_795_254_327 };
+        let never = Sighting::Never(BlockRef { number: 337, time: 1_795_254_327 });
         assert_eq!(looked(&chain, &slot).await, never);
     })
     .await;
@@ -144,8 +146,8 @@ async fn a_transaction_that_was_dropped_from_a_full_block_is_dead_in_the_end() {
         for at in 19..=33 {
             has_block(&double, &said(FULL, at));
         }
-        let Sighting::Never { block, .. } = looked(&chain, &slot).await else { panic!("dead") };
-        assert!((344..=358).contains(&block), "{block}");
+        let Sighting::Never(block) = looked(&chain, &slot).await else { panic!("dead") };
+        assert!((344..=358).contains(&block.number), "{block:?}");
     })
     .await;
 }
@@ -172,15 +174,18 @@ async fn a_transaction_is_included_until_its_block_is_irrevocable_and_may_vanish
         let expired = block(345, &made_up_id(345), &made_up_id(344), u64::MAX >> 8);
         double.says("/walletsolidity/getblock", 200, &expired);
         double.says("/walletsolidity/gettransactioninfobyid", 200, &said(REORG, 23));
-        let Sighting::Final(winner) = looked(&chain, &slot).await else { panic!("final") };
-        assert_eq!((winner.block, winner.succeeded), (333, true));
+        let Sighting::Final(landed, execution) = looked(&chain, &slot).await else {
+            panic!("final")
+        };
+        assert_eq!(landed.block.number, 333);
+        assert!(matches!(execution, Execution::Succeeded(_)), "{execution:?}");
         assert_eq!(blocks_asked(&double), 0, "what has landed needs no proof of death");
     })
     .await;
 }
 
 /// A node on which the recorded batch of 14b is irrevocable.
-async fn billed(double: &Arc<Double>, attempts: &[Vec<u8>]) -> Winner {
+async fn billed(double: &Arc<Double>, attempts: &[Vec<u8>]) -> (Landed, Execution) {
     serving(double, async |url| {
         let mut parts = parts(url);
         parts.profile = golden_billing::profile();
@@ -191,19 +196,22 @@ async fn billed(double: &Arc<Double>, attempts: &[Vec<u8>]) -> Winner {
         let asked = json!({ "value": info["id"] });
         let path = format!("/walletsolidity/gettransactioninfobyid {asked}");
         double.says(&path, 200, &info.to_string());
-        let Sighting::Final(winner) = looked(&chain, &slot).await else { panic!("final") };
-        winner
+        let Sighting::Final(landed, execution) = looked(&chain, &slot).await else {
+            panic!("final")
+        };
+        (landed, execution)
     })
     .await
 }
 
 #[tokio::test]
 async fn who_was_charged_is_read_from_the_logs() {
-    let winner = billed(&node(), &[sent(golden_billing::FILE, 6)]).await;
-    assert_eq!((winner.block, winner.block_time, winner.succeeded), (224, 1_795_253_928, true));
+    let (landed, execution) = billed(&node(), &[sent(golden_billing::FILE, 6)]).await;
+    assert_eq!(landed.block, BlockRef { number: 224, time: 1_795_253_928 });
+    let Execution::Succeeded(outcomes) = execution else { panic!("it succeeded") };
     let codes: HashMap<u8, &str> = golden_billing::WORDS.into_iter().collect();
     let mut told = 0;
-    for (at, (outcome, reason)) in winner.outcomes.iter().zip(golden_billing::REASONS).enumerate() {
+    for (at, (outcome, reason)) in outcomes.iter().zip(golden_billing::REASONS).enumerate() {
         let keys = golden_billing::items();
         if keys.iter().filter(|item| item.key == keys[at].key).count() > 1 {
             continue; // the same subscription and period twice: an event names both
@@ -223,8 +231,8 @@ async fn who_was_charged_is_read_from_the_logs() {
 #[tokio::test]
 async fn an_earlier_attempt_that_landed_after_all_wins() {
     let attempts = [sent(golden_billing::FILE, 6), sent(LOST, 1)];
-    let winner = billed(&node(), &attempts).await;
-    assert_eq!(winner.hash, SignedBytes::read(&attempts[0]).unwrap().txid);
+    let (landed, _) = billed(&node(), &attempts).await;
+    assert_eq!(landed.hash, SignedBytes::read(&attempts[0]).unwrap().txid);
 }
 
 #[tokio::test]
@@ -251,9 +259,9 @@ async fn what_was_included_and_failed_charged_nobody() {
                 continue;
             };
             double.says("/walletsolidity/gettransactioninfobyid", 200, &info.to_string());
-            let Sighting::Final(winner) = looked(&chain, &slot).await else { panic!("{id}") };
-            assert_eq!(winner.succeeded, info["receipt"]["result"] == "SUCCESS", "{id}");
-            assert_eq!(winner.outcomes.is_empty(), !winner.succeeded);
+            let Sighting::Final(_, execution) = looked(&chain, &slot).await else { panic!("{id}") };
+            let succeeded = execution != Execution::Reverted;
+            assert_eq!(succeeded, info["receipt"]["result"] == "SUCCESS", "{id}");
             seen += 1;
         }
     })
@@ -279,10 +287,12 @@ async fn a_node_without_history_tells_that_it_landed_but_not_who_was_charged() {
         double.says("/walletsolidity/gettransactionbyid", 200, &said(BARE, 6));
         assert_eq!(looked(&chain, &slot).await, Sighting::Nothing, "a lagging node may yet tell");
         at_head(&double, &block(86, &made_up_id(86), &made_up_id(85), late));
-        let Sighting::Final(winner) = looked(&chain, &slot).await else { panic!("it is there") };
-        assert_eq!((winner.hash, winner.block, winner.succeeded), (id, 46, true));
-        assert!(winner.outcomes.iter().all(|outcome| *outcome == ItemOutcome::Unproven));
-        assert_eq!(winner.outcomes.len(), slot.items.len());
+        let Sighting::Final(landed, execution) = looked(&chain, &slot).await else {
+            panic!("it is there")
+        };
+        assert_eq!((landed.hash, landed.block.number), (id, 46));
+        let unproven = vec![ItemOutcome::Unproven; slot.items.len()];
+        assert_eq!(execution, Execution::Succeeded(unproven));
         double.says("/walletsolidity/gettransactionbyid", 200, "{}");
         assert_eq!(looked(&chain, &slot).await, Sighting::Nothing);
     })

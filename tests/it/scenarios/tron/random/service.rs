@@ -5,10 +5,11 @@ use alloy::primitives::B256;
 use merchant_signer::billing::{Again, Entry, Family, Mode, Order, Rules, Scalar};
 use merchant_signer::chain::Facts;
 use merchant_signer::chain::tron::{self, TronChain, TronParts};
+use merchant_signer::clock::Clock;
 use merchant_signer::config::{Config, FamilyConfig};
 use merchant_signer::contract::Profile;
 use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
-use merchant_signer::journal::Journal;
+use merchant_signer::journal::{Journal, Recorded};
 use merchant_signer::keys::{Key, KeySource};
 use merchant_signer::node::Http;
 use merchant_signer::policy::Policy;
@@ -111,7 +112,7 @@ impl Service {
             billing.items.iter().filter(|line| line.outcome.as_deref() == Some("charged"));
         Told {
             state: billing.state.word(),
-            attempts: billing.attempts.iter().map(|a| a.get().signed.hash).collect(),
+            attempts: billing.attempts.iter().map(Recorded::hash).collect(),
             charged: charged.map(|line| line.item.subscribe.0).collect(),
         }
     }
@@ -160,7 +161,7 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
     (config.expiry, config.billing.deadline) = (TTL, TTL);
     config.poll_interval = Duration::ZERO;
     let fleet = Arc::new(tron::fleet(&Http, &config).unwrap());
-    let now_ms = || NOW.load(Ordering::Relaxed);
-    let parts = TronParts { facts, profile, key, policy, fleet, config, now_ms };
+    let clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
+    let parts = TronParts { facts, profile, key, policy, fleet, config, clock };
     TronChain::connect(parts).await.unwrap()
 }

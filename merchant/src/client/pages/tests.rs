@@ -1,0 +1,120 @@
+//! The walk over a list that changes under it.
+
+use super::*;
+use crate::types::SubscriptionId;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+const SIZE: usize = 10;
+
+fn page(list: &[i64], number: u64, count: Option<u64>) -> Page<Chargeable> {
+    let at = usize::try_from(number.saturating_sub(1)).unwrap().saturating_mul(SIZE);
+    let shown = list.iter().skip(at).take(SIZE);
+    let entry = |id: &i64| {
+        let raw = RawValue::from_string(format!(r#"{{"subscribeId":{id}}}"#)).unwrap();
+        Ok(Full::from_raw(raw).unwrap())
+    };
+    Page { count, size: Some(10), list: shown.map(entry).collect() }
+}
+
+/// Walks a list that `change` works on before every page, with the count that `count` tells of it.
+fn ids(
+    list: Vec<i64>,
+    change: impl Fn(&mut Vec<i64>),
+    count: impl Fn(usize) -> Option<u64>,
+) -> (Vec<i64>, usize) {
+    let (list, requests) = (RefCell::new(list), RefCell::new(vec![]));
+    let fetch = |number| {
+        let mut list = list.borrow_mut();
+        change(&mut list);
+        requests.borrow_mut().push(number);
+        let found = page(&list, number, count(list.len()));
+        async move { Ok(found) }
+    };
+    let mut walk = Walk {
+        fetch,
+        seen: HashSet::new(),
+        ready: VecDeque::new(),
+        next: Next::Begin,
+        passes: 0,
+        fresh: 0,
+    };
+    let mut ids = vec![];
+    futures_util::FutureExt::now_or_never(async {
+        while let Some(entry) = walk.entry().await {
+            ids.push(entry.unwrap().subscribe_id.0);
+        }
+    })
+    .unwrap();
+    let requests = requests.borrow().len();
+    (ids, requests)
+}
+
+fn truth(length: usize) -> Option<u64> {
+    u64::try_from(length).ok()
+}
+
+fn each_once(ids: &[i64], expected: impl IntoIterator<Item = i64>) {
+    let set: BTreeSet<_> = ids.iter().copied().collect();
+    assert_eq!(set.len(), ids.len(), "an entry came twice");
+    assert_eq!(set, expected.into_iter().collect());
+}
+
+#[test]
+fn a_list_that_stands_still_comes_whole_and_once() {
+    for length in [0, 1, 9, 10, 11, 100, 101] {
+        let (ids, requests) = ids((0..length).collect(), |_| {}, truth);
+        each_once(&ids, 0..length);
+        assert!(
+            requests
+                <= usize::try_from(length)
+                    .unwrap()
+                    .div_ceil(SIZE)
+                    .saturating_add(2)
+                    .saturating_mul(2),
+            "{requests}"
+        );
+    }
+    assert_eq!(ids(vec![1], |_| {}, truth).1, 1);
+}
+
+#[test]
+fn a_list_that_shrinks_from_the_front_loses_nothing_that_stays() {
+    let (ids, _) = ids((0..100).collect(), |list| drop(list.drain(..2)), truth);
+    let stays = 60..100;
+    assert!(stays.into_iter().all(|id| ids.contains(&id)), "{ids:?}");
+}
+
+#[test]
+fn a_list_that_grows_at_the_front_loses_nothing_that_was_there() {
+    let next = RefCell::new(1000);
+    let grow = |list: &mut Vec<i64>| {
+        let mut next = next.borrow_mut();
+        if *next < 1020 {
+            list.insert(0, *next);
+            *next = next.saturating_add(1);
+        }
+    };
+    let (ids, _) = ids((0..100).collect(), grow, truth);
+    each_once(&ids, (0..100).chain(1000..1020));
+}
+
+#[test]
+fn a_count_that_lies_hides_nothing() {
+    for lie in [None, Some(0), Some(1), Some(37), Some(1_000_000_000)] {
+        let (ids, requests) = ids((0..95).collect(), |_| {}, |_| lie);
+        each_once(&ids, 0..95);
+        assert!(requests < 200, "{lie:?}: {requests}");
+    }
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_is_told_and_hides_no_other() {
+    let text = r#"{"count":3,"page":1,"size":500,"list":[{"subscribeId":1},{"subscribeId":"x"},{"subscribeId":3}]}"#;
+    let page: Page<Chargeable> = serde_json::from_str(text).unwrap();
+    assert!(matches!(page.list[1], Err(CallError::Entry { page: 1, .. })));
+    assert_eq!(page.list[2].as_ref().unwrap().subscribe_id, SubscriptionId(3));
+    let bare: Page<Chargeable> =
+        serde_json::from_str(r#"[{"subscribeId":1,"more":1e400}]"#).unwrap();
+    assert_eq!(bare.list[0].as_ref().unwrap().fields()["more"].get(), "1e400");
+}

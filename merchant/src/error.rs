@@ -1,0 +1,126 @@
+//! What a call can come to other than its answer, in words that say what to do.
+
+use crate::sign::CLOCK_WINDOW_SECONDS;
+use std::fmt;
+use thiserror::Error;
+
+/// Why a call has no answer.
+#[derive(Clone, Debug, Error)]
+pub enum CallError {
+    /// No connection: nothing was sent.
+    #[error("{peer} cannot be reached, nothing was sent: {why}")]
+    Unsent {
+        /// Scheme, host and port of the peer.
+        peer: String,
+        /// What the transport says.
+        why: String,
+    },
+    /// The request may have arrived, but no whole answer came back: what became of it is unknown.
+    #[error("{peer} was sent the request but no whole answer came back: {why}")]
+    Unheard {
+        /// Scheme, host and port of the peer.
+        peer: String,
+        /// What the transport says.
+        why: String,
+    },
+    /// Refused, and the clocks are too far apart for any signature to be accepted.
+    #[error(
+        "the clock here is {} s {} the one of the peer, and at most {CLOCK_WINDOW_SECONDS} s are \
+         allowed: set this machine's clock (NTP). The peer said: {refusal}",
+        off_seconds.unsigned_abs(),
+        if *off_seconds > 0 { "ahead of" } else { "behind" }
+    )]
+    ClockOff {
+        /// Positive when the clock here is ahead.
+        off_seconds: i64,
+        /// What the peer said.
+        refusal: Refusal,
+    },
+    /// The peer answered with an envelope whose code is no success.
+    #[error("refused: {0}")]
+    Refused(Refusal),
+    /// The answer is not what the interface promises: no envelope, or data of another shape.
+    #[error("HTTP {http_status} with an answer that cannot be read: {why}")]
+    Unreadable {
+        /// The HTTP status.
+        http_status: u16,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// One entry of a list cannot be read. The entries after it still come.
+    #[error("an entry on page {page} cannot be read: {why}")]
+    Entry {
+        /// Counted from 1.
+        page: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// An envelope that is no success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The HTTP status.
+    pub http_status: u16,
+    /// The code of the envelope.
+    pub code: i64,
+    /// `msg` of the envelope.
+    pub msg: String,
+    /// `description` of the envelope, if it is filled.
+    pub description: Option<String>,
+    /// `Retry-After`, in seconds, if the peer sent it as a number.
+    pub retry_after_seconds: Option<u64>,
+}
+
+impl Refusal {
+    /// 5xx, as the HTTP status or as the code of an envelope: the platform answers many refusals
+    /// with HTTP 200.
+    fn is_the_peers_fault(&self) -> bool {
+        self.http_status >= 500 || (500..600).contains(&self.code)
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (code {}, HTTP {})", self.msg, self.code, self.http_status)?;
+        match &self.description {
+            Some(description) => write!(f, ": {description}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl CallError {
+    /// Whether the request may have taken effect although there is no answer. Then look, before
+    /// anything is sent again.
+    pub fn may_have_happened(&self) -> bool {
+        match self {
+            Self::Unheard { .. } | Self::Unreadable { .. } => true,
+            Self::Refused(refusal) => refusal.is_the_peers_fault(),
+            Self::Unsent { .. } | Self::ClockOff { .. } | Self::Entry { .. } => false,
+        }
+    }
+
+    /// Whether the same read may well succeed a moment later.
+    pub fn passes(&self) -> bool {
+        match self {
+            Self::Unsent { .. } | Self::Unheard { .. } => true,
+            Self::Unreadable { http_status, .. } => {
+                *http_status == 200 || *http_status == 429 || *http_status >= 500
+            }
+            Self::Refused(refusal) => refusal.http_status == 429 || refusal.is_the_peers_fault(),
+            Self::ClockOff { .. } | Self::Entry { .. } => false,
+        }
+    }
+
+    /// What the peer said, if it answered with an envelope.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) | Self::ClockOff { refusal, .. } => Some(refusal),
+            Self::Unsent { .. }
+            | Self::Unheard { .. }
+            | Self::Unreadable { .. }
+            | Self::Entry { .. } => None,
+        }
+    }
+}

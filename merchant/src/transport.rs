@@ -1,0 +1,240 @@
+//! One signed request and its answer. What [`Client`](crate::Client) and
+//! [`SignerClient`](crate::signer::SignerClient) share.
+
+use crate::clock::{Clock, SystemClock};
+use crate::error::{CallError, Refusal};
+use crate::sign::{
+    CLOCK_WINDOW_SECONDS, Credentials, KEY_HEADER, SIGN_HEADER, Signable, TIMESTAMP_HEADER, sign,
+};
+use crate::time::UnixSeconds;
+use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
+use reqwest::redirect::Policy;
+use reqwest::{Method, Response, Url};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The longest answer that is read.
+const LONGEST_ANSWER: usize = 32 << 20;
+/// A refusal with clocks this far apart is put down to the clocks; the difference to the window is
+/// what a `Date` header in whole seconds and the way here may hide.
+const CLOCK_SUSPICION_SECONDS: i64 = CLOCK_WINDOW_SECONDS - 5;
+
+/// Why a client cannot be made.
+#[derive(Debug, Error)]
+pub enum SetupError {
+    /// The address is no `http` or `https` URL of a host.
+    #[error(
+        "{url:?} is no base address: it must be http:// or https://, a host, and nothing after"
+    )]
+    BaseUrl {
+        /// What was given.
+        url: String,
+    },
+    /// The key or the secret is empty, or the key is something that no header can carry.
+    #[error("the API key must be visible ASCII, and key and secret must not be empty")]
+    Credentials,
+    /// TLS could not be set up.
+    #[error("the HTTP client cannot be made: {0}")]
+    Http(#[from] reqwest::Error),
+}
+
+/// A peer, and how to speak with it.
+#[derive(Clone, Debug)]
+pub(crate) struct Transport {
+    http: reqwest::Client,
+    /// Without a slash at its end.
+    base: String,
+    credentials: Credentials,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) timeout: Duration,
+}
+
+/// An envelope that came back, successful or not, and how it came.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) http_status: u16,
+    pub(crate) code: i64,
+    pub(crate) data: Option<Box<RawValue>>,
+    refusal: Refusal,
+    /// The peer's clock and ours when the answer came.
+    clocks: Option<(UnixSeconds, UnixSeconds)>,
+}
+
+/// `{code, msg, description, data}` as it travels.
+#[derive(Deserialize)]
+struct Wire {
+    code: i64,
+    #[serde(default)]
+    msg: Option<String>,
+    #[serde(default)]
+    description: Option<Box<RawValue>>,
+    #[serde(default)]
+    data: Option<Box<RawValue>>,
+}
+
+impl Transport {
+    pub(crate) fn new(base_url: &str, credentials: Credentials) -> Result<Self, SetupError> {
+        let keys = credentials.key.bytes().all(|byte| byte.is_ascii_graphic());
+        if !keys || credentials.key.is_empty() || credentials.is_without_secret() {
+            return Err(SetupError::Credentials);
+        }
+        let http = reqwest::Client::builder()
+            .redirect(Policy::none())
+            .connect_timeout(Duration::from_secs(5))
+            .build()?;
+        let timeout = Duration::from_secs(15);
+        let clock = Arc::new(SystemClock);
+        Ok(Self { http, base: base_of(base_url)?, credentials, clock, timeout })
+    }
+
+    /// Scheme, host and port.
+    pub(crate) fn peer(&self) -> &str {
+        &self.base
+    }
+
+    /// Sends one request, once. A `body` makes it a `POST`.
+    pub(crate) async fn exchange(
+        &self,
+        path_and_query: &str,
+        body: Option<&str>,
+    ) -> Result<Reply, CallError> {
+        let timestamp = self.clock.now().0.to_string();
+        let method = if body.is_some() { Method::POST } else { Method::GET };
+        let signable = Signable {
+            timestamp: &timestamp,
+            method: method.as_str(),
+            path_and_query,
+            body: body.unwrap_or_default().as_bytes(),
+        };
+        let mut request = self
+            .http
+            .request(method.clone(), format!("{}{path_and_query}", self.base))
+            .timeout(self.timeout)
+            .header(KEY_HEADER, &self.credentials.key)
+            .header(SIGN_HEADER, sign(&self.credentials.secret, &signable))
+            .header(TIMESTAMP_HEADER, &timestamp);
+        if let Some(body) = body {
+            request = request.header(CONTENT_TYPE, "application/json").body(body.to_owned());
+        }
+        let response = request.send().await.map_err(|error| self.lost(&error))?;
+        let (http_status, headers) = (response.status().as_u16(), response.headers().clone());
+        let clocks = date(&headers).map(|theirs| (theirs, self.clock.now()));
+        let text = self.read(response).await?;
+        reply(http_status, &headers, clocks, &text)
+    }
+
+    async fn read(&self, mut response: Response) -> Result<Vec<u8>, CallError> {
+        let http_status = response.status().as_u16();
+        let mut text = vec![];
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.lost(&error))? {
+            text.extend_from_slice(&chunk);
+            if text.len() > LONGEST_ANSWER {
+                let why = format!("it is longer than {LONGEST_ANSWER} bytes");
+                return Err(CallError::Unreadable { http_status, why });
+            }
+        }
+        Ok(text)
+    }
+
+    fn lost(&self, error: &reqwest::Error) -> CallError {
+        let (peer, why) = (self.base.clone(), causes(error));
+        if error.is_connect() || error.is_builder() {
+            CallError::Unsent { peer, why }
+        } else {
+            CallError::Unheard { peer, why }
+        }
+    }
+}
+
+impl Reply {
+    /// The data of a success.
+    pub(crate) fn success(self, code: i64) -> Result<Option<Box<RawValue>>, CallError> {
+        if self.code == code && (200..300).contains(&self.http_status) {
+            return Ok(self.data);
+        }
+        Err(self.refused())
+    }
+
+    /// This reply as an error.
+    pub(crate) fn refused(self) -> CallError {
+        let off_seconds = self.clocks.map(|(theirs, ours)| ours.since(theirs)).unwrap_or_default();
+        if off_seconds.abs() >= CLOCK_SUSPICION_SECONDS {
+            return CallError::ClockOff { off_seconds, refusal: self.refusal };
+        }
+        CallError::Refused(self.refusal)
+    }
+
+    /// The time at the peer when it answered, as far as it says.
+    pub(crate) fn peer_time(&self) -> Option<UnixSeconds> {
+        self.clocks.map(|(theirs, _)| theirs)
+    }
+}
+
+fn reply(
+    http_status: u16,
+    headers: &HeaderMap,
+    clocks: Option<(UnixSeconds, UnixSeconds)>,
+    text: &[u8],
+) -> Result<Reply, CallError> {
+    let wire: Wire = serde_json::from_slice(text).map_err(|error| CallError::Unreadable {
+        http_status,
+        why: format!("no envelope {{code, msg, data}}: {error}"),
+    })?;
+    let description = wire.description.map(|raw| {
+        serde_json::from_str::<String>(raw.get()).unwrap_or_else(|_| raw.get().to_owned())
+    });
+    let refusal = Refusal {
+        http_status,
+        code: wire.code,
+        msg: wire.msg.unwrap_or_default(),
+        description,
+        retry_after_seconds: header(headers, &RETRY_AFTER).and_then(|text| text.parse().ok()),
+    };
+    Ok(Reply { http_status, code: wire.code, data: wire.data, refusal, clocks })
+}
+
+/// Reads the data of a success as a `T`.
+pub(crate) fn typed<T: serde::de::DeserializeOwned>(
+    http_status: u16,
+    data: Option<&RawValue>,
+) -> Result<T, CallError> {
+    serde_json::from_str(data.map_or("null", RawValue::get)).map_err(|error| {
+        CallError::Unreadable { http_status, why: format!("data of another shape: {error}") }
+    })
+}
+
+fn date(headers: &HeaderMap) -> Option<UnixSeconds> {
+    let text = header(headers, &DATE)?;
+    let date = jiff::fmt::rfc2822::parse(text).ok()?;
+    Some(UnixSeconds(date.timestamp().as_second()))
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &reqwest::header::HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+pub(crate) fn base_of(text: &str) -> Result<String, SetupError> {
+    let wrong = || SetupError::BaseUrl { url: text.to_owned() };
+    let url = Url::parse(text).map_err(|_| wrong())?;
+    let bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+    let anonymous = url.username().is_empty() && url.password().is_none();
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() || !bare || !anonymous {
+        return Err(wrong());
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// The whole chain of causes: the outermost alone says next to nothing.
+fn causes(error: &reqwest::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,157 @@
+//! How a batch ends, and what transactions in final blocks have done: one type for each case, none
+//! that holds what cannot be.
+
+use super::{BatchState, FailCode, Item};
+use alloy::primitives::B256;
+
+/// A final block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockRef {
+    /// Its number.
+    pub number: u64,
+    /// Its timestamp, Unix seconds.
+    pub time: u64,
+}
+
+/// A transaction in a final block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landed {
+    /// Its hash.
+    pub hash: B256,
+    /// The block.
+    pub block: BlockRef,
+}
+
+/// What a successful billing transaction did for one subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ItemOutcome {
+    /// Charged.
+    Charged,
+    /// The contract reports that it was not charged: the claim is free again.
+    Failed {
+        /// Why, in our words.
+        code: FailCode,
+        /// The contract's own number, if it gave one.
+        detail: Option<String>,
+    },
+    /// The transaction succeeded but reports nothing on this item: the claim stays.
+    Unproven,
+}
+
+/// How the call of a transaction in a final block went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Execution {
+    /// It succeeded. What it did for each item, in the order of the contract call; a transaction that
+    /// bills nobody has no items.
+    Succeeded(Vec<ItemOutcome>),
+    /// It reverted: it did nothing.
+    Reverted,
+}
+
+/// A transaction of the signing account that the journal does not know, in a final block, and of
+/// which it can be told whom it charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForeignTx {
+    /// The place that it took in the lane.
+    pub position: u64,
+    /// Its hash and block.
+    pub landed: Landed,
+    /// What it did.
+    pub effect: ForeignEffect,
+}
+
+/// What a transaction that the journal does not know did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ForeignEffect {
+    /// It called the billing contract.
+    Billed {
+        /// What it was to charge, in the order of the contract call.
+        items: Vec<Item>,
+        /// How the call went.
+        execution: Execution,
+    },
+    /// It charged nobody through the billing contract.
+    Other,
+}
+
+/// The transaction may have charged somebody through the billing contract, and it cannot be told
+/// whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opaque;
+
+/// A transaction of the signing account that the journal does not know, in a final block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Foreign {
+    /// It can be told what it did.
+    Readable(ForeignTx),
+    /// It may have charged somebody, and it cannot be told whom.
+    Opaque(Landed),
+}
+
+impl Foreign {
+    /// The transaction that landed at `position` with this effect.
+    pub fn new(position: u64, landed: Landed, effect: Result<ForeignEffect, Opaque>) -> Self {
+        match effect {
+            Ok(effect) => Self::Readable(ForeignTx { position, landed, effect }),
+            Err(Opaque) => Self::Opaque(landed),
+        }
+    }
+
+    /// Its hash and block.
+    pub fn landed(&self) -> Landed {
+        match self {
+            Self::Readable(tx) => tx.landed,
+            Self::Opaque(landed) => *landed,
+        }
+    }
+}
+
+/// How a batch ended. Each is told by final blocks alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A billing attempt succeeded. What it did for each item, in the slot's order.
+    Charged(Landed, Vec<ItemOutcome>),
+    /// A billing attempt reverted: nobody was charged.
+    Reverted(Landed),
+    /// A cancel landed: nobody was charged.
+    Cancelled(Landed),
+    /// Another transaction of the account took the batch's place: no attempt can land.
+    Usurped(ForeignTx),
+    /// No attempt landed while it could, and none can any more: proven by this block.
+    Expired(BlockRef),
+}
+
+impl Verdict {
+    /// The state of a batch that ended so.
+    pub fn state(&self) -> BatchState {
+        match self {
+            Self::Charged(..) => BatchState::Charged,
+            Self::Reverted(_) => BatchState::Reverted,
+            Self::Cancelled(_) => BatchState::Cancelled,
+            Self::Usurped(_) => BatchState::Usurped,
+            Self::Expired(_) => BatchState::Expired,
+        }
+    }
+
+    /// The transaction that decided, if one did.
+    pub fn hash(&self) -> Option<B256> {
+        match self {
+            Self::Charged(landed, _) | Self::Reverted(landed) | Self::Cancelled(landed) => {
+                Some(landed.hash)
+            }
+            Self::Usurped(tx) => Some(tx.landed.hash),
+            Self::Expired(_) => None,
+        }
+    }
+
+    /// The block that decided.
+    pub fn block(&self) -> BlockRef {
+        match self {
+            Self::Charged(landed, _) | Self::Reverted(landed) | Self::Cancelled(landed) => {
+                landed.block
+            }
+            Self::Usurped(tx) => tx.landed.block,
+            Self::Expired(block) => *block,
+        }
+    }
+}
