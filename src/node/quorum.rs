@@ -121,13 +121,17 @@ impl<C: Client> Fleet<C> {
             let (alike, others): (Vec<_>, Vec<_>) =
                 answers.iter().partition(|(_, other)| *other == answer);
             if alike.len().saturating_add(1) >= needed {
-                others.into_iter().for_each(|(other, _)| self.dissented(*other, about));
+                for (other, _) in others {
+                    self.dissented(*other, about);
+                }
                 return Ok(answer);
             }
             answers.push((id, answer));
         }
         if answers.len() > 1 {
-            answers.iter().for_each(|(id, _)| self.dissented(*id, about));
+            for (id, _) in &answers {
+                self.dissented(*id, about);
+            }
         }
         Err(NoAgreement { about, needed, asked: count })
     }

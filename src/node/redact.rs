@@ -45,6 +45,7 @@ impl Redactor {
     }
 
     /// Takes out what either would.
+    #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.secrets.extend(other.secrets);
         self

@@ -100,7 +100,8 @@ impl TronChain {
         let newest = slots.iter().map(|slot| slot.attempts.newest().as_ref().signed.hash);
         self.tracks.keep(&newest.collect());
         let cases: Vec<Option<Case>> = slots.iter().map(|slot| case(slot, &head)).collect();
-        let asked: Vec<_> = cases.iter().map(|case| self.testimonies(case, &head)).collect();
+        let asked: Vec<_> =
+            cases.iter().map(|case| self.testimonies(case.as_ref(), &head)).collect();
         let said: Vec<Said> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         let mut budget = BLOCKS_AT_MOST;
         let mut sightings = Vec::with_capacity(slots.len());
@@ -149,7 +150,7 @@ impl TronChain {
     }
 
     /// What every node that counts testifies about a batch.
-    async fn testimonies(&self, case: &Option<Case>, head: &Head) -> Said {
+    async fn testimonies(&self, case: Option<&Case>, head: &Head) -> Said {
         let Some(case) = case else { return Vec::new() };
         let mut said: Said =
             self.parts.fleet.fit().into_iter().map(|id| (id, Testimony::default())).collect();
@@ -160,7 +161,9 @@ impl TronChain {
         let newest = [case.tx.id];
         let block = match self.tracks.seen(case.tx.id, head) {
             Some(block) => {
-                said.iter_mut().for_each(|(_, testimony)| testimony.shown = Shown::In(block));
+                for (_, testimony) in &mut said {
+                    testimony.shown = Shown::In(block);
+                }
                 Some(block)
             }
             None => self.ask_heads(case.tx.id, head, &mut said).await,
@@ -173,7 +176,9 @@ impl TronChain {
             if !said.iter().any(holds) {
                 // Other blocks than those that were told of have become irrevocable, or they lag.
                 self.tracks.set_seen(case.tx.id, None);
-                said.iter_mut().for_each(|(_, testimony)| testimony.shown = Shown::Untold);
+                for (_, testimony) in &mut said {
+                    testimony.shown = Shown::Untold;
+                }
             }
         }
         said

@@ -267,15 +267,7 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     let mut answer = forward(shared, asked).await;
     if let (Some(change), Some(told)) = (rewrite, &answer) {
         let mut told: Value = serde_json::from_slice(told).unwrap_or_default();
-        if tron {
-            change(&mut told);
-        } else {
-            change(&mut told["result"]);
-            // A lie stands whatever the node itself would have said.
-            if !told["result"].is_null() {
-                told.as_object_mut().and_then(|told| told.remove("error"));
-            }
-        }
+        lie(&mut told, tron, change);
         answer = Some(told.to_string().into());
     }
     shared.asked.lock().push(Asked { method, begun, answered: Instant::now() });
@@ -283,6 +275,18 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
         Some(answer) => ([("content-type", "application/json")], answer).into_response(),
         None => StatusCode::BAD_GATEWAY.into_response(),
     })
+}
+
+/// Changes an answer: the whole of it on TRON, else its result. A lie stands whatever the node itself
+/// would have said.
+fn lie(told: &mut Value, tron: bool, change: fn(&mut Value)) {
+    if tron {
+        return change(told);
+    }
+    change(&mut told["result"]);
+    if !told["result"].is_null() {
+        told.as_object_mut().and_then(|told| told.remove("error"));
+    }
 }
 
 impl Shared {

@@ -194,13 +194,13 @@ impl Town {
         let (served, own) = (&self.tron().served, &self.doors);
         let (mut proxies, mut list) = (vec![], vec![]);
         while proxies.len() < nodes {
-            let (proxy, solidity) = match (own, proxies.len()) {
-                (Some(doors), 0) => (self.proxy.clone(), doors.solidity.clone()),
-                _ => {
-                    let proxy = Proxy::before(&served.full).await;
-                    let solidity = proxy.and_before(&served.solidity).await;
-                    (proxy, solidity)
-                }
+            let first = own.as_ref().filter(|_| proxies.is_empty());
+            let (proxy, solidity) = if let Some(doors) = first {
+                (self.proxy.clone(), doors.solidity.clone())
+            } else {
+                let proxy = Proxy::before(&served.full).await;
+                let solidity = proxy.and_before(&served.solidity).await;
+                (proxy, solidity)
             };
             list.push(format!("{{ full = {:?}, solidity = {solidity:?} }}", proxy.url));
             proxies.push(proxy);

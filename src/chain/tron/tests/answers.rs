@@ -349,7 +349,7 @@ async fn calls_over_json_rpc_use_the_one_form_that_every_version_takes() {
             );
             let mut config = node::config(url, url);
             config.nodes[0].jsonrpc = Some(RpcUrl::parse(&format!("{url}/jsonrpc")).unwrap());
-            let lone = client_of(config).unwrap();
+            let lone = client_of(&config).unwrap();
             let call = ConstantCall { owner: Address::ZERO, contract: Address::ZERO, data: &data };
             assert!(lone.api().speaks_jsonrpc() && !client(url).api().speaks_jsonrpc());
             let answer = lone.api().eth_call(call).await;

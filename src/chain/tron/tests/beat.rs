@@ -54,7 +54,7 @@ async fn a_node_on_another_chain_is_not_used() {
     serving(&double, async |url| {
         let mut wrong = parts(url);
         wrong.config.chain_id = 1;
-        wrong.fleet = client_of(wrong.config.clone()).unwrap().0;
+        wrong.fleet = client_of(&wrong.config).unwrap().0;
         let refused = TronChain::connect(wrong).await.unwrap_err();
         let (configured, answered) = (RealChain::Genesis(1), RealChain::Genesis(CHAIN_ID));
         assert_eq!(refused, NotConnected::WrongChain { configured, answered });

@@ -124,7 +124,7 @@ async fn each_side_is_asked_at_its_own_url_and_with_the_key() {
     serving(&double, async |url| {
         let (full, solidity) = (format!("{url}/a/"), format!("{url}/b?x=1"));
         let timeout = Duration::from_secs(20);
-        let api = client_of(shown(&full, &solidity, SECRET, timeout)).unwrap();
+        let api = client_of(&shown(&full, &solidity, SECRET, timeout)).unwrap();
         for side in [Side::Full, Side::Solidity] {
             assert!(api.api().block(side, Some(3), true).await.is_err());
         }
@@ -142,7 +142,7 @@ async fn nothing_that_is_said_holds_a_key_or_a_url() {
     serving(&double, async |url| {
         let full = format!("{url}/PATHSECRET/");
         let timeout = Duration::from_millis(500);
-        let api = client_of(shown(&full, url, SECRET, timeout)).unwrap();
+        let api = client_of(&shown(&full, url, SECRET, timeout)).unwrap();
         let quoting = format!(r#"{{"Error":"key {SECRET} at {url}/x PATHSECRET is bad"}}"#);
         double.says("/PATHSECRET/wallet/getblock", 200, &quoting);
         let mut said = format!("{:?} {:?}", api.0, api.0.client(NodeId(0)));
@@ -165,7 +165,7 @@ async fn a_node_that_accepts_and_says_nothing_is_not_waited_for() {
     let url = format!("http://{}", silent.local_addr().unwrap());
     let timeout = Duration::from_millis(100);
     let patient = config(&url, &url);
-    let api = client_of(TvmConfig { rpc_timeout: timeout, ..patient }).unwrap();
+    let api = client_of(&TvmConfig { rpc_timeout: timeout, ..patient }).unwrap();
     assert_eq!(ask(&api).await, Err(Fault::Lost(NoReply::TimedOut)));
     drop(silent);
     assert_eq!(ask(&api).await, Err(Fault::Lost(NoReply::Refused)));
@@ -175,7 +175,7 @@ async fn a_node_that_accepts_and_says_nothing_is_not_waited_for() {
 #[test]
 fn a_client_that_cannot_be_made_says_which_part_is_wrong() {
     let config = shown("http://a", "http://a", "line\nline", Duration::from_secs(1));
-    let refused = client_of(config).map(|_| ()).unwrap_err();
+    let refused = client_of(&config).map(|_| ()).unwrap_err();
     let unusable = ApiUnusable { key: "full", problem: Undialable::Key };
     assert_eq!(refused, Unusable { place: 0, unusable });
     assert_eq!(refused.to_string(), "nodes[0].full: the API key cannot be sent in a header");

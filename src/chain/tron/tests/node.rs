@@ -212,11 +212,11 @@ impl Lone {
 }
 
 pub(super) fn client(url: &str) -> Lone {
-    client_of(config(url, url)).unwrap()
+    client_of(&config(url, url)).unwrap()
 }
 
-pub(super) fn client_of(config: TvmConfig) -> Result<Lone, Unusable> {
-    fleet(&Http, &config).map(|fleet| Lone(Arc::new(fleet)))
+pub(super) fn client_of(config: &TvmConfig) -> Result<Lone, Unusable> {
+    fleet(&Http, config).map(|fleet| Lone(Arc::new(fleet)))
 }
 
 pub(super) fn config(full: &str, solidity: &str) -> TvmConfig {

@@ -105,16 +105,15 @@ async fn of_three_providers_one_liar_delays_nothing_and_is_named() {
 
 #[tokio::test]
 async fn a_lone_provider_that_leaves_results_out_or_invents_words_releases_nothing() {
-    for lie in [
-        &[(INFO, without_a_result as fn(&mut Value)), (BY_ID, without_a_result)],
+    const UNTOLD: [Lie; 2] = [
+        &[(INFO, without_a_result), (BY_ID, without_a_result)],
         &[(INFO, a_word_of_its_own), (BY_ID, without_a_result)],
-    ] {
+    ];
+    for lie in UNTOLD {
         let (scene, proxies) = with_nodes(1, "max_attempts = 1").await;
         let hash = scene.bill(0).await;
         scene.pooled(&hash).await;
-        for (question, change) in lie {
-            proxies[0].fault(question, Act::Rewrite(*change));
-        }
+        tell(&proxies[0], lie);
         scene.world().solidify_at(scene.world().now_ms() + 300_000);
         scene.town.noticed().await;
         scene.stays(&hash, "open").await;
