@@ -152,6 +152,8 @@ pub enum Mode {
 pub struct Order {
     /// The caller's name for the request.
     pub request_id: Option<RequestId>,
+    /// The API key of whoever asks; none where nobody has to sign requests.
+    pub caller: Option<String>,
     /// What to do when some cannot be charged.
     pub mode: Mode,
     /// Stop before signing and say what would be charged.
@@ -193,7 +195,14 @@ impl Order {
             new_id && new_user
         });
         let refused = again.iter().map(|entry| entry.refused(FailCode::DuplicateEntry)).collect();
-        Ok(Self { request_id: None, mode: Mode::All, dry_run: false, entries: first, refused })
+        Ok(Self {
+            request_id: None,
+            caller: None,
+            mode: Mode::All,
+            dry_run: false,
+            entries: first,
+            refused,
+        })
     }
 }
 

@@ -1,11 +1,13 @@
-//! The one thread that owns the database file, and the one commit point.
+//! The one thread that owns the database, and the one commit point.
 //!
 //! Writers that wait together share a commit, and so one fsync. Nobody hears of a write before its
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
 //! the next one reads what is on disk.
 
-use super::mark::Mark;
+use super::Storage;
+use super::mark::HighWaterMark;
 use rusqlite::Connection;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
@@ -25,17 +27,20 @@ pub(crate) struct Ran {
     pub(crate) reply: Reply,
 }
 
+/// A write, to be run in a savepoint of its own.
+pub(crate) type Write = Box<dyn FnOnce(&Connection) -> Ran + Send>;
+
 /// Work for the thread. A job that is dropped unrun has changed nothing.
 pub(crate) enum Job {
     /// Sees committed data only, and answers by itself.
     Read(Box<dyn FnOnce(&Connection) + Send>),
     /// Runs inside a transaction shared with others, in a savepoint of its own.
-    Write(Box<dyn FnOnce(&Connection) -> Ran + Send>),
-    /// Nothing comes after this.
+    Write(Write),
+    /// Nothing comes after this. Dropped when the database is closed.
     Close(Closed),
 }
 
-/// Told when the file is closed.
+/// Told, by being dropped, when the database is closed.
 pub(super) type Closed = oneshot::Sender<()>;
 
 /// What the thread has done since the start.
@@ -47,62 +52,130 @@ pub struct Figures {
     pub writes: AtomicU64,
 }
 
-/// Runs jobs until it is told to close, or the last sender is gone.
-pub(super) fn run(
-    conn: &Connection,
-    mut jobs: mpsc::Receiver<Job>,
-    figures: &Arc<Figures>,
-    mut mark: Mark,
-) -> Option<Closed> {
-    let mut group = Vec::with_capacity(GROUP);
-    while jobs.blocking_recv_many(&mut group, GROUP) > 0 {
-        let (mut writes, mut closed) = (Vec::new(), None);
+/// Why a process must end now.
+#[derive(Debug, thiserror::Error)]
+pub enum Fatal {
+    /// COMMIT failed.
+    #[error("COMMIT failed: nobody knows what is on disk")]
+    Commit(#[source] rusqlite::Error),
+    /// ROLLBACK failed.
+    #[error("ROLLBACK failed")]
+    Rollback(#[source] rusqlite::Error),
+}
+
+/// What came of one turn of a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// There may be more to do.
+    Worked,
+    /// The journal is to be closed: drop the writer.
+    Closed,
+}
+
+/// Owns the database of one journal, and does what its handles ask for. Dropping it closes the
+/// database; what is not committed then has not happened.
+pub struct Writer {
+    conn: Connection,
+    storage: Arc<dyn Storage>,
+    jobs: mpsc::Receiver<Job>,
+    figures: Arc<Figures>,
+    mark: HighWaterMark,
+    /// Dropped after the database, and so told.
+    closed: Option<Closed>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Writer({})", self.storage.path().display())
+    }
+}
+
+impl Writer {
+    pub(super) fn new(
+        conn: Connection,
+        storage: Arc<dyn Storage>,
+        jobs: mpsc::Receiver<Job>,
+        figures: Arc<Figures>,
+        mark: HighWaterMark,
+    ) -> Self {
+        Self { conn, storage, jobs, figures, mark, closed: None }
+    }
+
+    /// Works until it is told to close, or the last handle is gone. Ends the process where nobody
+    /// knows what is on disk.
+    pub fn run(mut self) {
+        let mut group = Vec::with_capacity(GROUP);
+        loop {
+            let waiting = self.jobs.blocking_recv_many(&mut group, GROUP);
+            match self.work(waiting, &mut group) {
+                Ok(Turn::Worked) => {}
+                Ok(Turn::Closed) => return,
+                Err(fatal) => {
+                    let failure = std::error::Error::source(&fatal).map(ToString::to_string);
+                    error!(failure, "{fatal}. Ending the process; restart it");
+                    std::process::abort();
+                }
+            }
+        }
+    }
+
+    /// Waits for work, and does what waits together. After an error the process whose writer this is
+    /// has to end: nobody who waits may be told anything.
+    pub async fn turn(&mut self) -> Result<Turn, Fatal> {
+        let mut group = Vec::with_capacity(GROUP);
+        let waiting = self.jobs.recv_many(&mut group, GROUP).await;
+        self.work(waiting, &mut group)
+    }
+
+    fn work(&mut self, waiting: usize, group: &mut Vec<Job>) -> Result<Turn, Fatal> {
+        let mut writes = Vec::new();
         for job in group.drain(..) {
             match job {
-                Job::Read(read) => read(conn),
+                Job::Read(read) => read(&self.conn),
                 Job::Write(write) => writes.push(write),
-                Job::Close(close) => closed = Some(close),
+                Job::Close(close) => self.closed = Some(close),
             }
         }
         if !writes.is_empty() {
-            commit(conn, writes, figures);
-            mark.follow(conn);
+            self.commit(writes)?;
+            self.mark.follow(&self.conn);
         }
-        if closed.is_some() {
-            mark.finish(conn);
-            return closed;
+        if waiting == 0 || self.closed.is_some() {
+            self.mark.finish(&self.conn);
+            return Ok(Turn::Closed);
         }
+        Ok(Turn::Worked)
     }
-    mark.finish(conn);
-    None
-}
 
-pub(crate) type Write = Box<dyn FnOnce(&Connection) -> Ran + Send>;
-
-fn commit(conn: &Connection, writes: Vec<Write>, figures: &Figures) {
-    let Some(ran) = run_in_transaction(conn, writes) else { return };
-    let kept = ran.iter().filter(|ran| ran.keep).count();
-    if kept > 0 {
-        if let Err(failure) = conn.execute_batch("COMMIT") {
-            error!(%failure, "COMMIT failed: nobody knows what is on disk. Ending the process; restart it");
-            std::process::abort();
+    fn commit(&self, writes: Vec<Write>) -> Result<(), Fatal> {
+        let (conn, storage) = (&self.conn, &*self.storage);
+        let Some(ran) = run_in_transaction(conn, storage, writes)? else { return Ok(()) };
+        let kept = ran.iter().filter(|ran| ran.keep).count();
+        if kept > 0 {
+            storage.commit(conn).map_err(Fatal::Commit)?;
+            self.figures.commits.fetch_add(1, Ordering::Relaxed);
+            let kept = u64::try_from(kept).unwrap_or(u64::MAX);
+            self.figures.writes.fetch_add(kept, Ordering::Relaxed);
+        } else {
+            roll_back(conn)?;
         }
-        figures.commits.fetch_add(1, Ordering::Relaxed);
-        figures.writes.fetch_add(u64::try_from(kept).unwrap_or(u64::MAX), Ordering::Relaxed);
-    } else {
-        roll_back(conn);
-    }
-    for Ran { reply, .. } in ran {
-        reply();
+        for Ran { reply, .. } in ran {
+            reply();
+        }
+        Ok(())
     }
 }
 
 /// None when the transaction was lost: then nothing of it is on disk, and every waiter hears that
 /// its write did not happen, because its reply is dropped.
-pub(super) fn run_in_transaction(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>> {
-    if let Err(failure) = conn.execute_batch("BEGIN IMMEDIATE") {
+pub(super) fn run_in_transaction(
+    conn: &Connection,
+    storage: &dyn Storage,
+    writes: Vec<Write>,
+) -> Result<Option<Vec<Ran>>, Fatal> {
+    if let Err(failure) = storage.begin(conn) {
         error!(%failure, "the journal cannot be written");
-        return None;
+        return Ok(None);
     }
     let mut done = Vec::with_capacity(writes.len());
     for write in writes {
@@ -110,12 +183,12 @@ pub(super) fn run_in_transaction(conn: &Connection, writes: Vec<Write>) -> Optio
             Ok(ran) => done.push(ran),
             Err(failure) => {
                 error!(%failure, "the journal cannot be written; nothing of this group was");
-                roll_back(conn);
-                return None;
+                roll_back(conn)?;
+                return Ok(None);
             }
         }
     }
-    Some(done)
+    Ok(Some(done))
 }
 
 fn run_in_savepoint(conn: &Connection, write: Write) -> rusqlite::Result<Ran> {
@@ -137,11 +210,9 @@ fn run_cached(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-fn roll_back(conn: &Connection) {
-    if !conn.is_autocommit()
-        && let Err(failure) = conn.execute_batch("ROLLBACK")
-    {
-        error!(%failure, "ROLLBACK failed. Ending the process; restart it");
-        std::process::abort();
+fn roll_back(conn: &Connection) -> Result<(), Fatal> {
+    if conn.is_autocommit() {
+        return Ok(());
     }
+    conn.execute_batch("ROLLBACK").map_err(Fatal::Rollback)
 }
