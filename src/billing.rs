@@ -3,6 +3,7 @@
 //!
 //! Pure. No clock, no socket, no database; depends on nothing else in the crate.
 
+mod admitted;
 mod attempt;
 mod carried;
 mod decide;
@@ -13,6 +14,7 @@ mod refusal;
 mod repeats;
 mod verdict;
 
+pub use admitted::{Admitted, Values, whole_number};
 pub use attempt::{Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, Signed, Slot};
 pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};

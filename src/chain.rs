@@ -12,7 +12,7 @@ pub mod tron;
 pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
-    Attempt, AttemptKind, Charge, Checked, Entry, Family, Foreign, Objection, PlatformChainId,
+    Admitted, Attempt, AttemptKind, Charge, Checked, Family, Foreign, Objection, PlatformChainId,
     Sighting, Signed, Slot,
 };
 pub use crate::journal::SealError;
@@ -219,7 +219,7 @@ pub trait Chain: Send + Sync + fmt::Debug {
     async fn most_sent(&self) -> Result<MostSent, ChainError>;
 
     /// Asks the profile's `lookup` for every entry, in one call. None where it does not know one.
-    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError>;
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError>;
 
     /// Reads all funds and simulates the billing call, in parallel.
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError>;

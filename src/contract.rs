@@ -17,7 +17,7 @@ mod terms;
 pub use decode::Undecodable;
 pub use lookup::Looked;
 
-use crate::billing::{BadField, Charge, Entry, FailCode, Family, Item, ItemOutcome, Opinion};
+use crate::billing::{Admitted, BadField, Charge, FailCode, Family, Item, ItemOutcome, Opinion};
 use crate::config::BillingConfig;
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::{Address, Log, Selector};
@@ -103,7 +103,7 @@ impl Profile {
     }
 
     /// The calldata that asks the contract for `entry`'s terms; empty without a lookup.
-    pub fn lookup_call(&self, entry: &Entry) -> Result<Vec<u8>, BadField> {
+    pub fn lookup_call(&self, entry: &Admitted) -> Result<Vec<u8>, BadField> {
         self.lookup.as_ref().map_or(Ok(Vec::new()), |lookup| lookup.encode(entry))
     }
 
@@ -115,7 +115,7 @@ impl Profile {
 
     /// The calldata that charges `charges`, in order.
     pub fn encode(&self, charges: &[Charge], computed: &Computed) -> Result<Vec<u8>, BadField> {
-        self.call.encode(self.family, charges, computed)
+        self.call.encode(charges, computed)
     }
 
     /// What a simulated call that did not revert says of each of `charges` charges. None where

@@ -7,6 +7,7 @@ mod columns;
 mod commit;
 mod doubt;
 mod end;
+mod files;
 mod history;
 mod mark;
 mod migrate;
@@ -18,7 +19,6 @@ mod rows;
 #[cfg(test)]
 pub(crate) mod seam;
 mod spend;
-mod storage;
 mod writer;
 
 pub use columns::LineOutcome;
@@ -31,13 +31,13 @@ pub use pause::Pause;
 pub use record::{Billing, Line, Recorded};
 pub use rows::Scope;
 pub use spend::Spent;
-pub use storage::{FileStorage, Space, Storage};
-pub use writer::{Fatal, Figures, Turn, Writer};
+pub use writer::{Disk, Figures, Served, Writer};
 
 use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
 use crate::clock::Clock;
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
+use files::{Files, Space};
 use parking_lot::RwLock;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ impl From<SealError> for AcceptError {
 pub struct Journal {
     jobs: mpsc::Sender<Job>,
     figures: Arc<Figures>,
-    storage: Arc<dyn Storage>,
+    files: Files,
     min_free_bytes: u64,
     old_copy: bool,
     clock: Clock,
@@ -155,7 +155,7 @@ impl Journal {
 
     /// Verifies the history of the journal at `path`, which no process may have open.
     pub fn audit(path: &Path) -> Result<Audit, OpenError> {
-        let conn = open::open(&FileStorage::at(path))?;
+        let conn = open::open(&Files::at(path))?;
         history::audit(&conn)
             .map_err(|e| OpenError::Unwritable { path: path.to_owned(), problem: e.to_string() })
     }
@@ -173,7 +173,7 @@ impl Journal {
 
     /// Whether a commit would find room, asked before anything is signed.
     pub fn ready(&self) -> Result<(), JournalError> {
-        match self.storage.space().map_err(|_| JournalError::Lost)? {
+        match self.files.space().map_err(|_| JournalError::Lost)? {
             Space::ReadOnly => return Err(JournalError::ReadOnly),
             Space::Free(free) if free < self.min_free_bytes => {
                 return Err(JournalError::DiskFull { free, wanted: self.min_free_bytes });

@@ -109,8 +109,7 @@ impl Client {
     }
 
     async fn read_once<T: DeserializeOwned>(&self, path_and_query: &str) -> Result<T, CallError> {
-        let reply = self.transport.exchange(path_and_query, None).await?;
-        data(reply)
+        data(self.transport.exchange(path_and_query, None).await?)
     }
 
     /// A read of one record; `None` if the platform says that there is none.

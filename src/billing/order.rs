@@ -1,11 +1,12 @@
 //! What the caller asks for, and the charge that it becomes.
 //!
-//! An [`Entry`] is a statement, never an order: a [`Charge`] exists only when every value that the
-//! contract call needs is known.
+//! An [`Entry`] is a statement, never an order: the contract profile makes an [`Admitted`] of it,
+//! and a [`Charge`] exists only when every value that the contract call needs is known.
 
+use super::refusal::Named;
 use super::{
-    ChargeKey, FailCode, Family, Ineligible, Item, Period, PlanId, Refused, RequestId, SubscribeId,
-    UserHash, parse_address,
+    Admitted, ChargeKey, FailCode, Family, Ineligible, Item, Period, PlanId, Refused, RequestId,
+    SubscribeId, UserHash, parse_address,
 };
 use alloy::primitives::{Address, B256, U256};
 use std::collections::{BTreeMap, HashSet};
@@ -72,7 +73,9 @@ pub struct Entry {
     pub user: UserHash,
     /// `userHash` as the caller spelt it, to be echoed.
     pub user_spelling: String,
-    /// Every field of the entry by name, those above included.
+    /// The amount in token base units, if the entry states a readable one.
+    pub amount: Option<U256>,
+    /// Every field of the entry by name as the caller wrote it, those above included.
     pub fields: BTreeMap<String, Scalar>,
 }
 
@@ -117,23 +120,24 @@ impl Entry {
         else {
             return Err(bad);
         };
+        let amount = fields.get("amount").and_then(|value| value.to_u256().ok());
         Ok(Self {
             subscribe: SubscribeId(subscribe),
             plan: PlanId(plan),
             user: UserHash(hash),
             user_spelling: spelling.clone(),
+            amount,
             fields,
         })
     }
 
-    /// The amount that the entry states, in token base units, if it states a readable one.
-    pub fn stated_amount(&self) -> Option<U256> {
-        self.fields.get("amount").and_then(|value| value.to_u256().ok())
-    }
-
     /// Refuses this entry for `code`.
     pub fn refused(&self, code: FailCode) -> Refused {
-        Refused::new(self, code)
+        let (amount, user_spelling) = (self.amount, self.user_spelling.clone());
+        Refused::new(
+            Named { subscribe: self.subscribe, plan: self.plan, user_spelling, amount },
+            code,
+        )
     }
 }
 
@@ -147,9 +151,10 @@ pub enum Mode {
     Partial,
 }
 
-/// A request on one chain, within the size limit, in which no subscription occurs twice.
+/// A request on one chain, within the size limit, in which no subscription occurs twice. Its entries
+/// are as the caller posted them, or [`Admitted`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Order {
+pub struct Order<E = Entry> {
     /// The caller's name for the request.
     pub request_id: Option<RequestId>,
     /// The API key of whoever asks; none where nobody has to sign requests.
@@ -159,8 +164,8 @@ pub struct Order {
     /// Stop before signing and say what would be charged.
     pub dry_run: bool,
     /// The entries, each subscription once, in the caller's order.
-    pub entries: Vec<Entry>,
-    /// Entries that repeat a subscription of the same request.
+    pub entries: Vec<E>,
+    /// Entries that will not be charged, and why.
     pub refused: Vec<Refused>,
 }
 
@@ -204,13 +209,29 @@ impl Order {
             refused,
         })
     }
+
+    /// The same order with its entries read by `admit`. Those that it turns down are refused.
+    pub fn read(self, admit: impl Fn(&Entry) -> Result<Admitted, BadField>) -> Order<Admitted> {
+        let Self { request_id, mode, dry_run, entries: posted, mut refused, caller } = self;
+        let mut entries = Vec::with_capacity(posted.len());
+        for entry in posted {
+            match admit(&entry) {
+                Ok(admitted) => entries.push(admitted),
+                Err(bad) => {
+                    let code = FailCode::InvalidEntry;
+                    refused.push(entry.refused(code).because(bad.to_string()));
+                }
+            }
+        }
+        Order { request_id, caller, mode, dry_run, entries, refused }
+    }
 }
 
 /// One subscription in one period, with all that the contract call needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Charge {
     /// What the caller stated, with what the chain supplied filled in.
-    pub entry: Entry,
+    pub entry: Admitted,
     /// The billing period.
     pub period: Period,
     /// What is charged, in token base units.

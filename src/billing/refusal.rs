@@ -1,6 +1,6 @@
 //! Why a subscription is not charged, in the words and tokens that callers rely on.
 
-use super::{Entry, Mode, PlanId, SubscribeId};
+use super::{Mode, PlanId, SubscribeId};
 use alloy::primitives::{B256, U256};
 
 /// The stable token of a refusal. Declared in order of precedence: of several reasons the first
@@ -194,14 +194,22 @@ pub struct Refused {
     pub tx_hash: Option<B256>,
 }
 
+/// What a refusal says of the entry that it refuses.
+#[derive(Debug)]
+pub(super) struct Named {
+    pub(super) subscribe: SubscribeId,
+    pub(super) plan: PlanId,
+    pub(super) user_spelling: String,
+    pub(super) amount: Option<U256>,
+}
+
 impl Refused {
-    /// Refuses `entry` for `code`.
-    pub fn new(entry: &Entry, code: FailCode) -> Self {
+    pub(super) fn new(entry: Named, code: FailCode) -> Self {
         Self {
             subscribe: entry.subscribe,
             plan: entry.plan,
-            user_spelling: entry.user_spelling.clone(),
-            amount: entry.stated_amount(),
+            user_spelling: entry.user_spelling,
+            amount: entry.amount,
             code,
             detail: None,
             allowance: None,

@@ -1,7 +1,7 @@
 //! A request meets the claims of earlier ones. The claim is the idempotency key, not the request.
 
 use super::{
-    BatchId, BatchState, ChargeKey, Entry, FailCode, Mode, Order, Period, PlanId, Refused,
+    Admitted, BatchId, BatchState, ChargeKey, FailCode, Mode, Order, Period, PlanId, Refused,
     SubscribeId, UserHash,
 };
 use alloy::primitives::{B256, U256};
@@ -52,11 +52,11 @@ pub enum Repeat {
     /// Some of it is claimed and the caller wants all or nothing, or nothing is free.
     Refused(Vec<Refused>),
     /// `order` holds what is free; in partial mode its refusals tell what is not.
-    Fresh(Order),
+    Fresh(Order<Admitted>),
 }
 
 /// Judges `order` against `claims`, which holds the live claims found for each entry, in order.
-pub fn repeat_of(mut order: Order, claims: &[Vec<Claim>]) -> Repeat {
+pub fn repeat_of(mut order: Order<Admitted>, claims: &[Vec<Claim>]) -> Repeat {
     let none = Vec::new();
     let found = |index: usize| claims.get(index).unwrap_or(&none);
     let held: Vec<Option<Held>> = order
@@ -98,13 +98,13 @@ struct Held {
 }
 
 impl Held {
-    fn find(entry: &Entry, claims: &[Claim]) -> Option<Self> {
+    fn find(entry: &Admitted, claims: &[Claim]) -> Option<Self> {
         let judged = claims.iter().map(|claim| Self { claim: *claim, same: same(entry, claim) });
         // A conflict outranks the claim that agrees: two claims met where one was expected.
         judged.min_by_key(|held| held.same)
     }
 
-    fn refuse(&self, entry: &Entry) -> Refused {
+    fn refuse(&self, entry: &Admitted) -> Refused {
         let code = match (self.same, self.claim.by.state) {
             (false, _) => FailCode::Conflict,
             (true, BatchState::Charged) => FailCode::AlreadyCharged,
@@ -122,8 +122,8 @@ impl Held {
     }
 }
 
-fn same(entry: &Entry, claim: &Claim) -> bool {
-    let amount = entry.stated_amount().is_none_or(|stated| stated == claim.amount);
+fn same(entry: &Admitted, claim: &Claim) -> bool {
+    let amount = entry.amount().is_none_or(|stated| stated == claim.amount);
     let user = (entry.plan, entry.user) == (claim.key.plan, claim.key.user);
     entry.subscribe == claim.subscribe && user && amount
 }

@@ -28,7 +28,7 @@ mod simulate;
 mod wire;
 
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse};
-use crate::billing::{Attempt, AttemptKind, Charge, Entry, Foreign, Sighting, Slot};
+use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
 use crate::config::EvmConfig;
 use crate::contract::{Looked, Profile};
@@ -177,7 +177,7 @@ impl Chain for EvmChain {
         self.highest_nonce().await
     }
 
-    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.looked_up(entries).await
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Knows no node.
 
-use crate::billing::{Charge, Entry, Funds};
+use crate::billing::{Admitted, Charge, Funds};
 use crate::contract::{Looked, Profile};
 use alloy::primitives::{Address, Bytes, U256};
 use alloy::sol;
@@ -81,7 +81,7 @@ pub(super) struct LookupReads {
 }
 
 impl LookupReads {
-    pub(super) fn of(profile: &Profile, contract: Address, entries: &[Entry]) -> Self {
+    pub(super) fn of(profile: &Profile, contract: Address, entries: &[Admitted]) -> Self {
         let calls: Vec<Option<Vec<u8>>> =
             entries.iter().map(|entry| profile.lookup_call(entry).ok()).collect();
         let asked = calls.iter().map(Option::is_some).collect();

@@ -4,7 +4,6 @@
 //! becomes of a charge. TRON has no nonces: what keeps one charge from landing twice is that equal
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
-mod address;
 mod api;
 mod constant;
 mod death;
@@ -14,7 +13,6 @@ mod head;
 mod inspect;
 mod look;
 mod preflight;
-mod proto;
 mod reads;
 mod recall;
 mod redraft;
@@ -27,8 +25,9 @@ pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
 };
-use crate::billing::{Attempt, AttemptKind, Charge, Entry, Foreign, Sighting, Slot};
+use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
+use crate::clock::Clock;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
 use crate::keys::Key;
@@ -45,6 +44,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tracing::warn;
+use tron_primitives::address;
 
 /// How a chain is treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,7 +90,7 @@ pub struct TronParts {
     /// How the chain is treated.
     pub settings: TronSettings,
     /// This machine's time, Unix ms. Only compared with the head's, as a check of both.
-    pub now_ms: fn() -> i64,
+    pub clock: Clock,
 }
 
 /// Why there is no adapter. Nothing was signed or sent.
@@ -218,7 +218,7 @@ impl Chain for TronChain {
         Ok(MostSent::default())
     }
 
-    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         self.look_up(entries).await
     }
 

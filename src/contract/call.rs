@@ -3,7 +3,7 @@
 use super::abi::{Param, Signature, Type};
 use super::coerce::{Kind, same};
 use super::{Computed, Faults};
-use crate::billing::{BadField, Charge, Family, Ineligible, Period};
+use crate::billing::{BadField, Charge, Ineligible, Period};
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Selector, U256};
 
@@ -126,14 +126,13 @@ impl Call {
     /// The calldata that charges `charges`.
     pub(super) fn encode(
         &self,
-        family: Family,
         charges: &[Charge],
         computed: &Computed,
     ) -> Result<Vec<u8>, BadField> {
         if self.single() && charges.len() > 1 {
             return Err(bad("subscribeId", Ineligible::Differs));
         }
-        let scope = Scope { family, computed };
+        let scope = Scope { computed };
         let args = self.args.iter().map(|arg| match arg {
             Arg::One(slot) => scope.shared(slot, charges),
             Arg::Struct(slots) => slots
@@ -183,7 +182,6 @@ impl Arg {
 
 /// What values are read in the light of.
 struct Scope<'a> {
-    family: Family,
     computed: &'a Computed,
 }
 
@@ -229,8 +227,8 @@ impl Scope<'_> {
                 Period::Guarded => Err(missing()),
             },
             (Source::Field, Some(c)) => {
-                let stated = c.entry.fields.get(&slot.name).ok_or_else(missing)?;
-                slot.kind.read(self.family, stated).map_err(|problem| bad(&slot.name, problem))
+                let value = c.entry.value(&slot.name).ok_or_else(missing)?;
+                slot.kind.convert(value).ok_or_else(|| bad(&slot.name, slot.kind.not_readable()))
             }
         }
     }

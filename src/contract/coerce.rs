@@ -134,6 +134,27 @@ impl Kind {
         }
     }
 
+    /// A value of an alike type as this type. None where this type is too narrow for it.
+    pub(super) fn convert(self, value: &DynSolValue) -> Option<DynSolValue> {
+        if !self.is_number() {
+            return Some(value.clone());
+        }
+        match (value.as_int(), value.as_uint()) {
+            (Some((n, _)), _) if n.is_negative() => match self {
+                Self::Int(bits) => signed(n, bits),
+                Self::Uint(_)
+                | Self::Address
+                | Self::Bool
+                | Self::Fixed(_)
+                | Self::Bytes
+                | Self::Text => None,
+            },
+            (Some((n, _)), _) => self.number(n.into_raw()),
+            (None, Some((n, _))) => self.number(n),
+            (None, None) => None,
+        }
+    }
+
     /// What a contract returned, decoded as [`Self::raw`]. None where bits are set that a value of
     /// this type does not have.
     pub(super) fn strict(self, raw: &DynSolValue) -> Option<DynSolValue> {
@@ -215,31 +236,22 @@ pub(super) fn is_zero(value: &DynSolValue) -> bool {
     }
 }
 
-/// A value as an entry would have stated it.
-pub(super) fn to_scalar(family: Family, value: &DynSolValue) -> Scalar {
-    if let Some(value) = value.as_bool() {
-        return Scalar::Bool(value);
-    }
-    if let Some(text) = value.as_str() {
-        return Scalar::Text(text.to_owned());
-    }
-    if let Some(address) = value.as_address() {
-        return Scalar::Text(spell_address(family, address));
-    }
-    match (value.as_uint(), value.as_int(), value.as_fixed_bytes()) {
-        (Some((n, _)), _, _) => Scalar::Number(n.to_string()),
-        (None, Some((n, _)), _) => Scalar::Number(n.to_string()),
-        (None, None, Some((word, len))) => Scalar::Text(hex_text(word.get(..len).unwrap_or(word))),
-        (None, None, None) => Scalar::Text(hex_text(value.as_bytes().unwrap_or_default())),
-    }
-}
-
 /// A value in words for people.
 pub(super) fn show(family: Family, value: &DynSolValue) -> String {
-    match to_scalar(family, value) {
-        Scalar::Number(text) | Scalar::Text(text) => clean(&text),
-        Scalar::Bool(value) => value.to_string(),
-        Scalar::Nested => String::new(),
+    if let Some(value) = value.as_bool() {
+        return value.to_string();
+    }
+    if let Some(text) = value.as_str() {
+        return clean(text);
+    }
+    if let Some(address) = value.as_address() {
+        return spell_address(family, address);
+    }
+    match (value.as_uint(), value.as_int(), value.as_fixed_bytes()) {
+        (Some((n, _)), _, _) => n.to_string(),
+        (None, Some((n, _)), _) => n.to_string(),
+        (None, None, Some((word, len))) => hex_text(word.get(..len).unwrap_or(word)),
+        (None, None, None) => clean(&hex_text(value.as_bytes().unwrap_or_default())),
     }
 }
 

@@ -6,9 +6,9 @@
 use super::call::{Arg, Call, Slot, Source};
 use super::coerce::same;
 use super::{Computed, Profile};
-use crate::billing::{Carried, Item, Period, PlanId, SubscribeId, UserHash};
+use crate::billing::{Carried, Item, Period, PlanId, SubscribeId, UserHash, whole_number};
 use alloy::dyn_abi::{DynSolType, DynSolValue};
-use alloy::primitives::{B256, Bytes, U256};
+use alloy::primitives::{Bytes, U256};
 
 /// Why calldata does not tell whom it charges.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -190,7 +190,7 @@ impl Carried {
         value: &DynSolValue,
     ) -> Result<(), Undecodable> {
         let range = || Undecodable::Range(name.to_owned());
-        let whole = || natural(value).ok_or_else(range);
+        let whole = || whole_number(value).ok_or_else(range);
         let int64 = || i64::try_from(whole()?).map_err(|_| range());
         let address = || value.as_address().ok_or(Undecodable::Layout);
         match source {
@@ -240,15 +240,6 @@ fn put<T: PartialEq>(place: &mut Option<T>, value: T, name: &str) -> Result<(), 
             Ok(())
         }
     }
-}
-
-/// A whole number that is not negative, exactly.
-fn natural(value: &DynSolValue) -> Option<U256> {
-    let word: B256 = match value.as_int() {
-        Some((n, _)) if n.is_negative() => return None,
-        _ => value.as_word()?,
-    };
-    Some(U256::from_be_bytes(word.0))
 }
 
 fn renewed(slot: &Slot, old: &DynSolValue, now: &Computed) -> Result<DynSolValue, Undecodable> {

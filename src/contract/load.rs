@@ -160,7 +160,11 @@ impl Loader<'_> {
     /// The entry field that numbers the period.
     fn period(&mut self) -> Option<String> {
         let Some(name) = self.config.period.as_deref() else {
-            return self.names.contains_key("period").then(|| "period".to_owned());
+            let carried = self.names.contains_key("period");
+            return carried.then(|| {
+                self.note("period", "period", Kind::Uint(256));
+                "period".to_owned()
+            });
         };
         let other = name != "period" && KNOWN.iter().any(|(known, _)| *known == name);
         if name.is_empty() || other || COMPUTED.contains(&name) {

@@ -4,7 +4,7 @@ use super::Faults;
 use super::abi::{Signature, Type};
 use super::call::{Slot, Source, bad, slots};
 use super::coerce::{Kind, is_zero};
-use crate::billing::{BadField, Entry};
+use crate::billing::{Admitted, BadField};
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::{Selector, U256};
 
@@ -58,7 +58,7 @@ impl Lookup {
     }
 
     /// The calldata that asks for `entry`.
-    pub(super) fn encode(&self, entry: &Entry) -> Result<Vec<u8>, BadField> {
+    pub(super) fn encode(&self, entry: &Admitted) -> Result<Vec<u8>, BadField> {
         let args = self.inputs.iter().map(|slot| argument(slot, entry));
         let args = DynSolValue::Tuple(args.collect::<Result<_, _>>()?);
         Ok([self.selector.as_slice(), &args.abi_encode_params()].concat())
@@ -74,7 +74,7 @@ impl Lookup {
     }
 }
 
-fn argument(slot: &Slot, entry: &Entry) -> Result<DynSolValue, BadField> {
+fn argument(slot: &Slot, entry: &Admitted) -> Result<DynSolValue, BadField> {
     let number = |n: i64| {
         let fits = U256::try_from(n).ok().and_then(|n| slot.kind.number(n));
         fits.ok_or_else(|| bad(&slot.name, slot.kind.not_readable()))

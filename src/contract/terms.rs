@@ -1,11 +1,13 @@
-//! What an entry must state, and how it becomes a charge: what it lacks is filled in, what it has
-//! is compared. An entry that differs from the chain is never charged.
+//! What an entry must state, and how it becomes a charge: what it lacks is supplied, what it has is
+//! compared. An entry that differs from the chain is never charged.
+//!
+//! The caller's text is read once, by [`Profile::admit`]; from then on every field is a typed value.
 
 use super::call::bad;
-use super::coerce::{Kind, same, show, to_scalar};
+use super::coerce::{Kind, same, show};
 use super::{Looked, Profile};
 use crate::billing::{
-    BadField, Charge, Entry, FailCode, Family, Ineligible, Period, Refused, Scalar,
+    Admitted, BadField, Charge, Entry, FailCode, Family, Ineligible, Period, Refused, Values,
 };
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, U256};
@@ -23,13 +25,42 @@ pub(super) struct Need {
 }
 
 impl Need {
-    /// Checks the field if it is there; says whether it is.
-    fn check(&self, family: Family, entry: &Entry) -> Result<bool, BadField> {
-        let Some(stated) = entry.fields.get(&self.name) else { return Ok(false) };
-        for kind in &self.kinds {
-            kind.read(family, stated).map_err(|problem| bad(&self.name, problem))?;
+    /// The field as `entry` states it, in the first of its types; none where it is not stated. It
+    /// must be readable in all of them.
+    fn read(&self, family: Family, entry: &Entry) -> Result<Option<DynSolValue>, BadField> {
+        if !entry.fields.contains_key(&self.name) {
+            return Ok(None);
         }
-        Ok(true)
+        let read = |kind: &Kind| stated(*kind, &self.name, family, entry);
+        let values: Result<Vec<DynSolValue>, Ineligible> = self.kinds.iter().map(read).collect();
+        let values = values.map_err(|problem| bad(&self.name, problem))?;
+        Ok(values.into_iter().next())
+    }
+
+    /// Whether `value` has room in every type that the field is read as.
+    fn fits(&self, value: &DynSolValue) -> Result<(), BadField> {
+        match self.kinds.iter().find(|kind| kind.convert(value).is_none()) {
+            Some(narrow) => Err(bad(&self.name, narrow.not_readable())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads a field that `entry` states. Those that the entry has as numbers already are not read again.
+fn stated(
+    kind: Kind,
+    name: &str,
+    family: Family,
+    entry: &Entry,
+) -> Result<DynSolValue, Ineligible> {
+    let number = |n: Option<U256>| n.and_then(|n| kind.number(n)).ok_or(kind.not_readable());
+    match (name, entry.amount, entry.fields.get(name)) {
+        ("subscribeId", _, _) => number(U256::try_from(entry.subscribe.0).ok()),
+        ("planId", _, _) => number(U256::try_from(entry.plan.0).ok()),
+        ("userHash", _, _) => Ok(DynSolValue::FixedBytes(entry.user.0, 32)),
+        ("amount", Some(amount), _) => number(Some(amount)),
+        (_, _, Some(text)) => kind.read(family, text),
+        (_, _, None) => Err(Ineligible::Missing),
     }
 }
 
@@ -52,49 +83,50 @@ impl From<BadField> for Objection {
 }
 
 /// A value that did not come with the entry.
-struct Told<'a> {
+struct Supplied<'a> {
     name: &'a str,
-    kind: Kind,
     value: &'a DynSolValue,
-    teller: &'static str,
+    /// Where it comes from, as the end of a sentence.
+    source: &'static str,
 }
 
-impl Told<'_> {
+impl Supplied<'_> {
     /// Fills the field of `entry`, or compares it.
-    fn meet(&self, family: Family, entry: &mut Entry) -> Result<(), Objection> {
-        let Some(stated) = entry.fields.get(self.name) else {
-            entry.fields.insert(self.name.to_owned(), to_scalar(family, self.value));
+    fn meet(&self, family: Family, entry: &mut Admitted) -> Result<(), Objection> {
+        let Some(stated) = entry.value(self.name) else {
+            entry.supply(self.name, self.value.clone());
             return Ok(());
         };
-        let stated = self.kind.read(family, stated).map_err(|problem| bad(self.name, problem))?;
-        if same(&stated, self.value) {
+        if same(stated, self.value) {
             return Ok(());
         }
-        let (told, stated) = (show(family, self.value), show(family, &stated));
+        let (ours, stated) = (show(family, self.value), show(family, stated));
         let detail =
-            format!("{} is {told} {}, but the entry says {stated}", self.name, self.teller);
+            format!("{} is {ours} {}, but the entry says {stated}", self.name, self.source);
         Err(Objection::because(FailCode::TermsMismatch, detail))
     }
 }
 
 impl Profile {
-    /// Checks that an entry states, readably, what nothing else supplies. A field that is there
-    /// must be readable even where something else supplies it.
-    pub fn admit(&self, entry: &Entry) -> Result<(), BadField> {
+    /// Reads every field of an entry that the profile knows, and checks that the entry states what
+    /// nothing else supplies. A field that is there must be readable even where something else
+    /// supplies it.
+    pub fn admit(&self, entry: &Entry) -> Result<Admitted, BadField> {
+        let mut values = Values::new();
         for need in &self.needs {
-            let stated = need.check(self.family, entry)?;
-            if !stated && !need.looked && need.constant.is_none() {
-                return Err(bad(&need.name, Ineligible::Missing));
+            match need.read(self.family, entry)? {
+                Some(value) => drop(values.insert(need.name.clone(), value)),
+                None if need.looked || need.constant.is_some() => {}
+                None => return Err(bad(&need.name, Ineligible::Missing)),
             }
         }
-        Ok(())
+        Ok(entry.admitted(values))
     }
 
     /// The period as far as it is known before the lookup. None where only the lookup tells.
-    pub fn stated_period(&self, entry: &Entry) -> Option<Period> {
+    pub fn stated_period(&self, entry: &Admitted) -> Option<Period> {
         let Some(field) = &self.period else { return Some(Period::Guarded) };
-        let stated = entry.fields.get(field)?;
-        stated.to_u256().ok().map(Period::Numbered)
+        entry.whole(field).map(Period::Numbered)
     }
 
     /// Makes a charge of an admitted entry and what the lookup returned for it.
@@ -102,7 +134,11 @@ impl Profile {
     /// What the entry lacks is filled in. Where it differs, or where the contract does not know
     /// the subscription, it is refused.
     #[expect(clippy::result_large_err, reason = "a refusal is an answer, as large as a charge")]
-    pub fn complete(&self, mut entry: Entry, looked: Option<&Looked>) -> Result<Charge, Refused> {
+    pub fn complete(
+        &self,
+        mut entry: Admitted,
+        looked: Option<&Looked>,
+    ) -> Result<Charge, Refused> {
         match self.fill(&mut entry, looked).and_then(|()| self.terms(&entry)) {
             Ok(Terms { amount, wallet, token, period }) => {
                 Ok(Charge { entry, period, amount, wallet, token })
@@ -115,11 +151,11 @@ impl Profile {
         }
     }
 
-    fn fill(&self, entry: &mut Entry, looked: Option<&Looked>) -> Result<(), Objection> {
+    fn fill(&self, entry: &mut Admitted, looked: Option<&Looked>) -> Result<(), Objection> {
         for need in &self.needs {
-            if let (Some(value), Some(kind)) = (&need.constant, need.kinds.first()) {
-                let (name, teller) = (need.name.as_str(), "in the Signer's configuration");
-                Told { name, kind: *kind, value, teller }.meet(self.family, entry)?;
+            if let Some(value) = &need.constant {
+                let source = "in the Signer's configuration";
+                Supplied { name: &need.name, value, source }.meet(self.family, entry)?;
             }
         }
         let Some(lookup) = &self.lookup else { return Ok(()) };
@@ -127,7 +163,7 @@ impl Profile {
             return Err(Objection { code: FailCode::SubscriptionNotFound, detail: None });
         };
         for (output, value) in lookup.outputs.iter().zip(&looked.values) {
-            let (name, kind) = (output.name.as_str(), output.kind);
+            let name = output.name.as_str();
             match &output.constant {
                 Some(ours) if same(ours, value) => {}
                 Some(ours) => {
@@ -137,34 +173,33 @@ impl Profile {
                     );
                     return Err(Objection::because(FailCode::TermsMismatch, detail));
                 }
-                None => Told { name, kind, value, teller: "on chain" }.meet(self.family, entry)?,
+                None => Supplied { name, value, source: "on chain" }.meet(self.family, entry)?,
             }
         }
         Ok(())
     }
 
-    /// Reads the terms of an entry that lacks nothing.
-    fn terms(&self, entry: &Entry) -> Result<Terms, Objection> {
+    /// The terms of an entry that lacks nothing.
+    fn terms(&self, entry: &Admitted) -> Result<Terms, Objection> {
         for need in &self.needs {
-            match need.check(self.family, entry) {
-                Ok(true) => {}
-                Ok(false) => return Err(bad(&need.name, Ineligible::Missing).into()),
+            let value = entry.value(&need.name);
+            let value = value.ok_or_else(|| bad(&need.name, Ineligible::Missing))?;
+            match need.fits(value) {
                 Err(problem) if need.looked => {
                     let detail = format!("on chain, {problem}");
                     return Err(Objection::because(FailCode::TermsMismatch, detail));
                 }
-                Err(problem) => return Err(problem.into()),
+                checked => checked?,
             }
         }
-        let address = |name| field(entry, name, |value| value.to_address(self.family));
         let period = match &self.period {
-            Some(name) => Period::Numbered(field(entry, name, Scalar::to_u256)?),
+            Some(name) => Period::Numbered(whole(entry, name)?),
             None => Period::Guarded,
         };
         Ok(Terms {
-            amount: field(entry, "amount", Scalar::to_u256)?,
-            wallet: address("userWallet")?,
-            token: address("tokenAddress")?,
+            amount: whole(entry, "amount")?,
+            wallet: address(entry, "userWallet")?,
+            token: address(entry, "tokenAddress")?,
             period,
         })
     }
@@ -178,11 +213,11 @@ struct Terms {
     period: Period,
 }
 
-fn field<T>(
-    entry: &Entry,
-    name: &str,
-    read: impl FnOnce(&Scalar) -> Result<T, Ineligible>,
-) -> Result<T, BadField> {
-    let stated = entry.fields.get(name).ok_or_else(|| bad(name, Ineligible::Missing))?;
-    read(stated).map_err(|problem| bad(name, problem))
+fn whole(entry: &Admitted, name: &str) -> Result<U256, BadField> {
+    entry.whole(name).ok_or_else(|| bad(name, Kind::Uint(256).not_readable()))
+}
+
+fn address(entry: &Admitted, name: &str) -> Result<Address, BadField> {
+    let value = entry.value(name).and_then(DynSolValue::as_address);
+    value.ok_or_else(|| bad(name, Kind::Address.not_readable()))
 }

@@ -7,7 +7,7 @@ mod terms;
 mod wire;
 
 use super::*;
-use crate::billing::{Period, PlanId, Scalar, SubscribeId, UserHash};
+use crate::billing::{Entry, Period, PlanId, Refused, Scalar, SubscribeId, UserHash};
 use alloy::primitives::{B256, U256, address};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -108,6 +108,12 @@ fn entry(n: u8, more: &[(&str, Scalar)]) -> Entry {
         [("subscribeId", number(n)), ("planId", text(7)), ("userHash", text(hex::encode(user(n))))];
     let fields = identity.iter().chain(more).cloned();
     Entry::parse(fields.map(|(name, value)| (name.to_owned(), value)).collect()).unwrap()
+}
+
+/// The charge that an entry becomes.
+#[expect(clippy::result_large_err, reason = "a refusal is an answer, as large as a charge")]
+fn complete(profile: &Profile, entry: &Entry, looked: Option<&Looked>) -> Result<Charge, Refused> {
+    profile.complete(profile.admit(entry).unwrap(), looked)
 }
 
 fn wallet_and_token() -> [(&'static str, Scalar); 2] {

@@ -2,8 +2,8 @@
 
 use super::lane::Lane;
 use crate::billing::{
-    Attempt, AttemptKind, Charge, Entry, FailCode, Order, PlatformChainId, Refused, Repeat,
-    RequestId, Signed, Slot, Subject, SubscribeId, judge, repeat_of,
+    Admitted, Attempt, AttemptKind, Charge, Order, PlatformChainId, Refused, Repeat, RequestId,
+    Signed, Slot, Subject, SubscribeId, judge, repeat_of,
 };
 use crate::chain::{ChainError, Draft, Facts, Pulse};
 use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Recorded, Scope};
@@ -158,25 +158,17 @@ pub(crate) async fn bill(
     }
 }
 
-/// Refuses the entries that the contract call could not be made from.
-fn admit(lane: &Lane, mut order: Order) -> Result<Order, NoVerdict> {
+/// Reads every entry as the contract profile does, and refuses those that no call could be made from.
+fn admit(lane: &Lane, order: Order) -> Result<Order<Admitted>, NoVerdict> {
     let profile = lane.chain.profile();
-    for entry in std::mem::take(&mut order.entries) {
-        match profile.admit(&entry) {
-            Ok(()) => order.entries.push(entry),
-            Err(bad) => {
-                let refused = entry.refused(FailCode::InvalidEntry).because(bad.to_string());
-                order.refused.push(refused);
-            }
-        }
-    }
+    let order = order.read(|entry| profile.admit(entry));
     if profile.single() && order.entries.len() > 1 {
         return Err(NoVerdict::OnePerRequest);
     }
     Ok(order)
 }
 
-async fn build(lane: &Lane, order: Order) -> Result<Ready, Stop> {
+async fn build(lane: &Lane, order: Order<Admitted>) -> Result<Ready, Stop> {
     let (mode, dry_run) = (order.mode, order.dry_run);
     let (request_id, caller) = (order.request_id.clone(), order.caller.clone());
     let stop = |refused| Stop::Answer(refusal(lane, dry_run, refused));
@@ -212,10 +204,10 @@ async fn build(lane: &Lane, order: Order) -> Result<Ready, Stop> {
 }
 
 /// What of the order nobody has claimed; stops with the earlier batch when all of it is in one.
-async fn unclaimed(lane: &Lane, order: Order) -> Result<Order, Stop> {
+async fn unclaimed(lane: &Lane, order: Order<Admitted>) -> Result<Order<Admitted>, Stop> {
     let dry_run = order.dry_run;
     let profile = lane.chain.profile();
-    let subject = |entry: &Entry| Subject {
+    let subject = |entry: &Admitted| Subject {
         subscribe: entry.subscribe,
         plan: entry.plan,
         user: entry.user,
@@ -247,7 +239,10 @@ async fn unclaimed(lane: &Lane, order: Order) -> Result<Order, Stop> {
 }
 
 /// Fills in what the chain's lookup knows, and refuses what it contradicts.
-async fn complete(lane: &Lane, mut order: Order) -> Result<(Vec<Charge>, Vec<Refused>), Stop> {
+async fn complete(
+    lane: &Lane,
+    mut order: Order<Admitted>,
+) -> Result<(Vec<Charge>, Vec<Refused>), Stop> {
     let profile = lane.chain.profile();
     let entries = std::mem::take(&mut order.entries);
     let looked = if profile.has_lookup() && !entries.is_empty() {

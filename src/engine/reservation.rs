@@ -1,7 +1,7 @@
 //! Who is building a batch for which subscription right now. In memory only: after a crash nothing
 //! is being built.
 
-use crate::billing::{Entry, PlanId, SubscribeId, UserHash};
+use crate::billing::{Admitted, PlanId, SubscribeId, UserHash};
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) struct Held {
 
 impl Reservations {
     /// Waits until nobody else builds for any of `entries`, then holds them all.
-    pub(super) async fn hold(&self, entries: &[Entry]) -> Held {
+    pub(super) async fn hold(&self, entries: &[Admitted]) -> Held {
         let names: Vec<Name> = entries
             .iter()
             .flat_map(|e| [Name::Number(e.subscribe), Name::Record(e.plan, e.user)])
@@ -73,17 +73,18 @@ impl Drop for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::billing::Scalar;
+    use crate::billing::{Entry, Scalar, Values};
     use futures_util::FutureExt as _;
     use std::collections::BTreeMap;
 
-    fn entry(subscribe: u8, user: u8) -> Entry {
+    fn entry(subscribe: u8, user: u8) -> Admitted {
         Entry::parse(BTreeMap::from([
             ("subscribeId".to_owned(), Scalar::Number(subscribe.to_string())),
             ("planId".to_owned(), Scalar::Number("3".to_owned())),
             ("userHash".to_owned(), Scalar::Text(hex::encode([user; 32]))),
         ]))
         .unwrap()
+        .admitted(Values::new())
     }
 
     #[tokio::test]

@@ -5,12 +5,12 @@
 //! journal whose newest start the mark does not name belongs to another line of events than the mark:
 //! one of the two was put back. A journal with fewer rows of history than its mark was put back, too.
 
-use super::Storage;
+use super::files::Files;
+use super::writer::Disk;
 use crate::clock::Clock;
 use rusqlite::{Connection, params};
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 
 /// How old a mark may get while the journal is written, ms.
 const EVERY_MS: u64 = 1_000;
@@ -91,31 +91,36 @@ impl fmt::Display for Reached {
 /// Keeps the high-water mark of one journal.
 #[derive(Debug)]
 pub(super) struct HighWaterMark {
-    storage: Arc<dyn Storage>,
+    files: Files,
     clock: Clock,
     written_ms: Option<i64>,
 }
 
 impl HighWaterMark {
-    /// The mark of the journal on `storage`.
-    pub(super) fn of(storage: Arc<dyn Storage>, clock: Clock) -> Self {
-        Self { storage, clock, written_ms: None }
+    /// The mark of the journal in `files`.
+    pub(super) fn of(files: Files, clock: Clock) -> Self {
+        Self { files, clock, written_ms: None }
     }
 
     /// Whether the journal has no mark, or one that contradicts it: then it may have forgotten
     /// claims. A mark that cannot be read is none.
     pub(super) fn is_contradicted_by(&self, conn: &Connection) -> rusqlite::Result<bool> {
         let now = Progress::read(conn)?;
-        let mark = self.storage.read_mark().ok().flatten();
+        let mark = self.files.read_mark().ok().flatten();
         let mark = mark.and_then(|text| Reached::parse(&text));
         Ok(mark.is_none_or(|mark| now.contradicts(mark)))
     }
 
     /// Begins a new start in the journal, inside the current transaction. The mark of a journal that
     /// fits it names the new start first.
-    pub(super) fn begin(&self, conn: &Connection, fits: bool) -> rusqlite::Result<()> {
+    pub(super) fn begin(
+        &self,
+        conn: &Connection,
+        disk: &dyn Disk,
+        fits: bool,
+    ) -> rusqlite::Result<()> {
         let failed = |problem: io::Error| rusqlite::Error::ToSqlConversionFailure(problem.into());
-        let next = BootId(self.storage.boot_id().map_err(failed)?);
+        let next = BootId(disk.boot_id().map_err(failed)?);
         if fits {
             self.write(&Reached { progress: Progress::read(conn)?, next: Some(next) });
         }
@@ -143,7 +148,7 @@ impl HighWaterMark {
 
     /// Losing a mark costs a little caution at the next start, so a failure is no reason to stop.
     fn write(&self, reached: &Reached) {
-        if let Err(problem) = self.storage.write_mark(&reached.to_string()) {
+        if let Err(problem) = self.files.write_mark(&reached.to_string()) {
             tracing::warn!(%problem, "the mark beside the journal could not be written");
         }
     }
@@ -152,12 +157,13 @@ impl HighWaterMark {
 /// Writes down the first start of a new journal, and its mark.
 pub(super) fn first(
     conn: &Connection,
-    storage: &dyn Storage,
+    files: &Files,
+    disk: &dyn Disk,
     at_ms: i64,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    insert_boot(conn, BootId(storage.boot_id()?), at_ms)?;
+    insert_boot(conn, BootId(disk.boot_id()?), at_ms)?;
     let progress = Progress::read(conn)?;
-    Ok(storage.write_mark(&Reached { progress, next: None }.to_string())?)
+    Ok(files.write_mark(&Reached { progress, next: None }.to_string())?)
 }
 
 pub(super) fn insert_boot(conn: &Connection, boot: BootId, at_ms: i64) -> rusqlite::Result<()> {

@@ -1,9 +1,10 @@
 //! Opening the journal: an existing database, held by this process alone, of the version that this
 //! program writes.
 
+use super::files::Files;
 use super::mark::{self, HighWaterMark};
-use super::writer::{Job, Writer};
-use super::{Figures, FileStorage, Journal, Storage, doubt, migrate, pause};
+use super::writer::{Disk, Job, Real, Writer};
+use super::{Figures, Journal, doubt, migrate, pause};
 use crate::clock::Clock;
 use crate::config::JournalConfig;
 use parking_lot::RwLock;
@@ -78,25 +79,24 @@ pub enum OpenError {
 impl Journal {
     /// Opens an existing journal for this process alone, on the machine's own clock.
     pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
-        let storage = Arc::new(FileStorage::at(&config.path));
-        let (journal, writer) = Self::open_on(storage, config, Clock::MACHINE)?;
-        std::thread::Builder::new()
-            .name("journal".to_owned())
-            .spawn(move || writer.run())
-            .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        let (journal, writer) = Self::with_writer(config, Clock::MACHINE, Box::new(Real))?;
+        let thread = std::thread::Builder::new().name("journal".to_owned());
+        let started = thread.spawn(move || writer.run());
+        started.map_err(|e| OpenError::Unsuitable(e.to_string()))?;
         Ok(journal)
     }
 
-    /// Opens an existing journal on `storage`, on the time that `clock` tells. Nothing is read or
-    /// written until the writer works.
-    pub fn open_on(
-        storage: Arc<dyn Storage>,
+    /// Opens an existing journal for this process alone, on the time that `clock` tells. Nothing is
+    /// read or written until the writer is run.
+    pub fn with_writer(
         config: &JournalConfig,
         clock: Clock,
+        disk: Box<dyn Disk>,
     ) -> Result<(Self, Writer), OpenError> {
-        let conn = open(&*storage)?;
-        let problem = |e: rusqlite::Error| refused(storage.path(), &e);
-        let mut mark = HighWaterMark::of(Arc::clone(&storage), clock);
+        let files = Files::at(&config.path);
+        let conn = open(&files)?;
+        let problem = |e: rusqlite::Error| refused(&config.path, &e);
+        let mut mark = HighWaterMark::of(files.clone(), clock);
         let old_copy = mark.is_contradicted_by(&conn).map_err(problem)?;
         // What is forgotten is in doubt from here on, on disk; only then does the mark forget it, too.
         // Writing down the start also proves, before anything is accepted, that the file can be written.
@@ -104,15 +104,16 @@ impl Journal {
         if old_copy {
             doubt::begin(&transaction, clock.unix_ms()).map_err(problem)?;
         }
-        mark.begin(&transaction, !old_copy).map_err(problem)?;
+        mark.begin(&transaction, &*disk, !old_copy).map_err(problem)?;
         transaction.commit().map_err(problem)?;
         mark.follow(&conn);
         let pauses = Arc::new(RwLock::new(pause::all(&conn).map_err(problem)?));
         let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
         let figures = Arc::new(Figures::default());
-        let writer = Writer::new(conn, Arc::clone(&storage), queue, Arc::clone(&figures), mark);
+        let (counted, closed) = (Arc::clone(&figures), None);
+        let writer = Writer { conn, jobs: queue, figures: counted, mark, disk, closed };
         let min_free_bytes = config.min_free_bytes;
-        Ok((Self { jobs, figures, storage, min_free_bytes, old_copy, clock, pauses }, writer))
+        Ok((Self { jobs, figures, files, min_free_bytes, old_copy, clock, pauses }, writer))
     }
 
     /// Now by this machine's clock, Unix ms: what rows are dated by.
@@ -120,17 +121,13 @@ impl Journal {
         self.clock.unix_ms()
     }
 
-    /// Makes a new, empty journal in a file where there is none.
+    /// Makes a new, empty journal where there is none.
     pub fn initialise(path: &Path) -> Result<(), OpenError> {
-        Self::initialise_on(&FileStorage::at(path), Clock::MACHINE)
-    }
-
-    /// Makes a new, empty journal on `storage` where there is none.
-    pub fn initialise_on(storage: &dyn Storage, clock: Clock) -> Result<(), OpenError> {
-        storage.create()?;
-        let problem = |e: &dyn std::fmt::Display| unwritable(storage.path(), e);
-        let conn = storage.connect()?;
-        storage.hold(&conn)?;
+        let files = Files::at(path);
+        files.create()?;
+        let problem = |e: &dyn std::fmt::Display| unwritable(path, e);
+        let conn = files.connect()?;
+        files.hold(&conn)?;
         conn.execute_batch(&format!(
             "BEGIN; {} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}; COMMIT;",
             include_str!("schema.sql"),
@@ -138,15 +135,15 @@ impl Journal {
         ))
         .map_err(|e| problem(&e))?;
         migrate::migrate(&conn, migrate::STEPS).map_err(|e| problem(&e))?;
-        mark::first(&conn, storage, clock.unix_ms()).map_err(|e| problem(&e))
+        mark::first(&conn, &files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))
     }
 }
 
 /// Opens an existing journal for this process alone, and brings it to the version of this program.
 /// What is no journal, or of a version that this program cannot read, is left as it is.
-pub(super) fn open(storage: &dyn Storage) -> Result<Connection, OpenError> {
-    let path = storage.path();
-    let conn = storage.connect()?;
+pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
+    let path = files.path();
+    let conn = files.connect()?;
     let number = |pragma: &str| {
         let read = conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
         read.map_err(|e| refused(path, &e))
@@ -162,7 +159,7 @@ pub(super) fn open(storage: &dyn Storage) -> Result<Connection, OpenError> {
     if found > known {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
-    storage.hold(&conn)?;
+    files.hold(&conn)?;
     migrate::migrate(&conn, migrate::STEPS).map_err(|e| refused(path, &e))?;
     Ok(conn)
 }

@@ -1,10 +1,11 @@
 //! The journal without its file and its thread, for the simulator, which is both: the schema in
 //! memory, the handle with its queue open at the other end, and the writer's own transaction.
 
+use super::files::Files;
 use super::history::{self, Audit};
 use super::mark::BootId;
 use super::rows;
-use super::{Attempt, Billing, Durable, Figures, FileStorage, Journal, LaneId, Slot, Storage};
+use super::{Attempt, Billing, Durable, Figures, Journal, LaneId, Slot};
 use crate::billing::BatchId;
 use crate::clock::Clock;
 use rusqlite::{Connection, OpenFlags};
@@ -19,7 +20,7 @@ pub(crate) fn memory() -> Connection {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_in_memory_with_flags(flags).unwrap();
     conn.set_prepared_statement_cache_capacity(1024);
-    super::storage::steady_plans(&conn).unwrap();
+    super::files::steady_plans(&conn).unwrap();
     conn.execute_batch(
         "PRAGMA auto_vacuum = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
     )
@@ -32,16 +33,15 @@ pub(crate) fn memory() -> Connection {
 pub(crate) fn handle(old_copy: bool, clock: Clock) -> (Journal, mpsc::Receiver<Job>) {
     let (jobs, queue) = mpsc::channel(64);
     let figures = Arc::new(Figures::default());
-    let storage: Arc<dyn Storage> = Arc::new(FileStorage::at(&std::env::temp_dir()));
+    let files = Files::at(&std::env::temp_dir());
     let pauses = Arc::default();
-    let journal = Journal { jobs, figures, storage, min_free_bytes: 0, old_copy, clock, pauses };
+    let journal = Journal { jobs, figures, files, min_free_bytes: 0, old_copy, clock, pauses };
     (journal, queue)
 }
 
 /// Runs writes as the writer does, up to the COMMIT. None when the transaction was lost.
 pub(crate) fn run(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>> {
-    let storage = FileStorage::at(&std::env::temp_dir());
-    super::writer::run_in_transaction(conn, &storage, writes).unwrap()
+    super::writer::run_in_transaction(conn, writes, &super::writer::Real)
 }
 
 /// How far a journal has come.

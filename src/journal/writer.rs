@@ -1,13 +1,13 @@
-//! The one thread that owns the database, and the one commit point.
+//! The one owner of the database file, and the one commit point. The program gives it a thread.
 //!
 //! Writers that wait together share a commit, and so one fsync. Nobody hears of a write before its
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
 //! the next one reads what is on disk.
 
-use super::Storage;
 use super::mark::HighWaterMark;
 use rusqlite::Connection;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
@@ -27,20 +27,17 @@ pub(crate) struct Ran {
     pub(crate) reply: Reply,
 }
 
-/// A write, to be run in a savepoint of its own.
-pub(crate) type Write = Box<dyn FnOnce(&Connection) -> Ran + Send>;
-
 /// Work for the thread. A job that is dropped unrun has changed nothing.
 pub(crate) enum Job {
     /// Sees committed data only, and answers by itself.
     Read(Box<dyn FnOnce(&Connection) + Send>),
     /// Runs inside a transaction shared with others, in a savepoint of its own.
-    Write(Write),
-    /// Nothing comes after this. Dropped when the database is closed.
+    Write(Box<dyn FnOnce(&Connection) -> Ran + Send>),
+    /// Nothing comes after this.
     Close(Closed),
 }
 
-/// Told, by being dropped, when the database is closed.
+/// Dropped when the file is closed.
 pub(super) type Closed = oneshot::Sender<()>;
 
 /// What the thread has done since the start.
@@ -52,130 +49,141 @@ pub struct Figures {
     pub writes: AtomicU64,
 }
 
-/// Why a process must end now.
-#[derive(Debug, thiserror::Error)]
-pub enum Fatal {
-    /// COMMIT failed.
-    #[error("COMMIT failed: nobody knows what is on disk")]
-    Commit(#[source] rusqlite::Error),
-    /// ROLLBACK failed.
-    #[error("ROLLBACK failed")]
-    Rollback(#[source] rusqlite::Error),
+/// How a transaction begins and ends on disk. The program's is the database's own; a simulated disk
+/// may be full, or end a commit with neither yes nor no.
+pub trait Disk: fmt::Debug + Send {
+    /// Begins a transaction. An error means that nothing will be written.
+    fn begin(&self, conn: &Connection) -> rusqlite::Result<()> {
+        conn.execute_batch("BEGIN IMMEDIATE")
+    }
+
+    /// Makes a transaction durable. After an error nobody knows what is on disk.
+    fn commit(&self, conn: &Connection) -> rusqlite::Result<()> {
+        conn.execute_batch("COMMIT")
+    }
+
+    /// A random id for a start of a process.
+    fn boot_id(&self) -> io::Result<[u8; 16]> {
+        let mut id = [0; 16];
+        getrandom::getrandom(&mut id).map_err(io::Error::other)?;
+        Ok(id)
+    }
 }
 
-/// What came of one turn of a writer.
+/// The machine's disk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Real;
+
+impl Disk for Real {}
+
+/// What became of what had waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// There may be more to do.
-    Worked,
-    /// The journal is to be closed: drop the writer.
+#[must_use]
+pub enum Served {
+    /// It is done, and more may come.
+    Going,
+    /// Nothing comes any more: the file is closed when the writer is dropped.
     Closed,
+    /// A COMMIT failed: nobody knows what is on disk. The process has to end before anybody acts on
+    /// what it believes; the next one reads what is there.
+    Unknown,
 }
 
-/// Owns the database of one journal, and does what its handles ask for. Dropping it closes the
-/// database; what is not committed then has not happened.
+/// Owns the file of a journal, and does what its handles ask for.
 pub struct Writer {
-    conn: Connection,
-    storage: Arc<dyn Storage>,
-    jobs: mpsc::Receiver<Job>,
-    figures: Arc<Figures>,
-    mark: HighWaterMark,
-    /// Dropped after the database, and so told.
-    closed: Option<Closed>,
+    pub(super) conn: Connection,
+    pub(super) jobs: mpsc::Receiver<Job>,
+    pub(super) figures: Arc<Figures>,
+    pub(super) mark: HighWaterMark,
+    pub(super) disk: Box<dyn Disk>,
+    /// Dropped, and so told, after the file: fields are dropped in this order.
+    pub(super) closed: Option<Closed>,
 }
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Writer({})", self.storage.path().display())
+        f.debug_struct("Writer").field("disk", &self.disk).finish_non_exhaustive()
     }
 }
 
 impl Writer {
-    pub(super) fn new(
-        conn: Connection,
-        storage: Arc<dyn Storage>,
-        jobs: mpsc::Receiver<Job>,
-        figures: Arc<Figures>,
-        mark: HighWaterMark,
-    ) -> Self {
-        Self { conn, storage, jobs, figures, mark, closed: None }
-    }
-
-    /// Works until it is told to close, or the last handle is gone. Ends the process where nobody
-    /// knows what is on disk.
-    pub fn run(mut self) {
+    /// Works until it is told to close, or the last handle is gone. Blocks the thread.
+    pub(super) fn run(mut self) {
         let mut group = Vec::with_capacity(GROUP);
         loop {
-            let waiting = self.jobs.blocking_recv_many(&mut group, GROUP);
-            match self.work(waiting, &mut group) {
-                Ok(Turn::Worked) => {}
-                Ok(Turn::Closed) => return,
-                Err(fatal) => {
-                    let failure = std::error::Error::source(&fatal).map(ToString::to_string);
-                    error!(failure, "{fatal}. Ending the process; restart it");
-                    std::process::abort();
-                }
+            let count = self.jobs.blocking_recv_many(&mut group, GROUP);
+            match self.serve(count, &mut group) {
+                Served::Going => {}
+                Served::Closed => return,
+                Served::Unknown => std::process::abort(),
             }
         }
     }
 
-    /// Waits for work, and does what waits together. After an error the process whose writer this is
-    /// has to end: nobody who waits may be told anything.
-    pub async fn turn(&mut self) -> Result<Turn, Fatal> {
+    /// Waits for work and does it, where the writer has no thread of its own.
+    pub async fn turn(&mut self) -> Served {
         let mut group = Vec::with_capacity(GROUP);
-        let waiting = self.jobs.recv_many(&mut group, GROUP).await;
-        self.work(waiting, &mut group)
+        let count = self.jobs.recv_many(&mut group, GROUP).await;
+        self.serve(count, &mut group)
     }
 
-    fn work(&mut self, waiting: usize, group: &mut Vec<Job>) -> Result<Turn, Fatal> {
-        let mut writes = Vec::new();
+    fn serve(&mut self, count: usize, group: &mut Vec<Job>) -> Served {
+        let (mut writes, mut closed) = (Vec::new(), None);
         for job in group.drain(..) {
             match job {
                 Job::Read(read) => read(&self.conn),
                 Job::Write(write) => writes.push(write),
-                Job::Close(close) => self.closed = Some(close),
+                Job::Close(close) => closed = Some(close),
             }
         }
         if !writes.is_empty() {
-            self.commit(writes)?;
+            if self.commit(writes) == Served::Unknown {
+                return Served::Unknown;
+            }
             self.mark.follow(&self.conn);
         }
-        if waiting == 0 || self.closed.is_some() {
-            self.mark.finish(&self.conn);
-            return Ok(Turn::Closed);
+        if count > 0 && closed.is_none() {
+            return Served::Going;
         }
-        Ok(Turn::Worked)
+        self.mark.finish(&self.conn);
+        self.closed = closed;
+        Served::Closed
     }
 
-    fn commit(&self, writes: Vec<Write>) -> Result<(), Fatal> {
-        let (conn, storage) = (&self.conn, &*self.storage);
-        let Some(ran) = run_in_transaction(conn, storage, writes)? else { return Ok(()) };
+    fn commit(&self, writes: Vec<Write>) -> Served {
+        let (conn, disk) = (&self.conn, self.disk.as_ref());
+        let Some(ran) = run_in_transaction(conn, writes, disk) else { return Served::Going };
         let kept = ran.iter().filter(|ran| ran.keep).count();
         if kept > 0 {
-            storage.commit(conn).map_err(Fatal::Commit)?;
-            self.figures.commits.fetch_add(1, Ordering::Relaxed);
-            let kept = u64::try_from(kept).unwrap_or(u64::MAX);
-            self.figures.writes.fetch_add(kept, Ordering::Relaxed);
+            if let Err(failure) = disk.commit(conn) {
+                error!(%failure, "COMMIT failed: nobody knows what is on disk. Ending the process; restart it");
+                return Served::Unknown;
+            }
+            let figures = &self.figures;
+            figures.commits.fetch_add(1, Ordering::Relaxed);
+            figures.writes.fetch_add(u64::try_from(kept).unwrap_or(u64::MAX), Ordering::Relaxed);
         } else {
-            roll_back(conn)?;
+            roll_back(conn);
         }
         for Ran { reply, .. } in ran {
             reply();
         }
-        Ok(())
+        Served::Going
     }
 }
+
+pub(crate) type Write = Box<dyn FnOnce(&Connection) -> Ran + Send>;
 
 /// None when the transaction was lost: then nothing of it is on disk, and every waiter hears that
 /// its write did not happen, because its reply is dropped.
 pub(super) fn run_in_transaction(
     conn: &Connection,
-    storage: &dyn Storage,
     writes: Vec<Write>,
-) -> Result<Option<Vec<Ran>>, Fatal> {
-    if let Err(failure) = storage.begin(conn) {
+    disk: &dyn Disk,
+) -> Option<Vec<Ran>> {
+    if let Err(failure) = disk.begin(conn) {
         error!(%failure, "the journal cannot be written");
-        return Ok(None);
+        return None;
     }
     let mut done = Vec::with_capacity(writes.len());
     for write in writes {
@@ -183,12 +191,12 @@ pub(super) fn run_in_transaction(
             Ok(ran) => done.push(ran),
             Err(failure) => {
                 error!(%failure, "the journal cannot be written; nothing of this group was");
-                roll_back(conn)?;
-                return Ok(None);
+                roll_back(conn);
+                return None;
             }
         }
     }
-    Ok(Some(done))
+    Some(done)
 }
 
 fn run_in_savepoint(conn: &Connection, write: Write) -> rusqlite::Result<Ran> {
@@ -210,9 +218,11 @@ fn run_cached(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
     conn.prepare_cached(sql)?.execute([]).map(drop)
 }
 
-fn roll_back(conn: &Connection) -> Result<(), Fatal> {
-    if conn.is_autocommit() {
-        return Ok(());
+fn roll_back(conn: &Connection) {
+    if !conn.is_autocommit()
+        && let Err(failure) = conn.execute_batch("ROLLBACK")
+    {
+        error!(%failure, "ROLLBACK failed. Ending the process; restart it");
+        std::process::abort();
     }
-    conn.execute_batch("ROLLBACK").map_err(Fatal::Rollback)
 }

@@ -1,7 +1,7 @@
 //! Every rule with what breaks it, and what just passes.
 
 use super::*;
-use crate::billing::{ChargeKey, Entry, Period, PlanId, Scalar, UserHash};
+use crate::billing::{ChargeKey, Entry, Period, PlanId, Scalar, UserHash, Values};
 use alloy::primitives::{B256, keccak256};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ fn charge(n: u8, token: Address, amount: u64) -> Charge {
     ];
     let fields: BTreeMap<_, _> = fields.map(|(name, value)| (name.to_owned(), value)).into();
     Charge {
-        entry: Entry::parse(fields).unwrap(),
+        entry: Entry::parse(fields).unwrap().admitted(Values::new()),
         period: Period::Numbered(U256::from(4)),
         amount: U256::from(amount),
         wallet: Address::ZERO,

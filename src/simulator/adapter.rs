@@ -11,7 +11,7 @@ use super::nodes::{NODES, World, short};
 use super::testimony::{CONTRACT, Look, Place};
 use super::words::{SimDraft, Words};
 use crate::billing::{
-    Attempt, AttemptKind, Charge, Checked, Entry, FailCode, Family, Foreign, Funds, Opinion,
+    Admitted, Attempt, AttemptKind, Charge, Checked, FailCode, Family, Foreign, Funds, Opinion,
     PlatformChainId, Sighting, Slot, Standing,
 };
 use crate::chain::evm::conclude::{Fate, Reader as _, Testimony, conclude};
@@ -60,7 +60,7 @@ static POLICY: LazyLock<Policy> = LazyLock::new(|| Policy {
 static PROFILE: LazyLock<Profile> = LazyLock::new(|| {
     let config = BillingConfig {
         call: "charge((uint64 subscribeId, uint64 planId, bytes32 userHash, uint32 period, \
-               uint128 amount)[] items)"
+               uint128 amount)[] items, uint64 simulatedRequest)"
             .to_owned(),
         lookup: None,
         charged: None,
@@ -175,10 +175,10 @@ impl SimChain {
         }
     }
 
-    /// The tag of the request that a charge belongs to: a field that the profile does not know.
+    /// The tag of the request that a charge belongs to: an argument of the call beside the usual ones.
     fn request_of(charges: &[Charge]) -> u64 {
-        let tag = charges.first().and_then(|charge| charge.entry.fields.get(TAG));
-        tag.and_then(|tag| tag.to_int64().ok()).map_or(0, |tag| u64::try_from(tag).unwrap())
+        let tag = charges.first().and_then(|charge| charge.entry.whole(TAG));
+        tag.map_or(0, |tag| tag.to())
     }
 }
 
@@ -251,7 +251,7 @@ impl Chain for SimChain {
         Ok(MostSent { count, told_by: vec![] })
     }
 
-    async fn lookup(&self, entries: &[Entry]) -> Result<Vec<Option<Looked>>, ChainError> {
+    async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
         Ok(entries.iter().map(|_| None).collect())
     }
 

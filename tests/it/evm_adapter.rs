@@ -8,8 +8,8 @@ use alloy::primitives::{Address, B256, Bytes, U256, address};
 use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
-    AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, Opinion, Period, PlatformChainId,
-    Scalar, judge,
+    Admitted, AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, Opinion, Period,
+    PlatformChainId, Scalar, judge,
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts, NotConnected};
 use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
@@ -147,7 +147,7 @@ fn arrays() -> BillingConfig {
     }
 }
 
-fn entry(id: u64, plan: u64, user: B256, amount: u128) -> Entry {
+fn entry(id: u64, plan: u64, user: B256, amount: u128) -> Admitted {
     let fields = [
         ("subscribeId", Scalar::Number(id.to_string())),
         ("planId", Scalar::Number(plan.to_string())),
@@ -156,7 +156,9 @@ fn entry(id: u64, plan: u64, user: B256, amount: u128) -> Entry {
         ("period", Scalar::Number("1".to_owned())),
         ("amount", Scalar::Number(amount.to_string())),
     ];
-    Entry::parse(fields.map(|(name, value)| (name.to_owned(), value)).into()).unwrap()
+    let fields = fields.map(|(name, value)| (name.to_owned(), value));
+    let profile = Profile::parse(&rows(NOWHERE), Family::Evm).unwrap();
+    profile.admit(&Entry::parse(fields.into()).unwrap()).unwrap()
 }
 
 fn charge(who: &Subscriber) -> Charge {
@@ -262,7 +264,7 @@ async fn what_the_preflight_foretells_is_what_happens() {
 async fn the_lookup_knows_who_subscribed() {
     let shop = Shop::open(2).await;
     let chain = shop.adapter(|_| {}).await;
-    let mut entries: Vec<Entry> = shop.crowd.iter().map(|who| charge(who).entry).collect();
+    let mut entries: Vec<Admitted> = shop.crowd.iter().map(|who| charge(who).entry).collect();
     entries.insert(1, entry(9, 1, B256::repeat_byte(9), 1));
     let looked = chain.lookup(&entries).await.unwrap();
     assert_eq!(looked.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, true]);

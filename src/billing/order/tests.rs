@@ -112,11 +112,11 @@ fn an_entry_keeps_its_identity_its_spelling_and_every_field() {
     let identity = (entry.subscribe, entry.plan, entry.user);
     assert_eq!(identity, (SubscribeId(7), PlanId(3), UserHash(B256::repeat_byte(0xAB))));
     assert_eq!(entry.user_spelling, "Ab".repeat(32), "echoed as it was spelt");
-    assert_eq!(entry.stated_amount(), Some(U256::MAX));
+    assert_eq!(entry.amount, Some(U256::MAX));
     assert_eq!(entry.fields, fields(&[("memo", Some(text("hello")))]));
     for unreadable in [None, Some(text("much")), Some(number("1.5"))] {
         let entry = Entry::parse(fields(&[("amount", unreadable)])).unwrap();
-        assert_eq!(entry.stated_amount(), None);
+        assert_eq!(entry.amount, None);
     }
 }
 

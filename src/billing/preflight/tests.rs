@@ -1,7 +1,7 @@
 //! Sums per wallet and token, the order of reasons, and a model that counts naively.
 
 use super::*;
-use crate::billing::{Entry, Period, Scalar};
+use crate::billing::{Entry, Period, Scalar, Values};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ fn charge(who: u64, wallet: u8, token: u8, amount: U256) -> Charge {
         ("amount".to_owned(), Scalar::Number("1".to_owned())),
     ]);
     Charge {
-        entry: Entry::parse(fields).unwrap(),
+        entry: Entry::parse(fields).unwrap().admitted(Values::new()),
         period: Period::Guarded,
         amount,
         wallet: Address::repeat_byte(wallet),

@@ -1,7 +1,8 @@
 //! The table of repeats, row by row and in both modes.
 
 use super::*;
-use crate::billing::Scalar;
+use crate::billing::{Entry, Scalar, Values};
+use alloy::dyn_abi::DynSolValue;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -23,8 +24,15 @@ fn stating(who: u8, amount: Option<u64>) -> Entry {
     Entry::parse(fields).unwrap()
 }
 
-fn order(mode: Mode, who: impl IntoIterator<Item = u8>) -> Order {
-    Order { mode, ..Order::admit(who.into_iter().map(entry).collect(), 100).unwrap() }
+/// As a contract profile that knows the amount reads it.
+fn read(entry: &Entry) -> Admitted {
+    let amount = |n| ("amount".to_owned(), DynSolValue::Uint(n, 256));
+    entry.admitted(entry.amount.map(amount).into_iter().collect::<Values>())
+}
+
+fn order(mode: Mode, who: impl IntoIterator<Item = u8>) -> Order<Admitted> {
+    let order = Order::admit(who.into_iter().map(entry).collect(), 100).unwrap();
+    Order { mode, ..order.read(|entry| Ok(read(entry))) }
 }
 
 /// The claim of customer `who`, in `batch`.
@@ -171,7 +179,7 @@ fn a_claim_that_conflicts_outranks_one_that_agrees() {
 #[test]
 fn an_entry_that_states_no_amount_repeats_whatever_was_charged() {
     // The lookup supplies the amount; the claim holds the one that it supplied then.
-    let order = Order::admit(vec![stating(1, None)], 9).unwrap();
+    let order = Order::admit(vec![stating(1, None)], 9).unwrap().read(|entry| Ok(read(entry)));
     assert_eq!(repeat_of(order, &[open(1, 7)]), Repeat::Of(BatchId(7)));
 }
 
@@ -191,7 +199,7 @@ fn a_refused_entry_keeps_a_request_from_being_a_mere_repeat() {
 }
 
 /// How many entries are told of.
-fn size(entries: &[Entry], refused: &[Refused]) -> usize {
+fn size(entries: &[Admitted], refused: &[Refused]) -> usize {
     entries.len().saturating_add(refused.len())
 }
 
@@ -222,7 +230,7 @@ proptest! {
         match repeat_of(asked.clone(), &claims) {
             Repeat::Fresh(order) => {
                 let expected = asked.entries.iter().zip(0..).filter(|(_, at)| free(*at));
-                let expected: Vec<Entry> = expected.map(|(entry, _)| entry.clone()).collect();
+                let expected: Vec<Admitted> = expected.map(|(entry, _)| entry.clone()).collect();
                 prop_assert!(!order.entries.is_empty());
                 prop_assert_eq!(&order.entries, &expected);
                 prop_assert!(partial || (0..claims.len()).all(free));

@@ -6,7 +6,7 @@
 
 use super::EvmChain;
 use super::node::View;
-use crate::billing::{Charge, Entry, FailCode, SubscribeId, judge};
+use crate::billing::{Admitted, Charge, FailCode, SubscribeId, judge};
 use crate::chain::{ChainError, Preflight};
 use crate::contract::Looked;
 use crate::node::fleet::NodeId;
@@ -57,7 +57,7 @@ impl EvmChain {
     /// once. What would refuse an entry is looked at again at a newer block.
     pub(super) async fn looked_up(
         &self,
-        entries: &[Entry],
+        entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         if self.parts.fleet.fit().len() < 2 {
             return self.look_up_at(&self.view().await?, entries).await;
@@ -74,7 +74,7 @@ impl EvmChain {
     async fn look_up_alike(
         &self,
         views: Vec<(NodeId, View<'_>)>,
-        entries: &[Entry],
+        entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let mut runs = Vec::new();
         for (id, view) in views {
@@ -83,9 +83,9 @@ impl EvmChain {
         self.two_alike(runs, Clone::clone).await
     }
 
-    fn refuses(&self, entries: &[Entry], looked: &[Option<Looked>]) -> bool {
+    fn refuses(&self, entries: &[Admitted], looked: &[Option<Looked>]) -> bool {
         let profile = &self.parts.profile;
-        let good = |(entry, looked): (&Entry, &Option<Looked>)| {
+        let good = |(entry, looked): (&Admitted, &Option<Looked>)| {
             profile.complete(entry.clone(), looked.as_ref()).is_ok()
         };
         !entries.iter().zip(looked).all(good)

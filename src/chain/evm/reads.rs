@@ -3,7 +3,7 @@
 use super::EvmChain;
 use super::aggregate::{Aggregator, aggregate};
 use super::node::View;
-use crate::billing::{Charge, Entry, Funds};
+use crate::billing::{Admitted, Charge, Funds};
 use crate::chain::ChainError;
 use crate::chain::reads::{FundsReads, LookupReads};
 use crate::contract::Looked;
@@ -14,7 +14,7 @@ impl EvmChain {
     pub(super) async fn look_up_at(
         &self,
         view: &View<'_>,
-        entries: &[Entry],
+        entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let profile = &self.parts.profile;
         let asked = LookupReads::of(profile, self.parts.facts.contract, entries);

@@ -4,7 +4,7 @@
 use super::TronChain;
 use super::constant::{AT_ONCE, Heard, TRIES};
 use super::head::Known;
-use crate::billing::{Charge, Entry, Funds};
+use crate::billing::{Admitted, Charge, Funds};
 use crate::chain::ChainError;
 use crate::chain::reads::{Answers, FundsReads, LookupReads, Read, aggregated, answers};
 use crate::contract::Looked;
@@ -19,7 +19,7 @@ impl TronChain {
     /// lookup reverts, and where the entry cannot be asked about.
     pub(super) async fn look_up(
         &self,
-        entries: &[Entry],
+        entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let known = self.ready().await?;
         let profile = &self.parts.profile;

@@ -6,19 +6,19 @@
 //! are read without a gap up to that time, all of it is found or can never land.
 
 use super::TronChain;
-use super::address::{prefixed, unprefixed};
 use super::api::{Block, Sent, Side};
 use super::death::Misfit;
 use super::head::Head;
 use super::look::{LOGS_WITHIN, SUCCESS, seconds};
-use super::proto::{Raw, TRIGGER, TriggerSmartContract};
-use super::transaction::txid;
 use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
 use crate::chain::{ChainError, Recall};
 use alloy::primitives::{Address, B256};
 use futures_util::{StreamExt as _, stream};
 use prost::Message as _;
 use tracing::warn;
+use tron_primitives::address::{prefixed, unprefixed};
+use tron_primitives::messages::{Raw, TRIGGER, TriggerSmartContract};
+use tron_primitives::transaction::txid;
 
 /// How many blocks are read at most in one call.
 const BLOCKS_AT_MOST: u64 = 120;
@@ -141,7 +141,7 @@ impl TronChain {
     /// What was signed before now was signed by a head that is not later than this one, or than this
     /// machine's clock: no other head is signed by.
     async fn begin_reading(&self, since_ms: i64, head: &Head) -> Result<Reading, ChainError> {
-        let now_ms = (self.parts.now_ms)();
+        let now_ms = self.parts.clock.unix_ms();
         head.timely(now_ms)?;
         let latest = head.newest.time_ms.max(u64::try_from(now_ms).unwrap_or_default());
         let margin = self.life_ms().saturating_add(MARGIN_MS);

@@ -52,7 +52,7 @@ fn any_charges(profile: &Profile, seeds: &[(i64, [u8; 32], u32, u128)]) -> Vec<C
         ];
         let fields = fields.into_iter().chain(wallet_and_token());
         let fields = fields.map(|(name, value)| (name.to_owned(), value)).collect();
-        profile.complete(Entry::parse(fields).unwrap(), None).unwrap()
+        complete(profile, &Entry::parse(fields).unwrap(), None).unwrap()
     };
     seeds.iter().take(most).map(charge).collect()
 }
@@ -153,7 +153,7 @@ fn what_a_contract_could_read_otherwise_is_not_read_at_all() {
 #[test]
 fn what_the_call_does_not_carry_is_named() {
     let (arrays, one) = (parsed(&arrays()), parsed(&one()));
-    let charge = |profile: &Profile, n| profile.complete(stated(n, 5, &[]), None).unwrap();
+    let charge = |profile: &Profile, n| complete(profile, &stated(n, 5, &[]), None).unwrap();
     let data = arrays.encode(&[charge(&arrays, 1), charge(&arrays, 2)], &NOW).unwrap();
     let told = |n| Carried {
         user: Some(UserHash(user(n))),
@@ -172,7 +172,7 @@ fn what_the_call_does_not_carry_is_named() {
         ..super::one()
     };
     let month = parsed(&month);
-    let charge = month.complete(stated(1, 5, &[("month", number(3))]), None).unwrap();
+    let charge = complete(&month, &stated(1, 5, &[("month", number(3))]), None).unwrap();
     let data = month.encode(&[charge], &NOW).unwrap();
     assert_eq!(month.decode(&data), Err(Undecodable::NotCarried("month".to_owned())));
 }
@@ -180,7 +180,7 @@ fn what_the_call_does_not_carry_is_named() {
 #[test]
 fn arrays_that_do_not_end_together_charge_nobody_knows_whom() {
     let profile = parsed(&arrays());
-    let three = profile.complete(stated(1, 5, &[]), None).unwrap();
+    let three = complete(&profile, &stated(1, 5, &[]), None).unwrap();
     let args = |users: usize, amounts: usize| {
         let user = DynSolValue::FixedBytes(user(1), 32);
         let amount = DynSolValue::Uint(three.amount, 256);
@@ -199,7 +199,7 @@ fn a_value_that_is_stated_twice_is_stated_alike() {
     let call = "charge(uint64 planId, (uint64 planId, uint64 subscribeId, bytes32 userHash, \
                 uint256 amount)[] items)";
     let profile = parsed(&BillingConfig { call: call.to_owned(), ..blank() });
-    let charge = profile.complete(stated(1, 5, &[]), None).unwrap();
+    let charge = complete(&profile, &stated(1, 5, &[]), None).unwrap();
     let mut data = profile.encode(std::slice::from_ref(&charge), &NOW).unwrap();
     assert_eq!(profile.decode(&data), Ok(vec![charge.item()]));
     data[35] = 8;
@@ -212,7 +212,7 @@ fn a_deadline_that_does_not_fit_is_not_cut() {
         call: "collect(uint64 subscribeId, uint32 deadline)".to_owned(),
         ..blank()
     });
-    let charge = profile.complete(stated(1, 5, &[]), None).unwrap();
+    let charge = complete(&profile, &stated(1, 5, &[]), None).unwrap();
     let data = profile.encode(&[charge], &NOW).unwrap();
     let late = Computed { deadline: 1 << 32, ..NOW };
     assert_eq!(profile.renew(&data, &late), Err(Undecodable::Range("deadline".to_owned())));

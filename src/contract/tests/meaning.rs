@@ -194,7 +194,7 @@ proptest! {
     fn no_bytes_make_it_panic(bytes in some_bytes(), charges in 0..6_usize, which in 0..3_u8) {
         let profile = parsed(&rows());
         if let Some(looked) = profile.read_lookup(&bytes) {
-            let charge = profile.complete(entry(1, &[]), Some(&looked)).unwrap();
+            let charge = complete(&profile, &entry(1, &[]), Some(&looked)).unwrap();
             prop_assert!(profile.encode(&[charge], &NOW).is_ok());
         }
         if let Some(opinions) = profile.opinions(&bytes, charges) {

@@ -29,8 +29,8 @@ fn row_fields() -> [(&'static str, Scalar); 2] {
     [("planVersion", number(2)), ("period", text(3))]
 }
 
-fn charges(profile: &Profile, entries: Vec<Entry>, looked: Option<&Looked>) -> Vec<Charge> {
-    entries.into_iter().map(|entry| profile.complete(entry, looked).unwrap()).collect()
+fn charges(profile: &Profile, entries: &[Entry], looked: Option<&Looked>) -> Vec<Charge> {
+    entries.iter().map(|entry| complete(profile, entry, looked).unwrap()).collect()
 }
 
 fn row(n: u8, amount: u128) -> Row {
@@ -57,7 +57,7 @@ fn rows_are_encoded_as_the_compiler_would() {
         items: vec![row(1, 100), row(2, big)],
         deadline: U256::from(NOW.deadline),
     };
-    let charges = charges(&profile, entries, None);
+    let charges = charges(&profile, &entries, None);
     assert_eq!(profile.encode(&charges, &NOW).unwrap(), call.abi_encode());
     assert!(profile.per_item() && !profile.single() && !profile.has_lookup());
 }
@@ -67,7 +67,7 @@ fn what_the_lookup_returned_is_what_is_charged() {
     let profile = parsed(&rows());
     let entry = entry(1, &[]);
     let asked = subscribeOfCall { merKey: MERCHANT, planId: 7, userHash: user(1) };
-    assert_eq!(profile.lookup_call(&entry).unwrap(), asked.abi_encode());
+    assert_eq!(profile.lookup_call(&profile.admit(&entry).unwrap()).unwrap(), asked.abi_encode());
     let returned = subscribeOfReturn {
         userWallet: WALLET,
         tokenAddress: TOKEN,
@@ -76,7 +76,7 @@ fn what_the_lookup_returned_is_what_is_charged() {
         period: 3,
     };
     let looked = profile.read_lookup(&subscribeOfCall::abi_encode_returns(&returned)).unwrap();
-    let charges = charges(&profile, vec![entry], Some(&looked));
+    let charges = charges(&profile, &[entry], Some(&looked));
     assert_eq!((charges[0].wallet, charges[0].token), (WALLET, TOKEN));
     assert_eq!((charges[0].amount, charges[0].period), (U256::from(100), third()));
     let call = processSubscribePlanCall {
@@ -91,7 +91,7 @@ fn what_the_lookup_returned_is_what_is_charged() {
 fn plain_arrays_are_encoded_as_the_compiler_would() {
     let profile = parsed(&arrays());
     let entries = vec![stated(1, 5, &[]), stated(2, U256::MAX, &[])];
-    let charges = charges(&profile, entries, None);
+    let charges = charges(&profile, &entries, None);
     let call =
         chargeCall { userHash: vec![user(1), user(2)], amount: vec![U256::from(5), U256::MAX] };
     assert_eq!(profile.encode(&charges, &NOW).unwrap(), call.abi_encode());
@@ -102,7 +102,7 @@ fn plain_arrays_are_encoded_as_the_compiler_would() {
 fn a_call_without_arrays_charges_one_and_never_two() {
     let profile = parsed(&one());
     assert!(profile.single() && !profile.per_item());
-    let charges = charges(&profile, vec![stated(1, 5, &[]), stated(2, 5, &[])], None);
+    let charges = charges(&profile, &[stated(1, 5, &[]), stated(2, 5, &[])], None);
     let call = collectCall { planId: 7, userHash: user(1) };
     assert_eq!(profile.encode(&charges[..1], &NOW).unwrap(), call.abi_encode());
     assert_eq!(profile.encode(&charges, &NOW).unwrap_err().problem, Ineligible::Differs);
@@ -125,7 +125,7 @@ fn every_scalar_type_is_encoded_as_the_compiler_would() {
         ("tag", text("deadbeef")),
         ("zone", number(-120)),
     ];
-    let charges = charges(&profile, vec![stated(1, 5, &more)], None);
+    let charges = charges(&profile, &[stated(1, 5, &more)], None);
     let item = Odd {
         userHash: user(1),
         biller: MERCHANT,
@@ -147,9 +147,9 @@ fn a_value_that_the_call_takes_once_must_be_shared_by_all() {
         ..arrays()
     });
     let entry = |n, period: u8| stated(n, 5, &[("period", number(period))]);
-    let same = charges(&profile, vec![entry(1, 3), entry(2, 3)], None);
+    let same = charges(&profile, &[entry(1, 3), entry(2, 3)], None);
     assert!(profile.encode(&same, &NOW).is_ok());
-    let other = charges(&profile, vec![entry(1, 3), entry(2, 4)], None);
+    let other = charges(&profile, &[entry(1, 3), entry(2, 4)], None);
     let bad = profile.encode(&other, &NOW).unwrap_err();
     assert_eq!(bad.to_string(), "period must be the same in every entry of one request");
 }
@@ -162,7 +162,7 @@ fn a_subscription_id_may_go_by_its_other_name() {
         ..one()
     };
     let profile = parsed(&config);
-    let charges = charges(&profile, vec![stated(9, 5, &[])], None);
+    let charges = charges(&profile, &[stated(9, 5, &[])], None);
     assert!(profile.encode(&charges, &NOW).unwrap().ends_with(&[0, 9]));
 }
 
@@ -174,7 +174,7 @@ proptest! {
             let profile = parsed(&arrays());
             let entry = entry(1, &[&wallet_and_token()[..], &[("amount", spelt)]].concat());
             profile.admit(&entry).unwrap();
-            let charges = charges(&profile, vec![entry], None);
+            let charges = charges(&profile, &[entry], None);
             let data = profile.encode(&charges, &NOW).unwrap();
             let word = U256::from_be_slice(data.last_chunk::<32>().unwrap());
             prop_assert_eq!(word.to_string(), amount.to_string());

@@ -23,7 +23,7 @@ fn four_bodies_mean_the_same() {
         assert_eq!(posted.chain, Some(PlatformChainId(139)), "{body}");
         let [entry] = &posted.entries[..] else { panic!("one entry: {body}") };
         assert_eq!((entry.subscribe.0, entry.plan.0), (7, 3));
-        assert_eq!(entry.stated_amount(), Some(U256::MAX), "no digit is lost");
+        assert_eq!(entry.amount, Some(U256::MAX), "no digit is lost");
         assert!(!entry.fields.contains_key("memo"), "null is absent");
     }
 }

@@ -165,7 +165,7 @@ async fn a_process_that_ends_while_it_begins_leaves_no_doubt() {
     let book = Book::new().await;
     let (path, mark) = (config(&book.room).path, book.room.path().join("journal.db.mark"));
     let room = close(book).await;
-    let storage = FileStorage::at(&path);
+    let files = Files::at(&path);
     let before = std::fs::read_to_string(&mark).unwrap();
     // The mark names the start that is about to begin, then the journal does, then the mark again.
     let journal = Journal::open(&config(&room)).unwrap();
@@ -174,7 +174,7 @@ async fn a_process_that_ends_while_it_begins_leaves_no_doubt() {
     while path.with_extension("db-wal").exists() {
         tokio::task::yield_now().await;
     }
-    let conn = storage.connect().unwrap();
+    let conn = files.connect().unwrap();
     let newest: String = conn.query_row(id, [], |row| row.get(0)).unwrap();
     drop(conn);
     std::fs::write(&mark, format!("{} {newest}\n", before.trim_end())).unwrap();

@@ -1,9 +1,9 @@
 //! The recorded batch of 14b: one item of every kind, billed through the contract of the recordings.
 
 use super::*;
-use crate::billing::{Charge, Family, Item, Period, Scalar};
+use crate::billing::{Charge, Entry, Family, Item, Scalar, spell_address};
 use crate::config::BillingConfig;
-use alloy::primitives::{FixedBytes, U256};
+use alloy::primitives::FixedBytes;
 use alloy::sol;
 use alloy::sol_types::SolCall;
 use std::collections::BTreeMap;
@@ -101,6 +101,11 @@ pub(super) fn charges() -> Vec<Charge> {
 
 fn charge(item: &BillingItem) -> Charge {
     let number = |name: &str, n: String| (name.to_owned(), Scalar::Number(n));
+    let address = |name: &str, byte| {
+        let spelt = spell_address(Family::Tvm, Address::repeat_byte(byte));
+        (name.to_owned(), Scalar::Text(spelt))
+    };
+    let [.., last] = FixedBytes::<8>::from(item.subscribeId.to_be_bytes()).0;
     let fields: BTreeMap<String, Scalar> = [
         number("subscribeId", item.subscribeId.to_string()),
         number("planId", item.planId.to_string()),
@@ -108,16 +113,12 @@ fn charge(item: &BillingItem) -> Charge {
         number("period", item.period.to_string()),
         number("amount", item.amount.to_string()),
         ("userHash".to_owned(), Scalar::Text(hex::encode(item.userHash))),
+        address("userWallet", last),
+        address("tokenAddress", 9),
     ]
     .into();
-    let [.., last] = FixedBytes::<8>::from(item.subscribeId.to_be_bytes()).0;
-    Charge {
-        entry: Entry::parse(fields).unwrap(),
-        period: Period::Numbered(U256::from(item.period)),
-        amount: U256::from(item.amount),
-        wallet: Address::repeat_byte(last),
-        token: Address::repeat_byte(9),
-    }
+    let admitted = profile().admit(&Entry::parse(fields).unwrap()).unwrap();
+    profile().complete(admitted, None).unwrap()
 }
 
 pub(super) fn items() -> Vec<Item> {

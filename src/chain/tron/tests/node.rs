@@ -1,7 +1,7 @@
 //! A node that plays recordings, and an adapter that is connected to it.
 
 use super::*;
-use crate::billing::{Charge, Family, Period, PlatformChainId, Scalar};
+use crate::billing::{Charge, Entry, Family, Period, PlatformChainId, Scalar, Values};
 use crate::config::{BillingConfig, PolicyConfig, RpcUrl};
 use crate::node::{Http, Target};
 use alloy::primitives::U256;
@@ -118,7 +118,7 @@ pub(super) fn parts(url: &str) -> TronParts {
             multicall: Some(Address::repeat_byte(6)),
             chunk: 50,
         },
-        now_ms: now,
+        clock: Clock::telling(now),
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) fn charge(n: u8) -> Charge {
     ];
     let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
     Charge {
-        entry: Entry::parse(fields.collect()).unwrap(),
+        entry: Entry::parse(fields.collect()).unwrap().admitted(Values::new()),
         period: Period::Guarded,
         amount: U256::from(100),
         wallet: Address::repeat_byte(n),

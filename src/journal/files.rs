@@ -1,5 +1,4 @@
-//! What a journal is kept on: a database, and its high-water mark. The program keeps both in files. A
-//! simulated disk keeps them where it likes and fails as it likes; everything above it runs unchanged.
+//! The files of a journal: the database, and its high-water mark beside it.
 
 use super::open::{OpenError, refused, unwritable};
 use rusqlite::config::DbConfig;
@@ -17,78 +16,37 @@ const OLDEST_SQLITE: i32 = 3_051_003;
 /// How long to wait for a process that is just ending to let go of the file.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What is below a journal.
-pub trait Storage: Send + Sync + fmt::Debug {
-    /// Where it is, for messages.
-    fn path(&self) -> &Path;
-
-    /// Makes an empty database where there is none.
-    fn create(&self) -> Result<(), OpenError>;
-
-    /// Connects to the database without changing a byte of it.
-    fn connect(&self) -> Result<Connection, OpenError>;
-
-    /// Takes the database for this process alone, and makes its commits durable.
-    fn hold(&self, conn: &Connection) -> Result<(), OpenError>;
-
-    /// Begins the transaction that waiting writes share.
-    fn begin(&self, conn: &Connection) -> rusqlite::Result<()> {
-        conn.execute_batch("BEGIN IMMEDIATE")
-    }
-
-    /// Ends it. After an error nobody knows what is on disk, and the process ends.
-    fn commit(&self, conn: &Connection) -> rusqlite::Result<()> {
-        conn.execute_batch("COMMIT")
-    }
-
-    /// The high-water mark as it was written last; none where there is none.
-    fn read_mark(&self) -> io::Result<Option<String>>;
-
-    /// Replaces the high-water mark, whole or not at all.
-    fn write_mark(&self, text: &str) -> io::Result<()>;
-
-    /// A random name for a start of a process.
-    fn boot_id(&self) -> io::Result<[u8; 16]> {
-        let mut id = [0; 16];
-        getrandom::getrandom(&mut id).map_err(io::Error::other)?;
-        Ok(id)
-    }
-
-    /// How much room there is.
-    fn space(&self) -> io::Result<Space>;
-}
-
-/// How much room a storage has.
+/// How much room there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Space {
+pub(super) enum Space {
     /// So many bytes are free.
     Free(u64),
     /// Nothing can be written.
     ReadOnly,
 }
 
-/// A file, and its mark in another one beside it: `<journal>.mark`.
+/// A database in a file, and its mark in another one: `<journal>.mark`.
 #[derive(Clone, Debug)]
-pub struct FileStorage {
+pub(super) struct Files {
     path: PathBuf,
     mark: PathBuf,
 }
 
-impl FileStorage {
+impl Files {
     /// The journal at `path`.
-    pub fn at(path: &Path) -> Self {
+    pub(super) fn at(path: &Path) -> Self {
         let mut mark = OsString::from(path);
         mark.push(".mark");
         Self { path: path.to_owned(), mark: mark.into() }
     }
-}
 
-impl Storage for FileStorage {
-    fn path(&self) -> &Path {
+    /// Where the database is.
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    fn create(&self) -> Result<(), OpenError> {
+    /// Makes an empty file where there is none.
+    pub(super) fn create(&self) -> Result<(), OpenError> {
         let path = &self.path;
         let problem = |e: &dyn fmt::Display| unwritable(path, e);
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
@@ -105,7 +63,8 @@ impl Storage for FileStorage {
         Ok(())
     }
 
-    fn connect(&self) -> Result<Connection, OpenError> {
+    /// Connects to the database without changing a byte of it.
+    pub(super) fn connect(&self) -> Result<Connection, OpenError> {
         let path = &self.path;
         if rusqlite::version_number() < OLDEST_SQLITE {
             return Err(OpenError::Unsuitable(format!(
@@ -125,7 +84,8 @@ impl Storage for FileStorage {
         Ok(conn)
     }
 
-    fn hold(&self, conn: &Connection) -> Result<(), OpenError> {
+    /// Takes the database for this process alone, and makes its commits durable.
+    pub(super) fn hold(&self, conn: &Connection) -> Result<(), OpenError> {
         conn.execute_batch(
             "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
              PRAGMA wal_autocheckpoint = 8192; PRAGMA temp_store = MEMORY;
@@ -135,7 +95,8 @@ impl Storage for FileStorage {
         read_back(conn)
     }
 
-    fn read_mark(&self) -> io::Result<Option<String>> {
+    /// The high-water mark as it was written last; none where there is none.
+    pub(super) fn read_mark(&self) -> io::Result<Option<String>> {
         match std::fs::read_to_string(&self.mark) {
             Ok(text) => Ok(Some(text)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -143,13 +104,15 @@ impl Storage for FileStorage {
         }
     }
 
-    fn write_mark(&self, text: &str) -> io::Result<()> {
+    /// Replaces the high-water mark, whole or not at all.
+    pub(super) fn write_mark(&self, text: &str) -> io::Result<()> {
         let next = self.mark.with_extension("mark.next");
         std::fs::write(&next, text)?;
         std::fs::rename(next, &self.mark)
     }
 
-    fn space(&self) -> io::Result<Space> {
+    /// How much room there is.
+    pub(super) fn space(&self) -> io::Result<Space> {
         let stat = rustix::fs::statvfs(&self.path)?;
         if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
             return Ok(Space::ReadOnly);

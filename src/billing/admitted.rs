@@ -1,0 +1,81 @@
+//! An entry after admission: every field that the contract profile reads, as a value of its type.
+
+use super::refusal::Named;
+use super::{Entry, FailCode, PlanId, Refused, SubscribeId, UserHash};
+use alloy::dyn_abi::DynSolValue;
+use alloy::primitives::{B256, U256};
+use std::collections::BTreeMap;
+
+/// Field values by name, exact and typed.
+pub type Values = BTreeMap<String, DynSolValue>;
+
+/// An entry whose fields have been read, once. Nothing in it is text of the caller except the
+/// spelling of `userHash`, which answers repeat, and fields whose type is `string`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Admitted {
+    /// The subscription, echoed in every answer.
+    pub subscribe: SubscribeId,
+    /// The plan.
+    pub plan: PlanId,
+    /// The user's record on chain.
+    pub user: UserHash,
+    /// `userHash` as the caller spelt it, to be echoed.
+    pub user_spelling: String,
+    values: Values,
+}
+
+// No ABI value is a float.
+impl Eq for Admitted {}
+
+impl Entry {
+    /// This entry with `values` in place of its fields. The contract profile reads them.
+    pub fn admitted(&self, values: Values) -> Admitted {
+        Admitted {
+            subscribe: self.subscribe,
+            plan: self.plan,
+            user: self.user,
+            user_spelling: self.user_spelling.clone(),
+            values,
+        }
+    }
+}
+
+impl Admitted {
+    /// The value of a field: stated by the caller, or supplied since.
+    pub fn value(&self, name: &str) -> Option<&DynSolValue> {
+        self.values.get(name)
+    }
+
+    /// Supplies the value of a field that the caller did not state.
+    pub fn supply(&mut self, name: &str, value: DynSolValue) {
+        self.values.insert(name.to_owned(), value);
+    }
+
+    /// The value of a field that holds a whole number, exactly.
+    pub fn whole(&self, name: &str) -> Option<U256> {
+        self.value(name).and_then(whole_number)
+    }
+
+    /// The amount in token base units, if it is known.
+    pub fn amount(&self) -> Option<U256> {
+        self.whole("amount")
+    }
+
+    /// Refuses this entry for `code`.
+    pub fn refused(&self, code: FailCode) -> Refused {
+        let (amount, user_spelling) = (self.amount(), self.user_spelling.clone());
+        Refused::new(
+            Named { subscribe: self.subscribe, plan: self.plan, user_spelling, amount },
+            code,
+        )
+    }
+}
+
+/// A value as a whole number, exactly. None where it is negative, or no number at all.
+pub fn whole_number(value: &DynSolValue) -> Option<U256> {
+    let word: B256 = match value.as_int() {
+        Some((n, _)) if n.is_negative() => return None,
+        _ => value.as_word()?,
+    };
+    Some(U256::from_be_bytes(word.0))
+}
