@@ -37,6 +37,8 @@ pub struct Facts {
     pub name: String,
     /// Its family.
     pub family: Family,
+    /// Its EIP-155 id; on TRON, the last four bytes of its genesis block's id.
+    pub network: u64,
     /// The billing contract.
     pub contract: Address,
     /// The account that signs.

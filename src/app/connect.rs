@@ -51,6 +51,8 @@ impl Connected {
 /// What both families say in their own sections.
 struct Terms<'a> {
     family: Family,
+    /// Its EIP-155 id; on TRON, the last four bytes of its genesis block's id.
+    network: u64,
     /// The chain id that transactions name; none on TRON.
     bound_to: Option<u64>,
     contract: Address,
@@ -66,6 +68,7 @@ impl<'a> Terms<'a> {
         match config {
             FamilyConfig::Evm(evm) => Self {
                 family: Family::Evm,
+                network: evm.eip155_id,
                 bound_to: Some(evm.eip155_id),
                 contract: evm.contract,
                 key: &evm.key,
@@ -79,6 +82,7 @@ impl<'a> Terms<'a> {
             },
             FamilyConfig::Tvm(tvm) => Self {
                 family: Family::Tvm,
+                network: tvm.chain_id.into(),
                 bound_to: None,
                 contract: tvm.contract,
                 key: &tvm.key,
@@ -135,6 +139,7 @@ pub(super) async fn one(
         id: chain.platform_id,
         name: chain.name.clone(),
         family: terms.family,
+        network: terms.network,
         contract: terms.contract,
         signer: key.address(),
         max_in_flight: terms.max_in_flight.into(),

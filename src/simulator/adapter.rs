@@ -103,6 +103,7 @@ impl SimChain {
             id: CHAIN,
             name: "simulated".to_owned(),
             family: Family::Evm,
+            network: 31337,
             contract: CONTRACT,
             signer: SIGNER,
             max_in_flight: 4,

@@ -84,6 +84,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
             id: PlatformChainId(139),
             name: "test".to_owned(),
             family: Family::Evm,
+            network: 31337,
             contract,
             signer: key.address(),
             max_in_flight: 4,

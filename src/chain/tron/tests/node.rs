@@ -99,6 +99,7 @@ pub(super) fn parts(url: &str) -> TronParts {
             id: PlatformChainId(195),
             name: "tron".to_owned(),
             family: Family::Tvm,
+            network: 1,
             contract: Address::repeat_byte(5),
             signer: key.address(),
             max_in_flight: 16,

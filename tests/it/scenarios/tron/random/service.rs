@@ -2,14 +2,14 @@
 
 use crate::world::town::Town;
 use alloy::primitives::B256;
-use merchant_signer::billing::{Again, Entry, Family, Mode, Order, Rules, Scalar};
+use merchant_signer::billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Rules, Scalar};
 use merchant_signer::chain::Facts;
 use merchant_signer::chain::tron::{self, TronChain, TronParts};
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{Config, FamilyConfig};
 use merchant_signer::contract::Profile;
 use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
-use merchant_signer::journal::{Journal, Recorded};
+use merchant_signer::journal::{Journal, LineOutcome, Recorded};
 use merchant_signer::keys::{Key, KeySource};
 use merchant_signer::node::Http;
 use merchant_signer::policy::Policy;
@@ -108,8 +108,10 @@ impl Service {
 
     pub(super) async fn billing(&self, hash: B256) -> Told {
         let billing = self.engine.billing_by_hash(hash).await.unwrap().expect("it was promised");
-        let charged =
-            billing.items.iter().filter(|line| line.outcome.as_deref() == Some("charged"));
+        let charged = billing
+            .items
+            .iter()
+            .filter(|line| line.outcome == Some(LineOutcome::Told(ItemOutcome::Charged)));
         Told {
             state: billing.state.word(),
             attempts: billing.attempts.iter().map(Recorded::hash).collect(),
@@ -142,6 +144,7 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
         id: chain.platform_id,
         name: chain.name.clone(),
         family: Family::Tvm,
+        network: tvm.chain_id.into(),
         contract: tvm.contract,
         signer: key.address(),
         max_in_flight: 50,
