@@ -216,6 +216,7 @@ async fn connect_tvm(
         energy_factor_percent: config.fees.energy_margin_percent,
         energy_drift_percent: config.fees.drift_margin_percent,
         energy_reserve: config.fees.energy_reserve,
+        clock_tolerance: config.clock_tolerance,
         poll_interval: config.poll_interval,
         multicall: config.multicall,
         chunk: config.chunk,

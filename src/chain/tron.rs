@@ -64,6 +64,8 @@ pub struct TronSettings {
     pub energy_drift_percent: u32,
     /// What is added on top of both, energy.
     pub energy_reserve: u64,
+    /// How far the newest block may be from this machine's clock before nothing is signed.
+    pub clock_tolerance: Duration,
     /// How often the head is looked at.
     pub poll_interval: Duration,
     /// The Multicall3 contract; none where there is none.

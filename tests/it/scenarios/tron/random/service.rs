@@ -170,6 +170,7 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
         energy_factor_percent: 20,
         energy_drift_percent: 10,
         energy_reserve: 450_000,
+        clock_tolerance: Duration::from_mins(1),
         poll_interval: Duration::ZERO,
         multicall: tvm.multicall,
         chunk: 50,
