@@ -29,3 +29,8 @@ pub mod types;
 pub use client::Client;
 pub use error::CallError;
 pub use full::Full;
+
+/// Holds the examples of the documentation to the crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/merchant.md")]
+struct Documentation;

@@ -1,6 +1,7 @@
 //! Recharges (2.6, 2.7, 3.3, 4.7 to 4.9, 6.2) and withdrawals (2.8, 3.4, 4.10, 4.11, 6.3).
 
 use crate::world::{CHAINS, World};
+use merchant::amount::Decimal;
 use merchant::callback::Event;
 use merchant::client::{WithdrawError, WithdrawName, WithdrawRequest};
 use merchant::types::{ChainId, CurrencyId, RechargeId, RechargeStatus, UserType, WithdrawStatus};
@@ -34,16 +35,9 @@ async fn a_deposit_is_told_once_it_is_final() {
             assert_eq!((record.user_id, record.wallet_id), (Some(id), Some(wallet.wallet_id)));
             assert_eq!(record.transfer_hash.as_deref(), hash.as_str());
             assert_eq!(record.wallet_address.as_ref(), Some(to));
-            let decimals = world.side(chain).decimals;
-            assert_eq!(
-                record.recharge_amount,
-                "12.5"
-                    .parse()
-                    .map(|amount: merchant::amount::Decimal| amount
-                        .to_base_units(decimals)
-                        .unwrap())
-                    .unwrap()
-            );
+            let amount: Decimal = "12.5".parse().unwrap();
+            let wanted = amount.to_base_units(world.side(chain).decimals).unwrap();
+            assert_eq!(record.recharge_amount, wanted);
         }
         assert!(world.client.recharge(RechargeId(4711)).await.unwrap().is_none());
     }
@@ -66,7 +60,11 @@ async fn a_withdrawal_is_approved_paid_and_told() {
     let world = World::new().await;
     let admins = world.admins().await;
     for (chain, _) in CHAINS {
-        let request = request(&world, chain, "pay").await;
+        let (request, side) = (request(&world, chain, "pay").await, world.side(chain));
+        let payee = side.spell(side.town.payee);
+        let income = json!({"chainId": chain, "from": "dan", "to": payee, "amount": "10"});
+        world.control("transfer", income).await.unwrap();
+        world.finalise().await;
         let applied = world.client.withdraw_apply(&request).await.unwrap();
         let again = world.client.withdraw_apply(&request).await.unwrap();
         assert_eq!((applied.withdraw_id, again.found), (again.withdraw_id, true));
@@ -93,8 +91,7 @@ async fn a_withdrawal_is_approved_paid_and_told() {
             assert_eq!(record.withdraw_address, request.withdraw_address);
             assert_eq!(record.out_trade_no.as_ref(), Some(&request.out_trade_no));
             assert!(!record.transfer_hash.as_deref().unwrap_or_default().is_empty());
-            let decimals = world.side(chain).decimals;
-            let wanted = request.withdraw_amount.to_base_units(decimals).unwrap();
+            let wanted = request.withdraw_amount.to_base_units(side.decimals).unwrap();
             assert_eq!(record.withdraw_amount, wanted);
         }
         assert!(detail.withdraw_time.as_ref().unwrap().parse().is_some());

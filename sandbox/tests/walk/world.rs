@@ -4,7 +4,7 @@ use merchant::Client;
 use merchant::callback::{Callback, Event, Receiver, web};
 use merchant::client::LinkRequest;
 use merchant::sign::Credentials;
-use merchant::signer::{Family, SignerClient};
+use merchant::signer::{BillingStatus, Family, Outcome, SignerClient};
 use merchant::types::{ChainId, Chargeable, PlanId, SubscriptionType};
 use merchant::{CallError, Full};
 use merchant_signer::app;
@@ -17,7 +17,7 @@ use sandbox_platform::platform::{EVM_CHAIN, Side, TRON_CHAIN};
 use sandbox_platform::{Options, Platform, Ports, Running};
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
@@ -28,6 +28,9 @@ pub(crate) const CHAINS: [(ChainId, Family); 2] =
 
 /// The plan that is active from the start.
 pub(crate) const PLAN: PlanId = PlanId(7);
+
+/// How long the Signer may take to see what is final.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The world of a test.
 pub(crate) struct World {
@@ -222,17 +225,18 @@ impl Signing {
         Self { client, _place: place, _running: running }
     }
 
-    /// How a billing stands, once the Signer has seen the end of it.
-    pub(crate) async fn outcome(&self, id: &str) -> Full<merchant::signer::BillingStatus> {
-        for _ in 0..600 {
-            let mut found = self.client.billings(id).await.unwrap();
-            let billing = found.remove(0);
-            if billing.state != merchant::signer::Outcome::Open {
+    /// How a billing stands, once the Signer has seen the end of it on a chain that goes on.
+    pub(crate) async fn outcome(&self, world: &World, id: &str) -> Full<BillingStatus> {
+        let started = Instant::now();
+        loop {
+            let billing = self.client.billings(id).await.unwrap().remove(0);
+            if billing.state != Outcome::Open {
                 return billing;
             }
+            assert!(started.elapsed() < PATIENCE, "stays open: {}", billing.raw());
+            world.running.platform.blocks(1).await.unwrap();
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        panic!("{id} stays open")
     }
 }
 
@@ -263,6 +267,7 @@ fees = {{ max_fee_per_gas = "100 gwei", max_priority_fee_per_gas = "2 gwei", max
 full = "{}"
 solidity = "{}"
 jsonrpc = "{}"
+clock_tolerance = "3650d"
 fees = {{ max_fee_limit = "500 TRX" }}"#,
         world.side(ChainId(TRON_CHAIN.into())).chain.chain_id(),
         running.tron.full,
