@@ -225,8 +225,7 @@ fn by_nonces(lane: &LaneView, nonces: NonceView) -> Ruling {
 /// Pools are asked after trouble and after a restored journal, not in every look.
 fn by_pools(lane: &LaneView) -> Ruling {
     let trusted = match lane.gate {
-        Gate::Open => !lane.in_doubt,
-        Gate::Opening => !lane.in_doubt,
+        Gate::Open | Gate::Opening => !lane.in_doubt,
         Gate::Closed(_) => false,
     };
     match &lane.pools {
