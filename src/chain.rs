@@ -2,7 +2,6 @@
 //!
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
-mod confirm;
 mod desk;
 pub mod evm;
 mod inspect;
@@ -20,8 +19,7 @@ pub use crate::journal::SealError;
 
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
-use crate::node::{AskError, Fault};
-use crate::node::{NodeView, Trust};
+use crate::node::fleet::NodeView;
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, U256};
 use async_trait::async_trait;
@@ -120,20 +118,6 @@ pub enum ChainError {
     CallFails(String),
 }
 
-impl From<AskError> for ChainError {
-    fn from(AskError { question, fault }: AskError) -> Self {
-        match fault {
-            Fault::Node(error) => Self::Node { question, answer: error.to_string() },
-            Fault::WrongChain { .. } => Self::Node { question, answer: fault.to_string() },
-            Fault::Lost(_)
-            | Fault::Http(_)
-            | Fault::ShutOut { .. }
-            | Fault::Garbled
-            | Fault::NoNode => Self::Unavailable(format!("{question}: {fault}")),
-        }
-    }
-}
-
 /// What a node said to a broadcast. Whatever is not on a short list is unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
@@ -216,11 +200,10 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
 
-    /// Its nodes, for people.
-    fn nodes(&self) -> Vec<NodeView>;
-
-    /// On whose word something is concluded that frees a claim.
-    fn trust(&self) -> Trust;
+    /// Its nodes, for people. None where the adapter does not tell them apart.
+    fn nodes(&self) -> Vec<NodeView> {
+        Vec::new()
+    }
 
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;

@@ -3,7 +3,7 @@
 
 use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
-use crate::chain::tron::{self, TronChain, TronParts};
+use crate::chain::tron::{API_KEY_HEADER, Api, ApiParts, TronChain, TronParts, TronSettings};
 use crate::chain::{Chain, Facts, Inspect};
 use crate::clock::Clock;
 use crate::config::{
@@ -12,7 +12,9 @@ use crate::config::{
 };
 use crate::contract::Profile;
 use crate::keys::{Key, KeySource};
-use crate::node::{Dial, Fleet, FleetRules, RealChain};
+use crate::node::fleet::{Fleet, FleetRules};
+use crate::node::rpc::Rpc;
+use crate::node::{Dial, HeaderKey, Target};
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use std::fmt;
@@ -185,11 +187,11 @@ async fn connect_evm(
 ) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key, policy } = own;
     let rules = FleetRules {
-        chain: RealChain::Eip155(config.eip155_id),
+        chain_id: config.eip155_id,
         timeout: config.rpc_timeout,
         passing: evm::passing,
     };
-    let fleet = Fleet::dial(dial, &config.rpc, &config.send_only, rules);
+    let fleet = Fleet::new(dial, &config.rpc, &config.send_only, rules);
     let fleet = Arc::new(fleet.map_err(|unusable| unusable.to_string())?);
     let parts = EvmParts { facts, profile, key, policy, fleet, config: config.clone() };
     let adapter = EvmChain::connect(parts).await.map_err(|error| format!("rpc: {error}"))?;
@@ -204,10 +206,28 @@ async fn connect_tvm(
     clock: Clock,
 ) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key, policy } = own;
-    let fleet = Arc::new(tron::fleet(dial, config).map_err(|unusable| unusable.to_string())?);
-    let config = config.clone();
-    let parts = TronParts { facts, profile, key, policy, fleet, config, clock };
-    let adapter = TronChain::connect(parts).await.map_err(|error| format!("nodes: {error}"))?;
+    let (api_key, timeout) = (config.api_key.as_ref(), config.rpc_timeout);
+    let parts = ApiParts { full: &config.full, solidity: &config.solidity, key: api_key, timeout };
+    let api = Api::new(dial, parts).map_err(|unusable| unusable.to_string())?;
+    let shown = api_key.map(|key| HeaderKey { header: API_KEY_HEADER, key });
+    let target = |url| Target { url, key: shown, timeout };
+    let rpc = config.jsonrpc.as_ref().map(|url| Rpc::new(dial, target(url)));
+    let rpc = rpc.transpose().map_err(|error| format!("jsonrpc: {error}"))?;
+    let settings = TronSettings {
+        chain_id: Some(config.chain_id),
+        ttl: config.expiry,
+        deadline: config.billing.deadline,
+        fee_limit_ceiling: config.fees.max_fee_limit.0,
+        energy_factor_percent: config.fees.energy_margin_percent,
+        energy_drift_percent: config.fees.drift_margin_percent,
+        energy_reserve: config.fees.energy_reserve,
+        clock_tolerance: config.clock_tolerance,
+        poll_interval: config.poll_interval,
+        multicall: config.multicall,
+        chunk: config.chunk,
+    };
+    let parts = TronParts { facts, profile, key, policy, api, rpc, settings, clock };
+    let adapter = TronChain::connect(parts).await.map_err(|error| format!("full: {error}"))?;
     Ok(Arc::new(adapter))
 }
 

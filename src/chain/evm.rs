@@ -30,12 +30,11 @@ mod wire;
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse};
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
-use crate::chain::inspect::tell_trust;
 use crate::config::EvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
 use crate::keys::Key;
-use crate::node::{Fleet, JsonRpc, NodeId, NodeView, RealChain, Trust};
+use crate::node::fleet::{self, Fleet, NodeId, NodeView};
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use async_trait::async_trait;
@@ -62,7 +61,7 @@ pub struct EvmParts {
     /// What may be signed.
     pub policy: Policy,
     /// The nodes.
-    pub fleet: Arc<Fleet<JsonRpc>>,
+    pub fleet: Arc<Fleet>,
     /// How the chain is treated.
     pub config: EvmConfig,
 }
@@ -71,12 +70,12 @@ pub struct EvmParts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotConnected {
     /// The node is on another chain.
-    #[error("the node is on chain {answered}, but this chain is {configured}")]
+    #[error("the node is on chain {answered}, but this chain's eip155_id is {configured}")]
     WrongChain {
         /// What the configuration says.
-        configured: RealChain,
+        configured: u64,
         /// What the node says.
-        answered: RealChain,
+        answered: u64,
     },
     /// The key signs for another account than the one that the facts name.
     #[error("the key signs for {key}, not for {signer}")]
@@ -119,10 +118,12 @@ impl EvmChain {
             warn!(chain.id = %parts.facts.id, node, %error, "the node cannot be used yet");
         }
         if let Some(answered) = nodes.all_on_wrong_chain() {
-            let configured = RealChain::Eip155(parts.config.eip155_id);
+            let configured = parts.config.eip155_id;
             return Err(NotConnected::WrongChain { configured, answered });
         }
-        tell_trust(&parts.facts, nodes);
+        if nodes.is_alone() {
+            warn!(chain.id = %parts.facts.id, "{}; configure three to rely on no single one", fleet::ALONE);
+        }
         let (learnt, head) = (RwLock::default(), RwLock::new(None));
         let pulse = watch::Sender::new(None);
         let (line, data_fee) = (Line::default(), DataFee::default());
@@ -162,10 +163,6 @@ impl Chain for EvmChain {
 
     fn nodes(&self) -> Vec<NodeView> {
         self.parts.fleet.views()
-    }
-
-    fn trust(&self) -> Trust {
-        self.parts.fleet.trust()
     }
 
     async fn beat(&self) -> Result<Pulse, ChainError> {

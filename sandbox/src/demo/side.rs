@@ -3,6 +3,7 @@
 use super::scheduler::{EVM_PATH, TRON_PATH};
 use super::stories::{SPARE, STORIES, STRANGER};
 use alloy::primitives::{Address, U256, keccak256};
+use sandbox_chains::serve::Served;
 use sandbox_chains::town::{Ground, Town};
 use serde_json::{Value, json};
 
@@ -68,6 +69,8 @@ pub(crate) struct Side {
     pub(crate) ask: String,
     /// What the Signer is told about it, without the billing profile.
     pub(crate) config: String,
+    /// Keeps the doors open that close when this is dropped.
+    pub(crate) _open: Option<Served>,
 }
 
 impl Side {
@@ -76,9 +79,9 @@ impl Side {
         (0..STORIES.len()).map(|place| self.entry(place)).collect()
     }
 
-    /// The subscription of one who was not in the batch.
-    pub(crate) fn spare_id(&self) -> u64 {
-        self.id(SPARE)
+    /// A body for one who was not in the batch.
+    pub(crate) fn spare(&self) -> Value {
+        json!([self.entry(SPARE)])
     }
 
     /// What the merchant got by the batch (base units).

@@ -1,12 +1,12 @@
 use super::*;
 use crate::node::NoReply;
-use crate::node::{AskError, Fault, NodeError};
+use crate::node::rpc::{Fault, NodeError, RpcError};
 use proptest::prelude::*;
 
 const OURS: B256 = B256::ZERO;
 
 fn fault(fault: Fault) -> Said {
-    Err(AskError { question: "eth_sendRawTransaction", fault })
+    Err(RpcError { method: "eth_sendRawTransaction", fault })
 }
 
 fn error(message: &str) -> Said {
