@@ -11,6 +11,7 @@ mod kinds;
 mod l1_fee;
 mod layers;
 mod policy;
+mod profiles;
 mod reader;
 mod replacement;
 mod secret;
