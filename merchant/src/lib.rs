@@ -9,11 +9,13 @@
 //! | [`types`] | the platform's records and ids |
 //! | [`error`] | what a call can come to other than its answer |
 //! | [`client`] | every call of the platform |
+//! | [`callback`] | what the platform calls back with, verified |
 //! | [`signer`] | the Signer's own HTTP interface |
 //!
 //! Knows the platform and the Signer by their HTTP interfaces only.
 
 pub mod amount;
+pub mod callback;
 pub mod client;
 pub mod clock;
 pub mod error;

@@ -4,7 +4,6 @@
 //! becomes of a charge. TRON has no nonces: what keeps one charge from landing twice is that equal
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
-mod address;
 mod api;
 mod constant;
 mod death;
@@ -14,7 +13,6 @@ mod head;
 mod inspect;
 mod look;
 mod preflight;
-mod proto;
 mod reads;
 mod recall;
 mod redraft;
@@ -45,6 +43,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, Semaphore, watch};
 use tracing::warn;
+use tron_primitives::address;
 
 /// How a chain is treated.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,7 +28,8 @@ pub struct WithdrawRequest {
 }
 
 /// A withdrawal that the platform has.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Applied {
     /// The platform's id.
     pub withdraw_id: WithdrawId,

@@ -6,4 +6,5 @@
     reason = "a test may panic, and ends its servers with its runtime"
 )]
 
+mod callbacks;
 mod strange_answers;

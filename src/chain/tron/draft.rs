@@ -3,7 +3,7 @@
 use super::TronChain;
 use super::head::Head;
 use super::resources::{EnergyRules, affordable, bandwidth, budget};
-use super::transaction::{RefBlock, Unsigned};
+use super::transaction::{RefBlock, Unsigned, sign};
 use crate::billing::{BadField, Charge, Signed};
 use crate::chain::desk::Desk;
 use crate::chain::{ChainError, Draft, Estimate, SealError};
@@ -132,6 +132,6 @@ impl Draft for TronDraft {
     /// which nodes do not look at: no two positions share a transaction id.
     fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
         let timestamp_ms = self.unsigned.timestamp_ms.saturating_add(position);
-        Unsigned { timestamp_ms, ..self.unsigned.clone() }.sign(&self.desk, meant)
+        sign(&Unsigned { timestamp_ms, ..self.unsigned.clone() }, &self.desk, meant)
     }
 }

@@ -6,19 +6,19 @@
 //! are read without a gap up to that time, all of it is found or can never land.
 
 use super::TronChain;
-use super::address::{prefixed, unprefixed};
 use super::api::{Block, Sent, Side};
 use super::death::Misfit;
 use super::head::Head;
 use super::look::{LOGS_WITHIN, SUCCESS, seconds};
-use super::proto::{Raw, TRIGGER, TriggerSmartContract};
-use super::transaction::txid;
 use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
 use crate::chain::{ChainError, Recall};
 use alloy::primitives::{Address, B256};
 use futures_util::{StreamExt as _, stream};
 use prost::Message as _;
 use tracing::warn;
+use tron_primitives::address::{prefixed, unprefixed};
+use tron_primitives::messages::{Raw, TRIGGER, TriggerSmartContract};
+use tron_primitives::transaction::txid;
 
 /// How many blocks are read at most in one call.
 const BLOCKS_AT_MOST: u64 = 120;

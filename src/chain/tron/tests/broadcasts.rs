@@ -2,7 +2,6 @@
 
 use super::super::api::{ApiError, Broadcast, Fault};
 use super::super::delivery::judge;
-use super::super::proto::Transaction;
 use super::*;
 use crate::billing::Objection;
 use crate::node::NoReply;
@@ -10,6 +9,7 @@ use alloy::primitives::B256;
 use proptest::prelude::*;
 use prost::Message;
 use sha2::{Digest, Sha256};
+use tron_primitives::messages::Transaction;
 
 const OURS: B256 = B256::repeat_byte(7);
 

@@ -1,10 +1,7 @@
 //! Every recorded transaction, byte for byte.
 
-use super::super::proto::{
-    Any, Contract, Raw, TRIGGER, TRIGGER_URL, Transaction, TriggerSmartContract,
-};
 use super::super::resources::bandwidth;
-use super::super::transaction::{RefBlock, SignedBytes, Unsigned};
+use super::super::transaction::{RefBlock, SignedBytes, Unsigned, complete};
 use super::*;
 use crate::billing::{Family, Signed, parse_address};
 use crate::chain::SealError;
@@ -13,6 +10,9 @@ use alloy::primitives::B256;
 use proptest::prelude::*;
 use prost::Message;
 use sha2::{Digest, Sha256};
+use tron_primitives::messages::{
+    Any, Contract, Raw, TRIGGER, TRIGGER_URL, Transaction, TriggerSmartContract,
+};
 
 #[derive(Clone, PartialEq, Eq, Message)]
 struct CreateSmartContract {
@@ -135,7 +135,7 @@ pub(super) fn sign(unsigned: &Unsigned, key: &Key) -> Result<Signed, SealError> 
     let raw_data = unsigned.raw_data().unwrap();
     let txid = B256::from_slice(&Sha256::digest(&raw_data));
     let signature = key.sign(&Approved::unread((), txid)).unwrap();
-    unsigned.complete(raw_data, (signature, txid))
+    complete(unsigned, raw_data, (signature, txid))
 }
 
 /// Signs as a client has to, whatever the transaction is.
@@ -162,7 +162,8 @@ fn every_recorded_transaction_is_reproduced() {
         assert_eq!(hex::encode(txid), vector["txid"].as_str().unwrap(), "{name}");
         let Some(signature) = canonical(vector, txid) else { continue };
         assert_eq!(hex::encode(&signature), vector["canonical_signature"].as_str().unwrap());
-        let sent = Transaction { raw_data: raw, signature: vec![signature] }.encode_to_vec();
+        let sent =
+            Transaction { raw_data: raw, signature: vec![signature], ret: vec![] }.encode_to_vec();
         if let Some(hex) = vector["transaction_hex"].as_str() {
             assert_eq!(hex::encode(&sent), hex, "{name}");
         }

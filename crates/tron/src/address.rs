@@ -1,16 +1,16 @@
-//! TRON's spellings of an address. Inside the program an address is its 20 bytes; the prefix byte
-//! 0x41 exists only in protobuf, in JSON and on paper. Reading is [`parse_address`]'s.
+//! TRON's spellings of an address.
 //!
-//! [`parse_address`]: crate::billing::parse_address
+//! In memory an address is its 20 bytes, the same that an Ethereum key has. The prefix byte 0x41 exists
+//! only in protobuf, in JSON and on paper.
 
-use crate::billing::{Family, spell_address};
 use alloy::primitives::Address;
 
-/// What stands before the 20 bytes, on the main network and on every test network.
-const PREFIX: u8 = 0x41;
+/// What stands before the 20 bytes, on the main network and on every test network in use.
+/// java-tron: `crypto/.../DecodeUtil.java`, `addressPreFixByte`.
+pub const PREFIX: u8 = 0x41;
 
 /// The 21 bytes that protobuf holds.
-pub(super) fn prefixed(address: Address) -> [u8; 21] {
+pub fn prefixed(address: Address) -> [u8; 21] {
     let mut bytes = [PREFIX; 21];
     for (to, from) in bytes.iter_mut().skip(1).zip(address.as_slice()) {
         *to = *from;
@@ -19,7 +19,7 @@ pub(super) fn prefixed(address: Address) -> [u8; 21] {
 }
 
 /// The 20 bytes of 21; none where they are not an address.
-pub(super) fn unprefixed(bytes: &[u8]) -> Option<Address> {
+pub fn unprefixed(bytes: &[u8]) -> Option<Address> {
     match bytes.split_first() {
         Some((&PREFIX, rest)) => Address::try_from(rest).ok(),
         _ => None,
@@ -27,19 +27,23 @@ pub(super) fn unprefixed(bytes: &[u8]) -> Option<Address> {
 }
 
 /// `41…`: how JSON holds it.
-pub(super) fn to_hex(address: Address) -> String {
+pub fn to_hex(address: Address) -> String {
     hex::encode(prefixed(address))
 }
 
 /// `T…`: how people know it.
-pub(super) fn to_base58(address: Address) -> String {
-    spell_address(Family::Tvm, address)
+pub fn to_base58(address: Address) -> String {
+    bs58::encode(prefixed(address)).with_check().into_string()
+}
+
+/// The address in `T…`; none where the text is not one, or its check sum is wrong.
+pub fn from_base58(text: &str) -> Option<Address> {
+    unprefixed(&bs58::decode(text).with_check(None).into_vec().ok()?)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::billing::parse_address;
     use alloy::primitives::address;
     use proptest::prelude::*;
 
@@ -48,6 +52,8 @@ mod tests {
         let usdt = address!("a614f803b6fd780986a42c78ec9c7f77e6ded13c");
         assert_eq!(to_base58(usdt), "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t");
         assert_eq!(to_hex(usdt), "41a614f803b6fd780986a42c78ec9c7f77e6ded13c");
+        assert_eq!(from_base58("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"), Some(usdt));
+        assert_eq!(from_base58("TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6s"), None);
     }
 
     #[test]
@@ -64,9 +70,9 @@ mod tests {
         fn every_spelling_is_read_as_what_was_written(bytes: [u8; 20]) {
             let address = Address::from(bytes);
             prop_assert_eq!(unprefixed(&prefixed(address)), Some(address));
-            for text in [to_hex(address), to_base58(address)] {
-                prop_assert_eq!(parse_address(Family::Tvm, &text), Ok(address));
-            }
+            prop_assert_eq!(from_base58(&to_base58(address)), Some(address));
+            let hex = hex::decode(to_hex(address)).unwrap();
+            prop_assert_eq!(unprefixed(&hex), Some(address));
         }
     }
 }

@@ -1,0 +1,90 @@
+//! What a node's HTTP API says of a block (`getblock`, `getblockbynum`, `getnowblock`), believed in nothing.
+//!
+//! Fields with default values are left out of every answer. A field that is not known here makes a header
+//! or a result unreadable, since its bytes could not be recomputed.
+
+use alloy::primitives::{B256, Bytes};
+use serde::Deserialize;
+
+/// A block, with or without its transactions.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct BlockAnswer {
+    /// Its id, as the node says.
+    #[serde(rename = "blockID")]
+    pub block_id: B256,
+    /// Its header.
+    pub block_header: SignedHeader,
+    /// What is in it; empty where that was not asked for.
+    #[serde(default)]
+    pub transactions: Vec<TransactionAnswer>,
+}
+
+/// A header and its producer's signature.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct SignedHeader {
+    /// What is hashed and signed.
+    pub raw_data: HeaderAnswer,
+    /// 65 bytes; none in block 0.
+    #[serde(default)]
+    pub witness_signature: Bytes,
+}
+
+/// What a header says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HeaderAnswer {
+    /// Its height.
+    #[serde(default)]
+    pub number: u64,
+    /// Its time, Unix ms.
+    #[serde(default)]
+    pub timestamp: u64,
+    /// The id of the block before.
+    #[serde(rename = "parentHash", default)]
+    pub parent_hash: B256,
+    /// The root over its transactions.
+    #[serde(rename = "txTrieRoot", default)]
+    pub tx_trie_root: B256,
+    /// Who produced it: 21 bytes, in block 0 a text.
+    #[serde(default)]
+    pub witness_address: Bytes,
+    /// Not in use.
+    #[serde(default)]
+    pub witness_id: i64,
+    /// The version of blocks.
+    #[serde(default)]
+    pub version: i32,
+    /// Empty on every network in use.
+    #[serde(rename = "accountStateRoot", default)]
+    pub account_state_root: Bytes,
+}
+
+/// A transaction in a block. `raw_data` is not read: its bytes stand in `raw_data_hex`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct TransactionAnswer {
+    /// Its id, as the node says.
+    #[serde(rename = "txID")]
+    pub tx_id: B256,
+    /// What was signed.
+    #[serde(default)]
+    pub raw_data_hex: Bytes,
+    /// One for each key that signed.
+    #[serde(default)]
+    pub signature: Vec<Bytes>,
+    /// What became of it.
+    #[serde(default)]
+    pub ret: Vec<RetAnswer>,
+}
+
+/// What became of a transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetAnswer {
+    /// How its call went, in the word of [`ContractResult`](crate::result::ContractResult).
+    #[serde(rename = "contractRet")]
+    pub contract_ret: String,
+    /// `FAILED`, or nothing.
+    pub ret: String,
+    /// Sun.
+    pub fee: i64,
+}

@@ -1,0 +1,138 @@
+//! The protobuf messages of contract calls and of blocks. Field numbers are java-tron's
+//! (`protocol/src/main/protos/core/Tron.proto` and `core/contract/smart_contract.proto`).
+//!
+//! A node hashes its own serialisation of what it parsed, so these must encode canonically: fields
+//! by ascending number, defaults left out. prost does.
+
+use prost::Message;
+
+/// `ContractType.TriggerSmartContract`.
+pub const TRIGGER: i32 = 31;
+
+/// What the parameter of such a contract is.
+pub const TRIGGER_URL: &str = "type.googleapis.com/protocol.TriggerSmartContract";
+
+/// A transaction as it goes on the wire. `raw_data` is kept as the bytes that are hashed.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Transaction {
+    /// The bytes of [`Raw`], which are signed.
+    #[prost(bytes = "vec", tag = "1")]
+    pub raw_data: Vec<u8>,
+    /// One for each key that signed.
+    #[prost(bytes = "vec", repeated, tag = "2")]
+    pub signature: Vec<Vec<u8>>,
+    /// What became of it; only in a block.
+    #[prost(message, repeated, tag = "5")]
+    pub ret: Vec<Ret>,
+}
+
+/// `Transaction.Result`, as far as the nodes of today fill it.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Ret {
+    /// Sun.
+    #[prost(int64, tag = "1")]
+    pub fee: i64,
+    /// 0 (`SUCESS`) or 1 (`FAILED`).
+    #[prost(int32, tag = "2")]
+    pub ret: i32,
+    /// A [`ContractResult`](crate::result::ContractResult).
+    #[prost(int32, tag = "3")]
+    pub contract_ret: i32,
+}
+
+/// What is signed. Times in ms, `fee_limit` in sun.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Raw {
+    /// The low 16 bits of the number of the block that it builds on.
+    #[prost(bytes = "vec", tag = "1")]
+    pub ref_block_bytes: Vec<u8>,
+    /// Bytes 8 to 16 of that block's id.
+    #[prost(bytes = "vec", tag = "4")]
+    pub ref_block_hash: Vec<u8>,
+    /// It lands in no block whose parent has this time or a later one.
+    #[prost(int64, tag = "8")]
+    pub expiration: i64,
+    /// The memo: costs a fee.
+    #[prost(bytes = "vec", tag = "10")]
+    pub data: Vec<u8>,
+    /// Exactly one.
+    #[prost(message, repeated, tag = "11")]
+    pub contract: Vec<Contract>,
+    /// Looked at by nobody.
+    #[prost(int64, tag = "14")]
+    pub timestamp: i64,
+    /// The most that its energy may cost.
+    #[prost(int64, tag = "18")]
+    pub fee_limit: i64,
+}
+
+/// What the transaction does.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Contract {
+    /// Its type, such as [`TRIGGER`].
+    #[prost(int32, tag = "1")]
+    pub kind: i32,
+    /// The message of that type.
+    #[prost(message, optional, tag = "2")]
+    pub parameter: Option<Any>,
+    /// 0 is the owner permission; active permissions begin at 2.
+    #[prost(int32, tag = "5")]
+    pub permission_id: i32,
+}
+
+/// `google.protobuf.Any`.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct Any {
+    /// What `value` is.
+    #[prost(string, tag = "1")]
+    pub type_url: String,
+    /// A message's bytes.
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: Vec<u8>,
+}
+
+/// A call of a contract. Addresses have 21 bytes; `call_value` is in sun.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct TriggerSmartContract {
+    /// Who calls.
+    #[prost(bytes = "vec", tag = "1")]
+    pub owner_address: Vec<u8>,
+    /// What is called.
+    #[prost(bytes = "vec", tag = "2")]
+    pub contract_address: Vec<u8>,
+    /// What is sent along.
+    #[prost(int64, tag = "3")]
+    pub call_value: i64,
+    /// What it is called with.
+    #[prost(bytes = "vec", tag = "4")]
+    pub data: Vec<u8>,
+}
+
+/// `BlockHeader.raw`: what a block's id and its producer's signature commit to.
+#[derive(Clone, PartialEq, Eq, Message)]
+pub struct HeaderRaw {
+    /// Unix ms.
+    #[prost(int64, tag = "1")]
+    pub timestamp: i64,
+    /// The root over the transactions.
+    #[prost(bytes = "vec", tag = "2")]
+    pub tx_trie_root: Vec<u8>,
+    /// The id of the block before.
+    #[prost(bytes = "vec", tag = "3")]
+    pub parent_hash: Vec<u8>,
+    /// Height.
+    #[prost(int64, tag = "7")]
+    pub number: i64,
+    /// Not in use.
+    #[prost(int64, tag = "8")]
+    pub witness_id: i64,
+    /// Who produced it: 21 bytes, in block 0 a text.
+    #[prost(bytes = "vec", tag = "9")]
+    pub witness_address: Vec<u8>,
+    /// The version of blocks.
+    #[prost(int32, tag = "10")]
+    pub version: i32,
+    /// Empty on every network in use.
+    #[prost(bytes = "vec", tag = "11")]
+    pub account_state_root: Vec<u8>,
+}

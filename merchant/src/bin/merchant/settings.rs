@@ -1,0 +1,206 @@
+//! What the program is told: a file, the environment on top, and every fault in both at once.
+//!
+//! A command asks for the sections that it needs; a section that is there is read whether it is
+//! needed or not, so that a fault is heard of early.
+
+mod reader;
+
+use merchant::Client;
+use merchant::callback::Receiver;
+use merchant::clock::{Clock, MovableClock};
+use merchant::sign::Credentials;
+use merchant::signer::SignerClient;
+use reader::{Reader, Section};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::output::Failure;
+
+/// Read when `--config` is not given, if it is there.
+const USUAL_FILE: &str = "merchant.toml";
+/// What the names of the environment variables begin with.
+const PREFIX: &str = "MERCHANT__";
+
+/// The whole configuration.
+#[derive(Debug)]
+pub(crate) struct Settings {
+    platform: Option<Platform>,
+    signer: Option<Signer>,
+    callbacks: Callbacks,
+}
+
+/// `[platform]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Platform {
+    base_url: String,
+    payment_url: String,
+    credentials: Credentials,
+    timeout: Duration,
+    not_found_codes: Vec<i64>,
+    /// Follow the platform's clock instead of this machine's: for a sandbox.
+    follow_clock: bool,
+}
+
+/// `[signer]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Signer {
+    url: String,
+    credentials: Credentials,
+    timeout: Duration,
+}
+
+/// `[callbacks]`.
+#[derive(Clone, Debug)]
+struct Callbacks {
+    signed_path: Option<String>,
+    /// A secret that is being replaced.
+    former: Option<Credentials>,
+}
+
+/// Every fault of the configuration.
+#[derive(Debug)]
+struct Faults(Vec<String>);
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the configuration is not usable:")?;
+        self.0.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+    }
+}
+
+impl std::error::Error for Faults {}
+
+impl Settings {
+    /// Reads the file, if there is one, and the environment.
+    pub(crate) fn load(file: Option<&Path>) -> Result<Self, Failure> {
+        let path = file.unwrap_or(Path::new(USUAL_FILE));
+        let text = if file.is_some() || path.exists() {
+            std::fs::read_to_string(path).map_err(|error| {
+                Failure::words(format!("{} cannot be read: {error}", path.display()))
+            })?
+        } else {
+            String::new()
+        };
+        Self::read(&text, environment()).map_err(|faults| Failure::Known(faults.into()))
+    }
+
+    fn read(file: &str, environment: Vec<(String, String)>) -> Result<Self, Faults> {
+        let mut reader = Reader::new(file, environment);
+        let platform = reader.section("platform").and_then(platform);
+        let signer = reader.section("signer").and_then(signer);
+        let key = platform.as_ref().map(|platform| platform.credentials.key.clone());
+        let callbacks = callbacks(reader.open("callbacks"), key);
+        reader.finish().map_err(Faults)?;
+        Ok(Self { platform, signer, callbacks })
+    }
+
+    /// The platform's client, on the clock that is configured.
+    pub(crate) async fn client(&self) -> Result<Client, Failure> {
+        let platform = self.platform()?;
+        let client =
+            Client::new(&platform.base_url, &platform.payment_url, platform.credentials.clone())
+                .map_err(|error| Failure::Known(error.into()))?
+                .with_timeout(platform.timeout)
+                .with_not_found_codes(&platform.not_found_codes);
+        if !platform.follow_clock {
+            return Ok(client);
+        }
+        let clock = Arc::new(MovableClock::default());
+        let client = client.following(clock);
+        client.follow().await?;
+        Ok(client)
+    }
+
+    /// The Signer's client.
+    pub(crate) fn signer(&self) -> Result<SignerClient, Failure> {
+        let signer = self.signer.as_ref().ok_or_else(|| missing("signer"))?;
+        SignerClient::new(&signer.url, signer.credentials.clone())
+            .map(|client| client.with_timeout(signer.timeout))
+            .map_err(|error| Failure::Known(error.into()))
+    }
+
+    /// Who may send callbacks: whoever knows the platform's secret.
+    pub(crate) fn receiver(&self, clock: Arc<dyn Clock>) -> Result<Receiver, Failure> {
+        let known = [Some(self.platform()?.credentials.clone()), self.callbacks.former.clone()];
+        let known: Vec<_> = known.into_iter().flatten().collect();
+        let receiver = Receiver::new(known).with_clock(clock);
+        Ok(match &self.callbacks.signed_path {
+            Some(path) => receiver.with_signed_path(path),
+            None => receiver,
+        })
+    }
+
+    fn platform(&self) -> Result<&Platform, Failure> {
+        self.platform.as_ref().ok_or_else(|| missing("platform"))
+    }
+}
+
+fn missing(section: &str) -> Failure {
+    Failure::words(format!(
+        "this command needs the section [{section}] of the configuration ({USUAL_FILE}, --config, \
+         or variables named {PREFIX}{}__…)",
+        section.to_ascii_uppercase()
+    ))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+fn environment() -> Vec<(String, String)> {
+    std::env::vars().collect()
+}
+
+fn platform(mut section: Section<'_>) -> Option<Platform> {
+    let base_url = section.required("base_url");
+    let payment_url = section.required("payment_url");
+    let credentials = credentials(&mut section);
+    let timeout = section.seconds("timeout_seconds", 15);
+    let codes = section.text("not_found_codes").unwrap_or_default();
+    let not_found_codes = codes
+        .split(',')
+        .filter(|code| !code.is_empty())
+        .filter_map(|code| section.checked("not_found_codes", code.trim().parse::<i64>()))
+        .collect();
+    let follow_clock = match section.text("clock").as_deref() {
+        None | Some("machine") => false,
+        Some("platform") => true,
+        Some(_) => {
+            section.fault("clock", "must be machine, or platform for a sandbox whose time moves");
+            false
+        }
+    };
+    Some(Platform {
+        base_url: base_url?,
+        payment_url: payment_url?,
+        credentials: credentials?,
+        timeout,
+        not_found_codes,
+        follow_clock,
+    })
+}
+
+fn signer(mut section: Section<'_>) -> Option<Signer> {
+    let url = section.required("url");
+    let credentials = credentials(&mut section);
+    let timeout = section.seconds("timeout_seconds", 15);
+    Some(Signer { url: url?, credentials: credentials?, timeout })
+}
+
+fn callbacks(mut section: Section<'_>, key: Option<String>) -> Callbacks {
+    let signed_path = section.text("signed_path");
+    let former = section.secret("former_secret", "former_secret_file");
+    let former = former.zip(key).map(|(secret, key)| Credentials { key, secret });
+    Callbacks { signed_path, former }
+}
+
+fn credentials(section: &mut Section<'_>) -> Option<Credentials> {
+    let key = section.required("key");
+    let secret = section.secret("secret", "secret_file");
+    if secret.is_none() {
+        section.fault("secret", "is missing; give secret, or secret_file with the path of a file");
+    }
+    Some(Credentials { key: key?, secret: secret? })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! The configuration: all faults at once, and the environment over the file.
+
+use super::*;
+
+const GOOD: &str = r#"
+[platform]
+base_url = "http://127.0.0.1:1"
+payment_url = "http://127.0.0.1:2"
+key = "mer"
+secret = "hidden-words"
+not_found_codes = [1001, 1002]
+
+[signer]
+url = "http://127.0.0.1:9980"
+key = "scheduler"
+secret = "hidden-words"
+"#;
+
+fn set(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+#[test]
+fn a_good_file_is_read_and_shows_no_secret() {
+    let settings = Settings::read(GOOD, vec![]).unwrap();
+    assert_eq!(settings.platform.as_ref().unwrap().not_found_codes, [1001, 1002]);
+    assert!(settings.signer().is_ok());
+    assert!(!format!("{settings:?}").contains("hidden-words"));
+}
+
+#[test]
+fn the_environment_comes_on_top() {
+    let environment = vec![set("MERCHANT__PLATFORM__KEY", "other"), set("HOME", "/")];
+    let settings = Settings::read(GOOD, environment).unwrap();
+    assert_eq!(settings.platform.unwrap().credentials.key, "other");
+}
+
+#[test]
+fn every_fault_is_told_at_once() {
+    let file = "[platform]\nbase_url = \"x\"\nclock = \"sundial\"\nsecrte = 1\n[signer]\ntimeout_seconds = 0\n";
+    let faults = Settings::read(file, vec![]).unwrap_err().to_string();
+    for fault in [
+        "platform.payment_url: is missing",
+        "platform.key: is missing",
+        "platform.secret: is missing",
+        "platform.clock: must be",
+        "platform.secrte: there is no such setting",
+        "signer.url: is missing",
+        "signer.timeout_seconds: must be",
+    ] {
+        assert!(faults.contains(fault), "{fault} is not among {faults}");
+    }
+}
+
+#[test]
+fn a_secret_comes_from_one_place() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "from a file\n").unwrap();
+    let path = file.path().to_str().unwrap();
+    let both = vec![set("MERCHANT__PLATFORM__SECRET_FILE", path)];
+    let fault = Settings::read(GOOD, both.clone()).unwrap_err().to_string();
+    assert!(fault.contains("keep one of the two"), "{fault}");
+    let alone = GOOD.replacen("secret = \"hidden-words\"", "", 1);
+    assert!(Settings::read(&alone, both).is_ok());
+}
+
+#[test]
+fn what_a_command_needs_is_named() {
+    let settings = Settings::read("", vec![]).unwrap();
+    let Err(Failure::Known(why)) = settings.signer() else { panic!() };
+    assert!(why.to_string().contains("MERCHANT__SIGNER__"), "{why}");
+}
