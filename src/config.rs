@@ -10,6 +10,7 @@ mod faults;
 mod kinds;
 mod l1_fee;
 mod layers;
+mod nodes;
 mod policy;
 mod profiles;
 mod reader;
