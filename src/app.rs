@@ -1,4 +1,5 @@
 //! One way to start: `main` and every test call [`start`], and differ by their configuration only.
+//! [`assemble`] is the same without a port, for whoever brings a world of his own.
 
 pub mod check;
 mod connect;
@@ -6,13 +7,16 @@ mod connect;
 pub use connect::ConnectError;
 
 use crate::auth::{CallerError, Callers};
-use crate::config::Config;
+use crate::clock::Clock;
+use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, Door};
 use crate::journal::{Journal, JournalError, OpenError};
 use crate::node::Dial;
 use crate::telemetry::Metrics;
+use axum::Router;
 use connect::Connected;
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,12 +68,58 @@ pub struct Running {
     grace: Duration,
 }
 
+/// What a Signer needs of the machine that it runs on.
+#[derive(Clone, Copy)]
+pub struct Machine<'a> {
+    /// How every endpoint of the configuration is reached.
+    pub dial: &'a dyn Dial,
+    /// The machine's time.
+    pub clock: Clock,
+    /// Opens the journal.
+    pub journal: &'a (dyn Fn(&JournalConfig) -> Result<Journal, OpenError> + Sync),
+}
+
+impl fmt::Debug for Machine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Machine").field("dial", &self.dial).finish_non_exhaustive()
+    }
+}
+
+/// A Signer without a port: whatever of it is not run stands still.
+#[derive(Debug)]
+pub struct Assembled {
+    /// The lanes and their journal.
+    pub engine: Arc<Engine>,
+    /// What follows the lanes: one watcher for each. All have looked once.
+    pub watchers: Vec<Watcher>,
+    /// Answers requests.
+    pub router: Router,
+}
+
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
 /// the configuration is reached through `dial`.
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
-    let chains = connect::all(&config, dial).await?;
-    let journal = Journal::open(&config.journal)?;
+    let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
+    let (address, grace) = (config.http.listen, config.http.shutdown_grace);
+    let header_timeout = config.http.header_timeout;
+    let Assembled { engine, watchers: looks, router } = assemble(config, machine).await?;
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|problem| StartError::Listen { address, problem })?;
+    let address = listener.local_addr().unwrap_or(address);
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
+    for watcher in looks {
+        watchers.spawn(watcher.run(stop_watchers.clone()));
+    }
+    let (server, stop_server) = (TaskTracker::new(), CancellationToken::new());
+    server.spawn(http::serve(listener, router, header_timeout, stop_server.clone()));
+    info!(%address, chains = engine.lanes.len(), "ready for requests");
+    Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, grace })
+}
+
+/// Puts a Signer together: keys, journal, every batch that is still open, and a first look at all chains.
+pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled, StartError> {
+    let chains = connect::all(&config, machine.dial, machine.clock).await?;
+    let journal = (machine.journal)(&config.journal)?;
     let engine = Arc::new(Engine {
         lanes: chains.iter().map(|chain| (chain.id, lane(chain, &journal))).collect(),
         journal,
@@ -84,27 +134,15 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
         }
     }
     look_once(&looks).await;
-    let address = config.http.listen;
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.map_err(|problem| StartError::Listen { address, problem })?;
-    let address = listener.local_addr().unwrap_or(address);
-    for watcher in looks {
-        watchers.spawn(watcher.run(stop_watchers.clone()));
-    }
     let door = Door {
         engine: Arc::clone(&engine),
         callers: if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) },
         default_chain: chains.iter().find(|chain| chain.default).map(|chain| chain.id),
         places: Semaphore::new(config.http.max_concurrent_requests),
         metrics: Metrics::new(),
-        limits: config.http.clone(),
+        limits: config.http,
     };
-    let (server, stop_server) = (TaskTracker::new(), CancellationToken::new());
-    let router = http::router(Arc::new(door));
-    server.spawn(http::serve(listener, router, config.http.header_timeout, stop_server.clone()));
-    info!(%address, chains = chains.len(), "ready for requests");
-    let grace = config.http.shutdown_grace;
-    Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, grace })
+    Ok(Assembled { engine, watchers: looks, router: http::router(Arc::new(door)) })
 }
 
 fn lane(chain: &Connected, journal: &Journal) -> Arc<Lane> {

@@ -23,7 +23,7 @@ pub use open::OpenError;
 pub use pause::Pause;
 pub use rows::{Billing, Line, Recorded, Scope};
 pub use spend::Spent;
-pub use writer::Figures;
+pub use writer::{Disk, Figures, Served, Writer};
 
 use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
 use crate::clock::Clock;
@@ -139,8 +139,13 @@ impl Journal {
         open::initialise(path)
     }
 
-    /// Opens an existing journal for this process alone, on the time that `clock` tells.
-    pub fn open_by(config: &JournalConfig, clock: Clock) -> Result<Self, OpenError> {
+    /// Opens an existing journal for this process alone, on the time that `clock` tells. Nothing is
+    /// read or written until the writer is run.
+    pub fn with_writer(
+        config: &JournalConfig,
+        clock: Clock,
+        disk: Box<dyn Disk>,
+    ) -> Result<(Self, Writer), OpenError> {
         let conn = open::open(&config.path)?;
         let mut mark = Mark::of(&config.path);
         let old_copy = mark.is_ahead(&conn).map_err(|e| OpenError::Unsuitable(e.to_string()))?;
@@ -154,19 +159,10 @@ impl Journal {
         let pauses = Arc::new(RwLock::new(pauses));
         let (jobs, queue) = mpsc::channel(config.queue_length);
         let figures = Arc::new(Figures::default());
-        let counted = Arc::clone(&figures);
-        std::thread::Builder::new()
-            .name("journal".to_owned())
-            .spawn(move || {
-                let closed = writer::run(&conn, queue, &counted, mark);
-                drop(conn);
-                if let Some(closed) = closed {
-                    tell_if_heard(closed, ());
-                }
-            })
-            .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        let (counted, closed) = (Arc::clone(&figures), None);
+        let writer = Writer { conn, jobs: queue, figures: counted, mark, disk, closed };
         let (path, min_free_bytes) = (config.path.clone(), config.min_free_bytes);
-        Ok(Self { jobs, figures, path, min_free_bytes, old_copy, clock, pauses })
+        Ok((Self { jobs, figures, path, min_free_bytes, old_copy, clock, pauses }, writer))
     }
 
     /// Finishes what was begun and closes the file: then all of it is in that one file. Whoever uses

@@ -15,7 +15,7 @@ pub use pages::{LARGEST_PAGE, Listed, Page};
 pub use users::WithdrawName;
 pub use withdraw::{Applied, WithdrawError, WithdrawRequest};
 
-use crate::clock::{Clock, MovableClock};
+use crate::clock::Clock;
 use crate::error::CallError;
 use crate::full::Full;
 use crate::sign::Credentials;
@@ -41,8 +41,6 @@ pub struct Client {
     tries: u32,
     /// Envelope codes that say "there is no such record"; 404 always does.
     not_found: Arc<[i64]>,
-    /// The clock that is set after the platform's, in a sandbox.
-    follows: Option<Arc<MovableClock>>,
 }
 
 impl Client {
@@ -54,7 +52,7 @@ impl Client {
     ) -> Result<Self, SetupError> {
         let transport = Transport::new(base_url, credentials)?;
         let payment_url = crate::transport::base_of(payment_url)?;
-        Ok(Self { transport, payment_url, tries: 4, not_found: Arc::new([]), follows: None })
+        Ok(Self { transport, payment_url, tries: 4, not_found: Arc::new([]) })
     }
 
     /// Signs by another clock than this machine's.
@@ -86,23 +84,6 @@ impl Client {
         self
     }
 
-    /// Signs by `clock`, and sets it after the platform's whenever the two are found apart: for a
-    /// sandbox whose time moves. In production a clock that is off is an error to be told.
-    #[must_use]
-    pub fn following(mut self, clock: Arc<MovableClock>) -> Self {
-        let follower: Arc<dyn Clock> = Arc::<MovableClock>::clone(&clock);
-        self.follows = Some(clock);
-        self.with_clock(follower)
-    }
-
-    /// Sets the clock given to [`Client::following`] after the platform's now.
-    pub async fn follow(&self) -> Result<(), CallError> {
-        if let Some((clock, now)) = self.follows.as_ref().zip(self.peer_time().await?) {
-            clock.set(now);
-        }
-        Ok(())
-    }
-
     /// The time at the platform as its `Date` header tells it; `None` if it sends none. Needs no
     /// clock that is right, nor a key that is known.
     pub async fn peer_time(&self) -> Result<Option<UnixSeconds>, CallError> {
@@ -128,21 +109,7 @@ impl Client {
     }
 
     async fn read_once<T: DeserializeOwned>(&self, path_and_query: &str) -> Result<T, CallError> {
-        self.ask(path_and_query, None).await
-    }
-
-    /// One request; a second one if the first was refused because of a clock that can be set.
-    async fn ask<T: DeserializeOwned>(
-        &self,
-        path_and_query: &str,
-        body: Option<&str>,
-    ) -> Result<T, CallError> {
-        let answer = data(self.transport.exchange(path_and_query, body).await?);
-        if self.follows.is_none() || !matches!(answer, Err(CallError::ClockOff { .. })) {
-            return answer;
-        }
-        self.follow().await?;
-        data(self.transport.exchange(path_and_query, body).await?)
+        data(self.transport.exchange(path_and_query, None).await?)
     }
 
     /// A read of one record; `None` if the platform says that there is none.
@@ -172,7 +139,7 @@ impl Client {
             peer: self.transport.peer().to_owned(),
             why: format!("the request cannot be written as JSON: {error}"),
         })?;
-        self.ask(path, Some(&body)).await
+        data(self.transport.exchange(path, Some(&body)).await?)
     }
 }
 

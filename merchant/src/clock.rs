@@ -1,7 +1,4 @@
-//! Where the time of signatures comes from.
-//!
-//! Against a real platform that is the machine's clock. Against a sandbox whose time can be moved
-//! by a month it has to be the sandbox's clock, or every request would be too old.
+//! Where the time of signatures comes from: this machine's clock, or one that a test moves.
 
 use crate::time::UnixSeconds;
 use std::fmt::Debug;
@@ -26,8 +23,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// The machine's clock and a number of seconds that can be changed at any time: for a sandbox
-/// whose time moves, never for production.
+/// The machine's clock and a number of seconds that can be changed at any time: for tests, never for
+/// production.
 #[derive(Debug, Default)]
 pub struct MovableClock {
     ahead_seconds: AtomicI64,

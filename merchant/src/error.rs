@@ -72,6 +72,14 @@ pub struct Refusal {
     pub retry_after_seconds: Option<u64>,
 }
 
+impl Refusal {
+    /// 5xx, as the HTTP status or as the code of an envelope: the platform answers many refusals
+    /// with HTTP 200.
+    fn is_the_peers_fault(&self) -> bool {
+        self.http_status >= 500 || (500..600).contains(&self.code)
+    }
+}
+
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} (code {}, HTTP {})", self.msg, self.code, self.http_status)?;
@@ -88,7 +96,7 @@ impl CallError {
     pub fn may_have_happened(&self) -> bool {
         match self {
             Self::Unheard { .. } | Self::Unreadable { .. } => true,
-            Self::Refused(refusal) => refusal.http_status >= 500,
+            Self::Refused(refusal) => refusal.is_the_peers_fault(),
             Self::Unsent { .. } | Self::ClockOff { .. } | Self::Entry { .. } => false,
         }
     }
@@ -100,7 +108,7 @@ impl CallError {
             Self::Unreadable { http_status, .. } => {
                 *http_status == 200 || *http_status == 429 || *http_status >= 500
             }
-            Self::Refused(refusal) => refusal.http_status == 429 || refusal.http_status >= 500,
+            Self::Refused(refusal) => refusal.http_status == 429 || refusal.is_the_peers_fault(),
             Self::ClockOff { .. } | Self::Entry { .. } => false,
         }
     }

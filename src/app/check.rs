@@ -3,6 +3,7 @@
 use super::connect;
 use crate::billing::{PlatformChainId, spell_address};
 use crate::chain::Finding;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::journal::{Journal, OpenError};
 use crate::node::Dial;
@@ -41,7 +42,7 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> Report {
     ];
     for chain in &config.chains {
         let place = format!("chains.{}", chain.platform_id);
-        match connect::one(chain, &config.keys, dial).await {
+        match connect::one(chain, &config.keys, dial, Clock::MACHINE).await {
             Ok(connected) => {
                 let facts = connected.chain.facts();
                 let signer = spell_address(facts.family, facts.signer);

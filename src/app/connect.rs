@@ -100,10 +100,14 @@ impl<'a> Terms<'a> {
 }
 
 /// Connects every configured chain.
-pub(super) async fn all(config: &Config, dial: &dyn Dial) -> Result<Vec<Connected>, ConnectError> {
+pub(super) async fn all(
+    config: &Config,
+    dial: &dyn Dial,
+    clock: Clock,
+) -> Result<Vec<Connected>, ConnectError> {
     let (mut connected, mut faults) = (Vec::new(), Vec::new());
     for chain in &config.chains {
-        match one(chain, &config.keys, dial).await {
+        match one(chain, &config.keys, dial, clock).await {
             Ok(chain) => connected.push(chain),
             Err(found) => faults.extend(found),
         }
@@ -116,6 +120,7 @@ pub(super) async fn one(
     chain: &ChainConfig,
     keys: &KeysConfig,
     dial: &dyn Dial,
+    clock: Clock,
 ) -> Result<Connected, Vec<String>> {
     let (path, terms) = (format!("chains.{}", chain.platform_id), Terms::of(&chain.family));
     let profile = Profile::parse(terms.billing, terms.family).map_err(|faults| {
@@ -149,7 +154,7 @@ pub(super) async fn one(
     let own = Own { facts, profile, key: Arc::new(key), policy };
     let adapter = match &chain.family {
         FamilyConfig::Evm(config) => connect_evm(own, config, dial).await,
-        FamilyConfig::Tvm(config) => connect_tvm(own, config, dial).await,
+        FamilyConfig::Tvm(config) => connect_tvm(own, config, dial, clock).await,
     };
     Ok(Connected {
         id: chain.platform_id,
@@ -193,6 +198,7 @@ async fn connect_tvm(
     own: Own,
     config: &TvmConfig,
     dial: &dyn Dial,
+    clock: Clock,
 ) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key, policy } = own;
     let (api_key, timeout) = (config.api_key.as_ref(), config.rpc_timeout);
@@ -210,12 +216,12 @@ async fn connect_tvm(
         energy_factor_percent: config.fees.energy_margin_percent,
         energy_drift_percent: config.fees.drift_margin_percent,
         energy_reserve: config.fees.energy_reserve,
+        clock_tolerance: config.clock_tolerance,
         poll_interval: config.poll_interval,
         multicall: config.multicall,
         chunk: config.chunk,
     };
-    let now_ms = || Clock::MACHINE.unix_ms();
-    let parts = TronParts { facts, profile, key, policy, api, rpc, settings, now_ms };
+    let parts = TronParts { facts, profile, key, policy, api, rpc, settings, clock };
     let adapter = TronChain::connect(parts).await.map_err(|error| format!("full: {error}"))?;
     Ok(Arc::new(adapter))
 }

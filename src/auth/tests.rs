@@ -43,6 +43,28 @@ fn a_signature_made_with_openssl_is_let_in() {
     assert_eq!(sign(&SECRET.into(), &get), SIGN_OF_GET);
 }
 
+/// The vectors that the merchant's clients are held to, in every language.
+#[test]
+fn the_shared_vectors_are_let_in() {
+    let text = include_str!("../../docs/vectors/signing.json");
+    let shared: serde_json::Value = serde_json::from_str(text).unwrap();
+    let vectors = shared["vectors"].as_array().unwrap();
+    assert!(!vectors.is_empty());
+    for vector in vectors {
+        let field = |name: &str| vector[name].as_str().unwrap();
+        let request = SignedParts {
+            key: Some("k"),
+            timestamp: Some(field("timestamp")),
+            sign: Some(field("sign")),
+            method: field("method"),
+            path_and_query: field("pathAndQuery"),
+            body: field("body").as_bytes(),
+        };
+        let callers = callers(&[("k", field("secret"))]);
+        assert_eq!(callers.verify(&request, NOW), Ok("k"), "{}", field("name"));
+    }
+}
+
 #[test]
 fn one_changed_byte_anywhere_is_refused() {
     let callers = scheduler();

@@ -27,6 +27,7 @@ use super::{
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
+use crate::clock::Clock;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
 use crate::keys::Key;
@@ -63,6 +64,8 @@ pub struct TronSettings {
     pub energy_drift_percent: u32,
     /// What is added on top of both, energy.
     pub energy_reserve: u64,
+    /// How far the newest block may be from this machine's clock before nothing is signed.
+    pub clock_tolerance: Duration,
     /// How often the head is looked at.
     pub poll_interval: Duration,
     /// The Multicall3 contract; none where there is none.
@@ -89,7 +92,7 @@ pub struct TronParts {
     /// How the chain is treated.
     pub settings: TronSettings,
     /// This machine's time, Unix ms. Only compared with the head's, as a check of both.
-    pub now_ms: fn() -> i64,
+    pub clock: Clock,
 }
 
 /// Why there is no adapter. Nothing was signed or sent.

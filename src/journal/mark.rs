@@ -6,7 +6,8 @@
 use rusqlite::Connection;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How old a mark may get while the journal is written.
 const EVERY: Duration = Duration::from_secs(1);

@@ -2,6 +2,7 @@
 
 use super::Journal;
 use super::mark::Mark;
+use super::writer::Real;
 use crate::clock::Clock;
 use crate::config::JournalConfig;
 use rusqlite::config::DbConfig;
@@ -53,7 +54,11 @@ pub enum OpenError {
 impl Journal {
     /// Opens an existing journal for this process alone, on the machine's own time.
     pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
-        Self::open_by(config, Clock::MACHINE)
+        let (journal, writer) = Self::with_writer(config, Clock::MACHINE, Box::new(Real))?;
+        let thread = std::thread::Builder::new().name("journal".to_owned());
+        let started = thread.spawn(move || writer.run());
+        started.map_err(|e| OpenError::Unsuitable(e.to_string()))?;
+        Ok(journal)
     }
 
     /// Now by this machine's clock, Unix ms: what rows are dated by.

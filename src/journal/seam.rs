@@ -40,7 +40,7 @@ pub(crate) fn handle(old_copy: bool, clock: Clock) -> (Journal, mpsc::Receiver<J
 
 /// Runs writes as the writer does, up to the COMMIT. None when the transaction was lost.
 pub(crate) fn run(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>> {
-    super::writer::run_in_transaction(conn, writes)
+    super::writer::run_in_transaction(conn, writes, &super::writer::Real)
 }
 
 /// How far a journal has come.

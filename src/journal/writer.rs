@@ -1,4 +1,4 @@
-//! The one thread that owns the database file, and the one commit point.
+//! The one owner of the database file, and the one commit point. The program gives it a thread.
 //!
 //! Writers that wait together share a commit, and so one fsync. Nobody hears of a write before its
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
@@ -6,6 +6,7 @@
 
 use super::mark::Mark;
 use rusqlite::Connection;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
@@ -35,7 +36,7 @@ pub(crate) enum Job {
     Close(Closed),
 }
 
-/// Told when the file is closed.
+/// Dropped when the file is closed.
 pub(super) type Closed = oneshot::Sender<()>;
 
 /// What the thread has done since the start.
@@ -47,60 +48,132 @@ pub struct Figures {
     pub writes: AtomicU64,
 }
 
-/// Runs jobs until it is told to close, or the last sender is gone.
-pub(super) fn run(
-    conn: &Connection,
-    mut jobs: mpsc::Receiver<Job>,
-    figures: &Arc<Figures>,
-    mut mark: Mark,
-) -> Option<Closed> {
-    let mut group = Vec::with_capacity(GROUP);
-    while jobs.blocking_recv_many(&mut group, GROUP) > 0 {
+/// How a transaction begins and ends on disk. The program's is the database's own; a simulated disk
+/// may be full, or end a commit with neither yes nor no.
+pub trait Disk: fmt::Debug + Send {
+    /// Begins a transaction. An error means that nothing will be written.
+    fn begin(&self, conn: &Connection) -> rusqlite::Result<()> {
+        conn.execute_batch("BEGIN IMMEDIATE")
+    }
+
+    /// Makes a transaction durable. After an error nobody knows what is on disk.
+    fn commit(&self, conn: &Connection) -> rusqlite::Result<()> {
+        conn.execute_batch("COMMIT")
+    }
+}
+
+/// The machine's disk.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Real;
+
+impl Disk for Real {}
+
+/// What became of what had waited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Served {
+    /// It is done, and more may come.
+    Going,
+    /// Nothing comes any more: the file is closed when the writer is dropped.
+    Closed,
+    /// A COMMIT failed: nobody knows what is on disk. The process has to end before anybody acts on
+    /// what it believes; the next one reads what is there.
+    Unknown,
+}
+
+/// Owns the file of a journal, and does what its handles ask for.
+pub struct Writer {
+    pub(super) conn: Connection,
+    pub(super) jobs: mpsc::Receiver<Job>,
+    pub(super) figures: Arc<Figures>,
+    pub(super) mark: Mark,
+    pub(super) disk: Box<dyn Disk>,
+    /// Dropped, and so told, after the file: fields are dropped in this order.
+    pub(super) closed: Option<Closed>,
+}
+
+impl fmt::Debug for Writer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("disk", &self.disk).finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    /// Works until it is told to close, or the last handle is gone. Blocks the thread.
+    pub(super) fn run(mut self) {
+        let mut group = Vec::with_capacity(GROUP);
+        loop {
+            let count = self.jobs.blocking_recv_many(&mut group, GROUP);
+            match self.serve(count, &mut group) {
+                Served::Going => {}
+                Served::Closed => return,
+                Served::Unknown => std::process::abort(),
+            }
+        }
+    }
+
+    /// Waits for work and does it, where the writer has no thread of its own.
+    pub async fn turn(&mut self) -> Served {
+        let mut group = Vec::with_capacity(GROUP);
+        let count = self.jobs.recv_many(&mut group, GROUP).await;
+        self.serve(count, &mut group)
+    }
+
+    fn serve(&mut self, count: usize, group: &mut Vec<Job>) -> Served {
         let (mut writes, mut closed) = (Vec::new(), None);
         for job in group.drain(..) {
             match job {
-                Job::Read(read) => read(conn),
+                Job::Read(read) => read(&self.conn),
                 Job::Write(write) => writes.push(write),
                 Job::Close(close) => closed = Some(close),
             }
         }
         if !writes.is_empty() {
-            commit(conn, writes, figures);
-            mark.follow(conn);
+            if self.commit(writes) == Served::Unknown {
+                return Served::Unknown;
+            }
+            self.mark.follow(&self.conn);
         }
-        if closed.is_some() {
-            mark.finish(conn);
-            return closed;
+        if count > 0 && closed.is_none() {
+            return Served::Going;
         }
+        self.mark.finish(&self.conn);
+        self.closed = closed;
+        Served::Closed
     }
-    mark.finish(conn);
-    None
+
+    fn commit(&self, writes: Vec<Write>) -> Served {
+        let (conn, disk) = (&self.conn, self.disk.as_ref());
+        let Some(ran) = run_in_transaction(conn, writes, disk) else { return Served::Going };
+        let kept = ran.iter().filter(|ran| ran.keep).count();
+        if kept > 0 {
+            if let Err(failure) = disk.commit(conn) {
+                error!(%failure, "COMMIT failed: nobody knows what is on disk. Ending the process; restart it");
+                return Served::Unknown;
+            }
+            let figures = &self.figures;
+            figures.commits.fetch_add(1, Ordering::Relaxed);
+            figures.writes.fetch_add(u64::try_from(kept).unwrap_or(u64::MAX), Ordering::Relaxed);
+        } else {
+            roll_back(conn);
+        }
+        for Ran { reply, .. } in ran {
+            reply();
+        }
+        Served::Going
+    }
 }
 
 pub(crate) type Write = Box<dyn FnOnce(&Connection) -> Ran + Send>;
 
-fn commit(conn: &Connection, writes: Vec<Write>, figures: &Figures) {
-    let Some(ran) = run_in_transaction(conn, writes) else { return };
-    let kept = ran.iter().filter(|ran| ran.keep).count();
-    if kept > 0 {
-        if let Err(failure) = conn.execute_batch("COMMIT") {
-            error!(%failure, "COMMIT failed: nobody knows what is on disk. Ending the process; restart it");
-            std::process::abort();
-        }
-        figures.commits.fetch_add(1, Ordering::Relaxed);
-        figures.writes.fetch_add(u64::try_from(kept).unwrap_or(u64::MAX), Ordering::Relaxed);
-    } else {
-        roll_back(conn);
-    }
-    for Ran { reply, .. } in ran {
-        reply();
-    }
-}
-
 /// None when the transaction was lost: then nothing of it is on disk, and every waiter hears that
 /// its write did not happen, because its reply is dropped.
-pub(super) fn run_in_transaction(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>> {
-    if let Err(failure) = conn.execute_batch("BEGIN IMMEDIATE") {
+pub(super) fn run_in_transaction(
+    conn: &Connection,
+    writes: Vec<Write>,
+    disk: &dyn Disk,
+) -> Option<Vec<Ran>> {
+    if let Err(failure) = disk.begin(conn) {
         error!(%failure, "the journal cannot be written");
         return None;
     }

@@ -46,8 +46,8 @@ pub enum Orphans {
     Lose,
 }
 
-/// A chain of family `F`.
-#[derive(Debug)]
+/// A chain of family `F`. A copy shares blocks and states with its original and costs little.
+#[derive(Clone, Debug)]
 pub struct Chain<F: Family> {
     family: F,
     settings: Settings,
@@ -245,6 +245,22 @@ impl<F: Family> Chain<F> {
         self.append(Arc::new(Block { header, id, body }), state)
     }
 
+    /// Makes one block again that was made before: at `time_ms` (ms, a slot after the head), after `forks` reorganisations,
+    /// of these transactions. What waits in the pool is not asked.
+    pub fn replay(&mut self, time_ms: u64, forks: u64, txs: Vec<F::Tx>) -> Arc<Block<F>> {
+        self.forks = forks;
+        let early_ms = time_ms.saturating_sub(self.next_header().time_ms);
+        self.miss(early_ms / self.settings.slot_ms);
+        let waiting = self.pool.take();
+        for tx in txs {
+            self.submit(tx);
+        }
+        let block = self.step();
+        self.pool.clear();
+        self.pool.put_back(waiting);
+        block
+    }
+
     /// Makes one block that knows nothing of this node's pool: somebody else made it.
     pub fn step_empty(&mut self) -> Arc<Block<F>> {
         let waiting = self.pool.take();
@@ -278,6 +294,35 @@ impl<F: Family> Chain<F> {
         removed
     }
 
+    /// Takes over the blocks of `other` up to a height, as a node does that hears of them late: its own
+    /// blocks that differ go, and what is in a block leaves the pool. Nothing is run again.
+    pub fn follow(&mut self, other: &Self, height: u64) {
+        let height = height.min(other.head().header.number);
+        let theirs = &other.blocks[..=at(height)];
+        let mut common = self.blocks.len().min(theirs.len());
+        while common > 0 && self.blocks[common - 1].id != theirs[common - 1].id {
+            common -= 1;
+        }
+        if common == theirs.len() {
+            return; // nothing new: an older height takes nothing back
+        }
+        for gone in self.blocks.split_off(common) {
+            self.ids.remove(&gone.id);
+            self.states.remove(&gone.header.number);
+            for included in &gone.body {
+                self.places.remove(&F::id(&included.tx));
+            }
+        }
+        for block in &theirs[common..] {
+            let known = other.state(block.header.number).or_else(|| other.state(height));
+            let state = Arc::clone(known.unwrap_or_else(|| other.head_state()));
+            self.append(Arc::clone(block), state);
+        }
+        self.forks = self.forks.max(other.forks);
+        let places = &self.places;
+        self.pool.retain(|pending| !places.contains_key(&pending.id));
+    }
+
     fn append(&mut self, block: Arc<Block<F>>, state: Arc<State<F::Ledger>>) -> Arc<Block<F>> {
         let number = block.header.number;
         for (index, included) in block.body.iter().enumerate() {
@@ -292,7 +337,8 @@ impl<F: Family> Chain<F> {
 
     fn settle(&mut self) {
         let head = self.head().header.number;
-        self.solid = self.solid.max(head.saturating_sub(self.settings.lag));
+        let rule = self.family.solidified(&self.blocks);
+        self.solid = self.solid.max(head.saturating_sub(self.settings.lag).min(rule));
         let kept = self.settings.keep.max(self.settings.lag);
         if let Some(old) = head.checked_sub(kept.saturating_add(1)).filter(|old| *old < self.solid)
         {

@@ -16,6 +16,15 @@ sol!(
     "../../tests/contracts/artifacts/Billing.json"
 );
 
+sol! {
+    /// A contract that charges whatever it is told, as far as somebody watches it.
+    interface Careless {
+        event Moved(uint64 subscribeId, uint32 period, uint64 tag);
+        function enrol(uint64 subscribeId, address userWallet, address tokenAddress, uint128 amount) external;
+        function silence(uint64 subscribeId, bool muted) external;
+    }
+}
+
 sol!(
     /// A token in the style of USDT. Anybody may mint and block: it is worth nothing.
     Token,
@@ -30,6 +39,11 @@ struct Artefact {
 /// Creation code of the reference contract.
 pub fn billing() -> Bytes {
     creation(include_str!("../../../tests/contracts/artifacts/Billing.json"))
+}
+
+/// Creation code of the contract that enforces nothing.
+pub fn careless() -> Bytes {
+    creation(include_str!("../../../tests/contracts/artifacts/Careless.json"))
 }
 
 /// Creation code of Multicall3.

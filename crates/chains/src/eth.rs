@@ -36,13 +36,17 @@ pub fn router(node: Node<Evm>) -> Router {
 }
 
 async fn answer(State(node): State<Node<Evm>>, body: axum::body::Bytes) -> Response {
-    let said = jsonrpc::respond(&body, |method, args| dispatch(&mut node.chain(), method, args));
-    match said {
+    match respond(&node, &body) {
         Some(said) => {
             ([(header::CONTENT_TYPE, "application/json")], said.to_string()).into_response()
         }
         None => StatusCode::OK.into_response(),
     }
+}
+
+/// Answers a body without a socket; None when it holds nothing but notifications.
+pub fn respond(node: &Node<Evm>, body: &[u8]) -> Option<Value> {
+    jsonrpc::respond(body, |method, args| dispatch(&mut node.chain(), method, args))
 }
 
 /// Answers one request.

@@ -35,6 +35,15 @@ impl<F: Family> Node<F> {
         }
     }
 
+    /// Another node on the same chain: it has seen every block so far, and has a pool of its own.
+    #[must_use]
+    pub fn split(&self) -> Self
+    where
+        F: Clone,
+    {
+        Self::new(self.chain().clone())
+    }
+
     /// The chain, while the guard is held. Never held across an await.
     pub fn chain(&self) -> MutexGuard<'_, Chain<F>> {
         self.chain.lock()

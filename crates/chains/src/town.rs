@@ -73,10 +73,18 @@ pub struct Town {
 impl Town {
     /// Deploys, registers, agrees on the plan, and subscribes everybody.
     pub fn found(ground: &dyn Ground, wanted: Founding) -> Self {
+        Self::found_numbered(ground, wanted, PLAN * 1_000_000)
+    }
+
+    /// The same with subscriptions that are numbered from the one after `before`: two towns may want different numbers.
+    pub fn found_numbered(ground: &dyn Ground, wanted: Founding, before: u64) -> Self {
         let [merchant, owner, issuer] = ["merchant", "owner", "issuer"].map(wallet);
         let admins = ["first admin", "second admin"].map(wallet);
         let people: Vec<_> = (1..=wanted.people)
-            .map(|number| Person::new(number, if number == wanted.trial { TRIAL } else { PLAN }))
+            .map(|number| {
+                let plan = if number == wanted.trial { TRIAL } else { PLAN };
+                Person { subscribe_id: before + number, ..Person::new(number, plan) }
+            })
             .collect();
         let staff = [&merchant, &owner, &admins[0], &admins[1]];
         let wallets = people.iter().map(|person| &person.wallet);

@@ -21,7 +21,9 @@ pub mod signature;
 pub mod tvm;
 pub mod tx;
 mod wallet;
+pub mod witness;
 
-pub use family::{Tron, Witness};
+pub use family::Tron;
 pub use node::{Options, TronNode};
 pub use wallet::Wallet;
+pub use witness::Witness;

@@ -74,3 +74,29 @@ fn the_pool_keeps_nonces_apart_and_wants_a_tenth_more() {
     let late = Evm::admit(&mut chain, decode(&transfer(&rich, 0, 1)).unwrap());
     assert_eq!(late, Err(Refusal::NonceTooLow { next: 2 }));
 }
+
+#[test]
+fn a_node_that_follows_late_has_the_blocks_it_has_heard_of_and_drops_those_of_a_lost_fork() {
+    let rich = PrivateKeySigner::random();
+    let mut producer = chain(&rich);
+    let mut late = producer.clone();
+    producer.step();
+    let tx = decode(&transfer(&rich, 0, 1)).unwrap();
+    let id = Evm::admit(&mut producer, tx.clone()).unwrap();
+    Evm::admit(&mut late, tx).unwrap();
+    let lost = producer.step();
+    late.follow(&producer, 1);
+    assert_eq!((late.head().header.number, late.pool().len()), (1, 1));
+    late.follow(&producer, 9);
+    assert_eq!((late.head().id, late.pool().len()), (lost.id, 0));
+    assert_eq!(late.head_state().balance(&PAYEE), U256::from(7));
+    producer.reorg(1, Orphans::Lose);
+    producer.step_empty();
+    producer.step_empty();
+    late.follow(&producer, 9);
+    assert_eq!(late.head().id, producer.head().id);
+    assert!(late.find(&id).is_none() && late.block_by_id(&lost.id).is_none());
+    assert_eq!(late.head_state().balance(&PAYEE), U256::ZERO);
+    late.follow(&producer, 1);
+    assert_eq!(late.head().id, producer.head().id, "a height that is known takes nothing back");
+}

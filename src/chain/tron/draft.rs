@@ -30,7 +30,7 @@ impl TronChain {
         estimate: &Estimate,
     ) -> Result<TronDraft, ChainError> {
         let head = self.current().await?;
-        head.timely((self.parts.now_ms)())?;
+        head.timely(self.parts.clock.unix_ms())?;
         let data =
             self.calldata(&head, good).map_err(|bad| ChainError::CallFails(bad.to_string()))?;
         if data.len() > MAX_CALLDATA {

@@ -14,10 +14,6 @@ use tokio::time::Instant;
 /// exchange breaks or the chain's maintenance passes before.
 const RECHECK: Duration = Duration::from_mins(10);
 
-/// How far the newest block may be from this machine's clock before nothing is signed, ms. A node
-/// that lags lets transactions expire unseen, and one that runs ahead makes them live too long.
-const CLOCK_TOLERANCE_MS: u64 = 60_000;
-
 /// How far the newest irrevocable block may be behind the newest before nothing is signed, ms. About
 /// a minute is usual (19 blocks); what is signed while finality stands still stays undecided.
 const SOLID_TOLERANCE_MS: u64 = 600_000;
@@ -49,6 +45,8 @@ pub(super) struct Head {
     /// What the signing account has, with the effects of what waits in the node's pool.
     pub(super) means: Means,
     pub(super) prices: Prices,
+    /// How far the newest block may be from this machine's clock before nothing is signed.
+    clock_tolerance: Duration,
     seen: Instant,
 }
 
@@ -65,7 +63,7 @@ impl Head {
                 lag.div_euclid(1000)
             )));
         }
-        if off <= CLOCK_TOLERANCE_MS {
+        if Duration::from_millis(off) <= self.clock_tolerance {
             return Ok(());
         }
         let side = if self.newest.time_ms < now { "behind" } else { "ahead of" };
@@ -135,7 +133,9 @@ impl TronChain {
         let pulse =
             Pulse { head: newest.number, head_time: newest.time_ms.div_euclid(1000), places: None };
         let means = Means { balance, resources };
-        Ok(self.publish(Head { pulse, newest, solid, means, prices: known.prices, seen }))
+        let clock_tolerance = self.parts.settings.clock_tolerance;
+        let prices = known.prices;
+        Ok(self.publish(Head { pulse, newest, solid, means, prices, clock_tolerance, seen }))
     }
 
     fn publish(&self, head: Head) -> Arc<Head> {

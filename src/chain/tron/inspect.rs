@@ -36,7 +36,7 @@ impl Inspect for TronChain {
 impl TronChain {
     fn node(&self, head: &Head) -> Finding {
         let genesis = self.known.read().map(|known| chain_id(known.genesis)).unwrap_or_default();
-        match head.timely((self.parts.now_ms)()) {
+        match head.timely(self.parts.clock.unix_ms()) {
             Ok(()) => {
                 let said = format!("chain {genesis:#010x}, block {}", head.newest.number);
                 Finding::fine("node", said)

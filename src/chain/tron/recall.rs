@@ -141,7 +141,7 @@ impl TronChain {
     /// What was signed before now was signed by a head that is not later than this one, or than this
     /// machine's clock: no other head is signed by.
     async fn begin_reading(&self, since_ms: i64, head: &Head) -> Result<Reading, ChainError> {
-        let now_ms = (self.parts.now_ms)();
+        let now_ms = self.parts.clock.unix_ms();
         head.timely(now_ms)?;
         let latest = head.newest.time_ms.max(u64::try_from(now_ms).unwrap_or_default());
         let margin = self.life_ms().saturating_add(MARGIN_MS);

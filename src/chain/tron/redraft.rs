@@ -25,7 +25,7 @@ impl TronChain {
             ));
         }
         let head = self.current().await?;
-        head.timely((self.parts.now_ms)())?;
+        head.timely(self.parts.clock.unix_ms())?;
         let dead = self.call_of_the_dead(slot, &head)?;
         // The contract lets nobody be charged after the deadline in the old call.
         let renewed = self.parts.profile.renew(&dead, &self.computed(&head));

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::{KeyRef, key_ref};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
-use crate::config::kinds::{Kind, rpc_url, sun, time, tron_address, whole};
+use crate::config::kinds::{Kind, flag, rpc_url, sun, time, tron_address, whole};
 use crate::config::layers::Environment;
 use crate::config::reader::Reader;
 use crate::config::secret;
@@ -39,6 +39,9 @@ pub struct TvmConfig {
     pub chunk: usize,
     /// The key that signs.
     pub key: KeyRef,
+    /// How far the newest block may be from this machine's clock before nothing is signed: 1 s to 60 s, on a test chain any
+    /// time.
+    pub clock_tolerance: Duration,
     /// How often open transactions are looked at: 10 ms to 5 min.
     pub poll_interval: Duration,
     /// How often the bytes of a transaction that the chain does not know are offered again:
@@ -95,6 +98,7 @@ impl TvmConfig {
         let multicall = reader.optional("multicall", &tron_address());
         let chunk = reader.get("chunk", &whole(1..=500));
         let key = reader.get("key", &key_ref(KEY_VARIABLE, environment));
+        let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader));
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let rebroadcast = reader.get("rebroadcast_interval", &time(millis(100)..=seconds(600)));
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
@@ -114,6 +118,7 @@ impl TvmConfig {
             multicall: multicall?,
             chunk: chunk?,
             key: key?,
+            clock_tolerance: clock_tolerance?,
             poll_interval: poll_interval?,
             rebroadcast_interval: rebroadcast?,
             max_in_flight: max_in_flight?,
@@ -127,6 +132,13 @@ impl TvmConfig {
 }
 
 const DAY: u64 = 86_400;
+
+/// A node that lags lets transactions expire unseen, and one that runs ahead makes them live too long: only a test chain, whose
+/// time may be moved by hand, is allowed more than a minute.
+fn clock_tolerance(reader: &Reader<'_>) -> Kind<Duration> {
+    let test = reader.peek("test", &flag()).unwrap_or(false);
+    time(seconds(1)..=seconds(if test { 36_500 * DAY } else { 60 }))
+}
 
 impl TvmFeeConfig {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {

@@ -50,6 +50,18 @@ fn a_tron_chain_stands_beside_an_evm_chain() {
 }
 
 #[test]
+fn the_clock_is_watched_but_on_a_test_chain() {
+    let config = load(&with_tron(""), &[KEY]).unwrap();
+    assert_eq!(tvm(&config).clock_tolerance, Duration::from_mins(1));
+    let moved = with_tron("clock_tolerance = \"36500d\"");
+    let config = load(&moved, &[KEY]).unwrap();
+    assert_eq!(tvm(&config).clock_tolerance, Duration::from_hours(24 * 36_500));
+    let (before, after) = moved.split_once("[chains.195]").unwrap();
+    let serious = format!("{before}[chains.195]{}", after.replace("test = true", "test = false"));
+    assert!(complaints(&serious, &[KEY]).contains("chains.195.clock_tolerance"));
+}
+
+#[test]
 fn a_tron_address_is_read_in_every_spelling() {
     let usdt = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
     let digits = "a614f803b6fd780986a42c78ec9c7f77e6ded13c";

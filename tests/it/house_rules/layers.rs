@@ -16,7 +16,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("journal", &["billing", "clock", "config", "policy"]),
     ("contract", &["billing", "config"]),
     ("node", &["config"]),
-    ("chain", &["billing", "config", "contract", "journal", "keys", "node", "policy"]),
+    ("chain", &["billing", "clock", "config", "contract", "journal", "keys", "node", "policy"]),
     ("engine", &["billing", "chain", "clock", "journal", "policy"]),
     ("telemetry", &["config", "engine"]),
     (

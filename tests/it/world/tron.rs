@@ -52,7 +52,7 @@ impl TronWorld {
     /// A chain that began an hour ago and has no block since; and the door that speaks anvil's dialect.
     pub(crate) async fn start() -> (Self, Anvil) {
         let genesis = (unix_ms() / SLOT_MS * SLOT_MS) - 3_600_000;
-        let tron = Tron { budget: Some(BUDGET), ..Tron::default() };
+        let tron = Tron { budget: Some(BUDGET), ..Tron::default().with_witnesses(1) };
         let node = TronNode::new(tron, genesis, LAG, State::new(Ledger::default()));
         // As on the main network.
         node.set_param("getMaxFeeLimit", 15_000_000_000);

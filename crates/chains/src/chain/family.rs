@@ -4,6 +4,7 @@ use super::{Block, Header, Included, Pending};
 use crate::state::{Hashes, State};
 use revm::primitives::B256;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 /// The rules of a family of chains: what a transaction is, whether it may be in a block, and what it does.
 ///
@@ -36,6 +37,12 @@ pub trait Family: Debug + Sized + Send + Sync + 'static {
     /// After the last transaction: what the block itself does to the state; false if nothing.
     fn close(&self, _header: &Header, _state: &mut State<Self::Ledger>) -> bool {
         false
+    }
+
+    /// The newest of these blocks, oldest first, that the family's own rule lets nobody undo any more; no rule of its
+    /// own by default. The chain's lag applies besides.
+    fn solidified(&self, blocks: &[Arc<Block<Self>>]) -> u64 {
+        blocks.last().map_or(0, |head| head.header.number)
     }
 
     /// Gives a block its id: fills what the header says of the body, and gives the id.

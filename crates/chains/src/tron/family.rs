@@ -1,19 +1,20 @@
 //! TRON's rules for blocks: which transactions may be in one, when it is due, what its id is.
 
-use super::address;
 use super::execute::{self, Setting};
 use super::info::Info;
 use super::ledger::Ledger;
 use super::params::Params;
-use super::proto::HeaderRaw;
+use super::proto::{Done, HeaderRaw, Ret, Transaction};
 use super::refusal::{Code, Refusal};
 use super::tvm::Scene;
 use super::tx::{Tx, sha256};
+use super::witness::{self, Election, Witness};
 use crate::chain::{Block, Family, Header, Included, Pending, Site, Verdict};
 use crate::state::{Hashes, State};
 use prost::Message;
-use revm::primitives::{Address, B256};
+use revm::primitives::B256;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A day (ms): how far ahead an expiration may be.
 const DAY_MS: u64 = 86_400_000;
@@ -31,37 +32,26 @@ const BUDGET: u64 = 500_000;
 pub struct Tron {
     /// The parameters in force.
     pub params: Params,
-    /// Block producers, in turn.
+    /// Block producers from the beginning, in turn.
     pub witnesses: Vec<Witness>,
+    /// Those who were elected since, oldest first.
+    pub elections: Vec<Election>,
     /// Ids that blocks at these heights get instead of their own, for replaying recorded transactions.
     pub scripted: HashMap<u64, B256>,
+    /// Whether blocks are solid by the chain's lag alone, whoever made them: for replaying recorded heads.
+    pub lag_alone: bool,
     /// How long a call may compute (steps); None is no limit.
     pub budget: Option<u64>,
 }
 
-/// A block producer.
-#[derive(Clone, Copy, Debug)]
-pub struct Witness {
-    /// Its private key: a worthless one.
-    pub key: [u8; 32],
-    /// Its address.
-    pub address: Address,
-}
-
-impl Witness {
-    /// The producer with a key.
-    pub fn new(key: [u8; 32]) -> Self {
-        Self { key, address: address::of_key(&key).unwrap_or_default() }
-    }
-}
-
 impl Default for Tron {
     fn default() -> Self {
-        let witnesses = [2, 6, 7, 8, 9].map(|byte| Witness::new([byte; 32])).to_vec();
         Self {
             params: Params::default(),
-            witnesses,
+            witnesses: witness::recorded(),
+            elections: vec![],
             scripted: HashMap::new(),
+            lag_alone: false,
             budget: Some(BUDGET),
         }
     }
@@ -86,11 +76,25 @@ impl Tron {
         header.time_ms + SLOT_MS * (1 + skipped)
     }
 
-    /// Who makes the block at a block time (ms).
-    pub fn witness(&self, time_ms: u64) -> Witness {
-        let count = u64::try_from(self.witnesses.len()).unwrap_or(1).max(1);
-        let turn = usize::try_from(time_ms / SLOT_MS % count).unwrap_or(0);
-        self.witnesses[turn]
+    /// The chain of the main network's size: 27 witnesses.
+    #[must_use]
+    pub fn with_witnesses(self, count: u8) -> Self {
+        Self { witnesses: (1..=count).map(Witness::numbered).collect(), ..self }
+    }
+
+    /// Who makes blocks at a block time (ms).
+    pub fn active(&self, time_ms: u64) -> &[Witness] {
+        let elected = self.elections.iter().rev().find(|election| election.from_ms <= time_ms);
+        elected.map_or(&self.witnesses, |election| &election.witnesses)
+    }
+
+    /// Who makes the block at a block time (ms). After a reorganisation the turns are others, so that an empty block is
+    /// another one than the one it replaces; a chain with one witness makes the same one again.
+    pub fn witness(&self, time_ms: u64, fork: u64) -> Witness {
+        let active = self.active(time_ms);
+        let count = u64::try_from(active.len()).unwrap_or(1).max(1);
+        let turn = usize::try_from((time_ms / SLOT_MS + fork) % count).unwrap_or(0);
+        active[turn]
     }
 
     /// Whether the expiration is in the window after `head`.
@@ -138,20 +142,26 @@ impl Tron {
         }
     }
 
-    /// The hashed part of a header.
+    /// What the producer of a block signed; nobody signed block 0.
+    pub fn signature(&self, block: &Block<Self>) -> Vec<u8> {
+        let header = &block.header;
+        if header.number == 0 {
+            return vec![];
+        }
+        let digest = sha256(&Self::header_raw(header, &block.body).encode_to_vec());
+        self.witness(header.time_ms, header.fork).sign(&digest)
+    }
+
+    /// The hashed part of a header. Block 0 says neither number nor time; a text stands for its producer.
     pub fn header_raw(header: &Header, body: &[Included<Self>]) -> HeaderRaw {
+        let genesis = header.number == 0;
         HeaderRaw {
-            timestamp: i64::try_from(header.time_ms).unwrap_or(i64::MAX),
+            timestamp: if genesis { 0 } else { i64::try_from(header.time_ms).unwrap_or(i64::MAX) },
             tx_trie_root: root(body).to_vec(),
             parent_hash: header.parent.to_vec(),
             number: i64::try_from(header.number).unwrap_or(i64::MAX),
-            witness_address: address::to21(&header.producer),
-            version: if header.number == 0 { 0 } else { 32 },
-            account_state_root: if header.fork == 0 {
-                vec![]
-            } else {
-                header.fork.to_be_bytes().to_vec()
-            },
+            witness_address: witness::in_header(header),
+            version: if genesis { 0 } else { 32 },
         }
     }
 }
@@ -167,10 +177,14 @@ fn low_bits(number: u64) -> u16 {
     u16::from_be_bytes([high, low])
 }
 
-/// The Merkle root over the transactions of a block.
+/// The Merkle root over the transactions of a block, with what became of them.
 pub(super) fn root(body: &[Included<Tron>]) -> B256 {
-    let mut level: Vec<B256> =
-        body.iter().map(|included| sha256(&included.tx.message.encode_to_vec())).collect();
+    let leaf = |included: &Included<Tron>| {
+        let ret = Ret { contract_ret: included.receipt.ret_number() };
+        let Transaction { raw_data, signature } = included.tx.message.clone();
+        sha256(&Done { raw_data, signature, ret: Some(ret) }.encode_to_vec())
+    };
+    let mut level: Vec<B256> = body.iter().map(leaf).collect();
     while level.len() > 1 {
         let pairs = level.chunks(2).map(|pair| match pair {
             [left, right] => sha256(&[left.as_slice(), right.as_slice()].concat()),
@@ -199,7 +213,7 @@ impl Family for Tron {
             time_ms,
             parent_ms: parent.header.time_ms,
             parent: parent.id,
-            producer: self.witness(time_ms).address,
+            producer: self.witness(time_ms, fork).address,
             price: self.params.energy_price(),
             gas_limit: 0,
             fork,
@@ -240,11 +254,21 @@ impl Family for Tron {
         due
     }
 
+    /// More than 70 % of the active witnesses stand on it.
+    fn solidified(&self, blocks: &[Arc<Block<Self>>]) -> u64 {
+        if self.lag_alone {
+            return u64::MAX;
+        }
+        let active = self.active(blocks.last().map_or(0, |head| head.header.time_ms));
+        witness::solidified(active, blocks)
+    }
+
     fn seal(&self, header: &mut Header, body: &[Included<Self>]) -> B256 {
+        let digest = sha256(&Self::header_raw(header, body).encode_to_vec());
         if let Some(id) = self.scripted.get(&header.number) {
             return *id;
         }
-        let mut id = sha256(&Self::header_raw(header, body).encode_to_vec());
+        let mut id = digest;
         id[..8].copy_from_slice(&header.number.to_be_bytes());
         id
     }

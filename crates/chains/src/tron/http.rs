@@ -196,7 +196,7 @@ impl TronNode {
 }
 
 /// The endpoints of the full port.
-const POSTS: [&str; 27] = [
+const POSTS: [&str; 29] = [
     "broadcasthex",
     "broadcasttransaction",
     "estimateenergy",
@@ -215,6 +215,7 @@ const POSTS: [&str; 27] = [
     "getnextmaintenancetime",
     "getnodeinfo",
     "getnowblock",
+    "getpaginatednowwitnesslist",
     "getpendingsize",
     "gettransactionbyid",
     "gettransactioncountbyblocknum",
@@ -222,12 +223,13 @@ const POSTS: [&str; 27] = [
     "gettransactioninfobyblocknum",
     "gettransactioninfobyid",
     "gettransactionlistfrompending",
+    "listwitnesses",
     "triggerconstantcontract",
     "validateaddress",
 ];
 
 /// Those that the solidity port has too.
-const SOLID: [&str; 13] = [
+const SOLID: [&str; 15] = [
     "estimateenergy",
     "getaccount",
     "getblock",
@@ -241,4 +243,6 @@ const SOLID: [&str; 13] = [
     "gettransactioninfobyid",
     "triggerconstantcontract",
     "getnodeinfo",
+    "listwitnesses",
+    "getpaginatednowwitnesslist",
 ];

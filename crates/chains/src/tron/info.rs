@@ -42,6 +42,11 @@ impl Info {
         self.ending.map_or("SUCCESS", Ending::name)
     }
 
+    /// The number of that word in the protocol.
+    pub fn ret_number(&self) -> i32 {
+        self.ending.map_or(1, Ending::number)
+    }
+
     /// Whether it did what it was meant to.
     pub fn succeeded(&self) -> bool {
         matches!(self.ending, None | Some(Ending::Success))

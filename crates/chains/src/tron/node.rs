@@ -3,6 +3,7 @@
 use super::family::Tron;
 use super::ledger::Ledger;
 use super::tx::Tx;
+use super::witness::{Election, Witness};
 use crate::chain::{Block, Chain, Header, Orphans, Settings};
 use crate::faults::Faults;
 use crate::node::Node;
@@ -98,6 +99,19 @@ impl TronNode {
         }
     }
 
+    /// Another node on the same chain, with the same switches: it has seen every block so far, and has a
+    /// pool and failures of its own.
+    #[must_use]
+    pub fn split(&self) -> Self {
+        Self {
+            node: self.node.split(),
+            options: Arc::new(Mutex::new(self.options())),
+            session: Arc::default(),
+            seen: Arc::new(Mutex::new(self.seen.lock().clone())),
+            faults: Faults::default(),
+        }
+    }
+
     /// The chain under it, for looking and for rare changes.
     pub fn node(&self) -> &Node<Tron> {
         &self.node
@@ -121,6 +135,17 @@ impl TronNode {
     /// Sets a chain parameter, as a vote would.
     pub fn set_param(&self, key: &str, value: i64) {
         self.node.chain().family_mut().params.set(key, value);
+    }
+
+    /// Elects witnesses, as votes would: they make the blocks after the next maintenance. What was elected and has not
+    /// begun is forgotten.
+    pub fn elect(&self, witnesses: Vec<Witness>) {
+        let mut chain = self.node.chain();
+        let head = chain.head().header.time_ms;
+        let from_ms = chain.family().next_maintenance(&chain.head().header);
+        let elections = &mut chain.family_mut().elections;
+        elections.retain(|election| election.from_ms <= head);
+        elections.push(Election { from_ms, witnesses });
     }
 
     /// Makes a contract dearer by `factor` ten-thousandths from now on.

@@ -16,6 +16,28 @@ pub struct Transaction {
     pub signature: Vec<Vec<u8>>,
 }
 
+/// A transaction in a block, as its tree of hashes has it.
+#[derive(Clone, PartialEq, Message)]
+pub struct Done {
+    /// What was signed.
+    #[prost(message, optional, tag = "1")]
+    pub raw_data: Option<Raw>,
+    /// Signatures.
+    #[prost(bytes = "vec", repeated, tag = "2")]
+    pub signature: Vec<Vec<u8>>,
+    /// What became of it. The protocol has a list of them here, a node fills in one.
+    #[prost(message, optional, tag = "5")]
+    pub ret: Option<Ret>,
+}
+
+/// What became of a transaction.
+#[derive(Clone, PartialEq, Message)]
+pub struct Ret {
+    /// `contractRet`.
+    #[prost(int32, tag = "3")]
+    pub contract_ret: i32,
+}
+
 /// The signed part of a transaction.
 #[derive(Clone, PartialEq, Message)]
 pub struct Raw {
@@ -177,13 +199,10 @@ pub struct HeaderRaw {
     /// Height.
     #[prost(int64, tag = "7")]
     pub number: i64,
-    /// Producer, 21 bytes.
+    /// Producer: 21 bytes, in block 0 a text.
     #[prost(bytes = "vec", tag = "9")]
     pub witness_address: Vec<u8>,
     /// Block version.
     #[prost(int32, tag = "10")]
     pub version: i32,
-    /// Unused; a fork marks its blocks here, so that they differ from those they replace.
-    #[prost(bytes = "vec", tag = "11")]
-    pub account_state_root: Vec<u8>,
 }

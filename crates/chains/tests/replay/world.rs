@@ -62,7 +62,7 @@ pub(crate) fn bare_world(recordings: &[Recording]) -> TronNode {
 
 /// A chain with the recorded ids and times and nobody in it.
 fn empty(recordings: &[Recording]) -> TronNode {
-    let mut rules = Tron::default();
+    let mut rules = Tron { lag_alone: true, ..Tron::default() };
     let ids = recordings.iter().flat_map(Recording::ids);
     rules.scripted = ids.map(|(number, id)| (number, id.parse().unwrap())).collect();
     rules.scripted.insert(0, GENESIS.parse::<B256>().unwrap());

@@ -7,7 +7,7 @@ mod reader;
 
 use merchant::Client;
 use merchant::callback::Receiver;
-use merchant::clock::{Clock, MovableClock};
+use merchant::clock::Clock;
 use merchant::sign::Credentials;
 use merchant::signer::SignerClient;
 use reader::{Reader, Section};
@@ -39,8 +39,6 @@ pub(crate) struct Platform {
     credentials: Credentials,
     timeout: Duration,
     not_found_codes: Vec<i64>,
-    /// Follow the platform's clock instead of this machine's: for a sandbox.
-    follow_clock: bool,
 }
 
 /// `[signer]`.
@@ -96,21 +94,13 @@ impl Settings {
         Ok(Self { platform, signer, callbacks })
     }
 
-    /// The platform's client, on the clock that is configured.
-    pub(crate) async fn client(&self) -> Result<Client, Failure> {
+    /// The platform's client.
+    pub(crate) fn client(&self) -> Result<Client, Failure> {
         let platform = self.platform()?;
-        let client =
-            Client::new(&platform.base_url, &platform.payment_url, platform.credentials.clone())
-                .map_err(|error| Failure::Known(error.into()))?
-                .with_timeout(platform.timeout)
-                .with_not_found_codes(&platform.not_found_codes);
-        if !platform.follow_clock {
-            return Ok(client);
-        }
-        let clock = Arc::new(MovableClock::default());
-        let client = client.following(clock);
-        client.follow().await?;
-        Ok(client)
+        let credentials = platform.credentials.clone();
+        let client = Client::new(&platform.base_url, &platform.payment_url, credentials)
+            .map_err(|error| Failure::Known(error.into()))?;
+        Ok(client.with_timeout(platform.timeout).with_not_found_codes(&platform.not_found_codes))
     }
 
     /// The Signer's client.
@@ -161,21 +151,12 @@ fn platform(mut section: Section<'_>) -> Option<Platform> {
         .filter(|code| !code.is_empty())
         .filter_map(|code| section.checked("not_found_codes", code.trim().parse::<i64>()))
         .collect();
-    let follow_clock = match section.text("clock").as_deref() {
-        None | Some("machine") => false,
-        Some("platform") => true,
-        Some(_) => {
-            section.fault("clock", "must be machine, or platform for a sandbox whose time moves");
-            false
-        }
-    };
     Some(Platform {
         base_url: base_url?,
         payment_url: payment_url?,
         credentials: credentials?,
         timeout,
         not_found_codes,
-        follow_clock,
     })
 }
 

@@ -77,7 +77,7 @@ async fn nothing_is_signed_by_a_head_that_is_out_of_time() {
     let double = node();
     serving(&double, async |url| {
         let mut parts = parts(url);
-        parts.now_ms = || NOW.load(Ordering::Relaxed);
+        parts.clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
         let chain = TronChain::connect(parts).await.unwrap();
         let estimate = Estimate { used: 100_000, charges: 1 };
         for (off, good) in [(-60_001, false), (-60_000, true), (60_000, true), (60_001, false)] {

@@ -113,11 +113,12 @@ pub(super) fn parts(url: &str) -> TronParts {
             energy_factor_percent: 20,
             energy_drift_percent: 10,
             energy_reserve: 0,
+            clock_tolerance: Duration::from_mins(1),
             poll_interval: Duration::from_hours(1),
             multicall: Some(Address::repeat_byte(6)),
             chunk: 50,
         },
-        now_ms: now,
+        clock: Clock::telling(now),
     }
 }
 

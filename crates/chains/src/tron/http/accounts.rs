@@ -4,8 +4,8 @@ use super::reads::Sight;
 use super::request::Request;
 use crate::chain::Chain;
 use crate::tron::calls::Side;
-use crate::tron::json::{Sparse, accounts};
-use crate::tron::{Tron, TronNode, address};
+use crate::tron::json::{Sparse, account, accounts};
+use crate::tron::{Tron, TronNode, Witness, address};
 use serde_json::{Value, json};
 
 impl TronNode {
@@ -47,10 +47,45 @@ impl TronNode {
                 json!({"num": chain.family().next_maintenance(&chain.head().header)})
             }
             "getnodeinfo" => node_info(&chain),
+            "listwitnesses" | "getpaginatednowwitnesslist" => {
+                let all = witnesses(&chain, now, request.visible());
+                let page = |key| usize::try_from(request.number(key)).unwrap_or(0);
+                let all = all.into_iter();
+                match name {
+                    "listwitnesses" => json!({"witnesses": all.collect::<Vec<_>>()}),
+                    _ => {
+                        json!({"witnesses": all.skip(page("offset")).take(page("limit")).collect::<Vec<_>>()})
+                    }
+                }
+            }
             "validateaddress" => validity(request),
             _ => return None,
         })
     }
+}
+
+/// The witnesses at a block time, each with what it has produced. Nobody votes here.
+fn witnesses(chain: &Chain<Tron>, now: u64, visible: bool) -> Vec<Value> {
+    let produced = |witness: &Witness| {
+        let blocks = (1..=chain.head().header.number).filter_map(|number| chain.block(number));
+        blocks
+            .filter(|block| block.header.producer == witness.address)
+            .fold((0_u64, 0, 0), |(count, _, _), block| {
+                (count + 1, block.header.number, block.header.time_ms / 3000)
+            })
+    };
+    let active = chain.family().active(now).iter();
+    let told = active.map(|witness| {
+        let (total, latest, slot) = produced(witness);
+        Sparse::new()
+            .text("address", account(&address::to21(&witness.address), visible))
+            .number("totalProduced", total)
+            .number("latestBlockNum", latest)
+            .number("latestSlotNum", slot)
+            .flag("isJobs", true)
+            .done()
+    });
+    told.collect()
 }
 
 fn node_info(chain: &Chain<Tron>) -> Value {

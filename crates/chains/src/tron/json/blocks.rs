@@ -4,8 +4,7 @@ use super::super::family::{Tron, root};
 use super::Sparse;
 use super::transactions::transaction;
 use crate::chain::Block;
-use crate::tron::address;
-use k256::ecdsa::SigningKey;
+use crate::tron::witness::in_header;
 use serde_json::{Value, json};
 
 /// A block, with its transactions if `detail` is asked for.
@@ -14,17 +13,14 @@ pub fn block(rules: &Tron, block: &Block<Tron>, detail: bool, visible: bool) -> 
     let raw = Sparse::new()
         .number("number", header.number)
         .put("txTrieRoot", Some(json!(hex::encode(root(&block.body)))))
-        .text("witness_address", super::account(&address::to21(&header.producer), visible))
+        .text("witness_address", super::account(&in_header(header), visible))
         .put("parentHash", Some(json!(hex::encode(header.parent))))
         .number("version", if header.number == 0 { 0 } else { 32 })
         .number("timestamp", if header.number == 0 { 0 } else { header.time_ms })
         .done();
     let header = Sparse::new()
         .put("raw_data", Some(raw))
-        .text(
-            "witness_signature",
-            if header.number == 0 { String::new() } else { signature(rules, block) },
-        )
+        .bytes("witness_signature", &rules.signature(block))
         .done();
     let txs = block
         .body
@@ -35,14 +31,4 @@ pub fn block(rules: &Tron, block: &Block<Tron>, detail: bool, visible: bool) -> 
         .put("block_header", Some(header))
         .put("transactions", (detail && !block.body.is_empty()).then(|| txs.collect()))
         .done()
-}
-
-/// The producer's signature over the block id.
-fn signature(rules: &Tron, block: &Block<Tron>) -> String {
-    let key = rules.witness(block.header.time_ms).key;
-    let signed = SigningKey::from_slice(&key)
-        .and_then(|key| key.sign_prehash_recoverable(block.id.as_slice()));
-    signed
-        .map(|(signature, id)| format!("{}{:02x}", hex::encode(signature.to_bytes()), id.to_byte()))
-        .unwrap_or_default()
 }

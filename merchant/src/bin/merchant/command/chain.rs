@@ -12,7 +12,7 @@ pub(crate) enum Chain {
 
 pub(crate) async fn run(command: Chain, context: &Context) -> Result<(), Failure> {
     let Chain::List = command;
-    let chains = context.settings.client().await?.chains().await?;
+    let chains = context.settings.client()?.chains().await?;
     context.output.list(&["chain", "name"], &chains, |chain| {
         vec![chain.chain_id.to_string(), or_dash(chain.chain_name.as_ref())]
     })

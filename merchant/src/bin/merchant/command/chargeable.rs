@@ -14,7 +14,7 @@ pub(crate) enum Chargeable {
 
 pub(crate) async fn run(command: Chargeable, context: &Context) -> Result<(), Failure> {
     let Chargeable::List = command;
-    let client = context.settings.client().await?;
+    let client = context.settings.client()?;
     let entries: Vec<_> = client.chargeable().try_collect().await?;
     let head = ["subscription", "chain", "plan", "amount (base units)", "user hash"];
     context.output.list(&head, &entries, |entry| {

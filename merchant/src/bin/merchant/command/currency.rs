@@ -19,7 +19,7 @@ pub(crate) enum Currency {
 
 pub(crate) async fn run(command: Currency, context: &Context) -> Result<(), Failure> {
     let Currency::List { chain } = command;
-    let currencies = context.settings.client().await?.currencies(chain).await?;
+    let currencies = context.settings.client()?.currencies(chain).await?;
     let head = ["currency", "symbol", "decimals", "contract"];
     context.output.list(&head, &currencies, |currency| {
         vec![

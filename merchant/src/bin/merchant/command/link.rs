@@ -44,7 +44,7 @@ pub(crate) struct Ways {
 }
 
 pub(crate) async fn run(command: Link, context: &Context) -> Result<(), Failure> {
-    let client = context.settings.client().await?;
+    let client = context.settings.client()?;
     let link = match command {
         Link::Create { chain, plan, user, ways } => {
             let request = LinkRequest {

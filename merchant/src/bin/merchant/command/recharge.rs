@@ -17,7 +17,7 @@ pub(crate) enum Recharge {
 
 pub(crate) async fn run(command: Recharge, context: &Context) -> Result<(), Failure> {
     let Recharge::Show { id } = command;
-    let client = context.settings.client().await?;
+    let client = context.settings.client()?;
     let found = client.recharge(id).await?;
     let found = found.ok_or_else(|| Failure::words(format!("there is no recharge {id}")))?;
     let amount = money(&client, found.chain_id, found.currency_id, found.recharge_amount).await;

@@ -13,7 +13,7 @@ pub(crate) enum Subscription {
 
 pub(crate) async fn run(command: Subscription, context: &Context) -> Result<(), Failure> {
     let Subscription::List = command;
-    let client = context.settings.client().await?;
+    let client = context.settings.client()?;
     let entries: Vec<_> = client.subscriptions().try_collect().await?;
     let head = ["subscription", "order", "user", "plan", "chain"];
     context.output.list(&head, &entries, |entry| {

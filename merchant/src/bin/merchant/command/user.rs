@@ -19,7 +19,7 @@ pub(crate) enum User {
 }
 
 pub(crate) async fn run(command: User, context: &Context) -> Result<(), Failure> {
-    let client = context.settings.client().await?;
+    let client = context.settings.client()?;
     match command {
         User::Create { uuid } => {
             let id = client.create_user(&uuid).await?;

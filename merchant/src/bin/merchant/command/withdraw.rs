@@ -48,7 +48,7 @@ pub(crate) struct Apply {
 }
 
 pub(crate) async fn run(command: Withdraw, context: &Context) -> Result<(), Failure> {
-    let client = context.settings.client().await?;
+    let client = context.settings.client()?;
     match command {
         Withdraw::Apply(apply) => {
             let request = WithdrawRequest {

@@ -37,13 +37,13 @@ fn the_environment_comes_on_top() {
 
 #[test]
 fn every_fault_is_told_at_once() {
-    let file = "[platform]\nbase_url = \"x\"\nclock = \"sundial\"\nsecrte = 1\n[signer]\ntimeout_seconds = 0\n";
+    let file = "[platform]\nbase_url = \"x\"\nnot_found_codes = \"x\"\nsecrte = 1\n[signer]\ntimeout_seconds = 0\n";
     let faults = Settings::read(file, vec![]).unwrap_err().to_string();
     for fault in [
         "platform.payment_url: is missing",
         "platform.key: is missing",
         "platform.secret: is missing",
-        "platform.clock: must be",
+        "platform.not_found_codes: invalid digit",
         "platform.secrte: there is no such setting",
         "signer.url: is missing",
         "signer.timeout_seconds: must be",

@@ -5,6 +5,7 @@ use alloy::primitives::B256;
 use merchant_signer::billing::{Again, Entry, Family, Mode, Order, Rules, Scalar};
 use merchant_signer::chain::Facts;
 use merchant_signer::chain::tron::{Api, ApiParts, TronChain, TronParts, TronSettings};
+use merchant_signer::clock::Clock;
 use merchant_signer::config::{Config, FamilyConfig};
 use merchant_signer::contract::Profile;
 use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
@@ -169,11 +170,12 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
         energy_factor_percent: 20,
         energy_drift_percent: 10,
         energy_reserve: 450_000,
+        clock_tolerance: Duration::from_mins(1),
         poll_interval: Duration::ZERO,
         multicall: tvm.multicall,
         chunk: 50,
     };
-    let now_ms = || NOW.load(Ordering::Relaxed);
-    let parts = TronParts { facts, profile, key, policy, api, rpc, settings, now_ms };
+    let clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
+    let parts = TronParts { facts, profile, key, policy, api, rpc, settings, clock };
     TronChain::connect(parts).await.unwrap()
 }

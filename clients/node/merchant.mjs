@@ -1,0 +1,389 @@
+// The merchant's side of the interface in one file, for Node.js 18 and later, without dependencies:
+//
+//   sign, verifyCallback     the signature of requests and callbacks
+//   parse, stringify         JSON without loss: integers are BigInt, other numbers keep their text
+//   Platform                 reads what is due
+//   Signer                   bills it: splits, repeats what got no answer, sorts the verdicts
+//   RETRY                    what to do about a subscription that could not be charged
+//
+// docs/merchant.md says how to use it, docs/vectors/signing.json what it is held to.
+
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+
+export const CLOCK_WINDOW_SECONDS = 60;
+/** The most entries that the Signer takes in one request, unless it is configured otherwise. */
+export const MOST_ENTRIES = 500;
+/** The longest body that the Signer reads is 1 MiB, unless it is configured otherwise. */
+export const MOST_BYTES = 1_000_000;
+
+/** By the `retry` of a failure: whether to post it again, and who has to act first. */
+export const RETRY = Object.freeze({
+  USER: { again: true, who: 'customer', what: 'ask for an allowance or a balance, then post it again, with growing pauses' },
+  WAIT: { again: true, who: 'nobody', what: 'post it again with the next list' },
+  RETRY: { again: true, who: 'nobody', what: 'post it again after a pause' },
+  DONE: { again: false, who: 'nobody', what: 'treat it as paid; the callback follows' },
+  LOST: { again: false, who: 'nobody', what: 'not paid, and not to be billed for this period' },
+  STOP: { again: false, who: 'merchant', what: 'end the subscription' },
+  FIX: { again: false, who: 'operator', what: 'look at it: nothing will change by itself' },
+});
+
+/** What to do about a failure; a word that is not known is for a person to look at. */
+export const whatToDo = (failure) => (Object.hasOwn(RETRY, failure.retry ?? '') ? RETRY[failure.retry] : RETRY.FIX);
+
+// ---- signature
+
+/** base64(HMAC-SHA256(secret, timestamp + METHOD + path with query + body)). */
+export function sign(secret, { timestamp, method, pathAndQuery, body = '' }) {
+  return createHmac('sha256', secret).update(`${timestamp}${method}${pathAndQuery}`).update(body).digest('base64');
+}
+
+/** Why a signature or a callback is not accepted. */
+export class NotVerified extends Error {
+  name = 'NotVerified';
+}
+
+/**
+ * Checks a callback and returns its body, parsed. Throws NotVerified for everything else.
+ *
+ * `headers`: of node:http, or of fetch. `body`: a Buffer with the raw bytes, or their text.
+ * `pathAndQuery`: of the notify address as it was given to the platform. `credentials`: {key: secret}
+ * or {key: [secret, former secret]}. `now`: Unix seconds.
+ */
+export function verifyCallback({ headers, pathAndQuery, body, credentials, method = 'POST', now = unixNow() }) {
+  const [key, timestamp, given] = ['x-pay-key', 'x-pay-timestamp', 'x-pay-sign'].map((name) => header(headers, name));
+  if (!/^[0-9]{10}$/.test(timestamp)) throw new NotVerified('X-PAY-TIMESTAMP is not 10 digits');
+  if (Math.abs(Number(timestamp) - now) > CLOCK_WINDOW_SECONDS) {
+    throw new NotVerified(`signed ${Number(timestamp) - now} s away from the time here; at most ${CLOCK_WINDOW_SECONDS} s are allowed`);
+  }
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(given)) throw new NotVerified('X-PAY-SIGN is not the base64 of 32 bytes');
+  const secrets = Object.hasOwn(credentials, key) ? [credentials[key]].flat() : [];
+  const wanted = Buffer.from(given, 'base64');
+  const good = secrets.some((secret) => {
+    if (typeof secret !== 'string' || secret === '') throw new TypeError(`the secret of ${key} is empty`);
+    return timingSafeEqual(Buffer.from(sign(secret, { timestamp, method, pathAndQuery, body }), 'base64'), wanted);
+  });
+  if (!good) throw new NotVerified('signature or key is wrong');
+  const text = typeof body === 'string' ? body : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
+  const event = parse(text);
+  if (event === null || typeof event !== 'object' || Array.isArray(event) || event instanceof JsonNumber) {
+    throw new NotVerified('the signature holds, but the body is no JSON object');
+  }
+  return event;
+}
+
+function header(headers, name) {
+  const value = typeof headers.get === 'function' ? headers.get(name) : headers[name];
+  // node:http joins repeated headers with ", "; none of the three has a comma.
+  if (typeof value !== 'string' || value.includes(',')) throw new NotVerified(`header ${name} is missing, or there more than once`);
+  return value;
+}
+
+const unixNow = () => Math.floor(Date.now() / 1000);
+
+// ---- JSON without loss
+
+/** A JSON number that is no integer, as it was written. */
+export class JsonNumber {
+  constructor(text) {
+    this.text = text;
+    Object.freeze(this);
+  }
+
+  toString() {
+    return this.text;
+  }
+
+  toJSON() {
+    return this.text;
+  }
+}
+
+const DEEPEST = 200;
+const TOKEN = /[ \t\n\r]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*")|(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|(true|false|null))/y;
+
+/** Reads JSON. Every integer becomes a BigInt, every other number a JsonNumber; objects have no prototype. */
+export function parse(text) {
+  let at = 0;
+  const fail = () => { throw new SyntaxError(`no JSON at position ${at}`); };
+  const next = () => {
+    TOKEN.lastIndex = at;
+    const token = TOKEN.exec(text);
+    if (!token) fail();
+    at = TOKEN.lastIndex;
+    return token;
+  };
+  const value = (token, depth) => {
+    if (depth > DEEPEST) fail();
+    const [, mark, string, number, word] = token;
+    if (string !== undefined) return JSON.parse(string);
+    if (number !== undefined) return /^-?[0-9]+$/.test(number) ? BigInt(number) : new JsonNumber(number);
+    if (word !== undefined) return JSON.parse(word);
+    if (mark === '[') return list(depth + 1);
+    if (mark === '{') return object(depth + 1);
+    return fail();
+  };
+  const list = (depth) => {
+    const values = [];
+    for (let token = next(); ; token = next()) {
+      if (token[1] === ']' && values.length === 0) return values;
+      values.push(value(token, depth));
+      const mark = next()[1];
+      if (mark === ']') return values;
+      if (mark !== ',') fail();
+    }
+  };
+  const object = (depth) => {
+    const fields = Object.create(null);
+    for (let token = next(), first = true; ; token = next(), first = false) {
+      if (token[1] === '}' && first) return fields;
+      if (token[2] === undefined) fail();
+      const name = JSON.parse(token[2]);
+      if (name in fields) throw new SyntaxError(`the field ${name} is there twice`);
+      if (next()[1] !== ':') fail();
+      fields[name] = value(next(), depth);
+      const mark = next()[1];
+      if (mark === '}') return fields;
+      if (mark !== ',') fail();
+    }
+  };
+  const whole = value(next(), 0);
+  if (/[^ \t\n\r]/.test(text.slice(at))) fail();
+  return whole;
+}
+
+/** Writes what `parse` has read, digit for digit. Refuses a Number that is no safe integer. */
+export function stringify(value) {
+  if (typeof value === 'bigint') return value.toString();
+  if (value instanceof JsonNumber) return value.text;
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value)) throw new TypeError(`${value} is no exact integer: use a BigInt`);
+    return String(value);
+  }
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(stringify).join(',')}]`;
+  if (typeof value === 'object') {
+    const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+    return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${stringify(field)}`).join(',')}}`;
+  }
+  throw new TypeError(`a ${typeof value} has no JSON`);
+}
+
+// ---- calls
+
+/** A call without the answer that it wants. `status`, `code` and `msg` are there if the peer gave them. */
+export class CallError extends Error {
+  name = 'CallError';
+
+  constructor(message, { status, code, msg, retryAfter, cause } = {}) {
+    super(message, { cause });
+    Object.assign(this, { status, code, msg, retryAfter });
+  }
+}
+
+async function call({ url, key, secret, timeout = 15_000, clock = unixNow }, method, pathAndQuery, body) {
+  const timestamp = String(clock());
+  const headers = { 'X-PAY-KEY': key, 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': sign(secret, { timestamp, method, pathAndQuery, body }) };
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  let response, text;
+  try {
+    response = await fetch(url.replace(/\/+$/, '') + pathAndQuery, { method, headers, body, redirect: 'manual', signal: AbortSignal.timeout(timeout) });
+    text = await response.text();
+  } catch (cause) {
+    throw new CallError(`no answer from ${url}: ${cause.cause?.message ?? cause.message}`, { cause });
+  }
+  const status = response.status;
+  const retryAfter = /^[0-9]+$/.test(response.headers.get('retry-after') ?? '') ? Number(response.headers.get('retry-after')) : undefined;
+  let envelope;
+  try {
+    envelope = parse(text);
+  } catch (cause) {
+    throw new CallError(`HTTP ${status} with an answer that is no JSON`, { status, retryAfter, cause });
+  }
+  if (typeof envelope?.code !== 'bigint') throw new CallError(`HTTP ${status} without an envelope`, { status, retryAfter });
+  const off = clock() - Math.floor(Date.parse(response.headers.get('date')) / 1000);
+  const clockOff = status === 401 && Math.abs(off) >= CLOCK_WINDOW_SECONDS - 5 ? `; the clock here is ${Math.abs(off)} s ${off > 0 ? 'ahead' : 'behind'}` : '';
+  const refused = (msg = envelope.msg) =>
+    new CallError(`${msg} (code ${envelope.code}, HTTP ${status})${clockOff}`, { status, code: envelope.code, msg, retryAfter });
+  return { status, envelope, refused };
+}
+
+const sleep = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
+
+/** Calls again, up to `tries` times, while what failed passes by itself: no answer, 408, 429, 5xx. */
+async function persistently(tries, pause, attempt) {
+  for (let n = 1; ; n += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const passes = error instanceof CallError && (error.status === undefined || error.status === 200 || error.status === 408 || error.status === 429 || error.status >= 500);
+      if (!passes || n >= tries || error.retryAfter > 30) throw error;
+      await sleep(Math.max(error.retryAfter ?? 0, pause * 2 ** (n - 1) * (1 + Math.random() / 2)));
+    }
+  }
+}
+
+/** The platform: `{url, key, secret}`, and if need be `timeout` (ms), `tries`, `pause` (s), `clock`. */
+export class Platform {
+  #peer;
+
+  constructor(peer) {
+    this.#peer = { tries: 4, pause: 0.25, ...checked(peer) };
+  }
+
+  /**
+   * Everything that is due, each subscription once. Reads the pages from the last to the first, and
+   * again until that brings nothing new: entries change pages while they are read.
+   */
+  async chargeable({ size = 500 } = {}) {
+    const entries = new Map();
+    for (let pass = 1; pass <= 5; pass += 1) {
+      const before = entries.size;
+      let page = await this.#page(1, size, entries);
+      const single = page.length < size && page.count <= BigInt(page.length);
+      let last = 1;
+      while (!single && page.length > 0) page = await this.#page(++last, size, entries);
+      for (let number = last - 1; number >= 1 && !single; number -= 1) await this.#page(number, size, entries);
+      if (entries.size === before || (single && pass === 1)) break;
+    }
+    return [...entries.values()];
+  }
+
+  async #page(page, size, entries) {
+    const { tries, pause } = this.#peer;
+    const { status, envelope, refused } = await persistently(tries, pause, async () => {
+      const answer = await call(this.#peer, 'GET', `/api/mer/subscribe/chargeable/list?page=${page}&size=${size}`);
+      if (answer.envelope.code !== 200n || answer.status >= 300) throw answer.refused();
+      return answer;
+    });
+    const data = envelope.data;
+    const list = Array.isArray(data) ? data : data?.list;
+    if (!Array.isArray(list)) throw refused(`HTTP ${status}: data has no list`);
+    for (const entry of list) entries.set(String(idOf(entry)), entry);
+    return { length: list.length, count: typeof data.count === 'bigint' ? data.count : 0n };
+  }
+}
+
+/**
+ * The Signer: `{url, key, secret}`, and if need be `mostEntries`, `mostBytes`, `timeout` (ms), `tries`,
+ * `pause` (s), `clock`.
+ */
+export class Signer {
+  #peer;
+
+  constructor(peer) {
+    this.#peer = { mostEntries: MOST_ENTRIES, mostBytes: MOST_BYTES, tries: 4, pause: 0.5, ...checked(peer) };
+  }
+
+  /**
+   * Bills entries of the chargeable list. `families` says which chain is of which kind:
+   * {139: 'EVM', 136: 'TVM'}.
+   *
+   * Every entry comes back in exactly one of three lists: `sent` ({txHash, subscriptionIds}: at
+   * finality the chain decides), `failed` (the Signer's words and `todo`), `open` ({entry, why}: no
+   * verdict; post it again, as often as it takes). Nothing is ever charged twice by posting it again.
+   */
+  async bill(entries, { families, dryRun = false }) {
+    const result = { sent: [], failed: [], open: [] };
+    for (const { family, list } of this.#parts(entries, families)) await this.#post(family, list, dryRun, result);
+    return result;
+  }
+
+  /** What became of a billing: every one that has this transaction hash or request id, newest first. */
+  async status(id) {
+    const { tries, pause } = this.#peer;
+    return persistently(tries, pause, async () => {
+      const answer = await call(this.#peer, 'GET', `/PayTool/billings/${encodeURIComponent(id)}`);
+      if (answer.status === 404 && answer.envelope.code === 0n) return [];
+      if (answer.envelope.code !== 1n) throw answer.refused();
+      return answer.envelope.data;
+    });
+  }
+
+  #parts(entries, families) {
+    const chains = new Map(), seen = new Set();
+    for (const entry of entries) {
+      const chain = String(entry.chainId);
+      const family = families?.[chain];
+      if (family !== 'EVM' && family !== 'TVM') throw new TypeError(`families does not say whether chain ${chain} is EVM or TVM`);
+      const id = String(idOf(entry));
+      if (seen.has(id)) throw new TypeError(`subscription ${id} is in the list twice`);
+      seen.add(id);
+      if (!chains.has(chain)) chains.set(chain, { family, list: [] });
+      chains.get(chain).list.push(entry);
+    }
+    return [...chains.values()].flatMap(({ family, list }) => this.#split(list).map((part) => ({ family, list: part })));
+  }
+
+  #split(list) {
+    const parts = [];
+    let part = [], bytes = 0;
+    for (const entry of list) {
+      const length = Buffer.byteLength(stringify(entry)) + 1;
+      if (part.length > 0 && (part.length >= this.#peer.mostEntries || bytes + length > this.#peer.mostBytes - 200)) {
+        parts.push(part);
+        [part, bytes] = [[], 0];
+      }
+      part.push(entry);
+      bytes += length;
+    }
+    if (part.length > 0) parts.push(part);
+    return parts;
+  }
+
+  async #post(family, list, dryRun, result) {
+    const text = stringify(list);
+    // The same entries make the same request, whenever they are posted.
+    const requestId = createHash('sha256').update(text).digest('hex').slice(0, 32);
+    const body = `{"requestId":"${requestId}","mode":"partial","dryRun":${dryRun},"list":${text}}`;
+    const { tries, pause } = this.#peer;
+    let answer;
+    try {
+      answer = await persistently(tries, pause, async () => {
+        const answer = await call(this.#peer, 'POST', `/PayTool/${family}/subscribe/signProcessSubscribePlan`, body);
+        const verdict = answer.envelope.code === 1n || answer.envelope.code === 2n || (dryRun && answer.envelope.code === 0n && answer.envelope.data);
+        if (!verdict || answer.status >= 300) throw answer.refused();
+        return answer;
+      });
+    } catch (error) {
+      if (!(error instanceof CallError)) throw error;
+      if (error.status === 413 && list.length > 1) {
+        const middle = Math.ceil(list.length / 2);
+        await this.#post(family, list.slice(0, middle), dryRun, result);
+        await this.#post(family, list.slice(middle), dryRun, result);
+        return;
+      }
+      result.open.push(...list.map((entry) => ({ entry, why: error.message })));
+      return;
+    }
+    sort(answer.envelope, list, result);
+  }
+}
+
+/** Puts every entry of a list where the Signer's verdict says; one that it does not speak of is open. */
+function sort({ code, data }, list, result) {
+  const open = new Map(list.map((entry) => [String(idOf(entry)), entry]));
+  const failed = (code === 2n ? data : data?.failed) ?? [];
+  for (const failure of failed) {
+    if (open.delete(String(failure.subscribeId))) result.failed.push(Object.assign(failure, { todo: whatToDo(failure) }));
+  }
+  if (code !== 2n) {
+    const named = (code === 1n ? data.subscriptionIds : data.wouldCharge) ?? [];
+    const subscriptionIds = named.filter((id) => open.delete(String(id)));
+    if (subscriptionIds.length > 0) result.sent.push({ txHash: data.txHash ?? null, address: data.address, subscriptionIds });
+  }
+  for (const entry of open.values()) result.open.push({ entry, why: 'the Signer said nothing about it' });
+}
+
+function idOf(entry) {
+  const id = entry?.subscribeId ?? entry?.subscriptionId;
+  if (!/^[0-9]+$/.test(String(id))) throw new TypeError('an entry has no subscribeId');
+  if (typeof id === 'number' && !Number.isSafeInteger(id)) throw new TypeError('an id was rounded: read the list with parse()');
+  return id;
+}
+
+function checked(peer) {
+  for (const name of ['url', 'key', 'secret']) {
+    if (typeof peer?.[name] !== 'string' || peer[name] === '') throw new TypeError(`${name} is missing`);
+  }
+  return peer;
+}

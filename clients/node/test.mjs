@@ -1,0 +1,69 @@
+// The Node client against the vectors, the stub ($STUB) and, where one runs, the sandbox ($SANDBOX).
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import test from 'node:test';
+import { NotVerified, Platform, Signer, parse, sign, stringify, verifyCallback, whatToDo } from './merchant.mjs';
+
+const { vectors } = JSON.parse(readFileSync(new URL('../../docs/vectors/signing.json', import.meta.url)));
+
+test('every vector is made, accepted, and refused with one byte changed', () => {
+  for (const { name, secret, sign: wanted, ...signed } of vectors) {
+    assert.equal(sign(secret, signed), wanted, name);
+    const headers = { 'x-pay-key': 'k', 'x-pay-timestamp': signed.timestamp, 'x-pay-sign': wanted };
+    const check = (changes) => verifyCallback({ headers, ...signed, credentials: { k: secret }, now: Number(signed.timestamp), ...changes });
+    if (signed.body.startsWith('{')) assert.equal(stringify(check({})) === '', false);
+    else assert.throws(() => check({}), /no JSON/, name);
+    assert.throws(() => check({ body: `${signed.body} ` }), NotVerified, name);
+    assert.throws(() => check({ pathAndQuery: `${signed.pathAndQuery}x` }), NotVerified, name);
+    assert.throws(() => check({ now: Number(signed.timestamp) + 61 }), /at most 60 s/, name);
+    assert.throws(() => check({ credentials: { other: secret } }), NotVerified, name);
+    assert.throws(() => check({ headers: { ...headers, 'x-pay-sign': `${wanted}, ${wanted}` } }), NotVerified, name);
+  }
+});
+
+test('JSON goes through without loss', () => {
+  const text = `{"a":[1,${2n ** 256n - 1n},-0.5e3,1e400,"a,b:{\\"",{},[]],"__proto__":null,"":true}`;
+  assert.equal(stringify(parse(text)), text);
+  assert.equal(parse('9223372036854775807'), 9223372036854775807n);
+  for (const bad of ['', '{', '[1,]', '01', '{"a":1,"a":2}', 'NaN', '[1] 2', '"\n"']) assert.throws(() => parse(bad), SyntaxError, bad);
+  assert.throws(() => stringify(2 ** 60), TypeError);
+});
+
+const peer = (key) => ({ url: process.env.STUB, key, secret: 'the secret of the clients', pause: 0.01 });
+
+test('every entry has exactly one end, whatever the Signer does', { skip: !process.env.STUB && 'no $STUB' }, async () => {
+  const entries = await new Platform(peer('node')).chargeable();
+  const ids = entries.map((entry) => Number(entry.subscribeId % 1_000_000n));
+  for (let id = 20; id <= 1234; id += 1) assert.ok(ids.includes(id), `${id} was lost`);
+  const { sent, failed, open } = await new Signer(peer('node')).bill(entries, { families: { 139: 'EVM', 136: 'TVM' } });
+  const ends = [...sent.flatMap((one) => one.subscriptionIds), ...failed.map((one) => one.subscribeId), ...open.map((one) => one.entry.subscribeId)];
+  assert.equal(ends.length, entries.length);
+  assert.equal(new Set(ends).size, entries.length);
+  assert.ok(failed.length > 100 && failed.every((one) => one.todo.who === 'customer'));
+  assert.ok(open.every((one) => one.entry.subscribeId % 1_000_000n % 7n === 0n));
+  await assert.rejects(new Signer({ ...peer('node'), secret: 'another' }).status('x'), /signature or key is wrong/);
+  assert.deepEqual(await new Signer(peer('node')).status('a/b?c'), []);
+  assert.equal(whatToDo({ retry: 'constructor' }).who, 'operator');
+});
+
+test('nobody there is no verdict', async () => {
+  const signer = new Signer({ url: 'http://127.0.0.1:1', key: 'k', secret: 's', tries: 2, pause: 0.01 });
+  const { sent, open } = await signer.bill([{ subscribeId: 1n, chainId: 139n }], { families: { 139: 'EVM' } });
+  assert.deepEqual([sent.length, open.length], [0, 1]);
+});
+
+test('the sandbox bills once, however often it is asked', { skip: !process.env.SANDBOX && 'no $SANDBOX' }, async () => {
+  const sandbox = JSON.parse(process.env.SANDBOX);
+  const signer = new Signer(sandbox.signer);
+  for (const [family, file] of Object.entries(sandbox.lists)) {
+    const list = parse(readFileSync(file, 'utf8'));
+    const families = { [list[0].chainId]: family };
+    const first = await signer.bill(list, { families });
+    assert.equal(first.sent.length, 1, stringify(first));
+    const again = await signer.bill(list, { families });
+    assert.equal(again.sent[0]?.txHash ?? again.failed[0].txHash, first.sent[0].txHash);
+    const [billing] = await signer.status(first.sent[0].txHash);
+    assert.equal(billing.subscriptions[0].subscribeId, list[0].subscribeId);
+  }
+});

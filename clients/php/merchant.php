@@ -1,0 +1,518 @@
+<?php
+/**
+ * The merchant's side of the interface in one file, for 64-bit PHP 8.1 and later, without dependencies
+ * and without extensions beyond the usual ones:
+ *
+ *   sign, verifyCallback   the signature of requests and callbacks
+ *   parse, dump            JSON without loss: numbers that PHP would round keep their text
+ *   Platform               reads what is due
+ *   Signer                 bills it: splits, repeats what got no answer, sorts the verdicts
+ *   RETRY                  what to do about a subscription that could not be charged
+ *
+ * docs/merchant.md says how to use it, docs/vectors/signing.json what it is held to.
+ */
+
+declare(strict_types=1);
+
+namespace Merchant;
+
+const CLOCK_WINDOW_SECONDS = 60;
+/** The most entries that the Signer takes in one request, unless it is configured otherwise. */
+const MOST_ENTRIES = 500;
+/** The longest body that the Signer reads is 1 MiB, unless it is configured otherwise. */
+const MOST_BYTES = 1_000_000;
+
+/** By the `retry` of a failure: whether to post it again, who has to act first, and how. */
+const RETRY = [
+    'USER' => ['again' => true, 'who' => 'customer', 'what' => 'ask for an allowance or a balance, then post it again, with growing pauses'],
+    'WAIT' => ['again' => true, 'who' => 'nobody', 'what' => 'post it again with the next list'],
+    'RETRY' => ['again' => true, 'who' => 'nobody', 'what' => 'post it again after a pause'],
+    'DONE' => ['again' => false, 'who' => 'nobody', 'what' => 'treat it as paid; the callback follows'],
+    'LOST' => ['again' => false, 'who' => 'nobody', 'what' => 'not paid, and not to be billed for this period'],
+    'STOP' => ['again' => false, 'who' => 'merchant', 'what' => 'end the subscription'],
+    'FIX' => ['again' => false, 'who' => 'operator', 'what' => 'look at it: nothing will change by itself'],
+];
+
+/** What to do about a failure; a word that is not known is for a person to look at. */
+function whatToDo(\stdClass $failure): array
+{
+    return RETRY[$failure->retry ?? ''] ?? RETRY['FIX'];
+}
+
+// ---- signature
+
+/** base64(HMAC-SHA256(secret, timestamp + METHOD + path with query + body)). */
+function sign(string $secret, string $timestamp, string $method, string $pathAndQuery, string $body = ''): string
+{
+    return base64_encode(hash_hmac('sha256', $timestamp . $method . $pathAndQuery . $body, $secret, true));
+}
+
+/** Why a callback is not accepted. */
+class NotVerified extends \RuntimeException
+{
+}
+
+/**
+ * Checks a callback and returns its body, parsed. Throws NotVerified for everything else.
+ *
+ * $headers: as getallheaders() gives them. $body: file_get_contents('php://input'). $pathAndQuery: of
+ * the notify address as it was given to the platform. $credentials: [key => secret] or
+ * [key => [secret, former secret]]. $now: Unix seconds.
+ */
+function verifyCallback(array $headers, string $pathAndQuery, string $body, array $credentials, string $method = 'POST', ?int $now = null): \stdClass
+{
+    $headers = array_change_key_case($headers);
+    [$key, $timestamp, $given] = array_map(fn (string $name) => headerOf($headers, $name), ['x-pay-key', 'x-pay-timestamp', 'x-pay-sign']);
+    if (!preg_match('/\A[0-9]{10}\z/', $timestamp)) {
+        throw new NotVerified('X-PAY-TIMESTAMP is not 10 digits');
+    }
+    $off = (int) $timestamp - ($now ?? time());
+    if (abs($off) > CLOCK_WINDOW_SECONDS) {
+        throw new NotVerified("signed $off s away from the time here; at most " . CLOCK_WINDOW_SECONDS . ' s are allowed');
+    }
+    if (!preg_match('/\A[A-Za-z0-9+\/]{43}=\z/', $given)) {
+        throw new NotVerified('X-PAY-SIGN is not the base64 of 32 bytes');
+    }
+    $good = false;
+    foreach ((array) ($credentials[$key] ?? []) as $secret) {
+        if (!is_string($secret) || $secret === '') {
+            throw new \InvalidArgumentException("the secret of $key is empty");
+        }
+        $made = base64_decode(sign($secret, $timestamp, $method, $pathAndQuery, $body));
+        $good = hash_equals($made, base64_decode($given)) || $good;
+    }
+    if (!$good) {
+        throw new NotVerified('signature or key is wrong');
+    }
+    try {
+        $event = parse($body);
+    } catch (\JsonException) {
+        throw new NotVerified('the signature holds, but the body is no JSON');
+    }
+    if (!$event instanceof \stdClass) {
+        throw new NotVerified('the signature holds, but the body is no JSON object');
+    }
+    return $event;
+}
+
+function headerOf(array $headers, string $name): string
+{
+    $value = $headers[$name] ?? '';
+    if (!is_string($value) || $value === '' || str_contains($value, ',')) {
+        throw new NotVerified("header $name is missing, or there more than once");
+    }
+    return $value;
+}
+
+// ---- JSON without loss
+
+/** A JSON number that PHP has no exact type for, as it was written. */
+final class JsonNumber
+{
+    public function __construct(public readonly string $text)
+    {
+    }
+
+    public function __toString(): string
+    {
+        return $this->text;
+    }
+}
+
+/** Reads JSON. Integers of 64 bits become int, every other number a JsonNumber, objects a stdClass. */
+function parse(string $text): mixed
+{
+    // PHP decides what is JSON; what it would round is found by the reader below.
+    json_decode($text, false, 200, JSON_THROW_ON_ERROR);
+    $at = 0;
+    return value($text, $at);
+}
+
+function value(string $text, int &$at): mixed
+{
+    [$mark, $token] = token($text, $at);
+    if ($mark === '{') {
+        $fields = new \stdClass();
+        for ([$mark, $token] = token($text, $at); $mark !== '}'; [$mark, $token] = token($text, $at)) {
+            if ($mark === ',') {
+                continue;
+            }
+            $name = json_decode($token, false, 2, JSON_THROW_ON_ERROR);
+            token($text, $at);
+            if (property_exists($fields, $name)) {
+                throw new \JsonException("the field $name is there twice");
+            }
+            $fields->{$name} = value($text, $at);
+        }
+        return $fields;
+    }
+    if ($mark === '[') {
+        $list = [];
+        for ($before = $at, [$mark] = token($text, $at); $mark !== ']'; $before = $at, [$mark] = token($text, $at)) {
+            if ($mark !== ',') {
+                $at = $before;
+                $list[] = value($text, $at);
+            }
+        }
+        return $list;
+    }
+    if (preg_match('/\A-?[0-9]/', $token)) {
+        return (string) (int) $token === $token ? (int) $token : new JsonNumber($token);
+    }
+    return json_decode($token, false, 2, JSON_THROW_ON_ERROR);
+}
+
+/** The next token of text that is known to be JSON: its first character, and all of it. */
+function token(string $text, int &$at): array
+{
+    $at += strspn($text, " \t\r\n", $at);
+    $first = $text[$at];
+    if ($first === '"') {
+        $end = $at + 1;
+        while (($end += strcspn($text, '"\\', $end)) && $text[$end] === '\\') {
+            $end += 2;
+        }
+        $length = $end + 1 - $at;
+    } else {
+        $length = str_contains('{}[],:', $first) ? 1 : strcspn($text, " \t\r\n{}[],:\"", $at);
+    }
+    $token = substr($text, $at, $length);
+    $at += $length;
+    return [$first, $token];
+}
+
+/** Writes what parse() has read, digit for digit. Refuses floats. */
+function dump(mixed $value): string
+{
+    $plain = fn (mixed $one): string => json_encode($one, JSON_THROW_ON_ERROR | JSON_UNESCAPED_UNICODE | JSON_UNESCAPED_SLASHES);
+    if (is_float($value)) {
+        throw new \InvalidArgumentException('a float is not exact: write the amount as a string of digits');
+    }
+    if ($value instanceof JsonNumber) {
+        return $value->text;
+    }
+    if ($value instanceof \stdClass || (is_array($value) && !array_is_list($value))) {
+        $fields = [];
+        foreach ((array) $value as $name => $field) {
+            $fields[] = $plain((string) $name) . ':' . dump($field);
+        }
+        return '{' . implode(',', $fields) . '}';
+    }
+    return is_array($value) ? '[' . implode(',', array_map(dump(...), $value)) . ']' : $plain($value);
+}
+
+// ---- calls
+
+/** A call without the answer that it wants. status is null if there was none. */
+class CallError extends \RuntimeException
+{
+    public function __construct(string $message, public readonly ?int $status = null, public readonly ?int $envelopeCode = null, public readonly ?int $retryAfter = null)
+    {
+        parent::__construct($message);
+    }
+
+    /** Whether it passes by itself: no answer, half an answer, 408, 429, 5xx. */
+    public function passes(): bool
+    {
+        return $this->status === null || in_array($this->status, [200, 408, 429], true) || $this->status >= 500;
+    }
+}
+
+/** Where and as whom to call: what Platform and Signer share. */
+final class Peer
+{
+    public readonly string $url;
+
+    public function __construct(
+        string $url,
+        public readonly string $key,
+        #[\SensitiveParameter] private readonly string $secret,
+        private readonly int $timeout = 15,
+        private readonly int $tries = 4,
+        private readonly float $pause = 0.5,
+        private readonly ?\Closure $clock = null,
+    ) {
+        if ($url === '' || $key === '' || $secret === '') {
+            throw new \InvalidArgumentException('url, key and secret are needed');
+        }
+        $this->url = rtrim($url, '/');
+    }
+
+    /** One request: [status, envelope, a function that makes the error]. */
+    public function call(string $method, string $pathAndQuery, string $body = ''): array
+    {
+        $timestamp = (string) $this->now();
+        $sign = sign($this->secret, $timestamp, $method, $pathAndQuery, $body);
+        $headers = ["X-PAY-KEY: {$this->key}", "X-PAY-TIMESTAMP: $timestamp", "X-PAY-SIGN: $sign", 'Connection: close'];
+        if ($method === 'POST') {
+            $headers[] = 'Content-Type: application/json';
+        }
+        $http = ['method' => $method, 'header' => $headers, 'content' => $body, 'timeout' => $this->timeout, 'ignore_errors' => true, 'follow_location' => 0, 'protocol_version' => 1.1];
+        $text = @file_get_contents($this->url . $pathAndQuery, false, stream_context_create(['http' => $http]));
+        $answered = $http_response_header ?? [];
+        if ($text === false || !preg_match('/\AHTTP\/\S+ ([0-9]{3})/', $answered[0] ?? '', $line)) {
+            throw new CallError("no answer from {$this->url}: " . (error_get_last()['message'] ?? 'nothing came'));
+        }
+        $status = (int) $line[1];
+        $wait = self::answered($answered, 'retry-after');
+        $wait = preg_match('/\A[0-9]{1,9}\z/', $wait) ? (int) $wait : null;
+        try {
+            $envelope = parse($text);
+        } catch (\JsonException) {
+            $envelope = null;
+        }
+        if (!$envelope instanceof \stdClass || !is_int($envelope->code ?? null)) {
+            throw new CallError("HTTP $status with an answer that is no envelope", $status, null, $wait);
+        }
+        $off = $status === 401 ? $this->clockOff(self::answered($answered, 'date')) : '';
+        $refused = fn (): CallError => new CallError(($envelope->msg ?? '') . " (code {$envelope->code}, HTTP $status)$off", $status, $envelope->code, $wait);
+        return [$status, $envelope, $refused];
+    }
+
+    /** Calls again while what failed passes by itself. */
+    public function persistently(callable $attempt): mixed
+    {
+        for ($failures = 1; ; $failures++) {
+            try {
+                return $attempt();
+            } catch (CallError $error) {
+                if (!$error->passes() || $failures >= $this->tries || $error->retryAfter > 30) {
+                    throw $error;
+                }
+                $grown = $this->pause * 2 ** ($failures - 1) * (1 + random_int(0, 500) / 1000);
+                usleep((int) (1e6 * max($error->retryAfter ?? 0, $grown)));
+            }
+        }
+    }
+
+    private function now(): int
+    {
+        return $this->clock === null ? time() : ($this->clock)();
+    }
+
+    private function clockOff(string $date): string
+    {
+        $theirs = $date === '' ? false : strtotime($date);
+        $off = $theirs === false ? 0 : $this->now() - $theirs;
+        $way = $off > 0 ? 'ahead' : 'behind';
+        return abs($off) >= CLOCK_WINDOW_SECONDS - 5 ? '; the clock here is ' . abs($off) . " s $way" : '';
+    }
+
+    private static function answered(array $lines, string $name): string
+    {
+        foreach ($lines as $line) {
+            [$given, $value] = explode(':', $line, 2) + [1 => ''];
+            if (strtolower($given) === $name) {
+                return trim($value);
+            }
+        }
+        return '';
+    }
+}
+
+/** The platform. */
+final class Platform
+{
+    public function __construct(private readonly Peer $peer)
+    {
+    }
+
+    /**
+     * Everything that is due, each subscription once. Reads the pages from the first to the last and
+     * back, and again until that brings nothing new: entries change pages while they are read.
+     *
+     * @return list<\stdClass>
+     */
+    public function chargeable(int $size = 500): array
+    {
+        $entries = [];
+        for ($pass = 1; $pass <= 5; $pass++) {
+            $before = count($entries);
+            [$length, $count] = $this->page(1, $size, $entries);
+            if ($length < $size && $count <= $length) {
+                if ($pass === 1) {
+                    break;
+                }
+            } else {
+                for ($last = 2; $length > 0; $last++) {
+                    [$length] = $this->page($last, $size, $entries);
+                }
+                for ($page = $last - 2; $page >= 1; $page--) {
+                    $this->page($page, $size, $entries);
+                }
+            }
+            if (count($entries) === $before) {
+                break;
+            }
+        }
+        return array_values($entries);
+    }
+
+    private function page(int $page, int $size, array &$entries): array
+    {
+        $data = $this->peer->persistently(function () use ($page, $size) {
+            [$status, $envelope, $refused] = $this->peer->call('GET', "/api/mer/subscribe/chargeable/list?page=$page&size=$size");
+            if ($envelope->code !== 200 || $status >= 300) {
+                throw $refused();
+            }
+            return $envelope->data ?? null;
+        });
+        $list = $data instanceof \stdClass ? ($data->list ?? null) : $data;
+        if (!is_array($list)) {
+            throw new CallError('the chargeable list has no list in it', 200);
+        }
+        foreach ($list as $entry) {
+            $entries['id ' . idOf($entry)] = $entry;
+        }
+        $count = $data instanceof \stdClass ? ($data->count ?? 0) : 0;
+        return [count($list), is_int($count) ? $count : 0];
+    }
+}
+
+/** The Signer. */
+final class Signer
+{
+    public function __construct(private readonly Peer $peer, private readonly int $mostEntries = MOST_ENTRIES, private readonly int $mostBytes = MOST_BYTES)
+    {
+    }
+
+    /**
+     * Bills entries of the chargeable list. $families: [139 => 'EVM', 136 => 'TVM'].
+     *
+     * Every entry comes back in exactly one of three lists: sent ([txHash, subscriptionIds]: at finality
+     * the chain decides), failed (the Signer's words and todo), open ([entry, why]: no verdict; post it
+     * again, as often as it takes). Nothing is ever charged twice by posting it again.
+     */
+    public function bill(array $entries, array $families, bool $dryRun = false): array
+    {
+        $result = ['sent' => [], 'failed' => [], 'open' => []];
+        foreach ($this->parts($entries, $families) as [$family, $part]) {
+            $this->post($family, $part, $dryRun, $result);
+        }
+        return $result;
+    }
+
+    /** Every billing that has this transaction hash or request id, newest first. */
+    public function status(string $billing): array
+    {
+        return $this->peer->persistently(function () use ($billing) {
+            [$status, $envelope, $refused] = $this->peer->call('GET', '/PayTool/billings/' . rawurlencode($billing));
+            if ($status === 404 && $envelope->code === 0) {
+                return [];
+            }
+            if ($envelope->code !== 1) {
+                throw $refused();
+            }
+            return $envelope->data;
+        });
+    }
+
+    private function parts(array $entries, array $families): array
+    {
+        [$chains, $seen, $parts] = [[], [], []];
+        foreach ($entries as $entry) {
+            [$chain, $id] = [(string) ($entry->chainId ?? ''), 'id ' . idOf($entry)];
+            if (!in_array($families[$chain] ?? null, ['EVM', 'TVM'], true)) {
+                throw new \InvalidArgumentException("families does not say whether chain $chain is EVM or TVM");
+            }
+            if (isset($seen[$id])) {
+                throw new \InvalidArgumentException("subscription $id is in the list twice");
+            }
+            $seen[$id] = true;
+            $chains[$chain][] = $entry;
+        }
+        foreach ($chains as $chain => $list) {
+            foreach ($this->split($list) as $part) {
+                $parts[] = [$families[$chain], $part];
+            }
+        }
+        return $parts;
+    }
+
+    private function split(array $list): array
+    {
+        [$parts, $part, $bytes] = [[], [], 0];
+        foreach ($list as $entry) {
+            $length = strlen(dump($entry)) + 1;
+            if ($part !== [] && (count($part) >= $this->mostEntries || $bytes + $length > $this->mostBytes - 200)) {
+                $parts[] = $part;
+                [$part, $bytes] = [[], 0];
+            }
+            $part[] = $entry;
+            $bytes += $length;
+        }
+        return $part === [] ? $parts : [...$parts, $part];
+    }
+
+    private function post(string $family, array $part, bool $dryRun, array &$result): void
+    {
+        $text = dump($part);
+        // The same entries make the same request, whenever they are posted.
+        $request = substr(hash('sha256', $text), 0, 32);
+        $flag = $dryRun ? 'true' : 'false';
+        $body = "{\"requestId\":\"$request\",\"mode\":\"partial\",\"dryRun\":$flag,\"list\":$text}";
+        try {
+            $envelope = $this->peer->persistently(function () use ($family, $body, $dryRun) {
+                [$status, $envelope, $refused] = $this->peer->call('POST', "/PayTool/$family/subscribe/signProcessSubscribePlan", $body);
+                $rehearsed = $dryRun && $envelope->code === 0 && isset($envelope->data);
+                if ($status >= 300 || !(in_array($envelope->code, [1, 2], true) || $rehearsed)) {
+                    throw $refused();
+                }
+                return $envelope;
+            });
+        } catch (CallError $error) {
+            if ($error->status === 413 && count($part) > 1) {
+                foreach (array_chunk($part, intdiv(count($part) + 1, 2)) as $half) {
+                    $this->post($family, $half, $dryRun, $result);
+                }
+                return;
+            }
+            foreach ($part as $entry) {
+                $result['open'][] = ['entry' => $entry, 'why' => $error->getMessage()];
+            }
+            return;
+        }
+        sortOut($envelope, $part, $result);
+    }
+}
+
+/** Puts every entry where the verdict says; one that the Signer does not speak of is open. */
+function sortOut(\stdClass $envelope, array $part, array &$result): void
+{
+    $waiting = [];
+    foreach ($part as $entry) {
+        $waiting['id ' . idOf($entry)] = $entry;
+    }
+    [$code, $data] = [$envelope->code, $envelope->data];
+    foreach ($code === 2 ? $data : ($data->failed ?? []) as $failure) {
+        $id = 'id ' . ($failure->subscribeId ?? '');
+        if (isset($waiting[$id])) {
+            unset($waiting[$id]);
+            $failure->todo = whatToDo($failure);
+            $result['failed'][] = $failure;
+        }
+    }
+    if ($code !== 2) {
+        $named = ($code === 1 ? $data->subscriptionIds : $data->wouldCharge) ?? [];
+        $sent = array_values(array_filter($named, fn ($id) => isset($waiting["id $id"])));
+        foreach ($sent as $id) {
+            unset($waiting["id $id"]);
+        }
+        if ($sent !== []) {
+            $result['sent'][] = ['txHash' => $data->txHash ?? null, 'address' => $data->address ?? null, 'subscriptionIds' => $sent];
+        }
+    }
+    foreach ($waiting as $entry) {
+        $result['open'][] = ['entry' => $entry, 'why' => 'the Signer said nothing about it'];
+    }
+}
+
+/** The digits of an entry's id. */
+function idOf(mixed $entry): string
+{
+    $id = $entry instanceof \stdClass ? ($entry->subscribeId ?? $entry->subscriptionId ?? null) : null;
+    if (!(is_int($id) || is_string($id)) || !preg_match('/\A[0-9]{1,19}\z/', (string) $id)) {
+        throw new \InvalidArgumentException('an entry has no subscribeId');
+    }
+    return (string) $id;
+}

@@ -1,0 +1,113 @@
+<?php
+/** The PHP client against the vectors, the stub ($STUB) and, where one runs, the sandbox ($SANDBOX). */
+
+declare(strict_types=1);
+
+require __DIR__ . '/merchant.php';
+
+use Merchant\CallError;
+use Merchant\NotVerified;
+use Merchant\Peer;
+use Merchant\Platform;
+use Merchant\Signer;
+
+function same(mixed $found, mixed $wanted, string $what): void
+{
+    if ($found !== $wanted) {
+        throw new \AssertionError("$what: found " . var_export($found, true) . ', wanted ' . var_export($wanted, true));
+    }
+}
+
+function throws(string $class, callable $attempt, string $what): void
+{
+    try {
+        $attempt();
+    } catch (\Throwable $error) {
+        same($error instanceof $class, true, "$what threw " . $error::class);
+        return;
+    }
+    throw new \AssertionError("$what did not throw");
+}
+
+function vectors(): void
+{
+    $text = file_get_contents(__DIR__ . '/../../docs/vectors/signing.json');
+    foreach (json_decode($text, true, 512, JSON_THROW_ON_ERROR)['vectors'] as $one) {
+        ['name' => $name, 'secret' => $secret, 'timestamp' => $at, 'method' => $method, 'pathAndQuery' => $path, 'body' => $body] = $one;
+        same(\Merchant\sign($secret, $at, $method, $path, $body), $one['sign'], $name);
+        $headers = ['X-Pay-Key' => 'k', 'X-Pay-Timestamp' => $at, 'X-Pay-Sign' => $one['sign']];
+        $check = fn (array $headers, string $path, string $body, int $now, string $key = 'k') => \Merchant\verifyCallback($headers, $path, $body, [$key => ['former', $secret]], $method, $now);
+        if (str_starts_with($body, '{')) {
+            same($check($headers, $path, $body, (int) $at) instanceof \stdClass, true, $name);
+        } else {
+            throws(NotVerified::class, fn () => $check($headers, $path, $body, (int) $at), "$name: no object");
+        }
+        throws(NotVerified::class, fn () => $check($headers, $path, "$body ", (int) $at), "$name: body");
+        throws(NotVerified::class, fn () => $check($headers, "{$path}x", $body, (int) $at), "$name: path");
+        throws(NotVerified::class, fn () => $check($headers, $path, $body, (int) $at + 61), "$name: late");
+        throws(NotVerified::class, fn () => $check($headers, $path, $body, (int) $at, 'other'), "$name: key");
+        throws(NotVerified::class, fn () => $check([], $path, $body, (int) $at), "$name: no headers");
+    }
+}
+
+function json(): void
+{
+    $max = '115792089237316195423570985008687907853269984665640564039457584007913129639935';
+    $text = '{"a":[1,' . $max . ',-0.5e3,1e400,"a,b:{\\"",{},[]],"":true,"n":null,"7":9223372036854775807}';
+    same(\Merchant\dump(\Merchant\parse($text)), $text, 'JSON goes through without loss');
+    foreach (['', '{', '[1,]', 'NaN', '{"a":1,"a":2}', '{"\u0000a":1}'] as $bad) {
+        throws(\JsonException::class, fn () => \Merchant\parse($bad), $bad);
+    }
+    throws(\InvalidArgumentException::class, fn () => \Merchant\dump(0.1), 'a float');
+}
+
+function calls(string $stub): void
+{
+    $peer = new Peer($stub, 'php', 'the secret of the clients', pause: 0.01);
+    $entries = (new Platform($peer))->chargeable();
+    $small = fn ($id): int => $id % 1_000_000;
+    $ids = array_map(fn ($entry) => $small($entry->subscribeId), $entries);
+    same(array_diff(range(20, 1234), $ids), [], 'no entry was lost');
+    $signer = new Signer($peer);
+    $result = $signer->bill($entries, [139 => 'EVM', 136 => 'TVM']);
+    $ends = array_merge(array_merge(...array_column($result['sent'], 'subscriptionIds')), array_map(fn ($one) => $one->subscribeId, $result['failed']), array_map(fn ($one) => $one['entry']->subscribeId, $result['open']));
+    sort($ends);
+    $all = array_map(fn ($entry) => $entry->subscribeId, $entries);
+    sort($all);
+    same($ends, $all, 'every entry has exactly one end');
+    same(count($result['failed']) > 100, true, 'failures are told');
+    same(array_unique(array_map(fn ($one) => $one->todo['who'], $result['failed'])), ['customer'], 'what to do is said');
+    same(array_filter($result['open'], fn ($one) => $small($one['entry']->subscribeId) % 7 !== 0), [], 'open is what the Signer was silent about');
+    same($signer->status('a/b?c'), [], 'no billing');
+    throws(CallError::class, fn () => (new Signer(new Peer($stub, 'php', 'another')))->status('x'), 'a wrong secret');
+    throws(\InvalidArgumentException::class, fn () => $signer->bill([$entries[0], $entries[0]], [139 => 'EVM', 136 => 'TVM']), 'a repeat');
+}
+
+function nobody(): void
+{
+    $signer = new Signer(new Peer('http://127.0.0.1:1', 'k', 's', tries: 2, pause: 0.01));
+    $result = $signer->bill([(object) ['subscribeId' => 1, 'chainId' => 139]], [139 => 'EVM']);
+    same([count($result['sent']), count($result['open'])], [0, 1], 'nobody there is no verdict');
+}
+
+function sandbox(\stdClass $sandbox): void
+{
+    $signer = new Signer(new Peer($sandbox->signer->url, $sandbox->signer->key, $sandbox->signer->secret));
+    foreach ((array) $sandbox->lists as $family => $file) {
+        $list = \Merchant\parse(file_get_contents($file));
+        $families = [$list[0]->chainId => $family];
+        $first = $signer->bill($list, $families);
+        same(count($first['sent']), 1, json_encode($first));
+        $again = $signer->bill($list, $families);
+        same($again['sent'][0]['txHash'] ?? $again['failed'][0]->txHash, $first['sent'][0]['txHash'], 'the same transaction');
+        $billing = $signer->status($first['sent'][0]['txHash'])[0];
+        same($billing->subscriptions[0]->subscribeId, $list[0]->subscribeId, 'its status');
+    }
+}
+
+vectors();
+json();
+nobody();
+getenv('STUB') ? calls(getenv('STUB')) : print("calls skipped: no \$STUB\n");
+getenv('SANDBOX') ? sandbox(json_decode(getenv('SANDBOX'))) : print("sandbox skipped: no \$SANDBOX\n");
+echo "ok\n";

@@ -1,0 +1,391 @@
+"""The merchant's side of the interface in one file, for Python 3.9 and later, without dependencies.
+
+sign, verify_callback   the signature of requests and callbacks
+parse, dump             JSON without loss: integers of any size, other numbers keep their text
+Platform                reads what is due
+Signer                  bills it: splits, repeats what got no answer, sorts the verdicts
+RETRY                   what to do about a subscription that could not be charged
+
+docs/merchant.md says how to use it, docs/vectors/signing.json what it is held to.
+"""
+
+import base64
+import email.utils
+import hashlib
+import hmac
+import json
+import random
+import re
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+CLOCK_WINDOW_SECONDS = 60
+#: The most entries that the Signer takes in one request, unless it is configured otherwise.
+MOST_ENTRIES = 500
+#: The longest body that the Signer reads is 1 MiB, unless it is configured otherwise.
+MOST_BYTES = 1_000_000
+
+#: By the `retry` of a failure: whether to post it again, who has to act first, and how.
+RETRY = {
+    "USER": {"again": True, "who": "customer", "what": "ask for an allowance or a balance, then post it again, with growing pauses"},
+    "WAIT": {"again": True, "who": "nobody", "what": "post it again with the next list"},
+    "RETRY": {"again": True, "who": "nobody", "what": "post it again after a pause"},
+    "DONE": {"again": False, "who": "nobody", "what": "treat it as paid; the callback follows"},
+    "LOST": {"again": False, "who": "nobody", "what": "not paid, and not to be billed for this period"},
+    "STOP": {"again": False, "who": "merchant", "what": "end the subscription"},
+    "FIX": {"again": False, "who": "operator", "what": "look at it: nothing will change by itself"},
+}
+
+
+def what_to_do(failure):
+    """What to do about a failure; a word that is not known is for a person to look at."""
+    return RETRY.get(failure.get("retry"), RETRY["FIX"])
+
+
+# ---- signature
+
+
+def _bytes(text):
+    return text.encode("utf-8") if isinstance(text, str) else bytes(text)
+
+
+def sign(secret, timestamp, method, path_and_query, body=b""):
+    """base64(HMAC-SHA256(secret, timestamp + METHOD + path with query + body))."""
+    message = f"{timestamp}{method}{path_and_query}".encode("utf-8") + _bytes(body)
+    return base64.b64encode(hmac.new(_bytes(secret), message, hashlib.sha256).digest()).decode("ascii")
+
+
+class NotVerified(Exception):
+    """Why a callback is not accepted."""
+
+
+def verify_callback(headers, path_and_query, body, credentials, method="POST", now=None):
+    """Checks a callback and returns its body, parsed. Raises NotVerified for everything else.
+
+    headers: a mapping, or pairs of name and value. body: the raw bytes. path_and_query: of the notify
+    address as it was given to the platform. credentials: {key: secret} or {key: [secret, former]}.
+    now: Unix seconds.
+    """
+    key, timestamp, given = (_header(headers, name) for name in ("x-pay-key", "x-pay-timestamp", "x-pay-sign"))
+    if not re.fullmatch(r"[0-9]{10}", timestamp):
+        raise NotVerified("X-PAY-TIMESTAMP is not 10 digits")
+    off = int(timestamp) - int(time.time() if now is None else now)
+    if abs(off) > CLOCK_WINDOW_SECONDS:
+        raise NotVerified(f"signed {off} s away from the time here; at most {CLOCK_WINDOW_SECONDS} s are allowed")
+    if not re.fullmatch(r"[A-Za-z0-9+/]{43}=", given):
+        raise NotVerified("X-PAY-SIGN is not the base64 of 32 bytes")
+    known = credentials.get(key, [])
+    secrets = [known] if isinstance(known, (str, bytes)) else list(known)
+    if not all(secrets):
+        raise ValueError(f"the secret of {key} is empty")
+    wanted = base64.b64decode(given)
+    made = (base64.b64decode(sign(secret, timestamp, method, path_and_query, body)) for secret in secrets)
+    if not any(hmac.compare_digest(wanted, one) for one in made):
+        raise NotVerified("signature or key is wrong")
+    try:
+        event = parse(_bytes(body).decode("utf-8"))
+    except ValueError as error:
+        raise NotVerified("the signature holds, but the body is no JSON") from error
+    if not isinstance(event, dict):
+        raise NotVerified("the signature holds, but the body is no JSON object")
+    return event
+
+
+def _header(headers, name):
+    pairs = headers.items() if hasattr(headers, "items") else headers
+    values = [value for given, value in pairs if given.lower() == name]
+    if len(values) != 1 or "," in values[0]:
+        raise NotVerified(f"header {name} is missing, or there more than once")
+    return values[0]
+
+
+# ---- JSON without loss
+
+
+class JsonNumber(str):
+    """A JSON number that is no integer, as it was written."""
+
+    __slots__ = ()
+
+
+def parse(text):
+    """Reads JSON. Integers are exact at any size, every other number becomes a JsonNumber."""
+    return json.loads(text, parse_float=JsonNumber, parse_constant=_no_constant, object_pairs_hook=_fields)
+
+
+def _no_constant(word):
+    raise ValueError(f"{word} is no JSON")
+
+
+def _fields(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field is there twice")
+    return fields
+
+
+def dump(value):
+    """Writes what `parse` has read, digit for digit. Refuses floats."""
+    if isinstance(value, JsonNumber):
+        return str(value)
+    if value is None or isinstance(value, (str, bool)):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(dump, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name, ensure_ascii=False)}:{dump(field)}" for name, field in value.items()) + "}"
+    raise TypeError(f"a {type(value).__name__} has no exact JSON")
+
+
+# ---- calls
+
+
+class CallError(Exception):
+    """A call without the answer that it wants. status, code and msg are set if the peer gave them."""
+
+    def __init__(self, message, status=None, code=None, msg=None, retry_after=None):
+        super().__init__(message)
+        self.status, self.code, self.msg, self.retry_after = status, code, msg, retry_after
+
+    @property
+    def passes(self):
+        """Whether it passes by itself: no answer, half an answer, 408, 429, 5xx."""
+        return self.status is None or self.status in (200, 408, 429) or self.status >= 500
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_args):
+        return None
+
+
+class _Peer:
+    def __init__(self, url, key, secret, timeout=15, tries=4, pause=0.5, clock=time.time):
+        if not (url and key and secret):
+            raise ValueError("url, key and secret are needed")
+        self.url, self.key, self.secret = url.rstrip("/"), key, secret
+        self.timeout, self.tries, self.pause, self.clock = timeout, tries, pause, clock
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    def call(self, method, path_and_query, body=None):
+        """One request: (status, envelope, a function that makes the error)."""
+        timestamp = str(int(self.clock()))
+        data = None if body is None else body.encode("utf-8")
+        headers = {"X-PAY-KEY": self.key, "X-PAY-TIMESTAMP": timestamp, "X-PAY-SIGN": sign(self.secret, timestamp, method, path_and_query, data or b"")}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        request = urllib.request.Request(self.url + path_and_query, data=data, headers=headers, method=method)
+        try:
+            try:
+                response = self._opener.open(request, timeout=self.timeout)
+            except urllib.error.HTTPError as answer:
+                response = answer
+            with response:
+                status, answered, text = response.status, response.headers, response.read()
+        except Exception as error:  # urllib passes on whatever sockets, TLS and http.client raise
+            raise CallError(f"no answer from {self.url}: {error}") from error
+        wait = answered.get("Retry-After", "")
+        wait = int(wait) if re.fullmatch("[0-9]{1,9}", wait) else None
+        try:
+            envelope = parse(text.decode("utf-8"))
+            code = envelope["code"] if type(envelope["code"]) is int else None
+        except (ValueError, TypeError, KeyError):
+            code = None
+        if code is None:
+            raise CallError(f"HTTP {status} with an answer that is no envelope", status, retry_after=wait)
+        off = self._clock_off(answered) if status == 401 else ""
+
+        def refused():
+            msg = envelope.get("msg")
+            return CallError(f"{msg} (code {code}, HTTP {status}){off}", status, code, msg, wait)
+
+        return status, envelope, refused
+
+    def _clock_off(self, answered):
+        try:
+            theirs = email.utils.parsedate_to_datetime(answered["Date"]).timestamp()
+        except (TypeError, ValueError):
+            return ""
+        off = int(self.clock() - theirs)
+        way = "ahead" if off > 0 else "behind"
+        return f"; the clock here is {abs(off)} s {way}" if abs(off) >= CLOCK_WINDOW_SECONDS - 5 else ""
+
+    def persistently(self, attempt):
+        """Calls again while what failed passes by itself."""
+        for failures in range(1, self.tries + 1):
+            try:
+                return attempt()
+            except CallError as error:
+                if not error.passes or failures == self.tries or (error.retry_after or 0) > 30:
+                    raise
+                grown = self.pause * 2 ** (failures - 1) * (1 + random.random() / 2)
+                time.sleep(max(error.retry_after or 0, grown))
+
+
+class Platform:
+    """The platform. Options: timeout, tries, pause (seconds), clock."""
+
+    def __init__(self, url, key, secret, **options):
+        self._peer = _Peer(url, key, secret, **options)
+
+    def chargeable(self, size=500):
+        """Everything that is due, each subscription once.
+
+        Reads the pages from the first to the last and back, and again until that brings nothing new:
+        entries change pages while they are read.
+        """
+        entries = {}
+        for one in range(5):
+            before = len(entries)
+            length, count = self._page(1, size, entries)
+            if length < size and count <= length:
+                if one == 0:
+                    break
+            else:
+                last = 1
+                while length > 0:
+                    last += 1
+                    length, _ = self._page(last, size, entries)
+                for page in range(last - 1, 0, -1):
+                    self._page(page, size, entries)
+            if len(entries) == before:
+                break
+        return list(entries.values())
+
+    def _page(self, page, size, entries):
+        path = f"/api/mer/subscribe/chargeable/list?page={page}&size={size}"
+
+        def attempt():
+            status, envelope, refused = self._peer.call("GET", path)
+            if envelope["code"] != 200 or status >= 300:
+                raise refused()
+            return envelope.get("data")
+
+        data = self._peer.persistently(attempt)
+        listed = data.get("list") if isinstance(data, dict) else data
+        if not isinstance(listed, list):
+            raise CallError("the chargeable list has no list in it", 200)
+        for entry in listed:
+            entries[_id_of(entry)] = entry
+        count = data.get("count") if isinstance(data, dict) else None
+        return len(listed), count if type(count) is int else 0
+
+
+class Signer:
+    """The Signer. Options: most_entries, most_bytes, timeout, tries, pause (seconds), clock."""
+
+    def __init__(self, url, key, secret, most_entries=MOST_ENTRIES, most_bytes=MOST_BYTES, **options):
+        self._peer = _Peer(url, key, secret, **options)
+        self._most_entries, self._most_bytes = most_entries, most_bytes
+
+    def bill(self, entries, families, dry_run=False):
+        """Bills entries of the chargeable list. families: {139: "EVM", 136: "TVM"}.
+
+        Every entry comes back in exactly one of three lists: "sent" ({txHash, subscriptionIds}: at
+        finality the chain decides), "failed" (the Signer's words and "todo"), "open" ({entry, why}: no
+        verdict; post it again, as often as it takes). Nothing is ever charged twice by posting it again.
+        """
+        result = {"sent": [], "failed": [], "open": []}
+        for family, part in self._parts(entries, families):
+            self._post(family, part, dry_run, result)
+        return result
+
+    def status(self, billing):
+        """Every billing that has this transaction hash or request id, newest first."""
+
+        def attempt():
+            path = "/PayTool/billings/" + urllib.parse.quote(str(billing), safe="")
+            status, envelope, refused = self._peer.call("GET", path)
+            if status == 404 and envelope["code"] == 0:
+                return []
+            if envelope["code"] != 1:
+                raise refused()
+            return envelope["data"]
+
+        return self._peer.persistently(attempt)
+
+    def _parts(self, entries, families):
+        chains, seen = {}, set()
+        known = {str(chain): family for chain, family in families.items()}
+        for entry in entries:
+            chain, number = str(entry.get("chainId")), _id_of(entry)
+            if known.get(chain) not in ("EVM", "TVM"):
+                raise ValueError(f"families does not say whether chain {chain} is EVM or TVM")
+            if number in seen:
+                raise ValueError(f"subscription {number} is in the list twice")
+            seen.add(number)
+            chains.setdefault(chain, []).append(entry)
+        for chain, listed in chains.items():
+            for part in self._split(listed):
+                yield known[chain], part
+
+    def _split(self, listed):
+        part, size = [], 0
+        for entry in listed:
+            length = len(dump(entry).encode("utf-8")) + 1
+            if part and (len(part) >= self._most_entries or size + length > self._most_bytes - 200):
+                yield part
+                part, size = [], 0
+            part.append(entry)
+            size += length
+        if part:
+            yield part
+
+    def _post(self, family, part, dry_run, result):
+        text = dump(part)
+        # The same entries make the same request, whenever they are posted.
+        request = hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
+        flag = "true" if dry_run else "false"
+        body = f'{{"requestId":"{request}","mode":"partial","dryRun":{flag},"list":{text}}}'
+
+        def attempt():
+            status, envelope, refused = self._peer.call("POST", f"/PayTool/{family}/subscribe/signProcessSubscribePlan", body)
+            rehearsed = dry_run and envelope["code"] == 0 and envelope.get("data")
+            if status >= 300 or not (envelope["code"] in (1, 2) or rehearsed):
+                raise refused()
+            return envelope
+
+        try:
+            envelope = self._peer.persistently(attempt)
+        except CallError as error:
+            if error.status == 413 and len(part) > 1:
+                middle = (len(part) + 1) // 2
+                self._post(family, part[:middle], dry_run, result)
+                self._post(family, part[middle:], dry_run, result)
+            else:
+                result["open"] += [{"entry": entry, "why": str(error)} for entry in part]
+            return
+        _sort(envelope, part, result)
+
+
+def _sort(envelope, part, result):
+    """Puts every entry where the verdict says; one that the Signer does not speak of is open."""
+    waiting = {_id_of(entry): entry for entry in part}
+    code, data = envelope["code"], envelope["data"]
+    failures = data if code == 2 else data.get("failed") or []
+    for failure in failures:
+        if waiting.pop(_number(failure.get("subscribeId")), None) is not None:
+            result["failed"].append({**failure, "todo": what_to_do(failure)})
+    if code != 2:
+        named = data.get("subscriptionIds" if code == 1 else "wouldCharge") or []
+        sent = [number for number in map(_number, named) if waiting.pop(number, None) is not None]
+        if sent:
+            result["sent"].append({"txHash": data.get("txHash"), "address": data.get("address"), "subscriptionIds": sent})
+    result["open"] += [{"entry": entry, "why": "the Signer said nothing about it"} for entry in waiting.values()]
+
+
+def _id_of(entry):
+    number = _number(entry.get("subscribeId", entry.get("subscriptionId")) if isinstance(entry, dict) else None)
+    if number is None:
+        raise ValueError("an entry has no subscribeId")
+    return number
+
+
+def _number(value):
+    """The integer of an id that is an integer or its digits."""
+    if type(value) is int:
+        return value
+    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value) else None

@@ -1,0 +1,88 @@
+"""The Python client against the vectors, the stub ($STUB) and, where one runs, the sandbox ($SANDBOX)."""
+
+import json
+import os
+import pathlib
+import unittest
+
+import merchant
+
+VECTORS = json.loads((pathlib.Path(__file__).parents[2] / "docs/vectors/signing.json").read_text("utf-8"))["vectors"]
+STUB, SANDBOX = os.environ.get("STUB"), os.environ.get("SANDBOX")
+
+
+class Vectors(unittest.TestCase):
+    def test_every_vector_is_made_accepted_and_refused_with_one_byte_changed(self):
+        for one in VECTORS:
+            with self.subTest(one["name"]):
+                self.vector(one)
+
+    def vector(self, one):
+        secret, at, path, body = one["secret"], one["timestamp"], one["pathAndQuery"], one["body"].encode("utf-8")
+        self.assertEqual(merchant.sign(secret, at, one["method"], path, body), one["sign"])
+        headers = {"X-Pay-Key": "k", "X-Pay-Timestamp": at, "X-Pay-Sign": one["sign"]}
+
+        def check(headers=headers, path=path, body=body, credentials={"k": ["former", secret]}, now=int(at)):
+            return merchant.verify_callback(headers, path, body, credentials, one["method"], now)
+
+        if one["body"].startswith("{"):
+            self.assertIsInstance(check(), dict)
+        else:
+            self.assertRaisesRegex(merchant.NotVerified, "no JSON", check)
+        twice = [*headers.items(), ("X-Pay-Key", "k")]
+        for wrong in ({"body": body + b" "}, {"path": path + "x"}, {"now": int(at) + 61}, {"now": int(at) - 61}, {"credentials": {"o": secret}}, {"headers": {}}, {"headers": twice}):
+            with self.assertRaises(merchant.NotVerified, msg=str(wrong)):
+                check(**wrong)
+
+
+class Json(unittest.TestCase):
+    def test_it_goes_through_without_loss(self):
+        text = '{"a":[1,%d,-0.5e3,1e400,"a,b:{\\"",{},[]],"":true,"n":null}' % (2**256 - 1)
+        self.assertEqual(merchant.dump(merchant.parse(text)), text)
+        for bad in ("", "{", "[1,]", "NaN", '{"a":1,"a":2}'):
+            self.assertRaises(ValueError, merchant.parse, bad)
+        self.assertRaises(TypeError, merchant.dump, 0.1)
+
+
+class Calls(unittest.TestCase):
+    @unittest.skipUnless(STUB, "no $STUB")
+    def test_every_entry_has_exactly_one_end_whatever_the_signer_does(self):
+        peer = {"url": STUB, "key": "python", "secret": "the secret of the clients", "pause": 0.01}
+        entries = merchant.Platform(**peer).chargeable()
+        ids = {entry["subscribeId"] % 1_000_000 for entry in entries}
+        self.assertLessEqual(set(range(20, 1235)), ids)
+        signer = merchant.Signer(**peer)
+        result = signer.bill(entries, {139: "EVM", 136: "TVM"})
+        ends = [number for sent in result["sent"] for number in sent["subscriptionIds"]]
+        ends += [failure["subscribeId"] for failure in result["failed"]] + [one["entry"]["subscribeId"] for one in result["open"]]
+        self.assertEqual(sorted(ends), sorted(entry["subscribeId"] for entry in entries))
+        self.assertTrue(len(result["failed"]) > 100 and all(one["todo"]["who"] == "customer" for one in result["failed"]))
+        self.assertTrue(all(one["entry"]["subscribeId"] % 1_000_000 % 7 == 0 for one in result["open"]))
+        self.assertEqual(signer.status("a/b?c"), [])
+        with self.assertRaisesRegex(merchant.CallError, "signature or key is wrong"):
+            merchant.Signer(**{**peer, "secret": "another"}).status("x")
+        with self.assertRaisesRegex(ValueError, "twice"):
+            signer.bill([entries[0], entries[0]], {139: "EVM", 136: "TVM"})
+
+    def test_nobody_there_is_no_verdict(self):
+        signer = merchant.Signer("http://127.0.0.1:1", "k", "s", tries=2, pause=0.01)
+        result = signer.bill([{"subscribeId": 1, "chainId": 139}], {139: "EVM"})
+        self.assertEqual((len(result["sent"]), len(result["open"])), (0, 1))
+
+    @unittest.skipUnless(SANDBOX, "no $SANDBOX")
+    def test_the_sandbox_bills_once_however_often_it_is_asked(self):
+        sandbox = json.loads(SANDBOX)
+        signer = merchant.Signer(**sandbox["signer"])
+        for family, file in sandbox["lists"].items():
+            entries = merchant.parse(pathlib.Path(file).read_text("utf-8"))
+            families = {entries[0]["chainId"]: family}
+            first = signer.bill(entries, families)
+            self.assertEqual(len(first["sent"]), 1, first)
+            again = signer.bill(entries, families)
+            self.assertEqual((again["sent"] or again["failed"])[0]["txHash"], first["sent"][0]["txHash"])
+            billing = signer.status(first["sent"][0]["txHash"])[0]
+            self.assertEqual(billing["subscriptions"][0]["subscribeId"], entries[0]["subscribeId"])
+
+
+if __name__ == "__main__":
+    unittest.main()

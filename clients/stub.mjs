@@ -1,0 +1,65 @@
+// A platform and a Signer that misbehave, for the tests of the clients: a list that shrinks while it is
+// read, limits smaller than announced, answers that are late, lost, or silent about some entries.
+//
+//   node stub.mjs    prints its address, serves until its standard input ends
+
+import { createHmac } from 'node:crypto';
+import { createServer } from 'node:http';
+
+const SECRET = 'the secret of the clients';
+const AMOUNT = (2n ** 256n - 1n).toString();
+const entry = (id) => `{"subscribeId":${9_000_000_000_000_000_000n + BigInt(id)},"chainId":${id % 2 ? 139 : 136},"amount":${AMOUNT},"novel":1e400,"text":"\\u00e4 \\"[,]"}`;
+
+const lists = new Map();
+const tries = new Map();
+const faults = [];
+
+function signedRight(request, body) {
+  const timestamp = request.headers['x-pay-timestamp'];
+  const sign = createHmac('sha256', SECRET).update(timestamp + request.method + request.url).update(body).digest('base64');
+  return sign === request.headers['x-pay-sign'] && Math.abs(Date.now() / 1000 - Number(timestamp)) < 60;
+}
+
+function chargeable(request) {
+  const caller = request.headers['x-pay-key'];
+  if (!lists.has(caller)) lists.set(caller, Array.from({ length: 1234 }, (_, n) => n + 1));
+  const list = lists.get(caller);
+  if (list[0] < 20) list.shift();
+  const query = new URL(request.url, 'http://stub').searchParams;
+  const [page, size] = [Number(query.get('page')), Number(query.get('size'))];
+  const shown = list.slice((page - 1) * size, page * size).map(entry);
+  return [200, `{"code":200,"msg":"success","data":{"count":${list.length},"page":${page},"size":${size},"list":[${shown.join(',')}]}}`];
+}
+
+function bill(request, body) {
+  const head = /^\{"requestId":"([0-9a-f]{32})","mode":"partial","dryRun":false,"list":\[/.exec(body);
+  const ids = [...body.matchAll(/"subscribeId":(\d+)/g)].map((match) => match[1]);
+  const amounts = [...body.matchAll(/"amount":(\d+),"novel":1e400/g)].filter((match) => match[1] === AMOUNT);
+  if (!head || amounts.length !== ids.length) faults.push(`not as it was listed: ${body.slice(0, 300)}`);
+  if (ids.length > 400) return [413, '{"code":0,"msg":"too many","description":null,"data":null}'];
+  const known = `${request.headers['x-pay-key']} ${body}`;
+  tries.set(known, (tries.get(known) ?? 0) + 1);
+  if (tries.get(known) === 1) return ids.length % 2 ? null : [503, '{"code":0,"msg":"again","description":null,"data":null}'];
+  const small = (id) => Number(BigInt(id) % 1_000_000n);
+  const failed = ids.filter((id) => small(id) % 10 === 0).map((id) => `{"subscribeId":${id},"amount":${AMOUNT},"failReason":"Balance insufficient","retry":"USER"}`);
+  const sent = ids.filter((id) => small(id) % 10 !== 0 && small(id) % 7 !== 0);
+  return [200, `{"code":1,"msg":"sent","description":null,"data":{"txHash":"0x${head?.[1]}","subscriptionIds":[${sent}],"failed":[${failed}]}}`];
+}
+
+const server = createServer((request, response) => {
+  const parts = [];
+  request.on('data', (part) => parts.push(part));
+  request.on('end', () => {
+    const body = Buffer.concat(parts).toString();
+    let answer;
+    if (request.url === '/faults') answer = [200, JSON.stringify(faults)];
+    else if (!signedRight(request, body)) answer = [401, '{"code":0,"msg":"signature or key is wrong","description":null,"data":null}'];
+    else if (request.url.startsWith('/api/mer/subscribe/chargeable/list?')) answer = chargeable(request);
+    else if (request.method === 'POST') answer = bill(request, body);
+    else answer = [404, '{"code":0,"msg":"no billing","description":null,"data":null}'];
+    if (!answer) return request.socket.destroy();
+    response.writeHead(answer[0], { 'Content-Type': 'application/json' }).end(answer[1]);
+  });
+});
+server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`));
+process.stdin.resume().on('end', () => process.exit());

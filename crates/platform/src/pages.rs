@@ -1,0 +1,89 @@
+//! What all pages share: the frame, the style, and small pieces of markup.
+
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use maud::{DOCTYPE, Markup, html};
+
+/// A page that is ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Html(String);
+
+impl IntoResponse for Html {
+    fn into_response(self) -> Response {
+        let policy = "default-src 'self'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action *; frame-ancestors 'none'; base-uri 'none'";
+        let headers = [
+            (header::CONTENT_TYPE, "text/html; charset=utf-8"),
+            (header::CONTENT_SECURITY_POLICY, policy),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::CACHE_CONTROL, "no-store"),
+        ];
+        (headers, self.0).into_response()
+    }
+}
+
+/// How a page is framed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Frame<'a> {
+    /// The title.
+    pub(crate) title: &'a str,
+    /// After how many seconds it is loaded again, or which page then, as a `refresh` has it.
+    pub(crate) refresh: Option<&'a str>,
+    /// A script of its own.
+    pub(crate) script: Option<&'a str>,
+}
+
+impl<'a> Frame<'a> {
+    /// A page that stands still.
+    pub(crate) fn new(title: &'a str) -> Self {
+        Self { title, refresh: None, script: None }
+    }
+}
+
+/// A whole page.
+pub(crate) fn page(frame: Frame<'_>, head: &Markup, body: &Markup) -> Html {
+    let whole = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (frame.title) }
+                link rel="stylesheet" href="/style.css";
+                link rel="icon" href="data:,";
+                @if let Some(refresh) = frame.refresh {
+                    meta http-equiv="refresh" content=(refresh);
+                }
+                @if let Some(script) = frame.script {
+                    script src=(script) defer {}
+                }
+            }
+            body {
+                a class="skip" href="#main" { "Skip to the content" }
+                header { (head) }
+                main id="main" { (body) }
+                footer { p { "Sandbox: everything here is on this machine, and none of it is worth anything." } }
+            }
+        }
+    };
+    Html(whole.into_string())
+}
+
+/// The style of all pages.
+pub(crate) async fn style() -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/css; charset=utf-8")];
+    (kind, include_str!("pages/style.css")).into_response()
+}
+
+/// What went wrong, for the eyes and for screen readers.
+pub(crate) fn alert(words: Option<String>) -> Markup {
+    html! {
+        @if let Some(words) = words {
+            p id="error" class="alert" role="alert" { (words) }
+        }
+    }
+}
+
+/// A long text that breaks anywhere: an address, a hash.
+pub(crate) fn long(text: &str) -> Markup {
+    html! { code class="long" { (text) } }
+}

@@ -1,0 +1,100 @@
+//! `{payment_url}`: the pages that a merchant's user sees.
+//!
+//! Server-rendered; everything works without script and with a built-in test wallet. A wallet in the browser needs
+//! `wallet.js`. Each form goes back to the page that it came from, which shows where the user stands by the chain.
+
+mod form;
+mod page;
+
+use crate::pages::{self, Html};
+use crate::platform::{Case, Platform, StepError};
+use crate::store::subscriptions::Purpose;
+use axum::Router;
+use axum::extract::{Form, Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Redirect, Response};
+use axum::routing::get;
+use serde::Deserialize;
+
+/// What stands in a link's address.
+#[derive(Debug, Deserialize)]
+struct Address {
+    #[serde(rename = "apiSign", default)]
+    token: String,
+}
+
+/// The pages of a platform.
+pub(crate) fn router(platform: Platform) -> Router {
+    Router::new()
+        .route("/", get(home))
+        .route("/subscribe", get(subscribe).post(subscribe_step))
+        .route("/unsubscribe", get(unsubscribe).post(unsubscribe_step))
+        .route("/wallet.js", get(script))
+        .route("/style.css", get(pages::style))
+        .with_state(platform)
+}
+
+async fn home() -> Html {
+    page::home()
+}
+
+async fn script() -> Response {
+    let kind = [(header::CONTENT_TYPE, "text/javascript; charset=utf-8")];
+    (kind, include_str!("pay/wallet.js")).into_response()
+}
+
+async fn subscribe(State(platform): State<Platform>, Query(address): Query<Address>) -> Html {
+    match platform.case(&address.token, Purpose::Subscribe) {
+        Ok(case) => page::subscribe(&platform, &case, None),
+        Err(error) => page::dead_end(&error),
+    }
+}
+
+async fn subscribe_step(
+    State(platform): State<Platform>,
+    Query(address): Query<Address>,
+    Form(sent): Form<form::Sent>,
+) -> Response {
+    let step = |case: &mut Case| form::subscribe(&platform, case, &sent);
+    take(&platform, (&address.token, Purpose::Subscribe), step)
+}
+
+async fn unsubscribe(State(platform): State<Platform>, Query(address): Query<Address>) -> Html {
+    match platform.case(&address.token, Purpose::Cancel) {
+        Ok(case) => page::unsubscribe(&platform, &case, None),
+        Err(error) => page::dead_end(&error),
+    }
+}
+
+async fn unsubscribe_step(
+    State(platform): State<Platform>,
+    Query(address): Query<Address>,
+    Form(sent): Form<form::Sent>,
+) -> Response {
+    let step = |case: &mut Case| form::unsubscribe(&platform, case, &sent);
+    take(&platform, (&address.token, Purpose::Cancel), step)
+}
+
+/// Takes a step and goes back to the page; what went wrong is shown on it.
+fn take(
+    platform: &Platform,
+    (token, purpose): (&str, Purpose),
+    step: impl FnOnce(&mut Case) -> Result<(), StepError>,
+) -> Response {
+    let mut case = match platform.case(token, purpose) {
+        Ok(case) => case,
+        Err(error) => return page::dead_end(&error).into_response(),
+    };
+    match step(&mut case) {
+        Ok(()) => Redirect::to(&case.link.path()).into_response(),
+        Err(error) => {
+            // what the chain tells may have changed meanwhile
+            let case = platform.case(token, purpose).unwrap_or(case);
+            let shown = match purpose {
+                Purpose::Subscribe => page::subscribe(platform, &case, Some(&error)),
+                Purpose::Cancel => page::unsubscribe(platform, &case, Some(&error)),
+            };
+            shown.into_response()
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Time passes: blocks are made, what they tell is written down, and what is due is done.
+
+use super::{Pace, Platform, Side};
+use crate::store;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How often a live platform looks whether something is due.
+const BEAT: Duration = Duration::from_millis(200);
+
+/// The length of TRON's slots (ms).
+const LONGEST_SLOT_MS: u64 = 3000;
+
+/// Blocks after which whatever is in the head is final.
+const FINAL: u64 = 3;
+
+impl Platform {
+    /// Lets time pass until it is stopped, by the pace that was asked for.
+    pub(crate) async fn run(self, stop: CancellationToken) {
+        let every = match self.pace() {
+            Pace::Live | Pace::ByHand => BEAT,
+            Pace::Fast(every) => every,
+        };
+        let mut beat = tokio::time::interval(every);
+        while stop.run_until_cancelled(beat.tick()).await.is_some() {
+            let done = match self.pace() {
+                Pace::Live => self.catch_up().await,
+                Pace::Fast(_) => self.blocks(1).await,
+                Pace::ByHand => self.deliver_due().await,
+            };
+            if let Err(error) = done {
+                self.say(format!("platform  cannot go on: {error}"));
+            }
+        }
+    }
+
+    /// Makes the blocks whose slots have come, and does what follows.
+    pub async fn catch_up(&self) -> Result<(), store::Error> {
+        let turn = self.0.turn.lock().await;
+        for side in self.sides() {
+            let now_ms = self.clock().now_ms();
+            if side.chain.next_ms() <= now_ms {
+                side.chain.step(now_ms);
+            }
+        }
+        self.follow_all()?;
+        drop(turn);
+        self.deliver_due().await
+    }
+
+    /// Makes blocks on both chains at once, in step with each other; the moved clock goes along where it has to.
+    pub async fn blocks(&self, count: u64) -> Result<(), store::Error> {
+        let turn = self.0.turn.lock().await;
+        for _ in 0..count {
+            self.step_both();
+            self.follow_all()?;
+        }
+        drop(turn);
+        self.deliver_due().await
+    }
+
+    /// Makes blocks until whatever is in the heads is final, and sends what follows.
+    pub async fn finalise(&self) -> Result<(), store::Error> {
+        self.blocks(FINAL).await
+    }
+
+    /// Moves the clock on. Returns when every callback that falls due meanwhile was sent at its time, and when both chains
+    /// are at the new time, with what waited at the old time final.
+    pub async fn advance(&self, by: Duration) -> Result<(), store::Error> {
+        let until_ms = self.clock().now_ms() + u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        self.blocks(1).await?; // what waits is of the old time
+        while let Some(next_ms) = self.store().next_try_ms()?.filter(|next| *next <= until_ms) {
+            self.clock().reach(next_ms);
+            self.deliver_due().await?;
+        }
+        self.clock().reach(until_ms.saturating_sub(FINAL * LONGEST_SLOT_MS));
+        self.finalise().await?;
+        if self.sides().iter().any(|side| side.chain.head().time_ms < until_ms) {
+            self.blocks(1).await?;
+        }
+        Ok(())
+    }
+
+    /// A block on each chain: TRON's slots are the longer ones, and Ethereum keeps its time.
+    fn step_both(&self) {
+        let next_ms = self.sides().iter().map(|side| side.chain.next_ms()).max();
+        self.clock().reach(next_ms.unwrap_or_default());
+        let now_ms = self.clock().now_ms();
+        for side in self.sides() {
+            side.chain.step(now_ms);
+        }
+    }
+
+    /// Writes down what the chains tell, and does what follows from it on the chains.
+    pub(super) fn follow_all(&self) -> Result<(), store::Error> {
+        for side in self.sides() {
+            self.follow(side)?;
+            self.tell_final(side)?;
+            self.pay_out(side)?;
+        }
+        self.keep_time()
+    }
+
+    fn keep_time(&self) -> Result<(), store::Error> {
+        self.store().set("ahead_ms", &self.clock().ahead_ms().to_string())
+    }
+
+    /// Takes blocks away that are not final, and gives how many. `keep` lets their transactions wait for a block again.
+    pub async fn reorganise(
+        &self,
+        side: &Side,
+        depth: u64,
+        keep: bool,
+    ) -> Result<u64, store::Error> {
+        let turn = self.0.turn.lock().await;
+        let removed = side.chain.reorg(depth, keep);
+        self.follow_all()?;
+        drop(turn);
+        self.say(format!("chain     {}: {removed} blocks reorganised", side.name()));
+        Ok(removed)
+    }
+}

@@ -1,0 +1,90 @@
+//! What the platform knows, in one SQLite database: in memory, or in a file that outlives the process.
+//!
+//! Blocks are in it too, so that both chains can be made again. What a chain told is in `events` and goes away with the block
+//! that told it; whatever the platform concludes about a subscription is read from there each time.
+
+pub(crate) mod blocks;
+pub(crate) mod callbacks;
+pub(crate) mod events;
+pub(crate) mod plans;
+pub(crate) mod recharges;
+pub(crate) mod subscriptions;
+pub(crate) mod users;
+pub(crate) mod withdrawals;
+
+use parking_lot::{Mutex, MutexGuard};
+use rusqlite::{Connection, OptionalExtension as _, params};
+use std::path::Path;
+
+/// The name of the file in the state's directory.
+const FILE: &str = "platform.sqlite";
+
+/// The tables, of version 1.
+const SCHEMA: &str = include_str!("store/schema.sql");
+
+/// What goes wrong with the database.
+pub(crate) type Error = rusqlite::Error;
+
+/// The database.
+#[derive(Debug)]
+pub(crate) struct Store {
+    connection: Mutex<Connection>,
+}
+
+impl Store {
+    /// Opens the database of a directory, which is made if it is not there; without one, a database in memory.
+    pub(crate) fn open(directory: Option<&Path>) -> Result<Self, Error> {
+        let connection = match directory {
+            Some(directory) => {
+                // what is wrong with the directory shows when the file in it is opened
+                drop(std::fs::create_dir_all(directory));
+                Connection::open(directory.join(FILE))?
+            }
+            None => Connection::open_in_memory()?,
+        };
+        connection.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;",
+        )?;
+        connection.set_prepared_statement_cache_capacity(128);
+        let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if version == 0 {
+            connection.execute_batch(SCHEMA)?;
+        }
+        Ok(Self { connection: Mutex::new(connection) })
+    }
+
+    /// The connection, while the guard is held. Never held across an await.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection.lock()
+    }
+
+    /// A value by name.
+    pub(crate) fn get(&self, name: &str) -> Result<Option<String>, Error> {
+        let connection = self.lock();
+        connection
+            .query_row("SELECT value FROM settings WHERE name = ?1", [name], |row| row.get(0))
+            .optional()
+    }
+
+    /// Sets a value by name.
+    pub(crate) fn set(&self, name: &str, value: &str) -> Result<(), Error> {
+        let upsert = "INSERT INTO settings (name, value) VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = ?2";
+        self.lock().execute(upsert, params![name, value])?;
+        Ok(())
+    }
+
+    /// A number by name; `usual` if nothing was set.
+    pub(crate) fn number(&self, name: &str, usual: u64) -> Result<u64, Error> {
+        Ok(self.get(name)?.and_then(|text| text.parse().ok()).unwrap_or(usual))
+    }
+}
+
+/// A number as SQLite keeps it.
+pub(crate) fn int(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// A number as SQLite gave it.
+pub(crate) fn uint(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or_default()
+}

@@ -1,0 +1,73 @@
+//! The pages, as a browser without script has them.
+
+use crate::world::World;
+use serde_json::json;
+
+/// A page of the user's: status and text.
+async fn open(world: &World, path: &str) -> (u16, String) {
+    let response =
+        world.client.get(format!("{}{path}", world.running.payment_url)).send().await.unwrap();
+    (response.status().as_u16(), response.text().await.unwrap())
+}
+
+/// A form of such a page.
+async fn press(world: &World, path: &str, fields: &str) -> (u16, String) {
+    let url = format!("{}{path}", world.running.payment_url);
+    let kind = "application/x-www-form-urlencoded";
+    let request = world.client.post(url).header("content-type", kind).body(fields.to_owned());
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.text().await.unwrap())
+}
+
+/// The value that the radio button of a tester has.
+fn wallet_of(page: &str, name: &str) -> String {
+    let after = page.split(&format!("id=\"wallet-{name}\" value=\"")).nth(1).unwrap();
+    after.split('"').next().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_takes_the_three_steps_and_leaves() {
+    let world = World::new().await;
+    for chain in crate::world::CHAINS {
+        let link = world.link(chain, "<ada>").await;
+        let path = link["paymentUrl"].as_str().unwrap();
+        let (status, page) = open(&world, path).await;
+        assert_eq!(status, 200);
+        assert!(page.contains("id=\"step-1\"") && page.contains("10 USDT every month"), "{page}");
+        let wallet = wallet_of(&page, "cleo");
+        assert_eq!(press(&world, path, &format!("step=confirm&wallet={wallet}")).await.0, 303);
+        assert!(open(&world, path).await.1.contains("id=\"step-2\""));
+        assert_eq!(press(&world, path, "step=sign").await.0, 303);
+        assert!(open(&world, path).await.1.contains("id=\"waiting\""), "no block yet");
+        let (_, twice) = press(&world, path, "step=sign").await;
+        assert!(twice.contains("waiting for a block"), "a second press sends nothing: {twice}");
+        world.finalise().await;
+        assert!(open(&world, path).await.1.contains("id=\"step-3\""));
+        let (_, little) = press(&world, path, "step=authorise&cap=other&amount=9.99").await;
+        assert!(little.contains("less than one period"), "{little}");
+        assert_eq!(press(&world, path, "step=authorise&cap=year").await.0, 303);
+        world.finalise().await;
+        let (_, done) = open(&world, path).await;
+        assert!(done.contains("id=\"done\"") && done.contains("covers 12 periods"), "{done}");
+        assert!(done.contains("url=https://shop.example/thanks"), "back to the shop by itself");
+
+        let number = world.heard()[0].body["outTradeNo"].clone();
+        let body = json!({"outTradeNo": number, "redirectionUrl": "https://shop.example/bye", "notifyUrl": world.notify});
+        let bye = world.post("/api/mer/subscribe/cancel/create", &body).await.data();
+        let path = bye["paymentUrl"].as_str().unwrap();
+        assert!(open(&world, path).await.1.contains("id=\"cancel\""));
+        assert_eq!(press(&world, path, "step=cancel").await.0, 303);
+        world.finalise().await;
+        assert!(open(&world, path).await.1.contains("id=\"cancelled\""));
+        assert_eq!(world.heard()[0].body["subscriptionType"], "SubscriptionCancel");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_that_is_none_says_so() {
+    let world = World::new().await;
+    for path in ["/subscribe?apiSign=x", "/subscribe", "/unsubscribe?apiSign="] {
+        let (status, page) = open(&world, path).await;
+        assert!(status == 200 && page.contains("role=\"alert\""), "{path}: {status} {page}");
+    }
+}
