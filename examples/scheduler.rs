@@ -13,6 +13,7 @@
 use merchant_signer::auth::{self, SignedParts};
 use reqwest::Client;
 use secrecy::SecretString;
+use serde::Deserialize;
 use serde_json::Value;
 use std::error::Error;
 use std::io::{self, Read as _, Write as _};
@@ -23,7 +24,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const PATH: &str = "/PayTool/EVM/subscribe/signProcessSubscribePlan";
 
 /// Longer than the Signer takes for an answer (`http.request_deadline`).
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// What every answer looks like.
+#[derive(Deserialize)]
+struct Answer {
+    code: i64,
+    msg: String,
+    #[serde(default)]
+    data: Value,
+}
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
@@ -34,15 +44,12 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
     let list = if file == "-" { standard_input()? } else { std::fs::read_to_string(file)? };
     let answer = post(&url, list).await?;
     let mut out = io::stdout();
-    match answer["code"].as_i64() {
-        Some(1) => {
-            let data = &answer["data"];
-            writeln!(out, "sent as {}: {}", data["txHash"], data["subscriptionIds"])?;
-            writeln!(out, "not charged: {}", data["failed"])?;
-        }
-        Some(2) => writeln!(out, "nobody was charged, for these reasons: {}", answer["data"])?,
+    let Answer { code, msg, data } = answer;
+    match code {
+        1 => writeln!(out, "sent; these are charged once it is final: {data}")?,
+        2 => writeln!(out, "nobody is charged, for these reasons: {data}")?,
         _ => {
-            writeln!(out, "no verdict, nothing new was signed; post it again: {}", answer["msg"])?;
+            writeln!(out, "no verdict, and nothing new was signed: {msg}")?;
             return Ok(ExitCode::FAILURE);
         }
     }
@@ -50,7 +57,7 @@ async fn main() -> Result<ExitCode, Box<dyn Error>> {
 }
 
 /// Posts `body`, signed over exactly the bytes that are sent.
-async fn post(url: &str, body: String) -> Result<Value, Box<dyn Error>> {
+async fn post(url: &str, body: String) -> Result<Answer, Box<dyn Error>> {
     let (key, secret) =
         (variable("SIGNER_CALLER")?, SecretString::from(variable("SIGNER_SECRET")?));
     let now = clock()?.to_string();

@@ -70,7 +70,7 @@ mod tests {
         let chain = config.map_err(|faults| faults.to_string())?.chains.remove(0);
         match chain.family {
             FamilyConfig::Evm(evm) => Ok(evm.billing),
-            FamilyConfig::Tvm(_) => unreachable!("the family is evm"),
+            FamilyConfig::Tvm(_) => panic!("the family is evm"),
         }
     }
 

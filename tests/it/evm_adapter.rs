@@ -103,7 +103,7 @@ fn rows(mer_key: Address) -> BillingConfig {
     let profile = profile(true, &mer_key.to_checksum(None));
     let text = format!("allow_unauthenticated = true\n{text}{profile}");
     let config = Config::from_toml(&text, &[]).unwrap();
-    let FamilyConfig::Evm(evm) = &config.chains[0].family else { unreachable!("it is EVM") };
+    let FamilyConfig::Evm(evm) = &config.chains[0].family else { panic!("it is EVM") };
     evm.billing.clone()
 }
 

@@ -2,6 +2,8 @@
 //!
 //! A file knows another where it names the module, or a name that the common parent brings in from it.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "what syn knows is not ours, and grows")]
+
 use super::layers::module_of;
 use super::none;
 use super::rust::{Named, leaves, paths, without_tests};
