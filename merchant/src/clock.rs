@@ -23,6 +23,15 @@ impl Clock for SystemClock {
     }
 }
 
+impl SystemClock {
+    /// The time now, in Unix milliseconds.
+    #[expect(clippy::disallowed_methods, reason = "the one door to the machine's clock")]
+    pub fn now_ms(self) -> i64 {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX)
+    }
+}
+
 /// The machine's clock and a number of seconds that can be changed at any time: for tests, never for
 /// production.
 #[derive(Debug, Default)]

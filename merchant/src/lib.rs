@@ -10,6 +10,8 @@
 //! | [`error`] | what a call can come to other than its answer |
 //! | [`client`] | every call of the platform |
 //! | [`callback`] | what the platform calls back with, verified |
+//! | [`inbox`] | keeps callbacks and hands them on: `merchant inbox`, `merchant events` |
+//! | [`schedule`] | bills what is due and reconciles: `merchant schedule` |
 //! | [`signer`] | the Signer's own HTTP interface |
 //!
 //! Knows the platform and the Signer by their HTTP interfaces only.
@@ -20,8 +22,12 @@ pub mod client;
 pub mod clock;
 pub mod error;
 pub mod full;
+pub mod inbox;
+pub mod schedule;
 pub mod sign;
 pub mod signer;
+mod stop;
+mod store;
 pub mod time;
 mod transport;
 pub mod types;
@@ -29,3 +35,4 @@ pub mod types;
 pub use client::Client;
 pub use error::CallError;
 pub use full::Full;
+pub use store::StoreError;

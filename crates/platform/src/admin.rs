@@ -1,7 +1,9 @@
 //! `{admin_url}`: the console of the merchant's admins, and the sandbox's own controls.
 
+mod console;
 mod control;
 mod input;
+mod view;
 
 use crate::platform::Platform;
 use axum::Json;
@@ -23,7 +25,7 @@ pub(crate) struct Desk {
 /// The console of a platform.
 pub(crate) fn router(platform: Platform, payment_url: &str) -> Router {
     let desk = Desk { platform, payment_url: payment_url.to_owned() };
-    Router::new()
+    console::router()
         .route("/sandbox", get(state))
         .route("/sandbox/{control}", post(act))
         .with_state(desk)

@@ -4,7 +4,7 @@ mod evm;
 mod founding;
 mod tron;
 
-pub(crate) use founding::{ADMINS, TESTERS, found, genesis_ms, tester};
+pub(crate) use founding::{ADMINS, TESTERS, found, tester};
 pub use founding::{Nodes, Settlement, Setup};
 
 use alloy::primitives::{Address, B256, Bytes, Log};

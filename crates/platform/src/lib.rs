@@ -7,8 +7,6 @@
 //! Read in this order: `clock`, `auth`, `chain`, `store`, `platform` with what it does in its folder, then its three hosts:
 //! `api`, `pay`, `admin`.
 
-#![expect(dead_code, unused_imports, reason = "the console's pages read them")]
-
 mod admin;
 mod amount;
 mod api;

@@ -12,20 +12,19 @@ mod steps;
 mod tell;
 mod wallets;
 
-pub(crate) use controls::ControlError;
 pub(crate) use links::{LinkError, NewLink};
-pub(crate) use planning::{PlanError, Proposal, State as PlanState};
+pub(crate) use planning::{Proposal, State as PlanState};
 pub use side::{SYMBOL, Side};
 pub(crate) use steps::{Case, Last, Order, StepError};
-pub(crate) use tell::{RECHARGE_URL, reason, withdrawal_body};
+pub(crate) use tell::{RECHARGE_URL, withdrawal_body};
 
 use crate::auth::Credentials;
-use crate::chain::{self, Chain, Family, Nodes, Setup};
+use crate::chain::{self, Nodes, Setup};
 use crate::clock::Clock;
 use crate::store::plans::Plan;
 use crate::store::{self, Store, subscriptions};
-use alloy::primitives::{Address, U256};
-use sandbox_chains::town::{PLAN, TRIAL, Town};
+use parking_lot::RwLock;
+use sandbox_chains::town::{PLAN, TRIAL};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -105,13 +104,13 @@ pub struct Platform(Arc<Inner>);
 
 impl fmt::Debug for Platform {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Platform").field("pace", &self.0.pace).finish_non_exhaustive()
+        f.debug_struct("Platform").field("pace", &self.pace()).finish_non_exhaustive()
     }
 }
 
 struct Inner {
     clock: Clock,
-    pace: Pace,
+    pace: RwLock<Pace>,
     store: Store,
     sides: [Side; 2],
     nodes: Nodes,
@@ -153,7 +152,7 @@ impl Platform {
             .map_err(|error| StartError::Network(error.to_string()))?;
         let platform = Self(Arc::new(Inner {
             clock,
-            pace: options.pace,
+            pace: RwLock::new(options.pace),
             store,
             sides: [side(EVM_CHAIN, evm), side(TRON_CHAIN, tron)],
             nodes,
@@ -268,7 +267,12 @@ impl Platform {
 
     /// When blocks are made.
     pub fn pace(&self) -> Pace {
-        self.0.pace
+        *self.0.pace.read()
+    }
+
+    /// Makes blocks by another pace from now on.
+    pub fn set_pace(&self, pace: Pace) {
+        *self.0.pace.write() = pace;
     }
 
     /// Every call as it arrives or leaves, one line each.

@@ -15,7 +15,7 @@ use sandbox_chains::town::Ground as _;
 use std::sync::Arc;
 
 /// Gas for a call of a contract.
-const CALL_GAS: u64 = 400_000;
+const CALL_GAS: u64 = 1_000_000;
 /// Gas for a transfer of coins.
 const COINS_GAS: u64 = 21_000;
 /// The tip of the platform's own transactions (wei).

@@ -138,8 +138,3 @@ fn rich(people: u64) -> Vec<Address> {
     let people = (1..=people).map(|number| wallet(&format!("subscriber {number}")));
     staff.chain(testers).chain(people).map(|wallet| wallet.address()).collect()
 }
-
-/// The genesis time of a chain (ms).
-pub(crate) fn genesis_ms(chain: &dyn Chain) -> u64 {
-    chain.point(0).map_or(0, |point| point.time_ms)
-}

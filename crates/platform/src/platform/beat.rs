@@ -11,18 +11,22 @@ const BEAT: Duration = Duration::from_millis(200);
 /// The length of TRON's slots (ms).
 const LONGEST_SLOT_MS: u64 = 3000;
 
-/// Blocks after which whatever is in the head is final.
-const FINAL: u64 = 3;
+/// How many blocks it usually takes until a transaction is final: on TRON most of the producers have to stand on it.
+const USUAL: u64 = 6;
+/// After how many it is no longer waited for: finality stands still.
+const MOST: u64 = 100;
 
 impl Platform {
     /// Lets time pass until it is stopped, by the pace that was asked for.
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let every = match self.pace() {
-            Pace::Live | Pace::ByHand => BEAT,
-            Pace::Fast(every) => every,
+        let rest = || {
+            let every = match self.pace() {
+                Pace::Live | Pace::ByHand => BEAT,
+                Pace::Fast(every) => every,
+            };
+            stop.run_until_cancelled(tokio::time::sleep(every))
         };
-        let mut beat = tokio::time::interval(every);
-        while stop.run_until_cancelled(beat.tick()).await.is_some() {
+        while rest().await.is_some() {
             let done = match self.pace() {
                 Pace::Live => self.catch_up().await,
                 Pace::Fast(_) => self.blocks(1).await,
@@ -59,9 +63,32 @@ impl Platform {
         self.deliver_due().await
     }
 
-    /// Makes blocks until whatever is in the heads is final, and sends what follows.
+    /// Lets a moment pass in which a block may come; where blocks are made by hand, makes one.
+    pub(crate) async fn await_block(&self) -> Result<(), store::Error> {
+        match self.pace() {
+            Pace::ByHand => self.blocks(1).await,
+            Pace::Live | Pace::Fast(_) => {
+                tokio::time::sleep(BEAT).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes blocks until what waits now is final on both chains, and sends what follows.
     pub async fn finalise(&self) -> Result<(), store::Error> {
-        self.blocks(FINAL).await
+        self.blocks(1).await?;
+        let heads = self.sides().each_ref().map(|side| side.chain.head().number);
+        let open = || {
+            let mut sides = self.sides().iter().zip(heads);
+            sides.any(|(side, head)| side.chain.solid().number < head)
+        };
+        for _ in 0..MOST {
+            if !open() {
+                break;
+            }
+            self.blocks(1).await?;
+        }
+        Ok(())
     }
 
     /// Moves the clock on. Returns when every callback that falls due meanwhile was sent at its time, and when both chains
@@ -73,7 +100,7 @@ impl Platform {
             self.clock().reach(next_ms);
             self.deliver_due().await?;
         }
-        self.clock().reach(until_ms.saturating_sub(FINAL * LONGEST_SLOT_MS));
+        self.clock().reach(until_ms.saturating_sub(USUAL * LONGEST_SLOT_MS));
         self.finalise().await?;
         if self.sides().iter().any(|side| side.chain.head().time_ms < until_ms) {
             self.blocks(1).await?;

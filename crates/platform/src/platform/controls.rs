@@ -3,9 +3,8 @@
 use super::{Platform, Side};
 use crate::chain::{Refused, TESTERS, tester};
 use crate::contracts::Token;
-use alloy::primitives::{Address, Bytes, U256};
+use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
-use alloy::sol_types::SolCall;
 use sandbox_chains::town::wallet;
 
 /// Why a control does not work.

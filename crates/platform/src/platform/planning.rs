@@ -5,9 +5,7 @@ use crate::chain::{ADMINS, Refused};
 use crate::contracts::Billing;
 use crate::store;
 use crate::store::plans::Plan;
-use alloy::primitives::Bytes;
 use alloy::signers::local::PrivateKeySigner;
-use alloy::sol_types::SolCall;
 use sandbox_chains::town::wallet;
 
 /// What an admin proposes.

@@ -32,7 +32,7 @@ const REASONS: [&str; 14] = [
 ];
 
 /// The words for a reason of the contract.
-pub(crate) fn reason(number: u8) -> &'static str {
+fn reason(number: u8) -> &'static str {
     let place = usize::from(number).wrapping_sub(1);
     REASONS.get(place).copied().unwrap_or("Unknown reason")
 }

@@ -18,19 +18,13 @@ pub(crate) struct User {
 #[derive(Clone, Debug)]
 pub(crate) struct Wallet {
     pub(crate) id: u64,
-    pub(crate) user: u64,
     pub(crate) chain: u32,
     /// As people write it.
     pub(crate) address: String,
 }
 
 fn wallet(row: &Row<'_>) -> Result<Wallet, Error> {
-    Ok(Wallet {
-        id: uint(row.get("id")?),
-        user: uint(row.get("user")?),
-        chain: row.get("chain")?,
-        address: row.get("address")?,
-    })
+    Ok(Wallet { id: uint(row.get("id")?), chain: row.get("chain")?, address: row.get("address")? })
 }
 
 fn wallets(connection: &Connection, user: u64) -> Result<Vec<Wallet>, Error> {

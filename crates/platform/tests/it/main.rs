@@ -4,6 +4,8 @@
 
 mod api;
 mod callbacks;
+mod console;
+mod faults;
 mod lists;
 mod money;
 mod pages;

@@ -258,3 +258,25 @@ async fn of_many_applications_with_one_number_one_is_taken() {
     let taken = all.iter().filter(|answer| answer.body["code"] == 200).count();
     assert_eq!(taken, 1);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_deposited_can_be_swept() {
+    let world = World::new().await;
+    for chain in CHAINS {
+        deposit(&world, chain).await;
+        world.finalise().await;
+        world.heard();
+        world.control("sweep", &json!({"chainId": chain, "uuid": "saver"})).await;
+        world.finalise().await;
+        let side = world.side(chain);
+        let held = world
+            .control("balance", &json!({"chainId": chain, "of": side.spell(side.town.payee)}))
+            .await;
+        assert_eq!(held["amount"], "2.5");
+        assert!(world.heard().is_empty(), "a sweep is no deposit");
+        assert_eq!(
+            world.try_control("sweep", &json!({"chainId": chain, "uuid": "saver"})).await.0,
+            400
+        );
+    }
+}

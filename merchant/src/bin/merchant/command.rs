@@ -5,8 +5,11 @@ mod callback;
 mod chain;
 mod chargeable;
 mod currency;
+mod events;
+mod inbox;
 mod link;
 mod recharge;
+mod schedule;
 mod signer;
 mod subscription;
 mod user;
@@ -57,6 +60,13 @@ pub(crate) enum Command {
     /// The Signer: what became of a billing, and its pause switch.
     #[command(subcommand)]
     Signer(signer::Signer),
+    /// Receive callbacks, keep them, and hand them on.
+    Inbox(merchant::inbox::InboxOptions),
+    /// What the inbox has kept.
+    #[command(subcommand)]
+    Events(events::Events),
+    /// Bill what is due, and reconcile what came of it.
+    Schedule(merchant::schedule::ScheduleOptions),
 }
 
 /// Carries a command out.
@@ -72,5 +82,8 @@ pub(crate) async fn run(command: Command, context: &Context) -> Result<(), Failu
         Command::Withdraw(command) => withdraw::run(command, context).await,
         Command::Callback(command) => callback::run(&command, context),
         Command::Signer(command) => signer::run(command, context).await,
+        Command::Inbox(options) => inbox::run(options, context).await,
+        Command::Events(command) => events::run(&command, context),
+        Command::Schedule(options) => schedule::run(options, context).await,
     }
 }

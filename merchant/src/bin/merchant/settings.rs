@@ -11,6 +11,7 @@ use merchant::clock::Clock;
 use merchant::sign::Credentials;
 use merchant::signer::SignerClient;
 use reader::{Reader, Section};
+use secrecy::SecretString;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub(crate) struct Settings {
     platform: Option<Platform>,
     signer: Option<Signer>,
     callbacks: Callbacks,
+    inbox: Option<Inbox>,
 }
 
 /// `[platform]`.
@@ -55,6 +57,17 @@ struct Callbacks {
     signed_path: Option<String>,
     /// A secret that is being replaced.
     former: Option<Credentials>,
+}
+
+/// `[inbox]`.
+#[derive(Clone, Debug)]
+pub(crate) struct Inbox {
+    /// Where its private side is, for the scheduler.
+    pub(crate) url: Option<String>,
+    /// Who may use its private side.
+    pub(crate) credentials: Credentials,
+    /// The merchant's own address, and the secret that events are signed with.
+    pub(crate) onward: Option<(String, SecretString)>,
 }
 
 /// Every fault of the configuration.
@@ -90,8 +103,9 @@ impl Settings {
         let signer = reader.section("signer").and_then(signer);
         let key = platform.as_ref().map(|platform| platform.credentials.key.clone());
         let callbacks = callbacks(reader.open("callbacks"), key);
+        let inbox = reader.section("inbox").and_then(inbox);
         reader.finish().map_err(Faults)?;
-        Ok(Self { platform, signer, callbacks })
+        Ok(Self { platform, signer, callbacks, inbox })
     }
 
     /// The platform's client.
@@ -122,12 +136,22 @@ impl Settings {
         })
     }
 
+    /// The inbox, if there is a section for it.
+    pub(crate) fn inbox(&self) -> Option<&Inbox> {
+        self.inbox.as_ref()
+    }
+
+    /// Whether there is a section for the Signer.
+    pub(crate) fn has_signer(&self) -> bool {
+        self.signer.is_some()
+    }
+
     fn platform(&self) -> Result<&Platform, Failure> {
         self.platform.as_ref().ok_or_else(|| missing("platform"))
     }
 }
 
-fn missing(section: &str) -> Failure {
+pub(crate) fn missing(section: &str) -> Failure {
     Failure::words(format!(
         "this command needs the section [{section}] of the configuration ({USUAL_FILE}, --config, \
          or variables named {PREFIX}{}__…)",
@@ -172,6 +196,20 @@ fn callbacks(mut section: Section<'_>, key: Option<String>) -> Callbacks {
     let former = section.secret("former_secret", "former_secret_file");
     let former = former.zip(key).map(|(secret, key)| Credentials { key, secret });
     Callbacks { signed_path, former }
+}
+
+fn inbox(mut section: Section<'_>) -> Option<Inbox> {
+    let url = section.text("url");
+    let credentials = credentials(&mut section);
+    let address = section.text("onward_url");
+    let secret = section.secret("onward_secret", "onward_secret_file");
+    if address.is_some() != secret.is_some() {
+        section.fault(
+            "onward_url",
+            "needs onward_secret (or onward_secret_file), and it an onward_url",
+        );
+    }
+    Some(Inbox { url, credentials: credentials?, onward: address.zip(secret) })
 }
 
 fn credentials(section: &mut Section<'_>) -> Option<Credentials> {

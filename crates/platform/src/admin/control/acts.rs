@@ -3,16 +3,13 @@
 use super::super::{Desk, input};
 use super::words;
 use crate::clock::date;
-use crate::platform::{Pace, Platform, Proposal, RECHARGE_URL};
+use crate::platform::{Platform, Proposal, RECHARGE_URL};
 use crate::store::subscriptions::{Purpose, Stage};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
-use std::time::Duration;
 
-/// How long a link is followed on a live chain.
+/// How often it is looked whether the chain has taken a step.
 const PATIENCE: u32 = 150;
-/// How often it is looked whether a block has come.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Lets something go wrong.
 pub(super) async fn fault(desk: &Desk, body: &Value) -> Result<(), String> {
@@ -64,6 +61,16 @@ pub(super) fn balance(desk: &Desk, body: &Value) -> Result<Value, String> {
     Ok(json!({"amount": crate::amount::show(held, side.decimals), "baseUnits": held.to_string()}))
 }
 
+/// Moves what a user has deposited to the merchant's wallet.
+pub(super) async fn sweep(desk: &Desk, body: &Value) -> Result<Value, String> {
+    let (platform, uuid) = (&desk.platform, input::text(body, "uuid")?);
+    let side = input::side(platform, body)?;
+    let user = platform.store().user(Some(uuid), None).map_err(words)?;
+    let user = user.ok_or_else(|| format!("there is no user {uuid}"))?;
+    let hash = platform.sweep(side, user.id).await.map_err(words)?;
+    Ok(json!({"txHash": hash}))
+}
+
 /// A built-in wallet takes all steps of a link that are left: to subscribe, or to cancel. Returns when the chain has them.
 pub(super) async fn follow_link(desk: &Desk, body: &Value) -> Result<Value, String> {
     let (platform, link) = (&desk.platform, input::text(body, "paymentUrl")?);
@@ -111,10 +118,7 @@ async fn reached(
                 json!({"subscriptionId": case.subscription.id, "outTradeNo": number, "status": stage.number()}),
             );
         }
-        match platform.pace() {
-            Pace::ByHand => platform.blocks(1).await.map_err(words)?,
-            Pace::Live | Pace::Fast(_) => tokio::time::sleep(LOOK).await,
-        }
+        platform.await_block().await.map_err(words)?;
     }
     Err(format!("the chain did not get to {}", stage.word()))
 }

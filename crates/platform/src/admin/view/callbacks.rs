@@ -1,0 +1,45 @@
+//! Callbacks with every try, and the button that sends one again.
+
+use super::{Desk, act, hidden};
+use crate::clock::date;
+use crate::pages::long;
+use crate::store;
+use maud::{Markup, html};
+
+/// How many are shown.
+const SHOWN: u32 = 200;
+
+/// The newest callbacks.
+pub(super) fn callbacks(desk: &Desk) -> Result<Markup, store::Error> {
+    let store = desk.platform.store();
+    let rows = store.callbacks(SHOWN)?;
+    let rows = rows
+        .into_iter()
+        .map(|row| Ok((store.tries(row.id)?, row)))
+        .collect::<Result<Vec<_>, store::Error>>()?;
+    Ok(html! {
+        p { "Sent at once, and again after 15 s, 30 s, 3, 5 and 10 minutes until the answer is HTTP 200 with the text " code { "success" } "." }
+        @if rows.is_empty() { p { "There is none yet." } }
+        @for (tries, row) in &rows {
+            details id=(format!("callback-{}", row.id)) {
+                summary {
+                    (row.id) ": " strong { (row.kind) } " " (row.subject) ", "
+                    span class="state" { @if row.delivered { "delivered" } @else if row.url.is_none() { "nobody to send it to" } @else if row.next_ms.is_some() { "will be tried again" } @else { "given up" } }
+                    ", " (tries.len()) @if tries.len() == 1 { " try" } @else { " tries" }
+                }
+                dl {
+                    dt { "To" } dd { @match &row.url { Some(url) => (long(url)), None => "no address is set" } }
+                    dt { "Made" } dd { (date(row.created_ms)) }
+                    dt { "Next try" } dd { @match row.next_ms { Some(at) => (date(at)), None => "none" } }
+                }
+                pre { (row.body) }
+                ol { @for one in tries {
+                    li { (date(one.at_ms)) ", " @if one.by_hand { "by hand, " } @match one.status { Some(status) => { "HTTP " (status) ": " }, None => "no answer: " } (long(&one.answer)) }
+                } }
+                @if row.url.is_some() {
+                    (act("send-again", "callbacks", &html! { (hidden("id", row.id)) button class="quiet" id=(format!("send-again-{}", row.id)) { "Send again" } }))
+                }
+            }
+        }
+    })
+}

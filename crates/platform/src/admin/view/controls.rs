@@ -1,0 +1,93 @@
+//! The chains, and the sandbox's own controls: what no real console has.
+
+use super::{Desk, act, chain_choice, field, hidden};
+use crate::chain::{TESTERS, tester};
+use crate::clock::date;
+use crate::pages::long;
+use crate::platform::SYMBOL;
+use maud::{Markup, html};
+
+/// Both chains with their contracts and the test wallets.
+pub(super) fn chains(desk: &Desk) -> Markup {
+    html! {
+        @for side in desk.platform.sides() {
+            h2 { (side.name()) }
+            dl id=(format!("chain-{}", side.id)) {
+                dt { "chainId" } dd { (side.id) }
+                dt { "The chain's own id" } dd { (side.chain.chain_id()) }
+                dt { "Newest block" } dd { (side.chain.head().number) ", " (date(side.chain.head().time_ms)) " UTC" }
+                dt { "Final block" } dd { (side.chain.solid().number) }
+                dt { "Node" } dd class="state" { @if side.chain.is_down() { "down" } @else { "up" } }
+                dt { "Billing contract" } dd { (long(&side.spell(side.town.billing))) }
+                dt { "merKey" } dd { (long(&side.spell(side.town.mer_key))) }
+                dt { "Token" } dd { (SYMBOL) ", " (side.decimals) " decimals, " (long(&side.spell(side.town.token))) }
+            }
+            div class="scroll" { table {
+                thead { tr { th { "Test wallet" } th { "Address" } th { "Holds" } th { "Allows the contract" } } }
+                tbody { @for name in TESTERS {
+                    @let address = tester(name).address();
+                    tr { td { (name) } td { (long(&side.spell(address))) }
+                        td class="number" { (side.show(&side.holds(address).to_string())) " " (SYMBOL) }
+                        td class="number" { (side.show(&side.allowance(address).to_string())) " " (SYMBOL) } }
+                } }
+            } }
+        }
+    }
+}
+
+/// Everything that can be done to the world.
+pub(super) fn controls(desk: &Desk) -> Markup {
+    let advance = |id: &str, name: &str, label: &str| {
+        html! {
+            (act("advance", "controls", &html! { (hidden(name, 1)) button id=(id) { (label) } }))
+        }
+    };
+    html! {
+        section class="controls" {
+            h2 { "Time" }
+            p { "Platform, chains and callbacks move together, forward only. Callbacks that fall due meanwhile are sent at their time." }
+            (advance("day", "days", "A day on")) (advance("month", "months", "A month on"))
+            (act("advance", "controls", &html! { (field("seconds", "seconds", ("Seconds", "60"))) button class="quiet" id="advance" { "Move on" } }))
+            (act("blocks", "controls", &html! { (field("count", "count", ("Blocks", "3"))) button class="quiet" id="blocks" { "Make blocks" } }))
+        }
+        section class="controls" {
+            h2 { "Chains and nodes" }
+            (fault(desk, ("reorg", "Reorganise"), &html! {
+                (field("depth", "depth", ("Blocks", "1")))
+                label for="keep" { "Their transactions" br; select id="keep" name="keep" { option value="true" { "wait again" } option value="false" { "are lost" } } }
+            }))
+            (fault(desk, ("node-down", "Set the node"), &switch("down", "up")))
+            (fault(desk, ("fees", "Set fees"), &html! { (field("price", "price", ("Base fee (wei), energy price (sun)", "50000000000"))) (switch("this much", "usual")) }))
+        }
+        section class="controls" {
+            h2 { "Wallets" }
+            p { "A wallet is the name of a tester (" (TESTERS.join(", ")) ") or an address of the sandbox." }
+            (fault(desk, ("drain", "Leave the wallet so much"), &html! { (wallet("drain")) (field("drain-amount", "amount", ("Amount", "0"))) }))
+            (fault(desk, ("revoke", "Take back its allowance"), &wallet("revoke")))
+            (fault(desk, ("block", "Set the holder"), &html! { (wallet("block")) (switch("blocked", "free")) }))
+            (act("transfer", "controls", &html! {
+                (chain_choice(desk, "transfer-chain")) (field("transfer-from", "from", ("From", "ada"))) (field("transfer-to", "to", ("To", "")))
+                (field("transfer-amount", "amount", ("Amount", "5"))) button class="quiet" id="transfer" { "Send tokens" }
+            }))
+        }
+    }
+}
+
+fn fault(desk: &Desk, (kind, label): (&str, &str), fields: &Markup) -> Markup {
+    act(
+        "fault",
+        "controls",
+        &html! {
+            (hidden("kind", kind)) (chain_choice(desk, &format!("{kind}-chain"))) (fields)
+            button class="quiet" id=(kind) { (label) }
+        },
+    )
+}
+
+fn wallet(kind: &str) -> Markup {
+    field(&format!("{kind}-wallet"), "wallet", ("Wallet", "ada"))
+}
+
+fn switch(on: &str, off: &str) -> Markup {
+    html! { label { "to" br; select name="on" { option value="true" { (on) } option value="false" { (off) } } } }
+}

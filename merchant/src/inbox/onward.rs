@@ -1,0 +1,112 @@
+//! Handing on: what the answer of the merchant's own address means, and how an event is signed. Pure.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac as _};
+use secrecy::{ExposeSecret as _, SecretString};
+use sha2::Sha256;
+
+const SECOND: i64 = 1000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+
+/// Pauses between tries, milliseconds. After the last try the event is dead: about three days.
+pub(crate) const PAUSES: [i64; 14] = [
+    5 * SECOND,
+    15 * SECOND,
+    MINUTE,
+    5 * MINUTE,
+    15 * MINUTE,
+    30 * MINUTE,
+    HOUR,
+    2 * HOUR,
+    4 * HOUR,
+    8 * HOUR,
+    12 * HOUR,
+    12 * HOUR,
+    12 * HOUR,
+    12 * HOUR,
+];
+/// The longest pause that the address may ask for.
+const LONGEST_ASKED: i64 = 12 * HOUR;
+
+/// What the merchant's address said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// An HTTP status, and `Retry-After` in seconds.
+    Status(u16, Option<i64>),
+    /// Nothing, or nothing whole.
+    Nothing,
+}
+
+/// What is next for an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Push {
+    /// It has arrived.
+    Delivered,
+    /// Another try after so many milliseconds.
+    Again(i64),
+    /// No more tries, and nothing later of its stream, until a person has looked.
+    Dead,
+}
+
+/// What is next after `tries` tries, this one included. Only 2xx says that it has arrived: a redirect
+/// is a mistake in the configuration, and 410 says that nobody wants it. Pauses are `pace` times
+/// shorter than in production.
+pub(crate) fn after(tries: u32, said: Said, pace: i64) -> Push {
+    let asked = match said {
+        Said::Status(200..=299, _) => return Push::Delivered,
+        Said::Status(410, _) => return Push::Dead,
+        Said::Status(_, asked) => asked.unwrap_or(0).saturating_mul(SECOND).min(LONGEST_ASKED),
+        Said::Nothing => 0,
+    };
+    let at = usize::try_from(tries.saturating_sub(1)).unwrap_or(usize::MAX);
+    match PAUSES.get(at) {
+        Some(pause) => Push::Again(pause.div_euclid(pace.max(1)).max(asked)),
+        None => Push::Dead,
+    }
+}
+
+/// The value of `webhook-signature` (Standard Webhooks): `v1,` and base64 of the HMAC-SHA256 over id,
+/// timestamp and body with dots between. A secret `whsec_…` is base64; any other is taken as it is.
+#[expect(clippy::disallowed_methods, reason = "the one place where the onward secret is used")]
+pub(crate) fn signature(secret: &SecretString, id: &str, timestamp: i64, body: &str) -> String {
+    let text = secret.expose_secret();
+    let decoded = text.strip_prefix("whsec_").and_then(|key| STANDARD.decode(key).ok());
+    let key = decoded.unwrap_or_else(|| text.as_bytes().to_vec());
+    // A key of any length makes an HMAC.
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(&key).unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
+    mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_arrives_or_is_dead_after_a_known_number_of_tries() {
+        let last = u32::try_from(PAUSES.len()).unwrap().saturating_add(1);
+        for said in [Said::Nothing, Said::Status(500, None), Said::Status(301, None)] {
+            for tries in 1..last {
+                assert!(matches!(after(tries, said, 1), Push::Again(pause) if pause > 0));
+            }
+            assert_eq!(after(last, said, 1), Push::Dead);
+        }
+        assert_eq!(after(1, Said::Status(204, None), 1), Push::Delivered);
+        assert_eq!(after(1, Said::Status(410, None), 1), Push::Dead);
+        assert_eq!(after(1, Said::Status(503, Some(60)), 1), Push::Again(60_000));
+        assert_eq!(after(1, Said::Status(429, Some(i64::MAX)), 1), Push::Again(LONGEST_ASKED));
+    }
+
+    /// The example of the Standard Webhooks specification.
+    #[test]
+    fn the_signature_is_that_of_standard_webhooks() {
+        let secret = SecretString::from("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());
+        let (id, at, body) =
+            ("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
+        let made = signature(&secret, id, at, body);
+        assert_eq!(made, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+}

@@ -1,0 +1,144 @@
+//! The scheduler, `merchant schedule`: bills what the platform calls due, through the Signer, and
+//! reconciles what the platform lists, what the Signer's transactions did, and what callbacks say.
+//!
+//! | module | what it owns |
+//! | --- | --- |
+//! | `standing` | where a subscription stands, and the whole transition table. Pure |
+//! | `plan`, `answer`, `reconcile` | batches, what answers mean, where the books differ. Pure |
+//! | `rules` | the times and limits that decisions obey |
+//! | `book` | the state on disk |
+//! | `run` | the loop, which carries the decisions out |
+//! | `options`, `server`, `metrics` | the program around it |
+
+mod answer;
+mod book;
+mod entry;
+mod feed;
+mod metrics;
+mod options;
+mod plan;
+mod reconcile;
+mod rehearse;
+mod rules;
+mod run;
+mod server;
+mod standing;
+
+pub use options::{ChainFamily, ChainFamilyError, Connections, ScheduleOptions};
+
+use crate::error::CallError;
+use crate::stop::stopped;
+use crate::store::StoreError;
+use crate::time::UnixSeconds;
+use crate::transport::SetupError;
+use book::Book;
+use metrics::Metrics;
+use run::{Report, Scheduler};
+use std::fmt::Display;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::task::JoinSet;
+
+/// Between two looks at what is due for another post or another look.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Why the scheduler ended.
+#[derive(Debug, Error)]
+pub enum ScheduleError {
+    /// The state cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An address or a key is not usable.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A call that nothing can be done without.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The page for health and metrics, or standard output.
+    #[error("{what}: {why}")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// What the system says.
+        why: std::io::Error,
+    },
+    /// `--once` could not do everything. What it did is durable.
+    #[error("this run could not do everything: {0}")]
+    Faults(String),
+}
+
+/// Runs `merchant schedule` until it is told to stop, or once.
+pub async fn schedule(
+    options: ScheduleOptions,
+    connections: Connections,
+) -> Result<(), ScheduleError> {
+    let (peers, setup) = (connections.peers()?, options.setup());
+    if options.dry_run {
+        return rehearse::rehearse(&peers, &setup).await;
+    }
+    let metrics = Arc::new(Metrics::new());
+    let book = Book::open(&options.state)?;
+    let mut scheduler = Scheduler { book, peers, setup, metrics: Arc::clone(&metrics) };
+    if options.once {
+        return once(&mut scheduler).await;
+    }
+    let mut pages = JoinSet::new();
+    if let Some(address) = options.listen {
+        let stale_after = options.interval.saturating_mul(3);
+        server::serve(&mut pages, address, metrics, stale_after).await?;
+    }
+    tokio::select! {
+        ended = forever(&mut scheduler, options.pause()) => ended,
+        // Whatever is cut off here was durable before it was sent, and is taken up by the next start.
+        () = stopped() => Ok(()),
+    }
+}
+
+/// How everything stands, for people: `--status`. Needs no connections.
+pub fn status(options: &ScheduleOptions) -> Result<(), ScheduleError> {
+    stands(&Book::beside(&options.state)?)
+}
+
+async fn once(scheduler: &mut Scheduler) -> Result<(), ScheduleError> {
+    let report = scheduler.run().await?;
+    say(&report)?;
+    if report.faults.is_empty() {
+        Ok(())
+    } else {
+        Err(ScheduleError::Faults(report.faults.join("; ")))
+    }
+}
+
+async fn forever(scheduler: &mut Scheduler, pause: Duration) -> Result<(), ScheduleError> {
+    loop {
+        say(&scheduler.run().await?)?;
+        let next = tokio::time::Instant::now().checked_add(pause);
+        while next.is_some_and(|next| tokio::time::Instant::now() < next) {
+            tokio::time::sleep(TICK.min(pause)).await;
+            let mut between = Report::default();
+            scheduler.post_all(&mut between).await?;
+            scheduler.tend(&mut between).await?;
+        }
+    }
+}
+
+fn stands(book: &Book) -> Result<(), ScheduleError> {
+    for (word, count) in book.census()? {
+        say(&format_args!("{count:>9} subscriptions {word}"))?;
+    }
+    let (open, waiting) = (book.open_flights()?.0, book.waiting_letters()?);
+    say(&format_args!("{open:>9} transactions open\n{waiting:>9} letters for the inbox"))?;
+    for (difference, since_ms) in book.named()? {
+        let since = UnixSeconds(since_ms.div_euclid(1000));
+        say(&format_args!("{} since {since}: {}", difference.kind.word(), difference.subject))?;
+    }
+    Ok(())
+}
+
+/// One line on standard output.
+fn say(line: &dyn Display) -> Result<(), ScheduleError> {
+    let failed = |why| ScheduleError::Io { what: "standard output", why };
+    writeln!(std::io::stdout(), "{line}").map_err(failed)
+}

@@ -1,0 +1,175 @@
+//! What the Signer's answers mean for each subscription of a batch. Pure.
+
+use super::book::Look;
+use super::standing::{Advice, Decline, Heard};
+use crate::error::{CallError, Refusal};
+use crate::full::Full;
+use crate::signer::{BillingStatus, Failure, Outcome, Sent, SubscriptionStatus, Verdict};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// What an answer to a batch comes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// A verdict on every subscription.
+    Verdict(Vec<(i64, Heard)>),
+    /// The batch has to be halved: it is too large, or something in it spoils it.
+    Halve {
+        /// Whether size was the reason, so that later batches had better be smaller, too.
+        too_large: bool,
+    },
+    /// No verdict on anybody: the same bytes are posted again.
+    Silence {
+        /// In words.
+        why: String,
+        /// What the Signer asked for, milliseconds.
+        pause_ms: i64,
+        /// Whether waiting will not help: the operator must act.
+        alarm: bool,
+    },
+}
+
+/// Reads the answer to a batch of these subscriptions.
+pub(crate) fn read(ids: &[i64], answer: Result<Verdict, CallError>) -> Answer {
+    match answer {
+        Ok(Verdict::Sent(sent)) => Answer::Verdict(complete(ids, sent_to(&sent))),
+        Ok(Verdict::Refused(failed)) => Answer::Verdict(complete(ids, failures(&failed))),
+        Ok(Verdict::Rehearsed(_)) => Answer::Silence {
+            why: "the Signer answered as if this were a dry run".to_owned(),
+            pause_ms: 0,
+            alarm: true,
+        },
+        Err(CallError::Refused(refusal)) => no_verdict(ids, &refusal),
+        Err(error) => Answer::Silence {
+            alarm: matches!(error, CallError::ClockOff { .. }),
+            why: error.to_string(),
+            pause_ms: 0,
+        },
+    }
+}
+
+/// Code 0. What is wrong with one entry may spoil the whole batch: it is found by halving.
+fn no_verdict(ids: &[i64], refusal: &Refusal) -> Answer {
+    let too_large = refusal.http_status == 413 || names_rule(refusal, "max_batch");
+    let spoilt = refusal.http_status == 400 || names_rule(refusal, "max_amount.");
+    if too_large || spoilt {
+        return match ids {
+            [id] => Answer::Verdict(vec![(*id, Heard::Refused(unacceptable(refusal)))]),
+            _ => Answer::Halve { too_large },
+        };
+    }
+    let asked = refusal.retry_after_seconds.and_then(|seconds| i64::try_from(seconds).ok());
+    Answer::Silence {
+        why: refusal.to_string(),
+        pause_ms: asked.unwrap_or(0).saturating_mul(1000),
+        alarm: matches!(refusal.http_status, 401 | 403 | 404 | 405),
+    }
+}
+
+/// The Signer's documentation: with HTTP 403, `msg` names the rule.
+fn names_rule(refusal: &Refusal, rule: &str) -> bool {
+    refusal.http_status == 403 && refusal.msg.contains(&format!("rule {rule}"))
+}
+
+fn unacceptable(refusal: &Refusal) -> Decline {
+    let code = format!("HTTP_{}", refusal.http_status);
+    Decline { advice: Advice::Fix, code, reason: refusal.msg.clone() }
+}
+
+/// A subscription that a transaction has from an earlier request.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Earlier {
+    subscribe_id: i64,
+    tx_hash: String,
+}
+
+fn sent_to(sent: &Full<Sent>) -> BTreeMap<i64, Heard> {
+    let mut heard = failures(&sent.failed);
+    let earlier = sent.fields().get("earlier").and_then(|raw| serde_json::from_str(raw.get()).ok());
+    let earlier: Vec<Earlier> = earlier.unwrap_or_default();
+    heard.extend(
+        earlier.into_iter().map(|e| (e.subscribe_id, Heard::Accepted { tx_hash: e.tx_hash })),
+    );
+    let accepted = || Heard::Accepted { tx_hash: sent.tx_hash.clone() };
+    heard.extend(sent.subscription_ids.iter().map(|id| (id.0, accepted())));
+    heard
+}
+
+fn failures(failed: &[Full<Failure>]) -> BTreeMap<i64, Heard> {
+    failed.iter().map(|failure| (failure.subscribe_id.0, failure_of(failure))).collect()
+}
+
+fn failure_of(failure: &Failure) -> Heard {
+    let code = failure.fail_code.clone().unwrap_or_else(|| token(&failure.fail_reason));
+    if let Some(tx_hash) = &failure.tx_hash
+        && matches!(code.as_str(), "BILLING_IN_PROGRESS" | "ALREADY_CHARGED")
+    {
+        return Heard::Accepted { tx_hash: tx_hash.clone() };
+    }
+    let advice = Advice::of(failure.retry.as_ref(), &code);
+    Heard::Refused(Decline { advice, code, reason: failure.fail_reason.clone() })
+}
+
+/// A Signer that sends no `failCode` sends the interface's own words.
+fn token(reason: &str) -> String {
+    reason.to_uppercase().replace(' ', "_")
+}
+
+/// Everybody in the batch gets a verdict, and nobody else: who is not spoken of is posted again later.
+fn complete(ids: &[i64], mut heard: BTreeMap<i64, Heard>) -> Vec<(i64, Heard)> {
+    let unspoken = || {
+        Heard::Refused(Decline {
+            advice: Advice::Wait,
+            code: "NOT_SPOKEN_OF".to_owned(),
+            reason: "the answer does not speak of it".to_owned(),
+        })
+    };
+    ids.iter().map(|id| (*id, heard.remove(id).unwrap_or_else(unspoken))).collect()
+}
+
+/// What the Signer's status of a transaction shows. `None`: nothing that can be concluded from.
+pub(crate) fn look(statuses: &[Full<BillingStatus>]) -> Option<Look> {
+    let Some(status) = statuses.first() else { return Some(Look::Unknown) };
+    let mut hashes = status.tx_hashes.clone();
+    hashes.push(status.tx_hash.clone());
+    match &status.state {
+        Outcome::Other(_) => None,
+        Outcome::Open => Some(Look::Open { hashes }),
+        Outcome::Charged
+        | Outcome::Failed
+        | Outcome::Unproven
+        | Outcome::Reverted
+        | Outcome::Cancelled
+        | Outcome::Usurped
+        | Outcome::Expired => {
+            let outcome = |s: &Full<SubscriptionStatus>| {
+                outcome(&status.tx_hash, s).map(|heard| (s.subscribe_id.0, heard))
+            };
+            // One outcome that cannot be read leaves the whole transaction to the next look.
+            let outcomes = status.subscriptions.iter().map(outcome).collect::<Option<_>>()?;
+            Some(Look::Final { hashes, outcomes })
+        }
+    }
+}
+
+fn outcome(tx_hash: &str, subscription: &SubscriptionStatus) -> Option<Heard> {
+    let tx_hash = tx_hash.to_owned();
+    match &subscription.state {
+        Outcome::Open | Outcome::Other(_) => None,
+        Outcome::Charged => Some(Heard::Charged { tx_hash: Some(tx_hash) }),
+        Outcome::Unproven => Some(Heard::Unproven { tx_hash }),
+        Outcome::Failed => {
+            let code = subscription.fail_code.clone().unwrap_or_default();
+            let advice = Advice::for_code(&code);
+            let reason = subscription.fail_reason.clone().unwrap_or_default();
+            Some(Heard::Failed(Decline { advice, code, reason }))
+        }
+        free @ (Outcome::Reverted | Outcome::Cancelled | Outcome::Usurped | Outcome::Expired) => {
+            Some(Heard::Freed { state: free.word().to_owned() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+//! The Signer's book: transactions followed until a final block has decided about everybody in them.
+
+use super::standings::{Key, News, hear, standing};
+use super::{Book, callbacks};
+use crate::schedule::entry::plain;
+use crate::schedule::rules::{Rules, step};
+use crate::schedule::standing::{Heard, Standing};
+use crate::store::StoreError;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// A transaction that is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Flight {
+    /// As the book spells it: lower case without `0x`, which the Signer understands.
+    pub(crate) tx_hash: String,
+    pub(crate) chain: i64,
+    pub(crate) looks: u32,
+}
+
+/// What a look at the Signer's status showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Not final. With every hash that the transaction has had.
+    Open { hashes: Vec<String> },
+    /// The Signer does not know it.
+    Unknown,
+    /// Final: what became of each subscription.
+    Final { hashes: Vec<String>, outcomes: Vec<(i64, Heard)> },
+}
+
+/// Writes down that the Signer holds a transaction for a subscription, and follows it.
+pub(super) fn follow(
+    conn: &Connection,
+    key: Key,
+    tx_hash: &str,
+    now_ms: i64,
+) -> rusqlite::Result<()> {
+    let hash = kept_under(conn, tx_hash)?;
+    watch(conn, (key.0, &hash), now_ms)?;
+    charge(conn, key, &hash, now_ms)
+}
+
+/// Follows a transaction of a chain, if nobody does yet.
+pub(super) fn watch(
+    conn: &Connection,
+    (chain, hash): (i64, &str),
+    now_ms: i64,
+) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT OR IGNORE INTO flight (tx_hash, chain, since_ms, next_ms) VALUES (?1, ?2, ?3, ?3)",
+    )?
+    .execute(params![hash, chain, now_ms])
+    .map(drop)
+}
+
+/// The hash that a transaction is kept under, whichever of its hashes is given.
+pub(super) fn kept_under(conn: &Connection, hash: &str) -> rusqlite::Result<String> {
+    let hash = plain(hash);
+    let known = conn
+        .prepare_cached("SELECT tx_hash FROM alias WHERE hash = ?1")?
+        .query_row([&hash], |row| row.get(0))
+        .optional()?;
+    Ok(known.unwrap_or(hash))
+}
+
+fn charge(conn: &Connection, key: Key, hash: &str, now_ms: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached(
+        "INSERT OR IGNORE INTO charge (tx_hash, chain, id, plan, wallet, trade_no, state, since_ms)
+         SELECT ?1, ?2, ?3, s.plan, s.wallet, s.trade_no, 'open', ?4
+         FROM (SELECT 1) LEFT JOIN subscription s ON s.chain = ?2 AND s.id = ?3",
+    )?
+    .execute(params![hash, key.0, key.1, now_ms])
+    .map(drop)
+}
+
+impl Book {
+    /// Transactions that are due for a look, longest waiting first.
+    pub(crate) fn flights(&self, now_ms: i64, most: u32) -> Result<Vec<Flight>, StoreError> {
+        let sql = "SELECT tx_hash, chain, looks FROM flight WHERE next_ms <= ?1
+                   ORDER BY next_ms LIMIT ?2";
+        let mut statement = self.store.conn().prepare_cached(sql)?;
+        let rows = statement.query_map([now_ms, i64::from(most)], |row| {
+            Ok(Flight { tx_hash: row.get(0)?, chain: row.get(1)?, looks: row.get(2)? })
+        })?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// How many transactions are followed, and when the next is due for a look.
+    pub(crate) fn open_flights(&self) -> Result<(i64, Option<i64>), StoreError> {
+        let sql = "SELECT count(*), min(next_ms) FROM flight";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.store.conn().prepare_cached(sql)?.query_row([], read)?)
+    }
+
+    /// Takes in what a look showed.
+    pub(crate) fn looked(
+        &mut self,
+        flight: &Flight,
+        look: Look,
+        now_ms: i64,
+        rules: &Rules,
+    ) -> Result<(), StoreError> {
+        self.store.write(|t| match look {
+            Look::Open { hashes } => {
+                rename(t, flight, &hashes)?;
+                look_again(t, flight, None, (now_ms, rules))
+            }
+            Look::Unknown => unknown(t, flight, now_ms, rules),
+            Look::Final { hashes, outcomes } => {
+                rename(t, flight, &hashes)?;
+                for (id, heard) in outcomes {
+                    settle(t, flight, News { key: (flight.chain, id), heard, now_ms, rules })?;
+                }
+                t.execute("DELETE FROM flight WHERE tx_hash = ?1", [&flight.tx_hash])?;
+                callbacks::match_all(t, &flight.tx_hash)
+            }
+        })
+    }
+
+    /// A look that nobody answered: another one after a pause.
+    pub(crate) fn not_looked(
+        &mut self,
+        flight: &Flight,
+        now_ms: i64,
+        rules: &Rules,
+    ) -> Result<(), StoreError> {
+        self.store.write(|t| look_again(t, flight, None, (now_ms, rules)))
+    }
+}
+
+/// Callbacks may name any of the hashes.
+fn rename(conn: &Connection, flight: &Flight, hashes: &[String]) -> rusqlite::Result<()> {
+    let mut statement = conn.prepare_cached("INSERT OR IGNORE INTO alias VALUES (?1, ?2)")?;
+    for hash in hashes.iter().map(|hash| plain(hash)).filter(|hash| *hash != flight.tx_hash) {
+        statement.execute(params![hash, flight.tx_hash])?;
+    }
+    Ok(())
+}
+
+fn look_again(
+    conn: &Connection,
+    flight: &Flight,
+    unknown_ms: Option<i64>,
+    (now_ms, rules): (i64, &Rules),
+) -> rusqlite::Result<()> {
+    let looks = flight.looks.saturating_add(1);
+    let next_ms = now_ms.saturating_add(step(&rules.look_ms, looks));
+    conn.prepare_cached(
+        "UPDATE flight SET looks = ?2, next_ms = ?3,
+             unknown_ms = CASE WHEN ?4 IS NULL THEN NULL ELSE coalesce(unknown_ms, ?4) END
+         WHERE tx_hash = ?1",
+    )?
+    .execute(params![flight.tx_hash, looks, next_ms, unknown_ms])
+    .map(drop)
+}
+
+/// A transaction that the Signer itself named stays followed: not known is not failed. One that only
+/// a callback named is given up; the callback remains as a difference.
+fn unknown(conn: &Connection, flight: &Flight, now_ms: i64, rules: &Rules) -> rusqlite::Result<()> {
+    let named: bool = conn
+        .prepare_cached("SELECT EXISTS (SELECT 1 FROM charge WHERE tx_hash = ?1)")?
+        .query_row([&flight.tx_hash], |row| row.get(0))?;
+    if named {
+        return look_again(conn, flight, Some(now_ms), (now_ms, rules));
+    }
+    conn.execute("DELETE FROM flight WHERE tx_hash = ?1", [&flight.tx_hash]).map(drop)
+}
+
+/// Writes an outcome into the book, and moves the subscription if this transaction is what it
+/// waited for.
+fn settle(conn: &Connection, flight: &Flight, news: News<'_>) -> rusqlite::Result<()> {
+    charge(conn, news.key, &flight.tx_hash, news.now_ms)?;
+    let state = match &news.heard {
+        Heard::Charged { .. } => "charged",
+        Heard::Failed(_) | Heard::Refused(_) => "failed",
+        Heard::Freed { .. } => "freed",
+        Heard::Unproven { .. } => "unproven",
+        Heard::Accepted { .. } => "open",
+    };
+    conn.prepare_cached(
+        "UPDATE charge SET state = ?4, settled_ms = coalesce(settled_ms, ?5)
+         WHERE tx_hash = ?1 AND chain = ?2 AND id = ?3",
+    )?
+    .execute(params![flight.tx_hash, news.key.0, news.key.1, state, news.now_ms])?;
+    let waits = match standing(conn, news.key)? {
+        Some(Standing::Billing { tx_hash, .. }) => kept_under(conn, &tx_hash)? == flight.tx_hash,
+        Some(_) | None => false,
+    };
+    if waits { hear(conn, news) } else { Ok(()) }
+}

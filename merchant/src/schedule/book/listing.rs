@@ -1,0 +1,154 @@
+//! The platform's book: what is listed as due, and what of it is posted now.
+
+use super::standings::{self, parse};
+use super::{Book, batches};
+use crate::schedule::entry::{Due, plain};
+use crate::schedule::plan::{Draft, Member};
+use crate::schedule::rules::Rules;
+use crate::schedule::standing::{Admission, Standing, admit, unlisted};
+use crate::store::StoreError;
+use rusqlite::{Connection, params};
+use std::collections::{BTreeMap, HashMap};
+
+/// One whole reading of the list.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) due: Vec<Due>,
+    /// Whether every entry could be read: only then is what is missing no longer listed.
+    pub(crate) whole: bool,
+}
+
+/// What a run may post, by chain, and why it leaves out the rest.
+#[derive(Debug, Default)]
+pub(crate) struct Admitted {
+    pub(crate) post: BTreeMap<i64, Vec<Member>>,
+    pub(crate) held: HashMap<Admission, u64>,
+}
+
+struct Row {
+    terms: String,
+    posted_terms: Option<String>,
+    plans: u32,
+    standing: Standing,
+    listed: bool,
+}
+
+impl Book {
+    /// Takes in a reading of the list, and answers what to post. Nothing is planned yet.
+    pub(crate) fn list(
+        &mut self,
+        listed: Listed,
+        now_ms: i64,
+        rules: &Rules,
+    ) -> Result<Admitted, StoreError> {
+        self.store.write(|t| {
+            let mut known = rows(t)?;
+            let mut admitted = Admitted::default();
+            for due in listed.due {
+                let key = (due.chain, due.id);
+                let row = known.remove(&key);
+                put(t, &due, row.as_ref(), now_ms)?;
+                sort_in(&mut admitted, due, row.as_ref(), (now_ms, rules));
+            }
+            if listed.whole {
+                for (key, row) in known.iter().filter(|(_, row)| row.listed) {
+                    leave(t, *key, &row.standing)?;
+                }
+            }
+            Ok(admitted)
+        })
+    }
+
+    /// Makes a plan durable: from here on its batches are posted until they have a verdict.
+    pub(crate) fn plan(&mut self, drafts: &[Draft], now_ms: i64) -> Result<(), StoreError> {
+        self.store.write(|t| {
+            for draft in drafts {
+                batches::insert(t, draft, now_ms)?;
+                for id in &draft.ids {
+                    take(t, (draft.chain, *id))?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+fn sort_in(admitted: &mut Admitted, due: Due, row: Option<&Row>, (now_ms, rules): (i64, &Rules)) {
+    let changed = row.is_some_and(|row| row.posted_terms.as_ref().is_some_and(|p| *p != due.terms));
+    let standing = row.map_or(&Standing::Free, |row| &row.standing);
+    match admit(standing, changed, now_ms, rules) {
+        Admission::Post => {
+            let plans = row.map_or(0, |row| row.plans);
+            admitted.post.entry(due.chain).or_default().push(Member { due, plans });
+        }
+        held @ (Admission::InFlight
+        | Admission::Paused
+        | Admission::JustCharged
+        | Admission::Stopped
+        | Admission::Unproven) => {
+            let count = admitted.held.entry(held).or_default();
+            *count = count.saturating_add(1);
+        }
+    }
+}
+
+fn rows(conn: &Connection) -> rusqlite::Result<HashMap<(i64, i64), Row>> {
+    let sql = "SELECT chain, id, terms, posted_terms, plans, standing, listed FROM subscription";
+    let mut statement = conn.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| {
+        let standing = parse(row.get_ref(5)?.as_str()?)?;
+        let (terms, posted_terms) = (row.get(2)?, row.get(3)?);
+        let known = Row { terms, posted_terms, plans: row.get(4)?, standing, listed: row.get(6)? };
+        Ok(((row.get(0)?, row.get(1)?), known))
+    })?;
+    rows.collect()
+}
+
+/// Writes an entry if it is new, or not what it was.
+fn put(conn: &Connection, due: &Due, known: Option<&Row>, now_ms: i64) -> rusqlite::Result<()> {
+    if known.is_some_and(|row| row.listed && row.terms == due.terms) {
+        return Ok(());
+    }
+    let wallet = due.wallet.as_deref().map(plain);
+    conn.prepare_cached(
+        "INSERT INTO subscription
+             (chain, id, entry, terms, plan, wallet, trade_no, word, standing, listed, listed_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'free', '{\"at\":\"free\"}', 1, ?8)
+         ON CONFLICT (chain, id) DO UPDATE SET
+             entry = ?3, terms = ?4, plan = ?5, wallet = ?6, trade_no = ?7, listed = 1,
+             listed_ms = ?8",
+    )?
+    .execute(params![
+        due.chain,
+        due.id,
+        due.text,
+        due.terms,
+        due.plan,
+        wallet,
+        due.trade_no,
+        now_ms
+    ])
+    .map(drop)
+}
+
+/// The platform lists it no longer.
+fn leave(conn: &Connection, key: (i64, i64), standing: &Standing) -> rusqlite::Result<()> {
+    conn.prepare_cached("UPDATE subscription SET listed = 0 WHERE chain = ?1 AND id = ?2")?
+        .execute(params![key.0, key.1])?;
+    match unlisted(standing) {
+        Some(next) => standings::store(conn, key, &next),
+        None => Ok(()),
+    }
+}
+
+/// It is part of a plan now.
+pub(super) fn take(conn: &Connection, key: (i64, i64)) -> rusqlite::Result<()> {
+    let before = standings::standing(conn, key)?.unwrap_or(Standing::Free);
+    standings::put(conn, key, &before.planned())?;
+    conn.prepare_cached(
+        "UPDATE subscription SET plans = plans + 1, posted_terms = terms
+         WHERE chain = ?1 AND id = ?2",
+    )?
+    .execute(params![key.0, key.1])
+    .map(drop)
+}

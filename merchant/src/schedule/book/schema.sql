@@ -1,0 +1,104 @@
+-- Times are Unix milliseconds. Hashes are kept in lower case without 0x.
+
+CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE subscription (
+    chain INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    entry TEXT NOT NULL,        -- as last listed
+    terms TEXT NOT NULL,        -- digest of what would be charged, as last listed
+    posted_terms TEXT,          -- the same, as last posted
+    plan INTEGER,
+    wallet TEXT,
+    trade_no TEXT,
+    plans INTEGER NOT NULL DEFAULT 0,   -- how many plans have held it
+    word TEXT NOT NULL,         -- of the standing
+    standing TEXT NOT NULL,     -- JSON
+    listed INTEGER NOT NULL,    -- whether the last whole reading of the list had it
+    listed_ms INTEGER NOT NULL, -- since when it is listed with these terms
+    PRIMARY KEY (chain, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX subscription_by_word ON subscription (word) WHERE word IN ('free', 'charged', 'stopped');
+
+CREATE TABLE batch (
+    id INTEGER PRIMARY KEY,
+    request_id TEXT NOT NULL UNIQUE,
+    chain INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    state TEXT NOT NULL,        -- planned, answered, split
+    tries INTEGER NOT NULL DEFAULT 0,
+    next_ms INTEGER NOT NULL,
+    planned_ms INTEGER NOT NULL,
+    last TEXT                   -- what was heard last, in words
+) STRICT;
+CREATE INDEX batch_planned ON batch (next_ms) WHERE state = 'planned';
+
+CREATE TABLE member (
+    batch INTEGER NOT NULL REFERENCES batch (id),
+    id INTEGER NOT NULL,
+    PRIMARY KEY (batch, id)
+) STRICT, WITHOUT ROWID;
+
+-- What one chain takes in one request, learnt when it refused more.
+CREATE TABLE ceiling (chain INTEGER PRIMARY KEY, entries INTEGER NOT NULL) STRICT;
+
+-- A transaction that is followed until it is final.
+CREATE TABLE flight (
+    tx_hash TEXT PRIMARY KEY,
+    chain INTEGER NOT NULL,
+    since_ms INTEGER NOT NULL,
+    looks INTEGER NOT NULL DEFAULT 0,
+    next_ms INTEGER NOT NULL,
+    unknown_ms INTEGER          -- since when the Signer says that it does not know it
+) STRICT, WITHOUT ROWID;
+CREATE INDEX flight_due ON flight (next_ms);
+
+-- Every hash that a transaction ever had, to the one that it is kept under.
+CREATE TABLE alias (hash TEXT PRIMARY KEY, tx_hash TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+-- The Signer's book: one subscription in one transaction.
+CREATE TABLE charge (
+    tx_hash TEXT NOT NULL,
+    chain INTEGER NOT NULL,
+    id INTEGER NOT NULL,
+    plan INTEGER,
+    wallet TEXT,
+    trade_no TEXT,
+    state TEXT NOT NULL,        -- open, charged, failed, freed, unproven
+    since_ms INTEGER NOT NULL,
+    settled_ms INTEGER,
+    callback INTEGER,           -- position of the callback that tells of it
+    PRIMARY KEY (tx_hash, chain, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX charge_untold ON charge (settled_ms) WHERE state = 'charged' AND callback IS NULL;
+
+-- The callbacks' book: billing callbacks that name a transaction.
+CREATE TABLE callback (
+    position INTEGER PRIMARY KEY,
+    tx_hash TEXT NOT NULL,
+    chain INTEGER,
+    id INTEGER,
+    plan INTEGER,
+    wallet TEXT,
+    trade_no TEXT,
+    heard_ms INTEGER NOT NULL,
+    matched INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX callback_unmatched ON callback (tx_hash) WHERE matched = 0;
+
+CREATE TABLE difference (
+    kind TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    since_ms INTEGER NOT NULL,
+    named_ms INTEGER,
+    PRIMARY KEY (kind, subject)
+) STRICT, WITHOUT ROWID;
+
+-- What the merchant is told, until the inbox has it.
+CREATE TABLE outbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    stream TEXT NOT NULL,
+    body TEXT NOT NULL,
+    sent INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX outbox_unsent ON outbox (id) WHERE sent = 0;

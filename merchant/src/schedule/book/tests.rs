@@ -1,0 +1,212 @@
+use super::*;
+use crate::schedule::entry::Due;
+use crate::schedule::plan::{Limits, drafts};
+use crate::schedule::reconcile::Kind;
+use crate::schedule::rules::Rules;
+use crate::schedule::standing::{Advice, Decline, Heard};
+use serde_json::value::RawValue;
+
+const CHAIN: i64 = 139;
+const MINUTE: i64 = 60_000;
+
+fn due(id: i64) -> Due {
+    let text =
+        format!(r#"{{"subscribeId":{id},"chainId":{CHAIN},"planId":5,"userWallet":"0xA{id}"}}"#);
+    Due::read(&RawValue::from_string(text).unwrap()).unwrap()
+}
+
+fn callback(position: i64, tx_hash: &str, id: i64) -> Callback {
+    let who = Who {
+        chain: Some(CHAIN),
+        plan: Some(5),
+        wallet: Some(format!("0xa{id}")),
+        trade_no: Some(format!("order-{id}")),
+        id: None,
+    };
+    Callback { position, tx_hash: tx_hash.to_owned(), who }
+}
+
+struct Desk {
+    folder: tempfile::TempDir,
+    book: Option<Book>,
+    rules: Rules,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut desk = Self { folder, book: None, rules: Rules::default() };
+        desk.restart();
+        desk
+    }
+
+    fn restart(&mut self) {
+        self.book = None;
+        self.book = Some(Book::open(&self.folder.path().join("s.db")).unwrap());
+    }
+
+    fn book(&mut self) -> &mut Book {
+        self.book.as_mut().unwrap()
+    }
+
+    /// Lists these, and plans whoever may be posted. Answers how many that were.
+    fn list(&mut self, ids: &[i64], now_ms: i64) -> usize {
+        let listed = Listed { due: ids.iter().map(|id| due(*id)).collect(), whole: true };
+        let rules = self.rules.clone();
+        let mut admitted = self.book().list(listed, now_ms, &rules).unwrap();
+        let post = admitted.post.remove(&CHAIN).unwrap_or_default();
+        let count = post.len();
+        let plan = drafts(CHAIN, post, Limits { entries: 2, bytes: 10_000 });
+        self.book().plan(&plan, now_ms).unwrap();
+        count
+    }
+
+    fn unanswered(&mut self, now_ms: i64) -> Vec<Batch> {
+        self.book().unanswered(CHAIN, now_ms, 100).unwrap()
+    }
+
+    fn answer(&mut self, batch: &Batch, heard: Vec<(i64, Heard)>, now_ms: i64) {
+        let rules = self.rules.clone();
+        self.book().answered(batch, heard, now_ms, &rules).unwrap();
+    }
+
+    fn finalize(&mut self, outcomes: Vec<(i64, Heard)>, now_ms: i64) {
+        let rules = self.rules.clone();
+        let flight = self.book().flights(now_ms, 10).unwrap().remove(0);
+        let hashes = vec!["0xBB".to_owned()];
+        self.book().looked(&flight, Look::Final { hashes, outcomes }, now_ms, &rules).unwrap();
+    }
+
+    fn named(&mut self, now_ms: i64) -> Vec<Kind> {
+        let rules = self.rules.clone();
+        self.book().reconcile(true, now_ms, &rules).unwrap();
+        self.book().named().unwrap().into_iter().map(|(difference, _)| difference.kind).collect()
+    }
+
+    fn letters(&mut self) -> Vec<serde_json::Value> {
+        let letters = self.book().letters(100).unwrap();
+        letters.iter().map(|letter| serde_json::from_str(&letter.body).unwrap()).collect()
+    }
+}
+
+fn accepted() -> Heard {
+    Heard::Accepted { tx_hash: "0xAA".to_owned() }
+}
+
+fn charged() -> Heard {
+    Heard::Charged { tx_hash: Some("0xBB".to_owned()) }
+}
+
+#[test]
+fn a_plan_outlives_its_process_byte_for_byte() {
+    let mut desk = Desk::new();
+    assert_eq!(desk.list(&[3, 1, 2], 0), 3);
+    let planned = desk.unanswered(0);
+    assert_eq!(
+        planned.iter().map(|batch| batch.ids.clone()).collect::<Vec<_>>(),
+        [vec![1, 2], vec![3]]
+    );
+    desk.restart();
+    assert_eq!(desk.unanswered(0), planned);
+    assert_eq!(desk.list(&[1, 2, 3], 1), 0, "what is planned is not planned again");
+    let rules = desk.rules.clone();
+    desk.book().unheard(&planned[0], "no answer", (0, 0), &rules).unwrap();
+    assert_eq!(desk.unanswered(0).len(), 1, "what heard nothing waits for its pause");
+    let again = desk.unanswered(rules.silence_ms[0]);
+    assert_eq!(again[0].body, planned[0].body);
+}
+
+#[test]
+fn nobody_is_posted_twice_and_the_next_month_is_posted() {
+    let mut desk = Desk::new();
+    desk.list(&[1], 0);
+    let batch = desk.unanswered(0).remove(0);
+    desk.answer(&batch, vec![(1, accepted())], 0);
+    assert_eq!(desk.list(&[1], MINUTE), 0, "in flight");
+    desk.finalize(vec![(1, charged())], 2 * MINUTE);
+    assert_eq!(desk.list(&[1], 3 * MINUTE), 0, "the list lags");
+    assert_eq!(desk.list(&[], 4 * MINUTE), 0);
+    let month = 30 * 24 * 60 * MINUTE;
+    assert_eq!(desk.list(&[1], month), 1);
+    let next = desk.unanswered(month).remove(0);
+    assert_ne!(next.request_id, batch.request_id);
+}
+
+#[test]
+fn callbacks_match_by_any_hash_of_the_transaction_whichever_comes_first() {
+    for callback_first in [true, false] {
+        let mut desk = Desk::new();
+        desk.list(&[1, 2], 0);
+        let batch = desk.unanswered(0).remove(0);
+        desk.answer(&batch, vec![(1, accepted()), (2, accepted())], 0);
+        // The winner of the race has another hash than the answer told, and callbacks name it.
+        let told = [callback(7, "bb", 2)];
+        if callback_first {
+            desk.book().take_callbacks(&told, 7, 0).unwrap();
+        }
+        desk.finalize(vec![(1, charged()), (2, charged())], MINUTE);
+        if !callback_first {
+            desk.book().take_callbacks(&told, 7, 0).unwrap();
+        }
+        assert_eq!(desk.book().cursor().unwrap(), 7);
+        assert_eq!(desk.named(20 * MINUTE), []);
+        let late = 60 * MINUTE;
+        assert_eq!(desk.named(late), [Kind::ChargedWithoutCallback], "{callback_first}");
+        desk.book().take_callbacks(&[callback(8, "0xAA", 1)], 8, late).unwrap();
+        assert_eq!(desk.named(late), []);
+        let told: Vec<_> = desk.letters().iter().map(|letter| letter["type"].clone()).collect();
+        assert_eq!(told, ["charged", "charged", "booksDiffer", "booksAgree"]);
+    }
+}
+
+#[test]
+fn a_callback_that_nothing_confirms_gets_a_name() {
+    let mut desk = Desk::new();
+    desk.book().take_callbacks(&[callback(1, "0xCC", 1)], 1, 0).unwrap();
+    let rules = desk.rules.clone();
+    let flight = desk.book().flights(0, 1).unwrap().remove(0);
+    desk.book().looked(&flight, Look::Unknown, 0, &rules).unwrap();
+    assert_eq!(desk.book().open_flights().unwrap().0, 0);
+    desk.named(0);
+    assert_eq!(desk.named(60 * MINUTE), [Kind::CallbackWithoutCharge]);
+}
+
+#[test]
+fn a_transaction_that_the_signer_forgot_is_not_given_up() {
+    let mut desk = Desk::new();
+    desk.list(&[1], 0);
+    let batch = desk.unanswered(0).remove(0);
+    desk.answer(&batch, vec![(1, accepted())], 0);
+    let rules = desk.rules.clone();
+    let flight = desk.book().flights(0, 1).unwrap().remove(0);
+    desk.book().looked(&flight, Look::Unknown, 0, &rules).unwrap();
+    let later = 365 * 24 * 60 * MINUTE;
+    assert_eq!(desk.list(&[1], later), 0, "unknown is not failed");
+    assert!(desk.named(later).contains(&Kind::UnknownToTheSigner));
+}
+
+#[test]
+fn a_batch_too_large_is_halved_and_later_ones_are_smaller() {
+    let mut desk = Desk::new();
+    desk.list(&[1, 2], 0);
+    let batch = desk.unanswered(0).remove(0);
+    let members = desk.book().members(&batch).unwrap();
+    let parts = drafts(CHAIN, members, Limits { entries: 1, bytes: 10_000 });
+    desk.book().split(&batch, &parts, Some(1), 0).unwrap();
+    let halves = desk.unanswered(0);
+    assert_eq!(halves.iter().map(|half| half.ids.clone()).collect::<Vec<_>>(), [[1], [2]]);
+    assert_eq!(desk.book().ceiling(CHAIN).unwrap(), Some(1));
+    let decline = Decline {
+        advice: Advice::User,
+        code: "BALANCE_INSUFFICIENT".to_owned(),
+        reason: "Balance insufficient".to_owned(),
+    };
+    desk.answer(&halves[0], vec![(1, Heard::Refused(decline))], 0);
+    assert_eq!(desk.letters()[0]["subscribeId"], 1);
+    assert_eq!(desk.list(&[1, 2], MINUTE), 0);
+    assert_eq!(desk.list(&[2], MINUTE), 0);
+    assert_eq!(desk.letters()[1]["type"], "customerSettled", "it is off the list");
+    assert_eq!(desk.list(&[1, 2], 2 * MINUTE), 1, "free to be posted when it is due again");
+    let posted = desk.unanswered(2 * MINUTE);
+    assert!(posted.iter().all(|one| one.request_id != batch.request_id));
+}

@@ -1,0 +1,144 @@
+//! One entry of the chargeable list, as far as the scheduler has to understand it.
+//!
+//! What is posted to the Signer is the platform's own text, untouched; the fields read here serve to
+//! group, to tell one period from the next, and to recognise callbacks.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use thiserror::Error;
+
+/// The fields that say what would be charged. When one changes, an earlier decline says nothing.
+const TERMS: [&str; 8] = [
+    "amount",
+    "chainId",
+    "period",
+    "planId",
+    "planVersion",
+    "tokenAddress",
+    "userHash",
+    "userWallet",
+];
+
+/// A subscription that the platform calls due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// The platform's chain id.
+    pub(crate) chain: i64,
+    /// `subscribeId`.
+    pub(crate) id: i64,
+    pub(crate) plan: Option<i64>,
+    pub(crate) wallet: Option<String>,
+    pub(crate) trade_no: Option<String>,
+    /// A digest of what would be charged.
+    pub(crate) terms: String,
+    /// The entry as the platform wrote it.
+    pub(crate) text: String,
+}
+
+/// Why an entry cannot be posted.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub(crate) enum EntryError {
+    /// The JSON is no object.
+    #[error("the entry is no object: {0}")]
+    NoObject(String),
+    /// A field that every entry needs is missing or no integer.
+    #[error("the entry has no {0} that is an integer")]
+    NoInteger(&'static str),
+}
+
+impl Due {
+    /// Reads an entry.
+    pub(crate) fn read(raw: &RawValue) -> Result<Self, EntryError> {
+        let fields: BTreeMap<String, &RawValue> = serde_json::from_str(raw.get())
+            .map_err(|error| EntryError::NoObject(error.to_string()))?;
+        let id = integer(&fields, "subscribeId")
+            .or_else(|| integer(&fields, "subscriptionId"))
+            .ok_or(EntryError::NoInteger("subscribeId"))?;
+        Ok(Self {
+            chain: integer(&fields, "chainId").ok_or(EntryError::NoInteger("chainId"))?,
+            id,
+            plan: integer(&fields, "planId"),
+            wallet: text(&fields, "userWallet"),
+            trade_no: text(&fields, "outTradeNo"),
+            terms: terms(&fields),
+            text: raw.get().to_owned(),
+        })
+    }
+}
+
+fn terms(fields: &BTreeMap<String, &RawValue>) -> String {
+    let mut digest = Sha256::new();
+    for name in TERMS {
+        digest.update(name.as_bytes());
+        digest.update(fields.get(name).map_or("", |raw| raw.get()).as_bytes());
+        digest.update([0]);
+    }
+    short_hex(&digest.finalize())
+}
+
+/// The first 16 bytes of a digest, as hex.
+pub(crate) fn short_hex(digest: &[u8]) -> String {
+    hex::encode(digest.get(..16).unwrap_or(digest))
+}
+
+/// An integer, or its digits in a string: 64-bit ids travel in both ways.
+pub(crate) fn integer(fields: &BTreeMap<String, &RawValue>, name: &str) -> Option<i64> {
+    fields.get(name)?.get().trim_matches('"').parse().ok()
+}
+
+/// A string that is not empty.
+pub(crate) fn text(fields: &BTreeMap<String, &RawValue>, name: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Text {
+        Text(String),
+        Integer(i64),
+    }
+    let text = match serde_json::from_str(fields.get(name)?.get()).ok()? {
+        Text::Text(text) => text,
+        Text::Integer(number) => number.to_string(),
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// A hash or address as it is compared: lower case, without `0x`.
+pub(crate) fn plain(spelling: &str) -> String {
+    let digits = spelling.strip_prefix("0x").unwrap_or(spelling);
+    // Base58 addresses tell letters by their case.
+    if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        digits.to_ascii_lowercase()
+    } else {
+        digits.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Due, EntryError> {
+        Due::read(&RawValue::from_string(text.to_owned()).unwrap())
+    }
+
+    #[test]
+    fn an_entry_is_understood_and_left_as_it_is() {
+        let text = r#"{ "subscribeId":"9007199254740993","chainId":139,"planId":5,
+            "amount":18446744073709551617,"userWallet":"0xAB","next":1}"#;
+        let due = read(text).unwrap();
+        assert_eq!((due.chain, due.id, due.plan), (139, 9_007_199_254_740_993, Some(5)));
+        assert_eq!(due.text, text);
+        assert_eq!(plain(due.wallet.as_deref().unwrap()), "ab");
+        assert_eq!(read(r#"{"chainId":1}"#), Err(EntryError::NoInteger("subscribeId")));
+        assert!(matches!(read("[]"), Err(EntryError::NoObject(_))));
+    }
+
+    #[test]
+    fn terms_change_with_what_would_be_charged_and_with_nothing_else() {
+        let terms = |text: &str| read(text).unwrap().terms;
+        let entry = r#"{"subscribeId":1,"chainId":1,"period":3,"updateTime":"a"}"#;
+        assert_eq!(terms(entry), terms(&entry.replace("\"a\"", "\"b\"")));
+        assert_ne!(terms(entry), terms(&entry.replace("\"period\":3", "\"period\":4")));
+    }
+}

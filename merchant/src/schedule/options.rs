@@ -1,0 +1,135 @@
+//! What `merchant schedule` is told.
+
+use super::ScheduleError;
+use super::feed::Feed;
+use super::plan::Limits;
+use super::rules::Rules;
+use super::run::{Peers, Setup};
+use crate::Client;
+use crate::sign::Credentials;
+use crate::signer::{Family, SignerClient};
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Bill what is due, and reconcile what came of it.
+#[derive(Clone, Debug, Args)]
+pub struct ScheduleOptions {
+    /// The state file; made if there is none. One scheduler to one file
+    #[arg(long, default_value = "schedule.db")]
+    pub state: PathBuf,
+    /// A platform chain id and its family, such as 139=EVM or 136=TVM; once for each chain
+    #[arg(long = "chain", value_name = "ID=FAMILY")]
+    pub chains: Vec<ChainFamily>,
+    /// Run once and end; fails when something could not be done
+    #[arg(long)]
+    pub once: bool,
+    /// Ask the Signer what it would charge; change nothing, here or there
+    #[arg(long, conflicts_with = "once")]
+    pub dry_run: bool,
+    /// Show how everything stands, also beside a scheduler that runs, and end
+    #[arg(long, conflicts_with_all = ["once", "dry_run"])]
+    pub status: bool,
+    /// Seconds between the end of a run and the next
+    #[arg(long, default_value_t = 60)]
+    pub interval: u64,
+    /// Entries in one request: at most what the Signer takes (`http.max_entries`)
+    #[arg(long, default_value_t = 200)]
+    pub batch_size: usize,
+    /// Bytes in one request: at most what the Signer takes (`http.body_limit`)
+    #[arg(long, default_value_t = 900_000)]
+    pub batch_bytes: usize,
+    /// Requests to the Signer at once, for each chain
+    #[arg(long, default_value_t = 2)]
+    pub at_once: usize,
+    /// Makes every pause so many times shorter: for a sandbox whose time moves
+    #[arg(long, default_value_t = 1, hide = true)]
+    pub pace: u32,
+    /// Where health and metrics are served, such as 127.0.0.1:9983
+    #[arg(long)]
+    pub listen: Option<SocketAddr>,
+}
+
+/// Whom the scheduler speaks with.
+#[derive(Clone, Debug)]
+pub struct Connections {
+    /// The platform.
+    pub platform: Client,
+    /// The Signer.
+    pub signer: SignerClient,
+    /// The address of the inbox's private side, and the key that it knows. Without an inbox callbacks
+    /// are no part of the books, and nobody is told of anything but by the log.
+    pub inbox: Option<(String, Credentials)>,
+}
+
+/// `139=EVM`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainFamily {
+    /// The platform's chain id.
+    pub chain: i64,
+    /// What kind of chain it is.
+    pub family: Family,
+}
+
+/// The text is no chain and family.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0:?} is no platform chain id, `=`, and EVM or TVM")]
+pub struct ChainFamilyError(String);
+
+impl FromStr for ChainFamily {
+    type Err = ChainFamilyError;
+
+    fn from_str(text: &str) -> Result<Self, ChainFamilyError> {
+        let wrong = || ChainFamilyError(text.to_owned());
+        let (chain, family) = text.split_once('=').ok_or_else(wrong)?;
+        let family = match family {
+            "EVM" | "evm" => Family::Evm,
+            "TVM" | "tvm" => Family::Tvm,
+            _ => return Err(wrong()),
+        };
+        Ok(Self { chain: chain.parse().map_err(|_| wrong())?, family })
+    }
+}
+
+impl ScheduleOptions {
+    /// The pause between two runs.
+    pub(super) fn pause(&self) -> Duration {
+        Duration::from_secs(self.interval)
+    }
+
+    /// How the scheduler works.
+    pub(super) fn setup(&self) -> Setup {
+        Setup {
+            families: self.chains.iter().map(|one| (one.chain, one.family)).collect(),
+            limits: Limits { entries: self.batch_size, bytes: self.batch_bytes },
+            at_once: self.at_once.max(1),
+            rules: Rules::default().at_pace(self.pace),
+        }
+    }
+}
+
+impl Connections {
+    pub(super) fn peers(self) -> Result<Peers, ScheduleError> {
+        let Self { platform, signer, inbox } = self;
+        let feed = inbox.map(|(url, credentials)| Feed::new(&url, credentials)).transpose()?;
+        Ok(Peers { platform, signer, feed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_has_a_family() {
+        let read = |text: &str| text.parse::<ChainFamily>();
+        assert_eq!(read("139=EVM"), Ok(ChainFamily { chain: 139, family: Family::Evm }));
+        assert_eq!(read("136=tvm"), Ok(ChainFamily { chain: 136, family: Family::Tvm }));
+        for wrong in ["139", "=EVM", "139=BTC", "x=EVM"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! How due subscriptions become batches: one chain each, within the Signer's limits, with request
+//! ids that come out the same when a crash makes the scheduler plan again.
+
+use super::entry::{Due, short_hex};
+use sha2::{Digest as _, Sha256};
+
+/// What the Signer takes in one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Limits {
+    /// Entries.
+    pub(crate) entries: usize,
+    /// Bytes of the body.
+    pub(crate) bytes: usize,
+}
+
+/// One member of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Member {
+    pub(crate) due: Due,
+    /// How many plans held this subscription before: what makes its next request another request.
+    pub(crate) plans: u32,
+}
+
+/// A request to the Signer, before it is durable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Draft {
+    pub(crate) chain: i64,
+    pub(crate) request_id: String,
+    /// The bytes that are posted, and posted again.
+    pub(crate) body: String,
+    pub(crate) ids: Vec<i64>,
+}
+
+/// Splits the due subscriptions of one chain. The order of the list does not matter.
+pub(crate) fn drafts(chain: i64, mut due: Vec<Member>, limits: Limits) -> Vec<Draft> {
+    due.sort_by_key(|member| member.due.id);
+    due.dedup_by_key(|member| member.due.id);
+    let mut drafts = vec![];
+    let (mut group, mut bytes) = (vec![], 0_usize);
+    for member in due {
+        let length = member.due.text.len().saturating_add(1);
+        let full = group.len() >= limits.entries.max(1)
+            || bytes.saturating_add(length) > limits.bytes.saturating_sub(ENVELOPE);
+        if full && !group.is_empty() {
+            drafts.push(draft(chain, &std::mem::take(&mut group)));
+            bytes = 0;
+        }
+        bytes = bytes.saturating_add(length);
+        group.push(member);
+    }
+    if !group.is_empty() {
+        drafts.push(draft(chain, &group));
+    }
+    drafts
+}
+
+/// Room for everything in the body but the entries.
+const ENVELOPE: usize = 128;
+
+fn draft(chain: i64, members: &[Member]) -> Draft {
+    let request_id = request_id(chain, members);
+    let list: Vec<&str> = members.iter().map(|member| member.due.text.as_str()).collect();
+    let body =
+        format!(r#"{{"requestId":"{request_id}","mode":"partial","list":[{}]}}"#, list.join(","));
+    Draft { chain, request_id, body, ids: members.iter().map(|member| member.due.id).collect() }
+}
+
+/// Depends on the chain, the subscriptions, and how often each was planned before: a plan that a
+/// crash swallowed comes out again, and no two plans that were kept share an id.
+fn request_id(chain: i64, members: &[Member]) -> String {
+    let mut digest = Sha256::new();
+    digest.update(chain.to_be_bytes());
+    for member in members {
+        digest.update(member.due.id.to_be_bytes());
+        digest.update(member.plans.to_be_bytes());
+    }
+    format!("due-{chain}-{}", short_hex(&digest.finalize()))
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn member(id: i64, length: usize, plans: u32) -> Member {
+        let text = format!(r#"{{"subscribeId":{id},"x":"{}"}}"#, "y".repeat(length));
+        let due = Due {
+            chain: 1,
+            id,
+            plan: None,
+            wallet: None,
+            trade_no: None,
+            terms: String::new(),
+            text,
+        };
+        Member { due, plans }
+    }
+
+    fn members() -> impl Strategy<Value = Vec<Member>> {
+        let one = (0..500_i64, 0..300_usize, 0..3_u32);
+        prop::collection::vec(one, 0..120).prop_map(|all| {
+            all.into_iter().map(|(id, len, plans)| member(id, len, plans)).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn everybody_is_in_exactly_one_batch_within_the_limits(
+            due in members(), entries in 1..40_usize, bytes in 600..4000_usize,
+        ) {
+            let drafts = drafts(1, due.clone(), Limits { entries, bytes });
+            let mut wanted: Vec<i64> = due.iter().map(|member| member.due.id).collect();
+            wanted.sort_unstable();
+            wanted.dedup();
+            let posted: Vec<i64> = drafts.iter().flat_map(|draft| draft.ids.clone()).collect();
+            prop_assert_eq!(posted, wanted);
+            for draft in drafts {
+                prop_assert!(draft.ids.len() <= entries && draft.body.len() <= bytes);
+                let body: serde_json::Value = serde_json::from_str(&draft.body).unwrap();
+                prop_assert_eq!(body["list"].as_array().unwrap().len(), draft.ids.len());
+                prop_assert_eq!(&body["requestId"], &draft.request_id);
+            }
+        }
+
+        #[test]
+        fn a_plan_made_again_is_the_same_plan(due in members(), by in 0..50_usize) {
+            let limits = Limits { entries: 20, bytes: 5000 };
+            let mut due: Vec<Member> = due;
+            due.sort_by_key(|member| member.due.id);
+            due.dedup_by_key(|member| member.due.id);
+            let mut turned = due.clone();
+            turned.rotate_left(by.min(due.len()));
+            prop_assert_eq!(drafts(1, due.clone(), limits), drafts(1, turned, limits));
+            if let Some(first) = due.first_mut() {
+                let before = drafts(1, vec![first.clone()], limits);
+                first.plans += 1;
+                prop_assert_ne!(&before[0].request_id, &drafts(1, vec![first.clone()], limits)[0].request_id);
+            }
+        }
+    }
+}

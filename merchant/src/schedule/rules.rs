@@ -1,0 +1,125 @@
+//! Times and limits that the scheduler's decisions obey. Plain values: decisions read no clock.
+
+use super::standing::Advice;
+
+const SECOND: i64 = 1000;
+const MINUTE: i64 = 60 * SECOND;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+
+/// Times in milliseconds; lists of pauses grow, and the last one repeats.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    /// Pauses between posts while the advice is WAIT.
+    pub(crate) wait_ms: Vec<i64>,
+    /// The same for USER: each post is also the look whether the customer has acted.
+    pub(crate) user_ms: Vec<i64>,
+    /// The same for FIX.
+    pub(crate) fix_ms: Vec<i64>,
+    /// The same for RETRY.
+    pub(crate) retry_ms: Vec<i64>,
+    /// The same for LOST: until the platform lists the next period.
+    pub(crate) lost_ms: Vec<i64>,
+    /// When the merchant is reminded, counted from the first decline, that a customer must act.
+    pub(crate) reminders_ms: Vec<i64>,
+    /// How many refusals with RETRY in a row become an alarm.
+    pub(crate) alarm_after: u32,
+    /// For how long a charged subscription that is still listed is taken for the list's lag.
+    pub(crate) settle_ms: i64,
+    /// Pauses between posts of a batch that heard no verdict.
+    pub(crate) silence_ms: Vec<i64>,
+    /// Pauses between looks at an open transaction.
+    pub(crate) look_ms: Vec<i64>,
+    /// How long books may differ before the difference is named.
+    pub(crate) patience: Patience,
+}
+
+/// How long each kind of difference between the books may last before it is named, milliseconds.
+#[derive(Clone, Debug)]
+pub(crate) struct Patience {
+    /// Charged at finality, and no callback says so: the platform's six tries take 18 min 45 s.
+    pub(crate) callback: i64,
+    /// A callback names a transaction that charged nobody, as far as the Signer knows.
+    pub(crate) outcome: i64,
+    /// A transaction is open.
+    pub(crate) open: i64,
+    /// A batch was planned and has no verdict.
+    pub(crate) verdict: i64,
+    /// Listed, and neither posted nor held for a reason.
+    pub(crate) unposted: i64,
+    /// Charged or ended on chain, and still listed.
+    pub(crate) listed: i64,
+}
+
+impl Rules {
+    /// The same rules with every time `pace` times shorter, but for a millisecond at least.
+    pub(crate) fn at_pace(mut self, pace: u32) -> Self {
+        let pace = i64::from(pace.max(1));
+        let shorter = |ms: &mut i64| *ms = ms.div_euclid(pace).max(1);
+        let patience = &mut self.patience;
+        let lists = [
+            &mut self.wait_ms,
+            &mut self.user_ms,
+            &mut self.fix_ms,
+            &mut self.retry_ms,
+            &mut self.lost_ms,
+            &mut self.reminders_ms,
+            &mut self.silence_ms,
+            &mut self.look_ms,
+        ];
+        lists.into_iter().flatten().for_each(shorter);
+        let times = [
+            &mut self.settle_ms,
+            &mut patience.callback,
+            &mut patience.outcome,
+            &mut patience.open,
+            &mut patience.verdict,
+            &mut patience.unposted,
+            &mut patience.listed,
+        ];
+        times.into_iter().for_each(shorter);
+        self
+    }
+
+    /// The pauses for an advice.
+    pub(crate) fn pauses(&self, advice: Advice) -> &[i64] {
+        match advice {
+            Advice::Wait => &self.wait_ms,
+            Advice::User => &self.user_ms,
+            Advice::Retry => &self.retry_ms,
+            Advice::Lost => &self.lost_ms,
+            Advice::Fix | Advice::Stop | Advice::Done => &self.fix_ms,
+        }
+    }
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            wait_ms: vec![10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR],
+            user_ms: vec![HOUR, 4 * HOUR, 12 * HOUR, DAY, 2 * DAY],
+            fix_ms: vec![HOUR, 6 * HOUR, DAY],
+            retry_ms: vec![MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR],
+            lost_ms: vec![HOUR, 6 * HOUR, DAY],
+            reminders_ms: vec![DAY, 3 * DAY, 5 * DAY, 7 * DAY],
+            alarm_after: 6,
+            settle_ms: HOUR,
+            silence_ms: vec![SECOND, 5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE],
+            look_ms: vec![5 * SECOND, 15 * SECOND, 30 * SECOND, MINUTE],
+            patience: Patience {
+                callback: 20 * MINUTE,
+                outcome: 45 * MINUTE,
+                open: HOUR,
+                verdict: 15 * MINUTE,
+                unposted: HOUR,
+                listed: 6 * HOUR,
+            },
+        }
+    }
+}
+
+/// The pause after so many tries, the first being 1. The last of the list repeats.
+pub(crate) fn step(pauses: &[i64], tries: u32) -> i64 {
+    let at = usize::try_from(tries.saturating_sub(1)).unwrap_or(usize::MAX);
+    pauses.get(at).or(pauses.last()).copied().unwrap_or(MINUTE)
+}

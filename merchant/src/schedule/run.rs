@@ -1,0 +1,129 @@
+//! The loop: it carries out what the pure modules decide, and decides nothing itself.
+//!
+//! Every step ends in one durable transaction of the [`Book`]. Killed anywhere, the next process
+//! begins with the batches that have no verdict, and posts the same bytes again.
+
+mod post;
+mod report;
+mod tend;
+
+pub(crate) use report::Report;
+
+use super::ScheduleError;
+use super::book::{Admitted, Book, Listed};
+use super::entry::Due;
+use super::feed::Feed;
+use super::metrics::Metrics;
+use super::plan::{Draft, Limits, drafts};
+use super::rules::Rules;
+use crate::Client;
+use crate::clock::SystemClock;
+use crate::error::CallError;
+use crate::signer::{Family, SignerClient};
+use futures_util::{StreamExt as _, pin_mut};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tracing::warn;
+
+/// Whom the scheduler speaks with.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    pub(crate) platform: Client,
+    pub(crate) signer: SignerClient,
+    pub(crate) feed: Option<Feed>,
+}
+
+/// How it works.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    /// The family of each chain, by the platform's chain id.
+    pub(crate) families: BTreeMap<i64, Family>,
+    pub(crate) limits: Limits,
+    /// How many batches of one chain are posted at once.
+    pub(crate) at_once: usize,
+    pub(crate) rules: Rules,
+}
+
+/// The scheduler.
+#[derive(Debug)]
+pub(crate) struct Scheduler {
+    pub(crate) book: Book,
+    pub(crate) peers: Peers,
+    pub(crate) setup: Setup,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Scheduler {
+    /// One whole run. What could not be done is in the report; only a state that cannot be used is
+    /// an error.
+    pub(crate) async fn run(&mut self) -> Result<Report, ScheduleError> {
+        let mut report = Report { run: self.book.begin_run()?, ..Report::default() };
+        // What an earlier run planned and heard no verdict on comes first, with the same bytes.
+        self.post_all(&mut report).await?;
+        match self.read_list(&mut report).await {
+            Ok(listed) => {
+                report.listed = listed.due.len();
+                let (now_ms, rules) = (now_ms(), &self.setup.rules);
+                let admitted = self.book.list(listed, now_ms, rules)?;
+                self.plan(admitted, &mut report)?;
+                self.post_all(&mut report).await?;
+            }
+            Err(error) => report.faults.push(format!("the list could not be read: {error}")),
+        }
+        self.tend(&mut report).await?;
+        self.metrics.ran(&report, now_ms());
+        Ok(report)
+    }
+
+    /// Reads the whole list. An entry that cannot be read is left out, and nobody is concluded to
+    /// be off the list then.
+    async fn read_list(&self, report: &mut Report) -> Result<Listed, CallError> {
+        let mut listed = Listed { due: vec![], whole: true };
+        let entries = self.peers.platform.chargeable();
+        pin_mut!(entries);
+        while let Some(entry) = entries.next().await {
+            let due = match entry {
+                Ok(entry) => Due::read(entry.raw()).map_err(|error| error.to_string()),
+                Err(error @ CallError::Entry { .. }) => Err(error.to_string()),
+                Err(error) => return Err(error),
+            };
+            match due {
+                Ok(due) => listed.due.push(due),
+                Err(why) => {
+                    listed.whole = false;
+                    report.unreadable = report.unreadable.saturating_add(1);
+                    warn!(why, "an entry of the chargeable list is left out");
+                }
+            }
+            report::progress(|| format!("{} due subscriptions read", listed.due.len()));
+        }
+        Ok(listed)
+    }
+
+    fn plan(&mut self, admitted: Admitted, report: &mut Report) -> Result<(), ScheduleError> {
+        report.held = admitted.held.values().copied().fold(0, u64::saturating_add);
+        let mut plan: Vec<Draft> = vec![];
+        for (chain, due) in admitted.post {
+            if !self.setup.families.contains_key(&chain) {
+                let count = due.len();
+                report.faults.push(format!(
+                    "{count} due on chain {chain}, of which nobody said whether it is EVM or TVM"
+                ));
+                continue;
+            }
+            let mut limits = self.setup.limits;
+            if let Some(ceiling) = self.book.ceiling(chain)? {
+                limits.entries = limits.entries.min(ceiling);
+            }
+            report.planned = report.planned.saturating_add(due.len());
+            plan.extend(drafts(chain, due, limits));
+        }
+        let now_ms = now_ms();
+        Ok(self.book.plan(&plan, now_ms)?)
+    }
+}
+
+/// The time of this machine, Unix milliseconds.
+fn now_ms() -> i64 {
+    SystemClock.now_ms()
+}

@@ -1,0 +1,124 @@
+//! What goes on between runs: outcomes are followed, callbacks read, books compared, letters sent.
+
+use super::super::ScheduleError;
+use super::super::answer::look;
+use super::super::book::{Flight, Look};
+use super::super::reconcile::Change;
+use super::report::{Report, progress, progress_ends};
+use super::{Scheduler, now_ms};
+use crate::error::CallError;
+use crate::signer::SignerClient;
+use futures_util::{StreamExt as _, stream};
+use tracing::{info, warn};
+
+/// How many transactions are asked about at once.
+const LOOKS_AT_ONCE: usize = 16;
+/// How many letters go to the inbox in one request.
+const LETTERS: u32 = 200;
+
+impl Scheduler {
+    /// Follows, reads, compares and tells. What a peer did not answer waits for the next time.
+    pub(in crate::schedule) async fn tend(
+        &mut self,
+        report: &mut Report,
+    ) -> Result<(), ScheduleError> {
+        self.look_all(report).await?;
+        self.read_callbacks(report).await?;
+        self.compare(report)?;
+        self.send_letters(report).await?;
+        report.open = self.book.open_flights()?.0;
+        self.metrics.stands(&self.book.census()?, report.open, self.book.waiting_letters()?);
+        Ok(())
+    }
+
+    async fn look_all(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
+        loop {
+            let flights = self.book.flights(now_ms(), 256)?;
+            if flights.is_empty() {
+                progress_ends();
+                return Ok(());
+            }
+            let signer = self.peers.signer.clone();
+            let mut looks = stream::iter(flights.into_iter().map(|flight| ask(&signer, flight)))
+                .buffer_unordered(LOOKS_AT_ONCE);
+            let mut deaf = None;
+            while let Some((flight, look)) = looks.next().await {
+                let now_ms = now_ms();
+                match look {
+                    Ok(Some(look)) => {
+                        self.book.looked(&flight, look, now_ms, &self.setup.rules)?;
+                    }
+                    Ok(None) => self.book.not_looked(&flight, now_ms, &self.setup.rules)?,
+                    Err(error) => {
+                        deaf = Some(error.to_string());
+                        self.book.not_looked(&flight, now_ms, &self.setup.rules)?;
+                    }
+                }
+                progress(|| format!("looked at {}", flight.tx_hash));
+            }
+            if let Some(why) = deaf {
+                report.faults.push(format!("outcomes could not be read: {why}"));
+                return Ok(());
+            }
+        }
+    }
+
+    async fn read_callbacks(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
+        let Some(feed) = self.peers.feed.clone() else { return Ok(()) };
+        loop {
+            let cursor = self.book.cursor()?;
+            let (callbacks, next) = match feed.after(cursor).await {
+                Ok(stretch) => stretch,
+                Err(error) => {
+                    report.faults.push(format!("the inbox could not be read: {error}"));
+                    return Ok(());
+                }
+            };
+            if next <= cursor {
+                return Ok(());
+            }
+            let now_ms = now_ms();
+            self.book.take_callbacks(&callbacks, next, now_ms)?;
+        }
+    }
+
+    fn compare(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
+        let (has_inbox, now_ms) = (self.peers.feed.is_some(), now_ms());
+        let (changes, named) = self.book.reconcile(has_inbox, now_ms, &self.setup.rules)?;
+        for change in changes {
+            match change {
+                Change::Began { .. } | Change::Agreed { named: false, .. } => {}
+                Change::Named { difference, .. } => {
+                    let (kind, subject) = (difference.kind.word(), difference.subject);
+                    warn!(kind, subject, "the books differ, and have for too long");
+                }
+                Change::Agreed { difference, named: true } => {
+                    let (kind, subject) = (difference.kind.word(), difference.subject);
+                    info!(kind, subject, "the books agree again");
+                }
+            }
+        }
+        report.differences = named.values().copied().fold(0, u64::saturating_add);
+        self.metrics.differ(&named);
+        Ok(())
+    }
+
+    async fn send_letters(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
+        let Some(feed) = self.peers.feed.clone() else { return Ok(()) };
+        let of = format!("schedule/{}", self.book.identity()?);
+        loop {
+            let letters = self.book.letters(LETTERS)?;
+            let Some(last) = letters.last() else { return Ok(()) };
+            if let Err(error) = feed.tell(&of, &letters).await {
+                report.faults.push(format!("the inbox took no letters: {error}"));
+                return Ok(());
+            }
+            self.book.sent(last.id)?;
+        }
+    }
+}
+
+async fn ask(signer: &SignerClient, flight: Flight) -> (Flight, Result<Option<Look>, CallError>) {
+    let answer = signer.billings(&flight.tx_hash).await;
+    (flight, answer.map(|statuses| look(&statuses)))
+}

@@ -1,0 +1,394 @@
+//! Where one subscription stands, and the whole transition table of the scheduler.
+//!
+//! Pure: what is known, what was heard and the time go in; what is known next and what the merchant
+//! must be told come out. The Signer's claim is what keeps anybody from paying twice; these
+//! decisions keep the scheduler from asking in vain, and from forgetting anybody.
+
+use super::rules::{Rules, step};
+use crate::signer::Retry;
+use serde::{Deserialize, Serialize};
+
+/// What the Signer advises to do about a subscription that it did not charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum Advice {
+    /// Post it later; nobody has to do anything.
+    Wait,
+    /// The customer must act.
+    User,
+    /// The chain has ended the subscription.
+    Stop,
+    /// The merchant or the operator must act.
+    Fix,
+    /// A passing trouble.
+    Retry,
+    /// This period was not paid and never will be.
+    Lost,
+    /// Treat as paid.
+    Done,
+}
+
+impl Advice {
+    /// The advice of an answer. A word that is not known is for a person to look at.
+    pub(crate) fn of(retry: Option<&Retry>, fail_code: &str) -> Self {
+        if fail_code == "PERIOD_PASSED" {
+            // Nobody paid and nobody will: that must never look like a payment, whatever the word.
+            return Self::Lost;
+        }
+        match retry {
+            None => Self::for_code(fail_code),
+            Some(Retry::Wait) => Self::Wait,
+            Some(Retry::User) => Self::User,
+            Some(Retry::Stop) => Self::Stop,
+            Some(Retry::Fix | Retry::Other(_)) => Self::Fix,
+            Some(Retry::Retry) => Self::Retry,
+            Some(Retry::Lost) => Self::Lost,
+            Some(Retry::Done) => Self::Done,
+        }
+    }
+
+    /// The advice for an item that failed inside a transaction that succeeded: such an outcome
+    /// carries a code and no advice.
+    pub(crate) fn for_code(fail_code: &str) -> Self {
+        match fail_code {
+            "ALLOWANCE_INSUFFICIENT" | "BALANCE_INSUFFICIENT" => Self::User,
+            "NOT_DUE_YET" | "BILLING_IN_PROGRESS" => Self::Wait,
+            "ALREADY_CHARGED" => Self::Done,
+            "PERIOD_PASSED" => Self::Lost,
+            "SUBSCRIPTION_CANCELLED" | "SUBSCRIPTION_ENDED" | "HOLDER_BLOCKED" => Self::Stop,
+            "TOKEN_PAUSED" | "TOKEN_TRANSFER_FAILED" | "NOT_ATTEMPTED" => Self::Retry,
+            _ => Self::Fix,
+        }
+    }
+}
+
+/// Why a subscription was not charged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Decline {
+    pub(crate) advice: Advice,
+    /// The stable token, such as `BALANCE_INSUFFICIENT`.
+    pub(crate) code: String,
+    /// The same in words.
+    pub(crate) reason: String,
+}
+
+/// A pause between two posts of one subscription.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pause {
+    pub(crate) decline: Decline,
+    /// How many refusals with the same advice came one after the other, this one included.
+    pub(crate) tries: u32,
+    /// When the first of them came.
+    pub(crate) since_ms: i64,
+    /// When it is posted again.
+    pub(crate) until_ms: i64,
+    /// How many times the merchant was told.
+    pub(crate) told: u32,
+}
+
+/// Where one subscription stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "at")]
+pub(crate) enum Standing {
+    /// Nothing speaks against posting it.
+    Free,
+    /// It is in a durable plan that has no verdict on it yet. The pause is the one that it comes from.
+    Planned { pause: Option<Pause> },
+    /// The Signer holds a transaction that can charge it.
+    Billing { tx_hash: String, since_ms: i64, pause: Option<Pause> },
+    /// Not charged; not to be posted before the pause is over.
+    Paused(Pause),
+    /// Charged for the terms last posted, since `since_ms`; the Signer last said so at `heard_ms`.
+    Charged { tx_hash: Option<String>, since_ms: i64, heard_ms: i64 },
+    /// Its chain ended it.
+    Stopped { decline: Decline, since_ms: i64 },
+    /// Its transaction succeeded and nothing says whether it paid: only a person can tell.
+    Unproven { tx_hash: String, since_ms: i64 },
+}
+
+impl Standing {
+    /// The pause that it is in, or comes from without having been charged since.
+    pub(crate) fn pause(&self) -> Option<&Pause> {
+        match self {
+            Self::Paused(pause) => Some(pause),
+            Self::Planned { pause } | Self::Billing { pause, .. } => pause.as_ref(),
+            Self::Free | Self::Charged { .. } | Self::Stopped { .. } | Self::Unproven { .. } => {
+                None
+            }
+        }
+    }
+
+    /// The word for it in tables and metrics.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Planned { .. } => "planned",
+            Self::Billing { .. } => "billing",
+            Self::Paused(_) => "paused",
+            Self::Charged { .. } => "charged",
+            Self::Stopped { .. } => "stopped",
+            Self::Unproven { .. } => "unproven",
+        }
+    }
+
+    /// The same subscription as part of a plan.
+    pub(crate) fn planned(&self) -> Self {
+        Self::Planned { pause: self.pause().cloned() }
+    }
+}
+
+/// What was heard about one subscription.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// The Signer holds this transaction for it.
+    Accepted { tx_hash: String },
+    /// The Signer will not charge it now.
+    Refused(Decline),
+    /// A final block charged it.
+    Charged { tx_hash: Option<String> },
+    /// A final block shows that its own item failed.
+    Failed(Decline),
+    /// The transaction ended without charging anybody; the word is the state of the batch.
+    Freed { state: String },
+    /// The transaction succeeded and nothing speaks of this subscription.
+    Unproven { tx_hash: String },
+}
+
+/// What the merchant is told about one subscription.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
+pub(crate) enum Notice {
+    /// A final block charged it.
+    Charged { tx_hash: Option<String> },
+    /// The customer must act; told again at growing pauses.
+    CustomerMustAct { decline: Decline, time: u32 },
+    /// The customer need not act any more: charged, ended, lost, or due no longer.
+    CustomerSettled { end: End },
+    /// The chain ended the subscription.
+    Stopped { decline: Decline },
+    /// This period was not paid and never will be.
+    PeriodLost { decline: Decline },
+    /// The merchant or the operator must act.
+    Alarm { decline: Decline },
+    /// Only a person can tell whether it paid.
+    Unproven { tx_hash: String },
+}
+
+/// How a time of waiting for a customer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum End {
+    Charged,
+    Stopped,
+    PeriodLost,
+    NotDueAnyMore,
+    OtherReason,
+}
+
+/// What comes of something heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Next {
+    pub(crate) standing: Standing,
+    pub(crate) notices: Vec<Notice>,
+}
+
+/// Whether a listed subscription is posted now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Admission {
+    Post,
+    /// A plan or a transaction has it.
+    InFlight,
+    /// Its pause is not over.
+    Paused,
+    /// Charged a moment ago, with the same terms: the platform's list lags.
+    JustCharged,
+    /// The chain ended it, and the entry has not changed since.
+    Stopped,
+    /// For a person.
+    Unproven,
+}
+
+/// Whether to post a listed subscription. `changed`: what the platform says of its terms or period
+/// is not what was last posted.
+pub(crate) fn admit(standing: &Standing, changed: bool, now_ms: i64, rules: &Rules) -> Admission {
+    match standing {
+        Standing::Free => Admission::Post,
+        Standing::Planned { .. } | Standing::Billing { .. } => Admission::InFlight,
+        Standing::Unproven { .. } => Admission::Unproven,
+        Standing::Paused(_) | Standing::Charged { .. } | Standing::Stopped { .. } if changed => {
+            Admission::Post
+        }
+        Standing::Paused(pause) if now_ms >= pause.until_ms => Admission::Post,
+        Standing::Paused(_) => Admission::Paused,
+        Standing::Charged { heard_ms, .. }
+            if now_ms >= heard_ms.saturating_add(rules.settle_ms) =>
+        {
+            Admission::Post
+        }
+        Standing::Charged { .. } => Admission::JustCharged,
+        Standing::Stopped { .. } => Admission::Stopped,
+    }
+}
+
+/// The whole transition table: what is next for a subscription after something was heard.
+pub(crate) fn next(before: &Standing, heard: Heard, now_ms: i64, rules: &Rules) -> Next {
+    match heard {
+        Heard::Accepted { tx_hash } => {
+            Next { standing: accepted(before, tx_hash, now_ms), notices: vec![] }
+        }
+        Heard::Charged { tx_hash } => charged(before, tx_hash, now_ms),
+        Heard::Refused(decline) | Heard::Failed(decline) => refused(before, decline, now_ms, rules),
+        Heard::Freed { state } => {
+            let reason = format!("the transaction ended as {state}");
+            let decline = Decline { advice: Advice::Retry, code: state.to_uppercase(), reason };
+            refused(before, decline, now_ms, rules)
+        }
+        Heard::Unproven { tx_hash } => unproven(before, tx_hash, now_ms),
+    }
+}
+
+/// The platform lists it no longer: whoever was asked to act need not.
+pub(crate) fn unlisted(before: &Standing) -> Option<Next> {
+    match before {
+        Standing::Paused(_) | Standing::Stopped { .. } => {
+            Some(Next { standing: Standing::Free, notices: settled(before, End::NotDueAnyMore) })
+        }
+        Standing::Free
+        | Standing::Planned { .. }
+        | Standing::Billing { .. }
+        | Standing::Charged { .. }
+        | Standing::Unproven { .. } => None,
+    }
+}
+
+/// A transaction that is followed already keeps the time since when it is.
+fn accepted(before: &Standing, tx_hash: String, now_ms: i64) -> Standing {
+    let since_ms = match before {
+        Standing::Billing { tx_hash: known, since_ms, .. } if *known == tx_hash => *since_ms,
+        Standing::Billing { .. }
+        | Standing::Free
+        | Standing::Planned { .. }
+        | Standing::Paused(_)
+        | Standing::Charged { .. }
+        | Standing::Stopped { .. }
+        | Standing::Unproven { .. } => now_ms,
+    };
+    Standing::Billing { tx_hash, since_ms, pause: before.pause().cloned() }
+}
+
+/// "Already charged" without a transaction confirms the charge that is known.
+fn charged(before: &Standing, tx_hash: Option<String>, now_ms: i64) -> Next {
+    let known = match before {
+        Standing::Charged { tx_hash: known, since_ms, .. }
+            if tx_hash.is_none() || *known == tx_hash =>
+        {
+            Some((known.clone(), *since_ms))
+        }
+        Standing::Charged { .. }
+        | Standing::Free
+        | Standing::Planned { .. }
+        | Standing::Billing { .. }
+        | Standing::Paused(_)
+        | Standing::Stopped { .. }
+        | Standing::Unproven { .. } => None,
+    };
+    let mut notices = settled(before, End::Charged);
+    if known.is_none() {
+        notices.push(Notice::Charged { tx_hash: tx_hash.clone() });
+    }
+    let (tx_hash, since_ms) = known.unwrap_or((tx_hash, now_ms));
+    Next { standing: Standing::Charged { tx_hash, since_ms, heard_ms: now_ms }, notices }
+}
+
+fn unproven(before: &Standing, tx_hash: String, now_ms: i64) -> Next {
+    let known = matches!(before, Standing::Unproven { tx_hash: known, .. } if *known == tx_hash);
+    let mut notices = settled(before, End::OtherReason);
+    if !known {
+        notices.push(Notice::Unproven { tx_hash: tx_hash.clone() });
+    }
+    Next { standing: Standing::Unproven { tx_hash, since_ms: now_ms }, notices }
+}
+
+fn refused(before: &Standing, decline: Decline, now_ms: i64, rules: &Rules) -> Next {
+    match decline.advice {
+        Advice::Done => charged(before, None, now_ms),
+        Advice::Stop => {
+            let mut notices = settled(before, End::Stopped);
+            if !matches!(before, Standing::Stopped { decline: known, .. } if *known == decline) {
+                notices.push(Notice::Stopped { decline: decline.clone() });
+            }
+            Next { standing: Standing::Stopped { decline, since_ms: now_ms }, notices }
+        }
+        Advice::Wait | Advice::User | Advice::Fix | Advice::Retry | Advice::Lost => {
+            paused(before, decline, now_ms, rules)
+        }
+    }
+}
+
+fn paused(before: &Standing, decline: Decline, now_ms: i64, rules: &Rules) -> Next {
+    let same = before.pause().filter(|pause| pause.decline.advice == decline.advice);
+    let mut notices = match same {
+        None => settled(before, other_end(decline.advice)),
+        Some(_) => vec![],
+    };
+    let tries = same.map_or(1, |pause| pause.tries.saturating_add(1));
+    let mut pause = Pause {
+        tries,
+        since_ms: same.map_or(now_ms, |pause| pause.since_ms),
+        until_ms: now_ms.saturating_add(step(rules.pauses(decline.advice), tries)),
+        told: same.filter(|pause| pause.decline.code == decline.code).map_or(0, |p| p.told),
+        decline,
+    };
+    if let Some(notice) = due_notice(&pause, now_ms, rules) {
+        pause.told = pause.told.saturating_add(1);
+        notices.push(notice);
+    }
+    Next { standing: Standing::Paused(pause), notices }
+}
+
+/// Whether the merchant hears of this pause now: once for each code and period of waiting, customers
+/// are reminded at growing pauses, and a passing trouble becomes an alarm when it does not pass.
+fn due_notice(pause: &Pause, now_ms: i64, rules: &Rules) -> Option<Notice> {
+    let decline = pause.decline.clone();
+    match decline.advice {
+        Advice::User => {
+            let waited = now_ms.saturating_sub(pause.since_ms);
+            let due = match pause.told {
+                0 => true,
+                told => usize::try_from(told.saturating_sub(1))
+                    .ok()
+                    .and_then(|at| rules.reminders_ms.get(at))
+                    .is_some_and(|after| waited >= *after),
+            };
+            due.then(|| Notice::CustomerMustAct { decline, time: pause.told.saturating_add(1) })
+        }
+        Advice::Fix => (pause.told == 0).then_some(Notice::Alarm { decline }),
+        Advice::Lost => (pause.told == 0).then_some(Notice::PeriodLost { decline }),
+        Advice::Retry => (pause.told == 0 && pause.tries >= rules.alarm_after)
+            .then_some(Notice::Alarm { decline }),
+        Advice::Wait | Advice::Done | Advice::Stop => None,
+    }
+}
+
+/// Whoever was told that the customer must act is told how it ended.
+fn settled(before: &Standing, end: End) -> Vec<Notice> {
+    match before.pause() {
+        Some(pause) if pause.decline.advice == Advice::User && pause.told > 0 => {
+            vec![Notice::CustomerSettled { end }]
+        }
+        Some(_) | None => vec![],
+    }
+}
+
+fn other_end(advice: Advice) -> End {
+    match advice {
+        Advice::Lost => End::PeriodLost,
+        Advice::Stop => End::Stopped,
+        Advice::Done => End::Charged,
+        Advice::Wait | Advice::User | Advice::Fix | Advice::Retry => End::OtherReason,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;

@@ -1,0 +1,180 @@
+use super::*;
+use crate::signer::Retry;
+use proptest::prelude::*;
+
+fn decline(advice: Advice, code: &str) -> Decline {
+    Decline { advice, code: code.to_owned(), reason: "in words".to_owned() }
+}
+
+fn advices() -> impl Strategy<Value = Advice> {
+    prop::sample::select(vec![
+        Advice::Wait,
+        Advice::User,
+        Advice::Stop,
+        Advice::Fix,
+        Advice::Retry,
+        Advice::Lost,
+        Advice::Done,
+    ])
+}
+
+fn hashes() -> impl Strategy<Value = String> {
+    prop::sample::select(vec!["a1".to_owned(), "b2".to_owned()])
+}
+
+fn heard() -> impl Strategy<Value = Heard> {
+    prop_oneof![
+        hashes().prop_map(|tx_hash| Heard::Accepted { tx_hash }),
+        (advices(), "[AB]").prop_map(|(advice, code)| Heard::Refused(decline(advice, &code))),
+        prop::option::of(hashes()).prop_map(|tx_hash| Heard::Charged { tx_hash }),
+        (advices(), "[AB]").prop_map(|(advice, code)| Heard::Failed(decline(advice, &code))),
+        Just(Heard::Freed { state: "expired".to_owned() }),
+        hashes().prop_map(|tx_hash| Heard::Unproven { tx_hash }),
+    ]
+}
+
+/// One turn of the loop: time passes, perhaps it is posted, something is heard.
+fn turns() -> impl Strategy<Value = Vec<(i64, bool, Heard)>> {
+    prop::collection::vec((0..200_000_000_i64, any::<bool>(), heard()), 1..60)
+}
+
+proptest! {
+    /// Whoever is told that the customer must act hears how it ended: exactly one end for each time
+    /// of waiting, whatever the way out.
+    #[test]
+    fn every_customer_that_was_asked_is_released(turns in turns()) {
+        let (rules, mut standing, mut now_ms, mut asked) = (Rules::default(), Standing::Free, 0, false);
+        for (passed, posted, heard) in turns {
+            now_ms += passed;
+            if posted {
+                standing = standing.planned();
+            }
+            let next = next(&standing, heard, now_ms, &rules);
+            for notice in &next.notices {
+                match notice {
+                    Notice::CustomerMustAct { .. } => asked = true,
+                    Notice::CustomerSettled { .. } => {
+                        prop_assert!(asked, "an end without a beginning");
+                        asked = false;
+                    }
+                    Notice::Charged { .. } | Notice::Stopped { .. } | Notice::PeriodLost { .. }
+                    | Notice::Alarm { .. } | Notice::Unproven { .. } => {}
+                }
+            }
+            standing = next.standing;
+            let waits = standing.pause().is_some_and(|pause| pause.decline.advice == Advice::User);
+            prop_assert!(asked == waits, "{standing:?}, asked: {asked}");
+        }
+    }
+
+    /// Pauses only grow while the advice stays the same, and nobody is posted before one is over.
+    #[test]
+    fn pauses_grow_and_are_kept(advice in advices(), times in 1..12_u32) {
+        let (rules, mut standing, mut now_ms, mut last) = (Rules::default(), Standing::Free, 0, 0);
+        for time in 1..=times {
+            standing = next(&standing.planned(), Heard::Refused(decline(advice, "A")), now_ms, &rules).standing;
+            let Standing::Paused(pause) = &standing else {
+                prop_assert!(matches!(advice, Advice::Stop | Advice::Done));
+                return Ok(());
+            };
+            prop_assert_eq!(pause.tries, time);
+            let length = pause.until_ms - now_ms;
+            prop_assert!(length >= last);
+            last = length;
+            prop_assert_eq!(admit(&standing, false, pause.until_ms - 1, &rules), Admission::Paused);
+            prop_assert_eq!(admit(&standing, false, pause.until_ms, &rules), Admission::Post);
+            prop_assert_eq!(admit(&standing, true, now_ms, &rules), Admission::Post);
+            now_ms = pause.until_ms;
+        }
+    }
+
+    /// What a plan or a transaction holds, and what only a person can tell, is never posted again,
+    /// whatever the list says and however much time passes.
+    #[test]
+    fn what_is_in_flight_or_unproven_stays_untouched(turns in turns(), later in 0..i64::MAX, changed: bool) {
+        let (rules, mut standing, mut now_ms) = (Rules::default(), Standing::Free, 0);
+        for (passed, posted, heard) in turns {
+            now_ms += passed;
+            if posted {
+                standing = standing.planned();
+            }
+            let held = matches!(standing,
+                Standing::Planned { .. } | Standing::Billing { .. } | Standing::Unproven { .. });
+            prop_assert!(!held || admit(&standing, changed, later, &rules) != Admission::Post);
+            standing = next(&standing, heard, now_ms, &rules).standing;
+        }
+    }
+
+    /// Hearing the same thing twice changes nothing that the merchant hears about a charge.
+    #[test]
+    fn a_charge_is_told_once(before in turns(), hash in hashes(), times in 1..4) {
+        let (rules, mut standing) = (Rules::default(), Standing::Free);
+        for (at, _, heard) in before {
+            standing = next(&standing, heard, at, &rules).standing;
+        }
+        let already = matches!(&standing, Standing::Charged { tx_hash: Some(known), .. } if *known == hash);
+        let mut told = 0;
+        for _ in 0..times {
+            let next = next(&standing, Heard::Charged { tx_hash: Some(hash.clone()) }, 0, &rules);
+            told += next.notices.iter().filter(|notice| matches!(notice, Notice::Charged { .. })).count();
+            standing = next.standing;
+        }
+        prop_assert_eq!(told, usize::from(!already));
+    }
+}
+
+#[test]
+fn reminders_come_at_growing_pauses_and_end() {
+    let rules = Rules::default();
+    let (mut standing, mut told) = (Standing::Free, vec![]);
+    let heard = || Heard::Refused(decline(Advice::User, "BALANCE_INSUFFICIENT"));
+    for hour in 0..24 * 30 {
+        let now_ms = hour * 3_600_000;
+        if admit(&standing, false, now_ms, &rules) == Admission::Post {
+            let next = next(&standing.planned(), heard(), now_ms, &rules);
+            told.extend(next.notices.iter().map(|_| hour / 24));
+            standing = next.standing;
+        }
+    }
+    assert_eq!(told, [0, 1, 3, 5, 7]);
+    let end = next(&standing.planned(), Heard::Charged { tx_hash: None }, 0, &rules).notices;
+    assert_eq!(
+        end,
+        [Notice::CustomerSettled { end: End::Charged }, Notice::Charged { tx_hash: None }]
+    );
+}
+
+#[test]
+fn a_passing_trouble_that_stays_is_an_alarm_once() {
+    let rules = Rules::default();
+    let (mut standing, mut alarms) = (Standing::Free, vec![]);
+    for time in 1..=20 {
+        let next = next(&standing.planned(), Heard::Freed { state: "reverted".into() }, 0, &rules);
+        alarms.extend(next.notices.iter().map(|_| time));
+        standing = next.standing;
+    }
+    assert_eq!(alarms, [6]);
+}
+
+#[test]
+fn the_advice_is_taken_and_what_is_unknown_is_for_a_person() {
+    let of = |word: &str, code| Advice::of(Some(&Retry::from(word.to_owned())), code);
+    assert_eq!(of("USER", "BALANCE_INSUFFICIENT"), Advice::User);
+    assert_eq!(of("DONE", "PERIOD_PASSED"), Advice::Lost);
+    assert_eq!(of("MAYBE", "SOMETHING_NEW"), Advice::Fix);
+    assert_eq!(Advice::of(None, "BALANCE_INSUFFICIENT"), Advice::User);
+    assert_eq!(Advice::for_code("SOMETHING_NEW"), Advice::Fix);
+}
+
+#[test]
+fn what_the_chain_ended_is_posted_again_only_with_other_terms() {
+    let rules = Rules::default();
+    let heard = Heard::Refused(decline(Advice::Stop, "SUBSCRIPTION_CANCELLED"));
+    let stopped = next(&Standing::Free.planned(), heard.clone(), 0, &rules);
+    assert_eq!(stopped.notices.len(), 1);
+    assert_eq!(admit(&stopped.standing, false, i64::MAX, &rules), Admission::Stopped);
+    assert_eq!(admit(&stopped.standing, true, 0, &rules), Admission::Post);
+    assert_eq!(next(&stopped.standing, heard, 1, &rules).notices, []);
+    let gone = unlisted(&stopped.standing).unwrap();
+    assert_eq!((gone.standing, gone.notices), (Standing::Free, vec![]));
+}
