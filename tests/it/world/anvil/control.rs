@@ -1,6 +1,6 @@
 //! What a test does to a chain: blocks, time, money and memory.
 
-use super::{Address, B256, Family, Rpc, SolCall, U256, Value, json};
+use super::{Address, B256, Family, Rpc, U256, Value, json};
 
 impl Rpc {
     // The chain itself.
