@@ -2,6 +2,7 @@
 //!
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
+mod confirm;
 mod desk;
 pub mod evm;
 mod inspect;
@@ -19,7 +20,8 @@ pub use crate::journal::SealError;
 
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
-use crate::node::fleet::NodeView;
+use crate::node::{AskError, Fault};
+use crate::node::{NodeView, Trust};
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, U256};
 use async_trait::async_trait;
@@ -35,6 +37,8 @@ pub struct Facts {
     pub name: String,
     /// Its family.
     pub family: Family,
+    /// Its EIP-155 id; on TRON, the last four bytes of its genesis block's id.
+    pub network: u64,
     /// The billing contract.
     pub contract: Address,
     /// The account that signs.
@@ -114,6 +118,20 @@ pub enum ChainError {
     /// The billing call fails as a whole, and no single entry is to blame.
     #[error("the billing call would fail as a whole: {0}")]
     CallFails(String),
+}
+
+impl From<AskError> for ChainError {
+    fn from(AskError { question, fault }: AskError) -> Self {
+        match fault {
+            Fault::Node(error) => Self::Node { question, answer: error.to_string() },
+            Fault::WrongChain { .. } => Self::Node { question, answer: fault.to_string() },
+            Fault::Lost(_)
+            | Fault::Http(_)
+            | Fault::ShutOut { .. }
+            | Fault::Garbled
+            | Fault::NoNode => Self::Unavailable(format!("{question}: {fault}")),
+        }
+    }
 }
 
 /// What a node said to a broadcast. Whatever is not on a short list is unknown.
@@ -198,10 +216,11 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
 
-    /// Its nodes, for people. None where the adapter does not tell them apart.
-    fn nodes(&self) -> Vec<NodeView> {
-        Vec::new()
-    }
+    /// Its nodes, for people.
+    fn nodes(&self) -> Vec<NodeView>;
+
+    /// On whose word something is concluded that frees a claim.
+    fn trust(&self) -> Trust;
 
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;

@@ -32,6 +32,7 @@ pub use billing::BillingConfig;
 pub use callers::Caller;
 pub use chain::{
     ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, TvmConfig, TvmFeeConfig,
+    TvmNode,
 };
 pub use faults::{ConfigError, ConfigErrors};
 pub use l1_fee::L1Fee;

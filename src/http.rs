@@ -73,8 +73,10 @@ pub fn router(door: Arc<Door>) -> Router {
 struct Authentic {
     body: Bytes,
     deadline: Instant,
-    /// The key of a caller that may pause and resume chains.
-    controls: Option<String>,
+    /// The key of the caller; none where nobody has to sign requests.
+    caller: Option<String>,
+    /// Whether the caller may pause and resume chains.
+    controls: bool,
 }
 
 /// Reads the body, once and bounded, and checks who sent it. Nothing is parsed before.
@@ -83,13 +85,13 @@ async fn authenticate(door: &Door, request: Request) -> Result<Authentic, Turned
         Instant::now().checked_add(door.limits.request_deadline).ok_or(TurnedAway::Slow)?;
     let (parts, body) = request.into_parts();
     let body = read(door, body, deadline).await?;
-    let mut controls = None;
+    let (mut known, mut controls) = (None, false);
     if let Some(callers) = &door.callers {
         let now = door.engine.journal.now_ms().div_euclid(1000);
         let caller = callers.identify(&signed_parts(&parts, &body), now)?;
-        controls = caller.control.then(|| caller.key.clone());
+        (known, controls) = (Some(caller.key.clone()), caller.control);
     }
-    Ok(Authentic { body, deadline, controls })
+    Ok(Authentic { body, deadline, caller: known, controls })
 }
 
 async fn read(door: &Door, mut body: Body, deadline: Instant) -> Result<Bytes, TurnedAway> {

@@ -3,39 +3,45 @@
 //! One commit stands between a request and a byte on the wire. Before it nothing happened; after
 //! it the transaction counts as public. One thread owns the file; this is its handle.
 
+mod columns;
 mod commit;
 mod doubt;
 mod end;
+mod files;
 mod history;
 mod mark;
+mod migrate;
+mod networks;
 mod open;
 mod pause;
+mod record;
 mod rows;
 #[cfg(test)]
 pub(crate) mod seam;
 mod spend;
 mod writer;
 
-pub use commit::{Addition, LaneId, Proposal, Seal, SealError};
+pub use columns::LineOutcome;
+pub use commit::{Addition, LaneId, Origin, Proposal, Seal, SealError};
 pub use end::Settlement;
 pub use history::Audit;
+pub use networks::{Misbound, Network};
 pub use open::OpenError;
 pub use pause::Pause;
-pub use rows::{Billing, Line, Recorded, Scope};
+pub use record::{Billing, Line, Recorded};
+pub use rows::Scope;
 pub use spend::Spent;
 pub use writer::{Disk, Figures, Served, Writer};
 
 use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
 use crate::clock::Clock;
-use crate::config::JournalConfig;
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
-use mark::Mark;
+use files::{Files, Space};
 use parking_lot::RwLock;
 use rusqlite::Connection;
-use rustix::fs::StatVfsMountFlags;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use writer::{Job, Ran};
@@ -74,6 +80,9 @@ pub enum JournalError {
     /// The database refused.
     #[error("the journal could not be used: {0}")]
     Database(#[from] rusqlite::Error),
+    /// A chain of the configuration is not the one that the journal knows.
+    #[error(transparent)]
+    Misbound(#[from] Misbound),
     /// The journal's thread has ended or lost the transaction.
     #[error("the journal could not be written")]
     Lost,
@@ -125,7 +134,7 @@ impl From<SealError> for AcceptError {
 pub struct Journal {
     jobs: mpsc::Sender<Job>,
     figures: Arc<Figures>,
-    path: PathBuf,
+    files: Files,
     min_free_bytes: u64,
     old_copy: bool,
     clock: Clock,
@@ -134,37 +143,6 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Makes a new, empty journal where there is none.
-    pub fn initialise(path: &Path) -> Result<(), OpenError> {
-        open::initialise(path)
-    }
-
-    /// Opens an existing journal for this process alone, on the time that `clock` tells. Nothing is
-    /// read or written until the writer is run.
-    pub fn with_writer(
-        config: &JournalConfig,
-        clock: Clock,
-        disk: Box<dyn Disk>,
-    ) -> Result<(Self, Writer), OpenError> {
-        let conn = open::open(&config.path)?;
-        let mut mark = Mark::of(&config.path);
-        let old_copy = mark.is_ahead(&conn).map_err(|e| OpenError::Unsuitable(e.to_string()))?;
-        // What is forgotten is in doubt from here on, on disk; only then does the mark forget it too.
-        if old_copy {
-            doubt::begin(&conn, clock.unix_ms())
-                .map_err(|e| OpenError::Unsuitable(e.to_string()))?;
-        }
-        mark.follow(&conn);
-        let pauses = pause::all(&conn).map_err(|e| OpenError::Unsuitable(e.to_string()))?;
-        let pauses = Arc::new(RwLock::new(pauses));
-        let (jobs, queue) = mpsc::channel(config.queue_length);
-        let figures = Arc::new(Figures::default());
-        let (counted, closed) = (Arc::clone(&figures), None);
-        let writer = Writer { conn, jobs: queue, figures: counted, mark, disk, closed };
-        let (path, min_free_bytes) = (config.path.clone(), config.min_free_bytes);
-        Ok((Self { jobs, figures, path, min_free_bytes, old_copy, clock, pauses }, writer))
-    }
-
     /// Finishes what was begun and closes the file: then all of it is in that one file. Whoever uses
     /// a handle afterwards hears that the journal is lost.
     pub async fn close(&self) {
@@ -177,12 +155,12 @@ impl Journal {
 
     /// Verifies the history of the journal at `path`, which no process may have open.
     pub fn audit(path: &Path) -> Result<Audit, OpenError> {
-        let conn = open::open(path)?;
+        let conn = open::open(&Files::at(path))?;
         history::audit(&conn)
             .map_err(|e| OpenError::Unwritable { path: path.to_owned(), problem: e.to_string() })
     }
 
-    /// Whether the file that was opened is behind the mark beside it, or had none: a restored copy
+    /// Whether the mark beside the file that was opened contradicts it, or is missing: a restored copy
     /// may have forgotten claims.
     pub fn is_old_copy(&self) -> bool {
         self.old_copy
@@ -195,13 +173,12 @@ impl Journal {
 
     /// Whether a commit would find room, asked before anything is signed.
     pub fn ready(&self) -> Result<(), JournalError> {
-        let stat = rustix::fs::statvfs(&self.path).map_err(|_| JournalError::Lost)?;
-        if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
-            return Err(JournalError::ReadOnly);
-        }
-        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
-        if free < self.min_free_bytes {
-            return Err(JournalError::DiskFull { free, wanted: self.min_free_bytes });
+        match self.files.space().map_err(|_| JournalError::Lost)? {
+            Space::ReadOnly => return Err(JournalError::ReadOnly),
+            Space::Free(free) if free < self.min_free_bytes => {
+                return Err(JournalError::DiskFull { free, wanted: self.min_free_bytes });
+            }
+            Space::Free(_) => {}
         }
         if self.jobs.is_closed() { Err(JournalError::Lost) } else { Ok(()) }
     }
@@ -233,13 +210,13 @@ impl Journal {
     /// claims that go with them. `guard_s` as in [`Settlement`].
     pub async fn adopt(
         &self,
-        lane: LaneId,
+        origin: Origin,
         found: Vec<ForeignTx>,
         guard_s: u64,
         at_ms: i64,
     ) -> Result<(), JournalError> {
         let all = move |conn: &Connection| {
-            found.iter().try_for_each(|tx| end::adopt(conn, &lane, tx, guard_s, at_ms))
+            found.iter().try_for_each(|tx| end::adopt(conn, &origin, tx, guard_s, at_ms))
         };
         Ok(self.write(all).await??)
     }
@@ -251,34 +228,38 @@ impl Journal {
         Ok(self.write(all).await??)
     }
 
-    /// Opens the lane at position `first`, unless it is open; tells the next position.
-    pub async fn open_lane(
+    /// Has the platform's id `chain` stand for `network`, and be billed through `contract`, from now
+    /// on. Refused where the journal knows the id or the network otherwise.
+    pub async fn bind(
         &self,
         chain: PlatformChainId,
-        signer: Address,
+        network: Network,
+        contract: Address,
+        at_ms: i64,
+    ) -> Result<(), JournalError> {
+        let bind = move |conn: &Connection| networks::bind(conn, chain, network, contract, at_ms);
+        Ok(self.write(bind).await???)
+    }
+
+    /// Opens the lane at position `first`, unless it is open; tells the next position. Its chain must
+    /// be bound.
+    pub async fn open_lane(
+        &self,
+        lane: LaneId,
         first: u64,
         at_ms: i64,
     ) -> Result<u64, JournalError> {
-        Ok(self.write(move |conn| commit::open_lane(conn, (chain, signer), first, at_ms)).await??)
+        Ok(self.write(move |conn| commit::open_lane(conn, lane, first, at_ms)).await??)
     }
 
     /// The next position of a lane; none when it was never opened.
-    pub async fn next_position(
-        &self,
-        chain: PlatformChainId,
-        signer: Address,
-    ) -> Result<Option<u64>, JournalError> {
-        self.read(move |conn| commit::next_position(conn, chain, signer)).await
+    pub async fn next_position(&self, lane: LaneId) -> Result<Option<u64>, JournalError> {
+        self.read(move |conn| commit::next_position(conn, lane)).await
     }
 
     /// Writes down that what a lane had forgotten is learnt.
-    pub async fn end_doubt(
-        &self,
-        chain: PlatformChainId,
-        signer: Address,
-        at_ms: i64,
-    ) -> Result<(), JournalError> {
-        Ok(self.write(move |conn| doubt::end(conn, (chain, signer), at_ms)).await??)
+    pub async fn end_doubt(&self, lane: LaneId, at_ms: i64) -> Result<(), JournalError> {
+        Ok(self.write(move |conn| doubt::end(conn, lane, at_ms)).await??)
     }
 
     /// Which of these transactions the journal does not know, in the same order.
@@ -290,15 +271,13 @@ impl Journal {
     /// of this machine, or none when it knows all; and every undecided batch, in the order of positions.
     pub async fn take_up(
         &self,
-        chain: PlatformChainId,
-        signer: Address,
+        lane: LaneId,
     ) -> Result<(Option<i64>, Vec<Slot<Durable<Attempt>>>), JournalError> {
         if self.old_copy {
-            self.write(move |conn| doubt::include(conn, chain, signer)).await??;
+            self.write(move |conn| doubt::include(conn, lane)).await??;
         }
-        let left = move |conn: &Connection| {
-            Ok((doubt::since(conn, chain, signer)?, rows::open_slots(conn, chain, signer)?))
-        };
+        let left =
+            move |conn: &Connection| Ok((doubt::since(conn, lane)?, rows::open_slots(conn, lane)?));
         self.read(left).await
     }
 
@@ -309,12 +288,12 @@ impl Journal {
         counts: Vec<Count>,
         at_ms: i64,
     ) -> Result<(), AcceptError> {
-        self.read(move |conn| Ok(spend::room(conn, &lane, &counts, at_ms))).await?
+        self.read(move |conn| Ok(spend::room(conn, lane, &counts, at_ms))).await?
     }
 
     /// The sums of an account on the day of `at_ms`.
     pub async fn spent(&self, lane: LaneId, at_ms: i64) -> Result<Vec<Spent>, JournalError> {
-        self.read(move |conn| spend::spent(conn, &lane, at_ms)).await
+        self.read(move |conn| spend::spent(conn, lane, at_ms)).await
     }
 
     /// Who paused a chain, if somebody did.

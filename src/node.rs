@@ -1,10 +1,30 @@
-//! One way to ask, whoever is asked: the nodes of a chain, which of them are fit to be asked, and how
-//! many have to say the same before it counts. Knows no chain family.
+//! One way to ask, whoever is asked: the seam to the network, the nodes of a chain, which of them are
+//! fit to be asked, and how many have to say the same before it counts. Knows no chain family.
 
-pub mod exchange;
-pub mod fleet;
-pub mod http;
-pub mod rpc;
+mod agree;
+mod ask;
+mod broadcast;
+mod client;
+mod error;
+mod exchange;
+mod fleet;
+mod health;
+mod http;
+mod jsonrpc;
+mod member;
+mod provider;
+mod quorum;
+mod redact;
+mod retries;
 
-pub use exchange::{Dial, Exchange, HeaderKey, NoReply, Reply, Target, Undialable};
+pub use agree::{HeadSeen, NonceSeen, median, reached_by, refuted, shared};
+pub use ask::Asker;
+pub use client::Client;
+pub use error::{AskError, Fault, NodeError, RealChain};
+pub use exchange::{Dial, Exchange, HeaderKey, LONGEST_ANSWER, NoReply, Reply, Target, Undialable};
+pub use fleet::{Fleet, FleetRules, Member, NodeId, NodeView};
+pub use health::State;
 pub use http::Http;
+pub use jsonrpc::{JsonRpc, Request, Unusable};
+pub use quorum::{NoAgreement, Trust};
+pub use redact::Redactor;

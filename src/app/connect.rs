@@ -3,7 +3,7 @@
 
 use crate::billing::{Again, Family, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
-use crate::chain::tron::{API_KEY_HEADER, Api, ApiParts, TronChain, TronParts, TronSettings};
+use crate::chain::tron::{self, TronChain, TronParts};
 use crate::chain::{Chain, Facts, Inspect};
 use crate::clock::Clock;
 use crate::config::{
@@ -12,9 +12,7 @@ use crate::config::{
 };
 use crate::contract::Profile;
 use crate::keys::{Key, KeySource};
-use crate::node::fleet::{Fleet, FleetRules};
-use crate::node::rpc::Rpc;
-use crate::node::{Dial, HeaderKey, Target};
+use crate::node::{Dial, Fleet, FleetRules, RealChain};
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use std::fmt;
@@ -53,6 +51,8 @@ impl Connected {
 /// What both families say in their own sections.
 struct Terms<'a> {
     family: Family,
+    /// Its EIP-155 id; on TRON, the last four bytes of its genesis block's id.
+    network: u64,
     /// The chain id that transactions name; none on TRON.
     bound_to: Option<u64>,
     contract: Address,
@@ -68,6 +68,7 @@ impl<'a> Terms<'a> {
         match config {
             FamilyConfig::Evm(evm) => Self {
                 family: Family::Evm,
+                network: evm.eip155_id,
                 bound_to: Some(evm.eip155_id),
                 contract: evm.contract,
                 key: &evm.key,
@@ -81,6 +82,7 @@ impl<'a> Terms<'a> {
             },
             FamilyConfig::Tvm(tvm) => Self {
                 family: Family::Tvm,
+                network: tvm.chain_id.into(),
                 bound_to: None,
                 contract: tvm.contract,
                 key: &tvm.key,
@@ -137,6 +139,7 @@ pub(super) async fn one(
         id: chain.platform_id,
         name: chain.name.clone(),
         family: terms.family,
+        network: terms.network,
         contract: terms.contract,
         signer: key.address(),
         max_in_flight: terms.max_in_flight.into(),
@@ -182,11 +185,11 @@ async fn connect_evm(
 ) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key, policy } = own;
     let rules = FleetRules {
-        chain_id: config.eip155_id,
+        chain: RealChain::Eip155(config.eip155_id),
         timeout: config.rpc_timeout,
         passing: evm::passing,
     };
-    let fleet = Fleet::new(dial, &config.rpc, &config.send_only, rules);
+    let fleet = Fleet::dial(dial, &config.rpc, &config.send_only, rules);
     let fleet = Arc::new(fleet.map_err(|unusable| unusable.to_string())?);
     let parts = EvmParts { facts, profile, key, policy, fleet, config: config.clone() };
     let adapter = EvmChain::connect(parts).await.map_err(|error| format!("rpc: {error}"))?;
@@ -201,28 +204,10 @@ async fn connect_tvm(
     clock: Clock,
 ) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key, policy } = own;
-    let (api_key, timeout) = (config.api_key.as_ref(), config.rpc_timeout);
-    let parts = ApiParts { full: &config.full, solidity: &config.solidity, key: api_key, timeout };
-    let api = Api::new(dial, parts).map_err(|unusable| unusable.to_string())?;
-    let shown = api_key.map(|key| HeaderKey { header: API_KEY_HEADER, key });
-    let target = |url| Target { url, key: shown, timeout };
-    let rpc = config.jsonrpc.as_ref().map(|url| Rpc::new(dial, target(url)));
-    let rpc = rpc.transpose().map_err(|error| format!("jsonrpc: {error}"))?;
-    let settings = TronSettings {
-        chain_id: Some(config.chain_id),
-        ttl: config.expiry,
-        deadline: config.billing.deadline,
-        fee_limit_ceiling: config.fees.max_fee_limit.0,
-        energy_factor_percent: config.fees.energy_margin_percent,
-        energy_drift_percent: config.fees.drift_margin_percent,
-        energy_reserve: config.fees.energy_reserve,
-        clock_tolerance: config.clock_tolerance,
-        poll_interval: config.poll_interval,
-        multicall: config.multicall,
-        chunk: config.chunk,
-    };
-    let parts = TronParts { facts, profile, key, policy, api, rpc, settings, clock };
-    let adapter = TronChain::connect(parts).await.map_err(|error| format!("full: {error}"))?;
+    let fleet = Arc::new(tron::fleet(dial, config).map_err(|unusable| unusable.to_string())?);
+    let config = config.clone();
+    let parts = TronParts { facts, profile, key, policy, fleet, config, clock };
+    let adapter = TronChain::connect(parts).await.map_err(|error| format!("nodes: {error}"))?;
     Ok(Arc::new(adapter))
 }
 

@@ -32,6 +32,9 @@ pub enum Standing {
     Underpriced,
     /// The account cannot pay for it.
     Starved,
+    /// A node shows it in a block, and too few others do: it may have landed, so it is offered on and
+    /// never replaced.
+    Shown,
 }
 
 /// Why a node would not take a transaction. Chooses what to do next, and proves nothing.
@@ -166,7 +169,9 @@ fn absent<A: AsRef<Attempt>>(
     memory: Memory,
     rules: Rules,
 ) -> Step {
-    if let Again::Replace { after_ms, most, cancel_after_ms } = rules.again {
+    if let Again::Replace { after_ms, most, cancel_after_ms } = rules.again
+        && standing != Standing::Shown
+    {
         let newest = slot.attempts.newest().as_ref().kind;
         let made = slot.attempts.count();
         let hopeless = memory.objection == Some(Objection::Structural)

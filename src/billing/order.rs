@@ -27,6 +27,8 @@ impl Mode {
 pub struct Order<E = Entry> {
     /// The caller's name for the request.
     pub request_id: Option<RequestId>,
+    /// The API key of whoever asks; none where nobody has to sign requests.
+    pub caller: Option<String>,
     /// What to do when some cannot be charged.
     pub mode: Mode,
     /// Stop before signing and say what would be charged.
@@ -68,12 +70,19 @@ impl Order {
             new_id && new_user
         });
         let refused = again.iter().map(|entry| entry.refused(FailCode::DuplicateEntry)).collect();
-        Ok(Self { request_id: None, mode: Mode::All, dry_run: false, entries: first, refused })
+        Ok(Self {
+            request_id: None,
+            caller: None,
+            mode: Mode::All,
+            dry_run: false,
+            entries: first,
+            refused,
+        })
     }
 
     /// The same order with its entries read by `admit`. Those that it turns down are refused.
     pub fn read(self, admit: impl Fn(&Entry) -> Result<Admitted, BadField>) -> Order<Admitted> {
-        let Self { request_id, mode, dry_run, entries: posted, mut refused } = self;
+        let Self { request_id, mode, dry_run, entries: posted, mut refused, caller } = self;
         let mut entries = Vec::with_capacity(posted.len());
         for entry in posted {
             match admit(&entry) {
@@ -84,7 +93,7 @@ impl Order {
                 }
             }
         }
-        Order { request_id, mode, dry_run, entries, refused }
+        Order { request_id, caller, mode, dry_run, entries, refused }
     }
 }
 

@@ -30,11 +30,12 @@ mod wire;
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse};
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
+use crate::chain::inspect::tell_trust;
 use crate::config::EvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
 use crate::keys::Key;
-use crate::node::fleet::{self, Fleet, NodeId, NodeView};
+use crate::node::{Fleet, JsonRpc, NodeId, NodeView, RealChain, Trust};
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use async_trait::async_trait;
@@ -61,7 +62,7 @@ pub struct EvmParts {
     /// What may be signed.
     pub policy: Policy,
     /// The nodes.
-    pub fleet: Arc<Fleet>,
+    pub fleet: Arc<Fleet<JsonRpc>>,
     /// How the chain is treated.
     pub config: EvmConfig,
 }
@@ -70,12 +71,12 @@ pub struct EvmParts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotConnected {
     /// The node is on another chain.
-    #[error("the node is on chain {answered}, but this chain's eip155_id is {configured}")]
+    #[error("the node is on chain {answered}, but this chain is {configured}")]
     WrongChain {
         /// What the configuration says.
-        configured: u64,
+        configured: RealChain,
         /// What the node says.
-        answered: u64,
+        answered: RealChain,
     },
     /// The key signs for another account than the one that the facts name.
     #[error("the key signs for {key}, not for {signer}")]
@@ -118,12 +119,10 @@ impl EvmChain {
             warn!(chain.id = %parts.facts.id, node, %error, "the node cannot be used yet");
         }
         if let Some(answered) = nodes.all_on_wrong_chain() {
-            let configured = parts.config.eip155_id;
+            let configured = RealChain::Eip155(parts.config.eip155_id);
             return Err(NotConnected::WrongChain { configured, answered });
         }
-        if nodes.is_alone() {
-            warn!(chain.id = %parts.facts.id, "{}; configure three to rely on no single one", fleet::ALONE);
-        }
+        tell_trust(&parts.facts, nodes);
         let (learnt, head) = (RwLock::default(), RwLock::new(None));
         let pulse = watch::Sender::new(None);
         let (line, data_fee) = (Line::default(), DataFee::default());
@@ -163,6 +162,10 @@ impl Chain for EvmChain {
 
     fn nodes(&self) -> Vec<NodeView> {
         self.parts.fleet.views()
+    }
+
+    fn trust(&self) -> Trust {
+        self.parts.fleet.trust()
     }
 
     async fn beat(&self) -> Result<Pulse, ChainError> {

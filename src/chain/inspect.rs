@@ -1,7 +1,9 @@
 //! What `check` wants to know about a chain, asked before the first request.
 
-use super::Chain;
+use super::{Chain, Facts};
+use crate::node::{Client, Fleet, NodeView, State, Trust};
 use async_trait::async_trait;
+use tracing::warn;
 
 /// A chain that can be looked at as a whole.
 #[async_trait]
@@ -31,4 +33,48 @@ impl Finding {
     pub fn fault(what: &'static str, said: impl Into<String>) -> Self {
         Self { what, fault: true, said: said.into() }
     }
+}
+
+/// Every node, and on whose word claims are released. A node on another chain is something to mend,
+/// one that is silent now is not.
+pub(super) fn nodes_found<C: Client>(fleet: &Fleet<C>) -> Vec<Finding> {
+    let node = |node: NodeView| {
+        let use_of_it = if node.send_only { ", only sent to" } else { "" };
+        let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
+        match node.state {
+            State::WrongChain => Finding::fault("node", said),
+            State::Unverified
+            | State::Alive
+            | State::OutOfSync
+            | State::Busy
+            | State::Quarantined => Finding::fine("node", said),
+        }
+    };
+    let trust = Finding::fine("trust", fleet.trust().sentence());
+    let repeated = repetitions(fleet).into_iter().map(|said| Finding::fine("providers", said));
+    fleet.views().into_iter().map(node).chain([trust]).chain(repeated).collect()
+}
+
+/// Says at the start on whose word claims are released, where that is less than it may seem.
+pub(super) fn tell_trust<C: Client>(facts: &Facts, fleet: &Fleet<C>) {
+    let chain = &facts.name;
+    for said in repetitions(fleet) {
+        warn!(chain, "{said}");
+    }
+    match fleet.trust() {
+        Trust::Alone => warn!(
+            chain,
+            "{}; configure three providers to rely on no single one",
+            Trust::Alone.sentence()
+        ),
+        Trust::Two => {}
+    }
+}
+
+/// One sentence for each provider that is configured under several URLs.
+fn repetitions<C: Client>(fleet: &Fleet<C>) -> Vec<String> {
+    let said = |(provider, nodes): (String, Vec<String>)| {
+        format!("{} are one provider ({provider}): together they count once", nodes.join(" and "))
+    };
+    fleet.repeated_providers().into_iter().map(said).collect()
 }

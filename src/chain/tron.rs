@@ -1,10 +1,12 @@
-//! The TRON adapter: one account on one TRON chain, through one node.
+//! The TRON adapter: one account on one TRON chain, through its nodes.
 //!
 //! It reads, simulates, drafts, offers and looks. It keeps no transaction, and never decides what
 //! becomes of a charge. TRON has no nonces: what keeps one charge from landing twice is that equal
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
 mod api;
+mod conclude;
+mod confirm;
 mod constant;
 mod death;
 mod delivery;
@@ -12,6 +14,7 @@ mod draft;
 mod head;
 mod inspect;
 mod look;
+mod observe;
 mod preflight;
 mod reads;
 mod recall;
@@ -20,59 +23,33 @@ mod resources;
 mod solid;
 mod transaction;
 
-pub use api::{API_KEY_HEADER, Api, ApiParts, ApiUnusable};
+pub use api::{ApiUnusable, Endpoints, Question, Side};
 
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::desk::Desk;
+use crate::chain::inspect::tell_trust;
 use crate::clock::Clock;
+use crate::config::TvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
 use crate::keys::Key;
-use crate::node::fleet::{NodeView, State};
-use crate::node::rpc::Rpc;
+use crate::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeView, RealChain, Trust};
 use crate::policy::Policy;
 use alloy::primitives::Address;
-use api::Side;
+use api::Api;
 use async_trait::async_trait;
-use head::{Head, Identity, Known};
+use head::Head;
+use observe::Known;
 use parking_lot::RwLock;
 use solid::SolidBlocks;
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Mutex, watch};
 use tracing::warn;
 use tron_primitives::address;
-
-/// How a chain is treated.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TronSettings {
-    /// The number that contracts know the chain by, the last four bytes of the id of block 0
-    /// (0x2b6653dc on the main network). None: whatever the node is on first.
-    pub chain_id: Option<u32>,
-    /// How long after the head's time a transaction can land. At most a day counts.
-    pub ttl: Duration,
-    /// How long after the head's time the contract lets a billing through.
-    pub deadline: Duration,
-    /// The highest fee limit that is signed, sun.
-    pub fee_limit_ceiling: u64,
-    /// What is added to simulated energy for a step of the contract's energy factor, percent.
-    pub energy_factor_percent: u32,
-    /// What is added on top for a state that differs from the simulated one, percent.
-    pub energy_drift_percent: u32,
-    /// What is added on top of both, energy.
-    pub energy_reserve: u64,
-    /// How far the newest block may be from this machine's clock before nothing is signed.
-    pub clock_tolerance: Duration,
-    /// How often the head is looked at.
-    pub poll_interval: Duration,
-    /// The Multicall3 contract; none where there is none.
-    pub multicall: Option<Address>,
-    /// How many customers are read in one call of it. At least 1.
-    pub chunk: usize,
-}
 
 /// What an adapter is made of.
 #[derive(Debug)]
@@ -85,12 +62,10 @@ pub struct TronParts {
     pub key: Arc<Key>,
     /// What may be signed.
     pub policy: Policy,
-    /// The node's HTTP API.
-    pub api: Api,
-    /// The node's JSON-RPC, for reads; none where it is switched off.
-    pub rpc: Option<Rpc>,
+    /// The nodes.
+    pub fleet: Arc<Fleet<Endpoints>>,
     /// How the chain is treated.
-    pub settings: TronSettings,
+    pub config: TvmConfig,
     /// This machine's time, Unix ms. Only compared with the head's, as a check of both.
     pub clock: Clock,
 }
@@ -98,17 +73,14 @@ pub struct TronParts {
 /// Why there is no adapter. Nothing was signed or sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotConnected {
-    /// The node is on another chain.
-    #[error("the node is on chain {answered:#x}, but this chain is {configured:#x}")]
+    /// The nodes are on another chain.
+    #[error("the node is on chain {answered}, but this chain is {configured}")]
     WrongChain {
         /// What the configuration says.
-        configured: u32,
+        configured: RealChain,
         /// What the node says.
-        answered: u32,
+        answered: RealChain,
     },
-    /// The two URLs lead to different chains.
-    #[error("the full and the solidity node are on different chains")]
-    TwoChains,
     /// The key signs for another account than the one that the facts name.
     #[error("the key signs for {key}, not for {signer}")]
     WrongKey {
@@ -119,18 +91,44 @@ pub enum NotConnected {
     },
 }
 
+/// A node of the configuration that there are no clients for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("nodes[{place}].{unusable}")]
+pub struct Unusable {
+    /// Its place in the list.
+    pub place: usize,
+    /// Which of its URLs, and why.
+    pub unusable: ApiUnusable,
+}
+
+/// The fleet of a TRON chain's nodes. Nothing is asked yet.
+pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Unusable> {
+    let member = |(place, node)| {
+        let client = Endpoints::dial(dial, node, config.rpc_timeout)
+            .map_err(|unusable| Unusable { place, unusable })?;
+        Ok(Member::at(&node.full, false, client))
+    };
+    let members: Result<Vec<_>, _> = config.nodes.iter().enumerate().map(member).collect();
+    let rules = FleetRules {
+        chain: RealChain::Genesis(config.chain_id),
+        timeout: config.rpc_timeout,
+        // A node that is busy shuts the door instead.
+        passing: |_| false,
+    };
+    Ok(Fleet::of(members?, rules))
+}
+
 /// One account on one TRON chain.
 #[derive(Debug)]
 pub struct TronChain {
     parts: TronParts,
     desk: Arc<Desk>,
-    known: RwLock<Option<Known>>,
+    /// What is known of each node.
+    learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
     /// Held during a look at the head.
     beating: Mutex<()>,
     pulse: watch::Sender<Option<Pulse>>,
-    /// Held during a constant call.
-    turns: Semaphore,
     tracks: look::Tracks,
     solid: SolidBlocks,
     /// Held while blocks are read for what was forgotten.
@@ -139,36 +137,49 @@ pub struct TronChain {
 
 impl TronChain {
     /// Connects. A node that does not answer is asked again at the next beat; one on another chain
-    /// is an error.
+    /// is not used, and when all of them are, that is an error.
     pub async fn connect(parts: TronParts) -> Result<Self, NotConnected> {
         let (key, signer) = (parts.key.address(), parts.facts.signer);
         if key != signer {
             return Err(NotConnected::WrongKey { key, signer });
         }
-        match (head::identity(&parts.api).await, parts.settings.chain_id) {
-            (Ok(Identity::Split), _) => return Err(NotConnected::TwoChains),
-            (Ok(Identity::One(genesis)), Some(configured)) => {
-                let answered = head::chain_id(genesis);
-                if answered != configured {
-                    return Err(NotConnected::WrongChain { configured, answered });
-                }
-            }
-            (Ok(Identity::One(_)), None) => {}
-            (Err(error), _) => {
-                warn!(chain.id = %parts.facts.id, %error, "the node does not answer yet");
-            }
+        let fleet = &parts.fleet;
+        for (id, verified) in fleet.verify_all().await {
+            let Err(error) = verified else { continue };
+            let node = fleet.label(id);
+            warn!(chain.id = %parts.facts.id, node, %error, "the node cannot be used yet");
         }
-        let (known, head) = (RwLock::new(None), RwLock::new(None));
-        let pulse = watch::Sender::new(None);
-        let (beating, turns) = (Mutex::new(()), Semaphore::new(constant::AT_ONCE));
-        let (tracks, solid) = (look::Tracks::default(), SolidBlocks::default());
+        if let Some(answered) = fleet.all_on_wrong_chain() {
+            let configured = RealChain::Genesis(parts.config.chain_id);
+            return Err(NotConnected::WrongChain { configured, answered });
+        }
+        tell_trust(&parts.facts, fleet);
         let desk = Arc::new(Desk {
             key: Arc::clone(&parts.key),
             policy: parts.policy.clone(),
             profile: parts.profile.clone(),
         });
-        let reading = Mutex::new(None);
-        Ok(Self { parts, desk, known, head, beating, pulse, turns, tracks, solid, reading })
+        Ok(Self {
+            parts,
+            desk,
+            learnt: RwLock::default(),
+            head: RwLock::default(),
+            beating: Mutex::default(),
+            pulse: watch::Sender::new(None),
+            tracks: look::Tracks::default(),
+            solid: SolidBlocks::default(),
+            reading: Mutex::default(),
+        })
+    }
+
+    /// Asks the best node.
+    fn api(&self) -> Api<'_> {
+        Api::best(&self.parts.fleet)
+    }
+
+    /// Asks this node.
+    fn api_of(&self, id: NodeId) -> Api<'_> {
+        Api::of(&self.parts.fleet, id)
     }
 }
 
@@ -191,19 +202,11 @@ impl Chain for TronChain {
     }
 
     fn nodes(&self) -> Vec<NodeView> {
-        let (known, head) = (self.known.read().is_some(), self.head.read().clone());
-        let state = if known { State::Alive } else { State::Unverified };
-        let view = |side: Side, door, head| NodeView {
-            label: format!("{} ({door})", self.parts.api.host(side)),
-            state,
-            head,
-            send_only: false,
-        };
-        let numbers = head.map(|head| (head.newest.number, head.solid.number));
-        vec![
-            view(Side::Full, "full", numbers.map(|(newest, _)| newest)),
-            view(Side::Solidity, "solidity", numbers.map(|(_, solid)| solid)),
-        ]
+        self.parts.fleet.views()
+    }
+
+    fn trust(&self) -> Trust {
+        self.parts.fleet.trust()
     }
 
     async fn beat(&self) -> Result<Pulse, ChainError> {
@@ -221,7 +224,7 @@ impl Chain for TronChain {
     }
 
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError> {
-        self.look_up(entries).await
+        self.looked_up(entries).await
     }
 
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {

@@ -7,7 +7,7 @@ mod evm;
 mod tvm;
 
 pub use evm::{EvmConfig, FeeConfig, Finality};
-pub use tvm::{TvmConfig, TvmFeeConfig};
+pub use tvm::{TvmConfig, TvmFeeConfig, TvmNode};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

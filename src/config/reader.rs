@@ -179,6 +179,28 @@ impl<'t> Reader<'t> {
         Ok(all.keys().into_iter().map(read_one).collect())
     }
 
+    /// The tables in a list: `nodes = [{ … }, { … }]`. None where the key is not set.
+    pub(super) fn list<T>(
+        &mut self,
+        key: &'static str,
+        mut read: impl FnMut(&mut Self) -> Result<T, Reported>,
+    ) -> Result<Option<Vec<T>>, Reported> {
+        let Some((path, value)) = self.find(key) else { return Ok(None) };
+        let ValueKind::Array(parts) = &value.kind else {
+            return Err(complain(self.faults, &path, value, "a list of tables"));
+        };
+        let tables = parts.iter().enumerate().map(|(place, part)| {
+            let path = format!("{path}[{place}]");
+            let ValueKind::Table(values) = &part.kind else {
+                let problem = format!("is {}; expected a table", noun(part));
+                return Err(complain_of(self.faults, &path, value, &problem));
+            };
+            Self::over(Table { path, values: Some(values) }, None, self.faults).finish(&mut read)
+        });
+        // All of them are read before the first fault ends it, so that every fault is told.
+        tables.collect::<Vec<_>>().into_iter().collect::<Result<_, _>>().map(Some)
+    }
+
     /// A table of free names with simple values, all as text.
     pub(super) fn words(
         &mut self,
@@ -252,6 +274,11 @@ impl<'t> Reader<'t> {
     /// The full path of this table.
     pub(super) fn path(&self) -> String {
         self.own.path.clone()
+    }
+
+    /// Declares these keys known, though nobody reads them.
+    pub(super) fn know(&mut self, keys: &[&'static str]) {
+        self.asked.extend(keys);
     }
 
     /// Declares every key of this table known, for a table that is refused as a whole.

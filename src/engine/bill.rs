@@ -114,6 +114,7 @@ impl<E: Into<NoVerdict>> From<E> for Stop {
 /// A batch that has passed every check.
 struct Ready {
     request_id: Option<RequestId>,
+    caller: Option<String>,
     good: Vec<Charge>,
     refused: Vec<Refused>,
     draft: Box<dyn Draft>,
@@ -168,7 +169,8 @@ fn admit(lane: &Lane, order: Order) -> Result<Order<Admitted>, NoVerdict> {
 }
 
 async fn build(lane: &Lane, order: Order<Admitted>) -> Result<Ready, Stop> {
-    let (mode, dry_run, request_id) = (order.mode, order.dry_run, order.request_id.clone());
+    let (mode, dry_run) = (order.mode, order.dry_run);
+    let (request_id, caller) = (order.request_id.clone(), order.caller.clone());
     let stop = |refused| Stop::Answer(refusal(lane, dry_run, refused));
     let order = unclaimed(lane, order).await?;
     let policy = lane.chain.policy();
@@ -198,7 +200,7 @@ async fn build(lane: &Lane, order: Order<Admitted>) -> Result<Ready, Stop> {
         let rehearsed = Rehearsed { facts, would_charge, refused, gas_required };
         return Err(Stop::Answer(Answer::Rehearsed(rehearsed)));
     }
-    Ok(Ready { request_id, good: judged.good, refused, draft, counts, pulse })
+    Ok(Ready { request_id, caller, good: judged.good, refused, draft, counts, pulse })
 }
 
 /// What of the order nobody has claimed; stops with the earlier batch when all of it is in one.
@@ -270,8 +272,9 @@ async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, Acc
     let draft = ready.draft;
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
     let proposal = Proposal {
-        lane: lane.id(),
+        origin: lane.origin(),
         request_id: ready.request_id,
+        caller: ready.caller,
         items: ready.good.iter().map(Charge::item).collect(),
         taken: ready.pulse.places.map(|places| places.taken),
         window: lane.chain.max_in_flight(),

@@ -6,7 +6,7 @@ use super::recall::unreadable;
 use super::reservation::Reservations;
 use crate::billing::{Attempt, BatchId, Objection, Rules, Slot};
 use crate::chain::{Chain, Delivery, MostSent, Places, Pulse};
-use crate::journal::{Durable, Journal, JournalError, LaneId};
+use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
@@ -118,7 +118,12 @@ impl Lane {
     /// Which lane it is.
     pub fn id(&self) -> LaneId {
         let facts = self.chain.facts();
-        LaneId { chain: facts.id, contract: facts.contract, signer: facts.signer }
+        LaneId { chain: facts.id, signer: facts.signer }
+    }
+
+    /// Where its batches come from now.
+    pub(super) fn origin(&self) -> Origin {
+        Origin { lane: self.id(), contract: self.chain.facts().contract }
     }
 
     /// What keeps single batches from landing, as far as is known: the oldest first.
@@ -136,7 +141,7 @@ impl Lane {
     /// sent more than the journal knows, the lane is closed and learns what that was.
     pub(super) async fn open(&self, pulse: Pulse) -> Result<(), NoVerdict> {
         let facts = self.chain.facts();
-        let known = self.journal.next_position(facts.id, facts.signer).await?;
+        let known = self.journal.next_position(self.id()).await?;
         let mut next = match known {
             Some(next) => next,
             None => match self.begin(pulse.places).await? {
@@ -235,8 +240,7 @@ impl Lane {
             }
             sent
         };
-        let next =
-            self.journal.open_lane(facts.id, facts.signer, first, self.journal.now_ms()).await?;
+        let next = self.journal.open_lane(self.id(), first, self.journal.now_ms()).await?;
         Ok(Some(next))
     }
 
@@ -357,7 +361,9 @@ impl Lane {
     /// Takes up every batch that an earlier process left open.
     pub async fn resume(&self) -> Result<(), JournalError> {
         let facts = self.chain.facts();
-        let (doubt, open) = self.journal.take_up(facts.id, facts.signer).await?;
+        let network = Network { family: facts.family, id: facts.network };
+        self.journal.bind(facts.id, network, facts.contract, self.journal.now_ms()).await?;
+        let (doubt, open) = self.journal.take_up(self.id()).await?;
         *self.doubt.write() = doubt;
         for slot in open {
             self.track(slot);

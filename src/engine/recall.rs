@@ -60,8 +60,7 @@ impl Lane {
     /// Takes new work from now on: nothing that the lane did is unknown.
     pub(super) async fn open_gate(&self) -> Result<(), NoVerdict> {
         if self.doubt().is_some() {
-            let facts = self.chain.facts();
-            self.journal.end_doubt(facts.id, facts.signer, self.journal.now_ms()).await?;
+            self.journal.end_doubt(self.id(), self.journal.now_ms()).await?;
             *self.doubt.write() = None;
         }
         self.set_gate(Gate::Open);
@@ -91,7 +90,7 @@ impl Lane {
         if count > 0 {
             warn!(chain = self.chain.facts().name, count, "learnt transactions of the account");
             let (guard, now) = (self.guard.as_secs(), self.journal.now_ms());
-            self.journal.adopt(self.id(), readable, guard, now).await?;
+            self.journal.adopt(self.origin(), readable, guard, now).await?;
         }
         Ok(Learnt { next: next.saturating_add(count), opaque })
     }

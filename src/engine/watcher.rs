@@ -252,6 +252,9 @@ fn hindrance(sighting: &Sighting, objection: Option<Objection>) -> Option<&'stat
         | (Sighting::Absent(_), Some(Objection::Starved)) => {
             Some("the signing account cannot pay for it: top it up")
         }
+        (Sighting::Absent(Standing::Shown), _) => {
+            Some("a node shows it in a block, and too few others do: see nodes")
+        }
         (Sighting::Absent(Standing::Underpriced), _)
         | (Sighting::Absent(_), Some(Objection::Underpriced)) => {
             Some("it bids less than the chain asks now")

@@ -36,12 +36,13 @@ async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, Tu
     if request.uri().query().is_some() {
         return Err(TurnedAway::Query);
     }
-    let Authentic { body, deadline, .. } = authenticate(door, request).await?;
+    let Authentic { body, deadline, caller, .. } = authenticate(door, request).await?;
     let posted = wire::read(&body)?;
     let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;
     let order = Order {
         request_id: posted.request_id,
+        caller,
         mode: posted.mode,
         dry_run: posted.dry_run,
         ..admitted

@@ -51,9 +51,9 @@ async fn admit(door: &Door, request: Request) -> Result<(String, Which), Reply> 
     if request.uri().query().is_some() {
         return Err(Reply::TurnedAway(TurnedAway::Query));
     }
-    let Authentic { body, controls, .. } =
+    let Authentic { body, caller, controls, .. } =
         authenticate(door, request).await.map_err(Reply::TurnedAway)?;
-    let by = controls.ok_or(Reply::TurnedAway(TurnedAway::NoControl))?;
+    let by = caller.filter(|_| controls).ok_or(Reply::TurnedAway(TurnedAway::NoControl))?;
     if body.is_empty() {
         return Ok((by, Which::default()));
     }

@@ -4,7 +4,7 @@
 use super::Door;
 use crate::billing::BatchId;
 use crate::engine::{Gate, Lane};
-use crate::node::fleet::{self, NodeView};
+use crate::node::NodeView;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -32,12 +32,6 @@ pub(super) async fn ready(State(door): State<Arc<Door>>) -> Response {
 
 fn chain(lane: &Lane) -> Value {
     let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
-    let readers = nodes.iter().filter(|node| !node.send_only).count();
-    let trust = match readers {
-        0 => None,
-        1 => Some(fleet::ALONE),
-        _ => Some("claims are released when two nodes agree"),
-    };
     json!({
         "chainId": facts.id.0,
         "name": facts.name,
@@ -47,16 +41,18 @@ fn chain(lane: &Lane) -> Value {
         "undecided": lane.undecided(),
         "heldUp": lane.held_up().into_iter().map(held_up).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
-        "trust": trust,
+        "trust": lane.chain.trust().sentence(),
     })
 }
 
 fn node(node: &NodeView) -> Value {
     json!({
         "node": node.label,
+        "provider": node.provider,
         "state": node.state.word(),
         "head": node.head,
         "sendOnly": node.send_only,
+        "caught": node.reproach,
     })
 }
 

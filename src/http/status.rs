@@ -2,9 +2,9 @@
 
 use super::answer::{Reply, TurnedAway, envelope, integer, spell_hash};
 use super::{Door, authenticate};
-use crate::billing::{BatchState, FailCode, Family, Period, spell_address};
+use crate::billing::{BatchState, ItemOutcome, Period, spell_address};
 use crate::engine::NoVerdict;
-use crate::journal::{Billing, JournalError, Line};
+use crate::journal::{Billing, JournalError, Line, LineOutcome};
 use alloy::primitives::B256;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -88,32 +88,33 @@ struct Subscription {
 }
 
 fn report(door: &Door, billing: &Billing) -> Report {
-    let lane = door.engine.lanes.get(&billing.chain);
-    let family = lane.map_or(Family::Evm, |lane| lane.chain.facts().family);
+    let (lane, contract) = (billing.origin.lane, billing.origin.contract);
+    let (running, family) = (door.engine.lanes.get(&lane.chain), billing.network.family);
     Report {
         tx_hash: spell_hash(family, billing.current().hash()),
         tx_hashes: billing.attempts.iter().map(|a| spell_hash(family, a.hash())).collect(),
         state: billing.state.word(),
-        held_up: lane.and_then(|lane| lane.hindrance(billing.batch)),
-        chain_id: billing.chain.0,
-        address: spell_address(family, billing.signer),
-        contract: spell_address(family, billing.contract),
+        held_up: running.and_then(|lane| lane.hindrance(billing.batch)),
+        chain_id: lane.chain.0,
+        address: spell_address(family, lane.signer),
+        contract: spell_address(family, contract),
         nonce: billing.position,
         request_id: billing.request_id.clone(),
         accepted_at: billing.accepted_ms.div_euclid(1000),
         settled_at: billing.settled_ms.map(|ms| ms.div_euclid(1000)),
-        block: billing.block,
+        block: billing.block.map(|block| block.number),
         subscriptions: billing.items.iter().map(|line| subscription(billing.state, line)).collect(),
     }
 }
 
 fn subscription(batch: BatchState, line: &Line) -> Subscription {
-    let failed = line.outcome.as_deref().and_then(FailCode::from_token);
-    let state = match (failed, line.outcome.as_deref()) {
-        (Some(_), _) => "failed",
-        (None, Some("charged")) => "charged",
-        (None, Some("unproven")) => "unproven",
-        (None, _) => batch.word(),
+    let (state, failed) = match &line.outcome {
+        Some(LineOutcome::Told(ItemOutcome::Charged)) => ("charged", None),
+        Some(LineOutcome::Told(ItemOutcome::Unproven)) => ("unproven", None),
+        Some(LineOutcome::Told(ItemOutcome::Failed { code, detail })) => {
+            ("failed", Some((*code, detail)))
+        }
+        Some(LineOutcome::Released) | None => (batch.word(), None),
     };
     let item = &line.item;
     Subscription {
@@ -126,8 +127,8 @@ fn subscription(batch: BatchState, line: &Line) -> Subscription {
         },
         amount: integer(item.amount),
         state,
-        fail_code: failed.map(FailCode::token),
-        fail_reason: failed.map(|code| match &line.detail {
+        fail_code: failed.map(|(code, _)| code.token()),
+        fail_reason: failed.map(|(code, detail)| match detail {
             Some(detail) => format!("{}: {detail}", code.text()),
             None => code.text().to_owned(),
         }),

@@ -9,7 +9,7 @@ use crate::billing::{
 use crate::chain::Facts;
 use crate::config::JournalConfig;
 use crate::engine::{Answer, Rehearsed, Sent};
-use crate::journal::{Journal, LaneId, Proposal};
+use crate::journal::{Journal, LaneId, Network, Origin, Proposal};
 use alloy::primitives::{Address, B256, U256};
 use axum::body::to_bytes;
 use axum::http::{Method, StatusCode};
@@ -73,14 +73,18 @@ impl House {
     /// Accepts a batch of one subscription.
     async fn accept(&self, request_id: &str, hash: B256) {
         let journal = &self.door.engine.journal;
-        journal.open_lane(CHAIN, SIGNER, 0, 0).await.unwrap();
+        let network = Network { family: Family::Evm, id: 31337 };
+        journal.bind(CHAIN, network, SIGNER, 0).await.unwrap();
+        let lane = LaneId { chain: CHAIN, signer: SIGNER };
+        journal.open_lane(lane, 0, 0).await.unwrap();
         let signed = Signed { hash, raw: vec![1], gas_required: 1 };
         let user = UserHash(hash);
         let key = ChargeKey { plan: PlanId(3), user, period: Period::Numbered(U256::from(4)) };
         let subscribe = SubscribeId(i64::from(hash[31]));
         let proposal = Proposal {
-            lane: LaneId { chain: CHAIN, contract: SIGNER, signer: SIGNER },
+            origin: Origin { lane, contract: SIGNER },
             request_id: Some(RequestId::parse(request_id).unwrap()),
+            caller: None,
             items: vec![Item { subscribe, key, amount: U256::MAX }],
             taken: Some(0),
             window: 10,
@@ -200,6 +204,7 @@ fn facts() -> Facts {
         id: CHAIN,
         name: "test".to_owned(),
         family: Family::Evm,
+        network: 31337,
         contract: SIGNER,
         signer: SIGNER,
         max_in_flight: 1,

@@ -1,15 +1,15 @@
 //! What is written before anything is sent, each in one transaction: a lane opened, a batch accepted,
 //! another attempt added to it.
 
-use super::rows::{self, kind_word, period_text, place, to_i64, to_u64};
-use super::{AcceptError, Durable, history, pause, spend};
+use super::columns::{kind_word, period_text};
+use super::{AcceptError, Durable, history, pause, rows, spend};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, Item, Period, PlatformChainId, RequestId, Signed, Slot,
 };
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt;
 
 /// Signs for the position that the commit assigns, and for exactly the charges that it claims.
@@ -38,23 +38,40 @@ impl From<&str> for SealError {
     }
 }
 
-/// One signing account on one chain, and the contract that it bills through.
+/// One signing account on one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneId {
     /// The chain.
     pub chain: PlatformChainId,
-    /// The billing contract.
-    pub contract: Address,
     /// The account that signs.
     pub signer: Address,
 }
 
+/// Where a batch comes from: a lane, and the contract that it bills through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The lane.
+    pub lane: LaneId,
+    /// The billing contract.
+    pub contract: Address,
+}
+
+impl Origin {
+    /// Where the batch at `position` stands in the world, as the history records it.
+    pub(super) fn place(&self, position: u64) -> Value {
+        json!({"chain": self.lane.chain.0, "contract": self.contract, "signer": self.lane.signer,
+               "position": position})
+    }
+}
+
 /// A batch that has passed every check and lacks its position, its signature and its claims.
 pub struct Proposal {
-    /// Whose batch it is.
-    pub lane: LaneId,
+    /// Where it comes from.
+    pub origin: Origin,
     /// The caller's name for the request.
     pub request_id: Option<RequestId>,
+    /// The API key of whoever asked; none where nobody has to sign requests.
+    pub caller: Option<String>,
     /// What is charged, in the order of the contract call.
     pub items: Vec<Item>,
     /// Positions below this are in a block; none where the chain counts none.
@@ -74,7 +91,7 @@ pub struct Proposal {
 
 impl fmt::Debug for Proposal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Proposal({} items on chain {})", self.items.len(), self.lane.chain)
+        write!(f, "Proposal({} items on chain {})", self.items.len(), self.origin.lane.chain)
     }
 }
 
@@ -83,29 +100,39 @@ pub(super) fn accept(
     conn: &Connection,
     proposal: Proposal,
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-    let lane = proposal.lane;
+    let (origin, lane) = (proposal.origin, proposal.origin.lane);
     if let Some(pause) = pause::read(conn, lane.chain)? {
         return Err(Refusal::paused(lane.chain, &pause.to_string()).into());
     }
-    let position = next_position(conn, lane.chain, lane.signer)?.ok_or(AcceptError::NoLane)?;
+    let position = next_position(conn, lane)?.ok_or(AcceptError::NoLane)?;
     let waiting = match proposal.taken {
         Some(taken) => position.checked_sub(taken).ok_or(AcceptError::Behind)?,
-        None => undecided(conn, lane.chain, lane.signer)?,
+        None => undecided(conn, lane)?,
     };
     if waiting >= proposal.window {
         return Err(AcceptError::LaneFull);
     }
-    let request = proposal.request_id.as_ref();
-    let batch = insert_batch(conn, &lane, position, request, proposal.at_ms)?;
+    let new = NewBatch {
+        origin,
+        position,
+        request_id: proposal.request_id.as_ref(),
+        caller: proposal.caller.as_deref(),
+    };
+    let batch = insert_batch(conn, &new, proposal.at_ms)?;
     insert_claims(conn, &proposal, batch)?;
-    spend::count(conn, &lane, batch, &proposal.counts, proposal.at_ms)?;
+    spend::count(conn, lane, batch, &proposal.counts, proposal.at_ms)?;
     let signed = (proposal.seal)(position, &proposal.items)?;
     let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed };
     insert_attempt(conn, &attempt, proposal.at_ms)?;
-    advance(conn, lane.chain, lane.signer)?;
-    let transaction = history::bytes_digest(&attempt.signed.raw);
-    let place = place(&lane, position);
-    let body = history::accepted_body(batch, &place, &proposal.items, &transaction);
+    advance(conn, lane)?;
+    let accepted = history::Accepted {
+        batch,
+        origin,
+        position,
+        caller: proposal.caller.as_deref(),
+        transaction: history::bytes_digest(&attempt.signed.raw),
+    };
+    let body = accepted.body(&proposal.items);
     history::append(conn, proposal.at_ms, "accepted", &body)?;
     let (accepted_ms, items) = (proposal.at_ms, proposal.items);
     Ok(Slot { batch, position, accepted_ms, items, attempts: Attempts::new(Durable(attempt)) })
@@ -142,7 +169,7 @@ pub(super) fn add_attempt(
                AND (SELECT max(seq) FROM attempt WHERE batch = ?1) + 1 = ?2";
     let position = conn
         .prepare_cached(sql)?
-        .query_row(params![addition.batch.0, addition.seq], |row| row.get(0).map(to_u64))
+        .query_row(params![addition.batch.0, addition.seq], |row| row.get(0))
         .optional()?;
     let Some(position) = position else { return Ok(None) };
     spend::count_again(conn, addition.batch, &addition.fee, addition.at_ms)?;
@@ -156,14 +183,16 @@ pub(super) fn add_attempt(
 }
 
 fn insert_attempt(conn: &Connection, attempt: &Attempt, at_ms: i64) -> rusqlite::Result<()> {
-    conn.prepare_cached("INSERT INTO attempt VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+    let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+    conn.prepare_cached(sql)?
         .execute(params![
             attempt.signed.hash.as_slice(),
             attempt.batch.0,
             attempt.seq,
             kind_word(attempt.kind),
             attempt.signed.raw,
-            to_i64(attempt.signed.gas_required),
+            attempt.signed.gas_required,
             at_ms
         ])
         .map(drop)
@@ -176,80 +205,77 @@ pub(super) fn insert_learnt(
     hash: B256,
     at_ms: i64,
 ) -> rusqlite::Result<()> {
-    conn.prepare_cached("INSERT INTO attempt VALUES (?1, ?2, 0, ?3, NULL, NULL, ?4)")?
+    let sql = "INSERT INTO attempt (hash, batch, seq, kind, signed_ms) VALUES (?1, ?2, 0, ?3, ?4)";
+    conn.prepare_cached(sql)?
         .execute(params![hash.as_slice(), batch.0, kind_word(AttemptKind::Bill), at_ms])
         .map(drop)
 }
 
 /// Moves the lane to its next position.
-pub(super) fn advance(
-    conn: &Connection,
-    chain: PlatformChainId,
-    signer: Address,
-) -> rusqlite::Result<()> {
+pub(super) fn advance(conn: &Connection, lane: LaneId) -> rusqlite::Result<()> {
     conn.prepare_cached(
         "UPDATE lane SET next_position = next_position + 1 WHERE chain = ?1 AND signer = ?2",
     )?
-    .execute(params![chain.0, signer.as_slice()])
+    .execute(params![lane.chain.0, lane.signer.as_slice()])
     .map(drop)
 }
 
-fn undecided(conn: &Connection, chain: PlatformChainId, signer: Address) -> rusqlite::Result<u64> {
+fn undecided(conn: &Connection, lane: LaneId) -> rusqlite::Result<u64> {
     conn.prepare_cached(
         "SELECT count(*) FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2",
     )?
-    .query_row(params![chain.0, signer.as_slice()], |row| row.get(0).map(to_u64))
+    .query_row(params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0))
 }
 
 /// The position that the lane's next batch gets; none when the lane was never opened.
-pub(super) fn next_position(
-    conn: &Connection,
-    chain: PlatformChainId,
-    signer: Address,
-) -> rusqlite::Result<Option<u64>> {
+pub(super) fn next_position(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<u64>> {
     conn.prepare_cached("SELECT next_position FROM lane WHERE chain = ?1 AND signer = ?2")?
-        .query_row(params![chain.0, signer.as_slice()], |row| row.get::<_, i64>(0))
+        .query_row(params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0))
         .optional()
-        .map(|found| found.and_then(|n| u64::try_from(n).ok()))
 }
 
 /// Opens a lane at `first`, unless it is open; tells where it stands.
 pub(super) fn open_lane(
     conn: &Connection,
-    (chain, signer): (PlatformChainId, Address),
+    lane: LaneId,
     first: u64,
     at_ms: i64,
 ) -> rusqlite::Result<u64> {
-    if let Some(next) = next_position(conn, chain, signer)? {
+    if let Some(next) = next_position(conn, lane)? {
         return Ok(next);
     }
-    conn.prepare_cached("INSERT INTO lane VALUES (?1, ?2, ?3)")?.execute(params![
-        chain.0,
-        signer.as_slice(),
-        to_i64(first)
-    ])?;
-    let body = json!({"chain": chain.0, "signer": signer, "first": first});
+    conn.prepare_cached("INSERT INTO lane (chain, signer, next_position) VALUES (?1, ?2, ?3)")?
+        .execute(params![lane.chain.0, lane.signer.as_slice(), first])?;
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer, "first": first});
     history::append(conn, at_ms, "lane opened", &body)?;
     Ok(first)
 }
 
+/// A batch that has its position.
+pub(super) struct NewBatch<'a> {
+    pub(super) origin: Origin,
+    pub(super) position: u64,
+    pub(super) request_id: Option<&'a RequestId>,
+    pub(super) caller: Option<&'a str>,
+}
+
 pub(super) fn insert_batch(
     conn: &Connection,
-    lane: &LaneId,
-    position: u64,
-    request_id: Option<&RequestId>,
+    new: &NewBatch<'_>,
     at_ms: i64,
 ) -> rusqlite::Result<BatchId> {
+    let Origin { lane, contract } = new.origin;
     conn.prepare_cached(
-        "INSERT INTO batch (chain, contract, signer, position, request_id, state, accepted_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, 'open', ?6)",
+        "INSERT INTO batch (chain, contract, signer, position, request_id, caller, state, accepted_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'open', ?7)",
     )?
     .execute(params![
         lane.chain.0,
-        lane.contract.as_slice(),
+        contract.as_slice(),
         lane.signer.as_slice(),
-        to_i64(position),
-        request_id.map(RequestId::as_str),
+        new.position,
+        new.request_id.map(RequestId::as_str),
+        new.caller,
         at_ms
     ])?;
     Ok(BatchId(conn.last_insert_rowid()))
@@ -260,31 +286,44 @@ fn insert_claims(
     proposal: &Proposal,
     batch: BatchId,
 ) -> Result<(), AcceptError> {
-    let lane = &proposal.lane;
-    let (chain, contract) = (lane.chain.0, lane.contract.as_slice());
-    let expired = "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_chain_s <= ?1
-                   AND chain = ?2 AND contract = ?3";
-    let mut expire_id = conn.prepare_cached(&format!("{expired} AND subscribe_id = ?4"))?;
-    let mut expire_key =
-        conn.prepare_cached(&format!("{expired} AND plan_id = ?4 AND user_hash = ?5"))?;
     for (index, item) in proposal.items.iter().enumerate() {
-        let (id, plan, user) = (item.subscribe.0, item.key.plan.0, item.key.user.0.as_slice());
-        if item.key.period == Period::Guarded {
-            let now = to_i64(proposal.chain_time);
-            expire_id.execute(params![now, chain, contract, id])?;
-            expire_key.execute(params![now, chain, contract, plan, user])?;
-        }
-        if !insert_claim(conn, lane, (batch, index), item, true)? {
+        release_expired_guard(conn, &proposal.origin, item, proposal.chain_time)?;
+        if !insert_claim(conn, &proposal.origin, (batch, index), item, true)? {
             return Err(AcceptError::Claimed);
         }
     }
     Ok(())
 }
 
+/// Frees the claims on a charge without a period whose guard has run out by `chain_time`.
+pub(super) fn release_expired_guard(
+    conn: &Connection,
+    origin: &Origin,
+    item: &Item,
+    chain_time: u64,
+) -> rusqlite::Result<()> {
+    if item.key.period != Period::Guarded {
+        return Ok(());
+    }
+    let (chain, contract) = (origin.lane.chain.0, origin.contract.as_slice());
+    let (plan, user) = (item.key.plan.0, item.key.user.0.as_slice());
+    let expired = "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_until_s <= ?1
+                   AND chain = ?2 AND contract = ?3";
+    conn.prepare_cached(&format!("{expired} AND subscribe_id = ?4"))?.execute(params![
+        chain_time,
+        chain,
+        contract,
+        item.subscribe.0
+    ])?;
+    conn.prepare_cached(&format!("{expired} AND plan_id = ?4 AND user_hash = ?5"))?
+        .execute(params![chain_time, chain, contract, plan, user])
+        .map(drop)
+}
+
 /// Inserts one claim; tells whether it could be. One that is live excludes all others.
 pub(super) fn insert_claim(
     conn: &Connection,
-    lane: &LaneId,
+    origin: &Origin,
     (batch, index): (BatchId, usize),
     item: &Item,
     live: bool,
@@ -297,9 +336,9 @@ pub(super) fn insert_claim(
         )?
         .execute(params![
             batch.0,
-            i64::try_from(index).unwrap_or(i64::MAX),
-            lane.chain.0,
-            lane.contract.as_slice(),
+            index,
+            origin.lane.chain.0,
+            origin.contract.as_slice(),
             item.subscribe.0,
             item.key.plan.0,
             item.key.user.0.as_slice(),

@@ -1,63 +1,50 @@
 //! Lanes in doubt: the journal was restored from an old copy, so what they have sent since is
 //! forgotten. That is kept in the journal itself until it is learnt, however often it is opened.
 
-use super::history;
-use crate::billing::PlatformChainId;
-use alloy::primitives::{Address, B256};
+use super::{LaneId, history};
+use alloy::primitives::B256;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 
 /// Writes down that this journal is an old copy that knows nothing of what came after its newest
 /// row. A lane that was in doubt already stays so since then.
 pub(super) fn begin(conn: &Connection, at_ms: i64) -> rusqlite::Result<()> {
-    let transaction = conn.unchecked_transaction()?;
     let newest = "SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1";
-    let since_ms: i64 = conn.query_row(newest, [], |row| row.get(0)).optional()?.unwrap_or(0);
-    let text = since_ms.to_string();
-    conn.execute("INSERT OR REPLACE INTO meta VALUES ('restored', ?1)", [&text])?;
+    let known_until_ms: i64 = conn.query_row(newest, [], |row| row.get(0)).optional()?.unwrap_or(0);
     conn.execute(
-        "INSERT OR IGNORE INTO meta
-         SELECT 'doubt ' || chain || ' ' || lower(hex(signer)), ?1 FROM lane",
-        [&text],
+        "INSERT INTO restored (at_ms, known_until_ms) VALUES (?1, ?2)",
+        [at_ms, known_until_ms],
     )?;
-    history::append(conn, at_ms, "restored", &json!({ "known_until_ms": since_ms }))?;
-    transaction.commit()
+    conn.execute(
+        "INSERT OR IGNORE INTO doubt SELECT chain, signer, ?1 FROM lane",
+        [known_until_ms],
+    )?;
+    history::append(conn, at_ms, "restored", &json!({ "known_until_ms": known_until_ms }))
 }
 
 /// Puts a lane in doubt that the old copy may not even know.
-pub(super) fn include(
-    conn: &Connection,
-    chain: PlatformChainId,
-    signer: Address,
-) -> rusqlite::Result<()> {
+pub(super) fn include(conn: &Connection, lane: LaneId) -> rusqlite::Result<()> {
     conn.execute(
-        "INSERT OR IGNORE INTO meta
-         VALUES (?1, coalesce((SELECT value FROM meta WHERE name = 'restored'), '0'))",
-        [name(chain, signer)],
+        "INSERT OR IGNORE INTO doubt VALUES (?1, ?2, coalesce(
+             (SELECT known_until_ms FROM restored ORDER BY seq DESC LIMIT 1), 0))",
+        params![lane.chain.0, lane.signer.as_slice()],
     )
     .map(drop)
 }
 
 /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
-pub(super) fn since(
-    conn: &Connection,
-    chain: PlatformChainId,
-    signer: Address,
-) -> rusqlite::Result<Option<i64>> {
-    conn.query_row("SELECT value FROM meta WHERE name = ?1", [name(chain, signer)], |row| {
-        Ok(row.get_ref(0)?.as_str()?.parse().unwrap_or(0))
-    })
-    .optional()
+pub(super) fn since(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<i64>> {
+    let sql = "SELECT since_ms FROM doubt WHERE chain = ?1 AND signer = ?2";
+    conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0)).optional()
 }
 
 /// Ends the doubt: everything that was forgotten is learnt.
-pub(super) fn end(
-    conn: &Connection,
-    (chain, signer): (PlatformChainId, Address),
-    at_ms: i64,
-) -> rusqlite::Result<()> {
-    conn.execute("DELETE FROM meta WHERE name = ?1", [name(chain, signer)])?;
-    let body = json!({"chain": chain.0, "signer": signer});
+pub(super) fn end(conn: &Connection, lane: LaneId, at_ms: i64) -> rusqlite::Result<()> {
+    conn.execute(
+        "DELETE FROM doubt WHERE chain = ?1 AND signer = ?2",
+        params![lane.chain.0, lane.signer.as_slice()],
+    )?;
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer});
     history::append(conn, at_ms, "learnt what was forgotten", &body)
 }
 
@@ -71,8 +58,4 @@ pub(super) fn unknown(conn: &Connection, hashes: Vec<B256>) -> rusqlite::Result<
         }
     }
     Ok(unknown)
-}
-
-fn name(chain: PlatformChainId, signer: Address) -> String {
-    format!("doubt {} {}", chain.0, hex::encode(signer))
 }

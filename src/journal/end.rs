@@ -1,17 +1,16 @@
 //! How batches end, and what is learnt of transactions that the journal did not know.
 
-use super::commit::{LaneId, advance, insert_batch, insert_claim, insert_learnt, next_position};
-use super::rows::{lane_of, place, to_i64};
-use super::{history, spend};
-use crate::billing::{
-    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, Verdict,
+use super::columns::outcome_words;
+use super::commit::{
+    NewBatch, Origin, advance, insert_batch, insert_claim, insert_learnt, next_position,
+    release_expired_guard,
 };
+use super::rows::origin_of;
+use super::{history, spend};
+use crate::billing::{BatchId, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, Verdict};
 use alloy::primitives::B256;
 use rusqlite::{Connection, params};
 use serde_json::json;
-
-/// The detail of an adopted claim that another batch holds.
-pub(super) const ELSEWHERE: &str = "another batch holds this charge as well";
 
 /// The end of a batch, to be written down.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,14 +28,15 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
     let (state, hash, block) = (end.verdict.state(), end.verdict.hash(), end.verdict.block());
     let changed = conn
         .prepare_cached(
-            "UPDATE batch SET state = ?2, winner = ?3, block = ?4, settled_ms = ?5
+            "UPDATE batch SET state = ?2, winner = ?3, block = ?4, block_s = ?5, settled_ms = ?6
              WHERE id = ?1 AND state = 'open'",
         )?
         .execute(params![
             end.batch.0,
             state.word(),
             hash.as_ref().map(B256::as_slice),
-            to_i64(block.number),
+            block.number,
+            block.time,
             at_ms
         ])?;
     if changed == 0 {
@@ -47,13 +47,13 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
         Verdict::Reverted(_)
         | Verdict::Cancelled(_)
         | Verdict::Usurped(_)
-        | Verdict::Expired(_) => release_all(conn, end.batch, state)?,
+        | Verdict::Expired(_) => release_all(conn, end.batch)?,
     }
     spend::give_back(conn, end.batch)?;
-    let body = history::settled_body(end.batch, (state, hash, block.number), &told(&end.verdict));
+    let body = history::settled_body(end.batch, (state, hash), block, &told(&end.verdict));
     history::append(conn, at_ms, "settled", &body)?;
     match &end.verdict {
-        Verdict::Usurped(tx) => adopt(conn, &lane_of(conn, end.batch)?, tx, end.guard_s, at_ms),
+        Verdict::Usurped(tx) => adopt(conn, &origin_of(conn, end.batch)?, tx, end.guard_s, at_ms),
         Verdict::Charged(..)
         | Verdict::Reverted(_)
         | Verdict::Cancelled(_)
@@ -64,7 +64,9 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
 /// The words for what became of each item.
 fn told(verdict: &Verdict) -> serde_json::Value {
     match verdict {
-        Verdict::Charged(_, outcomes) => outcomes.iter().map(|outcome| words(outcome).0).collect(),
+        Verdict::Charged(_, outcomes) => {
+            outcomes.iter().map(|outcome| outcome_words(outcome).told()).collect()
+        }
         Verdict::Reverted(_)
         | Verdict::Cancelled(_)
         | Verdict::Usurped(_)
@@ -79,31 +81,23 @@ fn settle_items(
 ) -> rusqlite::Result<()> {
     let mut update = conn.prepare_cached(
         // A claim of an adopted batch that another batch holds as well is not live, and stays so.
-        "UPDATE claim SET outcome = ?3, detail = coalesce(?4, detail), live = ?5 AND live,
-                guard_chain_s = CASE WHEN period = '' THEN ?6 END
+        "UPDATE claim SET outcome = ?3, code = ?4, detail = ?5, live = ?6 AND live,
+                guard_until_s = CASE WHEN period = '' THEN ?7 END
          WHERE batch = ?1 AND item = ?2",
     )?;
-    let guard = to_i64(end.verdict.block().time.saturating_add(end.guard_s));
+    let guard = end.verdict.block().time.saturating_add(end.guard_s);
     for (index, outcome) in outcomes.iter().enumerate() {
-        let (word, detail) = words(outcome);
+        let words = outcome_words(outcome);
         let held = !matches!(outcome, ItemOutcome::Failed { .. });
-        let index = i64::try_from(index).unwrap_or(i64::MAX);
-        update.execute(params![end.batch.0, index, word, detail, held, guard])?;
+        let (word, code, detail) = (words.outcome, words.code, words.detail);
+        update.execute(params![end.batch.0, index, word, code, detail, held, guard])?;
     }
     Ok(())
 }
 
-fn words(outcome: &ItemOutcome) -> (&'static str, Option<&str>) {
-    match outcome {
-        ItemOutcome::Charged => ("charged", None),
-        ItemOutcome::Failed { code, detail } => (code.token(), detail.as_deref()),
-        ItemOutcome::Unproven => ("unproven", None),
-    }
-}
-
-fn release_all(conn: &Connection, batch: BatchId, state: BatchState) -> rusqlite::Result<()> {
-    conn.prepare_cached("UPDATE claim SET live = 0, outcome = ?2 WHERE batch = ?1")?
-        .execute(params![batch.0, state.word()])
+fn release_all(conn: &Connection, batch: BatchId) -> rusqlite::Result<()> {
+    conn.prepare_cached("UPDATE claim SET live = 0, outcome = 'released' WHERE batch = ?1")?
+        .execute([batch.0])
         .map(drop)
 }
 
@@ -111,7 +105,7 @@ fn release_all(conn: &Connection, batch: BatchId, state: BatchState) -> rusqlite
 /// with it.
 pub(super) fn adopt(
     conn: &Connection,
-    lane: &LaneId,
+    origin: &Origin,
     tx: &ForeignTx,
     guard_s: u64,
     at_ms: i64,
@@ -119,7 +113,7 @@ pub(super) fn adopt(
     let landed = tx.landed;
     match &tx.effect {
         ForeignEffect::Billed { items, execution } => {
-            let batch = insert_adopted(conn, lane, tx, items, at_ms)?;
+            let batch = insert_adopted(conn, origin, tx, items, at_ms)?;
             let verdict = match execution {
                 Execution::Succeeded(outcomes) => Verdict::Charged(landed, outcomes.clone()),
                 Execution::Reverted => Verdict::Reverted(landed),
@@ -127,14 +121,14 @@ pub(super) fn adopt(
             settle(conn, &Settlement { batch, verdict, guard_s }, at_ms)?;
         }
         ForeignEffect::Other => {
-            let place = place(lane, tx.position);
+            let place = origin.place(tx.position);
             let body =
                 json!({"place": place, "transaction": landed.hash, "block": landed.block.number});
             history::append(conn, at_ms, "used elsewhere", &body)?;
         }
     }
-    if next_position(conn, lane.chain, lane.signer)? == Some(tx.position) {
-        advance(conn, lane.chain, lane.signer)?;
+    if next_position(conn, origin.lane)? == Some(tx.position) {
+        advance(conn, origin.lane)?;
     }
     Ok(())
 }
@@ -142,23 +136,25 @@ pub(super) fn adopt(
 /// Its bytes are not known here: it has landed for good, so nobody has to offer them again.
 fn insert_adopted(
     conn: &Connection,
-    lane: &LaneId,
+    origin: &Origin,
     tx: &ForeignTx,
     items: &[Item],
     at_ms: i64,
 ) -> rusqlite::Result<BatchId> {
-    let batch = insert_batch(conn, lane, tx.position, None, at_ms)?;
+    let (origin, position) = (*origin, tx.position);
+    let new = NewBatch { origin, position, request_id: None, caller: None };
+    let batch = insert_batch(conn, &new, at_ms)?;
     for (index, item) in items.iter().enumerate() {
-        if !insert_claim(conn, lane, (batch, index), item, true)? {
-            insert_claim(conn, lane, (batch, index), item, false)?;
-            conn.prepare_cached("UPDATE claim SET detail = ?3 WHERE batch = ?1 AND item = ?2")?
-                .execute(params![batch.0, i64::try_from(index).unwrap_or(i64::MAX), ELSEWHERE])?;
+        release_expired_guard(conn, &origin, item, tx.landed.block.time)?;
+        if !insert_claim(conn, &origin, (batch, index), item, true)? {
+            insert_claim(conn, &origin, (batch, index), item, false)?;
+            conn.prepare_cached("UPDATE claim SET elsewhere = 1 WHERE batch = ?1 AND item = ?2")?
+                .execute(params![batch.0, index])?;
         }
     }
     insert_learnt(conn, batch, tx.landed.hash, at_ms)?;
-    let place = place(lane, tx.position);
     let transaction = hex::encode(tx.landed.hash);
-    let body = history::accepted_body(batch, &place, items, &transaction);
-    history::append(conn, at_ms, "adopted", &body)?;
+    let adopted = history::Accepted { batch, origin, position, caller: None, transaction };
+    history::append(conn, at_ms, "adopted", &adopted.body(items))?;
     Ok(batch)
 }

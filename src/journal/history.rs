@@ -1,10 +1,10 @@
 //! The history: one row for every step, each carrying the hash of the one before it, so that what
 //! was written can be shown not to have been changed since.
 
-use super::end::ELSEWHERE;
-use super::rows::{self, Billing, Line, Recorded};
-use super::spend;
-use crate::billing::{Attempt, BatchId, BatchState, FailCode, Item, Period};
+use super::columns::{LineOutcome, kind_word, outcome_words, period_text};
+use super::record::{Billing, Line, Recorded};
+use super::{Origin, rows, spend};
+use crate::billing::{Attempt, BatchId, BatchState, BlockRef, Item, ItemOutcome, Period};
 use alloy::primitives::B256;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -49,19 +49,26 @@ impl Row<'_> {
 }
 
 /// What the history says of an accepted batch: enough to notice any later change to its rows.
-/// `transaction` is the digest of its bytes; of an adopted one, whose bytes are not known, its hash.
-pub(super) fn accepted_body(
-    batch: BatchId,
-    place: &Value,
-    items: &[Item],
-    transaction: &str,
-) -> Value {
-    json!({
-        "batch": batch.0,
-        "place": place,
-        "claims": claims_digest(items),
-        "transaction": transaction,
-    })
+pub(super) struct Accepted<'a> {
+    pub(super) batch: BatchId,
+    pub(super) origin: Origin,
+    pub(super) position: u64,
+    pub(super) caller: Option<&'a str>,
+    /// The digest of its first transaction's bytes; of an adopted one, whose bytes are not known, its
+    /// hash.
+    pub(super) transaction: String,
+}
+
+impl Accepted<'_> {
+    pub(super) fn body(&self, items: &[Item]) -> Value {
+        json!({
+            "batch": self.batch.0,
+            "place": self.origin.place(self.position),
+            "caller": self.caller,
+            "claims": claims_digest(items),
+            "transaction": self.transaction,
+        })
+    }
 }
 
 /// The digest of signed bytes, hex.
@@ -74,7 +81,7 @@ pub(super) fn attempt_body(attempt: &Attempt) -> Value {
     json!({
         "batch": attempt.batch.0,
         "attempt": attempt.seq,
-        "kind": rows::kind_word(attempt.kind),
+        "kind": kind_word(attempt.kind),
         "transaction": bytes_digest(&attempt.signed.raw),
     })
 }
@@ -82,11 +89,12 @@ pub(super) fn attempt_body(attempt: &Attempt) -> Value {
 /// What the history says of the end of a batch: its state, the transaction that decided, its block.
 pub(super) fn settled_body(
     batch: BatchId,
-    (state, winner, block): (BatchState, Option<B256>, u64),
+    (state, winner): (BatchState, Option<B256>),
+    block: BlockRef,
     outcomes: &Value,
 ) -> Value {
-    json!({"batch": batch.0, "state": state.word(), "winner": winner, "block": block,
-           "outcomes": outcomes})
+    json!({"batch": batch.0, "state": state.word(), "winner": winner, "block": block.number,
+           "block_time": block.time, "outcomes": outcomes})
 }
 
 fn claims_digest(items: &[Item]) -> String {
@@ -95,7 +103,7 @@ fn claims_digest(items: &[Item]) -> String {
         hash.update(item.subscribe.0.to_be_bytes());
         hash.update(item.key.plan.0.to_be_bytes());
         hash.update(item.key.user.0);
-        hash.update(rows::period_text(item.key.period));
+        hash.update(period_text(item.key.period));
         hash.update([0]);
         hash.update(item.amount.to_be_bytes::<32>());
     }
@@ -202,7 +210,14 @@ fn was_accepted(billing: &Billing, body: &Value) -> Result<(), &'static str> {
         Recorded::Signed(attempt) => bytes_digest(&attempt.get().signed.raw),
         Recorded::Learnt(hash) => hex::encode(hash),
     };
-    if accepted_body(billing.batch, &billing.place(), &items, &transaction) != *body {
+    let accepted = Accepted {
+        batch: billing.batch,
+        origin: billing.origin,
+        position: billing.position,
+        caller: billing.caller.as_deref(),
+        transaction,
+    };
+    if accepted.body(&items) != *body {
         return Err("differs from what was accepted");
     }
     let open = billing.state == BatchState::Open;
@@ -223,20 +238,27 @@ fn has_attempt(billing: &Billing, body: &Value) -> Result<(), &'static str> {
 fn has_ended(billing: &Billing, body: &Value) -> Result<(), &'static str> {
     let charged = billing.state == BatchState::Charged;
     let outcomes = if charged {
-        json!(billing.items.iter().filter_map(|line| line.outcome.as_deref()).collect::<Vec<_>>())
+        json!(billing.items.iter().filter_map(told).collect::<Vec<_>>())
     } else {
         body.get("outcomes").cloned().unwrap_or_default()
     };
-    let end = (billing.state, billing.winner, billing.block.unwrap_or_default());
-    if settled_body(billing.batch, end, &outcomes) != *body {
+    let block = billing.block.ok_or("has ended, but no block decided")?;
+    let end = (billing.state, billing.winner);
+    if settled_body(billing.batch, end, block, &outcomes) != *body {
         return Err("did not end as its rows say");
     }
     let right = |line: &Line| {
-        let failed = line.outcome.as_deref().and_then(FailCode::from_token).is_some();
+        let failed = matches!(line.outcome, Some(LineOutcome::Told(ItemOutcome::Failed { .. })));
         // The guard of a charge without a period ends without an entry in the history.
         let guarded = line.item.key.period == Period::Guarded;
-        let shared = line.detail.as_deref() == Some(ELSEWHERE);
-        line.live == (charged && !failed) || (charged && !failed && (guarded || shared))
+        line.live == (charged && !failed) || (charged && !failed && (guarded || line.elsewhere))
     };
     if billing.items.iter().all(right) { Ok(()) } else { Err("has ended, but its claims differ") }
+}
+
+fn told(line: &Line) -> Option<&'static str> {
+    match line.outcome.as_ref()? {
+        LineOutcome::Told(outcome) => Some(outcome_words(outcome).told()),
+        LineOutcome::Released => Some("released"),
+    }
 }

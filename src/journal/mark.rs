@@ -1,86 +1,215 @@
-//! The mark beside the journal: how far it has come, so that an old copy of it is noticed.
+//! The high-water mark of a journal, kept beside it: which process wrote it last, and how far it has
+//! come, so that an old copy of it is noticed.
 //!
-//! The file is `<journal>.mark`. It is never ahead of the journal that it belongs to, so a journal
-//! that is behind its mark, or has none, was restored from a copy and may have forgotten claims.
+//! Every start of a process has a random id, and the newest one is in the journal and in its mark. A
+//! journal whose newest start the mark does not name belongs to another line of events than the mark:
+//! one of the two was put back. A journal with fewer rows of history than its mark was put back, too.
 
-use rusqlite::Connection;
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-use tokio::time::Instant;
+use super::files::Files;
+use super::writer::Disk;
+use crate::clock::Clock;
+use rusqlite::{Connection, params};
+use std::fmt;
+use std::io;
 
-/// How old a mark may get while the journal is written.
-const EVERY: Duration = Duration::from_secs(1);
+/// How old a mark may get while the journal is written, ms.
+const EVERY_MS: u64 = 1_000;
+
+/// The id of a start of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BootId([u8; 16]);
+
+impl fmt::Display for BootId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex::encode(self.0))
+    }
+}
+
+impl BootId {
+    fn parse(text: &str) -> Option<Self> {
+        let mut id = [0; 16];
+        hex::decode_to_slice(text, &mut id).ok()?;
+        Some(Self(id))
+    }
+}
 
 /// How far a journal has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Progress {
-    boots: i64,
-    rows: i64,
+    /// The newest start of a process.
+    boot: BootId,
+    /// Rows of history.
+    rows: u64,
+}
+
+/// What a mark says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reached {
+    progress: Progress,
+    /// A start that may be in the journal already: the mark names it before the journal does, so that
+    /// a process that ends in between leaves a journal that fits its mark.
+    next: Option<BootId>,
 }
 
 impl Progress {
-    /// Whether a journal that has come so far is an old copy of the one that `mark` was made for.
-    pub(super) fn is_behind(self, mark: Option<Self>) -> bool {
-        mark.is_none_or(|mark| self.boots < mark.boots || self.rows < mark.rows)
+    /// Reads how far a journal has come.
+    pub(super) fn read(conn: &Connection) -> rusqlite::Result<Self> {
+        let sql = "SELECT (SELECT id FROM boot ORDER BY seq DESC LIMIT 1),
+                          (SELECT coalesce(max(seq), 0) FROM history)";
+        conn.query_row(sql, [], |row| Ok(Self { boot: BootId(row.get(0)?), rows: row.get(1)? }))
+    }
+
+    /// Whether a journal that has come so far is another one than the mark was written for, or an
+    /// older copy.
+    fn contradicts(self, mark: Reached) -> bool {
+        let known = self.boot == mark.progress.boot || Some(self.boot) == mark.next;
+        !known || self.rows < mark.progress.rows
     }
 }
 
-/// Keeps the mark of one journal.
+impl Reached {
+    fn parse(text: &str) -> Option<Self> {
+        let mut words = text.split_whitespace();
+        let boot = BootId::parse(words.next()?)?;
+        let rows = words.next()?.parse().ok()?;
+        let next = words.next().map(|word| BootId::parse(word).ok_or(())).transpose().ok()?;
+        let nothing_more = words.next().is_none();
+        nothing_more.then_some(Self { progress: Progress { boot, rows }, next })
+    }
+}
+
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.progress.boot, self.progress.rows)?;
+        match self.next {
+            Some(next) => writeln!(f, " {next}"),
+            None => writeln!(f),
+        }
+    }
+}
+
+/// Keeps the high-water mark of one journal.
 #[derive(Debug)]
-pub(super) struct Mark {
-    path: PathBuf,
-    written: Option<Instant>,
+pub(super) struct HighWaterMark {
+    files: Files,
+    clock: Clock,
+    written_ms: Option<i64>,
 }
 
-impl Mark {
-    /// The mark of the journal at `journal`.
-    pub(super) fn of(journal: &Path) -> Self {
-        let mut name = OsString::from(journal);
-        name.push(".mark");
-        Self { path: name.into(), written: None }
+impl HighWaterMark {
+    /// The mark of the journal in `files`.
+    pub(super) fn of(files: Files, clock: Clock) -> Self {
+        Self { files, clock, written_ms: None }
     }
 
-    /// Whether the journal is behind its mark, or has none.
-    pub(super) fn is_ahead(&self, conn: &Connection) -> rusqlite::Result<bool> {
-        let now = progress(conn)?;
-        let before = std::fs::read_to_string(&self.path).ok().and_then(|text| parse(&text));
-        Ok(now.is_behind(before))
+    /// Whether the journal has no mark, or one that contradicts it: then it may have forgotten
+    /// claims. A mark that cannot be read is none.
+    pub(super) fn is_contradicted_by(&self, conn: &Connection) -> rusqlite::Result<bool> {
+        let now = Progress::read(conn)?;
+        let mark = self.files.read_mark().ok().flatten();
+        let mark = mark.and_then(|text| Reached::parse(&text));
+        Ok(mark.is_none_or(|mark| now.contradicts(mark)))
     }
 
-    /// Moves the mark, unless that was done a moment ago. Losing a mark costs a little caution at
-    /// the next start, so a failure is no reason to stop.
+    /// Begins a new start in the journal, inside the current transaction. The mark of a journal that
+    /// fits it names the new start first.
+    pub(super) fn begin(
+        &self,
+        conn: &Connection,
+        disk: &dyn Disk,
+        fits: bool,
+    ) -> rusqlite::Result<()> {
+        let failed = |problem: io::Error| rusqlite::Error::ToSqlConversionFailure(problem.into());
+        let next = BootId(disk.boot_id().map_err(failed)?);
+        if fits {
+            self.write(&Reached { progress: Progress::read(conn)?, next: Some(next) });
+        }
+        insert_boot(conn, next, self.clock.unix_ms())
+    }
+
+    /// Moves the mark, unless that was done a moment ago.
     pub(super) fn follow(&mut self, conn: &Connection) {
-        if self.written.is_none_or(|then| then.elapsed() >= EVERY) {
-            self.written = Some(Instant::now());
-            if let Err(problem) = self.write(conn) {
-                tracing::warn!(%problem, "the mark beside the journal could not be written");
-            }
+        let now = self.clock.unix_ms();
+        if self.written_ms.is_some_and(|then| now.abs_diff(then) < EVERY_MS) {
+            return;
+        }
+        self.written_ms = Some(now);
+        match Progress::read(conn) {
+            Ok(progress) => self.write(&Reached { progress, next: None }),
+            Err(problem) => tracing::warn!(%problem, "the journal's progress could not be read"),
         }
     }
 
     /// Moves the mark for the last time.
     pub(super) fn finish(&mut self, conn: &Connection) {
-        self.written = None;
+        self.written_ms = None;
         self.follow(conn);
     }
 
-    /// Writes the mark.
-    pub(super) fn write(&self, conn: &Connection) -> std::io::Result<()> {
-        let Progress { boots, rows } = progress(conn).map_err(std::io::Error::other)?;
-        let next = self.path.with_extension("mark.next");
-        std::fs::write(&next, format!("{boots} {rows}\n"))?;
-        std::fs::rename(next, &self.path)
+    /// Losing a mark costs a little caution at the next start, so a failure is no reason to stop.
+    fn write(&self, reached: &Reached) {
+        if let Err(problem) = self.files.write_mark(&reached.to_string()) {
+            tracing::warn!(%problem, "the mark beside the journal could not be written");
+        }
     }
 }
 
-pub(super) fn progress(conn: &Connection) -> rusqlite::Result<Progress> {
-    let sql = "SELECT (SELECT CAST(value AS INTEGER) FROM meta WHERE name = 'boots'),
-                      (SELECT coalesce(max(seq), 0) FROM history)";
-    conn.query_row(sql, [], |row| Ok(Progress { boots: row.get(0)?, rows: row.get(1)? }))
+/// Writes down the first start of a new journal, and its mark.
+pub(super) fn first(
+    conn: &Connection,
+    files: &Files,
+    disk: &dyn Disk,
+    at_ms: i64,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    insert_boot(conn, BootId(disk.boot_id()?), at_ms)?;
+    let progress = Progress::read(conn)?;
+    Ok(files.write_mark(&Reached { progress, next: None }.to_string())?)
 }
 
-fn parse(text: &str) -> Option<Progress> {
-    let (boots, rows) = text.trim_end().split_once(' ')?;
-    Some(Progress { boots: boots.parse().ok()?, rows: rows.parse().ok()? })
+pub(super) fn insert_boot(conn: &Connection, boot: BootId, at_ms: i64) -> rusqlite::Result<()> {
+    conn.execute("INSERT INTO boot (id, at_ms) VALUES (?1, ?2)", params![boot.0, at_ms]).map(drop)
+}
+
+/// Whether a journal that has come as far as `journal` contradicts a mark that was written at `mark`.
+#[cfg(test)]
+pub(super) fn is_old(journal: Progress, mark: Progress) -> bool {
+    journal.contradicts(Reached { progress: mark, next: None })
+}
+
+#[cfg(test)]
+impl BootId {
+    pub(super) fn numbered(number: u128) -> Self {
+        Self(number.to_be_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn progress(boot: u8, rows: u64) -> Progress {
+        Progress { boot: BootId([boot; 16]), rows }
+    }
+
+    #[test]
+    fn a_journal_of_another_line_of_events_contradicts_its_mark_however_far_it_has_come() {
+        let mark = Reached { progress: progress(1, 10), next: None };
+        assert!(!progress(1, 10).contradicts(mark));
+        assert!(!progress(1, 11).contradicts(mark), "a mark is moved once in a second");
+        assert!(progress(1, 9).contradicts(mark), "rows are missing");
+        assert!(progress(2, 99).contradicts(mark), "another process wrote it");
+        let mark = Reached { next: Some(BootId([2; 16])), ..mark };
+        assert!(!progress(2, 10).contradicts(mark), "that process was about to begin");
+        assert!(progress(3, 10).contradicts(mark));
+    }
+
+    proptest! {
+        #[test]
+        fn a_mark_is_read_as_it_was_written(boot: [u8; 16], rows: u64, next: Option<[u8; 16]>) {
+            let progress = Progress { boot: BootId(boot), rows };
+            let reached = Reached { progress, next: next.map(BootId) };
+            prop_assert_eq!(Reached::parse(&reached.to_string()), Some(reached));
+        }
+    }
 }

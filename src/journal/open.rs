@@ -1,23 +1,20 @@
-//! Opening the journal: an existing file, ours alone, as durable as we need it.
+//! Opening the journal: an existing database, held by this process alone, of the version that this
+//! program writes.
 
-use super::Journal;
-use super::mark::Mark;
-use super::writer::Real;
+use super::files::Files;
+use super::mark::{self, HighWaterMark};
+use super::writer::{Disk, Job, Real, Writer};
+use super::{Figures, Journal, doubt, migrate, pause};
 use crate::clock::Clock;
 use crate::config::JournalConfig;
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
-use std::os::unix::fs::OpenOptionsExt as _;
+use parking_lot::RwLock;
+use rusqlite::Connection;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use tokio::sync::mpsc;
 
 /// Marks the file as a journal of ours: "SIGN".
 const APPLICATION_ID: i64 = 0x5349_474E;
-const SCHEMA_VERSION: i64 = 3;
-/// 3.7.0 to 3.51.2 can corrupt a WAL that is reset. <https://sqlite.org/wal.html>
-const OLDEST_SQLITE: i32 = 3_051_003;
-/// How long to wait for a process that is just ending to let go of the file.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why the journal was not opened.
 #[derive(Debug, thiserror::Error)]
@@ -35,9 +32,37 @@ pub enum OpenError {
     /// Another process has it open.
     #[error("another process holds the journal at {0}: one Signer to one journal")]
     Held(PathBuf),
-    /// The file is something else, or of another version.
-    #[error("{0} is not a journal of this version of the Signer")]
+    /// The file is something else.
+    #[error("{0} is not a journal of the Signer")]
     Foreign(PathBuf),
+    /// A newer program has written it.
+    #[error(
+        "the journal at {path} is of version {found}, and this program knows versions up to {known}: \
+         start the newer Signer again. Nothing was changed"
+    )]
+    Newer {
+        /// Where it is.
+        path: PathBuf,
+        /// The file's version.
+        found: i64,
+        /// The newest version that this program knows.
+        known: i64,
+    },
+    /// It is from before the first version that is kept.
+    #[error(
+        "the journal at {path} is of version {found}, from before the first version that is kept \
+         ({oldest}): let the program that wrote it run until nothing is open, put the file away, make \
+         a new journal with `merchant-signer init`, and do not post a period again that the old one \
+         has charged. Nothing was changed"
+    )]
+    Unkept {
+        /// Where it is.
+        path: PathBuf,
+        /// The file's version.
+        found: i64,
+        /// The oldest version that can be opened.
+        oldest: i64,
+    },
     /// The database library is too old or was built without what is needed.
     #[error("the database does not offer what the journal needs: {0}")]
     Unsuitable(String),
@@ -52,7 +77,7 @@ pub enum OpenError {
 }
 
 impl Journal {
-    /// Opens an existing journal for this process alone, on the machine's own time.
+    /// Opens an existing journal for this process alone, on the machine's own clock.
     pub fn open(config: &JournalConfig) -> Result<Self, OpenError> {
         let (journal, writer) = Self::with_writer(config, Clock::MACHINE, Box::new(Real))?;
         let thread = std::thread::Builder::new().name("journal".to_owned());
@@ -61,114 +86,85 @@ impl Journal {
         Ok(journal)
     }
 
+    /// Opens an existing journal for this process alone, on the time that `clock` tells. Nothing is
+    /// read or written until the writer is run.
+    pub fn with_writer(
+        config: &JournalConfig,
+        clock: Clock,
+        disk: Box<dyn Disk>,
+    ) -> Result<(Self, Writer), OpenError> {
+        let files = Files::at(&config.path);
+        let conn = open(&files)?;
+        let problem = |e: rusqlite::Error| refused(&config.path, &e);
+        let mut mark = HighWaterMark::of(files.clone(), clock);
+        let old_copy = mark.is_contradicted_by(&conn).map_err(problem)?;
+        // What is forgotten is in doubt from here on, on disk; only then does the mark forget it, too.
+        // Writing down the start also proves, before anything is accepted, that the file can be written.
+        let transaction = conn.unchecked_transaction().map_err(problem)?;
+        if old_copy {
+            doubt::begin(&transaction, clock.unix_ms()).map_err(problem)?;
+        }
+        mark.begin(&transaction, &*disk, !old_copy).map_err(problem)?;
+        transaction.commit().map_err(problem)?;
+        mark.follow(&conn);
+        let pauses = Arc::new(RwLock::new(pause::all(&conn).map_err(problem)?));
+        let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
+        let figures = Arc::new(Figures::default());
+        let (counted, closed) = (Arc::clone(&figures), None);
+        let writer = Writer { conn, jobs: queue, figures: counted, mark, disk, closed };
+        let min_free_bytes = config.min_free_bytes;
+        Ok((Self { jobs, figures, files, min_free_bytes, old_copy, clock, pauses }, writer))
+    }
+
     /// Now by this machine's clock, Unix ms: what rows are dated by.
     pub fn now_ms(&self) -> i64 {
         self.clock.unix_ms()
     }
+
+    /// Makes a new, empty journal where there is none.
+    pub fn initialise(path: &Path) -> Result<(), OpenError> {
+        let files = Files::at(path);
+        files.create()?;
+        let problem = |e: &dyn std::fmt::Display| unwritable(path, e);
+        let conn = files.connect()?;
+        files.hold(&conn)?;
+        conn.execute_batch(&format!(
+            "BEGIN; {} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}; COMMIT;",
+            include_str!("schema.sql"),
+            migrate::OLDEST
+        ))
+        .map_err(|e| problem(&e))?;
+        migrate::migrate(&conn, migrate::STEPS).map_err(|e| problem(&e))?;
+        mark::first(&conn, &files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))
+    }
 }
 
-/// Makes a new, empty journal.
-pub(super) fn initialise(path: &Path) -> Result<(), OpenError> {
-    let problem = |e: &dyn std::fmt::Display| unwritable(path, e);
-    if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-        std::fs::create_dir_all(parent).map_err(|e| problem(&e))?;
-    }
-    let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    match made {
-        Ok(file) => drop(file),
-        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
-            return Err(OpenError::Exists(path.to_owned()));
-        }
-        Err(e) => return Err(problem(&e)),
-    }
-    let conn = connect(path)?;
-    hold(&conn, path)?;
-    conn.execute_batch(&format!(
-        "BEGIN; {} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};
-         INSERT INTO meta VALUES ('boots', '0'); COMMIT;",
-        include_str!("schema.sql")
-    ))
-    .map_err(|e| problem(&e))?;
-    Mark::of(path).write(&conn).map_err(|e| problem(&e))
-}
-
-/// Opens an existing journal for this process alone. What is none is left as it is.
-pub(super) fn open(path: &Path) -> Result<Connection, OpenError> {
-    if !path.exists() {
-        return Err(OpenError::Missing(path.to_owned()));
-    }
-    let conn = connect(path)?;
+/// Opens an existing journal for this process alone, and brings it to the version of this program.
+/// What is no journal, or of a version that this program cannot read, is left as it is.
+pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
+    let path = files.path();
+    let conn = files.connect()?;
     let number = |pragma: &str| {
         let read = conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
         read.map_err(|e| refused(path, &e))
     };
-    if (number("application_id")?, number("user_version")?) != (APPLICATION_ID, SCHEMA_VERSION) {
+    let (application, found) = (number("application_id")?, number("user_version")?);
+    if application != APPLICATION_ID {
         return Err(OpenError::Foreign(path.to_owned()));
     }
-    hold(&conn, path)?;
-    // Counting the start also proves, before anything is accepted, that the file can be written.
-    conn.execute_batch("UPDATE meta SET value = value + 1 WHERE name = 'boots'")
-        .map_err(|e| refused(path, &e))?;
+    let (oldest, known) = (migrate::OLDEST, migrate::newest(migrate::STEPS));
+    if found < oldest {
+        return Err(OpenError::Unkept { path: path.to_owned(), found, oldest });
+    }
+    if found > known {
+        return Err(OpenError::Newer { path: path.to_owned(), found, known });
+    }
+    files.hold(&conn)?;
+    migrate::migrate(&conn, migrate::STEPS).map_err(|e| refused(path, &e))?;
     Ok(conn)
 }
 
-/// Connects without changing a byte.
-fn connect(path: &Path) -> Result<Connection, OpenError> {
-    if rusqlite::version_number() < OLDEST_SQLITE {
-        return Err(OpenError::Unsuitable(format!("SQLite {} is too old", rusqlite::version())));
-    }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags).map_err(|e| refused(path, &e))?;
-    conn.busy_timeout(PATIENCE).map_err(|e| refused(path, &e))?;
-    conn.set_prepared_statement_cache_capacity(64);
-    steady_plans(&conn).map_err(|e| refused(path, &e))?;
-    conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE;").map_err(|e| refused(path, &e))?;
-    Ok(conn)
-}
-
-/// Plans a statement once. Otherwise the planner looks at the values that are bound to it, to see
-/// whether a partial index fits them, and with our indices every lookup of a claim is planned anew.
-pub(super) fn steady_plans(conn: &Connection) -> rusqlite::Result<()> {
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
-}
-
-/// Takes the file for this process alone, and makes commits durable.
-fn hold(conn: &Connection, path: &Path) -> Result<(), OpenError> {
-    conn.execute_batch(
-        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-         PRAGMA wal_autocheckpoint = 8192; PRAGMA temp_store = MEMORY;
-         BEGIN EXCLUSIVE; COMMIT;",
-    )
-    .map_err(|e| refused(path, &e))?;
-    read_back(conn)
-}
-
-/// A pragma that is not understood is ignored without a word: so ask.
-fn read_back(conn: &Connection) -> Result<(), OpenError> {
-    let wanted = [
-        ("locking_mode", "exclusive"),
-        ("journal_mode", "wal"),
-        ("synchronous", "2"),
-        ("foreign_keys", "1"),
-    ];
-    for (pragma, want) in wanted {
-        let got = conn.pragma_query_value(None, pragma, |row| {
-            row.get_ref(0).map(|value| match value {
-                rusqlite::types::ValueRef::Integer(n) => n.to_string(),
-                rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
-                rusqlite::types::ValueRef::Null
-                | rusqlite::types::ValueRef::Real(_)
-                | rusqlite::types::ValueRef::Blob(_) => String::new(),
-            })
-        });
-        if got.as_deref() != Ok(want) {
-            return Err(OpenError::Unsuitable(format!("{pragma} is {got:?}, not {want}")));
-        }
-    }
-    Ok(())
-}
-
-fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
+pub(super) fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
     match error.sqlite_error_code() {
         Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
             OpenError::Held(path.to_owned())
@@ -178,6 +174,6 @@ fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
     }
 }
 
-fn unwritable(path: &Path, problem: &dyn std::fmt::Display) -> OpenError {
+pub(super) fn unwritable(path: &Path, problem: &dyn std::fmt::Display) -> OpenError {
     OpenError::Unwritable { path: path.to_owned(), problem: problem.to_string() }
 }

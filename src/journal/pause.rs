@@ -30,33 +30,21 @@ impl fmt::Display for Pause {
     }
 }
 
-const PREFIX: &str = "paused ";
-
 /// Who paused a chain, if somebody did.
 pub(super) fn read(conn: &Connection, chain: PlatformChainId) -> rusqlite::Result<Option<Pause>> {
-    conn.prepare_cached("SELECT value FROM meta WHERE name = ?1")?
-        .query_row([format!("{PREFIX}{chain}")], |row| row.get(0).map(|text: String| parse(&text)))
+    conn.prepare_cached("SELECT by, since_ms FROM pause WHERE chain = ?1")?
+        .query_row([chain.0], |row| Ok(Pause { by: row.get(0)?, since_ms: row.get(1)? }))
         .optional()
-}
-
-/// A value that cannot be read pauses all the same.
-fn parse(value: &str) -> Pause {
-    let (since, by) = value.split_once(' ').unwrap_or(("0", "somebody"));
-    Pause { by: by.to_owned(), since_ms: since.parse().unwrap_or(0) }
 }
 
 /// Every paused chain.
 pub(super) fn all(conn: &Connection) -> rusqlite::Result<BTreeMap<PlatformChainId, Pause>> {
-    let mut select =
-        conn.prepare("SELECT substr(name, 8), value FROM meta WHERE name LIKE 'paused %'")?;
-    let mut rows = select.query([])?;
-    let mut all = BTreeMap::new();
-    while let Some(row) = rows.next()? {
-        let (id, value): (String, String) = (row.get(0)?, row.get(1)?);
-        let id = id.parse().map_err(|_| rusqlite::Error::InvalidQuery)?;
-        all.insert(PlatformChainId(id), parse(&value));
-    }
-    Ok(all)
+    conn.prepare("SELECT chain, by, since_ms FROM pause")?
+        .query_map([], |row| {
+            let pause = Pause { by: row.get(1)?, since_ms: row.get(2)? };
+            Ok((PlatformChainId(row.get(0)?), pause))
+        })?
+        .collect()
 }
 
 /// Pauses chains that are not, or resumes those that are; tells which are paused then.
@@ -70,14 +58,11 @@ pub(super) fn set(
         if read(conn, *chain)?.is_some() == paused {
             continue;
         }
-        let name = format!("{PREFIX}{chain}");
         if paused {
-            conn.execute(
-                "INSERT INTO meta VALUES (?1, ?2)",
-                params![name, format!("{since_ms} {by}")],
-            )?;
+            let sql = "INSERT INTO pause (chain, by, since_ms) VALUES (?1, ?2, ?3)";
+            conn.execute(sql, params![chain.0, by, since_ms])?;
         } else {
-            conn.execute("DELETE FROM meta WHERE name = ?1", [name])?;
+            conn.execute("DELETE FROM pause WHERE chain = ?1", [chain.0])?;
         }
         let event = if paused { "paused" } else { "resumed" };
         history::append(conn, *since_ms, event, &json!({"chain": chain.0, "by": by}))?;

@@ -1,108 +1,15 @@
-//! Rows to values and back. A row that makes no sense is an error, never a guess.
+//! Rows to values.
 
-use super::{Durable, LaneId};
+use super::columns::{address, garbage, hash, kind, number, outcome, period, period_text, state};
+use super::commit::{LaneId, Origin};
+use super::record::{Billing, Line, Recorded};
+use super::{Durable, networks};
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeKey, Claim, ClaimedBy, Item, Period,
-    PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId, UserHash,
+    Attempt, Attempts, BatchId, BlockRef, ChargeKey, Claim, ClaimedBy, Item, PlanId,
+    PlatformChainId, Signed, Slot, Subject, SubscribeId, UserHash,
 };
-use alloy::primitives::{Address, B256, U256};
-use rusqlite::types::Type;
+use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
-use serde_json::{Value, json};
-
-/// One subscription of a batch, and what became of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// The charge.
-    pub item: Item,
-    /// Whether the claim is held.
-    pub live: bool,
-    /// `charged`, `unproven`, a `failCode`, or the word of the batch's end; none while open.
-    pub outcome: Option<String>,
-    /// More words on the outcome.
-    pub detail: Option<String>,
-}
-
-/// One transaction of a batch, as the journal knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Recorded {
-    /// It was signed here.
-    Signed(Durable<Attempt>),
-    /// It was learnt from the chain by this hash. Its bytes are not known here.
-    Learnt(B256),
-}
-
-impl Recorded {
-    /// Its hash.
-    pub fn hash(&self) -> B256 {
-        match self {
-            Self::Signed(attempt) => attempt.get().signed.hash,
-            Self::Learnt(hash) => *hash,
-        }
-    }
-
-    /// What it does when it lands. What is learnt has billed.
-    pub fn kind(&self) -> AttemptKind {
-        match self {
-            Self::Signed(attempt) => attempt.get().kind,
-            Self::Learnt(_) => AttemptKind::Bill,
-        }
-    }
-}
-
-/// A batch with everything that is known of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Billing {
-    /// The journal's number of it.
-    pub batch: BatchId,
-    /// The chain.
-    pub chain: PlatformChainId,
-    /// The billing contract.
-    pub contract: Address,
-    /// The account that signs.
-    pub signer: Address,
-    /// Its place in the lane.
-    pub position: u64,
-    /// The caller's name for the request.
-    pub request_id: Option<String>,
-    /// Where it stands.
-    pub state: BatchState,
-    /// When it was accepted, Unix ms.
-    pub accepted_ms: i64,
-    /// When its end was written down, Unix ms.
-    pub settled_ms: Option<i64>,
-    /// The transaction that decided.
-    pub winner: Option<B256>,
-    /// The block of the winner.
-    pub block: Option<u64>,
-    /// Every attempt.
-    pub attempts: Attempts<Recorded>,
-    /// Every subscription, in the order of the contract call.
-    pub items: Vec<Line>,
-}
-
-impl Billing {
-    /// The attempt that an answer names: the winner when final, the newest while open.
-    pub fn current(&self) -> &Recorded {
-        let won = |attempt: &&Recorded| Some(attempt.hash()) == self.winner;
-        self.attempts.iter().find(won).unwrap_or_else(|| self.attempts.newest())
-    }
-
-    /// Whose batch it is.
-    pub(super) fn lane(&self) -> LaneId {
-        LaneId { chain: self.chain, contract: self.contract, signer: self.signer }
-    }
-
-    /// Where the batch stands in the world, as the history records it.
-    pub(super) fn place(&self) -> Value {
-        place(&self.lane(), self.position)
-    }
-}
-
-pub(super) fn place(lane: &LaneId, position: u64) -> Value {
-    json!({"chain": lane.chain.0, "contract": lane.contract, "signer": lane.signer,
-           "position": position})
-}
 
 /// What a claim of one contract on one chain is looked up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +28,7 @@ const CLAIM: &str = "
            coalesce(batch.winner, (SELECT hash FROM attempt WHERE batch = batch.id ORDER BY seq DESC LIMIT 1))";
 const ON: &str = "ON batch.id = claim.batch
     WHERE live = 1 AND claim.chain = ?1 AND claim.contract = ?2
-      AND (guard_chain_s IS NULL OR guard_chain_s > ?3)";
+      AND (guard_until_s IS NULL OR guard_until_s > ?3)";
 
 /// The live claims on each subject, in order.
 pub(super) fn claims(
@@ -141,7 +48,7 @@ pub(super) fn claims(
         "{CLAIM} FROM claim JOIN batch {ON} AND period = ?4 AND subscribe_id = ?5"
     ))?;
     let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
-    let time = to_i64(scope.chain_time);
+    let time = scope.chain_time;
     let mut found = Vec::with_capacity(subjects.len());
     for subject in subjects {
         let (id, plan, user) = (subject.subscribe.0, subject.plan.0, subject.user.0.as_slice());
@@ -160,7 +67,7 @@ pub(super) fn claims(
 
 /// Every claim of a batch that the chain has not decided. There are few of them at any time.
 fn open_claims(conn: &Connection, scope: Scope) -> rusqlite::Result<Vec<Claim>> {
-    let time = to_i64(scope.chain_time);
+    let time = scope.chain_time;
     // CROSS JOIN is how SQLite is told to begin with the open batches.
     let from = "FROM batch CROSS JOIN claim";
     conn.prepare_cached(&format!("{CLAIM} {from} {ON} AND state = 'open' AND batch.chain = ?1"))?
@@ -184,26 +91,40 @@ fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
 
 /// The batch with this number.
 pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Option<Billing>> {
-    let sql = "SELECT id, chain, contract, signer, position, request_id, state, accepted_ms,
-                      settled_ms, winner, block FROM batch WHERE id = ?1";
+    let sql =
+        "SELECT id, chain, contract, signer, position, request_id, caller, state, accepted_ms,
+                      settled_ms, winner, block, block_s FROM batch WHERE id = ?1";
     let head = conn.prepare_cached(sql)?.query_row([batch.0], |row| {
+        let origin = origin(row, 1)?;
+        let block = match row.get(11)? {
+            Some(number) => Some(BlockRef { number, time: row.get(12)? }),
+            None => None,
+        };
         Ok(Billing {
             batch: BatchId(row.get(0)?),
-            chain: PlatformChainId(row.get(1)?),
-            contract: address(row, 2)?,
-            signer: address(row, 3)?,
-            position: to_u64(row.get(4)?),
+            origin,
+            network: networks::of(conn, origin.lane.chain)?,
+            position: row.get(4)?,
             request_id: row.get(5)?,
-            state: state(row, 6)?,
-            accepted_ms: row.get(7)?,
-            settled_ms: row.get(8)?,
-            winner: row.get::<_, Option<Vec<u8>>>(9)?.map(|_| hash(row, 9)).transpose()?,
-            block: row.get::<_, Option<i64>>(10)?.map(to_u64),
+            caller: row.get(6)?,
+            state: state(row, 7)?,
+            accepted_ms: row.get(8)?,
+            settled_ms: row.get(9)?,
+            winner: row.get::<_, Option<Vec<u8>>>(10)?.map(|_| hash(row, 10)).transpose()?,
+            block,
             attempts: recorded(conn, batch)?,
             items: lines(conn, batch)?,
         })
     });
     head.optional()
+}
+
+/// The columns `chain`, `contract` and `signer`, which stand side by side.
+fn origin(row: &Row<'_>, at: usize) -> rusqlite::Result<Origin> {
+    let chain = PlatformChainId(row.get(at)?);
+    let signer = address(row, at.saturating_add(2))?;
+    let contract = address(row, at.saturating_add(1))?;
+    Ok(Origin { lane: LaneId { chain, signer }, contract })
 }
 
 /// The batch that an attempt with this hash belongs to.
@@ -227,20 +148,21 @@ pub(super) fn billings_by_request(conn: &Connection, id: &str) -> rusqlite::Resu
 /// Every undecided batch of a lane, in the order of its positions.
 pub(super) fn open_slots(
     conn: &Connection,
-    chain: PlatformChainId,
-    signer: Address,
+    lane: LaneId,
 ) -> rusqlite::Result<Vec<Slot<Durable<Attempt>>>> {
-    let open: Vec<(i64, i64, i64)> = conn
+    let open: Vec<(i64, u64, i64)> = conn
         .prepare_cached(
             "SELECT id, position, accepted_ms FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2
              ORDER BY position",
         )?
-        .query_map(params![chain.0, signer.as_slice()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+        .query_map(params![lane.chain.0, lane.signer.as_slice()], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?
         .collect::<Result<_, _>>()?;
     let slot = |(id, position, accepted_ms)| {
         Ok(Slot {
             batch: BatchId(id),
-            position: to_u64(position),
+            position,
             accepted_ms,
             items: items(conn, BatchId(id))?,
             attempts: attempts(conn, BatchId(id))?,
@@ -268,7 +190,7 @@ fn recorded(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Reco
         .query_map([batch.0], |row| {
             let (hash, kind) = (hash(row, 0)?, kind(row, 2)?);
             let Some(raw) = row.get(3)? else { return Ok(Recorded::Learnt(hash)) };
-            let signed = Signed { hash, raw, gas_required: to_u64(row.get(4)?) };
+            let signed = Signed { hash, raw, gas_required: row.get(4)? };
             let attempt = Attempt { batch, seq: row.get(1)?, kind, signed };
             Ok(Recorded::Signed(Durable(attempt)))
         })?
@@ -281,90 +203,29 @@ pub(super) fn items(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<I
     Ok(lines(conn, batch)?.into_iter().map(|line| line.item).collect())
 }
 
-/// Whose batch it is.
-pub(super) fn lane_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<LaneId> {
-    conn.prepare_cached("SELECT chain, contract, signer FROM batch WHERE id = ?1")?.query_row(
-        [batch.0],
-        |row| {
-            let chain = PlatformChainId(row.get(0)?);
-            Ok(LaneId { chain, contract: address(row, 1)?, signer: address(row, 2)? })
-        },
-    )
+/// Where a batch comes from.
+pub(super) fn origin_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<Origin> {
+    conn.prepare_cached("SELECT chain, contract, signer FROM batch WHERE id = ?1")?
+        .query_row([batch.0], |row| origin(row, 0))
 }
 
 fn lines(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Line>> {
-    let sql = "SELECT subscribe_id, plan_id, user_hash, period, amount, live, outcome, detail
+    let sql =
+        "SELECT subscribe_id, plan_id, user_hash, period, amount, live, outcome, code, detail,
+                      elsewhere
                FROM claim WHERE batch = ?1 ORDER BY item";
     conn.prepare_cached(sql)?
         .query_map([batch.0], |row| {
             let subscribe = SubscribeId(row.get(0)?);
             let item = Item { subscribe, key: key(row, 1)?, amount: number(row, 4)? };
-            Ok(Line { item, live: row.get(5)?, outcome: row.get(6)?, detail: row.get(7)? })
+            let outcome = outcome(row, 6)?;
+            Ok(Line { item, live: row.get(5)?, outcome, elsewhere: row.get(9)? })
         })?
         .collect()
 }
 
 fn key(row: &Row<'_>, at: usize) -> rusqlite::Result<ChargeKey> {
-    let (user, period) = (at.saturating_add(1), at.saturating_add(2));
-    let period = match row.get_ref(period)?.as_str()? {
-        "" => Period::Guarded,
-        _ => Period::Numbered(number(row, period)?),
-    };
-    Ok(ChargeKey { plan: PlanId(row.get(at)?), user: UserHash(hash(row, user)?), period })
-}
-
-/// A period as its column holds it: digits, or nothing where the contract knows no periods.
-pub(super) fn period_text(period: Period) -> String {
-    match period {
-        Period::Numbered(number) => number.to_string(),
-        Period::Guarded => String::new(),
-    }
-}
-
-pub(super) fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<U256> {
-    let text = row.get_ref(at)?.as_str()?;
-    U256::from_str_radix(text, 10).map_err(|_| garbage(at, text))
-}
-
-fn hash(row: &Row<'_>, at: usize) -> rusqlite::Result<B256> {
-    let bytes = row.get_ref(at)?.as_blob()?;
-    B256::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
-}
-
-fn address(row: &Row<'_>, at: usize) -> rusqlite::Result<Address> {
-    let bytes = row.get_ref(at)?.as_blob()?;
-    Address::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
-}
-
-fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<BatchState> {
-    let word = row.get_ref(at)?.as_str()?;
-    BatchState::from_word(word).ok_or_else(|| garbage(at, word))
-}
-
-/// The word for it in the journal.
-pub(super) fn kind_word(kind: AttemptKind) -> &'static str {
-    match kind {
-        AttemptKind::Bill => "bill",
-        AttemptKind::Cancel => "cancel",
-    }
-}
-
-fn kind(row: &Row<'_>, at: usize) -> rusqlite::Result<AttemptKind> {
-    let word = row.get_ref(at)?.as_str()?;
-    let known = [AttemptKind::Bill, AttemptKind::Cancel].into_iter();
-    known.into_iter().find(|kind| kind_word(*kind) == word).ok_or_else(|| garbage(at, word))
-}
-
-fn garbage(column: usize, value: &str) -> rusqlite::Error {
-    let what = format!("{value:?} makes no sense here");
-    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.into())
-}
-
-/// Positions, blocks, gas and seconds are far below 2^63; the column type is signed.
-pub(super) fn to_i64(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-pub(super) fn to_u64(number: i64) -> u64 {
-    u64::try_from(number).unwrap_or(0)
+    let user = UserHash(hash(row, at.saturating_add(1))?);
+    let period = period(row, at.saturating_add(2))?;
+    Ok(ChargeKey { plan: PlanId(row.get(at)?), user, period })
 }

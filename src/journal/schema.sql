@@ -1,65 +1,127 @@
--- Times ending in _ms are Unix milliseconds of this machine; chain_s is a block timestamp in seconds.
--- Amounts and periods are decimal text: they are 256 bits wide. Nothing is deleted, ever.
+-- Version 4. Once released, this file is never changed: what a later version needs is a step of
+-- migrate.rs. Times ending in _ms are Unix milliseconds of this machine; those ending in _s are block
+-- timestamps, Unix seconds. Amounts and periods are decimal text: they are 256 bits wide. Nothing is
+-- deleted, but for pauses and doubts that are over; each of those is a row of the history.
 
-CREATE TABLE meta (
-    name  TEXT PRIMARY KEY,
-    value TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+-- The starts of a process on this journal, oldest first. The newest id is in the mark as well.
+CREATE TABLE boot (
+    seq   INTEGER PRIMARY KEY,
+    id    BLOB    NOT NULL UNIQUE CHECK (length(id) = 16),
+    at_ms INTEGER NOT NULL
+) STRICT;
+
+-- When this journal was noticed to be an old copy, and until when it knows what was done.
+CREATE TABLE restored (
+    seq            INTEGER PRIMARY KEY,
+    at_ms          INTEGER NOT NULL,
+    known_until_ms INTEGER NOT NULL
+) STRICT;
+
+-- What the platform's id of a chain stands for. network is the EIP-155 id; on TRON, the last four
+-- bytes of the genesis block's id as a number. contract is the one that is billed through now; each
+-- batch keeps its own.
+CREATE TABLE chain (
+    id       INTEGER PRIMARY KEY,
+    family   TEXT    NOT NULL CHECK (family IN ('evm', 'tvm')),
+    network  INTEGER NOT NULL CHECK (network >= 0),
+    contract BLOB    NOT NULL CHECK (length(contract) = 20),
+    bound_ms INTEGER NOT NULL,
+    UNIQUE (family, network)
+) STRICT;
+
+-- Paused chains: nothing new is signed on them.
+CREATE TABLE pause (
+    chain    INTEGER PRIMARY KEY,
+    by       TEXT    NOT NULL,
+    since_ms INTEGER NOT NULL
+) STRICT;
 
 -- What one signing account does on one chain, one position after the other, without gaps.
 CREATE TABLE lane (
-    chain         INTEGER NOT NULL,
-    signer        BLOB    NOT NULL,
-    next_position INTEGER NOT NULL,
+    chain         INTEGER NOT NULL REFERENCES chain (id),
+    signer        BLOB    NOT NULL CHECK (length(signer) = 20),
+    next_position INTEGER NOT NULL CHECK (next_position >= 0),
     PRIMARY KEY (chain, signer)
 ) STRICT, WITHOUT ROWID;
 
+-- Lanes that may have forgotten what they did after since_ms: the journal was restored.
+CREATE TABLE doubt (
+    chain    INTEGER NOT NULL,
+    signer   BLOB    NOT NULL CHECK (length(signer) = 20),
+    since_ms INTEGER NOT NULL,
+    PRIMARY KEY (chain, signer)
+) STRICT, WITHOUT ROWID;
+
+-- caller is the API key of whoever asked; NULL where nobody had to sign, and for what was learnt from
+-- the chain. winner, block and block_s tell what decided; a batch that expired has no winner.
 CREATE TABLE batch (
     id          INTEGER PRIMARY KEY,
-    chain       INTEGER NOT NULL,
-    contract    BLOB    NOT NULL,
-    signer      BLOB    NOT NULL,
-    position    INTEGER NOT NULL,
+    chain       INTEGER NOT NULL REFERENCES chain (id),
+    contract    BLOB    NOT NULL CHECK (length(contract) = 20),
+    signer      BLOB    NOT NULL CHECK (length(signer) = 20),
+    position    INTEGER NOT NULL CHECK (position >= 0),
     request_id  TEXT,
-    state       TEXT    NOT NULL,
+    caller      TEXT,
+    state       TEXT    NOT NULL
+                CHECK (state IN ('open', 'charged', 'reverted', 'cancelled', 'usurped', 'expired')),
     accepted_ms INTEGER NOT NULL,
     settled_ms  INTEGER,
-    winner      BLOB,
-    block       INTEGER
+    winner      BLOB    CHECK (length(winner) = 32),
+    block       INTEGER CHECK (block >= 0),
+    block_s     INTEGER CHECK (block_s >= 0),
+    CHECK ((state = 'open') = (settled_ms IS NULL)),
+    CHECK ((state = 'open') = (block IS NULL)),
+    CHECK ((state = 'open') = (block_s IS NULL)),
+    CHECK ((state IN ('open', 'expired')) = (winner IS NULL))
 ) STRICT;
 -- A place in the lane belongs to one batch. One that lost its place to another keeps the number.
 CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <> 'usurped';
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
 CREATE INDEX batch_request ON batch (request_id) WHERE request_id IS NOT NULL;
 
--- raw and gas_required are NULL for a transaction that was learnt from the chain.
+-- raw and gas_required are NULL for a transaction that was learnt from the chain. fee (wei or sun,
+-- decimal) and used (gas or energy) are what a transaction in a final block cost; NULL where nobody
+-- has read it.
 CREATE TABLE attempt (
-    hash         BLOB    NOT NULL UNIQUE,
+    hash         BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32),
     batch        INTEGER NOT NULL REFERENCES batch (id),
-    seq          INTEGER NOT NULL,
-    kind         TEXT    NOT NULL,
+    seq          INTEGER NOT NULL CHECK (seq >= 0),
+    kind         TEXT    NOT NULL CHECK (kind IN ('bill', 'cancel')),
     raw          BLOB,
-    gas_required INTEGER,
+    gas_required INTEGER CHECK (gas_required >= 0),
     signed_ms    INTEGER NOT NULL,
-    UNIQUE (batch, seq)
+    fee          TEXT,
+    used         INTEGER CHECK (used >= 0),
+    UNIQUE (batch, seq),
+    CHECK ((raw IS NULL) = (gas_required IS NULL))
 ) STRICT;
 
--- The right to a charge. outcome is NULL until the chain has decided.
+-- The right to a charge. outcome is NULL until the chain has decided; 'released' where the batch
+-- charged nobody; code (a failCode) and the contract's own number stand with 'failed' alone.
+-- elsewhere = 1: learnt from the chain while another batch held the same charge. resolved is what a
+-- person found out about an unproven one.
 CREATE TABLE claim (
     batch         INTEGER NOT NULL REFERENCES batch (id),
-    item          INTEGER NOT NULL,
+    item          INTEGER NOT NULL CHECK (item >= 0),
     chain         INTEGER NOT NULL,
-    contract      BLOB    NOT NULL,
+    contract      BLOB    NOT NULL CHECK (length(contract) = 20),
     subscribe_id  INTEGER NOT NULL,
     plan_id       INTEGER NOT NULL,
-    user_hash     BLOB    NOT NULL,
+    user_hash     BLOB    NOT NULL CHECK (length(user_hash) = 32),
     period        TEXT    NOT NULL,
     amount        TEXT    NOT NULL,
-    live          INTEGER NOT NULL,
-    guard_chain_s INTEGER,
-    outcome       TEXT,
+    live          INTEGER NOT NULL CHECK (live IN (0, 1)),
+    guard_until_s INTEGER,
+    outcome       TEXT    CHECK (outcome IN ('charged', 'failed', 'unproven', 'released')),
+    code          TEXT,
     detail        TEXT,
-    PRIMARY KEY (batch, item)
+    elsewhere     INTEGER NOT NULL DEFAULT 0 CHECK (elsewhere IN (0, 1)),
+    resolved      TEXT    CHECK (resolved IN ('charged', 'released')),
+    resolved_by   TEXT,
+    resolved_ms   INTEGER,
+    PRIMARY KEY (batch, item),
+    CHECK ((outcome IS NOT NULL AND outcome = 'failed') = (code IS NOT NULL)),
+    CHECK (resolved IS NULL OR outcome = 'unproven')
 ) STRICT, WITHOUT ROWID;
 -- The two walls against charging twice. The period comes first: the claims of one batch then lie side
 -- by side, and a commit writes a few pages instead of one for every claim.
@@ -70,7 +132,7 @@ CREATE UNIQUE INDEX claim_subscription ON claim (period, subscribe_id, contract,
 -- unit is a token's address or 'fee'.
 CREATE TABLE spend (
     chain  INTEGER NOT NULL,
-    signer BLOB    NOT NULL,
+    signer BLOB    NOT NULL CHECK (length(signer) = 20),
     day    INTEGER NOT NULL,
     unit   TEXT    NOT NULL,
     amount TEXT    NOT NULL,
@@ -95,5 +157,5 @@ CREATE TABLE history (
     at_ms  INTEGER NOT NULL,
     event  TEXT    NOT NULL,
     body   TEXT    NOT NULL,
-    digest BLOB    NOT NULL
+    digest BLOB    NOT NULL CHECK (length(digest) = 32)
 ) STRICT;

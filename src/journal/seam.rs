@@ -1,13 +1,13 @@
 //! The journal without its file and its thread, for the simulator, which is both: the schema in
 //! memory, the handle with its queue open at the other end, and the writer's own transaction.
 
+use super::files::Files;
 use super::history::{self, Audit};
-use super::mark::progress;
+use super::mark::BootId;
 use super::rows;
-use super::{Attempt, Billing, Durable, Figures, Journal, Slot};
-use crate::billing::{BatchId, PlatformChainId};
+use super::{Attempt, Billing, Durable, Figures, Journal, LaneId, Slot};
+use crate::billing::BatchId;
 use crate::clock::Clock;
-use alloy::primitives::Address;
 use rusqlite::{Connection, OpenFlags};
 use std::sync::Arc;
 use tokio::sync::mpsc;
@@ -20,7 +20,7 @@ pub(crate) fn memory() -> Connection {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_in_memory_with_flags(flags).unwrap();
     conn.set_prepared_statement_cache_capacity(1024);
-    super::open::steady_plans(&conn).unwrap();
+    super::files::steady_plans(&conn).unwrap();
     conn.execute_batch(
         "PRAGMA auto_vacuum = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
     )
@@ -33,8 +33,9 @@ pub(crate) fn memory() -> Connection {
 pub(crate) fn handle(old_copy: bool, clock: Clock) -> (Journal, mpsc::Receiver<Job>) {
     let (jobs, queue) = mpsc::channel(64);
     let figures = Arc::new(Figures::default());
-    let (path, pauses) = (std::env::temp_dir(), Arc::default());
-    let journal = Journal { jobs, figures, path, min_free_bytes: 0, old_copy, clock, pauses };
+    let files = Files::at(&std::env::temp_dir());
+    let pauses = Arc::default();
+    let journal = Journal { jobs, figures, files, min_free_bytes: 0, old_copy, clock, pauses };
     (journal, queue)
 }
 
@@ -45,12 +46,17 @@ pub(crate) fn run(conn: &Connection, writes: Vec<Write>) -> Option<Vec<Ran>> {
 
 /// How far a journal has come.
 pub(crate) fn progress_of(conn: &Connection) -> Progress {
-    progress(conn).unwrap()
+    Progress::read(conn).unwrap()
+}
+
+/// Begins a start of a process, the `number`th.
+pub(crate) fn boot(conn: &Connection, number: u128) {
+    super::mark::insert_boot(conn, BootId::numbered(number), 0).unwrap();
 }
 
 /// Whether a journal is an old copy.
 pub(crate) fn is_old(conn: &Connection, mark: Progress) -> bool {
-    progress_of(conn).is_behind(Some(mark))
+    super::mark::is_old(progress_of(conn), mark)
 }
 
 /// What is wrong with the history.
@@ -64,10 +70,6 @@ pub(crate) fn billing(conn: &Connection, batch: i64) -> Option<Billing> {
 }
 
 /// Every undecided batch.
-pub(crate) fn open_slots(
-    conn: &Connection,
-    chain: PlatformChainId,
-    signer: Address,
-) -> Vec<Slot<Durable<Attempt>>> {
-    rows::open_slots(conn, chain, signer).unwrap()
+pub(crate) fn open_slots(conn: &Connection, lane: LaneId) -> Vec<Slot<Durable<Attempt>>> {
+    rows::open_slots(conn, lane).unwrap()
 }

@@ -4,11 +4,11 @@
 //! What a batch counted is given back when it ends, to the day that it was counted on, as far as it
 //! charged nobody. Fees stay counted: what was paid is not known here, only what it could be.
 
-use super::rows::{self, number};
-use super::{AcceptError, LaneId};
+use super::columns::number;
+use super::{AcceptError, LaneId, rows};
 use crate::billing::BatchId;
-use crate::policy::{Count, Unit, utc_day};
-use alloy::primitives::{Address, U256};
+use crate::policy::{Count, utc_day};
+use alloy::primitives::U256;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct Spent {
 /// Adds what a new batch counts, or refuses.
 pub(super) fn count(
     conn: &Connection,
-    lane: &LaneId,
+    lane: LaneId,
     batch: BatchId,
     counts: &[Count],
     at_ms: i64,
@@ -51,26 +51,26 @@ pub(super) fn count_again(
     if more.is_zero() {
         return Ok(());
     }
-    let lane = rows::lane_of(conn, batch)?;
-    add(conn, &lane, count, more, at_ms)?;
+    let lane = rows::origin_of(conn, batch)?.lane;
+    add(conn, lane, count, more, at_ms)?;
     Ok(remember(conn, batch, count, more, at_ms)?)
 }
 
-/// Whether there is room for this much more today. Taken is nothing.
+/// Whether there is room for this much more today. Adds nothing.
 pub(super) fn room(
     conn: &Connection,
-    lane: &LaneId,
+    lane: LaneId,
     counts: &[Count],
     at_ms: i64,
 ) -> Result<(), AcceptError> {
     for count in counts {
-        count.after(sum(conn, lane, count.unit, utc_day(at_ms))?, count.amount)?;
+        count.after(sum(conn, lane, &count.unit.word(), utc_day(at_ms))?, count.amount)?;
     }
     Ok(())
 }
 
 /// The sums of an account on the day of `at_ms`.
-pub(super) fn spent(conn: &Connection, lane: &LaneId, at_ms: i64) -> rusqlite::Result<Vec<Spent>> {
+pub(super) fn spent(conn: &Connection, lane: LaneId, at_ms: i64) -> rusqlite::Result<Vec<Spent>> {
     conn.prepare_cached(
         "SELECT unit, amount FROM spend WHERE chain = ?1 AND signer = ?2 AND day = ?3 ORDER BY unit",
     )?
@@ -80,44 +80,36 @@ pub(super) fn spent(conn: &Connection, lane: &LaneId, at_ms: i64) -> rusqlite::R
     .collect()
 }
 
-fn sum(conn: &Connection, lane: &LaneId, unit: Unit, day: i64) -> rusqlite::Result<U256> {
-    sum_of(conn, (lane.chain.0, lane.signer), &unit.word(), day)
-}
-
-fn sum_of(
-    conn: &Connection,
-    (chain, signer): (u32, Address),
-    unit: &str,
-    day: i64,
-) -> rusqlite::Result<U256> {
+fn sum(conn: &Connection, lane: LaneId, unit: &str, day: i64) -> rusqlite::Result<U256> {
     conn.prepare_cached(
         "SELECT amount FROM spend WHERE chain = ?1 AND signer = ?2 AND day = ?3 AND unit = ?4",
     )?
-    .query_row(params![chain, signer.as_slice(), day, unit], |row| number(row, 0))
+    .query_row(params![lane.chain.0, lane.signer.as_slice(), day, unit], |row| number(row, 0))
     .optional()
     .map(Option::unwrap_or_default)
 }
 
 fn add(
     conn: &Connection,
-    lane: &LaneId,
+    lane: LaneId,
     count: &Count,
     amount: U256,
     at_ms: i64,
 ) -> Result<(), AcceptError> {
-    let day = utc_day(at_ms);
-    let after = count.after(sum(conn, lane, count.unit, day)?, amount)?;
-    Ok(write(conn, (lane.chain.0, lane.signer), &count.unit.word(), (day, after))?)
+    let (day, unit) = (utc_day(at_ms), count.unit.word());
+    let after = count.after(sum(conn, lane, &unit, day)?, amount)?;
+    Ok(write(conn, lane, day, &unit, after)?)
 }
 
 fn write(
     conn: &Connection,
-    (chain, signer): (u32, Address),
+    lane: LaneId,
+    day: i64,
     unit: &str,
-    (day, amount): (i64, U256),
+    amount: U256,
 ) -> rusqlite::Result<()> {
     conn.prepare_cached("INSERT OR REPLACE INTO spend VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![chain, signer.as_slice(), day, unit, amount.to_string()])
+        .execute(params![lane.chain.0, lane.signer.as_slice(), day, unit, amount.to_string()])
         .map(drop)
 }
 
@@ -162,16 +154,15 @@ pub(super) fn give_back(conn: &Connection, batch: BatchId) -> rusqlite::Result<(
         return Ok(());
     }
     let free = free_items(conn, batch)?;
-    let lane = rows::lane_of(conn, batch)?;
+    let lane = rows::origin_of(conn, batch)?.lane;
     for Counted { day, unit, places } in counted {
         let amounts = places.iter().filter_map(|place| free.get(place));
         let back = amounts.fold(U256::ZERO, |sum, one| sum.saturating_add(*one));
         if back.is_zero() {
             continue;
         }
-        let account = (lane.chain.0, lane.signer);
-        let left = sum_of(conn, account, &unit, day)?.saturating_sub(back);
-        write(conn, account, &unit, (day, left))?;
+        let left = sum(conn, lane, &unit, day)?.saturating_sub(back);
+        write(conn, lane, day, &unit, left)?;
         conn.prepare_cached(
             "UPDATE counted SET given_back = ?4 WHERE batch = ?1 AND day = ?2 AND unit = ?3",
         )?

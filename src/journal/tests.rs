@@ -5,18 +5,21 @@ mod adopting;
 mod again;
 mod any_order;
 mod auditing;
+mod binding;
 mod claiming;
 mod opening;
 mod pausing;
 mod settling;
 mod sharing;
 mod spending;
+mod versions;
 
 use super::*;
 use crate::billing::{
-    AttemptKind, BatchState, BlockRef, ChargeKey, Execution, FailCode, ForeignEffect, Item,
+    AttemptKind, BatchState, BlockRef, ChargeKey, Execution, FailCode, Family, ForeignEffect, Item,
     ItemOutcome, Landed, Period, PlanId, Signed, SubscribeId, UserHash, Verdict,
 };
+use crate::config::JournalConfig;
 use crate::policy::Unit;
 use alloy::primitives::U256;
 use futures_util::future::join_all;
@@ -28,8 +31,11 @@ const SIGNER: Address = Address::repeat_byte(0x51);
 /// Where the lane begins: the account had sent seven transactions before.
 const FIRST: u64 = 7;
 const NOW_MS: i64 = 1_767_225_600_000;
-const TABLES: [&str; 8] =
-    ["meta", "lane", "batch", "attempt", "claim", "spend", "counted", "history"];
+const NETWORK: Network = Network { family: Family::Evm, id: 31_337 };
+const TABLES: [&str; 12] = [
+    "boot", "restored", "chain", "pause", "lane", "doubt", "batch", "attempt", "claim", "spend",
+    "counted", "history",
+];
 
 /// A journal in a directory of its own, with one open lane.
 struct Book {
@@ -43,7 +49,8 @@ impl Book {
         let config = config(&room);
         Journal::initialise(&config.path).unwrap();
         let journal = Journal::open(&config).unwrap();
-        assert_eq!(journal.open_lane(CHAIN, SIGNER, FIRST, NOW_MS).await.unwrap(), FIRST);
+        journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS).await.unwrap();
+        assert_eq!(journal.open_lane(lane(), FIRST, NOW_MS).await.unwrap(), FIRST);
         Self { journal, room }
     }
 
@@ -79,7 +86,7 @@ impl Book {
     }
 
     async fn next_position(&self) -> u64 {
-        self.journal.next_position(CHAIN, SIGNER).await.unwrap().unwrap()
+        self.journal.next_position(lane()).await.unwrap().unwrap()
     }
 
     /// Every value of every row.
@@ -166,8 +173,9 @@ fn subject(item: Item) -> Subject {
 
 fn proposal(items: &[Item]) -> Proposal {
     Proposal {
-        lane: lane(),
+        origin: origin(),
         request_id: None,
+        caller: None,
         items: items.to_vec(),
         taken: Some(FIRST),
         window: 1000,
@@ -217,7 +225,11 @@ fn foreign(position: u64, effect: ForeignEffect) -> ForeignTx {
 }
 
 fn lane() -> LaneId {
-    LaneId { chain: CHAIN, contract: CONTRACT, signer: SIGNER }
+    LaneId { chain: CHAIN, signer: SIGNER }
+}
+
+fn origin() -> Origin {
+    Origin { lane: lane(), contract: CONTRACT }
 }
 
 fn short_of_allowance() -> ItemOutcome {

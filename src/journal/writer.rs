@@ -4,9 +4,10 @@
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
 //! the next one reads what is on disk.
 
-use super::mark::Mark;
+use super::mark::HighWaterMark;
 use rusqlite::Connection;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
@@ -60,6 +61,13 @@ pub trait Disk: fmt::Debug + Send {
     fn commit(&self, conn: &Connection) -> rusqlite::Result<()> {
         conn.execute_batch("COMMIT")
     }
+
+    /// A random id for a start of a process.
+    fn boot_id(&self) -> io::Result<[u8; 16]> {
+        let mut id = [0; 16];
+        getrandom::getrandom(&mut id).map_err(io::Error::other)?;
+        Ok(id)
+    }
 }
 
 /// The machine's disk.
@@ -86,7 +94,7 @@ pub struct Writer {
     pub(super) conn: Connection,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) figures: Arc<Figures>,
-    pub(super) mark: Mark,
+    pub(super) mark: HighWaterMark,
     pub(super) disk: Box<dyn Disk>,
     /// Dropped, and so told, after the file: fields are dropped in this order.
     pub(super) closed: Option<Closed>,

@@ -22,7 +22,7 @@ use crate::chain::{
 use crate::config::{BillingConfig, FeeConfig, L1Fee, PolicyConfig, Wei};
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
-use crate::node::fleet::{NodeId, NodeView, NonceSeen, Said, median, reached_by, refuted};
+use crate::node::{NodeId, NodeView, NonceSeen, Trust, median, reached_by, refuted};
 use crate::policy::Policy;
 use alloy::primitives::{Address, B256, U256};
 use async_trait::async_trait;
@@ -94,7 +94,7 @@ pub(super) struct SimChain {
     head: Mutex<Option<Head>>,
     pulse: watch::Sender<Option<Pulse>>,
     /// What was said to each transaction when it was last offered: mutants trust it.
-    pub(super) heard: Mutex<BTreeMap<B256, Vec<Said>>>,
+    pub(super) heard: Mutex<BTreeMap<B256, Vec<seam::Said>>>,
 }
 
 impl SimChain {
@@ -103,6 +103,7 @@ impl SimChain {
             id: CHAIN,
             name: "simulated".to_owned(),
             family: Family::Evm,
+            network: 31337,
             contract: CONTRACT,
             signer: SIGNER,
             max_in_flight: 4,
@@ -200,6 +201,10 @@ impl Chain for SimChain {
 
     fn nodes(&self) -> Vec<NodeView> {
         vec![]
+    }
+
+    fn trust(&self) -> Trust {
+        Trust::Two
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {

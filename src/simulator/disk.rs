@@ -47,11 +47,10 @@ impl Kept {
 }
 
 /// Parents before children: they are filled in this order, and emptied in the opposite one.
-const TABLES: [&str; 8] =
-    ["meta", "lane", "history", "batch", "attempt", "claim", "spend", "counted"];
-
-/// What `journal::open` does at every start.
-const COUNT_START: &str = "UPDATE meta SET value = value + 1 WHERE name = 'boots'";
+const TABLES: [&str; 12] = [
+    "boot", "restored", "chain", "pause", "lane", "doubt", "history", "batch", "attempt", "claim",
+    "spend", "counted",
+];
 
 /// The database, and what is known of its copies.
 #[derive(Debug)]
@@ -61,6 +60,8 @@ pub(super) struct Disk {
     mark: Option<Progress>,
     /// Whether the process that runs has found an old copy: it leaves the mark alone.
     old: bool,
+    /// How many processes were started.
+    boots: u128,
     backup: bool,
     zombie: bool,
 }
@@ -76,7 +77,7 @@ impl Disk {
                 conn.execute_batch(&sql).unwrap();
             }
         }
-        Self { conn, mark: None, old: false, backup: false, zombie: false }
+        Self { conn, mark: None, old: false, boots: 0, backup: false, zombie: false }
     }
 
     /// Empties it.
@@ -86,7 +87,8 @@ impl Disk {
         for table in TABLES.iter().rev() {
             self.run(&format!("DELETE FROM main.{table}"));
         }
-        self.run("INSERT INTO meta VALUES ('boots', '0')");
+        self.boots = 0;
+        seam::boot(&self.conn, 0);
         if let Some(sql) = mutant.and_then(Mutant::sql) {
             self.conn.execute_batch(sql).unwrap();
         }
@@ -140,9 +142,10 @@ impl Disk {
         if restored {
             self.restore(world);
         }
-        self.run(COUNT_START);
         let old = self.is_old();
         self.old = old;
+        self.boots += 1;
+        seam::boot(&self.conn, self.boots);
         if !old {
             self.mark = Some(seam::progress_of(&self.conn));
         }
@@ -159,9 +162,9 @@ impl Disk {
         let before = self.attempts();
         self.save(Kept::Before);
         self.load(Kept::Backup);
-        self.run(COUNT_START);
-        let old = self.is_old();
-        self.load(if old { Kept::Backup } else { Kept::Before });
+        if !self.is_old() {
+            self.load(Kept::Before);
+        }
         let after = self.attempts();
         let mut world = world.lock();
         for hash in before.into_iter().filter(|hash| !after.contains(hash)) {

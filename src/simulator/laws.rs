@@ -6,8 +6,8 @@ use super::chain::name;
 use super::clients::{Clients, Heard, Request};
 use super::disk::Disk;
 use super::nodes::World;
-use crate::billing::{AttemptKind, BatchState, FailCode};
-use crate::journal::{Billing, Recorded, seam};
+use crate::billing::{AttemptKind, BatchState, FailCode, ItemOutcome};
+use crate::journal::{Billing, LaneId, LineOutcome, Recorded, seam};
 use alloy::primitives::{B256, U256};
 use std::collections::BTreeMap;
 
@@ -121,7 +121,7 @@ fn landed(world: &World) -> BTreeMap<u64, Vec<i64>> {
 
 /// I3: nothing is open, and the lane stands where the account stands.
 fn everything_is_decided(world: &World, disk: &Disk) -> Law {
-    let open = seam::open_slots(&disk.conn, CHAIN, SIGNER);
+    let open = seam::open_slots(&disk.conn, LaneId { chain: CHAIN, signer: SIGNER });
     if let Some(slot) = open.first() {
         return Err(format!(
             "I3: {} batches are still open, the first at position {}, while the chain is at {}",
@@ -181,7 +181,10 @@ fn agrees(world: &World, billing: &Billing) -> Law {
         return wrong(expected.word());
     }
     if expected == BatchState::Charged {
-        let told = billing.items.iter().map(|line| line.outcome.as_deref() == Some("charged"));
+        let told = billing
+            .items
+            .iter()
+            .map(|line| line.outcome == Some(LineOutcome::Told(ItemOutcome::Charged)));
         if !told.eq(done.charged.iter().copied()) {
             return wrong("its items did not fare as it says");
         }

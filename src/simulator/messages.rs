@@ -3,8 +3,7 @@
 
 use crate::billing::Objection;
 use crate::chain::evm::seam;
-use crate::node::fleet::Said;
-use crate::node::rpc::{Fault as Failure, NodeError, RpcError};
+use crate::node::{AskError, Fault as Failure, NodeError};
 use std::sync::LazyLock;
 
 /// Every message of the table of errors: an honest node may say any of them to what is all right.
@@ -23,11 +22,11 @@ pub(super) fn messages(objection: Objection) -> &'static [&'static str] {
     &MESSAGES[place]
 }
 
-pub(super) fn refuses(message: &str) -> Said {
+pub(super) fn refuses(message: &str) -> seam::Said {
     let error = NodeError { code: -32000, message: message.to_owned(), data: None };
     failed(Failure::Node(error))
 }
 
-pub(super) fn failed(fault: Failure) -> Said {
-    Err(RpcError { method: "eth_sendRawTransaction", fault })
+pub(super) fn failed(fault: Failure) -> seam::Said {
+    Err(AskError { question: "eth_sendRawTransaction", fault })
 }

@@ -9,9 +9,9 @@ use super::report::Log;
 use crate::billing::{
     AttemptKind, ChargeKey, Item, Objection, Period, PlanId, SubscribeId, UserHash,
 };
+use crate::chain::evm::seam;
+use crate::node::Fault as Failure;
 use crate::node::NoReply;
-use crate::node::fleet::Said;
-use crate::node::rpc::Fault as Failure;
 use alloy::primitives::{B256, U256, keccak256};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -309,7 +309,7 @@ impl World {
     }
 
     /// Hands bytes to a node.
-    pub(super) fn send(&mut self, at: usize, hash: B256) -> Said {
+    pub(super) fn send(&mut self, at: usize, hash: B256) -> seam::Said {
         if !self.durable.contains(&hash) {
             self.violate(format!("I2: {hash} left the process before it was on disk"));
         }

@@ -22,8 +22,7 @@ use merchant_signer::config::{
 };
 use merchant_signer::contract::Profile;
 use merchant_signer::keys::{Key, KeySource};
-use merchant_signer::node::Http;
-use merchant_signer::node::fleet::{Fleet, FleetRules};
+use merchant_signer::node::{Fleet, FleetRules, Http, RealChain};
 use merchant_signer::policy::{Meant, Policy};
 use serde_json::json;
 
@@ -79,12 +78,17 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         paused: false,
         limits: PolicyConfig::default(),
     };
-    let rules = FleetRules { chain_id: 31337, timeout: config.rpc_timeout, passing: evm::passing };
+    let rules = FleetRules {
+        chain: RealChain::Eip155(31337),
+        timeout: config.rpc_timeout,
+        passing: evm::passing,
+    };
     EvmParts {
         facts: Facts {
             id: PlatformChainId(139),
             name: "test".to_owned(),
             family: Family::Evm,
+            network: 31337,
             contract,
             signer: key.address(),
             max_in_flight: 4,
@@ -92,7 +96,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         profile,
         key: Arc::new(key),
         policy,
-        fleet: Arc::new(Fleet::new(&Http, &config.rpc, &[], rules).unwrap()),
+        fleet: Arc::new(Fleet::dial(&Http, &config.rpc, &[], rules).unwrap()),
         config,
     }
 }

@@ -199,3 +199,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_one_node_alone_shows_in_a_block_is_offered_on_and_never_replaced() {
+    let again = Again::Replace { after_ms: 0, most: 9, cancel_after_ms: Some(0) };
+    let shown = Sighting::Absent(Standing::Shown);
+    let memory = Memory { objection: Some(Objection::Underpriced), ..LATER };
+    assert_eq!(next_step(&bills(1), shown.clone(), memory, rules(again)), Step::OfferAgain);
+    assert_eq!(next_step(&bills(1), shown, NOW, rules(again)), Step::Wait);
+}

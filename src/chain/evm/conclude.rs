@@ -99,6 +99,8 @@ pub enum Fate {
     Absent,
     /// Something took it, in a block that can still be undone.
     Included,
+    /// Fewer nodes say so than have to agree, and too few contradict: it may be true.
+    Shown,
     /// An attempt of ours took it for good.
     Ours(Taker),
     /// Another transaction took it for good.
@@ -160,12 +162,14 @@ fn undecided(position: u64, attempts: &[B256], said: &[&Testimony], quorum: usiz
         let unknown = said.iter().filter(lost).count() >= quorum;
         return if unknown { Fate::Unidentified } else { Fate::Unclear };
     }
-    let included = said.iter().enumerate().any(|(at, node)| {
+    let showing = said.iter().enumerate().filter(|(at, node)| {
         node.shows_since(position, attempts)
-            .is_some_and(|since| !refuted(position, since, (at, said), quorum))
+            .is_some_and(|since| !refuted(position, since, (*at, said), quorum))
     });
-    if included {
-        return Fate::Included;
+    match showing.count() {
+        0 => {}
+        few if few < quorum => return Fate::Shown,
+        _ => return Fate::Included,
     }
     let absent = said.iter().any(|node| node.taken.is_some_and(|nonce| nonce <= position));
     if absent { Fate::Absent } else { Fate::Unclear }
@@ -291,6 +295,7 @@ impl Fate {
         match self {
             Self::Absent => Sighting::Absent(standing),
             Self::Included => Sighting::Included,
+            Self::Shown => Sighting::Absent(Standing::Shown),
             Self::Ours(taker) => {
                 let execution = if taker.succeeded {
                     Execution::Succeeded(reader.outcomes(&taker))

@@ -6,9 +6,10 @@ use super::EvmChain;
 use super::errors::{Meaning, meaning};
 use crate::billing::{Objection, Signed};
 use crate::chain::Delivery;
-use crate::node::fleet::{Fleet, NodeId, Said};
+use crate::node::{AskError, Fleet, JsonRpc, NodeId, Request};
 use alloy::primitives::B256;
 use parking_lot::Mutex;
+use serde_json::json;
 use std::sync::Arc;
 use tracing::error;
 
@@ -18,11 +19,16 @@ impl EvmChain {
         let fleet = &self.parts.fleet;
         let witness =
             Witness { fleet: Arc::clone(fleet), ours: signed.hash, seen: Mutex::default() };
-        let said = fleet.broadcast(&signed.raw, move |id, said| witness.hears(id, said)).await;
+        let params = json!([alloy::hex::encode_prefixed(&signed.raw)]);
+        let offer = Request { method: "eth_sendRawTransaction", params };
+        let said = fleet.broadcast(offer, move |id, said| witness.hears(id, said)).await;
         let said: Vec<Said> = said.into_iter().map(|(_, said)| said).collect();
         delivery(&said, signed.hash, fleet.needed())
     }
 }
+
+/// What a node said to the bytes: the hash that it names, or why it named none.
+pub(crate) type Said = Result<B256, AskError>;
 
 /// What all answers to the bytes with this hash mean together.
 pub(super) fn delivery(said: &[Said], ours: B256, needed: usize) -> Delivery {
@@ -128,7 +134,7 @@ fn weight(one: Objection, all: &[(Objection, &str)], needed: usize) -> (bool, us
 
 /// Hears every answer, late ones too, and remembers who lied and who contradicted whom.
 struct Witness {
-    fleet: Arc<Fleet>,
+    fleet: Arc<Fleet<JsonRpc>>,
     ours: B256,
     seen: Mutex<Seen>,
 }

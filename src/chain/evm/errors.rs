@@ -9,7 +9,7 @@ mod table;
 
 use crate::billing::Objection;
 use crate::node::NoReply;
-use crate::node::rpc::{Fault, NodeError};
+use crate::node::{Fault, NodeError};
 use table::ROWS;
 
 /// What an answer other than our hash means.
@@ -102,7 +102,8 @@ pub(super) fn meaning(fault: &Fault) -> Meaning {
         Fault::Http(_)
         | Fault::Garbled
         | Fault::Lost(NoReply::TimedOut | NoReply::Broken | NoReply::TooLong) => Meaning::Ambiguous,
-        Fault::Lost(NoReply::Refused | NoReply::NoConnection)
+        Fault::ShutOut { .. }
+        | Fault::Lost(NoReply::Refused | NoReply::NoConnection)
         | Fault::WrongChain { .. }
         | Fault::NoNode => Meaning::Unheard,
     }

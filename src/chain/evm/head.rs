@@ -2,12 +2,14 @@
 //! nodes tell it together. Kept between beats, so that a request needs none of these questions.
 
 use super::fees::Market;
+use super::node::Asker;
 use super::node::{self, View};
 use super::observe::{Look, no_block};
 use super::{EvmChain, observe};
+use crate::chain::confirm::OPINIONS;
 use crate::chain::{ChainError, Places, Pulse};
 use crate::config::Finality;
-use crate::node::fleet::{Asker, HeadSeen, NodeId, NonceSeen, median, reached_by, refuted};
+use crate::node::{HeadSeen, NodeId, NonceSeen, median, reached_by, refuted};
 use alloy::primitives::U256;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -82,7 +84,7 @@ impl EvmChain {
             let simulates = self.learnt.read().get(&id).is_some_and(|known| known.simulates);
             (id, self.view_of(fleet.only(id), head, known.but(simulates)))
         };
-        Ok(fleet.fit().into_iter().take(3).map(view).collect())
+        Ok(fleet.fit().into_iter().take(OPINIONS).map(view).collect())
     }
 
     /// Several nodes are asked about one block, by its number, so that one that lags errs instead of
@@ -240,8 +242,9 @@ fn together(looks: Vec<(NodeId, Look)>, seen: Instant) -> Result<Head, ChainErro
     let each = || looks.iter().map(|(_, look)| look);
     let numbers = each().map(|look| look.latest.number());
     let number = reached_by(numbers, looks.len().min(2)).ok_or_else(|| no_block("latest"))?;
-    let at_head = each().filter(|look| look.latest.number() == number);
-    let head_time = median(at_head.map(|look| look.latest.time())).unwrap_or_default();
+    // As the number: the time that two have reached, so that none alone moves it on.
+    let times = each().map(|look| look.latest.time());
+    let head_time = reached_by(times, looks.len().min(2)).unwrap_or_default();
     Ok(Head {
         pulse: Pulse { head: number, head_time, places: None },
         places: Places { taken: 0, settled: 0 },

@@ -4,9 +4,9 @@
 //! node that does not know that block errs. The first block that has it holds the transaction.
 
 use super::conclude::{Call, Identified};
+use super::node::Asker;
 use super::node::{self, Transaction};
-use crate::node::fleet::Asker;
-use crate::node::rpc::RpcError;
+use crate::node::AskError;
 use alloy::primitives::Address;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -34,7 +34,7 @@ impl Archive<'_> {
     }
 
     /// None where this node does not see the place as taken for good.
-    async fn next(&self, walk: &mut Walk, place: u64) -> Result<Option<Identified>, RpcError> {
+    async fn next(&self, walk: &mut Walk, place: u64) -> Result<Option<Identified>, AskError> {
         if let Some(transaction) = walk.holds(self.account, place) {
             return Ok(Some(transaction));
         }

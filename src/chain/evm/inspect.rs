@@ -3,8 +3,8 @@
 use super::fees::first_bid;
 use super::node::Call;
 use super::{EvmChain, simulate};
+use crate::chain::inspect::nodes_found;
 use crate::chain::{ChainError, Finding, Inspect};
-use crate::node::fleet::{ALONE, NodeView, State};
 use alloy::primitives::U256;
 use async_trait::async_trait;
 
@@ -12,7 +12,7 @@ use async_trait::async_trait;
 impl Inspect for EvmChain {
     async fn inspect(&self) -> Vec<Finding> {
         let observed = self.observe().await;
-        let mut found = self.nodes_found();
+        let mut found = nodes_found(&self.parts.fleet);
         let head = match observed {
             Ok(head) => head,
             Err(error) => {
@@ -66,25 +66,6 @@ impl Inspect for EvmChain {
 }
 
 impl EvmChain {
-    /// Every node; one on another chain is something to mend, one that is silent now is not.
-    fn nodes_found(&self) -> Vec<Finding> {
-        let fleet = &self.parts.fleet;
-        let node = |node: NodeView| {
-            let use_of_it = if node.send_only { ", only sent to" } else { "" };
-            let said = format!("{}: {}{use_of_it}", node.label, node.state.word());
-            match node.state {
-                State::WrongChain => Finding::fault("node", said),
-                State::Unverified
-                | State::Alive
-                | State::OutOfSync
-                | State::Busy
-                | State::Quarantined => Finding::fine("node", said),
-            }
-        };
-        let trust = fleet.is_alone().then(|| Finding::fine("trust", ALONE));
-        fleet.views().into_iter().map(node).chain(trust).collect()
-    }
-
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.
     async fn may_bill(&self, head: &super::Head) -> Finding {
         let what = "permission to bill";

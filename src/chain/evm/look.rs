@@ -12,13 +12,14 @@ use super::fees::Market;
 use super::head::Head;
 use super::identify::Archive;
 use super::node;
+use super::node::Asker;
 use super::observe::Look;
 use crate::billing::{
     Attempt, AttemptKind, Foreign, ForeignEffect, ItemOutcome, Opaque, Sighting, Slot, Standing,
 };
 use crate::chain::ChainError;
 use crate::config::Finality;
-use crate::node::fleet::{Asker, NodeId};
+use crate::node::NodeId;
 use alloy::primitives::B256;
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
@@ -208,6 +209,7 @@ impl EvmChain {
                 }
                 Fate::Absent
                 | Fate::Included
+                | Fate::Shown
                 | Fate::Ours(_)
                 | Fate::Unidentified
                 | Fate::Unclear => break,

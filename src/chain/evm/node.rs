@@ -4,9 +4,7 @@
 
 use super::fees::median_tip;
 use super::head::Known;
-use crate::chain::ChainError;
-use crate::node::fleet::Asker;
-use crate::node::rpc::{Fault, RpcError};
+use crate::node::{self, AskError, Fault, JsonRpc};
 use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,17 +15,8 @@ pub(super) const ETH_CALL: &str = "eth_call";
 /// How many blocks the tip is read from.
 const FEE_HISTORY_BLOCKS: u64 = 10;
 
-impl From<RpcError> for ChainError {
-    fn from(RpcError { method, fault }: RpcError) -> Self {
-        match fault {
-            Fault::Node(error) => Self::Node { question: method, answer: error.to_string() },
-            Fault::WrongChain { .. } => Self::Node { question: method, answer: fault.to_string() },
-            Fault::Lost(_) | Fault::Http(_) | Fault::Garbled | Fault::NoNode => {
-                Self::Unavailable(format!("{method}: {fault}"))
-            }
-        }
-    }
-}
+/// Whom to ask.
+pub(super) type Asker<'a> = node::Asker<'a, JsonRpc>;
 
 /// Whom to ask, and about which block: one preflight sees one state of the chain.
 #[derive(Clone, Debug)]
@@ -124,33 +113,33 @@ pub(super) fn quantity(number: u64) -> String {
 }
 
 /// The code at an address; empty where there is none.
-pub(super) async fn code(rpc: Asker<'_>, at: Address) -> Result<Bytes, RpcError> {
+pub(super) async fn code(rpc: Asker<'_>, at: Address) -> Result<Bytes, AskError> {
     rpc.ask("eth_getCode", json!([at, "latest"])).await
 }
 
 /// The header of a block by tag or number; none where there is no such block.
-pub(super) async fn header(rpc: Asker<'_>, block: &str) -> Result<Option<Header>, RpcError> {
+pub(super) async fn header(rpc: Asker<'_>, block: &str) -> Result<Option<Header>, AskError> {
     rpc.ask("eth_getBlockByNumber", json!([block, false])).await
 }
 
 /// How many transactions of `who` the chain holds up to and including `block`.
-pub(super) async fn nonce(rpc: Asker<'_>, who: Address, block: &str) -> Result<u64, RpcError> {
+pub(super) async fn nonce(rpc: Asker<'_>, who: Address, block: &str) -> Result<u64, AskError> {
     rpc.ask::<U64>("eth_getTransactionCount", json!([who, block])).await.map(|n| n.to())
 }
 
 /// The same for a block by its number: a node that lags behind errs instead of answering from the
 /// past.
-pub(super) async fn nonce_at(rpc: Asker<'_>, who: Address, block: u64) -> Result<u64, RpcError> {
+pub(super) async fn nonce_at(rpc: Asker<'_>, who: Address, block: u64) -> Result<u64, AskError> {
     nonce(rpc, who, &quantity(block)).await
 }
 
 /// Wei.
-pub(super) async fn balance(rpc: Asker<'_>, who: Address) -> Result<U256, RpcError> {
+pub(super) async fn balance(rpc: Asker<'_>, who: Address) -> Result<U256, AskError> {
     rpc.ask("eth_getBalance", json!([who, "latest"])).await
 }
 
 /// Wei per gas.
-pub(super) async fn gas_price(rpc: Asker<'_>) -> Result<u128, RpcError> {
+pub(super) async fn gas_price(rpc: Asker<'_>) -> Result<u128, AskError> {
     rpc.ask::<U128>("eth_gasPrice", json!([])).await.map(|price| price.to())
 }
 
@@ -164,10 +153,10 @@ pub(super) struct Tips {
 }
 
 /// What others tip; none where the node knows no history or nobody tipped.
-pub(super) async fn tips(rpc: Asker<'_>) -> Result<Option<Tips>, RpcError> {
+pub(super) async fn tips(rpc: Asker<'_>) -> Result<Option<Tips>, AskError> {
     let asked = json!([quantity(FEE_HISTORY_BLOCKS), "latest", [20, 50]]);
     let history: FeeHistory = match rpc.ask("eth_feeHistory", asked).await {
-        Err(RpcError { fault: Fault::Node(_), .. }) => return Ok(None),
+        Err(AskError { fault: Fault::Node(_), .. }) => return Ok(None),
         answered => answered?,
     };
     let rewards = history.reward.unwrap_or_default();
@@ -213,7 +202,7 @@ struct FullBlock {
 pub(super) async fn transactions(
     rpc: Asker<'_>,
     block: u64,
-) -> Result<Option<Vec<Transaction>>, RpcError> {
+) -> Result<Option<Vec<Transaction>>, AskError> {
     let asked = json!([quantity(block), true]);
     let full: Option<FullBlock> = rpc.ask("eth_getBlockByNumber", asked).await?;
     Ok(full.map(|block| block.transactions))
@@ -224,19 +213,19 @@ pub(super) async fn by_nonce(
     rpc: Asker<'_>,
     who: Address,
     nonce: u64,
-) -> Result<Option<Transaction>, RpcError> {
+) -> Result<Option<Transaction>, AskError> {
     rpc.ask("eth_getTransactionBySenderAndNonce", json!([who, quantity(nonce)])).await
 }
 
-pub(super) async fn receipt(rpc: Asker<'_>, hash: B256) -> Result<Option<Receipt>, RpcError> {
+pub(super) async fn receipt(rpc: Asker<'_>, hash: B256) -> Result<Option<Receipt>, AskError> {
     rpc.ask("eth_getTransactionReceipt", json!([hash])).await
 }
 
-pub(super) async fn call(view: &View<'_>, call: Call<'_>) -> Result<Bytes, RpcError> {
+pub(super) async fn call(view: &View<'_>, call: Call<'_>) -> Result<Bytes, AskError> {
     view.rpc.ask(ETH_CALL, json!([call.json(), view.block])).await
 }
 
-pub(super) async fn estimate_gas(view: &View<'_>, call: Call<'_>) -> Result<u64, RpcError> {
+pub(super) async fn estimate_gas(view: &View<'_>, call: Call<'_>) -> Result<u64, AskError> {
     let asked = json!([call.json(), view.block]);
     view.rpc.ask::<U64>("eth_estimateGas", asked).await.map(|gas| gas.to())
 }

@@ -1,17 +1,16 @@
 //! What each node tells in one look: its head, the account, prices, and what it can do.
 
+use super::node::Asker;
 use super::node::{Header, Tips};
 use super::{EvmChain, node, simulate};
 use crate::chain::{ChainError, MostSent};
 use crate::config::Finality;
-use crate::node::fleet::{Asker, HeadSeen, NodeId, reached_by};
+use crate::node::{HeadSeen, NodeId, reached_by};
 use alloy::primitives::U256;
-use futures_util::StreamExt as _;
 use futures_util::future::join_all;
-use futures_util::stream::FuturesUnordered;
 use std::collections::BTreeSet;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tracing::warn;
 
 /// How long what a node can do is taken for granted, unless its connection breaks before.
@@ -19,9 +18,6 @@ const RECHECK: Duration = Duration::from_mins(10);
 
 /// How the code of an account begins that has delegated itself to a contract (EIP-7702).
 const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
-
-/// How much longer than the others a node may take for a look.
-const GRACE: Duration = Duration::from_secs(1);
 
 /// What a node turned out to know and to be able to do.
 #[derive(Clone, Copy, Debug)]
@@ -69,37 +65,9 @@ impl Look {
 }
 
 impl EvmChain {
-    /// What every node tells. Once as many have answered as have to agree, the others get a little
-    /// longer; one that is slower than that is as good as one that does not answer.
+    /// What every node tells.
     pub(super) async fn looks(&self) -> Vec<(NodeId, Result<Look, ChainError>)> {
-        let fleet = &self.parts.fleet;
-        let mut waiting = fleet.watched();
-        let mut running: FuturesUnordered<_> =
-            waiting.iter().map(|id| async { (*id, self.look_at(*id).await) }).collect();
-        let mut told = Vec::new();
-        let grace = sleep(Duration::MAX);
-        tokio::pin!(grace);
-        loop {
-            let answer = tokio::select! {
-                biased;
-                answer = running.next() => answer,
-                () = &mut grace => None,
-            };
-            let Some((id, look)) = answer else { break };
-            told.push((id, look));
-            let good = told.iter().filter(|(_, look)| look.is_ok()).count();
-            if good == fleet.needed() {
-                grace
-                    .as_mut()
-                    .reset(Instant::now().checked_add(GRACE).unwrap_or_else(Instant::now));
-            }
-        }
-        drop(running);
-        waiting.retain(|id| told.iter().all(|(heard, _)| heard != id));
-        for id in waiting {
-            fleet.kept_waiting(id);
-        }
-        told
+        self.parts.fleet.survey(|id| self.look_at(id)).await
     }
 
     async fn look_at(&self, id: NodeId) -> Result<Look, ChainError> {

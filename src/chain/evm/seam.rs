@@ -1,12 +1,12 @@
 //! What the adapter decides by pure functions, for the simulator, which asks the nodes in its stead.
 
+pub(crate) use super::delivery::Said;
 use super::delivery::delivery as judge;
 use super::errors::{Meaning, fixtures, meaning};
 use super::fees::{self, Bid, Market, affordable as affords};
 use crate::billing::Objection;
 use crate::chain::{ChainError, Delivery};
 use crate::config::FeeConfig;
-use crate::node::fleet::Said;
 use alloy::primitives::{B256, U256};
 
 /// A bid, wei per gas: the most that is paid, and the tip within it.

@@ -3,12 +3,12 @@
 //!
 //! A call that fails is an answer, not an error. An error means that the node gave no answer.
 
+use super::node::Asker;
 use super::node::{self, Call, View};
 use crate::chain::ChainError;
 use crate::chain::trial::{Failure, Ran};
 use crate::node::NoReply;
-use crate::node::fleet::Asker;
-use crate::node::rpc::{Fault, NodeError, RpcError};
+use crate::node::{AskError, Fault, NodeError};
 use alloy::primitives::{Address, Bytes, U64};
 use serde::Deserialize;
 use serde_json::json;
@@ -56,19 +56,20 @@ struct SimulatedBlock {
 }
 
 /// Whether the node can simulate. Only a node that could not be reached leaves it open.
-pub(super) async fn works(rpc: Asker<'_>, from: Address) -> Result<bool, RpcError> {
+pub(super) async fn works(rpc: Asker<'_>, from: Address) -> Result<bool, AskError> {
     let probe = Call { from, to: from, data: &[], gas: TRANSFER_GAS };
     match simulate(rpc, "latest", probe).await {
         Ok(ran) => Ok(matches!(ran, Ran::Passed { .. })),
-        Err(RpcError { fault, method }) => match fault {
+        Err(AskError { fault, question }) => match fault {
             Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
                 Ok(false)
             }
             Fault::Lost(
                 NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,
             )
+            | Fault::ShutOut { .. }
             | Fault::WrongChain { .. }
-            | Fault::NoNode => Err(RpcError { method, fault }),
+            | Fault::NoNode => Err(AskError { question, fault }),
         },
     }
 }
@@ -77,7 +78,7 @@ pub(super) async fn works(rpc: Asker<'_>, from: Address) -> Result<bool, RpcErro
 pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Ran, ChainError> {
     if view.known.simulates {
         match simulate(view.rpc, &view.block, call).await {
-            Err(RpcError { fault: Fault::Node(_), .. }) => {}
+            Err(AskError { fault: Fault::Node(_), .. }) => {}
             ran => return Ok(ran?),
         }
     }
@@ -95,7 +96,7 @@ pub(super) async fn attempt(
 ) -> Result<Result<Bytes, Failure>, ChainError> {
     match node::call(view, call).await {
         Ok(answer) => Ok(Ok(answer)),
-        Err(RpcError { fault: Fault::Node(error), .. }) if is_failure(&error) => {
+        Err(AskError { fault: Fault::Node(error), .. }) if is_failure(&error) => {
             Ok(Err(Failure { data: error.data.unwrap_or_default(), words: error.message }))
         }
         Err(error) => Err(error.into()),
@@ -108,13 +109,13 @@ fn is_failure(error: &NodeError) -> bool {
     error.code == 3 || error.data.is_some() || FAILED.iter().any(|start| said.starts_with(start))
 }
 
-async fn simulate(rpc: Asker<'_>, block: &str, call: Call<'_>) -> Result<Ran, RpcError> {
+async fn simulate(rpc: Asker<'_>, block: &str, call: Call<'_>) -> Result<Ran, AskError> {
     let input = alloy::hex::encode_prefixed(call.data);
     let call = json!({
         "from": call.from, "to": call.to, "input": input, "gas": U64::from(call.gas)
     });
     let asked = json!([{ "blockStateCalls": [{ "calls": [call] }], "validation": false }, block]);
-    read(rpc.ask(METHOD, asked).await?).ok_or(RpcError { method: METHOD, fault: Fault::Garbled })
+    read(rpc.ask(METHOD, asked).await?).ok_or(AskError { question: METHOD, fault: Fault::Garbled })
 }
 
 fn read(blocks: Vec<SimulatedBlock>) -> Option<Ran> {

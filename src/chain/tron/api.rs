@@ -1,182 +1,163 @@
-//! The HTTP API of a TRON node: one question, one answer, or one of our own errors.
+//! The endpoints of one TRON node, and the questions that can be put to them: one question, one
+//! answer, or one of our own errors.
 //!
-//! A node has two doors, each with a URL of its own: the full one answers from the head and from its
-//! own pool, the solidity one from what is irrevocable. No error made here holds a URL or a key.
-//! Nothing is asked twice, and while a server has shut us out nothing is asked at all.
+//! A node has two or three endpoints, each with a URL of its own: the full one answers from the head
+//! and from its own pool, the solidity one from what is irrevocable, and a JSON-RPC may answer calls.
+//! While a server has shut us out, nothing is asked at any of them.
 
 mod answers;
 mod calls;
 mod error;
+mod outcome;
 mod records;
 
 pub(super) use answers::{Block, Parameters, Resources, Sent};
-pub(super) use calls::{ConstantCall, Ran, eth_call};
-pub(super) use error::{ApiError, Fault};
-pub(super) use records::{Broadcast, TxInfo};
+pub(super) use calls::{CallOutcome, ConstantCall};
+pub(super) use outcome::CallResult;
+pub(super) use records::{Broadcast, TxInfo, offer};
 
-use crate::config::RpcUrl;
-use crate::node::rpc::Redactor;
-use crate::node::{Dial, Exchange, HeaderKey, Reply, Target, Undialable};
+use crate::config::{RpcUrl, TvmNode};
+use crate::node::{
+    AskError, Asker, Client, Dial, Exchange, Fault, Fleet, HeaderKey, JsonRpc, NodeError, NodeId,
+    RealChain, Redactor, Reply, Request, Target, Undialable,
+};
+use async_trait::async_trait;
 use error::{Complaint, shut_out_for};
 use parking_lot::Mutex;
 use secrecy::SecretString;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-/// How many questions one door is asked at once. A node takes 50 connections per port and leaves the
-/// next one without an answer (node.maxHttpConnectNumber); others want to ask it as well.
+/// How many questions one endpoint is asked at once. A node takes 50 connections per port and leaves
+/// the next one without an answer (node.maxHttpConnectNumber); others want to ask it as well.
 const AT_ONCE: usize = 12;
 
-/// `TronGrid`'s header for API keys.
-pub const API_KEY_HEADER: &str = "tron-pro-api-key";
+/// How many constant calls one node runs for us at once: calls that each pass alone are stopped when
+/// many run at the same time.
+pub(super) const CALLS_AT_ONCE: usize = 2;
 
-/// What a client is made of.
-#[derive(Clone, Copy, Debug)]
-pub struct ApiParts<'a> {
-    /// The base URL that `/wallet/…` is appended to.
-    pub full: &'a RpcUrl,
-    /// The base URL that `/walletsolidity/…` is appended to.
-    pub solidity: &'a RpcUrl,
-    /// What `TronGrid` knows us by.
-    pub key: Option<&'a SecretString>,
-    /// Bounds one whole exchange.
-    pub timeout: Duration,
-}
+/// `TronGrid`'s header for API keys.
+const API_KEY_HEADER: &str = "tron-pro-api-key";
+
+/// What an empty answer, and a list that holds nothing, are read as.
+const NOTHING: &str = "null";
 
 /// One of the URLs of a node that there is no client for, by its key in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct ApiUnusable {
-    /// `full` or `solidity`.
+    /// `full`, `solidity` or `jsonrpc`.
     pub key: &'static str,
     /// What is wrong with it.
     pub problem: Undialable,
 }
 
-/// The connections to one node.
+/// The endpoints of one node.
 #[derive(Debug)]
-pub struct Api {
-    full: Door,
-    solidity: Door,
+pub struct Endpoints {
+    full: Endpoint,
+    solidity: Endpoint,
+    jsonrpc: Option<JsonRpc>,
+    calls: Semaphore,
     redactor: Redactor,
     shut_until: Mutex<Option<Instant>>,
-    breaks: AtomicU64,
 }
 
+/// One HTTP API.
 #[derive(Debug)]
-struct Door {
+struct Endpoint {
     exchange: Arc<dyn Exchange>,
-    host: String,
     service: &'static str,
     turns: Semaphore,
 }
 
 /// Which state a question is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub enum Side {
     /// The head, and what waits in the node's own pool.
     Full,
     /// What is irrevocable.
     Solidity,
 }
 
-impl Api {
-    /// A client for one node.
-    pub fn new(dial: &dyn Dial, parts: ApiParts<'_>) -> Result<Self, ApiUnusable> {
-        let key = parts.key.map(|key| HeaderKey { header: API_KEY_HEADER, key });
-        let target = |url| Target { url, key, timeout: parts.timeout };
-        let (full, solidity) = (target(parts.full), target(parts.solidity));
+/// A question to one of a node's endpoints.
+#[derive(Clone, Debug)]
+pub enum Question {
+    /// To an HTTP API.
+    Http {
+        /// Which of the two.
+        side: Side,
+        /// What it is called, which is the last part of its path.
+        name: &'static str,
+        /// The body.
+        params: Value,
+        /// Whether the node runs a contract for it.
+        runs: bool,
+    },
+    /// To the JSON-RPC: a call that is not sent.
+    JsonRpc(Request),
+}
+
+impl Endpoints {
+    /// Clients of one node's endpoints. Nothing is asked yet.
+    pub fn dial<'n>(
+        dial: &dyn Dial,
+        node: &'n TvmNode,
+        timeout: Duration,
+    ) -> Result<Self, ApiUnusable> {
+        let key = node
+            .api_key
+            .as_ref()
+            .map(|key: &SecretString| HeaderKey { header: API_KEY_HEADER, key });
+        let target = move |url: &'n RpcUrl| Target { url, key, timeout };
         let unusable = |key| move |problem| ApiUnusable { key, problem };
+        let http = |url: &'n RpcUrl, service, name| {
+            Endpoint::dial(dial, target(url), service).map_err(unusable(name))
+        };
+        let jsonrpc = node.jsonrpc.as_ref().map(|url| JsonRpc::new(dial, target(url)));
+        let urls = [Some(&node.full), Some(&node.solidity), node.jsonrpc.as_ref()];
+        let secrets = urls.into_iter().flatten().map(|url| Redactor::of(target(url)));
         Ok(Self {
-            full: Door::new(dial, full, "wallet").map_err(unusable("full"))?,
-            solidity: Door::new(dial, solidity, "walletsolidity").map_err(unusable("solidity"))?,
-            redactor: Redactor::of(full).and(Redactor::of(solidity)),
+            full: http(&node.full, "wallet", "full")?,
+            solidity: http(&node.solidity, "walletsolidity", "solidity")?,
+            jsonrpc: jsonrpc.transpose().map_err(unusable("jsonrpc"))?,
+            calls: Semaphore::new(CALLS_AT_ONCE),
+            redactor: secrets.fold(Redactor::default(), Redactor::and),
             shut_until: Mutex::new(None),
-            breaks: AtomicU64::new(0),
         })
     }
 
-    /// The host behind a door.
-    pub(super) fn host(&self, side: Side) -> &str {
-        &self.door(side).host
+    /// Whether calls can be asked about over JSON-RPC.
+    pub(super) fn speaks_jsonrpc(&self) -> bool {
+        self.jsonrpc.is_some()
     }
 
-    fn door(&self, side: Side) -> &Door {
-        match side {
+    async fn ask_http(
+        &self,
+        side: Side,
+        name: &str,
+        params: &Value,
+    ) -> Result<Box<RawValue>, Fault> {
+        let endpoint = match side {
             Side::Full => &self.full,
             Side::Solidity => &self.solidity,
-        }
-    }
-
-    /// How often an exchange has failed other than by the node's own word. When it has grown, the
-    /// node behind the URL may be another one than before.
-    pub(super) fn breaks(&self) -> u64 {
-        self.breaks.load(Ordering::Relaxed)
-    }
-
-    /// Asks a question. A question that the node answers with `{}` has no answer.
-    async fn ask<P, R>(
-        &self,
-        side: Side,
-        question: &'static str,
-        params: &P,
-    ) -> Result<Option<R>, ApiError>
-    where
-        P: Serialize + Sync,
-        R: DeserializeOwned,
-    {
-        let fault = match self.exchange(side, question, params).await {
-            Ok(reply) => match self.read(&reply) {
-                Ok(answer) => return Ok(answer),
-                Err(fault) => fault,
-            },
-            Err(fault) => fault,
         };
-        match &fault {
-            Fault::Refused(_) | Fault::ShutOut { .. } => {}
-            Fault::Lost(_) | Fault::Http(_) | Fault::Garbled => {
-                self.breaks.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-        Err(ApiError { question, fault })
-    }
-
-    /// Like [`Api::ask`], where `{}` makes no sense.
-    async fn demand<P, R>(
-        &self,
-        side: Side,
-        question: &'static str,
-        params: &P,
-    ) -> Result<R, ApiError>
-    where
-        P: Serialize + Sync,
-        R: DeserializeOwned,
-    {
-        self.ask(side, question, params).await?.ok_or_else(|| garbled(question))
-    }
-
-    async fn exchange<P: Serialize + Sync>(
-        &self,
-        side: Side,
-        question: &str,
-        params: &P,
-    ) -> Result<Reply, Fault> {
-        let door = self.door(side);
         let body = serde_json::to_vec(params).map_err(|_| Fault::Garbled)?;
-        let path = format!("{}/{question}", door.service);
-        let _turn = door.turns.acquire().await.map_err(|_| Fault::Garbled)?;
+        let path = format!("{}/{name}", endpoint.service);
+        let _turn = endpoint.turns.acquire().await.map_err(|_| Fault::Garbled)?;
         if let Some(wait) = self.shut_out() {
             return Err(Fault::ShutOut { wait });
         }
-        door.exchange.post(&path, body).await.map_err(Fault::Lost)
+        let reply = endpoint.exchange.post(&path, body).await.map_err(Fault::Lost)?;
+        self.read(&reply)
     }
 
-    fn read<R: DeserializeOwned>(&self, reply: &Reply) -> Result<Option<R>, Fault> {
+    fn read(&self, reply: &Reply) -> Result<Box<RawValue>, Fault> {
         let complaint = Complaint::read(&reply.body);
         if let Some(wait) = shut_out_for(reply, complaint.as_ref()) {
             self.hold(wait);
@@ -184,10 +165,9 @@ impl Api {
         }
         match complaint {
             _ if reply.is_server_error() => Err(Fault::Http(reply.status)),
-            Some(complaint) => Err(Fault::Refused(self.redactor.clean(&complaint.0))),
+            Some(complaint) => Err(Fault::Node(NodeError::of(self.redactor.clean(&complaint.0)))),
             None if !reply.is_success() => Err(Fault::Http(reply.status)),
-            None if is_empty_object(&reply.body) => Ok(None),
-            None => serde_json::from_slice(&reply.body).map(Some).map_err(|_| Fault::Garbled),
+            None => answer(&reply.body).ok_or(Fault::Garbled),
         }
     }
 
@@ -209,21 +189,129 @@ impl Api {
         let mut shut = self.shut_until.lock();
         *shut = (*shut).max(until);
     }
-}
 
-impl Door {
-    fn new(dial: &dyn Dial, target: Target<'_>, service: &'static str) -> Result<Self, Undialable> {
-        let exchange = dial.dial(target)?;
-        Ok(Self { exchange, host: target.url.host(), service, turns: Semaphore::new(AT_ONCE) })
+    async fn genesis(&self, side: Side) -> Result<RealChain, AskError> {
+        const QUESTION: &str = "getblock";
+        let params = json!({ "id_or_num": "0", "detail": false });
+        let raw = self.ask_http(side, QUESTION, &params).await;
+        let block = raw.and_then(|raw| answers::genesis(&raw).ok_or(Fault::Garbled));
+        let block = block.map_err(|fault| AskError { question: QUESTION, fault })?;
+        Ok(RealChain::Genesis(chain_id(block)))
     }
 }
 
-fn garbled(question: &'static str) -> ApiError {
-    ApiError { question, fault: Fault::Garbled }
+/// The number that contracts and `eth_chainId` know a chain by: the last four bytes of the id of
+/// its block 0.
+fn chain_id(genesis: alloy::primitives::B256) -> u32 {
+    let [.., a, b, c, d] = genesis.0;
+    u32::from_be_bytes([a, b, c, d])
 }
 
-fn is_empty_object(body: &[u8]) -> bool {
-    let body = body.trim_ascii();
-    let inside = body.strip_prefix(b"{").and_then(|rest| rest.strip_suffix(b"}"));
-    inside.is_some_and(|inside| inside.trim_ascii().is_empty())
+#[async_trait]
+impl Client for Endpoints {
+    type Question = Question;
+
+    fn name(question: &Question) -> &'static str {
+        match question {
+            Question::Http { name, .. } => name,
+            Question::JsonRpc(request) => request.method,
+        }
+    }
+
+    async fn ask(&self, question: &Question) -> Result<Box<RawValue>, Fault> {
+        match question {
+            Question::Http { side, name, params, runs: false } => {
+                self.ask_http(*side, name, params).await
+            }
+            Question::Http { side, name, params, runs: true } => {
+                let _turn = self.calls.acquire().await.map_err(|_| Fault::Garbled)?;
+                self.ask_http(*side, name, params).await
+            }
+            Question::JsonRpc(request) => {
+                let Some(rpc) = &self.jsonrpc else { return Err(Fault::NoNode) };
+                let _turn = self.calls.acquire().await.map_err(|_| Fault::Garbled)?;
+                rpc.ask(request).await
+            }
+        }
+    }
+
+    async fn chains(&self) -> Result<Vec<RealChain>, AskError> {
+        let (full, solidity) =
+            tokio::try_join!(self.genesis(Side::Full), self.genesis(Side::Solidity))?;
+        Ok(vec![full, solidity])
+    }
+
+    fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+}
+
+impl Endpoint {
+    fn dial(
+        dial: &dyn Dial,
+        target: Target<'_>,
+        service: &'static str,
+    ) -> Result<Self, Undialable> {
+        Ok(Self { exchange: dial.dial(target)?, service, turns: Semaphore::new(AT_ONCE) })
+    }
+}
+
+/// The answer in a body; nothing where that is `{}`.
+fn answer(body: &[u8]) -> Option<Box<RawValue>> {
+    let read: Box<RawValue> = serde_json::from_slice(body).ok()?;
+    if is_empty_object(read.get()) {
+        return RawValue::from_string(NOTHING.to_owned()).ok();
+    }
+    // A node never says `null`, so it is not taken for `{}`.
+    (read.get() != NOTHING).then_some(read)
+}
+
+fn is_empty_object(text: &str) -> bool {
+    let inside = text.trim().strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    inside.is_some_and(|inside| inside.trim().is_empty())
+}
+
+/// The questions of this adapter, put to one node or to whichever is best.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Api<'a>(Asker<'a, Endpoints>);
+
+impl<'a> Api<'a> {
+    /// Asks the best node, with a second one in reserve.
+    pub(super) fn best(fleet: &'a Fleet<Endpoints>) -> Self {
+        Self(fleet.best())
+    }
+
+    /// Asks this node and no other.
+    pub(super) fn of(fleet: &'a Fleet<Endpoints>, id: NodeId) -> Self {
+        Self(fleet.only(id))
+    }
+
+    /// Asks a question; none where the node answers that there is nothing.
+    async fn ask<R: DeserializeOwned + Send>(
+        self,
+        side: Side,
+        name: &'static str,
+        params: Value,
+    ) -> Result<Option<R>, AskError> {
+        self.0.put(Question::Http { side, name, params, runs: false }).await
+    }
+
+    /// The same where nothing makes no sense.
+    async fn demand<R: DeserializeOwned + Send>(
+        self,
+        side: Side,
+        name: &'static str,
+        params: Value,
+    ) -> Result<R, AskError> {
+        self.0.put(Question::Http { side, name, params, runs: false }).await
+    }
+
+    /// A text of a node without our secrets.
+    fn clean(self, text: &str) -> String {
+        self.0.fleet().clean(text)
+    }
+}
+
+fn garbled(question: &'static str) -> AskError {
+    AskError { question, fault: Fault::Garbled }
 }

@@ -5,14 +5,11 @@
 //! about the contract, only that less should be asked at a time.
 
 use super::TronChain;
-use super::api::{ConstantCall, Ran, Side, eth_call};
+use super::api::{Api, CallOutcome, ConstantCall, Side};
 use crate::chain::ChainError;
 use crate::chain::trial::Failure;
-use crate::node::rpc::{Fault, RpcError};
+use crate::node::{AskError, Fault};
 use alloy::primitives::{Address, Bytes};
-
-/// How many constant calls the node is asked for at once.
-pub(super) const AT_ONCE: usize = 2;
 
 /// How often a call that was stopped for want of time is tried in all.
 pub(super) const TRIES: usize = 3;
@@ -33,7 +30,7 @@ const RAN_AND_FAILED: i64 = -32000;
 
 /// How a constant call went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Heard {
+pub(super) enum ConstantCallOutcome {
     /// It went through.
     Said {
         /// Energy used, penalty included; 0 where the node does not tell.
@@ -49,36 +46,43 @@ pub(super) enum Heard {
 
 impl TronChain {
     /// Calls a contract on the state of the head, as the signing account would.
-    pub(super) async fn call(&self, contract: Address, data: &[u8]) -> Result<Heard, ChainError> {
-        let _turn = self.turn().await?;
+    pub(super) async fn call(
+        &self,
+        api: Api<'_>,
+        contract: Address,
+        data: &[u8],
+    ) -> Result<ConstantCallOutcome, ChainError> {
         let call = ConstantCall { owner: self.parts.facts.signer, contract, data };
-        judge(self.parts.api.run(Side::Full, call).await?)
+        judge(api.run(Side::Full, call).await?)
     }
 
     /// The same where only the answer matters, over the JSON-RPC if there is one.
-    pub(super) async fn ask(&self, contract: Address, data: &[u8]) -> Result<Heard, ChainError> {
-        let Some(rpc) = &self.parts.rpc else { return self.call(contract, data).await };
-        let _turn = self.turn().await?;
+    pub(super) async fn ask(
+        &self,
+        api: Api<'_>,
+        contract: Address,
+        data: &[u8],
+    ) -> Result<ConstantCallOutcome, ChainError> {
+        if !api.speaks_jsonrpc() {
+            return self.call(api, contract, data).await;
+        }
         let call = ConstantCall { owner: self.parts.facts.signer, contract, data };
-        judge_rpc(eth_call(rpc, call).await)
-    }
-
-    async fn turn(&self) -> Result<tokio::sync::SemaphorePermit<'_>, ChainError> {
-        let turn = self.turns.acquire().await;
-        turn.map_err(|_| ChainError::Unavailable("shutting down".to_owned()))
+        judge_rpc(api.eth_call(call).await)
     }
 }
 
-fn judge(ran: Ran) -> Result<Heard, ChainError> {
+fn judge(ran: CallOutcome) -> Result<ConstantCallOutcome, ChainError> {
     let out_of_time = ran.out_of_time();
     match ran {
-        Ran::Passed { energy, answer } => Ok(Heard::Said { energy, answer }),
-        Ran::Reverted { data, .. } => {
+        CallOutcome::Passed { energy, answer } => Ok(ConstantCallOutcome::Said { energy, answer }),
+        CallOutcome::Reverted { data, .. } => {
             let words = "REVERT opcode executed".to_owned();
-            Ok(Heard::Failed(Failure { data: data.to_vec(), words }))
+            Ok(ConstantCallOutcome::Failed(Failure { data: data.to_vec(), words }))
         }
-        Ran::Stopped { words, .. } if out_of_time => Ok(Heard::Stopped(words)),
-        Ran::Stopped { code, words } => match words.strip_prefix(MACHINE) {
+        CallOutcome::Stopped { words, .. } if out_of_time => {
+            Ok(ConstantCallOutcome::Stopped(words))
+        }
+        CallOutcome::Stopped { code, words } => match words.strip_prefix(MACHINE) {
             Some(rest) => Ok(failed(rest.split_once(" : ").map_or(rest, |(_, why)| why))),
             None if words.contains(NO_CONTRACT) => Ok(failed(&words)),
             None => {
@@ -89,10 +93,10 @@ fn judge(ran: Ran) -> Result<Heard, ChainError> {
     }
 }
 
-fn judge_rpc(said: Result<Bytes, RpcError>) -> Result<Heard, ChainError> {
+fn judge_rpc(said: Result<Bytes, AskError>) -> Result<ConstantCallOutcome, ChainError> {
     match said {
-        Ok(answer) => Ok(Heard::Said { energy: 0, answer }),
-        Err(RpcError { fault: Fault::Node(error), .. })
+        Ok(answer) => Ok(ConstantCallOutcome::Said { energy: 0, answer }),
+        Err(AskError { fault: Fault::Node(error), .. })
             if error.code == RAN_AND_FAILED || error.message.contains(NO_CONTRACT) =>
         {
             Ok(failed(&error.message))
@@ -101,25 +105,25 @@ fn judge_rpc(said: Result<Bytes, RpcError>) -> Result<Heard, ChainError> {
     }
 }
 
-fn failed(words: &str) -> Heard {
+fn failed(words: &str) -> ConstantCallOutcome {
     if STOPPED.iter().any(|start| words.starts_with(start)) {
-        return Heard::Stopped(words.to_owned());
+        return ConstantCallOutcome::Stopped(words.to_owned());
     }
-    Heard::Failed(Failure { data: Vec::new(), words: words.to_owned() })
+    ConstantCallOutcome::Failed(Failure { data: Vec::new(), words: words.to_owned() })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::rpc::NodeError;
+    use crate::node::NodeError;
 
-    fn stopped(code: &str, words: &str) -> Result<Heard, ChainError> {
-        judge(Ran::Stopped { code: code.to_owned(), words: words.to_owned() })
+    fn stopped(code: &str, words: &str) -> Result<ConstantCallOutcome, ChainError> {
+        judge(CallOutcome::Stopped { code: code.to_owned(), words: words.to_owned() })
     }
 
-    fn rpc(code: i64, message: &str) -> Result<Heard, ChainError> {
+    fn rpc(code: i64, message: &str) -> Result<ConstantCallOutcome, ChainError> {
         let fault = Fault::Node(NodeError { code, message: message.to_owned(), data: None });
-        judge_rpc(Err(RpcError { method: "eth_call", fault }))
+        judge_rpc(Err(AskError { question: "eth_call", fault }))
     }
 
     /// Recorded: 05, 06, 28 and 31 of the golden transcripts.
@@ -139,7 +143,7 @@ mod tests {
             rpc(-32000, "Not enough energy for 'SSTORE' operation executing"),
         ];
         for heard in asked_too_much {
-            assert!(matches!(heard, Ok(Heard::Stopped(_))), "{heard:?}");
+            assert!(matches!(heard, Ok(ConstantCallOutcome::Stopped(_))), "{heard:?}");
         }
         let broke = [
             stopped(
@@ -147,13 +151,13 @@ mod tests {
                 &machine("IllegalOperationException : Invalid operation code: opCode[fe];"),
             ),
             stopped("CONTRACT_VALIDATE_ERROR", "Smart contract is not exist."),
-            judge(Ran::Reverted { energy: 605, data: vec![8].into() }),
+            judge(CallOutcome::Reverted { energy: 605, data: vec![8].into() }),
             rpc(-32000, "REVERT opcode executed: a reason"),
             rpc(-32000, "Invalid operation code: opCode[fe];"),
             rpc(-32600, "Smart contract is not exist."),
         ];
         for heard in broke {
-            assert!(matches!(heard, Ok(Heard::Failed(_))), "{heard:?}");
+            assert!(matches!(heard, Ok(ConstantCallOutcome::Failed(_))), "{heard:?}");
         }
         let no_answer = [
             stopped("CONTRACT_VALIDATE_ERROR", "this node does not support constant"),

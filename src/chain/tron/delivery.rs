@@ -4,10 +4,12 @@
 //! passed their expiration, whatever any node says: an answer only chooses what to do next.
 
 use super::TronChain;
-use super::api::{ApiError, Broadcast, Fault};
+use super::api::{Broadcast, offer};
 use crate::billing::{Objection, Signed};
 use crate::chain::Delivery;
+use crate::node::{AskError, Fault, NoReply, NodeId};
 use alloy::primitives::B256;
+use std::sync::Arc;
 
 /// What one answer says about the call that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,17 +55,61 @@ const BUSY: Meaning = Meaning::Not(Objection::Busy);
 const DISABLED: &str = "this API is unavailable due to config";
 
 impl TronChain {
-    /// Offers bytes that are on disk. Only [`crate::chain::Chain::deliver`] calls this.
+    /// Offers bytes that are on disk to every node. Only [`crate::chain::Chain::deliver`] calls this.
     pub(super) async fn offer(&self, signed: &Signed) -> Delivery {
-        judge(self.parts.api.broadcast(&signed.raw).await, signed.hash)
+        let (fleet, ours) = (&self.parts.fleet, signed.hash);
+        let witness = Arc::clone(fleet);
+        let accepts = move |id: NodeId, said: &Result<Broadcast, AskError>| {
+            let names_another = |said: &Broadcast| said.txid.is_some_and(|txid| txid != ours);
+            if said.as_ref().is_ok_and(names_another) {
+                witness.caught_lying(id, "it was given one transaction and named another");
+            }
+            judge(said.as_ref(), ours) == Delivery::Accepted
+        };
+        let said = fleet.broadcast(offer(&signed.raw), accepts).await;
+        let cleaned = |said: Broadcast| said.cleaned(|text| fleet.clean(text));
+        let said = said.into_iter().map(|(_, said)| judge(said.map(cleaned).as_ref(), ours));
+        together(said.collect(), fleet.needed())
+    }
+}
+
+/// One verdict from all answers. Any node that has the bytes is enough. An objection counts when no
+/// node may have taken them in silence, and that no node can take them is not for one alone to say
+/// where two providers are configured.
+fn together(said: Vec<Delivery>, needed: usize) -> Delivery {
+    let structural = |one: &&Delivery| match one {
+        Delivery::Refused { objection, .. } => *objection == Objection::Structural,
+        Delivery::Accepted | Delivery::Unknown(_) => false,
+    };
+    let lonely = said.iter().filter(structural).count() < needed;
+    let heaviest = said.into_iter().map(|one| match one {
+        Delivery::Refused { objection: Objection::Structural, said } if lonely => {
+            Delivery::Refused { objection: Objection::Policy, said }
+        }
+        one @ (Delivery::Accepted | Delivery::Refused { .. } | Delivery::Unknown(_)) => one,
+    });
+    heaviest
+        .max_by_key(weight)
+        .unwrap_or_else(|| Delivery::Unknown("no node answered in time".to_owned()))
+}
+
+/// What one answer weighs beside others: an acceptance decides; a silence outweighs objections; what
+/// is said of the transaction outweighs what is said of the node.
+fn weight(one: &Delivery) -> u8 {
+    match one {
+        Delivery::Accepted => 4,
+        Delivery::Unknown(_) => 3,
+        Delivery::Refused { objection: Objection::Structural | Objection::Starved, .. } => 2,
+        Delivery::Refused { objection: Objection::Busy, .. } => 0,
+        Delivery::Refused { .. } => 1,
     }
 }
 
 /// What an answer to the offer of `ours` means.
-pub(super) fn judge(said: Result<Broadcast, ApiError>, ours: B256) -> Delivery {
+pub(super) fn judge(said: Result<&Broadcast, &AskError>, ours: B256) -> Delivery {
     let said = match said {
         Ok(said) => said,
-        Err(error) => return unanswered(&error),
+        Err(error) => return unanswered(error),
     };
     let words = format!("{}: {}", said.code, said.message);
     match said.txid {
@@ -80,12 +126,15 @@ pub(super) fn judge(said: Result<Broadcast, ApiError>, ours: B256) -> Delivery {
 
 /// A server that has not looked at the question has not taken the bytes; of any other silence
 /// nothing is known.
-fn unanswered(error: &ApiError) -> Delivery {
+fn unanswered(error: &AskError) -> Delivery {
     let words = error.to_string();
     match &error.fault {
         Fault::ShutOut { .. } | Fault::Http(404 | 413) => refused(Objection::Busy, words),
-        Fault::Refused(said) if said == DISABLED => refused(Objection::Policy, words),
-        Fault::Refused(_) | Fault::Lost(_) | Fault::Http(_) | Fault::Garbled => {
+        Fault::WrongChain { .. } | Fault::NoNode | Fault::Lost(NoReply::Refused) => {
+            refused(Objection::Busy, words)
+        }
+        Fault::Node(said) if said.message == DISABLED => refused(Objection::Policy, words),
+        Fault::Node(_) | Fault::Lost(_) | Fault::Http(_) | Fault::Garbled => {
             Delivery::Unknown(words)
         }
     }

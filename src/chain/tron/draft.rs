@@ -77,24 +77,24 @@ impl TronChain {
 
     /// What the Signer itself puts into a call.
     pub(super) fn computed(&self, head: &Head) -> Computed {
-        let wait = self.parts.settings.deadline.as_secs();
+        let wait = self.parts.config.billing.deadline.as_secs();
         let deadline = head.pulse.head_time.saturating_add(wait);
         Computed { deadline, signer: self.parts.facts.signer }
     }
 
     /// How long after the head's time a transaction can land, ms.
     pub(super) fn life_ms(&self) -> u64 {
-        let life = u64::try_from(self.parts.settings.ttl.as_millis()).unwrap_or(u64::MAX);
+        let life = u64::try_from(self.parts.config.expiry.as_millis()).unwrap_or(u64::MAX);
         life.min(LONGEST_LIFE_MS)
     }
 
     pub(super) fn energy_rules(&self) -> EnergyRules {
-        let settings = &self.parts.settings;
+        let fees = &self.parts.config.fees;
         EnergyRules {
-            factor_percent: settings.energy_factor_percent.into(),
-            drift_percent: settings.energy_drift_percent.into(),
-            reserve: settings.energy_reserve,
-            ceiling: settings.fee_limit_ceiling,
+            energy_margin_percent: fees.energy_margin_percent.into(),
+            drift_margin_percent: fees.drift_margin_percent.into(),
+            energy_reserve: fees.energy_reserve,
+            max_fee_limit: fees.max_fee_limit.0,
         }
     }
 }

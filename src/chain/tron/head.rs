@@ -1,46 +1,38 @@
-//! The look at the head: where the chain stands, what is irrevocable, what things cost, and what the
-//! account has. Kept between beats, so that a request needs none of these questions.
+//! The look at the head, as the nodes tell it together: where the chain stands, what is irrevocable,
+//! what things cost, and what the account has. Kept between beats, so that a request needs none of
+//! these questions.
 
 use super::TronChain;
-use super::api::{Api, Block, Parameters, Side};
+use super::api::{Block, Resources, Side};
+use super::observe::{Look, no_block};
 use super::resources::{Means, Prices};
 use crate::chain::{ChainError, Pulse};
-use alloy::primitives::B256;
+use crate::node::{HeadSeen, NodeId, median, reached_by, shared};
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
-
-/// How long the node is trusted to be on the same chain, and prices to be the same, unless an
-/// exchange breaks or the chain's maintenance passes before.
-const RECHECK: Duration = Duration::from_mins(10);
 
 /// How far the newest irrevocable block may be behind the newest before nothing is signed, ms. About
 /// a minute is usual (19 blocks); what is signed while finality stands still stays undecided.
 const SOLID_TOLERANCE_MS: u64 = 600_000;
 
-/// What a node turned out to be, and what its chain has voted for.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    /// Whether there is a contract at the billing contract's address.
-    pub(super) contract: bool,
-    /// Whether there is a contract at the aggregator's address.
-    pub(super) multicall: bool,
-    pub(super) prices: Prices,
-    /// The id of block 0.
-    pub(super) genesis: B256,
-    /// When prices change next, Unix ms.
-    maintenance_ms: u64,
-    checked: Instant,
-    breaks: u64,
+/// The newest block that two nodes have reached, where there are two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tip {
+    /// Its number.
+    pub(super) number: u64,
+    /// Its time, Unix ms.
+    pub(super) time_ms: u64,
 }
 
 /// One look at the head.
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) pulse: Pulse,
-    /// The newest block.
-    pub(super) newest: Block,
-    /// The newest irrevocable block.
+    /// How far the chain has come.
+    pub(super) newest: Tip,
+    /// The newest block that as many providers as have to agree call irrevocable.
     pub(super) solid: Block,
     /// What the signing account has, with the effects of what waits in the node's pool.
     pub(super) means: Means,
@@ -93,49 +85,36 @@ impl TronChain {
         }
     }
 
-    /// What is known of the node; it is asked when nothing is.
-    pub(super) async fn ready(&self) -> Result<Known, ChainError> {
-        self.current().await?;
-        let known = *self.known.read();
-        let known = known.ok_or_else(|| ChainError::Unavailable("not reached yet".to_owned()))?;
-        if known.contract {
-            return Ok(known);
-        }
-        let at = super::address::to_base58(self.parts.facts.contract);
-        Err(ChainError::CallFails(format!("there is no contract at {at}")))
-    }
-
     fn young(&self) -> Option<Arc<Head>> {
-        let young = self.parts.settings.poll_interval.saturating_mul(2);
+        let young = self.parts.config.poll_interval.saturating_mul(2);
         self.head.read().clone().filter(|head| head.seen.elapsed() < young)
     }
 
     async fn observe_in_turn(&self) -> Result<Arc<Head>, ChainError> {
-        let (api, me) = (&self.parts.api, self.parts.facts.signer);
-        let seen = Instant::now();
-        let before = self.head.read().clone();
-        let passed = before.as_ref().map_or(0, |head| head.newest.time_ms);
-        let (newest, solid, account, resources, known) = tokio::try_join!(
-            newest(api, Side::Full),
-            newest(api, Side::Solidity),
-            async { Ok(api.account(Side::Full, me).await?) },
-            async { Ok(api.resources(me).await?) },
-            self.learn_when_due(passed),
-        )?;
-        // What was irrevocable once stays so; behind a load balancer another node may lag.
-        let solid = match before {
-            Some(head) if head.solid.number > solid.number => head.solid.clone(),
-            Some(_) | None => solid,
-        };
-        let newest = if solid.number > newest.number { solid.clone() } else { newest };
-        let balance = account.map_or(0, |account| account.balance);
-        // Nothing on TRON counts an account's transactions.
-        let pulse =
-            Pulse { head: newest.number, head_time: newest.time_ms.div_euclid(1000), places: None };
-        let means = Means { balance, resources };
-        let clock_tolerance = self.parts.settings.clock_tolerance;
-        let prices = known.prices;
-        Ok(self.publish(Head { pulse, newest, solid, means, prices, clock_tolerance, seen }))
+        let fleet = &self.parts.fleet;
+        let (mut looks, mut failure) = (Vec::new(), None);
+        for (id, look) in self.looks().await {
+            match look {
+                Ok(look) => looks.push((id, look)),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+        }
+        let heads: Vec<(NodeId, HeadSeen)> =
+            looks.iter().map(|(id, look)| (*id, look.head_seen())).collect();
+        fleet.note_heads(&heads);
+        let fit = fleet.fit();
+        looks.retain(|(id, _)| fit.contains(id));
+        if looks.is_empty() {
+            if fleet.all_on_wrong_chain().is_some() {
+                *self.head.write() = None;
+                self.learnt.write().clear();
+            }
+            let silent = || ChainError::Unavailable("no node can be used".to_owned());
+            return Err(failure.unwrap_or_else(silent));
+        }
+        let before = self.head.read().clone().map(|head| head.solid.clone());
+        let solid = self.solid_head(&looks, before).await?;
+        Ok(self.publish(together(&looks, solid, self.parts.config.clock_tolerance)?))
     }
 
     fn publish(&self, head: Head) -> Arc<Head> {
@@ -145,117 +124,83 @@ impl TronChain {
         head
     }
 
-    /// Asks what the node is and what things cost: at the first look, every ten minutes, after the
-    /// chain's maintenance, and after a broken exchange.
-    async fn learn_when_due(&self, head_ms: u64) -> Result<Known, ChainError> {
-        let before = *self.known.read();
-        let api = &self.parts.api;
-        if let Some(known) = before
-            && known.contract
-            && known.breaks == api.breaks()
-            && known.checked.elapsed() < RECHECK
-            && head_ms < known.maintenance_ms
+    /// The highest block that as many providers as have to agree call irrevocable, each by the same
+    /// id. What was irrevocable once stays so; where too few answer, nothing new is.
+    async fn solid_head(
+        &self,
+        looks: &[(NodeId, Look)],
+        before: Option<Block>,
+    ) -> Result<Block, ChainError> {
+        let fleet = &self.parts.fleet;
+        let needed = fleet.needed();
+        let known = before.as_ref().map(|block| block.number);
+        let number = reached_by(looks.iter().map(|(_, look)| look.solid.number), needed);
+        let newer = number.filter(|number| known.is_none_or(|known| *number > known));
+        if let Some(number) = newer
+            && let Some(block) = self.solid_block_at(number, looks).await
         {
-            return Ok(known);
+            return Ok(block);
         }
-        let (checked, breaks) = (Instant::now(), api.breaks());
-        let (genesis, parameters, maintenance_ms, contract, multicall) = tokio::try_join!(
-            self.identify(before.map(|known| known.genesis)),
-            async { Ok(api.parameters().await?) },
-            async { Ok(api.next_maintenance_ms().await?) },
-            async { Ok(api.contract(self.parts.facts.contract).await?.is_some()) },
-            self.has_multicall(),
-        )?;
-        let prices = prices(&parameters)?;
-        let known = Known { contract, multicall, prices, genesis, maintenance_ms, checked, breaks };
-        *self.known.write() = Some(known);
-        Ok(known)
+        before.ok_or_else(|| {
+            ChainError::Unavailable(format!(
+                "{needed} providers must call the same block irrevocable, and they do not"
+            ))
+        })
     }
 
-    async fn has_multicall(&self) -> Result<bool, ChainError> {
-        match self.parts.settings.multicall {
-            Some(at) => Ok(self.parts.api.contract(at).await?.is_some()),
-            None => Ok(false),
-        }
-    }
-
-    /// The id of block 0, the same on both sides, as configured and as before. On another chain
-    /// nothing that was learnt holds any more.
-    async fn identify(&self, before: Option<B256>) -> Result<B256, ChainError> {
-        let identity = identity(&self.parts.api).await?;
-        let wrong = match identity {
-            Identity::Split => {
-                Some("the full and the solidity node are on different chains".into())
+    /// The irrevocable block with this number, as those who have reached it tell it alike.
+    async fn solid_block_at(&self, number: u64, looks: &[(NodeId, Look)]) -> Option<Block> {
+        let fleet = &self.parts.fleet;
+        let reached = looks.iter().filter(|(_, look)| look.solid.number >= number);
+        let told = reached.map(async |(id, look)| {
+            if look.solid.number == number {
+                return Some((*id, look.solid.clone()));
             }
-            Identity::One(genesis) => self.mismatch(genesis, before),
-        };
-        match (wrong, identity) {
-            (None, Identity::One(genesis)) => Ok(genesis),
-            (wrong, _) => {
-                *self.known.write() = None;
-                *self.head.write() = None;
-                let answer = wrong.unwrap_or_default();
-                Err(ChainError::Node { question: "getblock 0", answer })
+            let asked = self.api_of(*id).block(Side::Solidity, Some(number), false).await;
+            asked.ok().flatten().map(|block| (*id, block))
+        });
+        let told: Vec<(NodeId, Block)> = join_all(told).await.into_iter().flatten().collect();
+        let blocks: Vec<Block> = told.iter().map(|(_, block)| block.clone()).collect();
+        let agreed = shared(&blocks, fleet.needed()).cloned();
+        for (id, block) in &told {
+            match &agreed {
+                Some(agreed) if agreed == block => {}
+                Some(_) => fleet.caught_lying(*id, "about which block is irrevocable"),
+                None => fleet.dissented(*id, "about which block is irrevocable"),
             }
         }
-    }
-
-    fn mismatch(&self, genesis: B256, before: Option<B256>) -> Option<String> {
-        let answered = chain_id(genesis);
-        match (self.parts.settings.chain_id, before) {
-            (Some(configured), _) if configured != answered => Some(format!(
-                "the node is on chain {answered:#x}, but this chain is {configured:#x}"
-            )),
-            (_, Some(before)) if before != genesis => {
-                Some(format!("the node is on chain {answered:#x}, and was on another before"))
-            }
-            _ => None,
-        }
+        agreed
     }
 }
 
-/// Which chain a node is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Identity {
-    /// The id of its block 0.
-    One(B256),
-    /// Its two sides differ.
-    Split,
-}
-
-/// Asks both sides for block 0.
-pub(super) async fn identity(api: &Api) -> Result<Identity, ChainError> {
-    let genesis = async |side| {
-        let block = api.block(side, Some(0), false).await?.ok_or_else(no_block)?;
-        Ok::<_, ChainError>(block.id)
+/// What the looks tell together, besides what is irrevocable. The head is the highest that two nodes
+/// have reached, where there are two; prices and means are medians, so that no single node sets them.
+fn together(
+    looks: &[(NodeId, Look)],
+    solid: Block,
+    clock_tolerance: Duration,
+) -> Result<Head, ChainError> {
+    let each = || looks.iter().map(|(_, look)| look);
+    let two = looks.len().min(2);
+    let number = reached_by(each().map(|look| look.newest.number), two).ok_or_else(no_block)?;
+    let time_ms = reached_by(each().map(|look| look.newest.time_ms), two).ok_or_else(no_block)?;
+    let newest = Tip { number: number.max(solid.number), time_ms: time_ms.max(solid.time_ms) };
+    let middle = |of: fn(&Look) -> u64| median(each().map(of)).unwrap_or_default();
+    let means = Means {
+        balance: middle(|look| look.balance),
+        resources: Resources {
+            free_bandwidth: middle(|look| look.resources.free_bandwidth),
+            staked_bandwidth: middle(|look| look.resources.staked_bandwidth),
+            energy: middle(|look| look.resources.energy),
+        },
     };
-    let (full, solidity) = tokio::try_join!(genesis(Side::Full), genesis(Side::Solidity))?;
-    Ok(if full == solidity { Identity::One(full) } else { Identity::Split })
-}
-
-/// The number that contracts and `eth_chainId` know a chain by: the last four bytes of the id of
-/// its block 0.
-pub(super) fn chain_id(genesis: B256) -> u32 {
-    let [.., a, b, c, d] = genesis.0;
-    u32::from_be_bytes([a, b, c, d])
-}
-
-async fn newest(api: &Api, side: Side) -> Result<Block, ChainError> {
-    api.block(side, None, false).await?.ok_or_else(no_block)
-}
-
-fn no_block() -> ChainError {
-    ChainError::Node { question: "getblock", answer: "no block".to_owned() }
-}
-
-fn prices(parameters: &Parameters) -> Result<Prices, ChainError> {
-    let price = |name: &'static str| {
-        let missing = || ChainError::Node { question: name, answer: "no such parameter".into() };
-        parameters.get(name).ok_or_else(missing)
+    let prices = Prices {
+        energy: middle(|look| look.prices.energy),
+        bandwidth: middle(|look| look.prices.bandwidth),
+        max_fee_limit: middle(|look| look.prices.max_fee_limit),
     };
-    Ok(Prices {
-        energy: price("getEnergyFee")?,
-        bandwidth: price("getTransactionFee")?,
-        max_fee_limit: price("getMaxFeeLimit")?,
-    })
+    // Nothing on TRON counts an account's transactions.
+    let head_time = newest.time_ms.div_euclid(1000);
+    let pulse = Pulse { head: newest.number, head_time, places: None };
+    Ok(Head { pulse, newest, solid, means, prices, clock_tolerance, seen: Instant::now() })
 }

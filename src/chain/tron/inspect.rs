@@ -3,11 +3,13 @@
 use super::TronChain;
 use super::address::to_base58;
 use super::api::Side;
-use super::constant::Heard;
-use super::head::{Head, chain_id};
+use super::constant::ConstantCallOutcome;
+use super::head::Head;
 use super::resources::budget;
+use crate::chain::inspect::nodes_found;
 use crate::chain::reads::{Read, aggregated, answers};
 use crate::chain::{Estimate, Finding, Inspect};
+use crate::node::RealChain;
 use async_trait::async_trait;
 
 /// How far the irrevocable blocks usually lag at most: 19 of 27 producers have to build on one.
@@ -16,11 +18,16 @@ const USUAL_LAG: u64 = 40;
 #[async_trait]
 impl Inspect for TronChain {
     async fn inspect(&self) -> Vec<Finding> {
-        let head = match self.observe().await {
+        let observed = self.observe().await;
+        let mut found = nodes_found(&self.parts.fleet);
+        let head = match observed {
             Ok(head) => head,
-            Err(error) => return vec![Finding::fault("node", error.to_string())],
+            Err(error) => {
+                found.push(Finding::fault("head", error.to_string()));
+                return found;
+            }
         };
-        let mut found = vec![self.node(&head), solidity(&head)];
+        found.extend([self.head(&head), solidity(&head)]);
         found.push(match self.ready().await {
             Ok(_) => Finding::fine("contract", to_base58(self.parts.facts.contract)),
             Err(error) => Finding::fault("contract", error.to_string()),
@@ -34,38 +41,37 @@ impl Inspect for TronChain {
 }
 
 impl TronChain {
-    fn node(&self, head: &Head) -> Finding {
-        let genesis = self.known.read().map(|known| chain_id(known.genesis)).unwrap_or_default();
+    fn head(&self, head: &Head) -> Finding {
         match head.timely(self.parts.clock.unix_ms()) {
             Ok(()) => {
-                let said = format!("chain {genesis:#010x}, block {}", head.newest.number);
-                Finding::fine("node", said)
+                let chain = RealChain::Genesis(self.parts.config.chain_id);
+                Finding::fine("head", format!("chain {chain}, block {}", head.newest.number))
             }
-            Err(error) => Finding::fault("node", error.to_string()),
+            Err(error) => Finding::fault("head", error.to_string()),
         }
     }
 
     /// Tries the aggregator on itself: an address with other code than Multicall3's answers wrongly.
     async fn reading(&self) -> Finding {
         let what = "multicall";
-        let Some(at) = self.parts.settings.multicall else {
+        let Some(at) = self.parts.config.multicall else {
             return Finding::fine(what, "none configured: everything is read in single calls");
         };
         let itself = Read { target: at, data: aggregated(&[]), answer: 0 };
         let shown = to_base58(at);
-        match self.ask(at, &aggregated(&[itself])).await {
-            Ok(Heard::Said { answer, .. }) => match answers(&answer, 1).as_deref() {
+        match self.ask(self.api(), at, &aggregated(&[itself])).await {
+            Ok(ConstantCallOutcome::Said { answer, .. }) => match answers(&answer, 1).as_deref() {
                 Ok([Some(_)]) => Finding::fine(what, format!("deployed at {shown}")),
                 Ok(_) | Err(_) => Finding::fault(what, format!("{shown} is not Multicall3")),
             },
-            Ok(Heard::Failed(failure)) => Finding::fault(
+            Ok(ConstantCallOutcome::Failed(failure)) => Finding::fault(
                 what,
                 format!(
                     "{shown} is not Multicall3: {}; correct it, or leave it out",
                     failure.words
                 ),
             ),
-            Ok(Heard::Stopped(words)) => {
+            Ok(ConstantCallOutcome::Stopped(words)) => {
                 Finding::fault(what, format!("the node stops it: {words}"))
             }
             Err(error) => Finding::fault(what, error.to_string()),
@@ -76,7 +82,7 @@ impl TronChain {
         let what = "gas money";
         let me = self.parts.facts.signer;
         let shown = to_base58(me);
-        match self.parts.api.account(Side::Full, me).await {
+        match self.api().account(Side::Full, me).await {
             Err(error) => Finding::fault(what, error.to_string()),
             Ok(None) => Finding::fault(what, format!("{shown} is not activated: send TRX to it")),
             Ok(Some(account)) if account.balance == 0 && head.means.resources.energy == 0 => {
@@ -94,13 +100,13 @@ impl TronChain {
 
     fn fees(&self, head: &Head) -> Finding {
         let rules = self.energy_rules();
-        let most = rules.ceiling.min(head.prices.max_fee_limit);
+        let most = rules.max_fee_limit.min(head.prices.max_fee_limit);
         let energy = most.checked_div(head.prices.energy).unwrap_or_default();
         let said = format!(
             "energy costs {} sun; a fee limit of {most} sun buys {energy}",
             head.prices.energy
         );
-        if rules.ceiling > head.prices.max_fee_limit {
+        if rules.max_fee_limit > head.prices.max_fee_limit {
             return Finding::fine("fees", format!("{said} (the chain allows no higher limit)"));
         }
         Finding::fine("fees", said)
@@ -113,12 +119,12 @@ impl TronChain {
         let Ok(data) = self.calldata(head, &[]) else {
             return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");
         };
-        let used = match self.call(self.parts.facts.contract, &data).await {
-            Ok(Heard::Said { energy, .. }) => energy,
-            Ok(Heard::Failed(failure)) => {
+        let used = match self.call(self.api(), self.parts.facts.contract, &data).await {
+            Ok(ConstantCallOutcome::Said { energy, .. }) => energy,
+            Ok(ConstantCallOutcome::Failed(failure)) => {
                 return Finding::fault(what, failure.of_all(&self.parts.profile).to_string());
             }
-            Ok(Heard::Stopped(words)) => {
+            Ok(ConstantCallOutcome::Stopped(words)) => {
                 return Finding::fault(what, format!("the node stops the call: {words}"));
             }
             Err(error) => return Finding::fault(what, error.to_string()),

@@ -1,24 +1,26 @@
-//! Where the transactions of undecided batches stand.
-//!
-//! A batch is decided by presence: one of its transactions is in an irrevocable block. Or by the
-//! rule of the dead: its newest has expired and is in none, and the earlier ones were dead before
-//! that was signed. Nothing else is ever concluded from an absence or an error.
+//! Where the transactions of undecided batches stand: every node that counts is asked for its
+//! testimony, and what they say together is concluded elsewhere.
 
 use super::TronChain;
-use super::api::{ApiError, Side, TxInfo};
-use super::death::{Fate, Mortal, Place, Scan};
+use super::api::{CallResult, Side, TxInfo};
+use super::conclude::{
+    Conclusion, Fate, Ground, LOGS_WITHIN, Landing, Record, Shown, Testimony, conclude,
+};
+use super::death::{self, Mortal, Place, Scan};
 use super::head::Head;
 use super::transaction::SignedBytes;
 use crate::billing::{
     Attempt, AttemptKind, BlockRef, Execution, ItemOutcome, Landed, Sighting, Slot, Standing,
 };
+use crate::node::{AskError, NodeId};
 use alloy::primitives::B256;
+use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use tracing::{debug, error, warn};
 
-/// How many questions of one look are asked at once.
+/// How many batches are asked about at once.
 const AT_ONCE: usize = 8;
 
 /// How many blocks are read at most in one look. The next look reads on.
@@ -26,13 +28,6 @@ const BLOCKS_AT_MOST: usize = 240;
 
 /// A transaction that was seen in a block is asked about again when so many more are on top.
 const SEEN_FOR: u64 = 5;
-
-/// How many irrevocable blocks on top of a transaction its logs are waited for: a node that lags has
-/// them by then, and one that keeps no history never will.
-pub(super) const LOGS_WITHIN: u64 = 40;
-
-/// The result of a call that did what it was meant to do.
-pub(super) const SUCCESS: &str = "SUCCESS";
 
 /// What is remembered of each transaction from one look to the next.
 #[derive(Debug, Default)]
@@ -44,7 +39,7 @@ struct Track {
     scan: Option<Scan>,
 }
 
-/// A transaction in a block that can still be undone.
+/// A transaction in a block that can still be undone, as enough nodes told.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     block: u64,
@@ -80,12 +75,18 @@ impl Tracks {
     }
 }
 
-/// What questions about single transactions tell of a slot.
-enum Found {
-    Seen(Sighting),
-    /// It is too late for the newest attempt, and no attempt is known to have landed.
-    Expired(Mortal),
+/// A batch that is looked for.
+struct Case {
+    /// Its transactions, the newest last.
+    attempts: Vec<B256>,
+    /// The newest.
+    tx: Mortal,
+    /// Whether it is too late for the newest.
+    expired: bool,
 }
+
+/// The testimonies of one look, by node.
+type Said = Vec<(NodeId, Testimony)>;
 
 impl TronChain {
     /// Looks for every slot, in order.
@@ -98,96 +99,162 @@ impl TronChain {
         };
         let newest = slots.iter().map(|slot| slot.attempts.newest().as_ref().signed.hash);
         self.tracks.keep(&newest.collect());
-        let asked: Vec<_> = slots.iter().map(|slot| self.find(slot, &head)).collect();
-        let found: Vec<Found> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let cases: Vec<Option<Case>> = slots.iter().map(|slot| case(slot, &head)).collect();
+        let asked: Vec<_> =
+            cases.iter().map(|case| self.testimonies(case.as_ref(), &head)).collect();
+        let said: Vec<Said> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         let mut budget = BLOCKS_AT_MOST;
         let mut sightings = Vec::with_capacity(slots.len());
-        for (slot, found) in slots.iter().zip(found) {
-            sightings.push(match found {
-                Found::Seen(sighting) => sighting,
-                Found::Expired(tx) => self.after_expiry(slot, tx, &head, &mut budget).await,
+        for ((slot, case), said) in slots.iter().zip(&cases).zip(said) {
+            sightings.push(match case {
+                Some(case) => {
+                    let fate = self.fate(case, said, &head, &mut budget).await;
+                    self.sighting(slot, fate)
+                }
+                None => Sighting::Nothing,
             });
         }
         sightings
     }
 
-    async fn find<A: AsRef<Attempt>>(&self, slot: &Slot<A>, head: &Head) -> Found {
-        let newest = slot.attempts.newest().as_ref();
-        let Some(tx) = mortal(newest) else { return Found::Seen(Sighting::Nothing) };
-        if head.solid.time_ms < tx.expiration_ms {
-            return Found::Seen(self.find_alive(slot, newest, head).await);
+    /// What the nodes say of a batch, and, where that decides nothing and its time is over, what the
+    /// irrevocable blocks prove.
+    async fn fate(&self, case: &Case, mut said: Said, head: &Head, budget: &mut usize) -> Fate {
+        let fate = self.concluded(case, &said, head, None);
+        if !case.expired || matches!(fate, Fate::Landed(_)) {
+            return fate;
         }
-        for attempt in slot.attempts.iter().rev() {
-            match self.irrevocable(slot, attempt.as_ref(), head).await {
-                Some(Sighting::Absent(_)) => {}
-                Some(sighting) => return Found::Seen(sighting),
-                None => return Found::Seen(Sighting::Nothing),
-            }
+        let scan = self.scanned(case.tx, head, budget).await;
+        if let Some(death::Fate::Landed(place)) = scan {
+            self.ask_late(case, place, head, &mut said).await;
         }
-        Found::Expired(tx)
+        self.concluded(case, &said, head, scan)
     }
 
-    /// Looks for a transaction that can still land.
-    async fn find_alive<A>(&self, slot: &Slot<A>, attempt: &Attempt, head: &Head) -> Sighting {
-        let id = attempt.signed.hash;
-        let block = match self.tracks.seen(id, head) {
-            Some(block) => block,
-            None => match self.parts.api.info(Side::Full, id).await.map_err(untold(id)) {
-                Err(()) => return Sighting::Nothing,
-                Ok(None) => {
-                    self.tracks.set_seen(id, None);
-                    return Sighting::Absent(Standing::Fair);
-                }
-                Ok(Some(info)) => {
-                    let seen = Seen { block: info.block, head: head.newest.number };
-                    self.tracks.set_seen(id, Some(seen));
-                    info.block
-                }
-            },
+    /// Concludes, and remembers who lied or disagreed.
+    fn concluded(&self, case: &Case, said: &Said, head: &Head, scan: Option<death::Fate>) -> Fate {
+        let fleet = &self.parts.fleet;
+        let ground = Ground { solid: head.solid.number, needed: fleet.needed(), scan };
+        let testimonies: Vec<Testimony> = said.iter().map(|(_, said)| said.clone()).collect();
+        let Conclusion { fate, liars, disputed } = conclude(&case.attempts, &testimonies, ground);
+        let who = |places: Vec<usize>| {
+            places.into_iter().filter_map(|at| said.get(at)).map(|(id, _)| *id)
         };
-        if block > head.solid.number {
-            return Sighting::Included;
+        for id in who(liars) {
+            fleet.caught_lying(id, "about what became of a transaction in an irrevocable block");
         }
-        match self.irrevocable(slot, attempt, head).await {
-            Some(Sighting::Absent(_)) | None => {
-                // Another transaction list than this node's has become irrevocable, or it lags.
-                self.tracks.set_seen(id, None);
-                Sighting::Nothing
-            }
-            Some(sighting) => sighting,
+        for id in who(disputed) {
+            fleet.dissented(id, "about what became of a transaction in an irrevocable block");
         }
+        fate
     }
 
-    /// What the irrevocable chain says of one attempt; absent where it knows nothing of it, which
-    /// proves nothing. None where it gave no answer.
-    async fn irrevocable<A>(
-        &self,
-        slot: &Slot<A>,
-        attempt: &Attempt,
-        head: &Head,
-    ) -> Option<Sighting> {
-        let id = attempt.signed.hash;
-        let info = self.parts.api.info(Side::Solidity, id).await.map_err(untold(id)).ok()?;
-        Some(match info {
-            None => Sighting::Absent(Standing::Fair),
-            // What we know to be irrevocable lags behind the node's answer.
-            Some(info) if info.block > head.solid.number => Sighting::Included,
-            Some(info) => self.ended(slot, attempt, &info),
-        })
+    /// What every node that counts testifies about a batch.
+    async fn testimonies(&self, case: Option<&Case>, head: &Head) -> Said {
+        let Some(case) = case else { return Vec::new() };
+        let mut said: Said =
+            self.parts.fleet.fit().into_iter().map(|id| (id, Testimony::default())).collect();
+        if case.expired {
+            self.ask_records(&case.attempts, &mut said).await;
+            return said;
+        }
+        let newest = [case.tx.id];
+        let block = match self.tracks.seen(case.tx.id, head) {
+            Some(block) => {
+                for (_, testimony) in &mut said {
+                    testimony.shown = Shown::In(block);
+                }
+                Some(block)
+            }
+            None => self.ask_heads(case.tx.id, head, &mut said).await,
+        };
+        if block.is_some_and(|block| block <= head.solid.number) {
+            self.ask_records(&newest, &mut said).await;
+            let holds = |(_, testimony): &(NodeId, Testimony)| {
+                testimony.records.values().any(Option::is_some)
+            };
+            if !said.iter().any(holds) {
+                // Other blocks than those that were told of have become irrevocable, or they lag.
+                self.tracks.set_seen(case.tx.id, None);
+                for (_, testimony) in &mut said {
+                    testimony.shown = Shown::Untold;
+                }
+            }
+        }
+        said
+    }
+
+    /// Asks every node's head for a transaction that can still land; tells the lowest block that any
+    /// shows it in.
+    async fn ask_heads(&self, id: B256, head: &Head, said: &mut Said) -> Option<u64> {
+        let asked = said.iter_mut().map(async |(node, testimony)| {
+            let info = self.api_of(*node).info(Side::Full, id).await;
+            testimony.shown = match info.map_err(untold(id)) {
+                Ok(Some(info)) => Shown::In(info.block),
+                Ok(None) => Shown::No,
+                Err(()) => Shown::Untold,
+            };
+        });
+        join_all(asked).await;
+        let blocks: Vec<u64> = said
+            .iter()
+            .filter_map(|(_, testimony)| match testimony.shown {
+                Shown::In(block) => Some(block),
+                Shown::No | Shown::Untold => None,
+            })
+            .collect();
+        let (first, enough) =
+            (blocks.iter().min().copied(), blocks.len() >= self.parts.fleet.needed());
+        let last = blocks.into_iter().max().filter(|_| enough);
+        let seen = last.map(|block| Seen { block, head: head.newest.number });
+        self.tracks.set_seen(id, seen);
+        first
+    }
+
+    /// Asks every node for its irrevocable records of these transactions.
+    async fn ask_records(&self, ids: &[B256], said: &mut Said) {
+        let asked = said.iter_mut().map(async |(node, testimony)| {
+            for id in ids {
+                let info = self.api_of(*node).info(Side::Solidity, *id).await;
+                let told = match info.map_err(untold(*id)) {
+                    Ok(None) => Some(None),
+                    Ok(Some(info)) => record(info).map(Some),
+                    Err(()) => None,
+                };
+                testimony.records.extend(told.map(|told| (*id, told)));
+            }
+        });
+        join_all(asked).await;
+    }
+
+    /// The newest attempt is in this irrevocable block, but too few nodes have told what it did. Their
+    /// full sides may have, which are other servers, perhaps; in the end its result alone decides,
+    /// and what became of the single items stays unproven.
+    async fn ask_late(&self, case: &Case, place: Place, head: &Head, said: &mut Said) {
+        let (id, late) =
+            (case.tx.id, head.solid.number >= place.number.saturating_add(LOGS_WITHIN));
+        let asked = said.iter_mut().map(async |(node, testimony)| {
+            if testimony.records.get(&id).is_some_and(Option::is_some) {
+                return;
+            }
+            let api = self.api_of(*node);
+            let info = api.info(Side::Full, id).await.map_err(untold(id)).ok().flatten();
+            let record = info.and_then(record).filter(|record| record.block == place.number);
+            testimony.records.extend(record.map(|record| (id, Some(record))));
+            if late {
+                let result = api.call_result(Side::Solidity, id).await.map_err(untold(id));
+                testimony.result = result.ok().flatten();
+            }
+        });
+        join_all(asked).await;
     }
 
     /// Reads the irrevocable blocks that decide about a transaction.
-    async fn after_expiry<A: AsRef<Attempt>>(
-        &self,
-        slot: &Slot<A>,
-        tx: Mortal,
-        head: &Head,
-        budget: &mut usize,
-    ) -> Sighting {
+    async fn scanned(&self, tx: Mortal, head: &Head, budget: &mut usize) -> Option<death::Fate> {
         let mut scan = self.tracks.scan(tx);
-        let (api, solid) = (&self.parts.api, head.solid.number);
+        let (fleet, solid) = (&self.parts.fleet, head.solid.number);
         while let Some(number) = scan.next(solid) {
-            let Some(block) = self.solid.get(api, number, solid, budget).await else { break };
+            let Some(block) = self.solid.get(fleet, number, solid, budget).await else { break };
             if let Err(misfit) = scan.read(&block) {
                 warn!(tx.hash = %tx.id, block = number, %misfit, "this irrevocable block does not fit; beginning anew");
                 self.solid.forget();
@@ -197,61 +264,56 @@ impl TronChain {
         }
         let fate = scan.fate();
         self.tracks.set_scan(tx.id, scan);
+        fate
+    }
+
+    fn sighting<A: AsRef<Attempt>>(&self, slot: &Slot<A>, fate: Fate) -> Sighting {
         match fate {
-            None => Sighting::Nothing,
-            Some(Fate::Dead(place)) => {
-                Sighting::Never(BlockRef { number: place.number, time: seconds(place.time_ms) })
+            Fate::Absent => Sighting::Absent(Standing::Fair),
+            Fate::Included => Sighting::Included,
+            Fate::Landed(landing) => self.ended(slot, landing),
+            Fate::Dead(place) => Sighting::Never(block(place.number, place.time_ms)),
+            Fate::Unclear => Sighting::Nothing,
+        }
+    }
+
+    fn ended<A: AsRef<Attempt>>(&self, slot: &Slot<A>, landing: Landing) -> Sighting {
+        let Landing { id, block: number, block_time_ms, result, logs } = landing;
+        let landed = Landed { hash: id, block: block(number, block_time_ms) };
+        let mut attempts = slot.attempts.iter().map(AsRef::as_ref);
+        let bills =
+            attempts.any(|one: &Attempt| one.signed.hash == id && one.kind == AttemptKind::Bill);
+        let execution = match (result, logs) {
+            (CallResult::Failed, _) => Execution::Reverted,
+            (CallResult::Succeeded, _) if !bills => Execution::Succeeded(Vec::new()),
+            (CallResult::Succeeded, Some(logs)) => {
+                let contract = self.parts.facts.contract;
+                Execution::Succeeded(self.parts.profile.outcomes(contract, &logs, &slot.items))
             }
-            Some(Fate::Landed(place)) => self.without_info(slot, place, head).await,
-        }
-    }
-
-    /// The newest attempt is in this irrevocable block, but the solidity side has not told what it
-    /// did. The full side may have: it is another server, perhaps. When neither has after a while,
-    /// what became of the single items stays unproven.
-    async fn without_info<A: AsRef<Attempt>>(
-        &self,
-        slot: &Slot<A>,
-        place: Place,
-        head: &Head,
-    ) -> Sighting {
-        let attempt = slot.attempts.newest().as_ref();
-        let id = attempt.signed.hash;
-        let info = self.parts.api.info(Side::Full, id).await.map_err(untold(id));
-        if let Ok(Some(info)) = info
-            && info.block == place.number
-        {
-            return self.ended(slot, attempt, &info);
-        }
-        if head.solid.number < place.number.saturating_add(LOGS_WITHIN) {
-            return Sighting::Nothing;
-        }
-        let result = self.parts.api.call_result(Side::Solidity, id).await.map_err(untold(id));
-        let Ok(Some(result)) = result else { return Sighting::Nothing };
-        warn!(tx.hash = %id, block = place.number, result, "the node keeps no logs: nobody can tell which items were charged");
-        let execution = if result != SUCCESS {
-            Execution::Reverted
-        } else if attempt.kind == AttemptKind::Bill {
-            Execution::Succeeded(slot.items.iter().map(|_| ItemOutcome::Unproven).collect())
-        } else {
-            Execution::Succeeded(Vec::new())
+            (CallResult::Succeeded, None) => {
+                warn!(tx.hash = %id, block = number, "too few nodes keep logs: nobody can tell which items were charged");
+                Execution::Succeeded(slot.items.iter().map(|_| ItemOutcome::Unproven).collect())
+            }
         };
-        let block = BlockRef { number: place.number, time: seconds(place.time_ms) };
-        Sighting::Final(Landed { hash: id, block }, execution)
+        Sighting::Final(landed, execution)
     }
+}
 
-    fn ended<A>(&self, slot: &Slot<A>, attempt: &Attempt, info: &TxInfo) -> Sighting {
-        let execution = if !info.succeeded {
-            Execution::Reverted
-        } else if attempt.kind == AttemptKind::Bill {
-            let contract = self.parts.facts.contract;
-            Execution::Succeeded(self.parts.profile.outcomes(contract, &info.logs, &slot.items))
-        } else {
-            Execution::Succeeded(Vec::new())
-        };
-        let block = BlockRef { number: info.block, time: seconds(info.block_time_ms) };
-        Sighting::Final(Landed { hash: attempt.signed.hash, block }, execution)
-    }
+fn block(number: u64, time_ms: u64) -> BlockRef {
+    BlockRef { number, time: seconds(time_ms) }
+}
+
+fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &Head) -> Option<Case> {
+    let tx = mortal(slot.attempts.newest().as_ref())?;
+    let attempts = slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash).collect();
+    Some(Case { attempts, tx, expired: head.solid.time_ms >= tx.expiration_ms })
+}
+
+/// What a node's answer records of a transaction; nothing where it does not say how the call went.
+pub(super) fn record(info: TxInfo) -> Option<Record> {
+    let result = info.result?;
+    let logs = if result == CallResult::Succeeded { info.logs } else { Vec::new() };
+    Some(Record { block: info.block, block_time_ms: info.block_time_ms, result, logs })
 }
 
 /// What the stored bytes of an attempt say of its life.
@@ -270,7 +332,7 @@ fn mortal(attempt: &Attempt) -> Option<Mortal> {
     }
 }
 
-fn untold(id: B256) -> impl FnOnce(ApiError) {
+fn untold(id: B256) -> impl FnOnce(AskError) {
     move |error| debug!(tx.hash = %id, %error, "no answer")
 }
 

@@ -6,7 +6,8 @@
 //! that is under way: against that stand our own claims, not the simulation.
 
 use super::TronChain;
-use super::constant::{AT_ONCE, Heard, TRIES};
+use super::api::{Api, CALLS_AT_ONCE};
+use super::constant::{ConstantCallOutcome, TRIES};
 use super::head::Head;
 use crate::billing::{Charge, Opinion};
 use crate::chain::trial::{Fit, Group, Outcome, Ran, Runner, conclude, note};
@@ -18,6 +19,7 @@ use std::sync::Arc;
 /// What every run of one preflight shares.
 struct Trial<'a> {
     chain: &'a TronChain,
+    api: Api<'a>,
     head: Arc<Head>,
     charges: &'a [Charge],
 }
@@ -33,7 +35,7 @@ impl Runner for Trial<'_> {
     }
 
     fn at_once(&self) -> usize {
-        AT_ONCE
+        CALLS_AT_ONCE
     }
 
     /// A run that the node keeps stopping is no verdict on anybody: on chain the same would burn the
@@ -66,12 +68,14 @@ impl Trial<'_> {
             .map_err(|bad| ChainError::CallFails(bad.to_string()))?;
         let mut words = String::new();
         for _ in 0..TRIES {
-            match self.chain.call(self.chain.parts.facts.contract, &data).await? {
-                Heard::Said { energy, answer } => {
+            match self.chain.call(self.api, self.chain.parts.facts.contract, &data).await? {
+                ConstantCallOutcome::Said { energy, answer } => {
                     return Ok(Tried::Ran(Ran::Passed { used: energy, answer }));
                 }
-                Heard::Failed(failure) => return Ok(Tried::Ran(Ran::Failed(failure))),
-                Heard::Stopped(why) => words = why,
+                ConstantCallOutcome::Failed(failure) => {
+                    return Ok(Tried::Ran(Ran::Failed(failure)));
+                }
+                ConstantCallOutcome::Stopped(why) => words = why,
             }
         }
         Ok(Tried::Stopped(words))
@@ -97,12 +101,16 @@ impl Trial<'_> {
 
 impl TronChain {
     /// Reads all funds and runs the billing call, in parallel.
-    pub(super) async fn check(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
+    pub(super) async fn check_by(
+        &self,
+        api: Api<'_>,
+        charges: &[Charge],
+    ) -> Result<Preflight, ChainError> {
         let known = self.ready().await?;
-        let fit = Fit::of(&self.parts.profile, &charges, self.parts.facts.signer);
-        let trial = Trial { chain: self, head: self.current().await?, charges: &charges };
+        let fit = Fit::of(&self.parts.profile, charges, self.parts.facts.signer);
+        let trial = Trial { chain: self, api, head: self.current().await?, charges };
         let (funds, ran) =
-            tokio::try_join!(self.funds(known, &charges), trial.run(&fit.places, true))?;
+            tokio::try_join!(self.funds(api, known, charges), trial.run(&fit.places, true))?;
         match conclude(&trial, &funds, fit, ran).await? {
             Outcome::Judged(preflight) => Ok(preflight),
             Outcome::Unexplained(failure) => Err(failure.of_all(&self.parts.profile)),
@@ -112,7 +120,8 @@ impl TronChain {
     /// Runs the billing call for exactly these and says what it used.
     pub(super) async fn measure(&self, good: &[Charge]) -> Result<Estimate, ChainError> {
         self.ready().await?;
-        let trial = Trial { chain: self, head: self.current().await?, charges: good };
+        let head = self.current().await?;
+        let trial = Trial { chain: self, api: self.api(), head, charges: good };
         let all: Group = (0..good.len()).collect();
         let (used, answer) = match trial.run(&all, true).await? {
             Ran::Passed { used, answer } => (used, answer),

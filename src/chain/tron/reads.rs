@@ -2,8 +2,9 @@
 //! there is one, else one by one.
 
 use super::TronChain;
-use super::constant::{AT_ONCE, Heard, TRIES};
-use super::head::Known;
+use super::api::{Api, CALLS_AT_ONCE};
+use super::constant::{ConstantCallOutcome, TRIES};
+use super::observe::Deployed;
 use crate::billing::{Admitted, Charge, Funds};
 use crate::chain::ChainError;
 use crate::chain::reads::{Answers, FundsReads, LookupReads, Read, aggregated, answers};
@@ -19,12 +20,13 @@ impl TronChain {
     /// lookup reverts, and where the entry cannot be asked about.
     pub(super) async fn look_up(
         &self,
+        api: Api<'_>,
         entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let known = self.ready().await?;
         let profile = &self.parts.profile;
         let asked = LookupReads::of(profile, self.parts.facts.contract, entries);
-        let answers = self.read_all(known, &asked.reads, self.parts.settings.chunk).await?;
+        let answers = self.read_all(api, known, &asked.reads, self.parts.config.chunk).await?;
         Ok(asked.looked(profile, answers))
     }
 
@@ -32,40 +34,48 @@ impl TronChain {
     /// answer as a token does.
     pub(super) async fn funds(
         &self,
-        known: Known,
+        api: Api<'_>,
+        known: Deployed,
         charges: &[Charge],
     ) -> Result<Vec<Option<Funds>>, ChainError> {
         let asked = FundsReads::of(charges, self.parts.facts.contract);
-        let chunk = self.parts.settings.chunk.saturating_mul(READS_OF_FUNDS);
-        let answers = self.read_all(known, &asked.reads, chunk).await?;
+        let chunk = self.parts.config.chunk.saturating_mul(READS_OF_FUNDS);
+        let answers = self.read_all(api, known, &asked.reads, chunk).await?;
         Ok(asked.funds(charges, &answers))
     }
 
     async fn read_all(
         &self,
-        known: Known,
+        api: Api<'_>,
+        known: Deployed,
         reads: &[Read],
         chunk: usize,
     ) -> Result<Answers, ChainError> {
-        let Some(at) = self.parts.settings.multicall.filter(|_| known.multicall) else {
-            let alone: Vec<_> = reads.iter().map(|read| self.read_alone(read)).collect();
-            return stream::iter(alone).buffered(AT_ONCE).try_collect().await;
+        let Some(at) = self.parts.config.multicall.filter(|_| known.multicall) else {
+            let alone: Vec<_> = reads.iter().map(|read| self.read_alone(api, read)).collect();
+            return stream::iter(alone).buffered(CALLS_AT_ONCE).try_collect().await;
         };
         let parts = reads.chunks(chunk.max(1));
-        let parts: Vec<_> = parts.map(|part| self.read_together(at, part)).collect();
-        let answers: Vec<Answers> = stream::iter(parts).buffered(AT_ONCE).try_collect().await?;
+        let parts: Vec<_> = parts.map(|part| self.read_together(api, at, part)).collect();
+        let answers: Vec<Answers> =
+            stream::iter(parts).buffered(CALLS_AT_ONCE).try_collect().await?;
         Ok(answers.into_iter().flatten().collect())
     }
 
     /// Reads through the aggregator; in halves where the node stops the call. What fails among others
     /// is read once more alone: one that burns all energy lets those after it fail, too.
-    async fn read_together(&self, at: Address, reads: &[Read]) -> Result<Answers, ChainError> {
+    async fn read_together(
+        &self,
+        api: Api<'_>,
+        at: Address,
+        reads: &[Read],
+    ) -> Result<Answers, ChainError> {
         let mut all = Answers::with_capacity(reads.len());
         let mut left = vec![reads];
         while let Some(part) = left.pop() {
             let said = match part {
-                [alone] => Some(vec![self.read_alone(alone).await?]),
-                _ => self.aggregate(at, part).await?,
+                [alone] => Some(vec![self.read_alone(api, alone).await?]),
+                _ => self.aggregate(api, at, part).await?,
             };
             let Some(said) = said else {
                 let (first, second) = part.split_at(part.len() >> 1);
@@ -75,7 +85,7 @@ impl TronChain {
             for (read, answer) in part.iter().zip(said) {
                 all.push(match answer {
                     Some(answer) => Some(answer),
-                    None if part.len() > 1 => self.read_alone(read).await?,
+                    None if part.len() > 1 => self.read_alone(api, read).await?,
                     None => None,
                 });
             }
@@ -84,26 +94,33 @@ impl TronChain {
     }
 
     /// One call of the aggregator. None where the node stopped it.
-    async fn aggregate(&self, at: Address, reads: &[Read]) -> Result<Option<Answers>, ChainError> {
-        let answer = match self.ask(at, &aggregated(reads)).await? {
-            Heard::Said { answer, .. } => answers(&answer, reads.len())
+    async fn aggregate(
+        &self,
+        api: Api<'_>,
+        at: Address,
+        reads: &[Read],
+    ) -> Result<Option<Answers>, ChainError> {
+        let answer = match self.ask(api, at, &aggregated(reads)).await? {
+            ConstantCallOutcome::Said { answer, .. } => answers(&answer, reads.len())
                 .map(Some)
                 .map_err(|count| format!("{count} answers to {} reads", reads.len())),
-            Heard::Failed(failure) => Err(failure.words),
-            Heard::Stopped(_) => Ok(None),
+            ConstantCallOutcome::Failed(failure) => Err(failure.words),
+            ConstantCallOutcome::Stopped(_) => Ok(None),
         };
         answer.map_err(|answer| ChainError::Node { question: "aggregate3", answer })
     }
 
     /// One read by itself. None where it failed or said nothing. A node that keeps stopping it gives
     /// no answer: it may be busy, and nobody is to blame for that.
-    async fn read_alone(&self, read: &Read) -> Result<Option<Bytes>, ChainError> {
+    async fn read_alone(&self, api: Api<'_>, read: &Read) -> Result<Option<Bytes>, ChainError> {
         let mut words = String::new();
         for _ in 0..TRIES {
-            match self.ask(read.target, &read.data).await? {
-                Heard::Said { answer, .. } => return Ok(Some(answer).filter(|a| !a.is_empty())),
-                Heard::Failed(_) => return Ok(None),
-                Heard::Stopped(why) => words = why,
+            match self.ask(api, read.target, &read.data).await? {
+                ConstantCallOutcome::Said { answer, .. } => {
+                    return Ok(Some(answer).filter(|a| !a.is_empty()));
+                }
+                ConstantCallOutcome::Failed(_) => return Ok(None),
+                ConstantCallOutcome::Stopped(why) => words = why,
             }
         }
         Err(ChainError::Unavailable(format!("it keeps stopping a single read: {words}")))

@@ -6,12 +6,14 @@
 //! are read without a gap up to that time, all of it is found or can never land.
 
 use super::TronChain;
-use super::api::{Block, Sent, Side};
+use super::api::{Block, CallResult, Sent, Side};
+use super::conclude::{LOGS_WITHIN, Record};
 use super::death::Misfit;
 use super::head::Head;
-use super::look::{LOGS_WITHIN, SUCCESS, seconds};
+use super::look::{record, seconds};
 use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
 use crate::chain::{ChainError, Recall};
+use crate::node::NodeId;
 use alloy::primitives::{Address, B256};
 use futures_util::{StreamExt as _, stream};
 use prost::Message as _;
@@ -157,11 +159,15 @@ impl TronChain {
         while block.time_ms > from_ms && block.number > 0 {
             let back = block.time_ms.saturating_sub(from_ms).div_ceil(SLOT_MS);
             let number = block.number.saturating_sub(back);
-            let found = self.parts.api.block(Side::Solidity, Some(number), false).await?;
-            block = found.ok_or_else(|| {
+            let fleet = &self.parts.fleet;
+            let told = |id: NodeId| async move {
+                self.api_of(id).block(Side::Solidity, Some(number), false).await.ok().flatten()
+            };
+            let found = fleet.agreed("about an irrevocable block", told).await;
+            block = found.map_err(|_| {
                 ChainError::Unavailable(format!(
-                    "it does not hold block {number} any more, and what was billed since then has \
-                     to be learnt: use a node that does"
+                    "too few nodes hold block {number} any more, and what was billed since then \
+                     has to be learnt: use nodes that do"
                 ))
             })?;
         }
@@ -174,12 +180,12 @@ impl TronChain {
         head: &Head,
     ) -> Result<Result<(), Misfit>, ChainError> {
         let wanted = reading.wanted(head.solid.number, BLOCKS_AT_MOST);
-        let asked = wanted.map(|number| self.parts.api.solid_block(number));
+        let asked = wanted.map(|number| self.block_told_alike(number));
         let at_once = usize::try_from(AT_ONCE).unwrap_or(1);
         let mut blocks = stream::iter(asked).buffered(at_once);
         while let Some(block) = blocks.next().await {
             // A node that lags does not have it yet.
-            let Some((block, sent)) = block? else { break };
+            let Some((block, sent)) = block else { break };
             let mut found = Vec::new();
             for one in &sent {
                 found.extend(self.stranger(one, &block, head).await?);
@@ -218,20 +224,41 @@ impl TronChain {
         block: &Block,
         head: &Head,
     ) -> Result<Result<ForeignEffect, Opaque>, ChainError> {
-        let (api, contract) = (&self.parts.api, self.parts.facts.contract);
-        for side in [Side::Solidity, Side::Full] {
-            let info = api.info(side, id).await?;
-            if let Some(info) = info.filter(|info| info.block == block.number) {
-                let profile = &self.parts.profile;
-                return Ok(profile.effect(contract, Some(call), info.succeeded, &info.logs));
-            }
+        let (fleet, contract) = (&self.parts.fleet, self.parts.facts.contract);
+        let told = |node: NodeId| self.record_in(node, id, block.number);
+        if let Ok(record) = fleet.agreed("about what a transaction did", told).await {
+            let succeeded = record.result == CallResult::Succeeded;
+            return Ok(self.parts.profile.effect(contract, Some(call), succeeded, &record.logs));
         }
-        let untold = || ChainError::Unavailable(format!("it does not tell yet what {id} did"));
+        let untold =
+            || ChainError::Unavailable(format!("too few nodes tell alike yet what {id} did"));
         if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
             return Err(untold());
         }
-        let result = api.call_result(Side::Solidity, id).await?.ok_or_else(untold)?;
-        Ok(self.without_logs(call, result == SUCCESS))
+        let told = |node: NodeId| async move {
+            self.api_of(node).call_result(Side::Solidity, id).await.ok().flatten()
+        };
+        let result = fleet.agreed("about how a transaction went", told).await;
+        let result = result.map_err(|_| untold())?;
+        Ok(self.without_logs(call, result == CallResult::Succeeded))
+    }
+
+    /// What one node records of a transaction in this block, on either side of it.
+    async fn record_in(&self, node: NodeId, id: B256, block: u64) -> Option<Record> {
+        for side in [Side::Solidity, Side::Full] {
+            let info = self.api_of(node).info(side, id).await.ok().flatten();
+            if let Some(info) = info.filter(|info| info.block == block) {
+                return record(info);
+            }
+        }
+        None
+    }
+
+    /// The irrevocable block with this number and all that is in it, as enough providers tell it.
+    async fn block_told_alike(&self, number: u64) -> Option<(Block, Vec<Sent>)> {
+        let told =
+            |id: NodeId| async move { self.api_of(id).solid_block(number).await.ok().flatten() };
+        self.parts.fleet.agreed("about an irrevocable block", told).await.ok()
     }
 
     /// The node keeps no logs: whoever was to be charged may have been.

@@ -5,7 +5,7 @@
 //! irrevocable block has outlived can still land, and then nothing is signed, whoever asks.
 
 use super::TronChain;
-use super::constant::Heard;
+use super::constant::ConstantCallOutcome;
 use super::draft::TronDraft;
 use super::head::Head;
 use super::transaction::SignedBytes;
@@ -59,20 +59,20 @@ impl TronChain {
 
     /// The energy that the call uses now, if at least one of its charges would be made.
     async fn still_passes(&self, data: &[u8], charges: usize) -> Result<u64, ChainError> {
-        match self.call(self.parts.facts.contract, data).await? {
-            Heard::Said { energy, answer } => {
+        match self.call(self.api(), self.parts.facts.contract, data).await? {
+            ConstantCallOutcome::Said { energy, answer } => {
                 let opinions = self.parts.profile.opinions(&answer, charges).unwrap_or_default();
                 if opinions.contains(&Opinion::Passes) {
                     return Ok(energy);
                 }
                 Err(ChainError::CallFails("none of it would be charged any more".to_owned()))
             }
-            Heard::Failed(failure) => {
+            ConstantCallOutcome::Failed(failure) => {
                 let (code, detail) = self.parts.profile.reverted(&failure.data);
                 let detail = detail.unwrap_or(failure.words);
                 Err(ChainError::CallFails(format!("{}: {detail}", code.text())))
             }
-            Heard::Stopped(words) => Err(ChainError::Unavailable(words)),
+            ConstantCallOutcome::Stopped(words) => Err(ChainError::Unavailable(words)),
         }
     }
 }

@@ -26,14 +26,14 @@ pub(super) struct Prices {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct EnergyRules {
     /// For a step of the contract's energy factor at the next maintenance, percent.
-    pub(super) factor_percent: u64,
+    pub(super) energy_margin_percent: u64,
     /// For a state that differs from the simulated one, percent.
-    pub(super) drift_percent: u64,
+    pub(super) drift_margin_percent: u64,
     /// What is added on top of both, energy. A contract that isolates failures needs it in hand to
     /// tell a charge that failed from one that it could not afford to try.
-    pub(super) reserve: u64,
+    pub(super) energy_reserve: u64,
     /// The highest fee limit that is signed, sun.
-    pub(super) ceiling: u64,
+    pub(super) max_fee_limit: u64,
 }
 
 /// What the signing account has.
@@ -66,26 +66,27 @@ pub(super) fn budget(
     let used = u128::from(estimate.used).saturating_mul(charges.max(simulated)).div_ceil(simulated);
     let percent = |more: u64| u128::from(more).saturating_add(100);
     let energy = used
-        .saturating_mul(percent(rules.factor_percent))
-        .saturating_mul(percent(rules.drift_percent))
+        .saturating_mul(percent(rules.energy_margin_percent))
+        .saturating_mul(percent(rules.drift_margin_percent))
         .div_ceil(10_000)
-        .saturating_add(rules.reserve.into());
+        .saturating_add(rules.energy_reserve.into());
     let wanted = energy.saturating_mul(prices.energy.into());
-    let most = prices.max_fee_limit.min(rules.ceiling);
+    let most = prices.max_fee_limit.min(rules.max_fee_limit);
     if let (Ok(energy), Ok(fee_limit)) = (u64::try_from(energy), u64::try_from(wanted))
         && fee_limit <= most
     {
         return Ok(Budget { energy, fee_limit });
     }
     if charges > 1 {
-        let reserve = u128::from(rules.reserve).saturating_mul(prices.energy.into());
+        let reserve = u128::from(rules.energy_reserve).saturating_mul(prices.energy.into());
         let per_charge = wanted.saturating_sub(reserve).div_ceil(charges).max(1);
         let room = u128::from(most).saturating_sub(reserve);
         let fits = room.checked_div(per_charge).unwrap_or(1);
         let fewer = fits.clamp(1, charges.saturating_sub(1));
         return Err(ChainError::BatchTooLarge { max: usize::try_from(fewer).unwrap_or(1) });
     }
-    let whose = if most == rules.ceiling { "fees.max_fee_limit" } else { "the chain's maximum" };
+    let whose =
+        if most == rules.max_fee_limit { "fees.max_fee_limit" } else { "the chain's maximum" };
     Err(ChainError::FeeTooHigh(format!(
         "one charge alone needs a fee limit of {wanted} sun, above {whose} = {most} sun"
     )))
@@ -134,8 +135,12 @@ mod tests {
     use proptest::prelude::*;
 
     const PRICES: Prices = Prices { energy: 100, bandwidth: 10, max_fee_limit: 1_000_000_000 };
-    const RULES: EnergyRules =
-        EnergyRules { factor_percent: 20, drift_percent: 10, reserve: 0, ceiling: 500_000_000 };
+    const RULES: EnergyRules = EnergyRules {
+        energy_margin_percent: 20,
+        drift_margin_percent: 10,
+        energy_reserve: 0,
+        max_fee_limit: 500_000_000,
+    };
     const NOTHING: Resources = Resources { free_bandwidth: 0, staked_bandwidth: 0, energy: 0 };
 
     fn limit(used: u64, simulated: usize, charges: usize) -> Result<u64, ChainError> {
@@ -163,7 +168,7 @@ mod tests {
 
     #[test]
     fn the_reserve_is_added_once_and_leaves_less_room_for_charges() {
-        let rules = EnergyRules { reserve: 450_000, ..RULES };
+        let rules = EnergyRules { energy_reserve: 450_000, ..RULES };
         let estimate = Estimate { used: 100_000, charges: 10 };
         let told = budget(&estimate, 10, &PRICES, rules);
         assert_eq!(told, Ok(Budget { energy: 582_000, fee_limit: 58_200_000 }));
@@ -201,7 +206,7 @@ mod tests {
             reserve in 0..1_000_000_u64,
         ) {
             let prices = Prices { energy: price, bandwidth: 10, max_fee_limit: max };
-            let rules = EnergyRules { factor_percent: factor, drift_percent: drift, reserve, ceiling };
+            let rules = EnergyRules { energy_margin_percent: factor, drift_margin_percent: drift, energy_reserve: reserve, max_fee_limit: ceiling };
             let estimate = Estimate { used, charges: simulated };
             match budget(&estimate, charges, &prices, rules) {
                 Ok(budget) => {

@@ -1,7 +1,8 @@
-//! Irrevocable blocks with the ids of their transactions, each read once, however many transactions
-//! are looked for in it.
+//! Irrevocable blocks with the ids of their transactions, each as many providers as have to agree tell
+//! it, and each read once, however many transactions are looked for in it.
 
-use super::api::{Api, Block, Side};
+use super::api::{Api, Block, Endpoints, Side};
+use crate::node::{Fleet, NodeId};
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -20,11 +21,11 @@ pub(super) struct SolidBlocks(Mutex<BTreeMap<u64, Arc<Block>>>);
 
 impl SolidBlocks {
     /// The block with this number, read together with some that follow it, none above `solid`. Each
-    /// that is asked for costs one of `budget`. None where the node does not give it now: one that
-    /// lags does not have it yet.
+    /// that is asked for costs one of `budget`. None where too few tell it alike now: a
+    /// node that lags does not have it yet.
     pub(super) async fn get(
         &self,
-        api: &Api,
+        fleet: &Fleet<Endpoints>,
         number: u64,
         solid: u64,
         budget: &mut usize,
@@ -38,7 +39,7 @@ impl SolidBlocks {
             wanted.take(*budget).collect()
         };
         *budget = budget.saturating_sub(missing.len());
-        let asked: Vec<_> = missing.into_iter().map(|at| read(api, at)).collect();
+        let asked: Vec<_> = missing.into_iter().map(|at| read(fleet, at)).collect();
         let blocks: Vec<Option<Block>> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         let mut read = self.0.lock();
         for block in blocks.into_iter().flatten() {
@@ -64,7 +65,11 @@ fn forget_farthest(read: &mut BTreeMap<u64, Arc<Block>>, here: u64) {
     drop(if below >= above { read.pop_first() } else { read.pop_last() });
 }
 
-async fn read(api: &Api, number: u64) -> Option<Block> {
-    let block = api.block(Side::Solidity, Some(number), true).await;
-    block.inspect_err(|error| debug!(block = number, %error, "no answer")).ok().flatten()
+async fn read(fleet: &Fleet<Endpoints>, number: u64) -> Option<Block> {
+    let told = |id: NodeId| async move {
+        let block = Api::of(fleet, id).block(Side::Solidity, Some(number), true).await;
+        block.inspect_err(|error| debug!(block = number, %error, "no answer")).ok().flatten()
+    };
+    let agreed = fleet.agreed("about an irrevocable block", told).await;
+    agreed.inspect_err(|error| debug!(block = number, %error, "not told alike")).ok()
 }

@@ -17,12 +17,13 @@ mod vectors;
 
 use super::*;
 use crate::keys::KeySource;
-use node::{Double, client, client_of, rpc, serving};
+use node::{Double, client, client_of, serving};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tron")

@@ -1,4 +1,4 @@
-//! A TRON chain: its doors, its contract, how long a transaction lives, and what may be paid.
+//! A TRON chain: its nodes, its contract, how long a transaction lives, and what may be paid.
 
 use std::time::Duration;
 
@@ -21,14 +21,8 @@ use crate::config::{millis, seconds};
 pub struct TvmConfig {
     /// The last four bytes of its genesis block's id: what tells TRON chains apart. Unique, never 0.
     pub chain_id: u32,
-    /// The HTTP API of its full node: answers from the head, and takes transactions.
-    pub full: RpcUrl,
-    /// The HTTP API of its solidity node: answers from solidified blocks only.
-    pub solidity: RpcUrl,
-    /// The Ethereum-like API of its full node, if it is to be read through that.
-    pub jsonrpc: Option<RpcUrl>,
-    /// What the nodes are shown as `TRON-PRO-API-KEY`: 1 to 256 visible ASCII characters.
-    pub api_key: Option<SecretString>,
+    /// Its nodes: at least one, none of them twice.
+    pub nodes: Vec<TvmNode>,
     /// How long one question to a node may take: 100 ms to 1 min.
     pub rpc_timeout: Duration,
     /// The billing contract.
@@ -61,6 +55,19 @@ pub struct TvmConfig {
     pub billing: BillingConfig,
 }
 
+/// One node, at one provider: two or three endpoints that are believed and doubted together.
+#[derive(Debug, Clone)]
+pub struct TvmNode {
+    /// The HTTP API of its full node: answers from the head, and takes transactions.
+    pub full: RpcUrl,
+    /// The HTTP API of its solidity node: answers from solidified blocks only.
+    pub solidity: RpcUrl,
+    /// The Ethereum-like API of its full node, if it is to be read through that.
+    pub jsonrpc: Option<RpcUrl>,
+    /// What the node is shown as `TRON-PRO-API-KEY`: 1 to 256 visible ASCII characters.
+    pub api_key: Option<SecretString>,
+}
+
 /// What may be paid for a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TvmFeeConfig {
@@ -89,10 +96,7 @@ impl TvmConfig {
         environment: &Environment,
     ) -> Result<Self, Reported> {
         let chain_id = reader.get("chain_id", &chain_id());
-        let full = reader.get("full", &rpc_url());
-        let solidity = reader.get("solidity", &rpc_url());
-        let jsonrpc = reader.optional("jsonrpc", &rpc_url());
-        let api_key = secret::read(reader, ("api_key", "api_key_file"), API_KEY, accept);
+        let nodes = nodes(reader);
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let contract = reader.get("contract", &tron_address());
         let multicall = reader.optional("multicall", &tron_address());
@@ -109,10 +113,7 @@ impl TvmConfig {
         let billing = reader.section("billing", BillingConfig::read);
         Ok(Self {
             chain_id: chain_id?,
-            full: full?,
-            solidity: solidity?,
-            jsonrpc: jsonrpc?,
-            api_key: api_key?,
+            nodes: nodes?,
             rpc_timeout: rpc_timeout?,
             contract: contract?,
             multicall: multicall?,
@@ -132,6 +133,40 @@ impl TvmConfig {
 }
 
 const DAY: u64 = 86_400;
+
+/// The nodes in the list `nodes`, or the one that is written flat.
+fn nodes(reader: &mut Reader<'_>) -> Result<Vec<TvmNode>, Reported> {
+    const FLAT: [&str; 5] = ["full", "solidity", "jsonrpc", "api_key", "api_key_file"];
+    let Some(nodes) = reader.list("nodes", TvmNode::read)? else {
+        return TvmNode::read(reader).map(|node| vec![node]);
+    };
+    let mut outcome = Ok(());
+    for key in FLAT.into_iter().filter(|key| reader.has(key)) {
+        outcome = Err(reader.fault(key, "set beside nodes; put it into one of them"));
+    }
+    reader.know(&FLAT);
+    if nodes.is_empty() {
+        outcome = Err(reader.fault("nodes", "is empty; describe at least one node"));
+    }
+    for (place, node) in nodes.iter().enumerate() {
+        let same = |other: &TvmNode| other.full == node.full || other.solidity == node.solidity;
+        if nodes.iter().take(place).any(same) {
+            let path = format!("{}.nodes[{place}]", reader.path());
+            outcome = Err(reader.fault_at(&path, "is a node that is named already; name it once"));
+        }
+    }
+    outcome.map(|()| nodes)
+}
+
+impl TvmNode {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+        let full = reader.get("full", &rpc_url());
+        let solidity = reader.get("solidity", &rpc_url());
+        let jsonrpc = reader.optional("jsonrpc", &rpc_url());
+        let api_key = secret::read(reader, ("api_key", "api_key_file"), API_KEY, accept);
+        Ok(Self { full: full?, solidity: solidity?, jsonrpc: jsonrpc?, api_key: api_key? })
+    }
+}
 
 /// A node that lags lets transactions expire unseen, and one that runs ahead makes them live too long: only a test chain, whose
 /// time may be moved by hand, is allowed more than a minute.

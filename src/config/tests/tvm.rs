@@ -38,11 +38,12 @@ fn a_tron_chain_stands_beside_an_evm_chain() {
     let config = load(&with_tron(""), &[KEY]).unwrap();
     let tron = tvm(&config);
     assert_eq!(tron.chain_id, 0x2b66_53dc);
-    assert_eq!(tron.full.to_string(), "http://127.0.0.1:8090");
+    assert_eq!(tron.nodes[0].full.to_string(), "http://127.0.0.1:8090");
     assert_eq!(tron.expiry, Duration::from_mins(2));
     assert_eq!(tron.fees.max_fee_limit, Sun(500_000_000));
     assert_eq!((tron.chunk, tron.max_in_flight, tron.max_attempts), (50, 50, 3));
-    assert!(tron.jsonrpc.is_none() && tron.multicall.is_none() && tron.api_key.is_none());
+    assert!(tron.nodes.len() == 1 && tron.multicall.is_none());
+    assert!(tron.nodes[0].jsonrpc.is_none() && tron.nodes[0].api_key.is_none());
     assert!(matches!(tron.key, KeyRef::Env(_)));
 
     let evm_key = ("EVM_PRIVATE_KEY", "hunter2");
@@ -94,10 +95,55 @@ fn the_api_key_of_a_node_is_read_from_a_file_and_never_printed() {
     std::fs::write(&file, "hunter2-of-trongrid\n").unwrap();
     let row = format!("api_key_file = \"{}\"", file.to_str().unwrap());
     let config = load(&with_tron(&row), &[KEY]).unwrap();
-    let key = tvm(&config).api_key.as_ref().unwrap();
+    let key = tvm(&config).nodes[0].api_key.as_ref().unwrap();
     assert_eq!(key.expose_secret(), "hunter2-of-trongrid");
     assert!(!format!("{config:?}").contains("hunter2"));
 
     let both = [KEY, ("SIGNER__CHAINS__195__API_KEY", "hunter2")];
     assert!(complaints(&with_tron(&row), &both).contains("set beside api_key_file"));
+}
+
+/// `with_tron`, its node in a list.
+fn with_nodes(nodes: &str) -> String {
+    let flat = r#"full = "http://127.0.0.1:8090/hunter2"
+solidity = "http://127.0.0.1:8091/hunter2""#;
+    let text = with_tron("");
+    assert!(text.contains(flat));
+    text.replace(flat, &format!("nodes = [{nodes}]"))
+}
+
+#[test]
+fn several_nodes_are_a_list_and_every_fault_names_its_node() {
+    let good = |host: &str| {
+        format!(r#"{{ full = "http://{host}/hunter2", solidity = "http://{host}:1/hunter2" }}"#)
+    };
+    let nodes = format!("{}, {}", good("a.example"), good("b.example"));
+    let config = load(&with_nodes(&nodes), &[KEY]).unwrap();
+    let hosts: Vec<_> = tvm(&config).nodes.iter().map(|node| node.full.host()).collect();
+    assert_eq!(hosts, ["a.example", "b.example"]);
+
+    let faulty = format!(
+        r#"{}, {{ full = "nowhere", solidityy = "http://b.example" }}, "text""#,
+        good("a.example")
+    );
+    let found = complaints(&with_nodes(&faulty), &[KEY]);
+    for fault in [
+        "chains.195.nodes[1].full: not an http or https URL",
+        "chains.195.nodes[1].solidity: missing",
+        "chains.195.nodes[1].solidityy: unknown key; did you mean \"solidity\"?",
+        "chains.195.nodes[2]: is text; expected a table",
+    ] {
+        assert!(found.contains(fault), "{fault} in {found}");
+    }
+
+    let twice = format!("{}, {}", good("a.example"), good("a.example"));
+    assert!(complaints(&with_nodes(&twice), &[KEY]).contains("nodes[1]: is a node that is named"));
+    assert!(complaints(&with_nodes(""), &[KEY]).contains("chains.195.nodes: is empty"));
+    let mixed = with_nodes(&good("a.example"))
+        .replace("contract = \"TR7", "full = \"http://c.example\"\ncontract = \"TR7");
+    let found = complaints(&mixed, &[KEY]);
+    assert!(
+        found.contains("chains.195.full: set beside nodes; put it into one of them"),
+        "{found}"
+    );
 }

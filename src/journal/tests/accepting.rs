@@ -12,29 +12,28 @@ async fn positions_are_taken_one_after_the_other_and_signed_for() {
         assert_eq!(slot.attempts.newest().get().signed, signed(position), "signed for its place");
     }
     assert_eq!(book.next_position().await, 10);
-    assert_eq!(
-        book.journal.open_lane(CHAIN, SIGNER, 99, NOW_MS).await.unwrap(),
-        10,
-        "open already"
-    );
+    assert_eq!(book.journal.open_lane(lane(), 99, NOW_MS).await.unwrap(), 10, "open already");
 }
 
 #[tokio::test]
 async fn every_account_of_every_chain_counts_for_itself() {
     let book = Book::new().await;
     let (chain, signer) = (PlatformChainId(140), Address::repeat_byte(0x52));
-    for lane in [(chain, SIGNER), (CHAIN, signer)] {
-        assert_eq!(book.journal.open_lane(lane.0, lane.1, 0, NOW_MS).await.unwrap(), 0);
+    book.journal.bind(chain, Network { id: 1, ..NETWORK }, CONTRACT, NOW_MS).await.unwrap();
+    for (chain, signer) in [(chain, SIGNER), (CHAIN, signer)] {
+        let lane = LaneId { chain, signer };
+        assert_eq!(book.journal.open_lane(lane, 0, NOW_MS).await.unwrap(), 0);
     }
     book.accept(&[item(1, 1)]).await.unwrap();
     let mut elsewhere = proposal(&[item(2, 1)]);
-    (elsewhere.lane.signer, elsewhere.taken) = (signer, Some(0));
+    (elsewhere.origin.lane.signer, elsewhere.taken) = (signer, Some(0));
     elsewhere.seal = Box::new(|position, _| {
         assert_eq!(position, 0);
         Ok(signed(1000))
     });
     book.journal.accept(elsewhere).await.unwrap();
-    let next = async |chain, signer| book.journal.next_position(chain, signer).await.unwrap();
+    let next =
+        async |chain, signer| book.journal.next_position(LaneId { chain, signer }).await.unwrap();
     assert_eq!(next(CHAIN, SIGNER).await, Some(8));
     assert_eq!(next(CHAIN, signer).await, Some(1));
     assert_eq!(next(chain, SIGNER).await, Some(0));
@@ -48,24 +47,30 @@ async fn what_was_answered_is_what_a_restart_finds() {
     (huge.amount, huge.key.period) = (U256::MAX, Period::Numbered(U256::MAX));
     let mut wanted = proposal(&[item(1, 1), huge, guarded(3)]);
     wanted.request_id = Some(RequestId::parse("run-1").unwrap());
+    wanted.caller = Some("scheduler".to_owned());
     let slot = book.journal.accept(wanted).await.unwrap();
     let (before, billing) = (book.everything().await, book.billing(slot.batch).await);
     assert_eq!(billing.items.iter().map(|line| line.item).collect::<Vec<_>>(), slot.items);
     assert!(billing.items.iter().all(|line| line.live && line.outcome.is_none()));
-    assert_eq!((billing.chain, billing.contract, billing.signer), (CHAIN, CONTRACT, SIGNER));
+    assert_eq!((billing.origin, billing.network), (origin(), NETWORK));
+    assert_eq!(billing.caller.as_deref(), Some("scheduler"), "read without the configuration");
     assert_eq!((billing.position, billing.state), (FIRST, BatchState::Open));
     assert_eq!((billing.accepted_ms, billing.settled_ms, billing.winner), (NOW_MS, None, None));
 
     let book = book.restart();
-    assert_eq!(book.everything().await[1..], before[1..], "only the starts are counted");
-    assert_ne!(book.everything().await[0], before[0], "and they are");
+    let but_starts = |rows: Vec<String>| -> Vec<String> {
+        rows.into_iter().filter(|row| !row.starts_with("boot ")).collect()
+    };
+    let after = book.everything().await;
+    assert_eq!(after.len(), before.len() + 1, "the start itself is a row");
+    assert_eq!(but_starts(after), but_starts(before), "and nothing else is new");
     let journal = &book.journal;
-    assert_eq!(journal.take_up(CHAIN, SIGNER).await.unwrap().1, std::slice::from_ref(&slot));
+    assert_eq!(journal.take_up(lane()).await.unwrap().1, std::slice::from_ref(&slot));
     assert_eq!(journal.billing_by_hash(signed(FIRST).hash).await.unwrap(), Some(billing.clone()));
     assert_eq!(journal.billings_by_request("run-1".to_owned()).await.unwrap(), [billing]);
     assert_eq!(journal.billings_by_request("run-2".to_owned()).await.unwrap(), []);
     assert_eq!(journal.billing_by_hash(signed(FIRST + 1).hash).await.unwrap(), None);
-    assert_eq!(journal.take_up(CHAIN, CONTRACT).await.unwrap().1, []);
+    assert_eq!(journal.take_up(LaneId { signer: CONTRACT, ..lane() }).await.unwrap().1, []);
 }
 
 type Change = fn(&mut Proposal);
@@ -77,7 +82,7 @@ async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
         ("no room in the window", |p| p.window = 1, "LaneFull"),
         ("a window of nothing", |p| (p.taken, p.window) = (Some(8), 0), "LaneFull"),
         ("its place is taken by a stranger", |p| p.taken = Some(FIRST + 2), "Behind"),
-        ("nobody opened the lane", |p| p.lane.signer = CONTRACT, "NoLane"),
+        ("nobody opened the lane", |p| p.origin.lane.signer = CONTRACT, "NoLane"),
         ("the user is claimed", |p| p.items[1].key = item(1, 1).key, "Claimed"),
         ("the subscription is claimed", |p| p.items[1].subscribe = SubscribeId(1), "Claimed"),
         ("one user twice in it", |p| p.items[1].key = p.items[0].key, "Claimed"),

@@ -117,7 +117,7 @@ async fn agree(book: &Book, model: &Model) {
     let live = move |conn: &Connection| conn.query_row(live, [], |row| row.get::<_, i64>(0));
     let live = book.journal.read(live).await.unwrap();
     assert_eq!(usize::try_from(live), Ok(model.held.len()));
-    let open = book.journal.take_up(CHAIN, SIGNER).await.unwrap().1;
+    let open = book.journal.take_up(lane()).await.unwrap().1;
     let open: Vec<u64> = open.iter().map(|slot| slot.position).collect();
     let expected = model.batches.iter().filter(|b| b.open).map(|b| b.slot.position);
     assert_eq!(open, expected.collect::<Vec<_>>());

@@ -33,7 +33,7 @@ fn faults_after(room: &TempDir, sql: &str) -> Vec<String> {
 async fn an_untouched_journal_passes_and_tells_how_far_it_goes() {
     let room = closed_book().await;
     let audit = Journal::audit(&config(&room).path).unwrap();
-    assert_eq!((audit.rows, audit.batches, audit.faults), (6, 3, vec![]));
+    assert_eq!((audit.rows, audit.batches, audit.faults), (7, 3, vec![]));
     let conn = Connection::open(config(&room).path).unwrap();
     let last = "SELECT lower(hex(digest)) FROM history ORDER BY seq DESC LIMIT 1";
     let head: String = conn.query_row(last, [], |row| row.get(0)).unwrap();
@@ -53,25 +53,29 @@ async fn a_change_behind_the_journals_back_is_found() {
         ("a claim less", "DELETE FROM claim WHERE batch = 1 AND item = 1"),
         (
             "a claim more",
-            "INSERT INTO claim VALUES (1, 2, 139, x'00', 9, 9, x'00', '1', '1', 0, NULL, NULL, NULL)",
+            "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash, period,
+                                amount, live)
+             VALUES (1, 2, 139, zeroblob(20), 9, 9, zeroblob(32), '1', '1', 0)",
         ),
         ("the contract", "UPDATE batch SET contract = zeroblob(20) WHERE id = 3"),
         ("the account", "UPDATE batch SET signer = zeroblob(20) WHERE id = 3"),
-        ("the chain", "UPDATE batch SET chain = 140 WHERE id = 3"),
+        ("the chain", "PRAGMA defer_foreign_keys = 1; UPDATE batch SET chain = 140 WHERE id = 3"),
+        ("who asked", "UPDATE batch SET caller = 'somebody' WHERE id = 3"),
         ("the position", "UPDATE batch SET position = 99 WHERE id = 3"),
         (
             "a batch more",
-            "INSERT INTO batch SELECT 4, chain, contract, signer, 99, NULL, 'open', 0, NULL, NULL, NULL FROM batch WHERE id = 3",
+            "INSERT INTO batch (id, chain, contract, signer, position, state, accepted_ms)
+             SELECT 4, chain, contract, signer, 99, 'open', 0 FROM batch WHERE id = 3",
         ),
         ("a batch less", "PRAGMA defer_foreign_keys = 1; DELETE FROM batch WHERE id = 3"),
         ("a transaction less", "DELETE FROM attempt WHERE batch = 3"),
         ("the first row of history", "DELETE FROM history WHERE seq = 1"),
         ("a row in the middle", "DELETE FROM history WHERE seq = 3"),
-        ("the acceptance of the last batch", "DELETE FROM history WHERE seq >= 4"),
+        ("the acceptance of the last batch", "DELETE FROM history WHERE seq >= 5"),
         ("a row's time", "UPDATE history SET at_ms = at_ms + 1 WHERE seq = 2"),
         ("a row's event", "UPDATE history SET event = 'expected' WHERE seq = 2"),
         ("a row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 2"),
-        ("the last row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 6"),
+        ("the last row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 7"),
     ];
     let room = closed_book().await;
     for (what, sql) in table {
@@ -87,18 +91,27 @@ async fn a_change_behind_the_journals_back_is_found() {
 #[tokio::test]
 async fn a_claim_that_was_freed_by_hand_is_found() {
     let table = [
-        ("the last end", "DELETE FROM history WHERE seq = 6"),
+        ("the last end", "DELETE FROM history WHERE seq = 7"),
         ("a charge freed", "UPDATE claim SET live = 0 WHERE batch = 1 AND item = 0"),
         ("an open charge freed", "UPDATE claim SET live = 0 WHERE batch = 3 AND item = 0"),
         ("an open guarded charge freed", "UPDATE claim SET live = 0 WHERE batch = 3 AND item = 1"),
         ("a failed charge claimed", "UPDATE claim SET live = 1 WHERE batch = 1 AND item = 1"),
         ("a reverted charge claimed", "UPDATE claim SET live = 1 WHERE batch = 2"),
-        ("an outcome", "UPDATE claim SET outcome = 'CONFLICT' WHERE batch = 1 AND item = 0"),
+        ("an outcome", "UPDATE claim SET outcome = 'unproven' WHERE batch = 1 AND item = 0"),
         ("a charged batch reverted", "UPDATE batch SET state = 'reverted' WHERE id = 1"),
-        ("an open batch ended", "UPDATE batch SET state = 'reverted' WHERE id = 3"),
-        ("an ended batch opened", "UPDATE batch SET state = 'open' WHERE id = 1"),
+        (
+            "an open batch ended",
+            "UPDATE batch SET state = 'reverted', settled_ms = 0, block = 88, block_s = 1000,
+                              winner = zeroblob(32) WHERE id = 3",
+        ),
+        (
+            "an ended batch opened",
+            "UPDATE batch SET state = 'open', settled_ms = NULL, block = NULL, block_s = NULL,
+                              winner = NULL WHERE id = 1",
+        ),
         ("the winner", "UPDATE batch SET winner = zeroblob(32) WHERE id = 1"),
         ("the block", "UPDATE batch SET block = 89 WHERE id = 1"),
+        ("the block's time", "UPDATE batch SET block_s = 1001 WHERE id = 1"),
     ];
     let room = closed_book().await;
     for (what, sql) in table {
@@ -134,8 +147,8 @@ async fn one_changed_byte_of_money_bytes_or_history_is_found() {
     every_byte(&room, "raw", "attempt WHERE batch = 3", &[0, 1]);
     every_byte(&room, "body", "history WHERE seq = 1", b"ab");
     every_byte(&room, "body", "history WHERE seq = 2", b"ab");
-    every_byte(&room, "body", "history WHERE seq = 6", b"ab");
-    every_byte(&room, "digest", "history WHERE seq = 6", &[0, 1]);
+    every_byte(&room, "body", "history WHERE seq = 7", b"ab");
+    every_byte(&room, "digest", "history WHERE seq = 7", &[0, 1]);
 }
 
 #[tokio::test]

@@ -36,10 +36,12 @@ async fn a_user_and_a_subscription_are_claimed_separately_for_each_period() {
 async fn another_contract_or_chain_claims_for_itself() {
     let book = Book::new().await;
     let chain = PlatformChainId(140);
-    book.journal.open_lane(chain, SIGNER, 500, NOW_MS).await.unwrap();
+    book.journal.bind(chain, Network { id: 1, ..NETWORK }, CONTRACT, NOW_MS).await.unwrap();
+    let elsewhere = LaneId { chain, signer: SIGNER };
+    book.journal.open_lane(elsewhere, 500, NOW_MS).await.unwrap();
     for (contract, chain) in [(CONTRACT, CHAIN), (SIGNER, CHAIN), (CONTRACT, chain)] {
-        let lane = LaneId { chain, contract, signer: SIGNER };
-        let twice = [(); 2].map(|()| Proposal { lane, ..proposal(&[item(1, 1)]) });
+        let origin = Origin { lane: LaneId { chain, signer: SIGNER }, contract };
+        let twice = [(); 2].map(|()| Proposal { origin, ..proposal(&[item(1, 1)]) });
         let [first, second] = twice.map(|proposal| book.journal.accept(proposal));
         let batch = first.await.unwrap().batch;
         assert!(matches!(second.await, Err(AcceptError::Claimed)));

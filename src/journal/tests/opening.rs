@@ -4,6 +4,7 @@ use super::*;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 fn mode(path: &Path) -> u32 {
@@ -58,14 +59,8 @@ fn what_is_no_journal_of_ours_is_refused_and_left_as_it_is() {
         ("nothing", vec![]),
         ("another program's database", sqlite("CREATE TABLE notes (note TEXT)")),
         (
-            "a later version",
-            sqlite(
-                "PRAGMA application_id = 0x5349474E; PRAGMA user_version = 4; CREATE TABLE t (a)",
-            ),
-        ),
-        (
             "the right version of something else",
-            sqlite("PRAGMA user_version = 3; CREATE TABLE t (a)"),
+            sqlite("PRAGMA user_version = 4; CREATE TABLE t (a)"),
         ),
     ];
     for (what, bytes) in table {
@@ -135,7 +130,8 @@ fn another_process() {
         Err(error) => return println!("told: {error}"),
     };
     let accepted = runtime.block_on(async {
-        journal.open_lane(CHAIN, SIGNER, FIRST, NOW_MS).await.unwrap();
+        journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS).await.unwrap();
+        journal.open_lane(lane(), FIRST, NOW_MS).await.unwrap();
         journal.accept(proposal(&[item(1, 1)])).await
     });
     println!("told: accepted at {}", accepted.unwrap().position);
@@ -144,7 +140,8 @@ fn another_process() {
     std::io::stdin().read_line(&mut order).unwrap();
     if order.trim() == "spoil" {
         let late_fault = "PRAGMA defer_foreign_keys = ON;
-            INSERT INTO attempt VALUES (x'00', 999, 0, 'bill', x'00', 0, 0)";
+            INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
+            VALUES (zeroblob(32), 999, 0, 'bill', x'00', 0, 0)";
         let spoil = journal.write(|conn: &Connection| conn.execute_batch(late_fault));
         let answers = runtime.block_on(async {
             tokio::join!(biased; spoil, journal.accept(proposal(&[item(2, 1)])))

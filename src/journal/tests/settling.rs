@@ -6,8 +6,8 @@ fn live(billing: &Billing) -> Vec<bool> {
     billing.items.iter().map(|line| line.live).collect()
 }
 
-fn outcomes(billing: &Billing) -> Vec<(Option<&str>, Option<&str>)> {
-    billing.items.iter().map(|l| (l.outcome.as_deref(), l.detail.as_deref())).collect()
+fn outcomes(billing: &Billing) -> Vec<Option<LineOutcome>> {
+    billing.items.iter().map(|line| line.outcome.clone()).collect()
 }
 
 #[tokio::test]
@@ -16,21 +16,15 @@ async fn a_charged_batch_keeps_the_claims_of_all_but_those_that_failed() {
     let items = [item(1, 1), item(2, 1), item(3, 1)];
     let slot = book.accept(&items).await.unwrap();
     let said = vec![ItemOutcome::Charged, short_of_allowance(), ItemOutcome::Unproven];
-    book.settle(end(&slot, BatchState::Charged, said)).await;
+    book.settle(end(&slot, BatchState::Charged, said.clone())).await;
 
     let billing = book.billing(slot.batch).await;
     assert_eq!(live(&billing), [true, false, true]);
-    assert_eq!(
-        outcomes(&billing),
-        [
-            (Some("charged"), None),
-            (Some("ALLOWANCE_INSUFFICIENT"), Some("1")),
-            (Some("unproven"), None),
-        ]
-    );
-    assert_eq!((billing.state, billing.block), (BatchState::Charged, Some(88)));
+    let told: Vec<_> = said.into_iter().map(|one| Some(LineOutcome::Told(one))).collect();
+    assert_eq!(outcomes(&billing), told);
+    assert_eq!((billing.state, billing.block), (BatchState::Charged, Some(BLOCK)));
     assert_eq!((billing.winner, billing.settled_ms), (Some(signed(FIRST).hash), Some(NOW_MS)));
-    assert_eq!(book.journal.take_up(CHAIN, SIGNER).await.unwrap().1, []);
+    assert_eq!(book.journal.take_up(lane()).await.unwrap().1, []);
     for (item, free) in items.into_iter().zip([false, true, false]) {
         assert_eq!(book.takes(item).await, free, "{item:?}");
     }
@@ -45,7 +39,7 @@ async fn a_batch_that_charged_nobody_frees_every_claim() {
         book.settle(end(&slot, state, vec![])).await;
         let billing = book.billing(slot.batch).await;
         assert_eq!((billing.state, live(&billing)), (state, vec![false, false]));
-        assert_eq!(outcomes(&billing), [(Some(state.word()), None); 2]);
+        assert_eq!(outcomes(&billing), vec![Some(LineOutcome::Released); 2]);
         let again = book.accept(&items).await.unwrap();
         assert_eq!(again.position, FIRST + 1, "a place in the lane is used once");
     }
@@ -105,7 +99,8 @@ async fn several_ends_are_written_together_or_not_at_all() {
 
 /// Stores a second transaction of a batch, as a replacement will.
 async fn replace(book: &Book, batch: BatchId, hash: B256) {
-    let sql = "INSERT INTO attempt VALUES (?1, ?2, 1, 'bill', x'02', 22000, 0)";
+    let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
+               VALUES (?1, ?2, 1, 'bill', x'02', 22000, 0)";
     let insert = move |conn: &Connection| {
         conn.execute(sql, rusqlite::params![hash.as_slice(), batch.0]).map(drop)
     };
@@ -130,7 +125,7 @@ async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_fi
     assert_eq!(named().await, first);
     replace(&book, slot.batch, newer).await;
     assert_eq!(named().await, newer);
-    let open = book.journal.take_up(CHAIN, SIGNER).await.unwrap().1;
+    let open = book.journal.take_up(lane()).await.unwrap().1;
     assert_eq!(open[0].attempts.newest().get().signed.hash, newer);
     assert_eq!(open[0].attempts.first().get().signed.hash, first, "no attempt is forgotten");
     book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged])).await;

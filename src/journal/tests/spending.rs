@@ -73,10 +73,14 @@ async fn a_new_day_and_another_account_have_sums_of_their_own() {
     let tomorrow = Proposal { at_ms: NOW_MS + DAY_MS, ..counting(&[item(2, 1)], USDT, 500) };
     book.journal.accept(tomorrow).await.unwrap();
     let signer = Address::repeat_byte(0x52);
-    book.journal.open_lane(CHAIN, signer, FIRST, NOW_MS).await.unwrap();
-    let seal: Seal = Box::new(|_, _| Ok(signed(99)));
     let elsewhere = LaneId { signer, ..lane() };
-    let other = Proposal { lane: elsewhere, seal, ..counting(&[item(3, 1)], USDT, 500) };
+    book.journal.open_lane(elsewhere, FIRST, NOW_MS).await.unwrap();
+    let seal: Seal = Box::new(|_, _| Ok(signed(99)));
+    let other = Proposal {
+        origin: Origin { lane: elsewhere, ..origin() },
+        seal,
+        ..counting(&[item(3, 1)], USDT, 500)
+    };
     book.journal.accept(other).await.unwrap();
     for at_ms in [NOW_MS, NOW_MS + DAY_MS] {
         assert_eq!(book.spent(at_ms).await, [(USDT.word(), 500)].into());

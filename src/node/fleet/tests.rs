@@ -1,12 +1,13 @@
 use super::*;
-use crate::node::Http;
+use crate::node::retries::Retries;
+use crate::node::{Http, JsonRpc, NoAgreement, Request, Trust};
 use alloy::primitives::B256;
 use axum::Router;
 use axum::extract::State as Shared;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use parking_lot::Mutex;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::future::IntoFuture as _;
 use tokio::net::TcpListener;
 
@@ -48,7 +49,7 @@ async fn answer(Shared(double): Shared<Double>, question: String) -> Response {
 }
 
 /// A fleet of these nodes, whose chain is known already, and what each of them was asked.
-async fn fleet(nodes: &[(u64, Does)]) -> (Arc<Fleet>, Vec<Arc<Mutex<Vec<String>>>>) {
+async fn fleet(nodes: &[(u64, Does)]) -> (Arc<Fleet<JsonRpc>>, Vec<Arc<Mutex<Vec<String>>>>) {
     let (mut urls, mut asked) = (Vec::new(), Vec::new());
     for (chain, does) in nodes {
         let double = Double { does: does.clone(), chain: *chain, asked: Arc::default() };
@@ -60,18 +61,25 @@ async fn fleet(nodes: &[(u64, Does)]) -> (Arc<Fleet>, Vec<Arc<Mutex<Vec<String>>
         tokio::spawn(axum::serve(listener, router).into_future());
     }
     let passing = |error: &NodeError| error.message == "busy";
-    let rules = FleetRules { chain_id: 1, timeout: Duration::from_secs(20), passing };
-    let fleet = Arc::new(Fleet::new(&Http, &urls, &[], rules).unwrap());
+    let rules =
+        FleetRules { chain: RealChain::Eip155(1), timeout: Duration::from_secs(20), passing };
+    let fleet = Arc::new(Fleet::dial(&Http, &urls, &[], rules).unwrap());
     drop(fleet.verify_all().await);
     (fleet, asked)
+}
+
+const SEND: &str = "eth_sendRawTransaction";
+
+fn question(method: &'static str) -> Request {
+    Request { method, params: json!([]) }
 }
 
 fn says(result: &str) -> (u64, Does) {
     (1, Does::Says(json!(result)))
 }
 
-async fn ask(fleet: &Fleet) -> Result<String, RpcError> {
-    fleet.ask("eth_test", json!([])).await
+async fn ask(fleet: &Fleet<JsonRpc>) -> Result<String, AskError> {
+    fleet.best().ask("eth_test", json!([])).await
 }
 
 #[tokio::test]
@@ -117,24 +125,28 @@ async fn a_lone_node_that_fails_is_asked_three_times_and_no_more() {
 async fn two_who_say_the_same_are_an_agreement_and_the_third_is_not_waited_for() {
     let agreed = async |nodes: &[(u64, Does)]| {
         let (fleet, _) = fleet(nodes).await;
-        fleet.agreed::<String>("eth_test", json!([])).await
+        let told = |id| {
+            let asker = fleet.only(id);
+            async move { asker.ask::<String>("eth_test", json!([])).await.ok() }
+        };
+        fleet.agreed("about a test", told).await
     };
     assert_eq!(agreed(&[says("a"), (1, Does::Hangs), says("a")]).await.unwrap(), "a");
     assert_eq!(agreed(&[says("lie"), says("a"), says("a")]).await.unwrap(), "a");
     assert_eq!(agreed(&[says("a")]).await.unwrap(), "a", "a fleet of one believes it");
     let (needed, asked) = (2, 2);
-    let question = "eth_test";
-    let none = Err(NoAgreement { question, needed, asked });
+    let about = "about a test";
+    let none = Err(NoAgreement { about, needed, asked });
     assert_eq!(agreed(&[says("a"), says("b")]).await, none);
     assert_eq!(agreed(&[says("a"), (1, Does::Breaks)]).await, none);
-    let one = Err(NoAgreement { question, needed, asked: 1 });
+    let one = Err(NoAgreement { about, needed, asked: 1 });
     assert_eq!(agreed(&[says("a"), (56, Does::Says(json!("a")))]).await, one, "of another chain");
 }
 
 #[tokio::test]
 async fn each_fit_node_is_asked_and_none_of_another_chain() {
     let (fleet, asked) = fleet(&[says("a"), (56, Does::Says(json!("x"))), says("c")]).await;
-    let mut answers: Vec<_> = fleet.each::<String>("eth_test", json!([])).await;
+    let mut answers: Vec<_> = fleet.each::<String>(question("eth_test")).await;
     answers.sort_by_key(|(id, _)| *id);
     assert_eq!(answers, [(NodeId(0), Ok("a".to_owned())), (NodeId(2), Ok("c".to_owned()))]);
     assert_eq!(*asked[1].lock(), ["eth_chainId"]);
@@ -143,9 +155,10 @@ async fn each_fit_node_is_asked_and_none_of_another_chain() {
 #[tokio::test]
 async fn a_fleet_on_the_wrong_chain_is_asked_nothing() {
     let (fleet, asked) = fleet(&[(56, Does::Says(json!("x")))]).await;
-    let wrong = Fault::WrongChain { answered: 56, configured: 1 };
+    let wrong =
+        Fault::WrongChain { answered: RealChain::Eip155(56), configured: RealChain::Eip155(1) };
     assert_eq!(ask(&fleet).await.unwrap_err().fault, wrong);
-    let said = fleet.broadcast(&[1], |_, said| said.is_ok()).await;
+    let said = fleet.broadcast::<B256, _>(question(SEND), |_, said| said.is_ok()).await;
     assert!(matches!(&said[..], [(NodeId(0), Err(error))] if error.fault == wrong));
     assert_eq!(*asked[0].lock(), ["eth_chainId"]);
 }
@@ -154,11 +167,9 @@ async fn a_fleet_on_the_wrong_chain_is_asked_nothing() {
 async fn a_broadcast_ends_with_the_first_acceptance_and_reaches_all_though_nobody_waits() {
     let hash = json!(B256::ZERO);
     let (fleet, asked) = fleet(&[(1, Does::Hangs), (1, Does::Says(hash)), (1, Does::Hangs)]).await;
-    let heard = fleet.broadcast(&[1], |_, said| said.is_ok()).await;
+    let heard = fleet.broadcast::<B256, _>(question(SEND), |_, said| said.is_ok()).await;
     assert_eq!(heard, [(NodeId(1), Ok(B256::ZERO))]);
-    let sent = |asked: &Arc<Mutex<Vec<String>>>| {
-        asked.lock().contains(&"eth_sendRawTransaction".to_owned())
-    };
+    let sent = |asked: &Arc<Mutex<Vec<String>>>| asked.lock().contains(&SEND.to_owned());
     while !asked.iter().all(sent) {
         tokio::task::yield_now().await;
     }
@@ -167,7 +178,7 @@ async fn a_broadcast_ends_with_the_first_acceptance_and_reaches_all_though_nobod
 #[tokio::test]
 async fn a_caller_that_goes_away_does_not_stop_a_broadcast() {
     let (fleet, asked) = fleet(&[(1, Does::Hangs), (1, Does::Hangs)]).await;
-    let sending = fleet.broadcast(&[1], |_, said| said.is_ok());
+    let sending = fleet.broadcast::<B256, _>(question(SEND), |_, said| said.is_ok());
     assert!(futures_util::FutureExt::now_or_never(sending).is_none(), "it is dropped");
     while asked.iter().any(|asked| asked.lock().len() < 2) {
         tokio::task::yield_now().await;
@@ -191,4 +202,31 @@ fn retries_are_a_tenth_of_all_questions_once_the_savings_are_spent() {
         more += usize::from(retries.take());
     }
     assert_eq!(more, 100);
+}
+
+/// Fleets of nodes at these URLs, of which none is ever asked.
+fn at(urls: &[&str]) -> Fleet<JsonRpc> {
+    let urls: Vec<RpcUrl> = urls.iter().map(|url| RpcUrl::parse(url).unwrap()).collect();
+    let chain = RealChain::Eip155(1);
+    let rules = FleetRules { chain, timeout: Duration::from_secs(1), passing: |_| false };
+    Fleet::dial(&Http, &urls, &[], rules).unwrap()
+}
+
+#[test]
+fn a_provider_with_two_urls_counts_once_and_is_named() {
+    let one = at(&["https://eth.a.example/1", "https://polygon.a.example/2"]);
+    assert_eq!((one.needed(), one.trust()), (1, Trust::Alone));
+    let labels = vec!["eth.a.example".to_owned(), "polygon.a.example".to_owned()];
+    assert_eq!(one.repeated_providers(), [("a.example".to_owned(), labels)]);
+    let two = at(&["https://eth.a.example", "https://eth2.a.example", "https://b.example"]);
+    assert_eq!((two.needed(), two.trust()), (2, Trust::Two));
+    assert_eq!(two.repeated_providers().len(), 1);
+    assert!(at(&["https://a.example", "https://b.example"]).repeated_providers().is_empty());
+}
+
+#[tokio::test]
+async fn two_nodes_are_needed_whichever_of_them_can_be_reached() {
+    let (fleet, _) = fleet(&[says("a"), (56, Does::Says(json!("a")))]).await;
+    assert_eq!((fleet.fit().len(), fleet.needed()), (1, 2));
+    assert!(!fleet.is_quorate());
 }

@@ -70,11 +70,20 @@ async fn another_chain_is_refused_and_a_dead_node_is_waited_for() {
     let at = |url, contract| parts(url, contract, &rows(shop.merchant.mer_key));
     let mut wrong = at(&shop.chain.url, shop.merchant.billing);
     wrong.config.eip155_id = 56;
-    let rules =
-        FleetRules { chain_id: 56, timeout: wrong.config.rpc_timeout, passing: evm::passing };
-    wrong.fleet = Arc::new(Fleet::new(&Http, &wrong.config.rpc, &[], rules).unwrap());
+    let rules = FleetRules {
+        chain: RealChain::Eip155(56),
+        timeout: wrong.config.rpc_timeout,
+        passing: evm::passing,
+    };
+    wrong.fleet = Arc::new(Fleet::dial(&Http, &wrong.config.rpc, &[], rules).unwrap());
     let refused = EvmChain::connect(wrong).await.unwrap_err();
-    assert_eq!(refused, NotConnected::WrongChain { configured: 56, answered: 31337 });
+    assert_eq!(
+        refused,
+        NotConnected::WrongChain {
+            configured: RealChain::Eip155(56),
+            answered: RealChain::Eip155(31337),
+        }
+    );
 
     let dead = at("http://127.0.0.1:9", shop.merchant.billing);
     let chain = EvmChain::connect(dead).await.unwrap();

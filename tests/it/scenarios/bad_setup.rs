@@ -52,7 +52,7 @@ async fn a_file_that_is_no_journal_is_refused() {
     let town = Town::found().await;
     fs::write(town.installation.journal(), "dear diary, today nobody paid").unwrap();
     let log = town.installation.try_start().await.unwrap_err();
-    assert!(log.contains("is not a journal of this version"), "{log}");
+    assert!(log.contains("is not a journal of the Signer"), "{log}");
 }
 
 #[tokio::test]

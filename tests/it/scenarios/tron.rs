@@ -7,6 +7,7 @@ mod death;
 mod delivery;
 mod doors;
 mod money;
+mod nodes;
 mod random;
 mod restored;
 mod secrets;

@@ -125,3 +125,44 @@ fn now_and_then() -> bool {
 fn quantity(answer: &Value) -> Option<U256> {
     serde_json::from_value(answer.clone()).ok()
 }
+
+/// On TRON: the record of a transaction says that its call failed.
+pub(crate) fn failed_on_tron(record: &mut Value) {
+    if record["receipt"].is_object() {
+        (record["receipt"]["result"], record["result"]) = (json!("REVERT"), json!("FAILED"));
+        record["log"] = json!([]);
+    }
+}
+
+/// On TRON: the record carries a word that means nothing.
+pub(crate) fn a_word_of_its_own(record: &mut Value) {
+    if record["receipt"].is_object() {
+        (record["receipt"]["result"], record["result"]) = (json!("WHATEVER"), json!("FAILED"));
+    }
+}
+
+/// On TRON: the record, or the transaction, does not say how its call went.
+pub(crate) fn without_a_result(answer: &mut Value) {
+    if let Some(receipt) = answer["receipt"].as_object_mut() {
+        receipt.remove("result");
+    }
+    if let Some(answer) = answer.as_object_mut() {
+        answer.remove("result");
+        answer.remove("ret");
+    }
+}
+
+/// On TRON: there is nothing.
+pub(crate) fn nothing_at_all(answer: &mut Value) {
+    *answer = json!({});
+}
+
+/// On TRON: a block without transactions, whose header says that there are none.
+pub(crate) fn an_empty_block(block: &mut Value) {
+    if block["blockID"].is_string() {
+        block["block_header"]["raw_data"]["txTrieRoot"] = json!("00".repeat(32));
+        if let Some(block) = block.as_object_mut() {
+            block.remove("transactions");
+        }
+    }
+}

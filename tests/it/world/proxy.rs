@@ -124,7 +124,8 @@ impl Proxy {
     }
 
     /// From now on, every call of `method` meets `act`; with a blank and a tag after it, as in
-    /// `eth_getTransactionCount pending`, those that ask about that block.
+    /// `eth_getTransactionCount pending`, those that ask about that block; on TRON also by its side, as
+    /// in `walletsolidity/getblock`. There a rewrite is done to the whole answer.
     pub(crate) fn fault(&self, method: &'static str, act: Act) {
         self.shared.strikes.send_replace(0);
         self.shared.faults.send_modify(|faults| faults.push((method, act)));
@@ -226,7 +227,8 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
         (method, false) => method.unwrap_or("batch").to_owned(),
     };
     let mut rewrite: Option<fn(&mut Value)> = None;
-    match shared.fault_for(&method, &question) {
+    let side = if asked.url.contains("/walletsolidity/") { "walletsolidity" } else { "wallet" };
+    match shared.fault_for(&method, side, &question) {
         None => {}
         Some(Act::Swallow) => return std::future::pending().await,
         Some(Act::PassOnAndHang) => {
@@ -265,11 +267,7 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     let mut answer = forward(shared, asked).await;
     if let (Some(change), Some(told)) = (rewrite, &answer) {
         let mut told: Value = serde_json::from_slice(told).unwrap_or_default();
-        change(&mut told["result"]);
-        // A lie stands whatever the node itself would have said.
-        if !told["result"].is_null() {
-            told.as_object_mut().and_then(|told| told.remove("error"));
-        }
+        lie(&mut told, tron, change);
         answer = Some(told.to_string().into());
     }
     shared.asked.lock().push(Asked { method, begun, answered: Instant::now() });
@@ -279,13 +277,27 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     })
 }
 
+/// Changes an answer: the whole of it on TRON, else its result. A lie stands whatever the node itself
+/// would have said.
+fn lie(told: &mut Value, tron: bool, change: fn(&mut Value)) {
+    if tron {
+        return change(told);
+    }
+    change(&mut told["result"]);
+    if !told["result"].is_null() {
+        told.as_object_mut().and_then(|told| told.remove("error"));
+    }
+}
+
 impl Shared {
     /// What a call of `method` meets, if anything; counts it.
-    fn fault_for(&self, method: &str, question: &Value) -> Option<Act> {
+    fn fault_for(&self, method: &str, side: &str, question: &Value) -> Option<Act> {
         let block = question["params"].as_array().and_then(|params| params.iter().find_map(tag));
         let narrow = block.map(|block| format!("{method} {block}")).unwrap_or_default();
         let faults = self.faults.borrow();
-        let (_, act) = faults.iter().find(|(m, _)| fits(m, method) || *m == narrow)?;
+        let whole = format!("{side}/{method}");
+        let fault = |m: &str| fits(m, method) || m == narrow || m == whole;
+        let (_, act) = faults.iter().find(|(m, _)| fault(m))?;
         self.strikes.send_modify(|strikes| *strikes += 1);
         Some(act.clone())
     }

@@ -70,6 +70,7 @@ fn about(said: &[Testimony], quorum: usize) -> (String, Vec<usize>) {
         Fate::Foreign(taker) => format!("foreign {}", taker.hash.0[0]),
         Fate::Absent => "absent".to_owned(),
         Fate::Included => "included".to_owned(),
+        Fate::Shown => "shown".to_owned(),
         Fate::Unidentified => "unidentified".to_owned(),
         Fate::Unclear => "unclear".to_owned(),
     };
@@ -96,7 +97,7 @@ fn one_node_alone_decides_where_there_is_one() {
 fn two_have_to_name_the_same_transaction() {
     assert_eq!(word(&[shows(1, 80), shows(1, 80)], 2), "ours 1");
     assert_eq!(word(&[shows(OTHER, 80), shows(OTHER, 80)], 2), "foreign 3");
-    assert_eq!(word(&[shows(1, 80), fresh()], 2), "included", "one lags, or one lies");
+    assert_eq!(word(&[shows(1, 80), fresh()], 2), "shown", "one lags, or one lies");
     assert_eq!(word(&[shows(1, 80), shows(2, 80)], 2), "unclear");
     assert_eq!(word(&[shows(1, 80), shows(OTHER, 80)], 2), "unclear");
     assert_eq!(word(&[shows(1, 80), shows(1, 81)], 2), "unclear", "in two blocks at once");
@@ -152,11 +153,16 @@ fn a_receipt_counts_only_in_the_block_that_the_same_node_holds_there() {
 
 #[test]
 fn any_node_that_shows_an_inclusion_stops_the_bidding_unless_two_others_have_seen_more() {
-    assert_eq!(word(&[fresh(), shows(1, 95), with(fresh(), |node| node.head = 94)], 2), "included");
+    assert_eq!(word(&[fresh(), shows(1, 95), with(fresh(), |node| node.head = 94)], 2), "shown");
+    assert_eq!(
+        word(&[shows(1, 95), shows(1, 95), with(fresh(), |node| node.head = 94)], 2),
+        "included"
+    );
     assert_eq!(word(&[fresh(), shows(1, 95), fresh()], 2), "absent", "refuted by two");
-    assert_eq!(word(&[fresh(), shows(1, 95)], 2), "included");
+    assert_eq!(word(&[fresh(), shows(1, 95)], 2), "shown");
+    assert_eq!(word(&[shows(1, 95)], 1), "included");
     let counted = with(fresh(), |node| node.taken = Some(PLACE + 1));
-    assert_eq!(word(&[counted.clone(), Testimony::default()], 2), "included");
+    assert_eq!(word(&[counted.clone(), Testimony::default()], 2), "shown");
     assert_eq!(word(&[counted, fresh(), fresh()], 2), "absent");
 }
 
@@ -242,7 +248,7 @@ proptest! {
                 prop_assert!(taker.succeeded && taker.block.number <= 90);
             }
             Fate::Unidentified => prop_assert!(false, "an honest node was not searched in vain"),
-            Fate::Absent | Fate::Included | Fate::Unclear => {}
+            Fate::Absent | Fate::Included | Fate::Shown | Fate::Unclear => {}
         }
     }
 
@@ -266,7 +272,11 @@ proptest! {
     ) {
         let decided = |said: &[Testimony]| match conclude(PLACE, &OURS.map(hash), said, 2).fate {
             Fate::Ours(taker) | Fate::Foreign(taker) => Some(taker),
-            Fate::Absent | Fate::Included | Fate::Unidentified | Fate::Unclear => None,
+            Fate::Absent
+            | Fate::Included
+            | Fate::Shown
+            | Fate::Unidentified
+            | Fate::Unclear => None,
         };
         if let (Some(before), Some(after)) = (decided(&before), decided(&after)) {
             prop_assert_eq!(before, after, "{:?}", truth);

@@ -1,12 +1,12 @@
 use super::*;
 use crate::node::NoReply;
-use crate::node::rpc::{Fault, NodeError, RpcError};
+use crate::node::{AskError, Fault, NodeError};
 use proptest::prelude::*;
 
 const OURS: B256 = B256::ZERO;
 
 fn fault(fault: Fault) -> Said {
-    Err(RpcError { method: "eth_sendRawTransaction", fault })
+    Err(AskError { question: "eth_sendRawTransaction", fault })
 }
 
 fn error(message: &str) -> Said {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::node::RealChain;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
@@ -72,11 +73,12 @@ fn what_only_looks_like_an_acceptance_is_none() {
 
 #[test]
 fn a_question_that_never_reached_the_node_is_told_from_one_that_may_have() {
+    let chain = RealChain::Eip155;
     for (fault, meant) in [
         (Fault::Lost(NoReply::Refused), Meaning::Unheard),
         (Fault::Lost(NoReply::NoConnection), Meaning::Unheard),
         (Fault::NoNode, Meaning::Unheard),
-        (Fault::WrongChain { answered: 1, configured: 2 }, Meaning::Unheard),
+        (Fault::WrongChain { answered: chain(1), configured: chain(2) }, Meaning::Unheard),
         (Fault::Lost(NoReply::TimedOut), Meaning::Ambiguous),
         (Fault::Lost(NoReply::Broken), Meaning::Ambiguous),
         (Fault::Garbled, Meaning::Ambiguous),

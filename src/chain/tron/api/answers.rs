@@ -1,12 +1,14 @@
 //! What a node says of blocks, accounts, contracts and prices. Fields with default values are left
 //! out of every answer, and `{}` means that there is nothing.
 
-use super::{Api, ApiError, Side, garbled};
+use super::{Api, Side, garbled};
 use crate::chain::tron::address::to_hex;
+use crate::node::AskError;
 use alloy::primitives::{Address, B256, Bytes};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use serde_json::value::RawValue;
 use std::collections::HashMap;
 
 /// A block, checked to be the one that was asked for. Its id begins with its number.
@@ -87,6 +89,12 @@ impl<T> RawBlock<T> {
         };
         right.then_some((block, self.transactions))
     }
+}
+
+/// The id of block 0 in an answer.
+pub(super) fn genesis(raw: &RawValue) -> Option<B256> {
+    let raw: RawBlock<RawId> = serde_json::from_str(raw.get()).ok()?;
+    raw.check(Some(0), false).map(|(block, _)| block.id)
 }
 
 /// What an account holds.
@@ -204,14 +212,14 @@ struct RawState {
     energy_factor: u64,
 }
 
-impl Api {
+impl Api<'_> {
     /// The newest block, or the one with this number; none where the node has none.
     pub(in crate::chain::tron) async fn block(
-        &self,
+        self,
         side: Side,
         number: Option<u64>,
         detail: bool,
-    ) -> Result<Option<Block>, ApiError> {
+    ) -> Result<Option<Block>, AskError> {
         let found = self.get_block::<RawId>(side, number, detail).await?;
         Ok(found.map(|(block, transactions)| Block {
             transactions: transactions.into_iter().map(|tx| tx.id).collect(),
@@ -221,36 +229,36 @@ impl Api {
 
     /// The irrevocable block with this number, and all that is in it.
     pub(in crate::chain::tron) async fn solid_block(
-        &self,
+        self,
         number: u64,
-    ) -> Result<Option<(Block, Vec<Sent>)>, ApiError> {
+    ) -> Result<Option<(Block, Vec<Sent>)>, AskError> {
         self.get_block(Side::Solidity, Some(number), true).await
     }
 
-    async fn get_block<T: DeserializeOwned>(
-        &self,
+    async fn get_block<T: DeserializeOwned + Send>(
+        self,
         side: Side,
         number: Option<u64>,
         detail: bool,
-    ) -> Result<Option<(Block, Vec<T>)>, ApiError> {
+    ) -> Result<Option<(Block, Vec<T>)>, AskError> {
         const QUESTION: &str = "getblock";
         let params = match number {
             Some(number) => json!({ "id_or_num": number.to_string(), "detail": detail }),
             None => json!({ "detail": detail }),
         };
-        let raw: Option<RawBlock<T>> = self.ask(side, QUESTION, &params).await?;
+        let raw: Option<RawBlock<T>> = self.ask(side, QUESTION, params).await?;
         raw.map(|raw| raw.check(number, detail).ok_or_else(|| garbled(QUESTION))).transpose()
     }
 
     /// What an account holds; none where it is not activated.
     pub(in crate::chain::tron) async fn account(
-        &self,
+        self,
         side: Side,
         who: Address,
-    ) -> Result<Option<Account>, ApiError> {
+    ) -> Result<Option<Account>, AskError> {
         const QUESTION: &str = "getaccount";
         let who = to_hex(who);
-        match self.ask(side, QUESTION, &json!({ "address": who })).await? {
+        match self.ask(side, QUESTION, json!({ "address": who })).await? {
             None => Ok(None),
             Some(RawAccount { address, balance }) if address == who => {
                 Ok(Some(Account { balance }))
@@ -261,34 +269,34 @@ impl Api {
 
     /// What an account can use without paying for it.
     pub(in crate::chain::tron) async fn resources(
-        &self,
+        self,
         who: Address,
-    ) -> Result<Resources, ApiError> {
+    ) -> Result<Resources, AskError> {
         let params = json!({ "address": to_hex(who) });
-        let raw: Option<RawResources> = self.ask(Side::Full, "getaccountresource", &params).await?;
+        let raw: Option<RawResources> = self.ask(Side::Full, "getaccountresource", params).await?;
         Ok(raw.unwrap_or_default().into())
     }
 
     /// What the chain has voted for.
-    pub(in crate::chain::tron) async fn parameters(&self) -> Result<Parameters, ApiError> {
-        let raw: RawParameters = self.demand(Side::Full, "getchainparameters", &json!({})).await?;
+    pub(in crate::chain::tron) async fn parameters(self) -> Result<Parameters, AskError> {
+        let raw: RawParameters = self.demand(Side::Full, "getchainparameters", json!({})).await?;
         let pairs = raw.chain_parameter.into_iter().map(|one| (one.key, one.value));
         Ok(Parameters(pairs.collect()))
     }
 
     /// When parameters and energy factors change next, Unix ms.
-    pub(in crate::chain::tron) async fn next_maintenance_ms(&self) -> Result<u64, ApiError> {
-        let raw: RawNumber = self.demand(Side::Full, "getnextmaintenancetime", &json!({})).await?;
+    pub(in crate::chain::tron) async fn next_maintenance_ms(self) -> Result<u64, AskError> {
+        let raw: RawNumber = self.demand(Side::Full, "getnextmaintenancetime", json!({})).await?;
         Ok(raw.num)
     }
 
     /// A contract; none where there is none at the address.
     pub(in crate::chain::tron) async fn contract(
-        &self,
+        self,
         at: Address,
-    ) -> Result<Option<ContractInfo>, ApiError> {
+    ) -> Result<Option<ContractInfo>, AskError> {
         let params = json!({ "value": to_hex(at) });
-        let raw: Option<RawContract> = self.ask(Side::Full, "getcontractinfo", &params).await?;
+        let raw: Option<RawContract> = self.ask(Side::Full, "getcontractinfo", params).await?;
         Ok(raw.map(|raw| ContractInfo {
             code: raw.runtimecode,
             caller_pays_percent: raw.smart_contract.consume_user_resource_percent,

@@ -2,9 +2,9 @@
 //!
 //! A call that fails is an answer, not an error. An error means that the node gave no answer.
 
-use super::{Api, ApiError, Side, garbled};
+use super::{Api, Endpoints, Question, Side, garbled};
 use crate::chain::tron::address::to_hex;
-use crate::node::rpc::{Rpc, RpcError};
+use crate::node::{AskError, Request};
 use alloy::primitives::{Address, Bytes};
 use serde::Deserialize;
 use serde_json::json;
@@ -21,7 +21,7 @@ pub(in crate::chain::tron) struct ConstantCall<'a> {
 
 /// How a call went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::chain::tron) enum Ran {
+pub(in crate::chain::tron) enum CallOutcome {
     /// It went through.
     Passed {
         /// Energy used, penalty included.
@@ -46,7 +46,7 @@ pub(in crate::chain::tron) enum Ran {
     },
 }
 
-impl Ran {
+impl CallOutcome {
     /// Whether it took too long. The limit is wall-clock time (80 ms on the main network): the same
     /// call may pass when the node is less busy, and a smaller one sooner.
     pub(in crate::chain::tron) fn out_of_time(&self) -> bool {
@@ -93,17 +93,17 @@ struct RawRet {
 
 impl RawRun {
     /// `result.result` is true also of a call that reverted; `transaction.ret` tells them apart.
-    fn judge(self, clean: impl FnOnce(&str) -> String) -> Option<Ran> {
+    fn judge(self, clean: impl FnOnce(&str) -> String) -> Option<CallOutcome> {
         let energy = self.energy_used;
         let mut returned = self.constant_result.into_iter();
         match (self.result.result, self.transaction.ret.as_slice(), returned.next()) {
             (true, [RawRet { ret }], Some(answer)) if ret.is_empty() => {
-                Some(Ran::Passed { energy, answer })
+                Some(CallOutcome::Passed { energy, answer })
             }
             (true, [RawRet { ret }], Some(data)) if ret == "FAILED" => {
-                Some(Ran::Reverted { energy, data })
+                Some(CallOutcome::Reverted { energy, data })
             }
-            (false, _, _) if !self.result.code.is_empty() => Some(Ran::Stopped {
+            (false, _, _) if !self.result.code.is_empty() => Some(CallOutcome::Stopped {
                 code: self.result.code,
                 words: clean(&words_of(&self.result.message)),
             }),
@@ -112,36 +112,47 @@ impl RawRun {
     }
 }
 
-/// Runs a call over the node's JSON-RPC, which knows only the newest state and only `data`. Asked at
-/// the solidity node's JSON-RPC, the newest state is the irrevocable one.
-pub(in crate::chain::tron) async fn eth_call(
-    rpc: &Rpc,
-    call: ConstantCall<'_>,
-) -> Result<Bytes, RpcError> {
-    let data = alloy::hex::encode_prefixed(call.data);
-    let call = json!({ "from": call.owner, "to": call.contract, "data": data });
-    rpc.ask("eth_call", json!([call, "latest"])).await
-}
-
 /// The text that a node's message is the hex of; the message itself where it is none.
 pub(super) fn words_of(message: &str) -> String {
     let bytes = hex::decode(message).unwrap_or_else(|_| message.as_bytes().to_vec());
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-impl Api {
+impl Api<'_> {
     /// Runs a call without sending it, on the state of this side.
     pub(in crate::chain::tron) async fn run(
-        &self,
+        self,
         side: Side,
         call: ConstantCall<'_>,
-    ) -> Result<Ran, ApiError> {
+    ) -> Result<CallOutcome, AskError> {
         let params = json!({
             "owner_address": to_hex(call.owner),
             "contract_address": to_hex(call.contract),
             "data": hex::encode(call.data),
         });
-        let raw: RawRun = self.demand(side, QUESTION, &params).await?;
-        raw.judge(|words| self.redactor.clean(words)).ok_or_else(|| garbled(QUESTION))
+        let asked = Question::Http { side, name: QUESTION, params, runs: true };
+        let raw: RawRun = self.0.put(asked).await?;
+        raw.judge(|words| self.clean(words)).ok_or_else(|| garbled(QUESTION))
+    }
+
+    /// Whether whoever is asked answers [`Api::eth_call`].
+    pub(in crate::chain::tron) fn speaks_jsonrpc(self) -> bool {
+        let fleet = self.0.fleet();
+        match self.0.only() {
+            Some(id) => fleet.client(id).is_some_and(Endpoints::speaks_jsonrpc),
+            None => fleet.clients().all(Endpoints::speaks_jsonrpc),
+        }
+    }
+
+    /// Runs a call over the node's JSON-RPC, which knows only the newest state and only `data`. Asked
+    /// at the solidity node's JSON-RPC, the newest state is the irrevocable one.
+    pub(in crate::chain::tron) async fn eth_call(
+        self,
+        call: ConstantCall<'_>,
+    ) -> Result<Bytes, AskError> {
+        let data = alloy::hex::encode_prefixed(call.data);
+        let call = json!({ "from": call.owner, "to": call.contract, "data": data });
+        let params = json!([call, "latest"]);
+        self.0.put(Question::JsonRpc(Request { method: "eth_call", params })).await
     }
 }

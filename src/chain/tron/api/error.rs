@@ -1,8 +1,6 @@
-//! Why a question got no answer, in words that are safe to show; and how servers say that they want
-//! to be left alone.
+//! Answers that are complaints, and how servers say that they want to be left alone.
 
-use crate::chain::ChainError;
-use crate::node::{NoReply, Reply};
+use crate::node::Reply;
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -22,53 +20,6 @@ const CLOSED: &str = "this API is closed";
 /// java-tron, when its own limits are reached: the question was not looked at.
 /// framework/.../services/http/RateLimiterServlet.java
 const NO_RESOURCES: &str = "lack of computing resources";
-
-/// A question without an answer. Its words hold no URL.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{question}: {fault}")]
-pub(in crate::chain::tron) struct ApiError {
-    /// What was asked.
-    pub(in crate::chain::tron) question: &'static str,
-    /// What went wrong.
-    pub(in crate::chain::tron) fault: Fault,
-}
-
-/// What went wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::chain::tron) enum Fault {
-    /// The node's own error, cut and cleaned.
-    #[error("{0}")]
-    Refused(String),
-    /// The server does not look at questions for a while, or it is still too early to ask again. In
-    /// both cases it has not seen this one.
-    #[error("the server wants no questions for the next {} ms", wait.as_millis())]
-    ShutOut {
-        /// How long.
-        wait: Duration,
-    },
-    /// No usable answer. The node may have seen the question.
-    #[error("{0}")]
-    Lost(NoReply),
-    /// The server answered with this status and nothing that could be used. The node may have seen
-    /// the question.
-    #[error("HTTP status {0}")]
-    Http(u16),
-    /// The answer is not what the API says, or answers another question.
-    #[error("the answer makes no sense")]
-    Garbled,
-}
-
-impl From<ApiError> for ChainError {
-    fn from(error: ApiError) -> Self {
-        let ApiError { question, fault } = error;
-        match fault {
-            Fault::Refused(answer) => Self::Node { question, answer },
-            Fault::ShutOut { .. } | Fault::Lost(_) | Fault::Http(_) | Fault::Garbled => {
-                Self::Unavailable(format!("{question}: {fault}"))
-            }
-        }
-    }
-}
 
 /// An answer that is an error, whatever the HTTP status says.
 pub(super) struct Complaint(pub(super) String);

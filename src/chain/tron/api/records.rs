@@ -1,13 +1,12 @@
 //! What a node says of a transaction: to a broadcast, while it knows it, and once it is in a block.
 
 use super::calls::words_of;
-use super::{Api, ApiError, Side, garbled};
+use super::outcome::CallResult;
+use super::{Api, Question, Side, garbled};
+use crate::node::AskError;
 use alloy::primitives::{Address, B256, Bytes, Log, LogData};
 use serde::Deserialize;
 use serde_json::json;
-
-/// The result of a call that did what it was meant to do.
-const SUCCESS: &str = "SUCCESS";
 
 /// What a node said to a broadcast, unjudged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -51,7 +50,8 @@ pub(in crate::chain::tron) struct TxInfo {
     pub(in crate::chain::tron) energy: u64,
     /// The node's word for how the call went.
     pub(in crate::chain::tron) outcome: String,
-    pub(in crate::chain::tron) succeeded: bool,
+    /// What that word means; none where it means nothing.
+    pub(in crate::chain::tron) result: Option<CallResult>,
     /// What the call returned or reverted with.
     pub(in crate::chain::tron) returned: Bytes,
     /// Why it failed, in the node's words.
@@ -106,7 +106,7 @@ impl RawInfo {
         let logs = self.log.into_iter().map(|log| {
             LogData::new(log.topics, log.data).map(|data| Log { address: log.address, data })
         });
-        let succeeded = self.receipt.result == SUCCESS && self.result.is_empty();
+        let result = CallResult::of_record(&self.receipt.result, &self.result);
         let info = TxInfo {
             id: self.id,
             block: self.block_number,
@@ -114,7 +114,7 @@ impl RawInfo {
             fee: self.fee,
             energy: self.receipt.energy_usage_total,
             outcome: self.receipt.result,
-            succeeded,
+            result,
             returned: self.contract_result.into_iter().next().unwrap_or_default(),
             words: words_of(&self.res_message),
             logs: logs.collect::<Option<_>>()?,
@@ -123,20 +123,21 @@ impl RawInfo {
     }
 }
 
-impl Api {
+impl Api<'_> {
     /// The result of the call that a transaction makes, also from a node that keeps no history; none
     /// where the node does not know the transaction, and nothing follows from that. On the full side
     /// it may only be in the pool, and its result a guess.
     pub(in crate::chain::tron) async fn call_result(
-        &self,
+        self,
         side: Side,
         id: B256,
-    ) -> Result<Option<String>, ApiError> {
+    ) -> Result<Option<CallResult>, AskError> {
         const QUESTION: &str = "gettransactionbyid";
-        match self.ask(side, QUESTION, &by_id(id)).await? {
-            Some(RawTx { id: answered, ret }) if answered == id => {
-                Ok(Some(ret.into_iter().next().map(|ret| ret.contract_ret).unwrap_or_default()))
-            }
+        match self.ask(side, QUESTION, by_id(id)).await? {
+            Some(RawTx { id: answered, ret }) if answered == id => match ret.as_slice() {
+                [ret] => Ok(CallResult::of_word(&ret.contract_ret)),
+                _ => Ok(None),
+            },
             Some(RawTx { .. }) => Err(garbled(QUESTION)),
             None => Ok(None),
         }
@@ -144,25 +145,28 @@ impl Api {
 
     /// What the transaction did, if it is in a block; on the solidity side, in an irrevocable one.
     pub(in crate::chain::tron) async fn info(
-        &self,
+        self,
         side: Side,
         id: B256,
-    ) -> Result<Option<TxInfo>, ApiError> {
+    ) -> Result<Option<TxInfo>, AskError> {
         const QUESTION: &str = "gettransactioninfobyid";
-        let raw: Option<RawInfo> = self.ask(side, QUESTION, &by_id(id)).await?;
+        let raw: Option<RawInfo> = self.ask(side, QUESTION, by_id(id)).await?;
         let info = raw.map(|raw| raw.check(id).ok_or_else(|| garbled(QUESTION))).transpose()?;
-        Ok(info.map(|info| TxInfo { words: self.redactor.clean(&info.words), ..info }))
+        Ok(info.map(|info| TxInfo { words: self.clean(&info.words), ..info }))
     }
+}
 
-    /// Hands signed bytes to the node. Only [`crate::chain::Chain::deliver`] leads here.
-    pub(in crate::chain::tron) async fn broadcast(
-        &self,
-        raw: &[u8],
-    ) -> Result<Broadcast, ApiError> {
-        let params = json!({ "transaction": hex::encode(raw) });
-        let said: Broadcast = self.demand(Side::Full, "broadcasthex", &params).await?;
-        let (code, message) = (self.redactor.clean(&said.code), self.redactor.clean(&said.message));
-        Ok(Broadcast { code, message, ..said })
+/// The offer of signed bytes. Only [`crate::chain::Chain::deliver`] leads here.
+pub(in crate::chain::tron) fn offer(raw: &[u8]) -> Question {
+    let params = json!({ "transaction": hex::encode(raw) });
+    Question::Http { side: Side::Full, name: "broadcasthex", params, runs: false }
+}
+
+impl Broadcast {
+    /// The same without our secrets.
+    pub(in crate::chain::tron) fn cleaned(&self, clean: impl Fn(&str) -> String) -> Self {
+        let (code, message) = (clean(&self.code), clean(&self.message));
+        Self { code, message, ..self.clone() }
     }
 }
 

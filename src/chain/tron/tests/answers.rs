@@ -1,7 +1,9 @@
 //! Every recorded answer to a question that the client asks is read as what it says.
 
-use super::super::api::{ApiError, ConstantCall, Fault, Ran, Side, eth_call};
+use super::super::api::{CallOutcome, CallResult, ConstantCall, Side};
 use super::*;
+use crate::config::RpcUrl;
+use crate::node::{AskError, Fault};
 use alloy::primitives::B256;
 
 fn side(path: &str) -> Side {
@@ -9,7 +11,7 @@ fn side(path: &str) -> Side {
 }
 
 /// Hands every recorded exchange of `question` to `check`, and says how many there were.
-async fn each(question: &str, mut check: impl AsyncFnMut(&Api, &Exchange)) -> usize {
+async fn each(question: &str, mut check: impl AsyncFnMut(Api<'_>, &Exchange)) -> usize {
     let double = Arc::new(Double::default());
     let mut seen = 0;
     serving(&double, async |url| {
@@ -19,7 +21,7 @@ async fn each(question: &str, mut check: impl AsyncFnMut(&Api, &Exchange)) -> us
                 continue;
             }
             double.says(&exchange.path, exchange.status, &exchange.sent);
-            check(&api, exchange).await;
+            check(api.api(), exchange).await;
             seen += 1;
         }
     })
@@ -28,18 +30,14 @@ async fn each(question: &str, mut check: impl AsyncFnMut(&Api, &Exchange)) -> us
 }
 
 /// Whether an answer is one that holds nothing to read: an error, or another service's page.
-fn refused<T>(exchange: &Exchange, answer: &Result<T, ApiError>) -> bool {
+fn refused<T>(exchange: &Exchange, answer: &Result<T, AskError>) -> bool {
     let fault = answer.as_ref().err().map(|error| &error.fault);
     if let Some(said) = exchange.body.get("Error").and_then(Value::as_str) {
-        assert!(
-            matches!(fault, Some(Fault::Refused(_))),
-            "{}: {said} -> {fault:?}",
-            exchange.place
-        );
+        assert!(matches!(fault, Some(Fault::Node(_))), "{}: {said} -> {fault:?}", exchange.place);
         return true;
     }
     if exchange.status != 200 {
-        assert!(matches!(fault, Some(Fault::Lost(_))), "{}: {fault:?}", exchange.place);
+        assert!(matches!(fault, Some(Fault::Http(_))), "{}: {fault:?}", exchange.place);
         return true;
     }
     false
@@ -97,7 +95,7 @@ async fn a_block_that_is_another_or_contradicts_itself_is_not_taken() {
         let api = client(url);
         let ask = async |body: &Value, number| {
             double.says("/walletsolidity/getblock", 200, &body.to_string());
-            api.block(Side::Solidity, Some(number), true).await.map_err(|error| error.fault)
+            api.api().block(Side::Solidity, Some(number), true).await.map_err(|error| error.fault)
         };
         assert!(ask(good, number).await.unwrap().is_some());
         assert_eq!(ask(good, number + 1).await, Err(Fault::Garbled), "another block");
@@ -130,7 +128,11 @@ async fn transactions_and_what_they_did() {
         let answer = api.call_result(side(&exchange.path), id(exchange)).await;
         if !refused(exchange, &answer) {
             let result = exchange.body["ret"][0]["contractRet"].as_str().unwrap_or_default();
-            let expected = (!empty(&exchange.body)).then(|| result.to_owned());
+            let expected = match result {
+                "SUCCESS" => Some(CallResult::Succeeded),
+                "" => None,
+                _ => Some(CallResult::Failed),
+            };
             assert_eq!(answer, Ok(expected), "{}", exchange.place);
         }
     })
@@ -152,14 +154,16 @@ async fn transactions_and_what_they_did() {
         assert_eq!(info.block_time_ms, body["blockTimeStamp"].as_u64().unwrap());
         assert_eq!(info.fee, body["fee"].as_u64().unwrap_or(0));
         let word = body["receipt"]["result"].as_str().unwrap();
-        assert_eq!(info.succeeded, word == "SUCCESS", "{place}");
+        let result = if word == "SUCCESS" { CallResult::Succeeded } else { CallResult::Failed };
+        assert_eq!(info.result, Some(result), "{place}");
         assert_eq!(info.logs.len(), body["log"].as_array().map_or(0, Vec::len));
         for (log, raw) in info.logs.iter().zip(body["log"].as_array().into_iter().flatten()) {
             assert_eq!(hex::encode(log.address), raw["address"].as_str().unwrap());
             assert_eq!(hex::encode(&log.data.data), raw["data"].as_str().unwrap_or(""));
             assert_eq!(log.topics().len(), raw["topics"].as_array().unwrap().len());
         }
-        *outcomes.entry((info.outcome, info.succeeded)).or_default() += 1;
+        *outcomes.entry((info.outcome, info.result == Some(CallResult::Succeeded))).or_default() +=
+            1;
         if word == "REVERT" {
             assert_eq!(info.words, "REVERT opcode executed");
         }
@@ -207,19 +211,19 @@ async fn constant_calls() {
         slow += usize::from(ran.out_of_time());
         let failed = body["transaction"]["ret"][0]["ret"] == "FAILED";
         match ran {
-            Ran::Passed { energy, answer } => {
+            CallOutcome::Passed { energy, answer } => {
                 assert!(!failed && body["result"]["result"] == true, "{place}");
                 assert_eq!(energy, body["energy_used"].as_u64().unwrap_or(0));
                 assert_eq!(hex::encode(answer), body["constant_result"][0].as_str().unwrap());
                 passed += 1;
             }
-            Ran::Reverted { energy, data } => {
+            CallOutcome::Reverted { energy, data } => {
                 assert!(failed, "{place}");
                 assert_eq!(energy, body["energy_used"].as_u64().unwrap_or(0));
                 assert_eq!(hex::encode(data), body["constant_result"][0].as_str().unwrap());
                 reverted += 1;
             }
-            Ran::Stopped { code, words } => {
+            CallOutcome::Stopped { code, words } => {
                 assert_eq!(code, body["result"]["code"].as_str().unwrap(), "{place}");
                 assert!(words.contains(' '), "{place}: {words}");
                 stopped += 1;
@@ -343,9 +347,12 @@ async fn calls_over_json_rpc_use_the_one_form_that_every_version_takes() {
                 200,
                 &exchange.sent.replacen(&format!("\"id\":{id}"), "\"id\":1", 1),
             );
-            let rpc = rpc(&format!("{url}/jsonrpc"));
+            let mut config = node::config(url, url);
+            config.nodes[0].jsonrpc = Some(RpcUrl::parse(&format!("{url}/jsonrpc")).unwrap());
+            let lone = client_of(&config).unwrap();
             let call = ConstantCall { owner: Address::ZERO, contract: Address::ZERO, data: &data };
-            let answer = eth_call(&rpc, call).await;
+            assert!(lone.api().speaks_jsonrpc() && !client(url).api().speaks_jsonrpc());
+            let answer = lone.api().eth_call(call).await;
             assert_eq!(answer.unwrap().to_string(), result, "{}", exchange.place);
             let (_, asked) = double.asked.lock().last().unwrap().clone();
             assert_eq!(asked["params"][1], "latest");

@@ -39,9 +39,9 @@ async fn prices_are_asked_again_after_maintenance_and_after_a_broken_exchange() 
         chain.beat().await.unwrap();
         chain.beat().await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 3);
-        assert!(chain.parts.api.next_maintenance_ms().await.is_ok());
+        assert!(chain.api().next_maintenance_ms().await.is_ok());
         double.says("/wallet/gettransactionbyid", 502, "");
-        assert!(chain.parts.api.call_result(Side::Full, SOLID_ID.parse().unwrap()).await.is_err());
+        assert!(chain.api().call_result(Side::Full, SOLID_ID.parse().unwrap()).await.is_err());
         chain.beat().await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 4, "it may be another node now");
     })
@@ -53,9 +53,11 @@ async fn a_node_on_another_chain_is_not_used() {
     let double = node();
     serving(&double, async |url| {
         let mut wrong = parts(url);
-        wrong.settings.chain_id = Some(1);
+        wrong.config.chain_id = 1;
+        wrong.fleet = client_of(&wrong.config).unwrap().0;
         let refused = TronChain::connect(wrong).await.unwrap_err();
-        assert_eq!(refused, NotConnected::WrongChain { configured: 1, answered: CHAIN_ID });
+        let (configured, answered) = (RealChain::Genesis(1), RealChain::Genesis(CHAIN_ID));
+        assert_eq!(refused, NotConnected::WrongChain { configured, answered });
 
         let chain = connected(url).await;
         chain.beat().await.unwrap();
@@ -64,13 +66,16 @@ async fn a_node_on_another_chain_is_not_used() {
         let other = sent.replace(GENESIS_ID, &GENESIS_ID.replace("29d6a48c", "00000001"));
         double.says(&format!("/walletsolidity/getblock {genesis}"), 200, &other);
         let split = TronChain::connect(parts(url)).await.unwrap_err();
-        assert_eq!(split, NotConnected::TwoChains);
+        assert_eq!(
+            split.to_string(),
+            "the node is on chain 0x00000001, but this chain is 0x29d6a48c"
+        );
         double.says("/wallet/getnextmaintenancetime", 502, "");
-        assert!(chain.parts.api.next_maintenance_ms().await.is_err());
+        assert!(chain.api().next_maintenance_ms().await.is_err());
         double.says("/wallet/getnextmaintenancetime", 200, r#"{"num":1}"#);
         let moved = chain.beat().await.unwrap_err();
-        assert!(moved.to_string().contains("different chains"), "{moved}");
-        assert!(chain.known.read().is_none() && chain.head.read().is_none());
+        assert!(moved.to_string().contains("0x00000001, but this chain is"), "{moved}");
+        assert!(chain.learnt.read().is_empty() && chain.head.read().is_none());
     })
     .await;
 }

@@ -1,10 +1,10 @@
 //! What every recorded answer to a broadcast means, and what no answer can mean.
 
-use super::super::api::{ApiError, Broadcast, Fault};
+use super::super::api::Broadcast;
 use super::super::delivery::judge;
 use super::*;
 use crate::billing::Objection;
-use crate::node::NoReply;
+use crate::node::{AskError, Fault, NoReply, NodeError};
 use alloy::primitives::B256;
 use proptest::prelude::*;
 use prost::Message;
@@ -59,7 +59,7 @@ async fn every_recorded_answer_is_judged_by_the_table() {
             let Exchange { place, asked, status, sent, body, .. } = exchange;
             double.says("/wallet/broadcasthex", *status, sent);
             let ours = sent_id(asked).unwrap_or(OURS);
-            let judged = judge(client(url).broadcast(&[]).await, ours);
+            let judged = judge(client(url).broadcast(&[]).await.as_ref(), ours);
             let of_ours = body["txid"].as_str() == Some(&hex::encode(ours)) && *status == 200;
             let expected = if of_ours { expected(body) } else { "unknown" };
             assert_eq!(word(&judged), expected, "{place}: {body} -> {judged:?}");
@@ -88,7 +88,7 @@ async fn every_recorded_answer_is_judged_by_the_table() {
 
 #[test]
 fn what_was_never_recorded_is_judged_by_the_source() {
-    let judged = |code, message| word(&judge(Ok(said(false, code, message)), OURS));
+    let judged = |code, message| word(&judge(Ok(&said(false, code, message)), OURS));
     assert_eq!(judged(FEW, "P2P broadcast failed."), "unknown", "it is in the pool");
     assert_eq!(judged(FEW, "Effective connection:0"), "busy");
     assert_eq!(judged(FEW, "anything else"), "unknown");
@@ -99,31 +99,31 @@ fn what_was_never_recorded_is_judged_by_the_source() {
 #[test]
 fn only_success_for_our_own_transaction_is_taken_for_success() {
     let success = said(true, "SUCCESS", "");
-    assert_eq!(judge(Ok(success.clone()), OURS), Delivery::Accepted);
-    assert_eq!(word(&judge(Ok(success.clone()), B256::ZERO)), "unknown");
+    assert_eq!(judge(Ok(&success), OURS), Delivery::Accepted);
+    assert_eq!(word(&judge(Ok(&success), B256::ZERO)), "unknown");
     let nameless = Broadcast { txid: None, ..success };
-    assert_eq!(word(&judge(Ok(nameless), OURS)), "unknown");
-    assert_eq!(word(&judge(Ok(said(false, "SUCCESS", "")), OURS)), "unknown");
-    assert_eq!(word(&judge(Ok(said(true, "TAPOS_ERROR", "")), OURS)), "unknown");
-    assert_eq!(word(&judge(Ok(said(true, "", "")), OURS)), "unknown");
+    assert_eq!(word(&judge(Ok(&nameless), OURS)), "unknown");
+    assert_eq!(word(&judge(Ok(&said(false, "SUCCESS", "")), OURS)), "unknown");
+    assert_eq!(word(&judge(Ok(&said(true, "TAPOS_ERROR", "")), OURS)), "unknown");
+    assert_eq!(word(&judge(Ok(&said(true, "", "")), OURS)), "unknown");
 }
 
 #[test]
 fn silence_is_unknown_unless_nobody_looked() {
-    let judged = |fault| word(&judge(Err(ApiError { question: "broadcasthex", fault }), OURS));
+    let judged = |fault| word(&judge(Err(&AskError { question: "broadcasthex", fault }), OURS));
     assert_eq!(judged(Fault::ShutOut { wait: Duration::from_secs(1) }), "busy");
     assert_eq!(judged(Fault::Http(413)), "busy");
     assert_eq!(judged(Fault::Http(404)), "busy");
+    assert_eq!(judged(Fault::Lost(NoReply::Refused)), "busy");
     let disabled = "this API is unavailable due to config".to_owned();
-    assert_eq!(judged(Fault::Refused(disabled)), "policy");
+    assert_eq!(judged(Fault::Node(NodeError::of(disabled))), "policy");
     for fault in [
-        Fault::Refused("class X : y".to_owned()),
+        Fault::Node(NodeError::of("class X : y")),
         Fault::Garbled,
         Fault::Lost(NoReply::TimedOut),
         Fault::Lost(NoReply::Broken),
         Fault::Http(503),
         Fault::Lost(NoReply::TooLong),
-        Fault::Lost(NoReply::Refused),
     ] {
         assert_eq!(judged(fault.clone()), "unknown", "{fault:?}");
     }
@@ -135,7 +135,7 @@ proptest! {
         result: bool, code in "\\PC{0,40}", message in "\\PC{0,40}", ours: bool,
     ) {
         let txid = Some(if ours { OURS } else { B256::ZERO });
-        let judged = judge(Ok(Broadcast { result, code: code.clone(), message, txid }), OURS);
+        let judged = judge(Ok(&Broadcast { result, code: code.clone(), message, txid }), OURS);
         prop_assert!(judged != Delivery::Accepted || (code == "SUCCESS" && result && ours));
         if !code.bytes().all(|b| b.is_ascii_uppercase() || b == b'_') {
             prop_assert_eq!(word(&judged), "unknown");

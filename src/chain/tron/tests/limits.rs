@@ -1,9 +1,10 @@
 //! What the client does about servers that want to be left alone, lose answers, or talk nonsense;
 //! and that nothing it says holds a key.
 
-use super::super::api::{ApiError, Fault, Side};
+use super::super::api::Side;
+use super::node::{Lone, config};
 use super::*;
-use crate::node::{NoReply, Undialable};
+use crate::node::{AskError, Fault, NoReply, NodeError, Undialable};
 use axum::Router;
 use futures_util::future::join_all;
 use std::future::IntoFuture;
@@ -13,9 +14,9 @@ use tokio::sync::{Semaphore, watch};
 const PATH: &str = "/wallet/getblock";
 const SECRET: &str = "b3f1c9d2-api-key";
 
-async fn ask(api: &Api) -> Result<(), Fault> {
-    let answer = api.block(Side::Full, None, false).await;
-    answer.map(|_| ()).map_err(|error: ApiError| error.fault)
+async fn ask(node: &Lone) -> Result<(), Fault> {
+    let answer = node.api().block(Side::Full, None, false).await;
+    answer.map(|_| ()).map_err(|error: AskError| error.fault)
 }
 
 fn wait(answer: &Result<(), Fault>) -> Option<u64> {
@@ -46,7 +47,7 @@ async fn a_server_that_shuts_us_out_is_not_asked_again_before_its_time() {
             assert!(matches!(ask(&api).await, Err(Fault::ShutOut { .. })));
             assert!(matches!(
                 api.broadcast(&[1]).await,
-                Err(ApiError { fault: Fault::ShutOut { .. }, .. })
+                Err(AskError { fault: Fault::ShutOut { .. }, .. })
             ));
             assert_eq!(double.asked.lock().len(), 1, "the others never left");
             api.forgive();
@@ -89,17 +90,17 @@ async fn what_makes_no_sense_is_told_from_what_is_refused() {
         (
             404,
             r#"{"Error":"this API is unavailable due to config"}"#,
-            Fault::Refused("this API is unavailable due to config".to_owned()),
+            Fault::Node(NodeError::of("this API is unavailable due to config")),
         ),
         (
             200,
             "this API is closed because this node is a lite fullnode",
-            Fault::Refused("this API is closed because this node is a lite fullnode".to_owned()),
+            Fault::Node(NodeError::of("this API is closed because this node is a lite fullnode")),
         ),
         (
             200,
             r#"{"Error":"id must be legal block hash."}"#,
-            Fault::Refused("id must be legal block hash.".to_owned()),
+            Fault::Node(NodeError::of("id must be legal block hash.")),
         ),
     ];
     let double = Arc::new(Double::default());
@@ -108,7 +109,7 @@ async fn what_makes_no_sense_is_told_from_what_is_refused() {
             let api = client(url);
             double.says(PATH, status, body);
             assert_eq!(ask(&api).await, Err(fault.clone()), "{status} {body}");
-            let broken = u64::from(!matches!(fault, Fault::Refused(_)));
+            let broken = u64::from(!matches!(fault, Fault::Node(_)));
             assert_eq!(api.breaks(), broken);
         }
         double.says(PATH, 200, " { }\n");
@@ -121,12 +122,11 @@ async fn what_makes_no_sense_is_told_from_what_is_refused() {
 async fn each_side_is_asked_at_its_own_url_and_with_the_key() {
     let double = Arc::new(Double::default());
     serving(&double, async |url| {
-        let key = SECRET.to_owned().into();
         let (full, solidity) = (format!("{url}/a/"), format!("{url}/b?x=1"));
         let timeout = Duration::from_secs(20);
-        let api = client_of(&full, &solidity, Some(&key), timeout).unwrap();
+        let api = client_of(&shown(&full, &solidity, SECRET, timeout)).unwrap();
         for side in [Side::Full, Side::Solidity] {
-            assert!(api.block(side, Some(3), true).await.is_err());
+            assert!(api.api().block(side, Some(3), true).await.is_err());
         }
         let asked: Vec<_> = double.asked.lock().iter().map(|(path, _)| path.clone()).collect();
         assert_eq!(asked, ["/a/wallet/getblock", "/b/walletsolidity/getblock"]);
@@ -140,14 +140,13 @@ async fn each_side_is_asked_at_its_own_url_and_with_the_key() {
 async fn nothing_that_is_said_holds_a_key_or_a_url() {
     let double = Arc::new(Double::default());
     serving(&double, async |url| {
-        let key = SECRET.to_owned().into();
         let full = format!("{url}/PATHSECRET/");
         let timeout = Duration::from_millis(500);
-        let api = client_of(&full, url, Some(&key), timeout).unwrap();
+        let api = client_of(&shown(&full, url, SECRET, timeout)).unwrap();
         let quoting = format!(r#"{{"Error":"key {SECRET} at {url}/x PATHSECRET is bad"}}"#);
         double.says("/PATHSECRET/wallet/getblock", 200, &quoting);
-        let mut said = format!("{api:?}");
-        said += &api.block(Side::Full, None, false).await.unwrap_err().to_string();
+        let mut said = format!("{:?} {:?}", api.0, api.0.client(NodeId(0)));
+        said += &api.api().block(Side::Full, None, false).await.unwrap_err().to_string();
         let answer = format!(r#"{{"code":"SIGERROR","message":"{SECRET} {url}/"}}"#);
         double.says("/PATHSECRET/wallet/broadcasthex", 200, &answer);
         let answer = format!("{:?}", api.broadcast(&[1]).await);
@@ -165,7 +164,8 @@ async fn a_node_that_accepts_and_says_nothing_is_not_waited_for() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", silent.local_addr().unwrap());
     let timeout = Duration::from_millis(100);
-    let api = client_of(&url, &url, None, timeout).unwrap();
+    let patient = config(&url, &url);
+    let api = client_of(&TvmConfig { rpc_timeout: timeout, ..patient }).unwrap();
     assert_eq!(ask(&api).await, Err(Fault::Lost(NoReply::TimedOut)));
     drop(silent);
     assert_eq!(ask(&api).await, Err(Fault::Lost(NoReply::Refused)));
@@ -174,13 +174,18 @@ async fn a_node_that_accepts_and_says_nothing_is_not_waited_for() {
 
 #[test]
 fn a_client_that_cannot_be_made_says_which_part_is_wrong() {
-    let make = |full, solidity, key: Option<&str>| {
-        let key = key.map(|key| key.to_owned().into());
-        client_of(full, solidity, key.as_ref(), Duration::from_secs(1)).unwrap_err()
-    };
-    let unprintable = make("http://a", "http://a", Some("line\nline"));
-    assert_eq!(unprintable, ApiUnusable { key: "full", problem: Undialable::Key });
-    assert_eq!(unprintable.to_string(), "full: the API key cannot be sent in a header");
+    let config = shown("http://a", "http://a", "line\nline", Duration::from_secs(1));
+    let refused = client_of(&config).map(|_| ()).unwrap_err();
+    let unusable = ApiUnusable { key: "full", problem: Undialable::Key };
+    assert_eq!(refused, Unusable { place: 0, unusable });
+    assert_eq!(refused.to_string(), "nodes[0].full: the API key cannot be sent in a header");
+}
+
+/// A node that is shown this key.
+fn shown(full: &str, solidity: &str, key: &str, rpc_timeout: Duration) -> TvmConfig {
+    let mut config = TvmConfig { rpc_timeout, ..config(full, solidity) };
+    config.nodes[0].api_key = Some(key.to_owned().into());
+    config
 }
 
 /// A node gives the 51st connection no answer, and others ask it too.

@@ -1,14 +1,14 @@
 //! A node that plays recordings, and an adapter that is connected to it.
 
+use super::super::api::{Broadcast, offer};
 use super::*;
 use crate::billing::{Charge, Entry, Family, Period, PlatformChainId, Scalar, Values};
-use crate::config::{BillingConfig, PolicyConfig, RpcUrl};
-use crate::node::{Http, Target};
+use crate::config::{BillingConfig, KeyRef, PolicyConfig, RpcUrl, Sun, TvmFeeConfig, TvmNode};
+use crate::node::{AskError, Http};
 use alloy::primitives::U256;
 use axum::Router;
 use axum::body::Bytes;
 use axum::http::{HeaderMap, StatusCode, Uri};
-use secrecy::SecretString;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::future::IntoFuture;
@@ -64,8 +64,8 @@ pub(super) fn node() -> Arc<Double> {
     double
 }
 
-pub(super) fn profile() -> Profile {
-    let config = BillingConfig {
+fn billing() -> BillingConfig {
+    BillingConfig {
         call: "charge(bytes32[] userHash, uint256[] amount, uint256 deadline)".to_owned(),
         lookup: None,
         charged: None,
@@ -75,8 +75,11 @@ pub(super) fn profile() -> Profile {
         period: None,
         deadline: Duration::from_mins(10),
         guard: Duration::from_hours(1),
-    };
-    Profile::parse(&config, Family::Tvm).unwrap()
+    }
+}
+
+pub(super) fn profile() -> Profile {
+    Profile::parse(&billing(), Family::Tvm).unwrap()
 }
 
 pub(super) fn parts(url: &str) -> TronParts {
@@ -96,6 +99,7 @@ pub(super) fn parts(url: &str) -> TronParts {
             id: PlatformChainId(195),
             name: "tron".to_owned(),
             family: Family::Tvm,
+            network: 1,
             contract: Address::repeat_byte(5),
             signer: key.address(),
             max_in_flight: 16,
@@ -103,21 +107,8 @@ pub(super) fn parts(url: &str) -> TronParts {
         profile,
         key,
         policy,
-        api: client(url),
-        rpc: None,
-        settings: TronSettings {
-            chain_id: Some(CHAIN_ID),
-            ttl: Duration::from_mins(2),
-            deadline: Duration::from_mins(10),
-            fee_limit_ceiling: 500_000_000,
-            energy_factor_percent: 20,
-            energy_drift_percent: 10,
-            energy_reserve: 0,
-            clock_tolerance: Duration::from_mins(1),
-            poll_interval: Duration::from_hours(1),
-            multicall: Some(Address::repeat_byte(6)),
-            chunk: 50,
-        },
+        fleet: client(url).0,
+        config: config(url, url),
         clock: Clock::telling(now),
     }
 }
@@ -199,22 +190,59 @@ pub(super) async fn serving<T>(double: &Arc<Double>, test: impl AsyncFnOnce(&str
     }
 }
 
-pub(super) fn client(url: &str) -> Api {
-    client_of(url, url, None, Duration::from_secs(20)).unwrap()
+/// A node that nothing is known of yet.
+pub(super) struct Lone(pub(super) Arc<Fleet<Endpoints>>);
+
+impl Lone {
+    pub(super) fn api(&self) -> Api<'_> {
+        Api::of(&self.0, NodeId(0))
+    }
+
+    pub(super) fn breaks(&self) -> u64 {
+        self.0.breaks(NodeId(0))
+    }
+
+    pub(super) fn forgive(&self) {
+        self.0.client(NodeId(0)).unwrap().forgive();
+    }
+
+    pub(super) async fn broadcast(&self, raw: &[u8]) -> Result<Broadcast, AskError> {
+        let said: Broadcast = self.0.only(NodeId(0)).put(offer(raw)).await?;
+        Ok(said.cleaned(|text| self.0.clean(text)))
+    }
 }
 
-pub(super) fn client_of(
-    full: &str,
-    solidity: &str,
-    key: Option<&SecretString>,
-    timeout: Duration,
-) -> Result<Api, ApiUnusable> {
+pub(super) fn client(url: &str) -> Lone {
+    client_of(&config(url, url)).unwrap()
+}
+
+pub(super) fn client_of(config: &TvmConfig) -> Result<Lone, Unusable> {
+    fleet(&Http, config).map(|fleet| Lone(Arc::new(fleet)))
+}
+
+pub(super) fn config(full: &str, solidity: &str) -> TvmConfig {
     let (full, solidity) = (RpcUrl::parse(full).unwrap(), RpcUrl::parse(solidity).unwrap());
-    Api::new(&Http, ApiParts { full: &full, solidity: &solidity, key, timeout })
-}
-
-pub(super) fn rpc(url: &str) -> Rpc {
-    let url = RpcUrl::parse(url).unwrap();
-    let timeout = Duration::from_secs(20);
-    Rpc::new(&Http, Target { url: &url, key: None, timeout }).unwrap()
+    TvmConfig {
+        chain_id: CHAIN_ID,
+        nodes: vec![TvmNode { full, solidity, jsonrpc: None, api_key: None }],
+        rpc_timeout: Duration::from_secs(20),
+        contract: Address::repeat_byte(5),
+        multicall: Some(Address::repeat_byte(6)),
+        chunk: 50,
+        key: KeyRef::Keystore("tron".to_owned()),
+        clock_tolerance: Duration::from_mins(1),
+        poll_interval: Duration::from_hours(1),
+        rebroadcast_interval: Duration::from_secs(10),
+        max_in_flight: 16,
+        expiry: Duration::from_mins(2),
+        max_attempts: 3,
+        retry_within: Duration::from_mins(10),
+        fees: TvmFeeConfig {
+            max_fee_limit: Sun(500_000_000),
+            energy_margin_percent: 20,
+            drift_margin_percent: 10,
+            energy_reserve: 0,
+        },
+        billing: billing(),
+    }
 }

@@ -58,8 +58,8 @@ fn as_biller(parts: &mut TronParts) {
     parts.facts.signer = parts.key.address();
     parts.facts.contract = golden_billing::contract();
     parts.profile = golden_billing::profile();
-    parts.settings.deadline = golden_billing::deadline(HEAD_MS / 1000);
-    parts.settings.multicall = None;
+    parts.config.billing.deadline = golden_billing::deadline(HEAD_MS / 1000);
+    parts.config.multicall = None;
 }
 
 /// A node for the account of the recorded biller.
@@ -115,7 +115,7 @@ fn runs(
 async fn the_culprit_of_a_call_that_fails_as_a_whole_is_named() {
     let double = node();
     serving(&double, async |url| {
-        let chain = connected(url, |parts| parts.settings.multicall = None).await;
+        let chain = connected(url, |parts| parts.config.multicall = None).await;
         let head = chain.current().await.unwrap();
         double.says(CALL, 200, &rich());
         let say = |group: &[u8]| if group.contains(&3) { reverted() } else { passed(9_000, "") };
@@ -139,7 +139,7 @@ async fn the_culprit_of_a_call_that_fails_as_a_whole_is_named() {
 async fn a_batch_that_the_node_keeps_stopping_is_too_large_and_nobody_is_to_blame() {
     let double = node();
     serving(&double, async |url| {
-        let chain = connected(url, |parts| parts.settings.multicall = None).await;
+        let chain = connected(url, |parts| parts.config.multicall = None).await;
         let head = chain.current().await.unwrap();
         double.says(CALL, 200, &rich());
         let say = |group: &[u8]| if group.len() > 2 { stopped() } else { passed(9_000, "") };
@@ -158,7 +158,7 @@ async fn reads_that_take_too_long_together_are_asked_in_halves() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |_| ()).await;
-        let at = chain.parts.settings.multicall.unwrap();
+        let at = chain.parts.config.multicall.unwrap();
         let charges: Vec<Charge> = (1..=4).map(charge).collect();
         let asked = FundsReads::of(&charges, chain.facts().contract).reads;
         double.says(CALL, 200, &stopped());
@@ -169,7 +169,7 @@ async fn reads_that_take_too_long_together_are_asked_in_halves() {
             answers(&double, &chain, at, &aggregated(half), &passed(1, &together(&words)));
         }
         let known = chain.ready().await.unwrap();
-        let read = chain.funds(known, &charges).await.unwrap();
+        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
         assert_eq!(read, (1..=4).map(|n| Some(funds(n))).collect::<Vec<_>>());
         assert_eq!(double.asked(CALL), 3, "all at once, and each half");
     })
@@ -181,7 +181,7 @@ async fn what_fails_among_others_is_read_once_more_alone() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |_| ()).await;
-        let at = chain.parts.settings.multicall.unwrap();
+        let at = chain.parts.config.multicall.unwrap();
         let charges: Vec<Charge> = (1..=3).map(charge).collect();
         let asked = FundsReads::of(&charges, chain.facts().contract).reads;
         let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
@@ -192,7 +192,7 @@ async fn what_fails_among_others_is_read_once_more_alone() {
             answers(&double, &chain, read.target, &read.data, &alone);
         }
         let known = chain.ready().await.unwrap();
-        let read = chain.funds(known, &charges).await.unwrap();
+        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
         let funds = |balance, allowance| {
             Some(Funds { balance: U256::from(balance), allowance: U256::from(allowance) })
         };
@@ -221,7 +221,7 @@ fn answered(words: &[Option<u64>]) -> String {
 async fn without_an_aggregator_a_token_that_is_none_spoils_nothing_else() {
     let double = node();
     serving(&double, async |url| {
-        let chain = connected(url, |parts| parts.settings.multicall = None).await;
+        let chain = connected(url, |parts| parts.config.multicall = None).await;
         let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
         assert!(nothing_there.contains("CONTRACT_VALIDATE_ERROR"));
         let charges = [charge(1), Charge { token: Address::repeat_byte(8), ..charge(2) }];
@@ -230,10 +230,10 @@ async fn without_an_aggregator_a_token_that_is_none_spoils_nothing_else() {
             answers(&double, &chain, read.target, &read.data, &nothing_there);
         }
         let known = chain.ready().await.unwrap();
-        let read = chain.funds(known, &charges).await.unwrap();
+        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
         assert!(read[0].is_some() && read[1].is_none(), "{read:?}");
         double.says(CALL, 200, &stopped());
-        let busy = chain.funds(known, &charges[..1]).await.unwrap_err();
+        let busy = chain.funds(chain.api(), known, &charges[..1]).await.unwrap_err();
         assert!(matches!(busy, ChainError::Unavailable(_)), "{busy}");
     })
     .await;
@@ -286,14 +286,14 @@ async fn check_names_what_keeps_a_chain_from_billing() {
         let found = chain.inspect().await;
         assert_eq!(faults(&found), ["multicall", "permission to bill"], "{found:?}");
 
-        let at = chain.parts.settings.multicall.unwrap();
+        let at = chain.parts.config.multicall.unwrap();
         let itself = crate::chain::reads::Read { target: at, data: aggregated(&[]), answer: 0 };
         answers(&double, &chain, at, &aggregated(&[itself]), &passed(1, &together(&[7])));
         let nobody = chain.calldata(&head, &[]).unwrap();
         answers(&double, &chain, contract, &nobody, &passed(1_000, ""));
         let found = chain.inspect().await;
         assert_eq!(faults(&found), [""; 0], "{found:?}");
-        let node = found.iter().find(|one| one.what == "node").unwrap();
+        let node = found.iter().find(|one| one.what == "head").unwrap();
         assert_eq!(node.said, "chain 0x29d6a48c, block 66");
 
         double.says("/wallet/getaccount", 200, "{}");

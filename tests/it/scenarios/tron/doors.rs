@@ -8,7 +8,7 @@ async fn a_node_of_another_chain_is_not_billed_on() {
     let mut town = founded(1, "").await;
     town.installation = town.installation.env("SIGNER__CHAINS__139__CHAIN_ID", "0x2b6653dc");
     let log = town.installation.try_start().await.unwrap_err();
-    assert!(log.contains("chains.139.full") && log.contains("0x2b6653dc"), "{log}");
+    assert!(log.contains("chains.139.nodes") && log.contains("0x2b6653dc"), "{log}");
     let mut town = founded(1, "").await;
     let other = founded(1, "").await;
     let elsewhere = &other.tron().served.solidity;
@@ -18,7 +18,7 @@ async fn a_node_of_another_chain_is_not_billed_on() {
     let genesis = |town: &Town| town.tron().node.node().chain().block(0).unwrap().id;
     if genesis(&town) != genesis(&other) {
         let log = outcome.unwrap_err();
-        assert!(log.contains("on different chains"), "{log}");
+        assert!(log.contains("chains.139.nodes: the node is on chain"), "{log}");
     }
 }
 

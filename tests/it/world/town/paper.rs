@@ -56,6 +56,18 @@ pub(crate) fn tron_chain(full: &str, doors: &Doors, places: [Address; 2], keys: 
     )
 }
 
+/// A TRON chain with these nodes in a list instead of the one that is written flat.
+pub(super) fn with_tron_nodes(config: &str, nodes: &[String]) -> String {
+    let flat = |line: &&str| {
+        let key = line.split(' ').next().unwrap_or_default();
+        ["full", "solidity", "jsonrpc"].contains(&key)
+    };
+    let rest: Vec<&str> = config.lines().filter(|line| !flat(line)).collect();
+    let list = format!("nodes = [{}]", nodes.join(", "));
+    let (head, tail) = rest.split_at(1);
+    [head, &[list.as_str()], tail].concat().join("\n") + "\n"
+}
+
 /// What tests set differently, but for what `keys` sets.
 fn usual(keys: &str) -> String {
     let usual = ["poll_interval = \"50ms\"", "rebroadcast_interval = \"500ms\""];

@@ -2,17 +2,16 @@
 
 use crate::world::town::Town;
 use alloy::primitives::B256;
-use merchant_signer::billing::{Again, Entry, Family, Mode, Order, Rules, Scalar};
+use merchant_signer::billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Rules, Scalar};
 use merchant_signer::chain::Facts;
-use merchant_signer::chain::tron::{Api, ApiParts, TronChain, TronParts, TronSettings};
+use merchant_signer::chain::tron::{self, TronChain, TronParts};
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{Config, FamilyConfig};
 use merchant_signer::contract::Profile;
 use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
-use merchant_signer::journal::{Journal, Recorded};
+use merchant_signer::journal::{Journal, LineOutcome, Recorded};
 use merchant_signer::keys::{Key, KeySource};
-use merchant_signer::node::rpc::Rpc;
-use merchant_signer::node::{Http, Target};
+use merchant_signer::node::Http;
 use merchant_signer::policy::Policy;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -109,8 +108,10 @@ impl Service {
 
     pub(super) async fn billing(&self, hash: B256) -> Told {
         let billing = self.engine.billing_by_hash(hash).await.unwrap().expect("it was promised");
-        let charged =
-            billing.items.iter().filter(|line| line.outcome.as_deref() == Some("charged"));
+        let charged = billing
+            .items
+            .iter()
+            .filter(|line| line.outcome == Some(LineOutcome::Told(ItemOutcome::Charged)));
         Told {
             state: billing.state.word(),
             attempts: billing.attempts.iter().map(Recorded::hash).collect(),
@@ -143,6 +144,7 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
         id: chain.platform_id,
         name: chain.name.clone(),
         family: Family::Tvm,
+        network: tvm.chain_id.into(),
         contract: tvm.contract,
         signer: key.address(),
         max_in_flight: 50,
@@ -157,25 +159,12 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
         paused: chain.paused,
         limits: chain.policy.clone(),
     };
-    let timeout = Duration::from_millis(400);
-    let parts = ApiParts { full: &tvm.full, solidity: &tvm.solidity, key: None, timeout };
-    let api = Api::new(&Http, parts).unwrap();
-    let target = |url| Target { url, key: None, timeout };
-    let rpc = tvm.jsonrpc.as_ref().map(|url| Rpc::new(&Http, target(url)).unwrap());
-    let settings = TronSettings {
-        chain_id: Some(tvm.chain_id),
-        ttl: TTL,
-        deadline: TTL,
-        fee_limit_ceiling: tvm.fees.max_fee_limit.0,
-        energy_factor_percent: 20,
-        energy_drift_percent: 10,
-        energy_reserve: 450_000,
-        clock_tolerance: Duration::from_mins(1),
-        poll_interval: Duration::ZERO,
-        multicall: tvm.multicall,
-        chunk: 50,
-    };
+    let mut config = tvm.clone();
+    config.rpc_timeout = Duration::from_millis(400);
+    (config.expiry, config.billing.deadline) = (TTL, TTL);
+    config.poll_interval = Duration::ZERO;
+    let fleet = Arc::new(tron::fleet(&Http, &config).unwrap());
     let clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
-    let parts = TronParts { facts, profile, key, policy, api, rpc, settings, clock };
+    let parts = TronParts { facts, profile, key, policy, fleet, config, clock };
     TronChain::connect(parts).await.unwrap()
 }

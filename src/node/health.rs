@@ -1,6 +1,7 @@
 //! How well a node does: pure bookkeeping under a time that is passed in, milliseconds since the
 //! fleet began. Whole numbers only, so that the same history always gives the same order.
 
+use super::error::RealChain;
 use std::collections::VecDeque;
 
 /// So many failures within [`FAILURE_WINDOW_MS`] open the breaker.
@@ -76,7 +77,7 @@ enum Identity {
         at_ms: u64,
         breaks: u64,
     },
-    Wrong(u64),
+    Wrong(RealChain),
 }
 
 /// The health of one node.
@@ -123,7 +124,7 @@ impl Health {
     }
 
     /// The wrong chain that it is on.
-    pub(super) fn wrong_chain(&self) -> Option<u64> {
+    pub(super) fn wrong_chain(&self) -> Option<RealChain> {
         match self.identity {
             Identity::Wrong(answered) => Some(answered),
             Identity::Unknown | Identity::Right { .. } => None,
@@ -150,7 +151,7 @@ impl Health {
     }
 
     /// It named another chain.
-    pub(super) fn is_on(&mut self, answered: u64) {
+    pub(super) fn is_on(&mut self, answered: RealChain) {
         self.identity = Identity::Wrong(answered);
     }
 

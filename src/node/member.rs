@@ -1,53 +1,54 @@
-//! One node of a fleet: its connection pool, its name in logs, and what is known of its health.
+//! One node of a fleet: its connections, its name in logs, and what is known of its health.
 
 use super::agree::HeadSeen;
+use super::client::Client;
+use super::error::{AskError, Fault, RealChain};
+use super::fleet::{FleetRules, Member, NodeId};
 use super::health::{Health, State};
-use super::{FleetRules, NodeId};
-use crate::node::rpc::{Fault, Rpc, RpcError};
-use alloy::primitives::U64;
+use super::jsonrpc::read_answer;
 use parking_lot::Mutex;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
 
-const CHAIN_ID: &str = "eth_chainId";
-
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct Node<C> {
     pub(super) id: NodeId,
     /// Its host, and its place where several share the host. Holds no key.
     pub(super) label: String,
+    /// Who runs it.
+    pub(super) provider: String,
     pub(super) send_only: bool,
-    rpc: Rpc,
+    pub(super) client: C,
     rules: FleetRules,
     born: Instant,
+    breaks: AtomicU64,
     health: Mutex<Health>,
     head: Mutex<Option<HeadSeen>>,
+    /// The last thing that it was found to say otherwise than others, or falsely.
+    reproach: Mutex<Option<String>>,
     /// The state that was logged last.
     told: Mutex<State>,
     /// Held while it is asked which chain it is on.
     verifying: tokio::sync::Mutex<()>,
 }
 
-impl Node {
-    pub(super) fn new(
-        id: NodeId,
-        label: String,
-        send_only: bool,
-        rpc: Rpc,
-        rules: FleetRules,
-    ) -> Self {
+impl<C: Client> Node<C> {
+    pub(super) fn new(id: NodeId, label: String, member: Member<C>, rules: FleetRules) -> Self {
+        let Member { provider, send_only, client, .. } = member;
         Self {
             id,
             label,
+            provider,
             send_only,
-            rpc,
+            client,
             rules,
             born: Instant::now(),
+            breaks: AtomicU64::new(0),
             health: Mutex::new(Health::new()),
             head: Mutex::new(None),
+            reproach: Mutex::new(None),
             told: Mutex::new(State::Unverified),
             verifying: tokio::sync::Mutex::new(()),
         }
@@ -61,7 +62,7 @@ impl Node {
         self.health.lock().is_verified()
     }
 
-    pub(super) fn wrong_chain(&self) -> Option<u64> {
+    pub(super) fn wrong_chain(&self) -> Option<RealChain> {
         self.health.lock().wrong_chain()
     }
 
@@ -89,12 +90,19 @@ impl Node {
         self.change(|health, _| health.set_behind(behind));
     }
 
-    pub(super) fn dissented(&self) {
+    pub(super) fn dissented(&self, what: &str) {
+        *self.reproach.lock() = Some(format!("disagreed with the others {what}"));
         self.change(|health, _| health.dissented());
     }
 
-    pub(super) fn lied(&self) {
+    pub(super) fn lied(&self, what: &str) {
+        *self.reproach.lock() = Some(format!("lied: {what}"));
         self.change(Health::lied);
+    }
+
+    /// What it was last caught at.
+    pub(super) fn reproach(&self) -> Option<String> {
+        self.reproach.lock().clone()
     }
 
     /// It took longer than anybody could wait.
@@ -102,25 +110,46 @@ impl Node {
         self.change(Health::kept_waiting);
     }
 
-    /// How often an exchange has broken.
+    /// How often an exchange has failed other than by the node's own word. When it has grown, the
+    /// node behind the URL may be another one than before.
     pub(super) fn breaks(&self) -> u64 {
-        self.rpc.breaks()
+        self.breaks.load(Ordering::Relaxed)
     }
 
     /// Asks it, and remembers how that went.
-    pub(super) async fn ask<P, R>(&self, method: &'static str, params: P) -> Result<R, RpcError>
-    where
-        P: Serialize + Send + Sync,
-        R: DeserializeOwned,
-    {
+    pub(super) async fn ask<R: DeserializeOwned>(
+        &self,
+        question: &C::Question,
+    ) -> Result<R, AskError> {
+        let asked = async {
+            let answer = self.client.ask(question).await.and_then(|raw| read_answer(&raw));
+            answer.map_err(|fault| AskError { question: C::name(question), fault })
+        };
+        self.measured(asked).await
+    }
+
+    async fn measured<R>(
+        &self,
+        asked: impl Future<Output = Result<R, AskError>>,
+    ) -> Result<R, AskError> {
         let begun = Instant::now();
         self.change(Health::begins);
-        let answer = self.rpc.ask(method, params).await;
+        let answer = asked.await;
         let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let works = match &answer {
+        let works = match answer.as_ref().map_err(|error| &error.fault) {
             Ok(_) => true,
-            Err(RpcError { fault: Fault::Node(error), .. }) => !(self.rules.passing)(error),
-            Err(_) => false,
+            Err(Fault::Node(error)) => !(self.rules.passing)(error),
+            Err(Fault::ShutOut { .. }) => false,
+            Err(
+                Fault::Lost(_)
+                | Fault::Http(_)
+                | Fault::Garbled
+                | Fault::WrongChain { .. }
+                | Fault::NoNode,
+            ) => {
+                self.breaks.fetch_add(1, Ordering::Relaxed);
+                false
+            }
         };
         self.change(
             |health, now_ms| {
@@ -132,7 +161,7 @@ impl Node {
 
     /// Asks it which chain it is on, if that is due. Whoever asks at the same time waits for the one
     /// answer.
-    pub(super) async fn verify_when_due(&self) -> Result<(), RpcError> {
+    pub(super) async fn verify_when_due(&self) -> Result<(), AskError> {
         let due = || self.health.lock().verification_is_due(self.now_ms(), self.breaks());
         if due() {
             let _turn = self.verifying.lock().await;
@@ -146,20 +175,21 @@ impl Node {
         }
     }
 
-    async fn verify(&self) -> Result<(), RpcError> {
+    async fn verify(&self) -> Result<(), AskError> {
         let breaks = self.breaks();
-        let answered = self.ask::<_, U64>(CHAIN_ID, json!([])).await?.to::<u64>();
-        if answered == self.rules.chain_id {
+        let answered = self.measured(self.client.chains()).await?;
+        let wrong = answered.into_iter().find(|chain| *chain != self.rules.chain);
+        let Some(answered) = wrong else {
             self.change(|health, now_ms| health.verified(now_ms, breaks));
             return Ok(());
-        }
+        };
         self.change(|health, _| health.is_on(answered));
         Err(self.on_wrong_chain(answered))
     }
 
-    fn on_wrong_chain(&self, answered: u64) -> RpcError {
-        let fault = Fault::WrongChain { answered, configured: self.rules.chain_id };
-        RpcError { method: CHAIN_ID, fault }
+    fn on_wrong_chain(&self, answered: RealChain) -> AskError {
+        let fault = Fault::WrongChain { answered, configured: self.rules.chain };
+        AskError { question: "the chain's id", fault }
     }
 
     /// Milliseconds since the fleet began.
@@ -181,10 +211,10 @@ impl Node {
     }
 
     fn tell(&self, before: State, now: State) {
-        let (node, chain) = (&self.label, self.rules.chain_id);
+        let (node, chain) = (&self.label, self.rules.chain);
         match now {
             State::WrongChain => {
-                let answered = self.wrong_chain().unwrap_or_default();
+                let answered = self.wrong_chain().unwrap_or(chain);
                 error!(
                     node,
                     "this node is on chain {answered}, not on {chain}; it is not used any more"

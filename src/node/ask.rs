@@ -1,14 +1,14 @@
 //! One read of one node: the best one, a second one when the first keeps us waiting, another one
 //! when it fails.
 
-use super::node::Node;
-use super::{Fleet, NodeId};
-use crate::node::exchange::NoReply;
-use crate::node::rpc::{Fault, NodeError, RpcError};
+use super::client::Client;
+use super::error::{AskError, Fault};
+use super::exchange::NoReply;
+use super::fleet::{Fleet, NodeId};
+use super::member::Node;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -23,46 +23,63 @@ const RETRIES: usize = 2;
 const LONGEST_PAUSE_MS: u64 = 100;
 
 /// Whom to ask.
-#[derive(Clone, Copy, Debug)]
-pub struct Asker<'a> {
-    pub(super) fleet: &'a Fleet,
-    pub(super) only: Option<NodeId>,
+#[derive(Debug)]
+pub struct Asker<'a, C> {
+    fleet: &'a Fleet<C>,
+    only: Option<NodeId>,
 }
 
-impl Asker<'_> {
+impl<C> Clone for Asker<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Asker<'_, C> {}
+
+impl<'a, C: Client> Asker<'a, C> {
+    pub(super) fn new(fleet: &'a Fleet<C>, only: Option<NodeId>) -> Self {
+        Self { fleet, only }
+    }
+
     /// The one node that this asks; none when it asks whichever is best.
     pub fn only(&self) -> Option<NodeId> {
         self.only
     }
 
+    /// The fleet that it asks.
+    pub fn fleet(&self) -> &'a Fleet<C> {
+        self.fleet
+    }
+
     /// Asks. A read only: it may be asked twice.
-    pub async fn ask<R>(&self, method: &'static str, params: Value) -> Result<R, RpcError>
+    pub async fn put<R>(&self, question: C::Question) -> Result<R, AskError>
     where
         R: DeserializeOwned + Send,
     {
         match self.only {
-            None => self.fleet.ask(method, params).await,
+            None => self.fleet.put(question).await,
             Some(id) => match self.fleet.node(id) {
-                Some(node) => node.ask(method, params).await,
-                None => Err(RpcError { method, fault: Fault::NoNode }),
+                Some(node) => node.ask(&question).await,
+                None => Err(AskError { question: C::name(&question), fault: Fault::NoNode }),
             },
         }
     }
 }
 
-impl Fleet {
+impl<C: Client> Fleet<C> {
     /// Asks the best node. A second one is asked as well when the answer takes longer than nearly
     /// all of them do, and another one when it fails; the first answer counts.
-    pub async fn ask<R>(&self, method: &'static str, params: Value) -> Result<R, RpcError>
+    pub async fn put<R>(&self, question: C::Question) -> Result<R, AskError>
     where
         R: DeserializeOwned + Send,
     {
-        self.retries.earn();
+        self.retries().earn();
         let nodes = self.ranked();
-        let Some(first) = nodes.first() else { return Err(self.nobody(method)) };
-        let (begun, one) = (Instant::now(), |node: Arc<Node>| {
-            let params = &params;
-            async move { node.ask::<_, R>(method, params).await }
+        let Some(first) = nodes.first() else { return Err(self.nobody(C::name(&question))) };
+        let (begun, one) = (Instant::now(), |node: Arc<Node<C>>| {
+            let question = &question;
+            async move { node.ask::<R>(question).await }
         });
         let hedge = sleep(Duration::from_millis(first.p95_ms().max(SHORTEST_HEDGE_MS)));
         tokio::pin!(hedge);
@@ -85,8 +102,8 @@ impl Fleet {
             if !running.is_empty() {
                 continue;
             }
-            let late = begun.elapsed() >= self.rules.timeout;
-            if retries >= RETRIES || late || !self.retries.take() {
+            let late = begun.elapsed() >= self.rules().timeout;
+            if retries >= RETRIES || late || !self.retries().take() {
                 return Err(failed);
             }
             retries = retries.saturating_add(1);
@@ -102,18 +119,15 @@ impl Fleet {
     /// Whether another try, or another node, may do better.
     fn passes(&self, fault: &Fault) -> bool {
         match fault {
-            Fault::Node(error) => self.is_passing(error),
-            Fault::Lost(NoReply::TooLong) | Fault::WrongChain { .. } | Fault::NoNode => false,
+            Fault::Node(error) => (self.rules().passing)(error),
             Fault::Lost(
                 NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,
             )
             | Fault::Http(_)
+            | Fault::ShutOut { .. }
             | Fault::Garbled => true,
+            Fault::Lost(NoReply::TooLong) | Fault::WrongChain { .. } | Fault::NoNode => false,
         }
-    }
-
-    fn is_passing(&self, error: &NodeError) -> bool {
-        (self.rules.passing)(error)
     }
 }
 

@@ -1,9 +1,8 @@
 //! Cleans what a node says before it reaches a log or an answer: a proxy may quote our own URL, or
 //! the URL of the node behind it.
 
-use super::NodeError;
-use super::error::RawNodeError;
-use crate::node::exchange::Target;
+use super::error::{NodeError, RawNodeError};
+use super::exchange::Target;
 use reqwest::Url;
 use secrecy::ExposeSecret as _;
 use std::fmt;
@@ -15,15 +14,16 @@ const LONGEST_MESSAGE: usize = 300;
 const SHORTEST_KEY: usize = 8;
 
 /// Takes the secret parts of one URL, and everything that looks like a URL, out of texts.
-pub(crate) struct Redactor {
+#[derive(Clone, Default)]
+pub struct Redactor {
     secrets: Vec<String>,
 }
 
 impl Redactor {
     /// Takes out what is secret about an endpoint: parts of its URL, and its key.
-    pub(crate) fn of(target: Target<'_>) -> Self {
+    pub fn of(target: Target<'_>) -> Self {
         let url = Url::parse(target.url.expose());
-        let parts = url.map_or_else(|_| Self::for_secret(""), |url| Self::for_url(&url));
+        let parts = url.map(|url| Self::for_url(&url)).unwrap_or_default();
         let Some(shown) = target.key else { return parts };
         #[expect(clippy::disallowed_methods, reason = "to take it out wherever it is quoted")]
         let key = shown.key.expose_secret();
@@ -45,7 +45,8 @@ impl Redactor {
     }
 
     /// Takes out what either would.
-    pub(crate) fn and(mut self, other: Self) -> Self {
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
         self.secrets.extend(other.secrets);
         self
     }
@@ -56,7 +57,7 @@ impl Redactor {
     }
 
     /// The text without secrets, URLs and control characters, cut to a length that fits in a log.
-    pub(crate) fn clean(&self, text: &str) -> String {
+    pub fn clean(&self, text: &str) -> String {
         let hidden = self
             .secrets
             .iter()

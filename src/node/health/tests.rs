@@ -29,11 +29,11 @@ fn a_node_is_used_once_its_chain_is_known_and_while_it_keeps_up() {
 #[test]
 fn a_node_of_another_chain_stays_one() {
     let mut health = alive();
-    health.is_on(56);
+    health.is_on(RealChain::Eip155(56));
     health.verified(1, 0);
     health.succeeded(1);
     assert_eq!(health.state(u64::MAX), State::WrongChain);
-    assert_eq!(health.wrong_chain(), Some(56));
+    assert_eq!(health.wrong_chain(), Some(RealChain::Eip155(56)));
     assert!(!health.verification_is_due(u64::MAX, 9), "it is not asked again");
 }
 
@@ -171,7 +171,7 @@ proptest! {
                 Event::Succeeds(took) => health.succeeded(took),
                 Event::Fails => health.failed(now),
                 Event::Verified => { health.verified(now, 0); known = true }
-                Event::Wrong => { health.is_on(56); wrong = true }
+                Event::Wrong => { health.is_on(RealChain::Eip155(56)); wrong = true }
                 Event::Behind(behind) => health.set_behind(behind),
                 Event::Lied => health.lied(now),
             }

@@ -1,0 +1,80 @@
+//! How a call went on the chain, in the words of its nodes.
+
+/// What a word means. A word that is not known means nothing: a node that leaves the field out, or
+/// puts something of its own into it, has told of no failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::chain::tron) enum CallResult {
+    /// The call did what it was meant to do.
+    Succeeded,
+    /// The call failed and changed nothing.
+    Failed,
+}
+
+const SUCCESS: &str = "SUCCESS";
+
+/// How a whole transaction that failed is marked beside its word.
+const FAILED: &str = "FAILED";
+
+/// The failures of the machine. java-tron: protocol/.../core/Tron.proto, `contractResult`, without
+/// `DEFAULT` and `UNKNOWN`, which say nothing.
+const FAILURES: [&str; 13] = [
+    "REVERT",
+    "BAD_JUMP_DESTINATION",
+    "OUT_OF_MEMORY",
+    "PRECOMPILED_CONTRACT",
+    "STACK_TOO_SMALL",
+    "STACK_TOO_LARGE",
+    "ILLEGAL_OPERATION",
+    "STACK_OVERFLOW",
+    "OUT_OF_ENERGY",
+    "OUT_OF_TIME",
+    "JVM_STACK_OVER_FLOW",
+    "TRANSFER_FAILED",
+    "INVALID_CODE",
+];
+
+impl CallResult {
+    /// The result that a transaction itself carries (`ret.contractRet`).
+    pub(in crate::chain::tron) fn of_word(word: &str) -> Option<Self> {
+        if word == SUCCESS {
+            return Some(Self::Succeeded);
+        }
+        FAILURES.contains(&word).then_some(Self::Failed)
+    }
+
+    /// The result in the record of a transaction: the word of its receipt, and the mark beside it,
+    /// which must not contradict each other.
+    pub(in crate::chain::tron) fn of_record(word: &str, mark: &str) -> Option<Self> {
+        match (Self::of_word(word)?, mark) {
+            (Self::Succeeded, "") => Some(Self::Succeeded),
+            (Self::Failed, FAILED) => Some(Self::Failed),
+            (Self::Succeeded | Self::Failed, _) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_words_that_fit_their_mark_mean_something() {
+        assert_eq!(CallResult::of_record("SUCCESS", ""), Some(CallResult::Succeeded));
+        assert_eq!(CallResult::of_record("REVERT", "FAILED"), Some(CallResult::Failed));
+        assert_eq!(CallResult::of_record("OUT_OF_TIME", "FAILED"), Some(CallResult::Failed));
+        for (word, mark) in [
+            ("SUCCESS", "FAILED"),
+            ("REVERT", ""),
+            ("", ""),
+            ("", "FAILED"),
+            ("UNKNOWN", "FAILED"),
+            ("DEFAULT", ""),
+            ("success", ""),
+            ("A_WORD_OF_ITS_OWN", "FAILED"),
+        ] {
+            assert_eq!(CallResult::of_record(word, mark), None, "{word} {mark}");
+        }
+        assert_eq!(CallResult::of_word("INVALID_CODE"), Some(CallResult::Failed));
+        assert_eq!(CallResult::of_word("FAILED"), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! What becomes of a batch, for every lie that one provider can tell.
+
+use super::*;
+use alloy::primitives::{Address, LogData};
+use proptest::prelude::*;
+
+const FIRST: B256 = B256::repeat_byte(1);
+const NEWEST: B256 = B256::repeat_byte(2);
+const ATTEMPTS: [B256; 2] = [FIRST, NEWEST];
+const DEAD: Place = Place { number: 90, time_ms: 90_000 };
+const LANDED: Place = Place { number: 50, time_ms: 50_000 };
+
+fn ground(needed: usize, scan: Option<death::Fate>) -> Ground {
+    Ground { solid: 100, needed, scan }
+}
+
+fn log(n: u8) -> Log {
+    Log { address: Address::repeat_byte(n), data: LogData::default() }
+}
+
+fn succeeded() -> Record {
+    Record { block: 50, block_time_ms: 50_000, result: CallResult::Succeeded, logs: vec![log(1)] }
+}
+
+fn failed() -> Record {
+    Record { result: CallResult::Failed, logs: vec![], ..succeeded() }
+}
+
+/// A node whose records hold the newest transaction like this.
+fn tells(record: Record) -> Testimony {
+    Testimony { records: BTreeMap::from([(NEWEST, Some(record))]), ..Testimony::default() }
+}
+
+fn silent() -> Testimony {
+    Testimony::default()
+}
+
+/// A node that says of both transactions that it has no record of them.
+fn denies() -> Testimony {
+    Testimony { records: ATTEMPTS.map(|id| (id, None)).into(), ..Testimony::default() }
+}
+
+fn landing(record: Record) -> Fate {
+    let Record { block, block_time_ms, result, logs } = record;
+    Fate::Landed(Landing { id: NEWEST, block, block_time_ms, result, logs: Some(logs) })
+}
+
+fn fate(said: &[Testimony], ground: Ground) -> Fate {
+    conclude(&ATTEMPTS, said, ground).fate
+}
+
+#[test]
+fn a_failure_that_one_of_two_tells_of_is_none() {
+    let said = [tells(failed()), tells(succeeded())];
+    let concluded = conclude(&ATTEMPTS, &said, ground(2, None));
+    assert!(!matches!(concluded.fate, Fate::Landed(_) | Fate::Dead(_)), "{concluded:?}");
+    assert_eq!(concluded.disputed, [0, 1], "both are named: nobody knows who lies");
+    assert!(!matches!(fate(&[tells(failed()), silent()], ground(2, None)), Fate::Landed(_)));
+    assert_eq!(fate(&[tells(failed()), tells(failed())], ground(2, None)), landing(failed()));
+    assert_eq!(fate(&[tells(failed())], ground(1, None)), landing(failed()));
+}
+
+#[test]
+fn of_three_the_one_that_tells_another_tale_is_the_liar() {
+    for lie in
+        [failed(), Record { block: 51, ..succeeded() }, Record { logs: vec![], ..succeeded() }]
+    {
+        let said = [tells(succeeded()), tells(lie), tells(succeeded())];
+        let concluded = conclude(&ATTEMPTS, &said, ground(2, None));
+        assert_eq!((concluded.fate, concluded.liars), (landing(succeeded()), vec![1]));
+    }
+    let two = [(FIRST, Some(succeeded())), (NEWEST, Some(succeeded()))];
+    let twice = Testimony { records: BTreeMap::from(two), ..Testimony::default() };
+    let concluded =
+        conclude(&ATTEMPTS, &[tells(succeeded()), twice, tells(succeeded())], ground(2, None));
+    assert_eq!(concluded.liars, [1], "it names two transactions");
+}
+
+#[test]
+fn what_is_not_irrevocable_for_enough_providers_has_not_landed() {
+    let ahead = tells(Record { block: 101, ..succeeded() });
+    assert_eq!(fate(&[ahead.clone(), ahead], ground(2, None)), Fate::Unclear);
+}
+
+#[test]
+fn a_death_needs_enough_providers_that_tell_of_no_landing() {
+    let dead = Some(death::Fate::Dead(DEAD));
+    assert_eq!(fate(&[denies()], ground(1, dead)), Fate::Dead(DEAD));
+    assert_eq!(fate(&[silent()], ground(1, dead)), Fate::Unclear);
+    assert_eq!(fate(&[denies(), silent()], ground(2, dead)), Fate::Unclear);
+    assert_eq!(fate(&[tells(succeeded())], ground(1, dead)), landing(succeeded()));
+    assert_eq!(fate(&[denies(), denies()], ground(2, dead)), Fate::Dead(DEAD));
+    let against = conclude(&ATTEMPTS, &[denies(), tells(succeeded())], ground(2, dead));
+    assert_eq!((against.fate, against.disputed), (Fate::Unclear, vec![1]));
+    let outvoted = conclude(&ATTEMPTS, &[denies(), tells(failed()), denies()], ground(2, dead));
+    assert_eq!((outvoted.fate, outvoted.liars), (Fate::Dead(DEAD), vec![1]));
+}
+
+#[test]
+fn a_landing_without_logs_waits_for_them_and_ends_unproven() {
+    let scan = Some(death::Fate::Landed(LANDED));
+    let word = |result| Testimony { result: Some(result), ..Testimony::default() };
+    let said = [word(CallResult::Succeeded), word(CallResult::Succeeded)];
+    let bare = Landing {
+        id: NEWEST,
+        block: 50,
+        block_time_ms: 50_000,
+        result: CallResult::Succeeded,
+        logs: None,
+    };
+    assert_eq!(fate(&said, ground(2, scan)), Fate::Landed(bare.clone()));
+    let early = Ground { solid: 50 + LOGS_WITHIN - 1, ..ground(2, scan) };
+    assert_eq!(fate(&said, early), Fate::Unclear);
+    let one_lies = [word(CallResult::Succeeded), word(CallResult::Failed)];
+    assert_eq!(fate(&one_lies, ground(2, scan)), Fate::Unclear);
+    assert_eq!(fate(&[silent(), word(CallResult::Failed)], ground(2, scan)), Fate::Unclear);
+    let others = [tells(succeeded()), tells(Record { logs: vec![log(2)], ..succeeded() })];
+    assert_eq!(fate(&others, ground(2, None)), Fate::Landed(bare), "their logs differ for ever");
+}
+
+#[test]
+fn a_batch_is_included_when_enough_show_it_and_offered_until_then() {
+    let shows = |shown| Testimony { shown, ..Testimony::default() };
+    let (held, no, untold) = (shows(Shown::In(120)), shows(Shown::No), silent());
+    assert_eq!(fate(&[held.clone(), held.clone()], ground(2, None)), Fate::Included);
+    assert_eq!(fate(&[held.clone(), no.clone()], ground(2, None)), Fate::Absent);
+    assert_eq!(fate(&[held.clone(), untold.clone()], ground(2, None)), Fate::Unclear);
+    assert_eq!(fate(&[held], ground(1, None)), Fate::Included);
+    assert_eq!(fate(&[no, untold.clone()], ground(2, None)), Fate::Absent);
+    assert_eq!(fate(&[untold], ground(1, None)), Fate::Unclear);
+}
+
+fn any_record() -> impl Strategy<Value = Record> {
+    let result = prop_oneof![Just(CallResult::Succeeded), Just(CallResult::Failed)];
+    (45..110_u64, result, 0..3_u8).prop_map(|(block, result, logs)| Record {
+        block,
+        block_time_ms: block * 1_000,
+        result,
+        logs: (0..logs).map(log).collect(),
+    })
+}
+
+fn any_testimony() -> impl Strategy<Value = Testimony> {
+    let shown =
+        prop_oneof![Just(Shown::Untold), Just(Shown::No), (45..110_u64).prop_map(Shown::In)];
+    let result =
+        prop_oneof![Just(None), Just(Some(CallResult::Succeeded)), Just(Some(CallResult::Failed))];
+    let records = prop::collection::btree_map(
+        prop::sample::select(&ATTEMPTS[..]),
+        prop::option::of(any_record()),
+        0..3,
+    );
+    (shown, records, result).prop_map(|(shown, records, result)| Testimony {
+        shown,
+        records,
+        result,
+    })
+}
+
+proptest! {
+    /// Whatever one provider says, beside one that tells the truth: the claim is not released.
+    #[test]
+    fn one_liar_of_two_releases_nothing(lie in any_testimony(), liar_first: bool, late: bool) {
+        let truth = if late { tells(succeeded()) } else { denies() };
+        let said = if liar_first { [lie, truth] } else { [truth, lie] };
+        let scan = late.then_some(death::Fate::Landed(LANDED));
+        let released = match fate(&said, ground(2, scan)) {
+            Fate::Landed(landing) => landing.result == CallResult::Failed,
+            Fate::Dead(_) => true,
+            Fate::Absent | Fate::Included | Fate::Unclear => false,
+        };
+        prop_assert!(!released);
+    }
+
+    /// And beside two that tell the truth, the truth is concluded.
+    #[test]
+    fn one_liar_of_three_changes_nothing(lie in any_testimony(), place in 0..3_usize) {
+        let mut said = vec![tells(succeeded()), tells(succeeded())];
+        said.insert(place, lie.clone());
+        prop_assert_eq!(fate(&said, ground(2, None)), landing(succeeded()));
+        let mut said = vec![denies(), denies()];
+        said.insert(place, lie);
+        prop_assert_eq!(fate(&said, ground(2, Some(death::Fate::Dead(DEAD)))), Fate::Dead(DEAD));
+    }
+}

@@ -1,0 +1,49 @@
+//! Second opinions on TRON. Calls run on the newest state of whoever is asked, so two nodes are asked
+//! at the same time, and may be a block apart.
+
+use super::TronChain;
+use crate::billing::{Admitted, Charge};
+use crate::chain::confirm::{OPINIONS, refused, stops, too_few, two_alike};
+use crate::chain::{ChainError, Preflight};
+use crate::contract::Looked;
+use crate::node::NodeId;
+
+impl TronChain {
+    /// The preflight of `charges`, any refusal in it confirmed.
+    pub(super) async fn check(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
+        let fleet = &self.parts.fleet;
+        let first = self.check_by(self.api(), &charges).await;
+        if !stops(&first) || fleet.is_alone() {
+            return first;
+        }
+        self.observe().await?;
+        let run = |id| (id, self.check_by(self.api_of(id), &charges));
+        let runs = self.second_opinions()?.into_iter().map(run).collect();
+        two_alike(fleet, runs, refused).await
+    }
+
+    /// What the profile's lookup says of every entry. It may supply the period, and with that what
+    /// is claimed, so two providers have to say the same even where nothing is refused.
+    pub(super) async fn looked_up(
+        &self,
+        entries: &[Admitted],
+    ) -> Result<Vec<Option<Looked>>, ChainError> {
+        let fleet = &self.parts.fleet;
+        if fleet.is_alone() {
+            return self.look_up(self.api(), entries).await;
+        }
+        self.current().await?;
+        let run = |id| (id, self.look_up(self.api_of(id), entries));
+        let runs = self.second_opinions()?.into_iter().map(run).collect();
+        two_alike(fleet, runs, Clone::clone).await
+    }
+
+    /// Whom to ask for opinions: one node of each of up to three providers.
+    fn second_opinions(&self) -> Result<Vec<NodeId>, ChainError> {
+        let fleet = &self.parts.fleet;
+        if !fleet.is_quorate() {
+            return Err(too_few(fleet));
+        }
+        Ok(fleet.fit().into_iter().take(OPINIONS).collect())
+    }
+}

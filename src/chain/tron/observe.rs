@@ -1,0 +1,150 @@
+//! What each node tells in one look: its newest blocks, the account, prices, and what is deployed.
+
+use super::TronChain;
+use super::api::{Api, Block, Parameters, Resources, Side};
+use super::resources::Prices;
+use crate::chain::ChainError;
+use crate::node::{HeadSeen, NodeId, reached_by};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long what is deployed, and prices, are taken to be the same, unless an exchange breaks or the
+/// chain's maintenance passes before.
+const RECHECK: Duration = Duration::from_mins(10);
+
+/// What a node turned out to know, and what it says that its chain has voted for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Known {
+    /// Whether there is a contract at the billing contract's address.
+    pub(super) contract: bool,
+    /// Whether there is a contract at the aggregator's address.
+    pub(super) multicall: bool,
+    prices: Prices,
+    /// When prices change next, Unix ms.
+    maintenance_ms: u64,
+    checked: Instant,
+    breaks: u64,
+}
+
+/// What one node tells.
+#[derive(Clone, Debug)]
+pub(super) struct Look {
+    pub(super) newest: Block,
+    /// The newest irrevocable block.
+    pub(super) solid: Block,
+    /// What the signing account has, with the effects of what waits in the node's pool, sun.
+    pub(super) balance: u64,
+    pub(super) resources: Resources,
+    pub(super) prices: Prices,
+}
+
+impl Look {
+    pub(super) fn head_seen(&self) -> HeadSeen {
+        HeadSeen { number: self.newest.number, time: self.newest.time_ms.div_euclid(1000) }
+    }
+}
+
+impl TronChain {
+    /// What every node tells.
+    pub(super) async fn looks(&self) -> Vec<(NodeId, Result<Look, ChainError>)> {
+        let passed = self.head.read().as_ref().map_or(0, |head| head.newest.time_ms);
+        self.parts.fleet.survey(|id| self.look_at(id, passed)).await
+    }
+
+    async fn look_at(&self, id: NodeId, passed_ms: u64) -> Result<Look, ChainError> {
+        self.parts.fleet.verify_when_due(id).await?;
+        let (api, me) = (self.api_of(id), self.parts.facts.signer);
+        let (newest, solid, account, resources, known) = tokio::try_join!(
+            newest(api, Side::Full),
+            newest(api, Side::Solidity),
+            async { Ok(api.account(Side::Full, me).await?) },
+            async { Ok(api.resources(me).await?) },
+            self.learn_when_due(id, passed_ms),
+        )?;
+        let balance = account.map_or(0, |account| account.balance);
+        Ok(Look { newest, solid, balance, resources, prices: known.prices })
+    }
+
+    /// What the fit nodes know together; they are asked when nothing is known. A contract is there
+    /// when any says so; the aggregator is used when two say that it is there, or all there are.
+    pub(super) async fn ready(&self) -> Result<Deployed, ChainError> {
+        self.current().await?;
+        let deployed =
+            self.deployed().ok_or_else(|| ChainError::Unavailable("not reached yet".to_owned()))?;
+        if deployed.contract {
+            return Ok(deployed);
+        }
+        let at = super::address::to_base58(self.parts.facts.contract);
+        Err(ChainError::CallFails(format!("there is no contract at {at}")))
+    }
+
+    fn deployed(&self) -> Option<Deployed> {
+        let learnt = self.learnt.read();
+        let fit: Vec<Known> =
+            self.parts.fleet.fit().iter().filter_map(|id| learnt.get(id)).copied().collect();
+        let multicall = reached_by(fit.iter().map(|known| known.multicall), fit.len().min(2))?;
+        Some(Deployed { contract: fit.iter().any(|known| known.contract), multicall })
+    }
+
+    /// Asks what is deployed and what things cost: at the first look, every ten minutes, after the
+    /// chain's maintenance, and after a broken exchange.
+    async fn learn_when_due(&self, id: NodeId, passed_ms: u64) -> Result<Known, ChainError> {
+        let before = self.learnt.read().get(&id).copied();
+        let breaks = self.parts.fleet.breaks(id);
+        let fresh = |known: &Known| {
+            known.contract
+                && known.breaks == breaks
+                && known.checked.elapsed() < RECHECK
+                && passed_ms < known.maintenance_ms
+        };
+        if let Some(known) = before.filter(fresh) {
+            return Ok(known);
+        }
+        let (api, checked) = (self.api_of(id), Instant::now());
+        let there = async |at| Ok::<_, ChainError>(api.contract(at).await?.is_some());
+        let (parameters, maintenance_ms, contract, multicall) = tokio::try_join!(
+            async { Ok(api.parameters().await?) },
+            async { Ok(api.next_maintenance_ms().await?) },
+            there(self.parts.facts.contract),
+            async {
+                match self.parts.config.multicall {
+                    Some(at) => there(at).await,
+                    None => Ok(false),
+                }
+            },
+        )?;
+        let prices = prices(&parameters)?;
+        let known = Known { contract, multicall, prices, maintenance_ms, checked, breaks };
+        self.learnt.write().insert(id, known);
+        Ok(known)
+    }
+}
+
+/// What is deployed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Deployed {
+    /// The billing contract.
+    pub(super) contract: bool,
+    /// The aggregator.
+    pub(super) multicall: bool,
+}
+
+async fn newest(api: Api<'_>, side: Side) -> Result<Block, ChainError> {
+    api.block(side, None, false).await?.ok_or_else(no_block)
+}
+
+pub(super) fn no_block() -> ChainError {
+    ChainError::Node { question: "getblock", answer: "no block".to_owned() }
+}
+
+fn prices(parameters: &Parameters) -> Result<Prices, ChainError> {
+    let price = |name: &'static str| {
+        let missing = || ChainError::Node { question: name, answer: "no such parameter".into() };
+        parameters.get(name).ok_or_else(missing)
+    };
+    Ok(Prices {
+        energy: price("getEnergyFee")?,
+        bandwidth: price("getTransactionFee")?,
+        max_fee_limit: price("getMaxFeeLimit")?,
+    })
+}

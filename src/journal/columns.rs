@@ -1,0 +1,127 @@
+//! Columns to values and back. A value that makes no sense is an error, never a guess; numbers that do
+//! not fit their column are an error of the database library.
+
+use crate::billing::{AttemptKind, BatchState, FailCode, Family, ItemOutcome, Period};
+use alloy::primitives::{Address, B256, U256};
+use rusqlite::Row;
+use rusqlite::types::Type;
+
+/// What became of one subscription of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LineOutcome {
+    /// The batch ended, and its final transaction tells this of the subscription.
+    Told(ItemOutcome),
+    /// The batch ended and charged nobody.
+    Released,
+}
+
+/// The columns of an outcome.
+pub(super) struct OutcomeWords<'a> {
+    pub(super) outcome: &'static str,
+    pub(super) code: Option<&'static str>,
+    pub(super) detail: Option<&'a str>,
+}
+
+impl OutcomeWords<'_> {
+    /// The one word for it in the history.
+    pub(super) fn told(&self) -> &'static str {
+        self.code.unwrap_or(self.outcome)
+    }
+}
+
+/// The columns that hold `outcome`.
+pub(super) fn outcome_words(outcome: &ItemOutcome) -> OutcomeWords<'_> {
+    match outcome {
+        ItemOutcome::Charged => OutcomeWords { outcome: "charged", code: None, detail: None },
+        ItemOutcome::Unproven => OutcomeWords { outcome: "unproven", code: None, detail: None },
+        ItemOutcome::Failed { code, detail } => {
+            OutcomeWords { outcome: "failed", code: Some(code.token()), detail: detail.as_deref() }
+        }
+    }
+}
+
+/// Reads the columns `outcome`, `code` and `detail`, which stand side by side; none while the batch is
+/// open.
+pub(super) fn outcome(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<LineOutcome>> {
+    let (code_at, detail_at) = (at.saturating_add(1), at.saturating_add(2));
+    let Some(word) = row.get::<_, Option<String>>(at)? else { return Ok(None) };
+    Ok(Some(match word.as_str() {
+        "charged" => LineOutcome::Told(ItemOutcome::Charged),
+        "unproven" => LineOutcome::Told(ItemOutcome::Unproven),
+        "released" => LineOutcome::Released,
+        "failed" => {
+            let token = row.get_ref(code_at)?.as_str()?;
+            let code = FailCode::from_token(token).ok_or_else(|| garbage(code_at, token))?;
+            LineOutcome::Told(ItemOutcome::Failed { code, detail: row.get(detail_at)? })
+        }
+        _ => return Err(garbage(at, &word)),
+    }))
+}
+
+/// A period as its column holds it: digits, or nothing where the contract knows no periods.
+pub(super) fn period_text(period: Period) -> String {
+    match period {
+        Period::Numbered(number) => number.to_string(),
+        Period::Guarded => String::new(),
+    }
+}
+
+pub(super) fn period(row: &Row<'_>, at: usize) -> rusqlite::Result<Period> {
+    Ok(match row.get_ref(at)?.as_str()? {
+        "" => Period::Guarded,
+        _ => Period::Numbered(number(row, at)?),
+    })
+}
+
+pub(super) fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<U256> {
+    let text = row.get_ref(at)?.as_str()?;
+    U256::from_str_radix(text, 10).map_err(|_| garbage(at, text))
+}
+
+pub(super) fn hash(row: &Row<'_>, at: usize) -> rusqlite::Result<B256> {
+    let bytes = row.get_ref(at)?.as_blob()?;
+    B256::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
+}
+
+pub(super) fn address(row: &Row<'_>, at: usize) -> rusqlite::Result<Address> {
+    let bytes = row.get_ref(at)?.as_blob()?;
+    Address::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
+}
+
+pub(super) fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<BatchState> {
+    let word = row.get_ref(at)?.as_str()?;
+    BatchState::from_word(word).ok_or_else(|| garbage(at, word))
+}
+
+/// The word for it in the journal.
+pub(super) fn kind_word(kind: AttemptKind) -> &'static str {
+    match kind {
+        AttemptKind::Bill => "bill",
+        AttemptKind::Cancel => "cancel",
+    }
+}
+
+pub(super) fn kind(row: &Row<'_>, at: usize) -> rusqlite::Result<AttemptKind> {
+    let word = row.get_ref(at)?.as_str()?;
+    let known = [AttemptKind::Bill, AttemptKind::Cancel].into_iter();
+    known.into_iter().find(|kind| kind_word(*kind) == word).ok_or_else(|| garbage(at, word))
+}
+
+/// The word for it in the journal.
+pub(super) fn family_word(family: Family) -> &'static str {
+    match family {
+        Family::Evm => "evm",
+        Family::Tvm => "tvm",
+    }
+}
+
+pub(super) fn family(row: &Row<'_>, at: usize) -> rusqlite::Result<Family> {
+    let word = row.get_ref(at)?.as_str()?;
+    let known = [Family::Evm, Family::Tvm].into_iter();
+    known.into_iter().find(|one| family_word(*one) == word).ok_or_else(|| garbage(at, word))
+}
+
+pub(super) fn garbage(column: usize, value: &str) -> rusqlite::Error {
+    let what = format!("{value:?} makes no sense here");
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.into())
+}

@@ -1,0 +1,153 @@
+//! The files of a journal: the database, and its high-water mark beside it.
+
+use super::open::{OpenError, refused, unwritable};
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::StatVfsMountFlags;
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// 3.7.0 to 3.51.2 can corrupt a WAL that is reset. <https://sqlite.org/wal.html>
+const OLDEST_SQLITE: i32 = 3_051_003;
+/// How long to wait for a process that is just ending to let go of the file.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How much room there is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Space {
+    /// So many bytes are free.
+    Free(u64),
+    /// Nothing can be written.
+    ReadOnly,
+}
+
+/// A database in a file, and its mark in another one: `<journal>.mark`.
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    path: PathBuf,
+    mark: PathBuf,
+}
+
+impl Files {
+    /// The journal at `path`.
+    pub(super) fn at(path: &Path) -> Self {
+        let mut mark = OsString::from(path);
+        mark.push(".mark");
+        Self { path: path.to_owned(), mark: mark.into() }
+    }
+
+    /// Where the database is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes an empty file where there is none.
+    pub(super) fn create(&self) -> Result<(), OpenError> {
+        let path = &self.path;
+        let problem = |e: &dyn fmt::Display| unwritable(path, e);
+        if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
+            std::fs::create_dir_all(parent).map_err(|e| problem(&e))?;
+        }
+        let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        match made {
+            Ok(file) => drop(file),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(OpenError::Exists(path.to_owned()));
+            }
+            Err(e) => return Err(problem(&e)),
+        }
+        Ok(())
+    }
+
+    /// Connects to the database without changing a byte of it.
+    pub(super) fn connect(&self) -> Result<Connection, OpenError> {
+        let path = &self.path;
+        if rusqlite::version_number() < OLDEST_SQLITE {
+            return Err(OpenError::Unsuitable(format!(
+                "SQLite {} is too old",
+                rusqlite::version()
+            )));
+        }
+        if !path.exists() {
+            return Err(OpenError::Missing(path.to_owned()));
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(path, flags).map_err(|e| refused(path, &e))?;
+        conn.busy_timeout(PATIENCE).map_err(|e| refused(path, &e))?;
+        conn.set_prepared_statement_cache_capacity(64);
+        steady_plans(&conn).map_err(|e| refused(path, &e))?;
+        conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE;").map_err(|e| refused(path, &e))?;
+        Ok(conn)
+    }
+
+    /// Takes the database for this process alone, and makes its commits durable.
+    pub(super) fn hold(&self, conn: &Connection) -> Result<(), OpenError> {
+        conn.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+             PRAGMA wal_autocheckpoint = 8192; PRAGMA temp_store = MEMORY;
+             BEGIN EXCLUSIVE; COMMIT;",
+        )
+        .map_err(|e| refused(&self.path, &e))?;
+        read_back(conn)
+    }
+
+    /// The high-water mark as it was written last; none where there is none.
+    pub(super) fn read_mark(&self) -> io::Result<Option<String>> {
+        match std::fs::read_to_string(&self.mark) {
+            Ok(text) => Ok(Some(text)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Replaces the high-water mark, whole or not at all.
+    pub(super) fn write_mark(&self, text: &str) -> io::Result<()> {
+        let next = self.mark.with_extension("mark.next");
+        std::fs::write(&next, text)?;
+        std::fs::rename(next, &self.mark)
+    }
+
+    /// How much room there is.
+    pub(super) fn space(&self) -> io::Result<Space> {
+        let stat = rustix::fs::statvfs(&self.path)?;
+        if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
+            return Ok(Space::ReadOnly);
+        }
+        Ok(Space::Free(stat.f_bavail.saturating_mul(stat.f_frsize)))
+    }
+}
+
+/// Plans a statement once. Otherwise the planner looks at the values that are bound to it, to see
+/// whether a partial index fits them, and with our indices every lookup of a claim is planned anew.
+pub(super) fn steady_plans(conn: &Connection) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
+}
+
+/// A pragma that is not understood is ignored without a word: so ask.
+fn read_back(conn: &Connection) -> Result<(), OpenError> {
+    let wanted = [
+        ("locking_mode", "exclusive"),
+        ("journal_mode", "wal"),
+        ("synchronous", "2"),
+        ("foreign_keys", "1"),
+    ];
+    for (pragma, want) in wanted {
+        let got = conn.pragma_query_value(None, pragma, |row| {
+            row.get_ref(0).map(|value| match value {
+                rusqlite::types::ValueRef::Integer(n) => n.to_string(),
+                rusqlite::types::ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+                rusqlite::types::ValueRef::Null
+                | rusqlite::types::ValueRef::Real(_)
+                | rusqlite::types::ValueRef::Blob(_) => String::new(),
+            })
+        });
+        if got.as_deref() != Ok(want) {
+            return Err(OpenError::Unsuitable(format!("{pragma} is {got:?}, not {want}")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! From one version of the schema to the next. `schema.sql` is the oldest version that is kept; each
+//! later one is a step here, and a new journal is made by taking them all.
+//!
+//! A step that was released is never changed. docs/versions.md says what is promised.
+
+use super::history;
+use rusqlite::Connection;
+use serde_json::json;
+
+/// The version that `schema.sql` makes: the oldest that can be opened.
+pub(super) const OLDEST: i64 = 4;
+
+/// Every later version, in order.
+pub(super) const STEPS: &[Step] = &[];
+
+/// What makes a version out of the one before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    /// The version that it makes: one more than that of the step before it.
+    pub(super) to: i64,
+    /// How.
+    pub(super) sql: &'static str,
+}
+
+/// The version that the last of `steps` makes.
+pub(super) fn newest(steps: &[Step]) -> i64 {
+    steps.last().map_or(OLDEST, |step| step.to)
+}
+
+/// Takes every step that the journal has not taken, all of them in one transaction. Each is a row of
+/// the history.
+pub(super) fn migrate(conn: &Connection, steps: &[Step]) -> rusqlite::Result<()> {
+    let version = |conn: &Connection| {
+        conn.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))
+    };
+    let found = version(conn)?;
+    if found >= newest(steps) {
+        return Ok(());
+    }
+    let transaction = conn.unchecked_transaction()?;
+    // Rebuilding a table passes through states in which rows refer to nothing.
+    transaction.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+    let newest_ms = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1), 0)";
+    for step in steps.iter().filter(|step| step.to > found) {
+        transaction.execute_batch(step.sql)?;
+        transaction.pragma_update(None, "user_version", step.to)?;
+        let at_ms = transaction.query_row(newest_ms, [], |row| row.get(0))?;
+        history::append(&transaction, at_ms, "migrated", &json!({ "version": step.to }))?;
+    }
+    transaction.commit()?;
+    tracing::warn!(from = found, to = newest(steps), "the journal was brought to a newer version");
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! What the platform's ids of chains stand for. Claims are kept by those ids, so an id stands for one
+//! network for ever, and a network for one id: otherwise a renumbered chain would forget its claims.
+
+use super::columns::{address, family, family_word};
+use super::history;
+use crate::billing::{Family, PlatformChainId};
+use alloy::primitives::Address;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use serde_json::json;
+use std::fmt;
+
+/// A network, whatever the platform calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Its family.
+    pub family: Family,
+    /// Its EIP-155 id; on TRON, the last four bytes of its genesis block's id.
+    pub id: u64,
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.family {
+            Family::Evm => write!(f, "the EVM chain with the id {} of EIP-155", self.id),
+            Family::Tvm => write!(f, "the TRON chain {:#010x}", self.id),
+        }
+    }
+}
+
+/// Why a chain of the configuration is not one that the journal knows. Nothing was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Misbound {
+    /// The id stands for another network.
+    #[error(
+        "the journal keeps claims of {before} under [chains.{chain}], which is now {now}: give the \
+         new network an id of its own, or a journal of its own"
+    )]
+    Network {
+        /// The platform's id.
+        chain: PlatformChainId,
+        /// What the journal knows.
+        before: Network,
+        /// What the configuration says.
+        now: Network,
+    },
+    /// The network has another id.
+    #[error(
+        "the journal keeps the claims of {network} under [chains.{before}], and the configuration \
+         calls it [chains.{chain}]: charges would be forgotten. Use the id {before} again"
+    )]
+    Chain {
+        /// The network.
+        network: Network,
+        /// The id in the journal.
+        before: PlatformChainId,
+        /// The id in the configuration.
+        chain: PlatformChainId,
+    },
+}
+
+/// Has `chain` stand for `network`, and be billed through `contract`, from now on, if nothing
+/// contradicts the network.
+pub(super) fn bind(
+    conn: &Connection,
+    chain: PlatformChainId,
+    network: Network,
+    contract: Address,
+    at_ms: i64,
+) -> rusqlite::Result<Result<(), Misbound>> {
+    let word = family_word(network.family);
+    let by_id = "SELECT family, network, contract FROM chain WHERE id = ?1";
+    let read = |row: &Row<'_>| Ok((read(row)?, address(row, 2)?));
+    let event = match conn.query_row(by_id, [chain.0], read).optional()? {
+        Some((before, _)) if before != network => {
+            return Ok(Err(Misbound::Network { chain, before, now: network }));
+        }
+        Some((_, before)) if before == contract => return Ok(Ok(())),
+        Some(_) => {
+            let sql = "UPDATE chain SET contract = ?2 WHERE id = ?1";
+            conn.execute(sql, params![chain.0, contract.as_slice()])?;
+            "contract changed"
+        }
+        None => {
+            let sql = "SELECT id FROM chain WHERE family = ?1 AND network = ?2";
+            let other = conn.query_row(sql, params![word, network.id], |row| row.get(0));
+            if let Some(before) = other.optional()?.map(PlatformChainId) {
+                return Ok(Err(Misbound::Chain { network, before, chain }));
+            }
+            conn.execute(
+                "INSERT INTO chain (id, family, network, contract, bound_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![chain.0, word, network.id, contract.as_slice(), at_ms],
+            )?;
+            "chain bound"
+        }
+    };
+    let body =
+        json!({"chain": chain.0, "family": word, "network": network.id, "contract": contract});
+    history::append(conn, at_ms, event, &body)?;
+    Ok(Ok(()))
+}
+
+fn read(row: &Row<'_>) -> rusqlite::Result<Network> {
+    Ok(Network { family: family(row, 0)?, id: row.get(1)? })
+}
+
+/// What `chain` stands for.
+pub(super) fn of(conn: &Connection, chain: PlatformChainId) -> rusqlite::Result<Network> {
+    let by_id = "SELECT family, network FROM chain WHERE id = ?1";
+    conn.prepare_cached(by_id)?.query_row([chain.0], read)
+}

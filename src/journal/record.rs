@@ -1,0 +1,85 @@
+//! A batch as the journal tells it: everything that is known of it.
+
+use super::columns::LineOutcome;
+use super::{Durable, Network, Origin};
+use crate::billing::{Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, Item};
+use alloy::primitives::B256;
+
+/// One subscription of a batch, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The charge.
+    pub item: Item,
+    /// Whether the claim is held.
+    pub live: bool,
+    /// What became of it; none while open.
+    pub outcome: Option<LineOutcome>,
+    /// Whether another batch held the same charge when this one was learnt from the chain.
+    pub elsewhere: bool,
+}
+
+/// One transaction of a batch, as the journal knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recorded {
+    /// It was signed here.
+    Signed(Durable<Attempt>),
+    /// It was learnt from the chain by this hash. Its bytes are not known here.
+    Learnt(B256),
+}
+
+impl Recorded {
+    /// Its hash.
+    pub fn hash(&self) -> B256 {
+        match self {
+            Self::Signed(attempt) => attempt.get().signed.hash,
+            Self::Learnt(hash) => *hash,
+        }
+    }
+
+    /// What it does when it lands. What is learnt has billed.
+    pub fn kind(&self) -> AttemptKind {
+        match self {
+            Self::Signed(attempt) => attempt.get().kind,
+            Self::Learnt(_) => AttemptKind::Bill,
+        }
+    }
+}
+
+/// A batch with everything that is known of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Billing {
+    /// The journal's number of it.
+    pub batch: BatchId,
+    /// The lane and the billing contract.
+    pub origin: Origin,
+    /// What its chain's id stands for.
+    pub network: Network,
+    /// Its place in the lane.
+    pub position: u64,
+    /// The caller's name for the request.
+    pub request_id: Option<String>,
+    /// The API key of whoever asked; none where nobody had to sign, and for what was learnt.
+    pub caller: Option<String>,
+    /// Where it stands.
+    pub state: BatchState,
+    /// When it was accepted, Unix ms.
+    pub accepted_ms: i64,
+    /// When its end was written down, Unix ms.
+    pub settled_ms: Option<i64>,
+    /// The transaction that decided.
+    pub winner: Option<B256>,
+    /// The block that decided.
+    pub block: Option<BlockRef>,
+    /// Every attempt.
+    pub attempts: Attempts<Recorded>,
+    /// Every subscription, in the order of the contract call.
+    pub items: Vec<Line>,
+}
+
+impl Billing {
+    /// The attempt that an answer names: the winner when final, the newest while open.
+    pub fn current(&self) -> &Recorded {
+        let won = |attempt: &&Recorded| Some(attempt.hash()) == self.winner;
+        self.attempts.iter().find(won).unwrap_or_else(|| self.attempts.newest())
+    }
+}

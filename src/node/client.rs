@@ -1,0 +1,28 @@
+//! What a fleet asks its nodes through. One implementation speaks JSON-RPC; an adapter whose nodes
+//! speak something else brings its own.
+
+use super::error::{AskError, Fault, RealChain};
+use super::redact::Redactor;
+use async_trait::async_trait;
+use serde_json::value::RawValue;
+use std::fmt;
+
+/// A connection to one node, whichever endpoints that node has. Nothing is asked twice here, and
+/// nothing is concluded from an answer.
+#[async_trait]
+pub trait Client: Send + Sync + fmt::Debug + 'static {
+    /// What can be asked. One question is one exchange.
+    type Question: Clone + fmt::Debug + Send + Sync + 'static;
+
+    /// What a question is called in errors and logs.
+    fn name(question: &Self::Question) -> &'static str;
+
+    /// Asks. The answer is JSON; `null` where the node says that there is nothing.
+    async fn ask(&self, question: &Self::Question) -> Result<Box<RawValue>, Fault>;
+
+    /// Asks every endpoint of the node which chain it is on.
+    async fn chains(&self) -> Result<Vec<RealChain>, AskError>;
+
+    /// Takes what is secret about the node's endpoints out of texts.
+    fn redactor(&self) -> &Redactor;
+}

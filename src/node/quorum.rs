@@ -1,0 +1,176 @@
+//! How many have to say the same before it counts, and asking until they do.
+
+use super::client::Client;
+use super::error::AskError;
+use super::fleet::{Fleet, NodeId};
+use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+use futures_util::stream::FuturesUnordered;
+use serde::de::DeserializeOwned;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// How much longer than the others a node may take for a look.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// On whose word something is concluded that frees a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// One provider is configured: on its word alone.
+    Alone,
+    /// On that of two providers that say the same.
+    Two,
+}
+
+impl Trust {
+    /// The sentence for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Alone => "one provider: claims are released on its word alone",
+            Self::Two => "claims are released when two providers agree",
+        }
+    }
+}
+
+/// Not enough nodes said the same.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{about}: {needed} providers must say the same, and of {asked} that were asked no {needed} did"
+)]
+pub struct NoAgreement {
+    /// What it was about.
+    pub about: &'static str,
+    /// How many had to agree.
+    pub needed: usize,
+    /// How many were asked.
+    pub asked: usize,
+}
+
+impl<C: Client> Fleet<C> {
+    /// How many providers have to say the same before it counts: two where two are configured,
+    /// whichever of them can be reached.
+    pub fn needed(&self) -> usize {
+        match self.trust() {
+            Trust::Alone => 1,
+            Trust::Two => 2,
+        }
+    }
+
+    /// Whether there is nobody to contradict a provider.
+    pub fn is_alone(&self) -> bool {
+        self.trust() == Trust::Alone
+    }
+
+    /// On whose word something is concluded.
+    pub fn trust(&self) -> Trust {
+        let providers: BTreeSet<&str> = self.readers().map(|node| node.provider.as_str()).collect();
+        if providers.len() >= 2 { Trust::Two } else { Trust::Alone }
+    }
+
+    /// The providers that are configured under several URLs, with what those nodes are called.
+    pub fn repeated_providers(&self) -> Vec<(String, Vec<String>)> {
+        let mut nodes: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for node in self.readers() {
+            nodes.entry(&node.provider).or_default().push(node.label.clone());
+        }
+        let repeated = nodes.into_iter().filter(|(_, labels)| labels.len() > 1);
+        repeated.map(|(provider, labels)| (provider.to_owned(), labels)).collect()
+    }
+
+    /// Whether as many nodes are fit as have to agree. Fewer can let a charge pass, and conclude
+    /// nothing.
+    pub fn is_quorate(&self) -> bool {
+        self.fit().len() >= self.needed()
+    }
+
+    /// Asks every node that counts at once, for conclusions. The answers are in the order of the
+    /// fitness.
+    pub async fn each<R>(&self, question: C::Question) -> Vec<(NodeId, Result<R, AskError>)>
+    where
+        R: DeserializeOwned + Send,
+    {
+        let asked = self.fit().into_iter().map(async |id| {
+            let answer = self.only(id).put(question.clone()).await;
+            (id, answer)
+        });
+        join_all(asked).await
+    }
+
+    /// What as many providers as have to agree say alike, as soon as they have. Whoever has said
+    /// something else by then disagreed `about` that.
+    pub async fn agreed<T, F>(
+        &self,
+        about: &'static str,
+        asked: impl Fn(NodeId) -> F,
+    ) -> Result<T, NoAgreement>
+    where
+        T: PartialEq,
+        F: Future<Output = Option<T>>,
+    {
+        let fit = self.fit();
+        let (needed, count) = (self.needed(), fit.len());
+        let named = |id: NodeId| {
+            let asked = asked(id);
+            async move { (id, asked.await) }
+        };
+        let mut running: FuturesUnordered<_> = fit.into_iter().map(named).collect();
+        let mut answers: Vec<(NodeId, T)> = Vec::new();
+        while let Some((id, answer)) = running.next().await {
+            let Some(answer) = answer else { continue };
+            let (alike, others): (Vec<_>, Vec<_>) =
+                answers.iter().partition(|(_, other)| *other == answer);
+            if alike.len().saturating_add(1) >= needed {
+                for (other, _) in others {
+                    self.dissented(*other, about);
+                }
+                return Ok(answer);
+            }
+            answers.push((id, answer));
+        }
+        if answers.len() > 1 {
+            for (id, _) in &answers {
+                self.dissented(*id, about);
+            }
+        }
+        Err(NoAgreement { about, needed, asked: count })
+    }
+
+    /// Looks at every node that may be looked at. Once as many have answered as have to agree, the
+    /// others get a little longer; one that is slower than that is as good as one that does not
+    /// answer.
+    pub async fn survey<L, E, F>(&self, look: impl Fn(NodeId) -> F) -> Vec<(NodeId, Result<L, E>)>
+    where
+        F: Future<Output = Result<L, E>>,
+    {
+        let mut waiting = self.watched();
+        let named = |id: NodeId| {
+            let look = look(id);
+            async move { (id, look.await) }
+        };
+        let mut running: FuturesUnordered<_> = waiting.iter().map(|id| named(*id)).collect();
+        let mut told = Vec::new();
+        let grace = sleep(Duration::MAX);
+        tokio::pin!(grace);
+        loop {
+            let answer = tokio::select! {
+                biased;
+                answer = running.next() => answer,
+                () = &mut grace => None,
+            };
+            let Some((id, look)) = answer else { break };
+            told.push((id, look));
+            let good = told.iter().filter(|(_, look)| look.is_ok()).count();
+            if good == self.needed() {
+                let until = Instant::now().checked_add(GRACE).unwrap_or_else(Instant::now);
+                grace.as_mut().reset(until);
+            }
+        }
+        drop(running);
+        waiting.retain(|id| told.iter().all(|(heard, _)| heard != id));
+        for id in waiting {
+            self.kept_waiting(id);
+        }
+        told
+    }
+}
