@@ -195,7 +195,8 @@ impl<'t> Reader<'t> {
                 let problem = format!("is {}; expected a table", noun(part));
                 return Err(complain_of(self.faults, &path, value, &problem));
             };
-            Self::over(Table { path, values: Some(values) }, None, self.faults).finish(&mut read)
+            Self::over(Table { path, values: Some(values) }, Vec::new(), self.faults)
+                .finish(&mut read)
         });
         // All of them are read before the first fault ends it, so that every fault is told.
         tables.collect::<Vec<_>>().into_iter().collect::<Result<_, _>>().map(Some)
