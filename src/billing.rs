@@ -8,6 +8,7 @@ mod attempt;
 mod carried;
 mod decide;
 mod entry;
+mod gate;
 mod ids;
 mod order;
 mod preflight;
@@ -20,6 +21,10 @@ pub use attempt::{Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, Sig
 pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
 pub use entry::{BadField, Entry, Scalar};
+pub use gate::{
+    AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, PoolView, Ruling, first_position,
+    rule,
+};
 pub use ids::{
     ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,
     UserHash, parse_address, spell_address,
