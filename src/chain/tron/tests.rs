@@ -6,7 +6,6 @@ mod beat;
 mod broadcasts;
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod drafts;
-#[expect(clippy::indexing_slicing, reason = "a test may panic")]
 mod forged;
 mod golden_billing;
 mod limits;

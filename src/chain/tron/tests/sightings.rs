@@ -92,7 +92,7 @@ fn sent_after(block: B256, time_ms: u64) -> Vec<u8> {
         contract: golden_billing::contract(),
         data: vec![1, 2, 3, 4],
         ref_block: RefBlock::to(block),
-        expiration_ms: time_ms + 60_000,
+        expiration_ms: time_ms.saturating_add(60_000),
         timestamp_ms: time_ms,
         fee_limit: 1_000_000,
     };
@@ -268,7 +268,7 @@ async fn what_was_included_and_failed_charged_nobody() {
             if SignedBytes::read(&raw).is_err() {
                 continue; // it sends TRX along, which ours never do
             }
-            let slot = slot(&[raw.clone()]);
+            let slot = slot(std::slice::from_ref(&raw));
             let id = hex::encode(slot.attempts.newest().signed.hash);
             let info = steps.iter().map(|step| &step["response"]["body"]);
             let Some(info) =
@@ -296,7 +296,7 @@ async fn a_node_without_history_tells_that_it_landed_but_not_who_was_charged() {
         let time = 1_795_255_107_000;
         let (first, builds_on) = forged::block((44, time, B256::ZERO), None);
         let raw = sent_after(first, time);
-        let (slot, id) = (slot(&[raw.clone()]), SignedBytes::read(&raw).unwrap().txid);
+        let (slot, id) = (slot(std::slice::from_ref(&raw)), SignedBytes::read(&raw).unwrap().txid);
         let (second, between) = forged::block((45, time + 3_000, first), None);
         let (_, holds_it) = forged::block((46, time + 6_000, second), Some((&raw, "SUCCESS")));
         for (number, block) in [(44, builds_on), (45, between), (46, holds_it)] {

@@ -54,17 +54,17 @@ async fn lied_about(lie: Lie, word: &str) {
     scene.town.assert_paid(&[1, 0]).await;
 }
 
-const UNSEEN: [(&str, fn(&mut Value)); 2] = [(INFO, nothing_at_all), (BY_ID, nothing_at_all)];
-
 #[tokio::test]
 async fn an_empty_block_with_a_zeroed_root_frees_nothing() {
-    const LIE: Lie = &[UNSEEN[0], UNSEEN[1], (SOLID_BLOCK, an_empty_block)];
+    const LIE: Lie =
+        &[(INFO, nothing_at_all), (BY_ID, nothing_at_all), (SOLID_BLOCK, an_empty_block)];
     lied_about(LIE, "its id does not follow from its header").await;
 }
 
 #[tokio::test]
 async fn a_block_without_its_transactions_frees_nothing() {
-    const LIE: Lie = &[UNSEEN[0], UNSEEN[1], (SOLID_BLOCK, without_transactions)];
+    const LIE: Lie =
+        &[(INFO, nothing_at_all), (BY_ID, nothing_at_all), (SOLID_BLOCK, without_transactions)];
     lied_about(LIE, "its transactions are not those").await;
 }
 
@@ -81,7 +81,8 @@ async fn another_result_in_the_record_alone_is_refuted_by_the_block() {
 
 #[tokio::test]
 async fn a_block_on_another_parent_frees_nothing() {
-    const LIE: Lie = &[UNSEEN[0], UNSEEN[1], (SOLID_BLOCK, on_another_parent)];
+    const LIE: Lie =
+        &[(INFO, nothing_at_all), (BY_ID, nothing_at_all), (SOLID_BLOCK, on_another_parent)];
     lied_about(LIE, "its id does not follow from its header").await;
 }
 
