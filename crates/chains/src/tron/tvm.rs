@@ -113,23 +113,6 @@ impl Ending {
         }
     }
 
-    /// The number of the name in the protocol.
-    pub const fn number(self) -> i32 {
-        match self {
-            Self::Success => 1,
-            Self::Revert => 2,
-            Self::BadJumpDestination => 3,
-            Self::OutOfMemory => 4,
-            Self::StackTooSmall => 6,
-            Self::StackTooLarge => 7,
-            Self::IllegalOperation => 8,
-            Self::OutOfEnergy => 10,
-            Self::OutOfTime => 11,
-            Self::Unknown => 13,
-            Self::TransferFailed => 14,
-        }
-    }
-
     /// The Java class of the exception, as constant calls name it.
     pub const fn class(self) -> &'static str {
         match self {
