@@ -41,4 +41,20 @@ fn the_image_holds_the_program_alone() {
     let context = text(".dockerignore");
     let seen: Vec<_> = context.lines().filter(|line| line.contains("sandbox")).collect();
     assert_eq!(seen, ["!sandbox/Cargo.toml", "!sandbox/src/main.rs"]);
+    // What the program is made of gets there whole: its own crates, and the texts that are built in.
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/");
+    let told = Command::new(env!("CARGO"))
+        .args(["tree", "--locked", "--package", "merchant-signer", "--edges", "normal,build"])
+        .args(["--prefix", "none", "--format", "{p}"])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    let ours = told.lines().filter_map(|line| line.split_once(root)?.1.split(')').next());
+    for folder in ours {
+        assert!(context.contains(&format!("!{folder}/src\n")), "{folder}/src");
+    }
+    for text in ["config/default.toml", "config/contracts"] {
+        assert!(context.contains(&format!("!{text}\n")), "{text}");
+    }
 }

@@ -11,6 +11,7 @@ const LEFT: &[&str] = &[
     "Asker",
     "Block",
     "Call",
+    "Closed",
     "Conclusion",
     "Door",
     "Envelope",
@@ -53,6 +54,7 @@ const LEFT: &[&str] = &[
     "Told",
     "Trial",
     "Unusable",
+    "Walk",
 ];
 
 #[test]
