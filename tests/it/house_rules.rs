@@ -95,6 +95,26 @@ fn no_module_knows_one_that_it_may_not() {
 }
 
 #[test]
+fn the_families_of_chains_know_nothing_of_each_other() {
+    let mut faults = vec![];
+    for (family, other) in [("evm", "tron"), ("tron", "evm")] {
+        let of_family =
+            |path: &PathBuf| module_of(path).starts_with(&["chain".into(), family.into()]);
+        for path in sources().into_iter().filter(of_family) {
+            let code = code(&text(&path));
+            let names = [format!("chain::{other}"), format!("super::{other}::")];
+            faults.extend(
+                names
+                    .iter()
+                    .filter(|name| code.contains(name.as_str()))
+                    .map(|name| format!("{}: {family} may not know {name}", path.display())),
+            );
+        }
+    }
+    none(&faults);
+}
+
+#[test]
 fn the_layers_have_an_order() {
     for (at, (module, allowed)) in LAYERS.iter().enumerate() {
         let above: Vec<_> = LAYERS.iter().take(at).map(|(name, _)| name).collect();
