@@ -7,4 +7,13 @@
 )]
 
 mod callbacks;
+#[expect(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test may panic; its numbers are small"
+)]
+mod programs;
 mod strange_answers;

@@ -4,6 +4,7 @@ use super::{Book, flights, meta, set_meta};
 use crate::schedule::entry::plain;
 use crate::store::StoreError;
 use rusqlite::{Connection, Row, params};
+use std::collections::BTreeSet;
 
 /// A billing callback that names a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -63,12 +64,16 @@ impl Book {
         now_ms: i64,
     ) -> Result<(), StoreError> {
         self.store.write(|t| {
+            let mut hashes = BTreeSet::new();
             for callback in callbacks {
                 insert(t, callback, now_ms)?;
-                let hash = flights::kept_under(t, &callback.tx_hash)?;
-                match_all(t, &hash)?;
+                hashes.insert(flights::kept_under(t, &callback.tx_hash)?);
+            }
+            hashes.iter().try_for_each(|hash| match_all(t, hash))?;
+            for callback in callbacks {
                 // The Signer is asked about a transaction that the book does not know.
                 if let (Some(chain), true) = (callback.who.chain, is_unmatched(t, callback)?) {
+                    let hash = flights::kept_under(t, &callback.tx_hash)?;
                     flights::watch(t, (chain, &hash), now_ms)?;
                 }
             }

@@ -1,0 +1,10 @@
+//! The programs `merchant inbox` and `merchant schedule` as processes, killed wherever they can be,
+//! against counterparts that speak the real interfaces and remember every offence.
+
+mod book_keeping;
+mod inbox;
+mod measure;
+mod peers;
+mod process;
+mod schedule;
+mod trace;

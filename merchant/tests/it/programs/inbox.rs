@@ -1,0 +1,277 @@
+//! `merchant inbox`: nothing that is not verified is kept, and nothing that was acknowledged is lost.
+
+use super::book_keeping::{CHAIN, Ledger};
+use super::peers::Peers;
+use super::process::{KEY, RunningInbox, SECRET, merchant, start_inbox};
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use merchant::clock::{Clock as _, SystemClock};
+use merchant::sign::{Credentials, KEY_HEADER, SIGN_HEADER, Signable, TIMESTAMP_HEADER, sign};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpListener;
+
+/// Nobody listens there.
+const NOWHERE: &str = "http://127.0.0.1:9";
+
+fn start(folder: &Path, peers: &str) -> RunningInbox {
+    start_inbox(command(folder, peers))
+}
+
+pub(super) fn command(folder: &Path, peers: &str) -> std::process::Command {
+    let arguments = [
+        "inbox",
+        "--listen",
+        "127.0.0.1:0",
+        "--private",
+        "127.0.0.1:0",
+        "--pace",
+        "1000",
+        "--patience",
+        "1",
+    ];
+    merchant(folder, peers, &arguments)
+}
+
+pub(super) fn event(kind: &str, order: &str, hash: &str) -> String {
+    json!({"subscriptionType": kind, "outTradeNo": order, "chainId": CHAIN, "planId": 5,
+        "transferHash": hash, "blockTime": 1})
+    .to_string()
+}
+
+/// Sends a callback as the platform does, and answers (status, text); status 0 for no answer.
+pub(super) async fn send(url: &str, body: &str, secret: &str, ahead_s: i64) -> (u16, String) {
+    let timestamp = (SystemClock.now().0 + ahead_s).to_string();
+    let path_and_query = "/callbacks";
+    let what =
+        Signable { timestamp: &timestamp, method: "POST", path_and_query, body: body.as_bytes() };
+    let sign = sign(&Credentials::new(KEY, secret).secret, &what);
+    let request = reqwest::Client::new()
+        .post(format!("{url}{path_and_query}"))
+        .header(KEY_HEADER, KEY)
+        .header(TIMESTAMP_HEADER, &timestamp)
+        .header(SIGN_HEADER, sign)
+        .body(body.to_owned());
+    match request.send().await {
+        Ok(answer) => (answer.status().as_u16(), answer.text().await.unwrap_or_default()),
+        Err(_) => (0, String::new()),
+    }
+}
+
+/// The whole feed, as a program that pulls reads it.
+async fn feed(inbox: &RunningInbox) -> Vec<Value> {
+    let (mut all, mut after) = (vec![], 0);
+    loop {
+        let path = format!("/events?after={after}&limit=100");
+        let timestamp = SystemClock.now().0.to_string();
+        let what =
+            Signable { timestamp: &timestamp, method: "GET", path_and_query: &path, body: b"" };
+        let answer = reqwest::Client::new()
+            .get(format!("{}{path}", inbox.feed))
+            .header(KEY_HEADER, KEY)
+            .header(TIMESTAMP_HEADER, &timestamp)
+            .header(SIGN_HEADER, sign(&Credentials::new(KEY, SECRET).secret, &what))
+            .send()
+            .await
+            .unwrap();
+        let answer: Value = serde_json::from_str(&answer.text().await.unwrap()).unwrap();
+        let events = answer["data"]["events"].as_array().unwrap().clone();
+        if events.is_empty() {
+            return all;
+        }
+        after = answer["data"]["next"].as_i64().unwrap();
+        all.extend(events);
+    }
+}
+
+/// Waits until the feed has so many events.
+async fn fed(inbox: &RunningInbox, count: usize) -> Vec<Value> {
+    for _ in 0..1000 {
+        let events = feed(inbox).await;
+        if events.len() >= count {
+            return events;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("the feed has {:?}", feed(inbox).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_is_not_verified_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let inbox = start(folder.path(), NOWHERE);
+    let body = event("SubscriptionRegister", "a", "");
+    let url = inbox.callbacks.as_str();
+    assert_eq!(send(url, &body, "another secret", 0).await.0, 401);
+    assert_eq!(send(url, &body, SECRET, -62).await.0, 401);
+    assert_eq!(send(url, &body, SECRET, 62).await.0, 401);
+    assert_eq!(send(url, "[]", SECRET, 0).await.0, 400);
+    let (status, _) = send(url, &"x".repeat(10 << 20), SECRET, 0).await;
+    assert_eq!(status, 413);
+    let unsigned = reqwest::get(format!("{}/events?after=0", inbox.feed)).await.unwrap();
+    assert_eq!(unsigned.status(), 401);
+    assert_eq!(feed(&inbox).await, Vec::<Value>::new());
+    assert_eq!(send(url, &body, SECRET, 0).await, (200, "success".to_owned()));
+    assert_eq!(send(url, &body, SECRET, -58).await, (200, "success".to_owned()));
+    let events = feed(&inbox).await;
+    assert_eq!((events.len(), &events[0]["deliveries"]), (1, &json!(2)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_survives_any_kill_and_is_there_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = Arc::new(Mutex::new(String::new()));
+    let (acknowledged, done) = (Arc::new(Mutex::new(BTreeSet::new())), Arc::new(Mutex::new(false)));
+    let mut senders = tokio::task::JoinSet::new();
+    for sender in 0..4 {
+        let (address, acknowledged, done) =
+            (Arc::clone(&address), Arc::clone(&acknowledged), Arc::clone(&done));
+        senders.spawn(async move {
+            for number in 0.. {
+                let order = format!("{sender}-{number}");
+                let body = event("SubscriptionApprove", &order, "0xab");
+                loop {
+                    if *done.lock() {
+                        return;
+                    }
+                    let url = address.lock().clone();
+                    if send(&url, &body, SECRET, 0).await == (200, "success".to_owned()) {
+                        acknowledged.lock().insert(order);
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_millis(2)).await;
+                }
+            }
+        });
+    }
+    for round in 0..12_u64 {
+        let inbox = start(folder.path(), NOWHERE);
+        inbox.callbacks.clone_into(&mut address.lock());
+        let wanted = acknowledged.lock().len() + 5;
+        while acknowledged.lock().len() < wanted {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(3 * (round % 7))).await;
+        inbox.program.kill();
+    }
+    *done.lock() = true;
+    senders.join_all().await;
+    let inbox = start(folder.path(), NOWHERE);
+    let mut kept: BTreeMap<String, u32> = BTreeMap::new();
+    for event in feed(&inbox).await {
+        *kept.entry(event["payload"]["outTradeNo"].as_str().unwrap().to_owned()).or_default() += 1;
+    }
+    let acknowledged = acknowledged.lock().clone();
+    assert!(kept.values().all(|count| *count == 1));
+    let lost: Vec<_> = acknowledged.iter().filter(|order| !kept.contains_key(*order)).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_billing_is_told_when_the_chain_has_decided_and_holds_its_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::of(2);
+    ledger.reverting.insert(1);
+    ledger.bill(
+        &json!({"requestId": "a", "mode": "partial", "list": [Ledger::entry((1, 1))]}).to_string(),
+    );
+    ledger.bill(
+        &json!({"requestId": "b", "mode": "partial", "list": [Ledger::entry((2, 1))]}).to_string(),
+    );
+    let peers = Peers::start(ledger).await;
+    let inbox = start(folder.path(), &peers.url);
+    let url = inbox.callbacks.as_str();
+    let hash = |number: u32| format!("0x{number:064x}");
+    send(url, &event("SubscriptionBilling", "paid", &hash(0)), SECRET, 0).await;
+    send(url, &event("SubscriptionCancel", "paid", ""), SECRET, 0).await;
+    send(url, &event("SubscriptionBilling", "reverted", &hash(1)), SECRET, 0).await;
+    send(url, &event("SubscriptionBilling", "a lie", &hash(99)), SECRET, 0).await;
+    let events = fed(&inbox, 4).await;
+    let told: BTreeMap<&str, &Value> = events
+        .iter()
+        .filter(|event| event["type"] == "SubscriptionBilling")
+        .map(|event| (event["payload"]["outTradeNo"].as_str().unwrap(), &event["outcome"]["state"]))
+        .collect();
+    assert_eq!(told["paid"], "charged");
+    assert_eq!(told["reverted"], "notCharged");
+    assert_eq!(told["a lie"], "unknown");
+    let paid = events.iter().filter(|event| event["payload"]["outTradeNo"] == "paid");
+    let order: Vec<&Value> = paid.map(|event| &event["type"]).collect();
+    assert_eq!(order, ["SubscriptionBilling", "SubscriptionCancel"]);
+}
+
+/// The merchant's own address: what it was sent, and what it answers next.
+#[derive(Clone, Default)]
+struct Shop {
+    got: Arc<Mutex<Vec<(String, Value)>>>,
+    answers: Arc<Mutex<BTreeMap<String, Vec<u16>>>>,
+}
+
+async fn take(State(shop): State<Shop>, headers: HeaderMap, body: String) -> StatusCode {
+    let id = headers["webhook-id"].to_str().unwrap().to_owned();
+    let event: Value = serde_json::from_str(&body).unwrap();
+    assert!(headers["webhook-signature"].to_str().unwrap().starts_with("v1,"));
+    let order = event["payload"]["outTradeNo"].as_str().unwrap_or_default().to_owned();
+    let status = shop.answers.lock().get_mut(&order).and_then(Vec::pop).unwrap_or(200);
+    if status == 200 {
+        shop.got.lock().push((id, event));
+    }
+    StatusCode::from_u16(status).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_go_on_in_order_whatever_the_address_says() {
+    let shop = Shop::default();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/hook", listener.local_addr().unwrap());
+    let router = Router::new().route("/hook", post(take)).with_state(shop.clone());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    shop.answers.lock().insert("slow".to_owned(), vec![500, 301, 503]);
+    shop.answers.lock().insert("gone".to_owned(), vec![410]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = command(folder.path(), NOWHERE);
+    command.env("MERCHANT__INBOX__ONWARD_URL", &address);
+    command.env("MERCHANT__INBOX__ONWARD_SECRET", "onward");
+    let inbox = start_inbox(command);
+    let kinds = ["SubscriptionRegister", "SubscriptionApprove", "SubscriptionCancel"];
+    for kind in kinds {
+        for order in ["slow", "gone", "quick"] {
+            send(&inbox.callbacks, &event(kind, order, "0xab"), SECRET, 0).await;
+        }
+    }
+    let got = |order: &str| -> Vec<Value> {
+        let all = shop.got.lock().clone();
+        let mine = all.into_iter().filter(|(_, e)| e["payload"]["outTradeNo"] == order);
+        mine.map(|(_, e)| e["type"].clone()).collect()
+    };
+    for _ in 0..500 {
+        if got("slow").len() == 3 && got("quick").len() == 3 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(got("slow"), kinds);
+    assert_eq!(got("quick"), kinds);
+    assert_eq!(got("gone"), Vec::<Value>::new(), "a dead event holds its stream");
+    let dead = merchant(folder.path(), NOWHERE, &["events", "list", "--dead", "--json"]);
+    let dead: Value = serde_json::from_slice(&{ dead }.output().unwrap().stdout).unwrap();
+    let id = dead[0]["id"].to_string();
+    assert!(
+        merchant(folder.path(), NOWHERE, &["events", "replay", &id]).status().unwrap().success()
+    );
+    for _ in 0..500 {
+        if got("gone").len() == 3 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(got("gone"), kinds);
+    let shown = merchant(folder.path(), NOWHERE, &["events", "show", &id]).output().unwrap();
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("SubscriptionRegister"));
+}

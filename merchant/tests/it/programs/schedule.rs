@@ -1,0 +1,164 @@
+//! `merchant schedule`: whatever it is killed at, everybody pays once, and the books agree.
+
+use super::book_keeping::Ledger;
+use super::peers::{Moment, Peers};
+use super::process::{ended, merchant};
+use parking_lot::Mutex;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Hours become milliseconds.
+const PACE: &str = "3600000";
+
+fn once(folder: &Path, url: &str) -> Command {
+    let arguments =
+        ["schedule", "--once", "--chain", "139=EVM", "--batch-size", "3", "--pace", PACE];
+    merchant(folder, url, &arguments)
+}
+
+/// Runs it to its end. A run that could not do everything is not a failure here.
+async fn run(folder: &Path, url: &str) -> String {
+    let child = once(folder, url).spawn().expect("merchant starts");
+    tokio::task::spawn_blocking(move || ended(child).1).await.expect("it ends")
+}
+
+/// Runs it until nothing is left to do: two runs in a row find nothing new.
+async fn settle(folder: &Path, peers: &Peers) {
+    let (mut said, mut quiet) = (String::new(), 0);
+    for _ in 0..60 {
+        said = run(folder, &peers.url).await;
+        let nothing_new = said.contains(": 0 accepted") && said.contains(" 0 without a verdict");
+        let all_known = said.contains(" 0 transactions open, 0 differences\n");
+        quiet = if nothing_new && all_known { quiet + 1 } else { 0 };
+        if quiet == 2 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("it does not settle: {said} {:?}", peers.ledger.lock());
+}
+
+/// Everybody who could pay has paid once, and no counterpart has a complaint.
+fn everybody_paid_once(peers: &Peers, count: i64) {
+    let ledger = peers.ledger.lock();
+    assert_eq!(ledger.offences, Vec::<String>::new());
+    for id in 1..=count {
+        let wanted = u32::from(!ledger.broke.contains(&id));
+        let paid = ledger.charged.get(&(id, 1)).copied().unwrap_or(0);
+        assert_eq!(paid, wanted, "subscription {id}");
+    }
+    let told =
+        ledger.letters.values().filter(|letter| letter["payload"]["type"] == "charged").count();
+    assert_eq!(told, ledger.charged.len(), "each charge is told of once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_any_exchange_everybody_pays_once() {
+    let mut steps = 0;
+    while killed_at(steps, Moment::Before).await && killed_at(steps, Moment::After).await {
+        steps += 1;
+    }
+    assert!(steps > 8, "there were only {steps} exchanges to be killed at");
+}
+
+/// Kills a run at one moment of one exchange, and has it end well. False: there is no such exchange.
+async fn killed_at(step: usize, moment: Moment) -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::of(7);
+    ledger.broke.insert(4);
+    ledger.reverting.insert(1);
+    let peers = Peers::start(ledger).await;
+    let victim: Arc<Mutex<Option<Child>>> = Arc::default();
+    let killed = Arc::clone(&victim);
+    peers.hook(move |number, now| {
+        if (number, now) != (step, moment) {
+            return false;
+        }
+        // The child is put there right after it was started.
+        while killed.lock().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        killed.lock().as_mut().map(Child::kill);
+        true
+    });
+    let child = once(folder.path(), &peers.url).spawn().expect("merchant starts");
+    *victim.lock() = Some(child);
+    wait(&victim).await;
+    let reached = peers.exchanges() > step;
+    peers.hook(|_, _| false);
+    settle(folder.path(), &peers).await;
+    everybody_paid_once(&peers, 7);
+    reached
+}
+
+async fn wait(child: &Mutex<Option<Child>>) {
+    while !child.lock().as_mut().is_none_or(|child| child.try_wait().is_ok_and(|s| s.is_some())) {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn killed_at_any_time_and_unheard_everybody_pays_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut ledger = Ledger::of(40);
+    ledger.most = 2;
+    ledger.reverting.extend([0, 3, 5]);
+    ledger.broke.extend([7, 8]);
+    let peers = Peers::start(ledger).await;
+    // Every third answer is lost.
+    peers.hook(|number, moment| number % 3 == 2 && moment == Moment::After);
+    for round in 0..25_u64 {
+        let arguments = [
+            "schedule",
+            "--chain",
+            "139=EVM",
+            "--batch-size",
+            "7",
+            "--interval",
+            "0",
+            "--pace",
+            PACE,
+        ];
+        let mut child = merchant(folder.path(), &peers.url, &arguments).spawn().unwrap();
+        tokio::time::sleep(Duration::from_millis(20 + 7 * (round % 11))).await;
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    peers.hook(|_, _| false);
+    settle(folder.path(), &peers).await;
+    everybody_paid_once(&peers, 40);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_scheduler_is_refused_and_the_status_is_shown_beside() {
+    let folder = tempfile::tempdir().unwrap();
+    let peers = Peers::start(Ledger::of(3)).await;
+    let arguments = ["schedule", "--chain", "139=EVM", "--interval", "1"];
+    let first = merchant(folder.path(), &peers.url, &arguments).spawn().unwrap();
+    let first = super::process::Program { child: first };
+    while peers.ledger.lock().accepted.len() < 3 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let second = once(folder.path(), &peers.url).spawn().unwrap();
+    let (success, said) = ended(second);
+    assert!(!success && said.contains("another process holds"), "{said}");
+    let status = merchant(folder.path(), &peers.url, &["schedule", "--status"]).spawn().unwrap();
+    let (success, said) = ended(status);
+    assert!(success && said.contains("subscriptions"), "{said}");
+    first.kill();
+    assert_eq!(peers.ledger.lock().requests.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_leaves_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let peers = Peers::start(Ledger::of(3)).await;
+    let arguments = ["schedule", "--dry-run", "--chain", "136=TVM"];
+    let child = merchant(folder.path(), &peers.url, &arguments).spawn().unwrap();
+    let (success, said) = ended(child);
+    assert!(success && said.contains("chain 139: 3 due, and no --chain"), "{said}");
+    assert!(!folder.path().join("schedule.db").exists());
+    assert!(peers.ledger.lock().requests.is_empty());
+}
