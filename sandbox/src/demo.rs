@@ -93,6 +93,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let signer = signer::start(&options, &place, &sides).await?;
     let scheduler = Scheduler::new(&format!("http://{}", signer.address))?;
     paper.line(&format!("  {}", scheduler.url));
+    paper.line(&format!("  key {}, secret {}", scheduler::CALLER, scheduler::SECRET));
     paper.line(&format!("  configuration: {}", place.join(signer::CONFIG).display()));
     let mut report = Report::default();
     if fresh {
@@ -144,6 +145,14 @@ fn tell(paper: &Paper, running: &Running, sides: &[side::Side]) {
         paper.line(&format!("  {:<5} platform chain id {}", side.family.name(), side.chain));
         for (what, url) in &side.doors {
             paper.line(&format!("        {what:<19} {url}"));
+        }
+        let contracts = [
+            ("contract", side.town.billing),
+            ("token", side.town.token),
+            ("merKey", side.town.mer_key),
+        ];
+        for (what, address) in contracts {
+            paper.line(&format!("        {what:<19} {}", side.family.spell(address)));
         }
     }
     paper.title("The platform, over both of them.");

@@ -16,12 +16,14 @@ mod inspect;
 mod look;
 mod observe;
 mod preflight;
+mod proofs;
 mod reads;
 mod recall;
 mod redraft;
 mod resources;
 mod solid;
 mod transaction;
+mod vouched;
 
 pub use api::{ApiUnusable, Endpoints, Question, Side};
 
@@ -50,6 +52,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
 use tron_primitives::address;
+use vouched::Vouched;
 
 /// What an adapter is made of.
 #[derive(Debug)]
@@ -131,6 +134,8 @@ pub struct TronChain {
     pulse: watch::Sender<Option<Pulse>>,
     tracks: look::Tracks,
     solid: SolidBlocks,
+    /// What is known of the witnesses.
+    vouched: parking_lot::Mutex<Vouched>,
     /// Held while blocks are read for what was forgotten.
     reading: Mutex<Option<recall::Reading>>,
 }
@@ -159,6 +164,7 @@ impl TronChain {
             policy: parts.policy.clone(),
             profile: parts.profile.clone(),
         });
+        let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
         Ok(Self {
             parts,
             signing,
@@ -168,6 +174,7 @@ impl TronChain {
             pulse: watch::Sender::new(None),
             tracks: look::Tracks::default(),
             solid: SolidBlocks::default(),
+            vouched: parking_lot::Mutex::new(vouched),
             reading: Mutex::default(),
         })
     }

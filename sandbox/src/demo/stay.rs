@@ -18,12 +18,12 @@ pub(super) async fn stay(
     place: &Path,
 ) -> Result<(), Error> {
     running.platform.set_pace(Pace::Live);
+    let due = loops::Merchant::new(running)?.due().await?;
     paper.title("Everything stays up until Ctrl-C. In another terminal:");
     let port = match scheduler.port() {
         SIGNER_PORT => String::new(),
         port => format!(" --signer-port {port}"),
     };
-    let due = loops::Merchant::new(running)?.due().await?;
     paper.line("  # Bill one more subscriber. Again: the same transaction, nothing new is signed.");
     for side in sides {
         let spare = due.iter().find(|entry| entry["subscribeId"] == side.spare_id());

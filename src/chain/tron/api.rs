@@ -11,7 +11,7 @@ mod error;
 mod outcome;
 mod records;
 
-pub(super) use answers::{Block, Parameters, Resources, Sent};
+pub(super) use answers::{Block, Parameters, Resources};
 pub(super) use calls::{CallOutcome, ConstantCall};
 pub(super) use outcome::CallResult;
 pub(super) use records::{Broadcast, TxInfo, offer};

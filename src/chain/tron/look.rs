@@ -2,12 +2,13 @@
 //! testimony, and what they say together is concluded elsewhere.
 
 use super::TronChain;
-use super::api::{CallResult, Side, TxInfo};
+use super::api::{Block, CallResult, Side, TxInfo};
 use super::conclude::{
     Conclusion, Fate, Ground, LOGS_WITHIN, Landing, Record, Shown, Testimony, conclude,
 };
 use super::death::{self, Mortal, Place, Scan};
 use super::head::Head;
+use super::proofs::Support;
 use super::transaction::SignedBytes;
 use crate::billing::{
     Attempt, AttemptKind, BlockRef, Execution, ItemOutcome, Landed, Sighting, Slot, Standing,
@@ -19,6 +20,7 @@ use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
 use tracing::{debug, error, warn};
+use tron_primitives::block::{ProvenBlock, ProvenTransaction};
 
 /// How many batches are asked about at once.
 const AT_ONCE: usize = 8;
@@ -97,6 +99,9 @@ impl TronChain {
         let Ok(head) = self.current().await else {
             return slots.iter().map(|_| Sighting::Nothing).collect();
         };
+        if !slots.is_empty() {
+            self.meet_witnesses(&head).await;
+        }
         let newest = slots.iter().map(|slot| slot.attempts.newest().as_ref().signed.hash);
         self.tracks.keep(&newest.collect());
         let cases: Vec<Option<Case>> = slots.iter().map(|slot| case(slot, &head)).collect();
@@ -122,13 +127,67 @@ impl TronChain {
     async fn fate(&self, case: &Case, mut said: Said, head: &Head, budget: &mut usize) -> Fate {
         let fate = self.concluded(case, &said, head, None);
         if !case.expired || matches!(fate, Fate::Landed(_)) {
-            return fate;
+            return self.borne_out(case, fate, &said, (head, budget)).await;
         }
         let scan = self.scanned(case.tx, head, budget).await;
         if let Some(death::Fate::Landed(place)) = scan {
             self.ask_late(case, place, head, &mut said).await;
         }
-        self.concluded(case, &said, head, scan)
+        let fate = self.concluded(case, &said, head, scan);
+        self.borne_out(case, fate, &said, (head, budget)).await
+    }
+
+    /// What is left of a fate once its block has to prove it. Only a block that enough witnesses stand
+    /// on ends a batch, and how the call went is the block's word.
+    async fn borne_out(
+        &self,
+        case: &Case,
+        fate: Fate,
+        said: &Said,
+        (head, budget): (&Head, &mut usize),
+    ) -> Fate {
+        let number = match &fate {
+            Fate::Landed(landing) => landing.block,
+            Fate::Dead(place) => place.number,
+            Fate::Absent | Fate::Included | Fate::Unclear => return fate,
+        };
+        let block = self.solid.get(&self.parts.fleet, number, number, budget).await;
+        let support = match &block {
+            Some(block) => self.support(number, block.header().id(), head).await,
+            None => Support::NotYet,
+        };
+        match (fate, block, support) {
+            (Fate::Landed(landing), Some(block), Support::Stands) => {
+                self.told_by_the_block(landing, &block, said)
+            }
+            (fate, Some(_), Support::Stands) => fate,
+            (_, _, Support::Refuted) => {
+                self.solid.forget();
+                self.tracks.set_scan(case.tx.id, Scan::new(case.tx));
+                Fate::Unclear
+            }
+            (Fate::Landed(_), _, _) => Fate::Included,
+            (_, _, _) => Fate::Unclear,
+        }
+    }
+
+    /// A landing as its block has it. Whoever told otherwise lied, and nothing is concluded.
+    fn told_by_the_block(&self, landing: Landing, block: &ProvenBlock, said: &Said) -> Fate {
+        let ending = block.transaction(landing.id).map(ProvenTransaction::ending);
+        if ending.and_then(CallResult::of_ending) == Some(landing.result) {
+            let block_time_ms = block.header().time_ms();
+            return Fate::Landed(Landing { block_time_ms, ..landing });
+        }
+        warn!(tx.hash = %landing.id, block = landing.block, ?ending, "the block says otherwise than the record of the transaction");
+        let tells = |testimony: &Testimony| {
+            matches!(testimony.records.get(&landing.id), Some(Some(_)))
+                || testimony.result.is_some()
+        };
+        for (node, _) in said.iter().filter(|(_, testimony)| tells(testimony)) {
+            let lie = "about a transaction, whose block proves otherwise";
+            self.parts.fleet.caught_lying(*node, lie);
+        }
+        Fate::Unclear
     }
 
     /// Concludes, and remembers who lied or disagreed.
@@ -255,7 +314,7 @@ impl TronChain {
         let (fleet, solid) = (&self.parts.fleet, head.solid.number);
         while let Some(number) = scan.next(solid) {
             let Some(block) = self.solid.get(fleet, number, solid, budget).await else { break };
-            if let Err(misfit) = scan.read(&block) {
+            if let Err(misfit) = scan.read(&Block::from(&*block)) {
                 warn!(tx.hash = %tx.id, block = number, %misfit, "this irrevocable block does not fit; beginning anew");
                 self.solid.forget();
                 scan = Scan::new(tx);

@@ -6,11 +6,12 @@
 //! are read without a gap up to that time, all of it is found or can never land.
 
 use super::TronChain;
-use super::api::{Block, CallResult, Sent, Side};
+use super::api::{Block, CallResult, Side};
 use super::conclude::{LOGS_WITHIN, Record};
 use super::death::Misfit;
 use super::head::Head;
 use super::look::{record, seconds};
+use super::proofs::{Support, proven};
 use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
 use crate::chain::{ChainError, Recall};
 use crate::node::NodeId;
@@ -19,8 +20,8 @@ use futures_util::{StreamExt as _, stream};
 use prost::Message as _;
 use tracing::warn;
 use tron_primitives::address::{prefixed, unprefixed};
+use tron_primitives::block::{ProvenBlock, ProvenTransaction};
 use tron_primitives::messages::{Raw, TRIGGER, TriggerSmartContract};
-use tron_primitives::transaction::txid;
 
 /// How many blocks are read at most in one call.
 const BLOCKS_AT_MOST: u64 = 120;
@@ -123,7 +124,17 @@ impl TronChain {
             Some(reading) => reading,
             None => self.begin_reading(since_ms, &head).await?,
         };
+        let before = reading.clone();
         let read = self.read_some(&mut reading, &head).await;
+        let Last { id, number, .. } = reading.last;
+        let stands =
+            id == before.last.id || self.support(number, id, &head).await == Support::Stands;
+        if !stands {
+            *state = Some(before);
+            return Err(ChainError::Unavailable(format!(
+                "too few witnesses are seen to stand on block {number}"
+            )));
+        }
         let so_far = reading.so_far();
         match read {
             Ok(Ok(())) => {}
@@ -160,9 +171,7 @@ impl TronChain {
             let back = block.time_ms.saturating_sub(from_ms).div_ceil(SLOT_MS);
             let number = block.number.saturating_sub(back);
             let fleet = &self.parts.fleet;
-            let told = |id: NodeId| async move {
-                self.api_of(id).block(Side::Solidity, Some(number), false).await.ok().flatten()
-            };
+            let told = |id: NodeId| self.block_header(id, number);
             let found = fleet.agreed("about an irrevocable block", told).await;
             block = found.map_err(|_| {
                 ChainError::Unavailable(format!(
@@ -172,6 +181,15 @@ impl TronChain {
             })?;
         }
         Ok(block)
+    }
+
+    /// The header of an irrevocable block. Nobody has signed block 0: it is known by its id.
+    async fn block_header(&self, node: NodeId, number: u64) -> Option<Block> {
+        if number == 0 {
+            return self.api_of(node).block(Side::Solidity, Some(0), false).await.ok().flatten();
+        }
+        let header = self.header(node, Side::Solidity, number).await?;
+        Some(Block::from(&header))
     }
 
     async fn read_some(
@@ -185,9 +203,9 @@ impl TronChain {
         let mut blocks = stream::iter(asked).buffered(at_once);
         while let Some(block) = blocks.next().await {
             // A node that lags does not have it yet.
-            let Some((block, sent)) = block else { break };
-            let mut found = Vec::new();
-            for one in &sent {
+            let Some(proven) = block else { break };
+            let (block, mut found) = (Block::from(&proven), Vec::new());
+            for one in proven.transactions() {
                 found.extend(self.stranger(one, &block, head).await?);
             }
             if let Err(misfit) = reading.read(&block, found) {
@@ -200,47 +218,42 @@ impl TronChain {
     /// A transaction of ours that may have charged somebody.
     async fn stranger(
         &self,
-        sent: &Sent,
+        sent: &ProvenTransaction,
         block: &Block,
         head: &Head,
     ) -> Result<Option<Foreign>, ChainError> {
-        let Some((to, data)) = call_by(self.parts.facts.signer, &sent.raw_data) else {
+        let Some((to, data)) = call_by(self.parts.facts.signer, sent.raw_data()) else {
             return Ok(None);
         };
-        if txid(&sent.raw_data) != sent.id {
-            let answer = format!("other bytes than those of {}", sent.id);
-            return Err(ChainError::Node { question: "getblock", answer });
-        }
-        let effect = self.effect(sent.id, (to, &data), block, head).await?;
+        let effect = self.effect(sent, (to, &data), block, head).await?;
         let block = BlockRef { number: block.number, time: seconds(block.time_ms) };
         Ok((effect != Ok(ForeignEffect::Other))
-            .then(|| Foreign::new(0, Landed { hash: sent.id, block }, effect)))
+            .then(|| Foreign::new(0, Landed { hash: sent.id(), block }, effect)))
     }
 
     async fn effect(
         &self,
-        id: B256,
+        sent: &ProvenTransaction,
         call: (Address, &[u8]),
         block: &Block,
         head: &Head,
     ) -> Result<Result<ForeignEffect, Opaque>, ChainError> {
-        let (fleet, contract) = (&self.parts.fleet, self.parts.facts.contract);
-        let told = |node: NodeId| self.record_in(node, id, block.number);
-        if let Ok(record) = fleet.agreed("about what a transaction did", told).await {
-            let succeeded = record.result == CallResult::Succeeded;
-            return Ok(self.parts.profile.effect(contract, Some(call), succeeded, &record.logs));
-        }
+        let (id, result) = (sent.id(), CallResult::of_ending(sent.ending()));
         let untold =
             || ChainError::Unavailable(format!("too few nodes tell alike yet what {id} did"));
+        let result = result.ok_or_else(untold)?;
+        let succeeded = result == CallResult::Succeeded;
+        let (fleet, contract) = (&self.parts.fleet, self.parts.facts.contract);
+        let told = |node: NodeId| self.record_in(node, id, block.number);
+        if let Ok(record) = fleet.agreed("about what a transaction did", told).await
+            && record.result == result
+        {
+            return Ok(self.parts.profile.effect(contract, Some(call), succeeded, &record.logs));
+        }
         if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
             return Err(untold());
         }
-        let told = |node: NodeId| async move {
-            self.api_of(node).call_result(Side::Solidity, id).await.ok().flatten()
-        };
-        let result = fleet.agreed("about how a transaction went", told).await;
-        let result = result.map_err(|_| untold())?;
-        Ok(self.without_logs(call, result == CallResult::Succeeded))
+        Ok(self.without_logs(call, succeeded))
     }
 
     /// What one node records of a transaction in this block, on either side of it.
@@ -255,10 +268,10 @@ impl TronChain {
     }
 
     /// The irrevocable block with this number and all that is in it, as enough providers tell it.
-    async fn block_told_alike(&self, number: u64) -> Option<(Block, Vec<Sent>)> {
-        let told =
-            |id: NodeId| async move { self.api_of(id).solid_block(number).await.ok().flatten() };
-        self.parts.fleet.agreed("about an irrevocable block", told).await.ok()
+    async fn block_told_alike(&self, number: u64) -> Option<ProvenBlock> {
+        let fleet = &self.parts.fleet;
+        let told = |id: NodeId| proven(fleet, id, number);
+        fleet.agreed("about an irrevocable block", told).await.ok()
     }
 
     /// The node keeps no logs: whoever was to be charged may have been.

@@ -1,13 +1,15 @@
-//! Irrevocable blocks with the ids of their transactions, each as many providers as have to agree tell
-//! it, and each read once, however many transactions are looked for in it.
+//! Irrevocable blocks with all that is in them, each as many providers as have to agree prove it, and
+//! each read once, however many transactions are looked for in it.
 
-use super::api::{Api, Block, Endpoints, Side};
+use super::api::{Block, Endpoints};
+use super::proofs::proven;
 use crate::node::{Fleet, NodeId};
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tracing::debug;
+use tron_primitives::block::{ProvenBlock, ProvenHeader, ProvenTransaction};
 
 /// How many blocks are kept.
 const KEPT: usize = 512;
@@ -17,7 +19,7 @@ const AT_ONCE: usize = 6;
 
 /// Blocks that were read.
 #[derive(Debug, Default)]
-pub(super) struct SolidBlocks(Mutex<BTreeMap<u64, Arc<Block>>>);
+pub(super) struct SolidBlocks(Mutex<BTreeMap<u64, Arc<ProvenBlock>>>);
 
 impl SolidBlocks {
     /// The block with this number, read together with some that follow it, none above `solid`. Each
@@ -29,7 +31,7 @@ impl SolidBlocks {
         number: u64,
         solid: u64,
         budget: &mut usize,
-    ) -> Option<Arc<Block>> {
+    ) -> Option<Arc<ProvenBlock>> {
         if let Some(block) = self.0.lock().get(&number) {
             return Some(Arc::clone(block));
         }
@@ -40,10 +42,11 @@ impl SolidBlocks {
         };
         *budget = budget.saturating_sub(missing.len());
         let asked: Vec<_> = missing.into_iter().map(|at| read(fleet, at)).collect();
-        let blocks: Vec<Option<Block>> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let blocks: Vec<Option<ProvenBlock>> =
+            stream::iter(asked).buffered(AT_ONCE).collect().await;
         let mut read = self.0.lock();
         for block in blocks.into_iter().flatten() {
-            read.insert(block.number, Arc::new(block));
+            read.insert(block.header().number(), Arc::new(block));
         }
         let found = read.get(&number).map(Arc::clone);
         while read.len() > KEPT {
@@ -59,17 +62,33 @@ impl SolidBlocks {
 }
 
 /// Forgets the first or the last block, whichever is farther from where is being read.
-fn forget_farthest(read: &mut BTreeMap<u64, Arc<Block>>, here: u64) {
+fn forget_farthest(read: &mut BTreeMap<u64, Arc<ProvenBlock>>, here: u64) {
     let below = read.first_key_value().map(|(first, _)| here.abs_diff(*first));
     let above = read.last_key_value().map(|(last, _)| here.abs_diff(*last));
     drop(if below >= above { read.pop_first() } else { read.pop_last() });
 }
 
-async fn read(fleet: &Fleet<Endpoints>, number: u64) -> Option<Block> {
-    let told = |id: NodeId| async move {
-        let block = Api::of(fleet, id).block(Side::Solidity, Some(number), true).await;
-        block.inspect_err(|error| debug!(block = number, %error, "no answer")).ok().flatten()
-    };
+async fn read(fleet: &Fleet<Endpoints>, number: u64) -> Option<ProvenBlock> {
+    let told = |id: NodeId| proven(fleet, id, number);
     let agreed = fleet.agreed("about an irrevocable block", told).await;
     agreed.inspect_err(|error| debug!(block = number, %error, "not told alike")).ok()
+}
+
+impl From<&ProvenHeader> for Block {
+    fn from(header: &ProvenHeader) -> Self {
+        Self {
+            id: header.id(),
+            number: header.number(),
+            parent: header.parent(),
+            time_ms: header.time_ms(),
+            transactions: Vec::new(),
+        }
+    }
+}
+
+impl From<&ProvenBlock> for Block {
+    fn from(block: &ProvenBlock) -> Self {
+        let transactions = block.transactions().iter().map(ProvenTransaction::id).collect();
+        Self { transactions, ..block.header().into() }
+    }
 }

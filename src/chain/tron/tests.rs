@@ -6,6 +6,7 @@ mod beat;
 mod broadcasts;
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod drafts;
+mod forged;
 mod golden_billing;
 mod limits;
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]

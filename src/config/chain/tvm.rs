@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use alloy::primitives::Address;
 use secrecy::SecretString;
+use tron_primitives::block::Producer;
+use tron_primitives::finality::Witnesses;
 
 use super::{KeyRef, key_ref};
+use crate::billing::{Family, parse_address};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
 use crate::config::kinds::{Kind, flag, rpc_url, sun, time, tron_address, whole};
@@ -23,6 +26,9 @@ pub struct TvmConfig {
     pub chain_id: u32,
     /// Its nodes: at least one, none of them twice.
     pub nodes: Vec<TvmNode>,
+    /// Who makes its blocks, where that is pinned: what begins the list that blocks are proven by.
+    /// None: the first list is what the nodes say.
+    pub witnesses: Option<Witnesses>,
     /// How long one question to a node may take: 100 ms to 1 min.
     pub rpc_timeout: Duration,
     /// The billing contract.
@@ -97,6 +103,7 @@ impl TvmConfig {
     ) -> Result<Self, Reported> {
         let chain_id = reader.get("chain_id", &chain_id());
         let nodes = nodes(reader);
+        let witnesses = witnesses(reader);
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let contract = reader.get("contract", &tron_address());
         let multicall = reader.optional("multicall", &tron_address());
@@ -114,6 +121,7 @@ impl TvmConfig {
         Ok(Self {
             chain_id: chain_id?,
             nodes: nodes?,
+            witnesses: witnesses?,
             rpc_timeout: rpc_timeout?,
             contract: contract?,
             multicall: multicall?,
@@ -156,6 +164,25 @@ fn nodes(reader: &mut Reader<'_>) -> Result<Vec<TvmNode>, Reported> {
         }
     }
     outcome.map(|()| nodes)
+}
+
+/// The witnesses that are pinned, if any are.
+fn witnesses(reader: &mut Reader<'_>) -> Result<Option<Witnesses>, Reported> {
+    let pinned = reader.several("witnesses", &witness())?;
+    if pinned.is_empty() {
+        return Ok(None);
+    }
+    Witnesses::new(pinned).map(Some).map_err(|why| reader.fault("witnesses", why.to_string()))
+}
+
+/// A witness, and who signs its blocks.
+fn witness() -> Kind<Producer> {
+    let expects = "a witness: T…, or T…/T… where another address signs its blocks";
+    Kind::of_text(expects, |text| {
+        let (witness, signer) = text.split_once('/').unwrap_or((text, text));
+        let read = |text| parse_address(Family::Tvm, text).map_err(|why| why.to_string());
+        Ok::<_, String>(Producer { witness: read(witness)?, signer: read(signer)? })
+    })
 }
 
 impl TvmNode {

@@ -8,6 +8,7 @@ mod delivery;
 mod doors;
 mod money;
 mod nodes;
+mod proofs;
 mod random;
 mod restored;
 mod secrets;

@@ -44,11 +44,28 @@ impl Info {
 
     /// The number of that word in the protocol.
     pub fn ret_number(&self) -> i32 {
-        self.ending.map_or(1, Ending::number)
+        self.ending.map_or(1, number)
     }
 
     /// Whether it did what it was meant to.
     pub fn succeeded(&self) -> bool {
         matches!(self.ending, None | Some(Ending::Success))
+    }
+}
+
+/// The number in the protocol of the word for how a call ended.
+const fn number(ending: Ending) -> i32 {
+    match ending {
+        Ending::Success => 1,
+        Ending::Revert => 2,
+        Ending::BadJumpDestination => 3,
+        Ending::OutOfMemory => 4,
+        Ending::StackTooSmall => 6,
+        Ending::StackTooLarge => 7,
+        Ending::IllegalOperation => 8,
+        Ending::OutOfEnergy => 10,
+        Ending::OutOfTime => 11,
+        Ending::Unknown => 13,
+        Ending::TransferFailed => 14,
     }
 }

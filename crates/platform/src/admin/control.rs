@@ -21,6 +21,7 @@ pub(super) fn state(desk: &Desk) -> Value {
             json!({
                 "name": name,
                 "address": side.spell(address),
+                "privateKey": tester(name).to_bytes().to_string(),
                 "balance": crate::amount::show(side.holds(address), side.decimals),
                 "symbol": SYMBOL,
             })

@@ -39,15 +39,18 @@ pub(super) fn subscribe(platform: &Platform, case: &Case, error: Option<&StepErr
         (Stage::Issued, false) => 1,
         (Stage::Issued, true) => 2,
         (Stage::Signed, _) => 3,
+        (Stage::Active, _) if case.has_lapsed() => 3,
         (Stage::Active | Stage::Cancelled, _) => 4,
     };
     let title = match step {
         1 => "Step 1 of 3: confirm the plan",
         2 => "Step 2 of 3: sign the agreement",
+        3 if case.stage == Stage::Active => "Authorise the payments again",
         3 => "Step 3 of 3: authorise the payments",
         _ => "Your subscription",
     };
-    let expired = error.is_none() && step < 4 && platform.clock().now_s() > case.link.expires_s;
+    let open = matches!(case.stage, Stage::Issued | Stage::Signed);
+    let expired = error.is_none() && open && platform.clock().now_s() > case.link.expires_s;
     let words =
         error.map(ToString::to_string).or_else(|| expired.then(|| StepError::Expired.to_string()));
     let failed = (last == Last::Failed).then(|| {

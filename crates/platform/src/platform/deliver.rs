@@ -17,12 +17,16 @@ impl Platform {
     /// Sends every callback that is due by the moved clock.
     pub(crate) async fn deliver_due(&self) -> Result<(), store::Error> {
         let _turn = self.0.sending.lock().await;
-        let due = self.store().due_callbacks(self.clock().now_ms())?;
-        for some in due.chunks(AT_ONCE) {
-            let tried = join_all(some.iter().map(|callback| self.attempt(callback, false))).await;
-            tried.into_iter().collect::<Result<(), _>>()?;
+        loop {
+            let due = self.store().due_callbacks(self.clock().now_ms())?;
+            if due.is_empty() {
+                return Ok(());
+            }
+            for some in due.chunks(AT_ONCE) {
+                let tried = some.iter().map(|callback| self.attempt(callback, false));
+                join_all(tried).await.into_iter().collect::<Result<(), _>>()?;
+            }
         }
-        Ok(())
     }
 
     /// Sends a callback once more, by hand; None if there is none with this id or nobody to send it to.

@@ -75,6 +75,12 @@ impl Case {
         self.plan.amount.parse().unwrap_or(U256::MAX)
     }
 
+    /// Whether the subscription is active, and the next charge would find too little allowed.
+    pub(crate) fn has_lapsed(&self) -> bool {
+        let allowed = self.wallet().map(|owner| self.side.allowance(owner));
+        self.stage == Stage::Active && allowed.is_some_and(|allowed| allowed < self.price())
+    }
+
     /// What became of the transaction that was sent last from the page, if one was.
     pub(crate) fn last(&self) -> Last {
         let Some(hash) = self.link.tx.as_deref() else { return Last::None };
@@ -149,9 +155,10 @@ impl Platform {
     /// Step 3: what the wallet has to send so that the contract may take up to `amount` (base units) in all. Where it may take something
     /// already, the allowance is set to nothing first: the common dollar token refuses to be told otherwise.
     pub(crate) fn authorisation(&self, case: &Case, amount: U256) -> Result<Vec<Order>, StepError> {
-        self.open(case)?;
-        if case.stage != Stage::Signed {
-            return Err(StepError::NotNow(case.stage.word()));
+        match case.stage {
+            Stage::Signed => self.open(case)?,
+            Stage::Active => {} // the link has done its work; whoever pays may allow another amount at any time
+            Stage::Issued | Stage::Cancelled => return Err(StepError::NotNow(case.stage.word())),
         }
         if amount < case.price() {
             return Err(StepError::TooLittle);

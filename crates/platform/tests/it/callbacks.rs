@@ -69,6 +69,34 @@ async fn a_failed_billing_is_told_too() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_user_who_took_the_allowance_back_can_authorise_again() {
+    let world = World::new().await;
+    for chain in CHAINS {
+        let link = world.link(chain, "fay").await;
+        let follow = json!({"paymentUrl": link["paymentUrl"], "wallet": "finn"});
+        world.control("follow-link", &follow).await;
+        world
+            .control("fault", &json!({"kind": "revoke", "chainId": chain, "wallet": "finn"}))
+            .await;
+        world.control("advance", &json!({"days": 5})).await;
+        let page = format!("{}{}", world.running.payment_url, link["paymentUrl"].as_str().unwrap());
+        let page = world.client.get(page).send().await.unwrap().text().await.unwrap();
+        assert!(page.contains("Authorise the payments again"), "{page}");
+        world.control("follow-link", &follow).await;
+        world.finalise().await;
+        world.heard();
+        let due = world.due(chain).await;
+        world.bill(chain, &due).await;
+        let heard = world.heard();
+        assert_eq!(
+            (heard.len(), &heard[0].body["billingStatus"]),
+            (1, &json!(0)),
+            "and no second approval"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn six_tries_and_no_more() {
     let world = World::new().await;
     world.answers("{\"code\":200}");

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
+use tron_primitives::answer::BlockAnswer;
 
 /// A block, checked to be the one that was asked for. Its id begins with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,16 +22,6 @@ pub(in crate::chain::tron) struct Block {
     pub(in crate::chain::tron) time_ms: u64,
     /// The ids of its transactions; empty when they were not asked for.
     pub(in crate::chain::tron) transactions: Vec<B256>,
-}
-
-/// A transaction in a block, as it was sent.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub(in crate::chain::tron) struct Sent {
-    #[serde(rename = "txID")]
-    pub(in crate::chain::tron) id: B256,
-    /// The bytes that were signed.
-    #[serde(rename = "raw_data_hex")]
-    pub(in crate::chain::tron) raw_data: Bytes,
 }
 
 #[derive(Deserialize)]
@@ -227,12 +218,15 @@ impl Api<'_> {
         }))
     }
 
-    /// The irrevocable block with this number, and all that is in it.
-    pub(in crate::chain::tron) async fn solid_block(
+    /// The block with this number as the node claims it, to be proven.
+    pub(in crate::chain::tron) async fn claimed(
         self,
+        side: Side,
         number: u64,
-    ) -> Result<Option<(Block, Vec<Sent>)>, AskError> {
-        self.get_block(Side::Solidity, Some(number), true).await
+        detail: bool,
+    ) -> Result<Option<BlockAnswer>, AskError> {
+        let params = json!({ "id_or_num": number.to_string(), "detail": detail });
+        self.ask(side, "getblock", params).await
     }
 
     async fn get_block<T: DeserializeOwned + Send>(

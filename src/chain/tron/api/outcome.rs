@@ -1,5 +1,7 @@
 //! How a call went on the chain, in the words of its nodes.
 
+use tron_primitives::result::{ContractResult, Ending};
+
 /// What a word means. A word that is not known means nothing: a node that leaves the field out, or
 /// puts something of its own into it, has told of no failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,36 +12,22 @@ pub(in crate::chain::tron) enum CallResult {
     Failed,
 }
 
-const SUCCESS: &str = "SUCCESS";
-
 /// How a whole transaction that failed is marked beside its word.
 const FAILED: &str = "FAILED";
-
-/// The failures of the machine. java-tron: protocol/.../core/Tron.proto, `contractResult`, without
-/// `DEFAULT` and `UNKNOWN`, which say nothing.
-const FAILURES: [&str; 13] = [
-    "REVERT",
-    "BAD_JUMP_DESTINATION",
-    "OUT_OF_MEMORY",
-    "PRECOMPILED_CONTRACT",
-    "STACK_TOO_SMALL",
-    "STACK_TOO_LARGE",
-    "ILLEGAL_OPERATION",
-    "STACK_OVERFLOW",
-    "OUT_OF_ENERGY",
-    "OUT_OF_TIME",
-    "JVM_STACK_OVER_FLOW",
-    "TRANSFER_FAILED",
-    "INVALID_CODE",
-];
 
 impl CallResult {
     /// The result that a transaction itself carries (`ret.contractRet`).
     pub(in crate::chain::tron) fn of_word(word: &str) -> Option<Self> {
-        if word == SUCCESS {
-            return Some(Self::Succeeded);
+        Self::of_ending(ContractResult::of_word(word)?.ending())
+    }
+
+    /// The result that a proven block commits to.
+    pub(in crate::chain::tron) fn of_ending(ending: Ending) -> Option<Self> {
+        match ending {
+            Ending::Succeeded => Some(Self::Succeeded),
+            Ending::Failed(_) => Some(Self::Failed),
+            Ending::Untold => None,
         }
-        FAILURES.contains(&word).then_some(Self::Failed)
     }
 
     /// The result in the record of a transaction: the word of its receipt, and the mark beside it,

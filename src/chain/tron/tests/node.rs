@@ -225,6 +225,7 @@ pub(super) fn config(full: &str, solidity: &str) -> TvmConfig {
     TvmConfig {
         chain_id: CHAIN_ID,
         nodes: vec![TvmNode { full, solidity, jsonrpc: None, api_key: None }],
+        witnesses: Some(forged::maker()),
         rpc_timeout: Duration::from_secs(20),
         contract: Address::repeat_byte(5),
         multicall: Some(Address::repeat_byte(6)),

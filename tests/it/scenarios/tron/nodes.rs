@@ -13,7 +13,7 @@ const BY_ID: &str = "gettransactionbyid";
 const SOLID_BLOCK: &str = "walletsolidity/getblock";
 
 /// A lie: what is asked, and what becomes of the answer.
-type Lie = &'static [(&'static str, fn(&mut Value))];
+pub(super) type Lie = &'static [(&'static str, fn(&mut Value))];
 
 /// That the call failed, by every way in which a node can say so.
 const IT_FAILED: Lie = &[(INFO, failed_on_tron)];
@@ -21,7 +21,7 @@ const IT_FAILED: Lie = &[(INFO, failed_on_tron)];
 const NEVER_SEEN: Lie =
     &[(INFO, nothing_at_all), (BY_ID, nothing_at_all), (SOLID_BLOCK, an_empty_block)];
 
-async fn with_nodes(nodes: usize, keys: &str) -> (Scene, Vec<Proxy>) {
+pub(super) async fn with_nodes(nodes: usize, keys: &str) -> (Scene, Vec<Proxy>) {
     let founding = Founding {
         mining: Mining::OnRequest,
         people: 2,
@@ -33,7 +33,7 @@ async fn with_nodes(nodes: usize, keys: &str) -> (Scene, Vec<Proxy>) {
     (Scene::in_town(town).await, proxies)
 }
 
-fn tell(proxy: &Proxy, lie: Lie) {
+pub(super) fn tell(proxy: &Proxy, lie: Lie) {
     for (question, change) in lie {
         proxy.fault(question, Act::Rewrite(*change));
     }
@@ -41,12 +41,12 @@ fn tell(proxy: &Proxy, lie: Lie) {
 
 impl Scene {
     /// What `/health/ready` says of the chain.
-    async fn health(&self) -> Value {
+    pub(super) async fn health(&self) -> Value {
         self.signer.scheduler.get("/health/ready").await.body["chains"][0].clone()
     }
 
     /// What `/health/ready` says that a node was caught at.
-    async fn caught(&self, node: usize) -> String {
+    pub(super) async fn caught(&self, node: usize) -> String {
         self.health().await["nodes"][node]["caught"].as_str().unwrap_or_default().to_owned()
     }
 }

@@ -1,0 +1,186 @@
+//! Asks nodes for what proves a block: the headers on top of it, signed by the witnesses.
+
+use super::TronChain;
+use super::api::{Api, Endpoints, Side};
+use super::head::Head;
+use super::vouched::Walk;
+use crate::node::{Fleet, NodeId};
+use alloy::primitives::B256;
+use futures_util::{StreamExt, stream};
+use std::collections::BTreeMap;
+use tracing::{debug, info};
+use tron_primitives::block::{Producer, ProvenBlock, ProvenHeader};
+use tron_primitives::finality::{MOST_WITNESSES, Witnesses};
+
+/// How many headers are asked for at once.
+const AT_ONCE: usize = 6;
+
+/// The first list of witnesses is read from so many blocks: two rounds of 27.
+const FIRST_BLOCKS: u64 = 54;
+
+/// Whether a block can be relied on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Support {
+    /// Enough witnesses stand on it.
+    Stands,
+    /// They stand on another block of this height.
+    Refuted,
+    /// Too few are seen on it so far.
+    NotYet,
+}
+
+/// The irrevocable block with this number, as this node proves it; never block 0, which nobody signed. A node whose block does not prove
+/// itself lied, and is caught.
+pub(super) async fn proven(
+    fleet: &Fleet<Endpoints>,
+    id: NodeId,
+    number: u64,
+) -> Option<ProvenBlock> {
+    if number == 0 {
+        return None;
+    }
+    let claimed = Api::of(fleet, id).claimed(Side::Solidity, number, true).await;
+    let claimed = claimed.inspect_err(|error| debug!(block = number, %error, "no answer"));
+    match claimed.ok()??.prove() {
+        Ok(block) if block.header().number() == number => Some(block),
+        Ok(_) => {
+            fleet.caught_lying(id, &format!("about block {number}: it is another block"));
+            None
+        }
+        Err(why) => {
+            fleet.caught_lying(id, &format!("about block {number}: {why}"));
+            None
+        }
+    }
+}
+
+impl TronChain {
+    /// Whether enough witnesses stand on the block with this number and id.
+    pub(super) async fn support(&self, number: u64, id: B256, head: &Head) -> Support {
+        if self.vouched.lock().at(number).is_none() {
+            self.vouch(number, head).await;
+        }
+        match self.vouched.lock().at(number) {
+            Some(standing) if standing == id => Support::Stands,
+            Some(_) => Support::Refuted,
+            None => Support::NotYet,
+        }
+    }
+
+    /// Finds out which block of this height stands.
+    async fn vouch(&self, number: u64, head: &Head) {
+        self.meet_witnesses(head).await;
+        for node in self.parts.fleet.fit() {
+            let Some(walk) = self.vouched.lock().walk(number) else { return };
+            if let Some(walk) = self.walk(node, walk, head).await {
+                self.vouched.lock().take(walk);
+                return;
+            }
+        }
+    }
+
+    /// Walks up one node's headers. The walk, if its first block stands in the end.
+    async fn walk(&self, node: NodeId, mut walk: Walk, head: &Head) -> Option<Walk> {
+        let fleet = &self.parts.fleet;
+        while !walk.stands() {
+            let first = walk.next();
+            let last = head.newest.number.min(first.saturating_add(walk.needed()));
+            let headers = self.headers(node, Side::Full, first, last).await;
+            if headers.is_empty() {
+                return None;
+            }
+            for header in headers {
+                if walk.stands() {
+                    break;
+                }
+                if walk.read(&header).is_err() {
+                    // Above the irrevocable blocks the chain may just have changed.
+                    if header.number() <= head.solid.number {
+                        fleet
+                            .caught_lying(node, "its irrevocable blocks do not follow one another");
+                    }
+                    return None;
+                }
+            }
+            if walk.is_strange() {
+                fleet.caught_lying(node, "its blocks are not made by the witnesses");
+                return None;
+            }
+        }
+        Some(walk)
+    }
+
+    /// The next few headers of one node, up to the first that it does not give.
+    async fn headers(&self, node: NodeId, side: Side, first: u64, last: u64) -> Vec<ProvenHeader> {
+        let asked: Vec<_> =
+            (first..=last).take(AT_ONCE).map(|number| self.header(node, side, number)).collect();
+        let told: Vec<_> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        told.into_iter().map_while(|header| header).collect()
+    }
+
+    /// The header of this number, as this node proves it.
+    pub(super) async fn header(
+        &self,
+        node: NodeId,
+        side: Side,
+        number: u64,
+    ) -> Option<ProvenHeader> {
+        let claimed = self.api_of(node).claimed(side, number, false).await;
+        let claimed = claimed.inspect_err(|error| debug!(block = number, %error, "no answer"));
+        match claimed.ok()??.prove_header() {
+            Ok(header) => Some(header),
+            Err(why) => {
+                let lie = format!("about the header of block {number}: {why}");
+                self.parts.fleet.caught_lying(node, &lie);
+                None
+            }
+        }
+    }
+
+    /// Sees to it that the witnesses are known. Where no list is configured, the first one is read from
+    /// the blocks below the newest that as many providers as have to agree call irrevocable.
+    pub(super) async fn meet_witnesses(&self, head: &Head) {
+        if self.vouched.lock().is_known() {
+            return;
+        }
+        for node in self.parts.fleet.fit() {
+            if let Some((list, blocks)) = self.first_witnesses(node, head).await {
+                let (chain, count) = (self.parts.facts.id, list.len());
+                info!(chain.id = %chain, count, "who the witnesses are is the nodes' word; pin them with `witnesses`");
+                self.vouched.lock().learn(list, blocks);
+                return;
+            }
+        }
+    }
+
+    /// Who made the last rounds of irrevocable blocks, as one node proves them. They end in the block
+    /// that the providers agree on.
+    async fn first_witnesses(&self, node: NodeId, head: &Head) -> Option<(Witnesses, usize)> {
+        let last = head.solid.number;
+        let first = last.saturating_sub(FIRST_BLOCKS).max(1);
+        let (mut next, mut blocks, mut before) = (first, 0_usize, None::<ProvenHeader>);
+        let mut makers: BTreeMap<_, (u64, Producer)> = BTreeMap::new();
+        while next <= last {
+            let headers = self.headers(node, Side::Solidity, next, last).await;
+            if headers.is_empty() {
+                return None;
+            }
+            for header in headers {
+                let fits = before.as_ref().is_none_or(|it| header.follows(it.id(), it.time_ms()));
+                if !fits || header.number() != next {
+                    return None;
+                }
+                let producer = header.producer();
+                makers.insert(producer.witness, (next, producer));
+                next = next.saturating_add(1);
+                blocks = blocks.saturating_add(1);
+                before = Some(header);
+            }
+        }
+        let ends_right = before.is_some_and(|it| it.id() == head.solid.id);
+        let mut newest: Vec<(u64, Producer)> = makers.into_values().collect();
+        newest.sort_unstable_by_key(|(number, _)| std::cmp::Reverse(*number));
+        let producers = newest.into_iter().take(MOST_WITNESSES).map(|(_, producer)| producer);
+        Witnesses::new(producers).ok().filter(|_| ends_right).map(|list| (list, blocks))
+    }
+}

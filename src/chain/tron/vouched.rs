@@ -1,0 +1,123 @@
+//! Which irrevocable blocks enough elected witnesses stand on, as far as their headers were read. Pure.
+//!
+//! What a node calls irrevocable is a claim. A block stands when the chain of proven headers that begins
+//! with it was signed by as many witnesses as the node's own rule asks for, and by which witnesses is
+//! known from a list that is followed along the chain ([`tron_primitives::finality`]). Beyond that list
+//! nobody is believed.
+
+use alloy::primitives::B256;
+use std::collections::BTreeMap;
+use tron_primitives::block::ProvenHeader;
+use tron_primitives::finality::{Following, MOST_WITNESSES, Unlinked, Witnesses};
+
+/// How many blocks are remembered to stand: about three hours.
+const KEPT: usize = 4_096;
+
+/// After so many rounds of all witnesses, enough of them would have been seen.
+pub(super) const ROUNDS: usize = 2;
+
+/// What is known of the witnesses, and of the blocks that they stand on.
+#[derive(Debug, Default)]
+pub(super) struct Vouched {
+    list: Option<Witnesses>,
+    /// How many blocks are read before those who made them are called strangers.
+    patience: usize,
+    /// The number of the block up to which the list was followed.
+    until: u64,
+    standing: BTreeMap<u64, B256>,
+}
+
+impl Vouched {
+    /// Begins with this list. None: one has to be learnt first.
+    pub(super) fn beginning_with(list: Option<Witnesses>) -> Self {
+        let patience = list.as_ref().map_or(0, Witnesses::len).saturating_mul(ROUNDS);
+        Self { list, patience, until: 0, standing: BTreeMap::new() }
+    }
+
+    /// Whether it is known who the witnesses are.
+    pub(super) fn is_known(&self) -> bool {
+        self.list.is_some()
+    }
+
+    /// Takes the first list, unless there is one by now. It was read from so many blocks: few of them
+    /// may not show everybody.
+    pub(super) fn learn(&mut self, list: Witnesses, blocks: usize) {
+        if self.list.is_none() {
+            let everybody = blocks >= MOST_WITNESSES;
+            let round = if everybody { list.len() } else { MOST_WITNESSES };
+            self.patience = round.saturating_mul(ROUNDS);
+            self.list = Some(list);
+        }
+    }
+
+    /// A walk from the block with this number upwards; none while nobody is known.
+    pub(super) fn walk(&self, first: u64) -> Option<Walk> {
+        let following = Following::from(self.list.clone()?);
+        Some(Walk { first, patience: self.patience, following, read: Vec::new() })
+    }
+
+    /// The id of the block with this number that stands, if one is known to.
+    pub(super) fn at(&self, number: u64) -> Option<B256> {
+        self.standing.get(&number).copied()
+    }
+
+    /// Takes what a walk has shown. The list only ever moves on.
+    pub(super) fn take(&mut self, walk: Walk) {
+        let Some((solid, _)) = walk.following.solid() else { return };
+        self.standing.extend(walk.read.into_iter().filter(|(number, _)| *number <= solid));
+        if solid > self.until {
+            self.until = solid;
+            self.list = Some(walk.following.witnesses().clone());
+        }
+        while self.standing.len() > KEPT {
+            self.standing.pop_first();
+        }
+    }
+}
+
+/// A chain of proven headers, read upwards until its first one stands.
+#[derive(Debug)]
+pub(super) struct Walk {
+    first: u64,
+    patience: usize,
+    following: Following,
+    read: Vec<(u64, B256)>,
+}
+
+impl Walk {
+    /// How many more headers than one it takes at least.
+    pub(super) fn needed(&self) -> u64 {
+        let needed = self.following.witnesses().needed().saturating_sub(1);
+        u64::try_from(needed).unwrap_or(u64::MAX)
+    }
+
+    /// The number of the header to read next.
+    pub(super) fn next(&self) -> u64 {
+        self.following.next().unwrap_or(self.first)
+    }
+
+    /// Reads the next header.
+    pub(super) fn read(&mut self, header: &ProvenHeader) -> Result<(), Unlinked> {
+        if header.number() != self.next() {
+            return Err(Unlinked { number: header.number() });
+        }
+        self.following.read(header)?;
+        self.read.push((header.number(), header.id()));
+        Ok(())
+    }
+
+    /// Whether the first block stands.
+    pub(super) fn stands(&self) -> bool {
+        self.following.solid().is_some_and(|(number, _)| number >= self.first)
+    }
+
+    /// Whether so much was read that the first block would stand, had the witnesses of the list made
+    /// this chain.
+    pub(super) fn is_strange(&self) -> bool {
+        !self.stands() && self.read.len() > self.patience
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
+mod tests;
