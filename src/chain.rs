@@ -3,10 +3,10 @@
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
 mod confirm;
-mod desk;
 pub mod evm;
 mod inspect;
 mod reads;
+mod signing;
 mod trial;
 pub mod tron;
 

@@ -29,8 +29,8 @@ mod wire;
 
 use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse};
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
-use crate::chain::desk::Desk;
 use crate::chain::inspect::tell_trust;
+use crate::chain::signing::SigningContext;
 use crate::config::EvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
@@ -92,7 +92,7 @@ pub enum NotConnected {
 #[derive(Debug)]
 pub struct EvmChain {
     parts: EvmParts,
-    desk: Arc<Desk>,
+    signing: Arc<SigningContext>,
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
@@ -127,13 +127,13 @@ impl EvmChain {
         let pulse = watch::Sender::new(None);
         let (line, data_fee) = (Line::default(), DataFee::default());
         let searched = parking_lot::Mutex::default();
-        let desk = Arc::new(Desk {
+        let signing = Arc::new(SigningContext {
             key: Arc::clone(&parts.key),
             policy: parts.policy.clone(),
             profile: parts.profile.clone(),
         });
         let beating = Mutex::new(());
-        Ok(Self { parts, desk, learnt, head, line, data_fee, searched, beating, pulse })
+        Ok(Self { parts, signing, learnt, head, line, data_fee, searched, beating, pulse })
     }
 }
 

@@ -31,8 +31,8 @@ use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
-use crate::chain::desk::Desk;
 use crate::chain::inspect::tell_trust;
+use crate::chain::signing::SigningContext;
 use crate::clock::Clock;
 use crate::config::TvmConfig;
 use crate::contract::{Looked, Profile};
@@ -125,7 +125,7 @@ pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Un
 #[derive(Debug)]
 pub struct TronChain {
     parts: TronParts,
-    desk: Arc<Desk>,
+    signing: Arc<SigningContext>,
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
@@ -159,7 +159,7 @@ impl TronChain {
             return Err(NotConnected::WrongChain { configured, answered });
         }
         tell_trust(&parts.facts, fleet);
-        let desk = Arc::new(Desk {
+        let signing = Arc::new(SigningContext {
             key: Arc::clone(&parts.key),
             policy: parts.policy.clone(),
             profile: parts.profile.clone(),
@@ -167,7 +167,7 @@ impl TronChain {
         let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
         Ok(Self {
             parts,
-            desk,
+            signing,
             learnt: RwLock::default(),
             head: RwLock::default(),
             beating: Mutex::default(),

@@ -6,7 +6,7 @@ use super::gas::{GasRules, gas_limit};
 use super::head::Head;
 use super::preflight::Trial;
 use crate::billing::{Charge, Opinion, Signed};
-use crate::chain::desk::Desk;
+use crate::chain::signing::SigningContext;
 use crate::chain::trial::{Ran, Runner as _, note};
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::policy::Meant;
@@ -97,7 +97,7 @@ pub(super) struct EvmDraft {
     /// What another chain may charge on top for its data, wei; 0 for a replacement, where it was
     /// counted before.
     pub(super) surcharge: U256,
-    pub(super) desk: Arc<Desk>,
+    pub(super) signing: Arc<SigningContext>,
 }
 
 /// Without the calldata, which can be long.

@@ -67,7 +67,11 @@ impl EvmChain {
         let each = slots.iter().zip(fates);
         each.map(|(slot, fate)| {
             let standing = if starved { Standing::Starved } else { self.price(slot, &head.market) };
-            fate.sighting(slot.position, standing, &Told { chain: self, slot: Some(*slot) })
+            fate.sighting(
+                slot.position,
+                standing,
+                &OutcomeReader { chain: self, slot: Some(*slot) },
+            )
         })
         .collect()
     }
@@ -204,7 +208,7 @@ impl EvmChain {
         for position in from..to {
             match self.judged(&Place { position, attempts: vec![] }, &said) {
                 Fate::Foreign(taker) => {
-                    let effect = Told { chain: self, slot: None::<&Slot> }.effect(&taker);
+                    let effect = OutcomeReader { chain: self, slot: None::<&Slot> }.effect(&taker);
                     strangers.push(Foreign::new(position, taker.landed(), effect));
                 }
                 Fate::Absent
@@ -273,13 +277,13 @@ async fn blocks(rpc: Asker<'_>, numbers: BTreeSet<u64>) -> Vec<(u64, Block)> {
 }
 
 /// Reads what transactions did, with the words of the chain's profile.
-struct Told<'a, A> {
+struct OutcomeReader<'a, A> {
     chain: &'a EvmChain,
     /// The slot whose place was taken, if it is one of ours.
     slot: Option<&'a Slot<A>>,
 }
 
-impl<A: AsRef<Attempt>> Reader for Told<'_, A> {
+impl<A: AsRef<Attempt>> Reader for OutcomeReader<'_, A> {
     fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome> {
         let Some(slot) = self.slot else { return Vec::new() };
         let bills =

@@ -51,8 +51,8 @@ impl EvmChain {
         gas_limit: u64,
         bid: Bid,
     ) -> EvmDraft {
-        let (chain_id, desk) = (self.parts.config.eip155_id, Arc::clone(&self.desk));
-        EvmDraft { chain_id, to, calldata, gas_limit, bid, surcharge: U256::ZERO, desk }
+        let (chain_id, signing) = (self.parts.config.eip155_id, Arc::clone(&self.signing));
+        EvmDraft { chain_id, to, calldata, gas_limit, bid, surcharge: U256::ZERO, signing }
     }
 
     /// The gas limit of a transfer of nothing to oneself. More than 21,000 where the fee for another

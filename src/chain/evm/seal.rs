@@ -3,7 +3,7 @@
 use super::draft::EvmDraft;
 use crate::billing::Family;
 use crate::chain::SealError;
-use crate::chain::desk::data;
+use crate::chain::signing::data;
 use crate::contract::Profile;
 use crate::policy::{Intent, Meant, Unsigned};
 use alloy::consensus::{SignableTransaction, Signed, Transaction, TxEip1559, TxEnvelope, TxLegacy};
@@ -17,8 +17,8 @@ impl EvmDraft {
         T: SignableTransaction<Signature>,
         TxEnvelope: From<Signed<T>>,
     {
-        let last = Final { bytes: tx.encoded_for_signing(), profile: &self.desk.profile };
-        let (signature, digest) = self.desk.sign(last, meant)?;
+        let last = Final { bytes: tx.encoded_for_signing(), profile: &self.signing.profile };
+        let (signature, digest) = self.signing.sign(last, meant)?;
         Ok((tx.into_signed(signature).into(), digest))
     }
 }

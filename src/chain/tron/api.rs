@@ -207,6 +207,14 @@ fn chain_id(genesis: alloy::primitives::B256) -> u32 {
     u32::from_be_bytes([a, b, c, d])
 }
 
+/// The same chain as its JSON-RPC names it: by the same four bytes.
+fn by_genesis(chain: RealChain) -> RealChain {
+    match chain {
+        RealChain::Eip155(id) => u32::try_from(id).map_or(chain, RealChain::Genesis),
+        RealChain::Genesis(_) => chain,
+    }
+}
+
 #[async_trait]
 impl Client for Endpoints {
     type Question = Question;
@@ -238,7 +246,11 @@ impl Client for Endpoints {
     async fn chains(&self) -> Result<Vec<RealChain>, AskError> {
         let (full, solidity) =
             tokio::try_join!(self.genesis(Side::Full), self.genesis(Side::Solidity))?;
-        Ok(vec![full, solidity])
+        let jsonrpc = match &self.jsonrpc {
+            Some(rpc) => rpc.chains().await?.into_iter().map(by_genesis).collect(),
+            None => Vec::new(),
+        };
+        Ok([vec![full, solidity], jsonrpc].concat())
     }
 
     fn redactor(&self) -> &Redactor {

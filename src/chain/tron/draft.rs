@@ -5,7 +5,7 @@ use super::head::Head;
 use super::resources::{EnergyRules, affordable, bandwidth, budget};
 use super::transaction::{RefBlock, Unsigned, sign};
 use crate::billing::{BadField, Charge, Signed};
-use crate::chain::desk::Desk;
+use crate::chain::signing::SigningContext;
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::contract::Computed;
 use crate::policy::Meant;
@@ -67,7 +67,7 @@ impl TronChain {
         affordable(budget, size, &head.prices, &head.means)?;
         let bandwidth = bandwidth(size).saturating_mul(head.prices.bandwidth);
         let cost = U256::from(budget.fee_limit).saturating_add(U256::from(bandwidth));
-        Ok(TronDraft { unsigned, cost, desk: Arc::clone(&self.desk) })
+        Ok(TronDraft { unsigned, cost, signing: Arc::clone(&self.signing) })
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
@@ -105,7 +105,7 @@ pub(super) struct TronDraft {
     pub(super) unsigned: Unsigned,
     /// The fee limit, and the bandwidth if none of it is free, sun.
     cost: U256,
-    desk: Arc<Desk>,
+    signing: Arc<SigningContext>,
 }
 
 /// Without the calldata, which can be long.
@@ -132,6 +132,6 @@ impl Draft for TronDraft {
     /// which nodes do not look at: no two positions share a transaction id.
     fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
         let timestamp_ms = self.unsigned.timestamp_ms.saturating_add(position);
-        sign(&Unsigned { timestamp_ms, ..self.unsigned.clone() }, &self.desk, meant)
+        sign(&Unsigned { timestamp_ms, ..self.unsigned.clone() }, &self.signing, meant)
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::billing::{Family, Signed};
 use crate::chain::SealError;
-use crate::chain::desk::{Desk, data};
+use crate::chain::signing::{SigningContext, data};
 use crate::contract::Profile;
 use crate::policy::{self, Intent, Meant};
 use alloy::primitives::{B256, Signature, U256};
@@ -14,10 +14,14 @@ pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unreadable,
 
 /// Signs `call` if the policy finds in its bytes what was meant, reads the result as a node would,
 /// and compares it with what was drafted. The key recovers the signer of every signature.
-pub(super) fn sign(call: &Unsigned, desk: &Desk, meant: &Meant<'_>) -> Result<Signed, SealError> {
+pub(super) fn sign(
+    call: &Unsigned,
+    signing: &SigningContext,
+    meant: &Meant<'_>,
+) -> Result<Signed, SealError> {
     let raw_data = call.raw_data().map_err(|why| why.to_string())?;
-    let last = Final { raw_data: raw_data.clone(), profile: &desk.profile };
-    complete(call, raw_data, desk.sign(last, meant)?)
+    let last = Final { raw_data: raw_data.clone(), profile: &signing.profile };
+    complete(call, raw_data, signing.sign(last, meant)?)
 }
 
 /// The signed transaction, if it is this one.

@@ -172,8 +172,7 @@ impl Town {
         }
     }
 
-    /// A town whose Signer knows so many nodes of the one chain, and the nodes. The first of them is
-    /// the town's own.
+    /// A town whose Signer knows so many nodes of the one chain, the first the town's own; and the nodes.
     pub(crate) async fn with_nodes(nodes: usize, founding: Founding) -> (Self, Vec<Proxy>) {
         let mut town = Self::with(founding.clone()).await;
         if founding.family == Family::Tron {
@@ -187,31 +186,6 @@ impl Town {
         let urls: Vec<&str> = proxies.iter().map(|proxy| proxy.url.as_str()).collect();
         town.installation = town.installation.env("SIGNER__CHAINS__139__RPC", &urls.join(" "));
         (town, proxies)
-    }
-
-    /// On TRON: has the Signer know so many nodes, each a proxy with an endpoint for each side.
-    async fn know_nodes(&mut self, nodes: usize, founding: &Founding) -> Vec<Proxy> {
-        let (served, own) = (&self.tron().served, &self.doors);
-        let (mut proxies, mut list) = (vec![], vec![]);
-        while proxies.len() < nodes {
-            let first = own.as_ref().filter(|_| proxies.is_empty());
-            let (proxy, solidity) = if let Some(doors) = first {
-                (self.proxy.clone(), doors.solidity.clone())
-            } else {
-                let proxy = Proxy::before(&served.full).await;
-                let solidity = proxy.and_before(&served.solidity).await;
-                (proxy, solidity)
-            };
-            list.push(format!("{{ full = {:?}, solidity = {solidity:?} }}", proxy.url));
-            proxies.push(proxy);
-        }
-        let places = [self.contract, self.multicall];
-        let config = config(&self.proxy.url, self.doors.as_ref(), places, founding);
-        let config = paper::with_tron_nodes(&config, &list);
-        let profile = reference_profile(founding, &self.merchant);
-        self.installation = Installation::new(&format!("{config}{profile}"));
-        put_key(&self.installation);
-        proxies
     }
 
     /// The same people, who let another contract charge them; the Signer bills through that one.
@@ -331,8 +305,7 @@ impl Town {
     pub(crate) async fn noticed(&self) {
         let now = Instant::now();
         for _ in 0..400 {
-            // Looks follow one another, and each asks for the balance once: the second one begins
-            // when the first is known.
+            // Looks follow one another, each asks for the balance once: the second knows the first.
             if self.proxy.asked_since(LOOK, now) >= 2 {
                 return;
             }

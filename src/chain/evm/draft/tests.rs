@@ -37,7 +37,7 @@ fn profile() -> Profile {
     Profile::parse(&config, Family::Evm).unwrap()
 }
 
-fn desk(byte: &str) -> Arc<Desk> {
+fn signing(byte: &str) -> Arc<SigningContext> {
     let (key, profile) = (key(byte), profile());
     let policy = Policy {
         chain: PlatformChainId(139),
@@ -49,7 +49,7 @@ fn desk(byte: &str) -> Arc<Desk> {
         paused: false,
         limits: PolicyConfig::default(),
     };
-    Arc::new(Desk { key, policy, profile })
+    Arc::new(SigningContext { key, policy, profile })
 }
 
 fn calldata(subscribe: u8) -> Bytes {
@@ -69,7 +69,7 @@ fn draft(bid: Bid) -> EvmDraft {
         gas_limit: 100_000,
         bid,
         surcharge: U256::ZERO,
-        desk: desk("09"),
+        signing: signing("09"),
     }
 }
 
@@ -118,7 +118,7 @@ fn bytes_that_mean_something_else_are_not_let_out() {
     assert!(wrong(|draft| draft.bid = Bid::Legacy { price: 31 }, 41).contains("price"));
     let tipped = |draft: &mut EvmDraft| draft.bid = Bid::Dynamic { max_fee: 30, tip: 3 };
     assert!(wrong(tipped, 41).contains("tip"));
-    let stranger = EvmDraft { desk: desk("08"), ..draft(BID) };
+    let stranger = EvmDraft { signing: signing("08"), ..draft(BID) };
     let other = TxEnvelope::decode_2718_exact(&seal(&stranger, 41).unwrap().raw).unwrap();
     let strange = meant.check(&raw, 41, (signed.0, *other.signature())).unwrap_err();
     assert!(strange.to_string().contains("signature"));

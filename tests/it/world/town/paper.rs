@@ -1,8 +1,9 @@
 //! What a merchant writes down for the Signer: the chain, how its contract is called, and the key.
 
-use super::{CHAIN, Doors, Founding, KEY, spell};
+use super::{CHAIN, Doors, Founding, KEY, Town, spell};
 use crate::world::anvil::Family;
 use crate::world::contracts::Merchant;
+use crate::world::proxy::Proxy;
 use crate::world::signer::Installation;
 use alloy::primitives::Address;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -57,7 +58,7 @@ pub(crate) fn tron_chain(full: &str, doors: &Doors, places: [Address; 2], keys: 
 }
 
 /// A TRON chain with these nodes in a list instead of the one that is written flat.
-pub(super) fn with_tron_nodes(config: &str, nodes: &[String]) -> String {
+fn with_tron_nodes(config: &str, nodes: &[String]) -> String {
     let flat = |line: &&str| {
         let key = line.split(' ').next().unwrap_or_default();
         ["full", "solidity", "jsonrpc"].contains(&key)
@@ -86,4 +87,31 @@ pub(crate) fn chain(rpc: &str, contract: Address, multicall: Address, keys: &str
          [chains.{CHAIN}.fees]\nmax_fee_per_gas = \"500 gwei\"\nmax_priority_fee_per_gas = \"5 gwei\"\n\
          max_tx_cost = \"10 ether\"\n"
     )
+}
+
+impl Town {
+    /// On TRON: has the Signer know so many nodes, each a proxy with an endpoint for each side.
+    pub(super) async fn know_nodes(&mut self, nodes: usize, founding: &Founding) -> Vec<Proxy> {
+        let (served, own) = (&self.tron().served, &self.doors);
+        let (mut proxies, mut list) = (vec![], vec![]);
+        while proxies.len() < nodes {
+            let first = own.as_ref().filter(|_| proxies.is_empty());
+            let (proxy, solidity) = if let Some(doors) = first {
+                (self.proxy.clone(), doors.solidity.clone())
+            } else {
+                let proxy = Proxy::before(&served.full).await;
+                let solidity = proxy.and_before(&served.solidity).await;
+                (proxy, solidity)
+            };
+            list.push(format!("{{ full = {:?}, solidity = {solidity:?} }}", proxy.url));
+            proxies.push(proxy);
+        }
+        let places = [self.contract, self.multicall];
+        let config = config(&self.proxy.url, self.doors.as_ref(), places, founding);
+        let config = with_tron_nodes(&config, &list);
+        let profile = reference_profile(founding, &self.merchant);
+        self.installation = Installation::new(&format!("{config}{profile}"));
+        put_key(&self.installation);
+        proxies
+    }
 }

@@ -1,4 +1,4 @@
-//! The desk where transactions are signed, on either family: the policy reads the final bytes, and
+//! Where transactions are signed, on either family: the policy reads the final bytes, and
 //! only what it approves gets a signature.
 
 use super::SealError;
@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 /// What it takes to sign.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct SigningContext {
     pub(super) key: Arc<Key>,
     pub(super) policy: Policy,
     pub(super) profile: Profile,
 }
 
-impl Desk {
+impl SigningContext {
     /// Signs `tx` if its bytes do what was meant; tells the digest that was signed as well.
     pub(super) fn sign<T: Unsigned>(
         &self,
