@@ -7,6 +7,7 @@ mod admitted;
 mod attempt;
 mod carried;
 mod decide;
+mod entry;
 mod gate;
 mod ids;
 mod order;
@@ -15,10 +16,11 @@ mod refusal;
 mod repeats;
 mod verdict;
 
-pub use admitted::{Admitted, Values, whole_number};
+pub use admitted::{Admitted, Charge, Values, whole_number};
 pub use attempt::{Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, Signed, Slot};
 pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
+pub use entry::{BadField, Entry, Scalar};
 pub use gate::{
     AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, PoolView, Ruling, first_position,
     rule,
@@ -27,7 +29,7 @@ pub use ids::{
     ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,
     UserHash, parse_address, spell_address,
 };
-pub use order::{BadField, Charge, Entry, Mode, NotAdmitted, Order, Scalar};
+pub use order::{Mode, NotAdmitted, Order};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};
 pub use repeats::{Claim, ClaimedBy, Repeat, Subject, repeat_of};

@@ -19,8 +19,6 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 
-const CALL: &str = "processSubscribePlan(address merKey, (uint64 subscribeId, uint64 planId, uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, uint256 deadline) returns (uint8[] reasons)";
-
 struct World {
     node: Node<Evm>,
     town: Town,
@@ -82,10 +80,9 @@ key = "file:{place}/key"
 poll_interval = "50ms"
 fees = {{ max_fee_per_gas = "100 gwei", max_priority_fee_per_gas = "2 gwei", max_tx_cost = "1 ether" }}
 [chains.139.billing]
-call = "{CALL}"
-charged = "event SubscriptionBilling(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint128 amount, address userWallet, address tokenAddress)"
+profile = "reference"
+lookup = "none"
 constants = {{ merKey = "{mer_key}" }}
-reasons = {{ 12 = "ALLOWANCE_INSUFFICIENT" }}
 "#
     )
 }

@@ -1,9 +1,10 @@
-//! An entry after admission: every field that the contract profile reads, as a value of its type.
+//! An entry after admission: every field that the contract profile reads, as a value of its type. And
+//! the charge that it becomes when every value that the contract call needs is known.
 
 use super::refusal::Named;
-use super::{Entry, FailCode, PlanId, Refused, SubscribeId, UserHash};
+use super::{ChargeKey, Entry, FailCode, Item, Period, PlanId, Refused, SubscribeId, UserHash};
 use alloy::dyn_abi::DynSolValue;
-use alloy::primitives::{B256, U256};
+use alloy::primitives::{Address, B256, U256};
 use std::collections::BTreeMap;
 
 /// Field values by name, exact and typed.
@@ -78,4 +79,31 @@ pub fn whole_number(value: &DynSolValue) -> Option<U256> {
         _ => value.as_word()?,
     };
     Some(U256::from_be_bytes(word.0))
+}
+
+/// One subscription in one period, with all that the contract call needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Charge {
+    /// What the caller stated, with what the chain supplied filled in.
+    pub entry: Admitted,
+    /// The billing period.
+    pub period: Period,
+    /// What is charged, in token base units.
+    pub amount: U256,
+    /// Whose tokens.
+    pub wallet: Address,
+    /// Which token.
+    pub token: Address,
+}
+
+impl Charge {
+    /// What nobody may be charged for twice.
+    pub fn key(&self) -> ChargeKey {
+        ChargeKey { plan: self.entry.plan, user: self.entry.user, period: self.period }
+    }
+
+    /// The part that a claim keeps.
+    pub fn item(&self) -> Item {
+        Item { subscribe: self.entry.subscribe, key: self.key(), amount: self.amount }
+    }
 }

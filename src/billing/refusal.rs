@@ -1,6 +1,6 @@
 //! Why a subscription is not charged, in the words and tokens that callers rely on.
 
-use super::{Mode, PlanId, SubscribeId};
+use super::{PlanId, SubscribeId};
 use alloy::primitives::{B256, U256};
 
 /// The stable token of a refusal. Declared in order of precedence: of several reasons the first
@@ -238,13 +238,6 @@ impl Refused {
             Some(detail) => format!("{}: {detail}", self.code.text()),
             None => self.code.text().to_owned(),
         }
-    }
-}
-
-impl Mode {
-    /// Whether refusals stop the whole request.
-    pub fn stops_for(self, refused: &[Refused]) -> bool {
-        self == Self::All && !refused.is_empty()
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::faults::Reported;
 use super::kinds::{field_name, is_field_name, text, time};
+use super::profiles::shipped;
 use super::reader::Reader;
 use super::{millis, seconds};
 
@@ -41,10 +42,17 @@ const DAY: u64 = 86_400;
 
 impl BillingConfig {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+        if let Some(profile) = reader.optional("profile", &shipped())? {
+            reader.fall_back_on(&profile.table());
+        }
         let function = text("a function in human-readable ABI", 4096);
         let event = text("an event in human-readable ABI", 4096);
         let call = reader.get("call", &function);
-        let lookup = reader.optional("lookup", &function);
+        let none = |text: String| (text != "none").then_some(text);
+        let lookup = reader.optional(
+            "lookup",
+            &text(&format!("\"none\" or {}", function.expects), 4096).map(none),
+        );
         let charged = reader.optional("charged", &event);
         let skipped = reader.optional("skipped", &event);
         let constants = reader.words("constants", judge_constant);
@@ -54,7 +62,7 @@ impl BillingConfig {
         let guard = reader.get("guard", &time(millis(1000)..=seconds(366 * DAY)));
         Ok(Self {
             call: call?,
-            lookup: lookup?,
+            lookup: lookup?.flatten(),
             charged: charged?,
             skipped: skipped?,
             constants: constants?,

@@ -11,8 +11,6 @@ use std::time::Duration;
 use alloy::primitives::Address;
 use config::{Value, ValueKind};
 
-use super::faults::Reported;
-use super::reader::Reader;
 use super::secret_url::RpcUrl;
 use super::units::{self, Sun, Wei};
 use crate::billing::{Family, parse_address};
@@ -243,23 +241,6 @@ pub(super) fn path(expects: &str) -> Kind<PathBuf> {
 /// The URL of a node.
 pub(super) fn rpc_url() -> Kind<RpcUrl> {
     Kind::of_text("the http or https URL of a node", RpcUrl::parse)
-}
-
-/// The URLs of nodes, none of them twice: a node that agrees with itself proves nothing.
-pub(super) fn rpc_urls(
-    reader: &mut Reader<'_>,
-    key: &'static str,
-    taken: &[RpcUrl],
-) -> Result<Vec<RpcUrl>, Reported> {
-    let urls = reader.several(key, &rpc_url())?;
-    let mut outcome = Ok(());
-    for (place, url) in urls.iter().enumerate() {
-        if taken.iter().chain(urls.iter().take(place)).any(|other| other == url) {
-            let path = format!("{}.{key}[{place}]", reader.path());
-            outcome = Err(reader.fault_at(&path, "is a node that is named already; name it once"));
-        }
-    }
-    outcome.map(|()| urls)
 }
 
 /// An EVM address other than zero. With capitals in it, the checksum of EIP-55 must be right.

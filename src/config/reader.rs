@@ -18,6 +18,12 @@ pub(super) struct Table<'t> {
 }
 
 impl<'t> Table<'t> {
+    /// A tree of its own, under the words that a fault in it is told with. Empty if it is no table.
+    pub(super) fn of(path: &str, tree: &'t Value) -> Self {
+        let values = if let ValueKind::Table(values) = &tree.kind { Some(values) } else { None };
+        Self { path: path.to_owned(), values }
+    }
+
     fn get(&self, key: &str) -> Option<&'t Value> {
         self.values.and_then(|values| values.get(key))
     }
@@ -49,10 +55,10 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Reads one table, and what it lacks from a second one that several tables share.
+/// Reads one table, and what it lacks from others, of which the first that has it counts.
 pub(super) struct Reader<'t> {
     own: Table<'t>,
-    shared: Option<Table<'t>>,
+    fallbacks: Vec<Table<'t>>,
     asked: BTreeSet<&'static str>,
     faults: &'t Faults,
 }
@@ -64,12 +70,11 @@ impl<'t> Reader<'t> {
         faults: &'t Faults,
         read: impl FnOnce(&mut Self) -> Result<T, Reported>,
     ) -> Result<T, Reported> {
-        let values = if let ValueKind::Table(values) = &tree.kind { Some(values) } else { None };
-        Self::over(Table { path: String::new(), values }, None, faults).finish(read)
+        Self::over(Table::of("", tree), Vec::new(), faults).finish(read)
     }
 
-    fn over(own: Table<'t>, shared: Option<Table<'t>>, faults: &'t Faults) -> Self {
-        Self { own, shared, asked: BTreeSet::new(), faults }
+    fn over(own: Table<'t>, fallbacks: Vec<Table<'t>>, faults: &'t Faults) -> Self {
+        Self { own, fallbacks, asked: BTreeSet::new(), faults }
     }
 
     /// A value that must be there.
@@ -137,14 +142,13 @@ impl<'t> Reader<'t> {
 
     /// A value for comparisons with other tables: faults in it are left to whoever reads it.
     pub(super) fn peek<T>(&self, key: &'static str, kind: &Kind<T>) -> Option<T> {
-        let value = self.own.get(key).or_else(|| self.shared.as_ref()?.get(key))?;
+        let value = self.tables().find_map(|table| table.get(key))?;
         (kind.parse)(value).ok()
     }
 
     /// Whether the key is set, here or in the table to fall back on.
     pub(super) fn has(&self, key: &str) -> bool {
-        let tables = [Some(&self.own), self.shared.as_ref()];
-        tables.into_iter().flatten().any(|table| table.get(key).is_some())
+        self.tables().any(|table| table.get(key).is_some())
     }
 
     /// A table inside this one. An absent one reads as an empty one.
@@ -155,8 +159,9 @@ impl<'t> Reader<'t> {
     ) -> Result<T, Reported> {
         self.asked.insert(key);
         let own = self.own.child(key, self.faults);
-        let shared = self.shared.as_ref().map(|shared| shared.child(key, self.faults));
-        Self::over(own?, shared.transpose()?, self.faults).finish(read)
+        let fallbacks = self.fallbacks.iter().map(|table| table.child(key, self.faults));
+        let fallbacks = fallbacks.collect::<Result<_, _>>();
+        Self::over(own?, fallbacks?, self.faults).finish(read)
     }
 
     /// The tables inside a table, by name: `[chains.139]`, `[callers.scheduler]`.
@@ -169,7 +174,7 @@ impl<'t> Reader<'t> {
         let all = self.own.child(key, self.faults)?;
         let read_one = |name| {
             let own = all.child(name, self.faults)?;
-            Self::over(own, None, self.faults).finish(|reader| read(name, reader))
+            Self::over(own, Vec::new(), self.faults).finish(|reader| read(name, reader))
         };
         Ok(all.keys().into_iter().map(read_one).collect())
     }
@@ -190,7 +195,8 @@ impl<'t> Reader<'t> {
                 let problem = format!("is {}; expected a table", noun(part));
                 return Err(complain_of(self.faults, &path, value, &problem));
             };
-            Self::over(Table { path, values: Some(values) }, None, self.faults).finish(&mut read)
+            Self::over(Table { path, values: Some(values) }, Vec::new(), self.faults)
+                .finish(&mut read)
         });
         // All of them are read before the first fault ends it, so that every fault is told.
         tables.collect::<Vec<_>>().into_iter().collect::<Result<_, _>>().map(Some)
@@ -204,10 +210,11 @@ impl<'t> Reader<'t> {
     ) -> Result<BTreeMap<String, String>, Reported> {
         self.asked.insert(key);
         let own = self.own.child(key, self.faults)?;
-        let shared = self.shared.as_ref().map(|shared| shared.child(key, self.faults));
+        let fallbacks = self.fallbacks.iter().rev().map(|table| table.child(key, self.faults));
+        let fallbacks: Vec<Table<'t>> = fallbacks.collect::<Result<_, _>>()?;
         let mut words = BTreeMap::new();
         let mut outcome = Ok(());
-        for table in shared.transpose()?.iter().chain([&own]) {
+        for table in fallbacks.iter().chain([&own]) {
             for name in table.keys() {
                 let Some(value) = table.get(name) else { continue };
                 match as_scalar(value).and_then(|text| judge(name, &text).map(|()| text)) {
@@ -245,9 +252,14 @@ impl<'t> Reader<'t> {
         self.own.child(key, self.faults)
     }
 
-    /// From here on, what this table lacks is looked up in another.
-    pub(super) fn fall_back_on(&mut self, shared: &Table<'t>) {
-        self.shared = Some(shared.clone());
+    /// From here on, what this table lacks is looked up in another, before those added earlier.
+    pub(super) fn fall_back_on(&mut self, other: &Table<'t>) {
+        self.fallbacks.insert(0, other.clone());
+    }
+
+    /// All tables, the first that has a key before those that it is not looked up in any more.
+    fn tables(&self) -> impl Iterator<Item = &Table<'t>> {
+        std::iter::once(&self.own).chain(&self.fallbacks)
     }
 
     /// Records a fault of a key.
@@ -273,13 +285,12 @@ impl<'t> Reader<'t> {
     /// Declares every key of this table known, for a table that is refused as a whole.
     pub(super) fn ignore_the_rest(&mut self) {
         self.own.values = None;
-        self.shared = None;
+        self.fallbacks.clear();
     }
 
     fn find(&mut self, key: &'static str) -> Option<(String, &'t Value)> {
         self.asked.insert(key);
-        let tables = [Some(&self.own), self.shared.as_ref()];
-        tables.into_iter().flatten().find_map(|table| Some((table.path_of(key), table.get(key)?)))
+        self.tables().find_map(|table| Some((table.path_of(key), table.get(key)?)))
     }
 
     fn finish<T>(
@@ -287,7 +298,7 @@ impl<'t> Reader<'t> {
         read: impl FnOnce(&mut Self) -> Result<T, Reported>,
     ) -> Result<T, Reported> {
         let outcome = read(&mut self);
-        for table in [Some(&self.own), self.shared.as_ref()].into_iter().flatten() {
+        for table in self.tables() {
             for key in table.keys().into_iter().filter(|key| !self.asked.contains(key)) {
                 let asked = self.asked.iter().copied();
                 let problem = match nearest(key, asked.clone()) {

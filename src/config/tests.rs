@@ -78,7 +78,7 @@ fn the_local_example_loads() {
 fn a_reason_may_be_an_error_or_the_text_of_a_revert() {
     let reasons = [r"NotDue", r#""CannotPay(uint256)""#, r#""ERC20: low, v1.2""#];
     let rows = reasons.map(|reason| format!("{reason} = \"NOT_DUE_YET\"\n")).concat();
-    let config = load(&format!("{LOCAL}\n{rows}"), &[]).unwrap();
+    let config = load(&format!("{LOCAL}\n[chains.139.billing.reasons]\n{rows}"), &[]).unwrap();
     for reason in reasons {
         let reason = reason.trim_matches('"');
         assert_eq!(evm(&config).billing.reasons[reason], "NOT_DUE_YET");

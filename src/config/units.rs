@@ -1,6 +1,8 @@
 //! How amounts of money, times and sizes are written in the configuration.
 //!
-//! Whole numbers throughout: a fraction of an ether is shifted, never computed in floating point.
+//! Whole numbers throughout: a fraction of an ether is shifted, never computed in floating point. No
+//! library, because a slip has to be refused: humantime reads `1M` as a month of 30.44 days and adds up
+//! `1m 30s`, bytesize computes sizes in floating point and takes `1MB` for another number than `1MiB`.
 
 use std::fmt;
 use std::time::Duration;

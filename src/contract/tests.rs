@@ -8,6 +8,7 @@ mod wire;
 
 use super::*;
 use crate::billing::{Entry, Period, PlanId, Refused, Scalar, SubscribeId, UserHash};
+use crate::config::{Config, FamilyConfig};
 use alloy::primitives::{B256, U256, address};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,29 +37,11 @@ fn blank() -> BillingConfig {
     }
 }
 
-/// The reference contract: rows, a lookup, both events.
+/// The reference contract: rows, a lookup, both events. Its reasons are a few of every sort.
 fn rows() -> BillingConfig {
+    let config = Config::from_toml(include_str!("../../config/local.toml"), &[]).unwrap();
+    let FamilyConfig::Evm(evm) = &config.chains[0].family else { panic!("it is an EVM chain") };
     BillingConfig {
-        call: "processSubscribePlan(address merKey, (uint64 subscribeId, uint64 planId, \
-               uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, \
-               uint256 deadline) returns (uint8[] reasons)"
-            .to_owned(),
-        lookup: Some(
-            "subscribeOf(address merKey, uint64 planId, bytes32 userHash) view returns \
-             (address userWallet, address tokenAddress, uint128 amount, uint32 planVersion, \
-             uint32 period)"
-                .to_owned(),
-        ),
-        charged: Some(
-            "event SubscriptionBilling(address indexed merKey, uint64 indexed subscribeId, \
-             uint64 planId, bytes32 userHash, uint32 period, uint128 amount)"
-                .to_owned(),
-        ),
-        skipped: Some(
-            "event SubscriptionBillingFailed(address indexed merKey, uint64 indexed subscribeId, \
-             uint64 planId, bytes32 userHash, uint32 period, uint8 reason)"
-                .to_owned(),
-        ),
         constants: texts(&[("merKey", &MERCHANT.to_checksum(None))]),
         reasons: texts(&[
             ("1", "ALLOWANCE_INSUFFICIENT"),
@@ -67,7 +50,7 @@ fn rows() -> BillingConfig {
             ("PeriodPassed(uint32 period)", "PERIOD_PASSED"),
             ("Pausable: paused", "TOKEN_PAUSED"),
         ]),
-        ..blank()
+        ..evm.billing.clone()
     }
 }
 

@@ -10,7 +10,7 @@ fn text(name: &str) -> String {
 }
 
 /// Everything that the program is built from, by the names of the packages.
-fn packages() -> Vec<String> {
+pub(crate) fn packages() -> Vec<String> {
     let told = Command::new(env!("CARGO"))
         .args(["tree", "--locked", "--package", "merchant-signer", "--edges", "normal,build"])
         .args(["--prefix", "none", "--format", "{p}"])

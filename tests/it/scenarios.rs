@@ -28,6 +28,7 @@ mod races;
 mod refusals;
 mod repeats;
 mod secrets;
+mod shipped;
 mod strangers;
 mod three_nodes;
 mod tron;

@@ -224,7 +224,7 @@ impl Town {
 
     /// What somebody holds (base units).
     pub fn balance(&self, ground: &dyn Ground, who: Address) -> U256 {
-        let answer = ground.view(self.token, Token::balanceOfCall { who }.abi_encode().into());
+        let answer = ground.view(self.token, Token::balanceOfCall(who).abi_encode().into());
         U256::try_from_be_slice(&answer).unwrap_or_default()
     }
 

@@ -79,7 +79,7 @@ impl World {
     }
 
     fn balance_of(&self, who: Address) -> Value {
-        let data = Bytes::from(Token::balanceOfCall { who }.abi_encode());
+        let data = Bytes::from(Token::balanceOfCall(who).abi_encode());
         json!({"to": self.token, "data": data})
     }
 

@@ -58,12 +58,20 @@ fn evm(at: &Places, mutant: Option<Mutant>) -> String {
 }
 
 fn tron(at: &Places, mutant: Option<Mutant>) -> String {
+    let count = if mutant == Some(Mutant::OneNodeQuorum) { 1 } else { NODES };
+    let node = |number: usize| {
+        format!(
+            "{{ full = \"http://tron{number}-full/\", solidity = \"http://tron{number}-solidity/\" }}"
+        )
+    };
+    let nodes: Vec<String> = (0..count).map(node).collect();
     format!(
         "[chains.195]\nfamily = \"tvm\"\nname = \"tron\"\ntest = true\nchain_id = {}\n\
-         full = \"http://tron0-full/\"\nsolidity = \"http://tron0-solidity/\"\n\
+         nodes = [{}]\n\
          contract = \"{}\"\nmulticall = \"{}\"\nkey = \"env\"\npoll_interval = \"{}\"\n\
          rebroadcast_interval = \"4s\"\nexpiry = \"60s\"\nretry_within = \"3m\"\n{}",
         at.chain_id,
+        nodes.join(", "),
         base58(&at.billing),
         base58(&at.multicall),
         poll(mutant, "3s"),

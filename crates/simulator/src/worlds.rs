@@ -7,7 +7,7 @@ use crate::dice::{Dice, Fault};
 pub(crate) const NOT_YET: &[(&str, &str)] = &[
     (
         "TRON: one node lies or alters blocks",
-        "a TRON chain has one provider, whose single word frees claims",
+        "the lies are written, but were not yet seen to reach the three providers in a campaign",
     ),
     (
         "journal restored together with its mark, TRON",

@@ -81,38 +81,9 @@ secret = "{SECRET}"
     )
 }
 
-/// How the reference contract is called, the same on both families.
+/// The merchant of the reference contract.
 fn profile(side: &Side) -> String {
     let section = format!("chains.{}.billing", side.chain);
     let mer_key = side.family.spell(side.town.mer_key);
-    format!(
-        r#"
-[{section}]
-call = "processSubscribePlan(address merKey, (uint64 subscribeId, uint64 planId, uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, uint256 deadline) returns (uint8[] reasons)"
-lookup = "subscribeOf(address merKey, uint64 planId, bytes32 userHash) view returns (address userWallet, address tokenAddress, uint128 amount, uint32 planVersion, uint32 period)"
-charged = "event SubscriptionBilling(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint128 amount, address userWallet, address tokenAddress)"
-skipped = "event SubscriptionBillingFailed(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint8 reason)"
-
-[{section}.constants]
-merKey = "{mer_key}"
-
-[{section}.reasons]
-1 = "SUBSCRIPTION_NOT_FOUND"
-2 = "SUBSCRIPTION_CANCELLED"
-3 = "TERMS_MISMATCH"
-4 = "ALREADY_CHARGED"
-5 = "SUBSCRIPTION_ENDED"
-6 = "NOT_DUE_YET"
-7 = "PERIOD_PASSED"
-8 = "PLAN_INACTIVE"
-9 = "TOKEN_PAUSED"
-10 = "HOLDER_BLOCKED"
-11 = "PAYEE_BLOCKED"
-12 = "ALLOWANCE_INSUFFICIENT"
-13 = "BALANCE_INSUFFICIENT"
-14 = "TOKEN_TRANSFER_FAILED"
-"NotBiller(address,address)" = "NOT_AUTHORIZED"
-
-"#
-    )
+    format!("\n[{section}]\nprofile = \"reference\"\nconstants = {{ merKey = \"{mer_key}\" }}\n\n")
 }

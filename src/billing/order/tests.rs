@@ -1,7 +1,10 @@
 //! Numbers to the last digit, entries with an identity, and each subscription once.
 
 use super::*;
+use crate::billing::{Family, Ineligible, PlanId, Scalar, SubscribeId, UserHash};
+use alloy::primitives::{Address, B256, U256};
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 const MAX: &str = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
 const TOO_LARGE: &str =

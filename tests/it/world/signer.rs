@@ -64,7 +64,7 @@ impl Installation {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_merchant-signer"));
+        let mut command = Command::new(program());
         command.args(["--config", "signer.toml"]).current_dir(self.path());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
@@ -96,6 +96,14 @@ impl Installation {
         let path = self.path;
         aside(move || launch(command, path)).await
     }
+}
+
+/// The program that is tried: the one that `SIGNER_BINARY` names by its full path, or the one that
+/// was built with the tests.
+fn program() -> PathBuf {
+    let named = std::env::vars_os().find(|(name, _)| name == "SIGNER_BINARY");
+    let built = env!("CARGO_BIN_EXE_merchant-signer").into();
+    named.map_or(built, |(_, path)| path).into()
 }
 
 /// Does what blocks beside the runtime, which has a proxy to run meanwhile.

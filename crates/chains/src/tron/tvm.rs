@@ -9,9 +9,10 @@
 //! are missing; a slot that was cleared in the same transaction counts as fresh. How long a call may compute is counted in steps,
 //! not on a wall clock, so that a test gets the same answer twice.
 
+mod overlay;
+
 use super::meter::Meter;
 use crate::state::{Hashes, State, View};
-use revm::bytecode::Bytecode;
 use revm::bytecode::opcode::{
     CALLDATACOPY, CODECOPY, MLOAD, MSTORE, MSTORE8, RETURNDATACOPY, SSTORE,
 };
@@ -19,7 +20,7 @@ use revm::context::result::{ExecutionResult, HaltReason, OutOfGasError};
 use revm::context::{BlockEnv, CfgEnv, Context, TxEnv};
 use revm::context_interface::block::BlobExcessGasAndPrice;
 use revm::context_interface::cfg::{GasId, GasParams};
-use revm::database_interface::{DatabaseRef, WrapDatabaseRef};
+use revm::database_interface::WrapDatabaseRef;
 use revm::handler::instructions::EthInstructions;
 use revm::interpreter::instructions::{gas_table, instruction_table};
 use revm::interpreter::interpreter::EthInterpreter;
@@ -29,11 +30,11 @@ use revm::interpreter::{
 };
 use revm::primitives::hardfork::SpecId;
 use revm::primitives::{Address, B256, Bytes, Log, TxKind, U256};
-use revm::state::{AccountInfo, EvmState};
+use revm::state::EvmState;
 use revm::{InspectEvm, MainBuilder, MainContext};
-use std::convert::Infallible;
 
 use super::ledger::Ledger;
+use overlay::Overlay;
 
 /// A call as the machine runs it.
 #[derive(Clone, Debug)]
@@ -348,44 +349,4 @@ fn sstore<H: Host + ?Sized>(
     }
     context.host.sstore(address, slot, value).ok_or(InstructionResult::FatalExternalError)?;
     Ok(())
-}
-
-/// A state in which a deployment's creation code already stands at the new address.
-#[derive(Debug)]
-struct Overlay<'a> {
-    view: View<'a, Ledger>,
-    code: Option<(Address, Bytes)>,
-}
-
-impl DatabaseRef for Overlay<'_> {
-    type Error = Infallible;
-
-    fn basic_ref(&self, address: Address) -> Result<Option<AccountInfo>, Infallible> {
-        let info = self.view.basic_ref(address)?;
-        Ok(match &self.code {
-            Some((at, code)) if *at == address => {
-                let code = Bytecode::new_legacy(code.clone());
-                let info = info.unwrap_or_default();
-                Some(AccountInfo {
-                    nonce: 1,
-                    code_hash: code.hash_slow(),
-                    code: Some(code),
-                    ..info
-                })
-            }
-            Some(_) | None => info,
-        })
-    }
-
-    fn code_by_hash_ref(&self, hash: B256) -> Result<Bytecode, Infallible> {
-        self.view.code_by_hash_ref(hash)
-    }
-
-    fn storage_ref(&self, address: Address, slot: U256) -> Result<U256, Infallible> {
-        self.view.storage_ref(address, slot)
-    }
-
-    fn block_hash_ref(&self, number: u64) -> Result<B256, Infallible> {
-        self.view.block_hash_ref(number)
-    }
 }

@@ -15,43 +15,16 @@ pub(crate) fn put_key(installation: &Installation) {
     writeln!(file.unwrap(), "{KEY}").unwrap();
 }
 
-const CALL: &str = "processSubscribePlan(address merKey, (uint64 subscribeId, uint64 planId, uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, uint256 deadline) returns (uint8[] reasons)";
-const LOOKUP: &str = "subscribeOf(address merKey, uint64 planId, bytes32 userHash) view returns (address userWallet, address tokenAddress, uint128 amount, uint32 planVersion, uint32 period)";
-const CHARGED: &str = "event SubscriptionBilling(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint128 amount, address userWallet, address tokenAddress)";
-const SKIPPED: &str = "event SubscriptionBillingFailed(address indexed merKey, uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint8 reason)";
-
-/// What the numbers of the reference contract mean, in order from 1.
-pub(crate) const REASONS: [&str; 14] = [
-    "SUBSCRIPTION_NOT_FOUND",
-    "SUBSCRIPTION_CANCELLED",
-    "TERMS_MISMATCH",
-    "ALREADY_CHARGED",
-    "SUBSCRIPTION_ENDED",
-    "NOT_DUE_YET",
-    "PERIOD_PASSED",
-    "PLAN_INACTIVE",
-    "TOKEN_PAUSED",
-    "HOLDER_BLOCKED",
-    "PAYEE_BLOCKED",
-    "ALLOWANCE_INSUFFICIENT",
-    "BALANCE_INSUFFICIENT",
-    "TOKEN_TRANSFER_FAILED",
-];
-
 pub(super) fn reference_profile(founding: &Founding, merchant: &Merchant) -> String {
     profile(founding.lookup, &spell(founding.family, merchant.mer_key))
 }
 
 /// How the reference contract is called for a merchant.
 pub(crate) fn profile(lookup: bool, mer_key: &str) -> String {
-    let lookup = if lookup { format!("lookup = {LOOKUP:?}\n") } else { String::new() };
-    let reasons = REASONS.iter().zip(1..).map(|(code, n)| format!("{n} = {code:?}\n"));
-    let reasons = reasons.collect::<Vec<_>>().concat();
+    let lookup = if lookup { "" } else { "lookup = \"none\"\n" };
     format!(
-        "[chains.{CHAIN}.billing]\ncall = {CALL:?}\n{lookup}charged = {CHARGED:?}\n\
-         skipped = {SKIPPED:?}\n[chains.{CHAIN}.billing.constants]\nmerKey = \"{mer_key}\"\n\
-         [chains.{CHAIN}.billing.reasons]\n{reasons}\
-         \"NotBiller(address,address)\" = \"NOT_AUTHORIZED\"\n"
+        "[chains.{CHAIN}.billing]\nprofile = \"reference\"\n{lookup}\
+         [chains.{CHAIN}.billing.constants]\nmerKey = \"{mer_key}\"\n"
     )
 }
 

@@ -1,0 +1,60 @@
+//! The files that the rules read.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders that hold Rust of ours.
+const CODE: [&str; 6] = ["src", "tests", "examples", "crates", "merchant", "sandbox"];
+
+pub(super) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every Rust file under `src`: the program.
+pub(super) fn product() -> Vec<PathBuf> {
+    files(&root().join("src"), "rs")
+}
+
+/// Every Rust file of the workspace, tests included.
+pub(super) fn everything() -> Vec<PathBuf> {
+    CODE.iter().flat_map(|folder| files(&root().join(folder), "rs")).collect()
+}
+
+/// Every document that speaks of the tree.
+pub(super) fn documents() -> Vec<PathBuf> {
+    let mut found = files(&root().join("docs"), "md");
+    let pages = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
+    found.extend(pages.map(|page| root().join(page)).into_iter().filter(|page| page.exists()));
+    found
+}
+
+pub(super) fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| format!("{}: {error}", path.display()))
+}
+
+/// The path below the root, for people.
+pub(super) fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = vec![];
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let other = ["target", "node_modules"].iter().any(|name| path.ends_with(name));
+        if path.is_dir() && !other {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|ending| ending == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_rules_can_see_the_files() {
+    assert!(
+        product().len() > 30 && everything().len() > product().len() && !documents().is_empty()
+    );
+}
