@@ -7,6 +7,7 @@ mod admitted;
 mod attempt;
 mod carried;
 mod decide;
+mod gate;
 mod ids;
 mod order;
 mod preflight;
@@ -18,6 +19,10 @@ pub use admitted::{Admitted, Values, whole_number};
 pub use attempt::{Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, Signed, Slot};
 pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
+pub use gate::{
+    AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, PoolView, Ruling, first_position,
+    rule,
+};
 pub use ids::{
     ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,
     UserHash, parse_address, spell_address,

@@ -1,5 +1,5 @@
 //! Carries a request from its entries to a committed, offered transaction, and the transaction to
-//! its end. Decides nothing itself: the decisions are in `billing`, the last word is the chain's.
+//! its end. The decisions are in `billing`, the last word is the chain's.
 
 pub(crate) mod bill;
 mod lane;
@@ -8,7 +8,9 @@ mod reservation;
 mod watcher;
 
 pub use bill::{Answer, NoVerdict, Rehearsed, Sent};
-pub use lane::{Gate, Lane};
+pub use lane::Lane;
+
+pub use crate::billing::Gate;
 pub use watcher::Watcher;
 
 use crate::billing::{Order, PlatformChainId};

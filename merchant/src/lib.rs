@@ -36,3 +36,8 @@ pub use client::Client;
 pub use error::CallError;
 pub use full::Full;
 pub use store::StoreError;
+
+/// Holds the examples of the documentation to the crate.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/merchant.md")]
+struct Documentation;

@@ -1,23 +1,25 @@
-//! What is shown, in order: the chains, the Signer's start, a batch on each chain, and what came of it.
+//! What is shown, in order: the chains and the platform, the Signer's start, a batch on each chain, and the whole loop of a
+//! merchant; then everything stays up.
 
 mod batch;
 mod doors;
-mod evm;
+mod loops;
 mod paper;
 mod report;
 pub(crate) mod scheduler;
 mod side;
+mod sides;
 mod signer;
+mod stay;
 mod stories;
-mod tron;
 
 use paper::Paper;
 use report::Report;
+use sandbox_platform::clock::Clock;
+use sandbox_platform::{Options as Setup, Pace, Platform, Ports, Running};
 use scheduler::Scheduler;
-use side::Side;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Whatever keeps the demonstration from going on.
 pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -25,29 +27,34 @@ pub(crate) type Error = Box<dyn std::error::Error + Send + Sync>;
 /// Where the Signer listens if nothing else is asked.
 pub(crate) const SIGNER_PORT: u16 = 9980;
 
+/// Where the platform's console and the sandbox's controls listen if nothing else is asked.
+pub(crate) const ADMIN_PORT: u16 = 7102;
+
+/// How often blocks are made while something is shown.
+const BEAT: Duration = Duration::from_millis(200);
+
 /// What was asked on the command line.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Options {
     /// End when everything has been shown.
     pub(crate) once: bool,
     /// A report instead of a story.
     pub(crate) json: bool,
+    /// Where everything is kept; in memory and a scratch directory if nowhere.
+    pub(crate) state: Option<PathBuf>,
     /// Port of the Ethereum JSON-RPC.
     pub(crate) evm_port: Option<u16>,
     /// Port of the TRON HTTP API.
     pub(crate) tron_port: Option<u16>,
     /// Port of the Signer.
     pub(crate) signer_port: Option<u16>,
+    /// Port of the platform's API; its payment pages and its console have the next two.
+    pub(crate) platform_port: Option<u16>,
     /// When the process began.
     pub(crate) started: Instant,
 }
 
 impl Options {
-    /// How often blocks are made: as often as a person can follow, or as fast as a test wants it.
-    fn beat(&self) -> Duration {
-        if self.once { Duration::from_millis(200) } else { Duration::from_secs(1) }
-    }
-
     /// The port to ask for: the usual one only where people come back to it.
     fn port(&self, asked: Option<u16>, usual: u16) -> doors::Wanted {
         match asked {
@@ -56,72 +63,103 @@ impl Options {
             None => doors::Wanted::Rather(usual),
         }
     }
+
+    async fn ports(&self) -> Result<Ports, Error> {
+        let asked =
+            |step: u16| self.platform_port.map(|port| if port == 0 { 0 } else { port + step });
+        let free = async |asked, usual| doors::free(self.port(asked, usual)).await;
+        Ok(Ports {
+            api: free(asked(0), ADMIN_PORT - 2).await?,
+            pay: free(asked(1), ADMIN_PORT - 1).await?,
+            admin: free(asked(2), ADMIN_PORT).await?,
+            evm: free(self.evm_port, 8545).await?,
+            tron: free(self.tron_port, 8090).await?,
+        })
+    }
 }
 
 /// Shows everything. False if something was not as expected.
 pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let paper = Paper::new(options.json);
-    let place = tempfile::tempdir()?;
-    paper.title("Two chains in this process, each with a token, the reference contract, a plan that two admins approved, and twelve subscribers.");
-    let (evm, tron) =
-        tokio::join!(evm::found(&options, place.path()), tron::found(&options, place.path()));
-    let sides = [evm?, tron?];
-    for side in &sides {
-        paper.line(&format!("  {:<5} platform chain id {}", side.family.name(), side.chain));
-        for (what, url) in &side.doors {
-            paper.line(&format!("        {what:<19} {url}"));
-        }
-    }
+    let scratch = tempfile::tempdir()?;
+    let place = options.state.as_deref().unwrap_or(scratch.path()).join("signer");
+    std::fs::create_dir_all(&place)?;
+    let fresh = !signer::is_installed(&place);
+    let platform = found(&options, fresh).await?;
+    let running = platform.serve(options.ports().await?).await?;
+    let sides = sides::both(&running, &place);
+    tell(&paper, &running, &sides);
     paper.title("The Signer starts, by the same call as the real program.");
-    let running = signer::start(&options, place.path(), &sides).await?;
-    let scheduler = Scheduler::new(&format!("http://{}", running.address))?;
+    let signer = signer::start(&options, &place, &sides).await?;
+    let scheduler = Scheduler::new(&format!("http://{}", signer.address))?;
     paper.line(&format!("  {}", scheduler.url));
-    paper.line(&format!("  configuration: {}", place.path().join(signer::CONFIG).display()));
+    paper.line(&format!("  configuration: {}", place.join(signer::CONFIG).display()));
     let mut report = Report::default();
-    for side in &sides {
-        let outcome = batch::bill(&options, &paper, &scheduler, side).await?;
-        report.0.insert(side.family.key(), outcome);
+    if fresh {
+        for side in &sides {
+            let outcome = batch::bill(&options, &paper, &scheduler, side).await?;
+            report.sides.insert(side.family.key(), outcome);
+        }
+        report.platform = loops::show(&paper, &running, &scheduler, &sides).await?;
     }
     let held = report.held();
     if options.json {
         paper::print(&report)?;
     } else if !options.once {
-        stay(&paper, &scheduler, &sides, &place).await?;
+        stay::stay(&paper, (&running, &scheduler), &sides, &place).await?;
     }
+    signer.shutdown().await;
     running.shutdown().await;
     Ok(held)
 }
 
-/// Says what can be tried, and waits for Ctrl-C.
-async fn stay(
-    paper: &Paper,
-    scheduler: &Scheduler,
-    sides: &[Side],
-    place: &TempDir,
-) -> Result<(), Error> {
-    paper.title("Everything stays up until Ctrl-C. In another terminal:");
-    let port = match scheduler.port() {
-        SIGNER_PORT => String::new(),
-        port => format!(" --signer-port {port}"),
+/// Founds the platform, or takes up the stored one. What the dozen of the batches do happens once.
+async fn found(options: &Options, fresh: bool) -> Result<Platform, Error> {
+    let setup = Setup {
+        state: options.state.clone(),
+        pace: if fresh { Pace::Fast(BEAT) } else { Pace::Live },
+        people: stories::PEOPLE,
+        trial: stories::TRIAL,
+        clock: Clock::new(0),
     };
-    paper.line("  # Bill one more subscriber. Again: the same transaction, nothing new is signed.");
+    let platform = tokio::task::spawn_blocking(move || {
+        let platform = Platform::found(&setup)?;
+        if fresh {
+            let [evm, tron] = platform.sides();
+            stories::happen(&platform.nodes().evm, &evm.town);
+            stories::happen(&platform.nodes().tron, &tron.town);
+        }
+        Ok::<_, Error>(platform)
+    });
+    let platform = platform.await??;
+    if fresh {
+        platform.finalise().await?;
+    }
+    Ok(platform)
+}
+
+fn tell(paper: &Paper, running: &Running, sides: &[side::Side]) {
+    paper.title("Two chains in this process, each with a token, the reference contract, a plan that two admins approved, and twelve subscribers.");
     for side in sides {
-        let file = place.path().join(format!("{}.json", side.family.key()));
-        std::fs::write(&file, format!("{:#}\n", side.spare()))?;
-        let (family, file) = (side.family.key(), file.display());
-        paper.line(&format!("  cargo run -qp sandbox -- curl {family} {file}{port} | sh"));
+        paper.line(&format!("  {:<5} platform chain id {}", side.family.name(), side.chain));
+        for (what, url) in &side.doors {
+            paper.line(&format!("        {what:<19} {url}"));
+        }
     }
-    let url = &scheduler.url;
-    paper.line(&format!("  curl -s {url}/health/ready"));
-    paper.line(&format!("  curl -s {url}/metrics"));
-    for side in sides {
-        paper.line(&format!("  {}", side.ask));
+    paper.title("The platform, over both of them.");
+    let credentials = running.platform.credentials();
+    for (what, value) in [
+        ("{base_url}", &running.base_url),
+        ("{payment_url}", &running.payment_url),
+        ("{admin_url}", &running.admin_url),
+        ("API key", &credentials.key),
+        ("API secret", &credentials.secret),
+    ] {
+        paper.line(&format!("  {what:<14} {value}"));
     }
-    let mut terminate = signal(SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted?,
-        _ = terminate.recv() => {}
-    }
-    paper.line("");
-    Ok(())
+}
+
+/// A path for people.
+fn shown(path: &Path) -> String {
+    path.display().to_string()
 }

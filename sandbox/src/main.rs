@@ -1,7 +1,9 @@
-//! The demonstration: both chains in this process, a merchant with subscribers on each, and the Signer.
+//! The sandbox: both chains in this process, the platform over them, a merchant with subscribers on each, and the Signer; and the
+//! commands that steer a running one.
 //!
 //! Needs nothing but itself: no network, no other program.
 
+mod control;
 mod demo;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -30,6 +32,15 @@ struct Cli {
     /// Where the Signer listens: 9980, or any free port if that is taken.
     #[arg(long, global = true)]
     signer_port: Option<u16>,
+    /// Where the platform's API listens: 7100, or any free port if that is taken; its payment pages and its console have the
+    /// next two.
+    #[arg(long)]
+    platform_port: Option<u16>,
+    /// Keep everything here: chains, platform, Signer. What is there is taken up.
+    #[arg(long)]
+    state: Option<PathBuf>,
+    #[command(flatten)]
+    at: control::Where,
     #[command(subcommand)]
     command: Option<Command>,
 }
@@ -43,6 +54,8 @@ enum Command {
         /// A file with the body, or - for standard input.
         body: PathBuf,
     },
+    #[command(flatten)]
+    Control(control::Control),
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -56,6 +69,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Some(Command::Curl { family, body }) => curl(*family, body, cli.signer_port),
+        Some(Command::Control(control)) => steer(control, cli.at),
         None => show(&cli, started),
     };
     match done {
@@ -77,9 +91,16 @@ fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
         evm_port: cli.evm_port,
         tron_port: cli.tron_port,
         signer_port: cli.signer_port,
+        platform_port: cli.platform_port,
+        state: cli.state.clone(),
         started,
     };
     runtime.block_on(demo::run(options))
+}
+
+fn steer(control: &control::Control, at: control::Where) -> Result<bool, demo::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(control::ask(control, at))
 }
 
 fn curl(family: Named, body: &Path, port: Option<u16>) -> Result<bool, demo::Error> {

@@ -2,8 +2,8 @@
 
 use super::lane::Lane;
 use crate::billing::{
-    Admitted, Attempt, AttemptKind, Charge, Order, PlatformChainId, Refused, Repeat, RequestId,
-    Signed, Slot, Subject, SubscribeId, judge, repeat_of,
+    Admitted, Attempt, AttemptKind, Charge, Closed, Order, PlatformChainId, Refused, Repeat,
+    RequestId, Signed, Slot, Subject, SubscribeId, judge, repeat_of,
 };
 use crate::chain::{ChainError, Draft, Facts, Pulse};
 use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Recorded, Scope};
@@ -62,7 +62,13 @@ pub enum NoVerdict {
     OnePerRequest,
     /// The lane takes no new work.
     #[error("this chain takes no new work: {0}")]
-    LaneClosed(String),
+    LaneClosed(Closed),
+    /// The lane has not seen its chain yet, for this reason.
+    #[error("this chain takes no new work: {0}")]
+    LaneOpening(String),
+    /// The lane changed while the batch was built.
+    #[error("this chain takes no new work: {0}")]
+    NotAccepted(AcceptError),
     /// The deadline passed first.
     #[error("the request could not be finished in time: post it again")]
     Deadline,
@@ -92,7 +98,7 @@ impl From<AcceptError> for NoVerdict {
             AcceptError::Claimed
             | AcceptError::LaneFull
             | AcceptError::NoLane
-            | AcceptError::Behind => Self::LaneClosed(error.to_string()),
+            | AcceptError::Behind => Self::NotAccepted(error),
         }
     }
 }

@@ -2,10 +2,9 @@
 //! batches that the chain has not decided.
 
 use super::bill::NoVerdict;
-use super::recall::unreadable;
 use super::reservation::Reservations;
-use crate::billing::{Attempt, BatchId, Objection, Rules, Slot};
-use crate::chain::{Chain, Delivery, MostSent, Places, Pulse};
+use crate::billing::{Attempt, BatchId, Gate, Objection, Rules, Slot};
+use crate::chain::{Chain, Delivery, Pulse};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
@@ -15,17 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{info, warn};
-
-/// Whether a lane takes new work. Its open batches are followed in every case.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Gate {
-    /// The chain has not been seen yet.
-    Opening,
-    /// New work is taken.
-    Open,
-    /// New work is refused, for this reason.
-    Closed(String),
-}
 
 /// A committed batch that the chain has not decided.
 #[derive(Clone, Debug)]
@@ -137,124 +125,16 @@ impl Lane {
         self.tracked.lock().get(&batch).and_then(|tracked| tracked.held_up)
     }
 
-    /// Opens the lane when the chain and the journal agree about its account. While the account has
-    /// sent more than the journal knows, the lane is closed and learns what that was.
-    pub(super) async fn open(&self, pulse: Pulse) -> Result<(), NoVerdict> {
-        let facts = self.chain.facts();
-        let known = self.journal.next_position(self.id()).await?;
-        let mut next = match known {
-            Some(next) => next,
-            None => match self.begin(pulse.places).await? {
-                Some(first) => first,
-                None => return Ok(()),
-            },
-        };
-        let Some(places) = pulse.places else {
-            return self.open_by_blocks(next).await;
-        };
-        let ahead = |next: u64| {
-            format!(
-                "the account {} has sent {} transactions but the journal knows {next}: the key is \
-                 used elsewhere, or the journal is an old copy. Each is learnt once it is final",
-                facts.signer, places.taken
-            )
-        };
-        if places.settled > next {
-            // Before it is asked what they did. A lane that is closed keeps its reason meanwhile.
-            if !matches!(self.gate(), Gate::Closed(_)) {
-                self.close(ahead(next));
-            }
-            // In the order of the account: an open batch that came before may hold a claim that its
-            // end sets free, and that one of these has used since.
-            if self.undecided() > 0 {
-                return Ok(());
-            }
-            let strangers = self.chain.strangers(next, places.settled).await?;
-            let learnt = self.learn(next, strangers).await?;
-            next = learnt.next;
-            if let Some(hash) = learnt.opaque {
-                self.close(unreadable(hash));
-                return Ok(());
-            }
-        }
-        self.next.fetch_max(next, Ordering::Relaxed);
-        let next = self.next.load(Ordering::Relaxed);
-        if places.taken > next {
-            self.close(ahead(next));
-            return Ok(());
-        }
-        // Pools count up to the first gap: an open batch that they have lost hides what came after it.
-        if self.doubt().is_some() && self.undecided() > 0 {
-            self.close("the journal is an old copy: its open batches end first".to_owned());
-            return Ok(());
-        }
-        match self.unknown_in_pools(next).await? {
-            None => self.open_gate().await?,
-            Some(why) => self.close(why),
-        }
-        Ok(())
-    }
-
-    /// What waits in a pool that the journal does not know, if anything does. Asked after trouble, and
-    /// after a restored journal: what waits there is signed with our key, and a single pool that still
-    /// holds it can bring it to land. A node that makes it up delays, and is named.
-    async fn unknown_in_pools(&self, next: u64) -> Result<Option<String>, NoVerdict> {
-        match self.gate() {
-            Gate::Open => return Ok(None),
-            Gate::Opening if self.doubt().is_none() => return Ok(None),
-            Gate::Opening | Gate::Closed(_) => {}
-        }
-        let MostSent { count, told_by } = self.chain.most_sent().await?;
-        let (unknown, signer) = (count.saturating_sub(next), self.chain.facts().signer);
-        let why = || {
-            format!(
-                "{unknown} transactions of the account {signer} that the journal does not know wait in \
-                 a pool, says {}: the lane opens when they have landed. If that node is wrong, take it \
-                 out of `rpc`",
-                told_by.join(" and ")
-            )
-        };
-        Ok((unknown > 0).then(why))
-    }
-
-    pub(super) fn close(&self, why: String) {
-        self.set_gate(Gate::Closed(why));
-    }
-
-    /// A new lane begins when its account has nothing under way: what is not final can still vanish,
-    /// and would leave a gap that nobody closes. One that an old copy of the journal does not know may
-    /// have been forgotten with all its claims, so everything is learnt anew.
-    async fn begin(&self, places: Option<Places>) -> Result<Option<u64>, NoVerdict> {
-        let facts = self.chain.facts();
-        let first = if self.doubt().is_some() {
-            0
-        } else {
-            let sent = self.chain.first_position().await?;
-            if places.is_some_and(|places| places.settled < places.taken.max(sent)) {
-                self.close(format!(
-                    "the account {} has sent transactions that are not final yet; the lane begins \
-                     when it has none",
-                    facts.signer
-                ));
-                return Ok(None);
-            }
-            sent
-        };
-        let next = self.journal.open_lane(self.id(), first, self.journal.now_ms()).await?;
-        Ok(Some(next))
-    }
-
+    /// Brings the gate to `gate`; says so where that is news.
     pub(super) fn set_gate(&self, gate: Gate) {
         let mut now = self.gate.write();
-        if *now == gate {
-            return;
-        }
-        match &gate {
-            Gate::Open => info!(chain = self.chain.facts().name, "the lane is open"),
-            Gate::Closed(why) => {
-                warn!(chain = self.chain.facts().name, "the lane is closed: {why}");
+        if gate.is_news_after(&now) {
+            let chain = &self.chain.facts().name;
+            match &gate {
+                Gate::Open => info!(chain, "the lane is open"),
+                Gate::Closed(why) => warn!(chain, "the lane is closed: {why}"),
+                Gate::Opening => {}
             }
-            Gate::Opening => {}
         }
         *now = gate;
     }
@@ -294,7 +174,7 @@ impl Lane {
         loop {
             match self.gate() {
                 Gate::Open => {}
-                Gate::Opening => return Err(NoVerdict::LaneClosed(self.unopened())),
+                Gate::Opening => return Err(NoVerdict::LaneOpening(self.unopened())),
                 Gate::Closed(why) => return Err(NoVerdict::LaneClosed(why)),
             }
             let pulse = *pulses.borrow_and_update();

@@ -1,48 +1,114 @@
-//! What a lane has forgotten, or never knew, and how it learns that.
-//!
-//! Where the chain counts the account's transactions, it tells how many are missing. Where it does
-//! not, the final blocks are read, and a lane in doubt opens when nothing that was signed before can
-//! land any more.
+//! The gate of a lane, carried out: what the journal and the chain say about its account is gathered
+//! until `billing::rule` rules that the lane is open or closed; what it has forgotten, or never knew,
+//! is learnt on the way.
 
 use super::bill::NoVerdict;
-use super::lane::{Gate, Lane};
-use crate::billing::{Again, Foreign, ForeignTx, Rules};
+use super::lane::Lane;
+use crate::billing::{
+    AccountView, Again, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView,
+    PoolView, Rules, Ruling, first_position, rule,
+};
+use crate::chain::{MostSent, Places, Pulse};
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
 use tracing::warn;
 
 /// What was learnt of transactions that the journal did not know.
-pub(super) struct Learnt {
+struct Learnt {
     /// The first position that is still not known.
-    pub(super) next: u64,
+    next: u64,
     /// What has it, when that is a call whose charges cannot be told.
-    pub(super) opaque: Option<B256>,
+    opaque: Option<B256>,
 }
 
 impl Lane {
-    /// Opens the lane, or reads on for what the journal may have forgotten.
-    pub(super) async fn open_by_blocks(&self, next: u64) -> Result<(), NoVerdict> {
-        self.next.fetch_max(next, Ordering::Relaxed);
-        let Some(since_ms) = self.doubt() else { return self.open_gate().await };
+    /// Brings the gate to where it belongs after a look at the chain.
+    pub(super) async fn open(&self, pulse: Pulse) -> Result<(), NoVerdict> {
+        let counted = |places: Places| NonceView { mined: places.taken, finalized: places.settled };
+        let nonces = pulse.places.map(counted);
+        let known = match self.journal.next_position(self.id()).await? {
+            Some(next) => next,
+            None => match self.begin(nonces).await? {
+                Some(first) => first,
+                None => return Ok(()),
+            },
+        };
+        let mut lane = LaneView {
+            signer: self.chain.facts().signer,
+            gate: self.gate(),
+            next: self.next.fetch_max(known, Ordering::Relaxed).max(known),
+            in_doubt: self.doubt().is_some(),
+            undecided: self.undecided(),
+            account: nonces.map_or(AccountView::Blocks(None), AccountView::Nonces),
+            pools: PoolView::NotAsked,
+            learnt: false,
+            opaque: None,
+        };
+        let mut in_blocks = Vec::new();
+        loop {
+            match rule(&lane) {
+                Ruling::Open => return self.open_gate().await,
+                Ruling::Closed(why) => {
+                    self.set_gate(Gate::Closed(why));
+                    return Ok(());
+                }
+                Ruling::LearnPositions { from, to, meanwhile } => {
+                    self.close_meanwhile(meanwhile);
+                    let found = self.chain.strangers(from, to).await?;
+                    self.take_in(&mut lane, found).await?;
+                }
+                Ruling::ReadBlocks { meanwhile } => {
+                    self.close_meanwhile(meanwhile);
+                    let recall = self.chain.recall(self.doubt().unwrap_or_default()).await?;
+                    let (percent, complete) = (recall.percent, recall.complete);
+                    lane.account = AccountView::Blocks(Some(BlocksRead { percent, complete }));
+                    in_blocks = recall.found;
+                }
+                Ruling::LearnFound => {
+                    let found = self.unknown(lane.next, std::mem::take(&mut in_blocks)).await?;
+                    self.take_in(&mut lane, found).await?;
+                }
+                Ruling::AskPools => {
+                    let MostSent { count, told_by } = self.chain.most_sent().await?;
+                    lane.pools = PoolView::Count(count, told_by);
+                }
+            }
+            // A request that was past the gate may have committed meanwhile.
+            (lane.gate, lane.undecided) = (self.gate(), self.undecided());
+        }
+    }
+
+    /// A lane that is closed keeps its reason.
+    fn close_meanwhile(&self, why: Closed) {
         if !matches!(self.gate(), Gate::Closed(_)) {
-            self.close(reading(0));
+            self.set_gate(Gate::Closed(why));
         }
-        let recall = self.chain.recall(since_ms).await?;
-        // A batch of the copy may hold a claim that its end sets free, and that one of these has used
-        // since. It ends within the life of its transaction.
-        if self.undecided() > 0 {
-            self.close(reading(recall.percent));
-            return Ok(());
-        }
-        let strangers = self.unknown(next, recall.found).await?;
-        let learnt = self.learn(next, strangers).await?;
-        self.next.fetch_max(learnt.next, Ordering::Relaxed);
-        match learnt.opaque {
-            Some(hash) => self.close(unreadable(hash)),
-            None if recall.complete => self.open_gate().await?,
-            None => self.close(reading(recall.percent)),
-        }
+    }
+
+    async fn take_in(&self, lane: &mut LaneView, found: Vec<Foreign>) -> Result<(), NoVerdict> {
+        let learnt = self.learn(lane.next, found).await?;
+        lane.next = self.next.fetch_max(learnt.next, Ordering::Relaxed).max(learnt.next);
+        (lane.learnt, lane.opaque) = (true, learnt.opaque);
         Ok(())
+    }
+
+    /// Opens a lane that the journal does not know; none when it has to wait. One that an old copy of
+    /// the journal does not know may have been forgotten with all its claims, so everything is learnt
+    /// anew.
+    async fn begin(&self, nonces: Option<NonceView>) -> Result<Option<u64>, NoVerdict> {
+        let first = if self.doubt().is_some() {
+            0
+        } else {
+            let sent = self.chain.first_position().await?;
+            match first_position(self.chain.facts().signer, sent, nonces) {
+                Ok(first) => first,
+                Err(why) => {
+                    self.set_gate(Gate::Closed(why));
+                    return Ok(None);
+                }
+            }
+        };
+        Ok(Some(self.journal.open_lane(self.id(), first, self.journal.now_ms()).await?))
     }
 
     /// Those that the journal does not know, in the places from `next` on.
@@ -58,7 +124,7 @@ impl Lane {
     }
 
     /// Takes new work from now on: nothing that the lane did is unknown.
-    pub(super) async fn open_gate(&self) -> Result<(), NoVerdict> {
+    async fn open_gate(&self) -> Result<(), NoVerdict> {
         if self.doubt().is_some() {
             self.journal.end_doubt(self.id(), self.journal.now_ms()).await?;
             *self.doubt.write() = None;
@@ -74,7 +140,7 @@ impl Lane {
 
     /// Takes the claims of transactions that the journal does not know, up to the first that does not
     /// tell whom it charged.
-    pub(super) async fn learn(&self, next: u64, found: Vec<Foreign>) -> Result<Learnt, NoVerdict> {
+    async fn learn(&self, next: u64, found: Vec<Foreign>) -> Result<Learnt, NoVerdict> {
         let mut readable = Vec::with_capacity(found.len());
         let mut opaque = None;
         for one in found {
@@ -105,19 +171,4 @@ impl Lane {
             Again::Never | Again::Replace { .. } | Again::Renew { .. } => self.rules,
         }
     }
-}
-
-fn reading(percent: u64) -> String {
-    format!(
-        "the journal is an old copy: what was billed since is being learnt from the chain's blocks, \
-         and nothing that was signed may be able to land any more ({percent} % of that time is read)"
-    )
-}
-
-/// Why a lane stays closed after a call that nobody can read.
-pub(super) fn unreadable(hash: B256) -> String {
-    format!(
-        "the account's transaction {hash} called the contract, and nobody can tell whom it charged: \
-         the lane stays closed, since any of its charges may be made twice"
-    )
 }

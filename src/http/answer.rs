@@ -139,6 +139,8 @@ fn status_of(why: &NoVerdict) -> StatusCode {
         NoVerdict::Policy(_) => StatusCode::FORBIDDEN,
         NoVerdict::Chain(ChainError::BatchTooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
         NoVerdict::LaneClosed(_)
+        | NoVerdict::LaneOpening(_)
+        | NoVerdict::NotAccepted(_)
         | NoVerdict::Deadline
         | NoVerdict::Chain(
             ChainError::Unavailable(_)

@@ -63,7 +63,7 @@ fn held_up((batch, why): (BatchId, &'static str)) -> Value {
 fn trouble(lane: &Lane) -> Option<String> {
     match lane.gate() {
         Gate::Opening => Some(lane.unopened()),
-        Gate::Closed(why) => Some(why),
+        Gate::Closed(why) => Some(why.to_string()),
         Gate::Open => lane.trouble(),
     }
 }

@@ -120,6 +120,11 @@ impl Writer {
         }
     }
 
+    /// The file, for whoever brought the disk that it is on.
+    pub fn connection(&self) -> &Connection {
+        &self.conn
+    }
+
     /// Waits for work and does it, where the writer has no thread of its own.
     pub async fn turn(&mut self) -> Served {
         let mut group = Vec::with_capacity(GROUP);

@@ -1,1 +1,286 @@
-//! The Signer in a world where everything goes wrong, from one seed.
+//! The Signer in a world where everything goes wrong, from one seed and therefore again.
+//!
+//! What runs is the Signer itself, put together by the program's own hand: its HTTP routes, engine, lanes,
+//! watchers and policy, both adapters with real bytes and signatures, and the journal's own writer on real
+//! files. Both families run in one process. What is simulated stands outside: the network to the nodes, the
+//! disk, the clock and the callers. The nodes are those of the sandbox, several over one chain, each as late
+//! as it likes; the contracts on them enforce nothing, so that only the Signer stands between a customer and a
+//! second charge.
+//!
+//! One seed is some time of chaos, and then time in which nothing fails any more, at whose end the laws are
+//! asked. [`mutants`] breaks rules on purpose: laws that notice none of it prove nothing. What is not played
+//! yet, and why, stands in [`worlds`].
+
+mod callers;
+mod clock;
+mod dice;
+mod disk;
+mod exchange;
+mod laws;
+mod lies;
+mod mutants;
+mod net;
+mod process;
+mod readiness;
+pub mod report;
+mod setup;
+mod town;
+mod world;
+mod worlds;
+
+#[cfg(test)]
+mod tests;
+
+use callers::Callers;
+use dice::Log;
+use disk::Files;
+use merchant_signer::config::Config;
+use merchant_signer::journal::Journal;
+use mutants::Mutant;
+use parking_lot::Mutex;
+use process::{Answers, Health, Process};
+use readiness::Readiness;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::time::sleep;
+use town::Towns;
+use world::{Shared, Side, World};
+
+/// Seconds in which everything may go wrong.
+const CHAOS: u64 = 130;
+
+/// Seconds in which nothing goes wrong any more, at most.
+const HEALING: u64 = 900;
+
+/// What one seed came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The law that was broken, if one was.
+    pub(crate) broken: Option<String>,
+    pub(crate) log: Log,
+}
+
+/// What is different in a world: a rule that is broken, and a chain that alone is billed on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) mutant: Option<Mutant>,
+    pub(crate) only: Option<Side>,
+}
+
+/// What one thread plays seeds with: chains that are founded once, and a directory for journals.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    towns: Towns,
+    files: Files,
+    _room: TempDir,
+}
+
+impl Bench {
+    /// A bench, in memory where there is a file system for that.
+    pub(crate) fn new() -> Self {
+        let fast = std::path::Path::new("/dev/shm");
+        let room = if fast.is_dir() { tempfile::tempdir_in(fast) } else { tempfile::tempdir() };
+        let room = room.expect("a directory for journals");
+        Self { towns: Towns::found(), files: Files::new(room.path()), _room: room }
+    }
+
+    /// Plays one seed.
+    pub(crate) fn play(&mut self, seed: u64, rules: Rules, talkative: bool) -> Outcome {
+        let Rules { mutant, only } = rules;
+        self.files.wipe();
+        let config = setup::config(&self.towns, &self.files.journal(), mutant);
+        let mut world = World::new(seed, mutant, &self.towns);
+        world.log.talkative = talkative;
+        world.only = only;
+        let world = Arc::new(Mutex::new(world));
+        let mut simulation = Simulation {
+            world: Arc::clone(&world),
+            files: &mut self.files,
+            config,
+            callers: Callers::default(),
+            answers: Answers::default(),
+            second: 0,
+            starts_at: 0,
+            quiet: 0,
+            failed_starts: 0,
+            last_health: None,
+            readiness: Readiness::default(),
+        };
+        let broken = simulation.run().err();
+        drop(simulation);
+        let log = std::mem::take(&mut world.lock().log);
+        Outcome { broken, log }
+    }
+}
+
+/// Everything of one seed.
+struct Simulation<'a> {
+    world: Shared,
+    files: &'a mut Files,
+    config: Config,
+    callers: Callers,
+    answers: Answers,
+    /// How long it has gone on.
+    second: u64,
+    /// When the next process starts.
+    starts_at: u64,
+    /// For how long nothing has been left to do.
+    quiet: u64,
+    failed_starts: u64,
+    last_health: Option<Health>,
+    readiness: Readiness,
+}
+
+/// Why a process does not go on.
+enum Stop {
+    Died,
+    Done,
+    Broken(String),
+}
+
+impl Simulation<'_> {
+    fn run(&mut self) -> Result<(), String> {
+        loop {
+            while self.second < self.starts_at {
+                self.tick();
+            }
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_time()
+                .start_paused(true)
+                .build()
+                .expect("a runtime");
+            self.files.before_start(&mut self.world.lock());
+            let stop = runtime.block_on(tokio::task::unconstrained(self.live()));
+            // What a killed process leaves is what is on disk now, before its files are closed.
+            self.files.freeze();
+            self.world.lock().dead = true;
+            drop(runtime);
+            self.files.thaw();
+            match stop {
+                Stop::Broken(law) => return Err(law),
+                Stop::Done => return self.judge(),
+                Stop::Died => {
+                    let mut world = self.world.lock();
+                    let pause = 1 + world.dice.below(12);
+                    world.note("both", "died", pause);
+                    self.starts_at = self.second + pause;
+                }
+            }
+        }
+    }
+
+    /// A second passes outside. Tells whether that was the last second of chaos.
+    fn tick(&mut self) {
+        self.second += 1;
+        let mut world = self.world.lock();
+        world.turn();
+        if self.second == CHAOS {
+            world.heal();
+            world.note("both", "healed", 0);
+        }
+        let back_up = world.dice.faults && world.dice.one_in(25);
+        let lazy = std::mem::take(&mut world.committed) && world.breaks(Mutant::NormalSync);
+        let sync = lazy && world.dice.one_in(4);
+        drop(world);
+        if back_up {
+            self.files.back_up();
+        }
+        if sync {
+            self.files.sync();
+        }
+    }
+
+    /// The life of one process.
+    async fn live(&mut self) -> Stop {
+        let death = Arc::clone(&self.world.lock().death);
+        let mut process = Process::start(&self.world, self.config.clone(), &self.answers);
+        self.readiness.begin(self.second);
+        loop {
+            tokio::select! {
+                biased;
+                () = death.notified() => return Stop::Died,
+                () = sleep(Duration::from_secs(1)) => {}
+            }
+            self.tick();
+            if let Err(why) = process.settle_in().await {
+                self.failed_starts += 1;
+                self.world.lock().note("both", "does not start", 0);
+                if self.second > CHAOS + 60 {
+                    return Stop::Broken(format!("I3: it does not start any more: {why}"));
+                }
+                return Stop::Died;
+            }
+            self.hear();
+            if self.second < CHAOS {
+                self.post(&process);
+                if self.second.is_multiple_of(5) {
+                    let health = process.health().await;
+                    if let Err(law) = self.readiness.told(health.as_ref(), self.second) {
+                        return Stop::Broken(law);
+                    }
+                }
+            } else if let Some(stop) = self.rest(&process).await {
+                return stop;
+            }
+            if let Some(law) = self.world.lock().broken.take() {
+                return Stop::Broken(law);
+            }
+        }
+    }
+
+    fn post(&mut self, process: &Process) {
+        let mut world = self.world.lock();
+        if world.dice.one_in(3) {
+            let request = self.callers.post(&mut world, self.second);
+            drop(world);
+            process.take(request);
+        }
+    }
+
+    fn hear(&mut self) {
+        for (number, heard) in std::mem::take(&mut *self.answers.lock()) {
+            if let Some(side) = self.callers.side_of(number) {
+                self.readiness.hears(side, &heard, self.second);
+            }
+            self.callers.hear(number, heard);
+        }
+    }
+
+    /// Nothing fails any more: whether nothing is left to do, or will never be done.
+    async fn rest(&mut self, process: &Process) -> Option<Stop> {
+        if !self.second.is_multiple_of(3) {
+            return None;
+        }
+        let health = process.health().await;
+        let well = health.as_ref().is_some_and(|health| {
+            health.undecided == 0
+                && health.status.len() == Side::ALL.len()
+                && health.status.values().all(|status| status == "ok")
+        });
+        self.quiet = if well { self.quiet + 1 } else { 0 };
+        self.last_health = health;
+        if self.quiet > 8 {
+            return Some(Stop::Done);
+        }
+        let late = self.second > CHAOS + HEALING;
+        late.then(|| Stop::Broken(format!("I3: it never comes to rest: {:?}", self.last_health)))
+    }
+
+    /// The laws that are asked at the end.
+    fn judge(&self) -> Result<(), String> {
+        let conn = self.files.rest();
+        let mut world = self.world.lock();
+        for (at, edge) in laws::edges(&conn) {
+            world.note(at, edge, 0);
+        }
+        laws::at_the_end(&world, &conn, &self.callers)?;
+        drop(conn);
+        let audit =
+            Journal::audit(&self.files.journal()).map_err(|error| format!("I2: {error}"))?;
+        match audit.faults.first() {
+            None => Ok(()),
+            Some(fault) => Err(format!("I2: the history says: {fault}")),
+        }
+    }
+}

@@ -10,10 +10,9 @@ use std::fmt;
 /// A subscription that is due. The whole entry is what the Signer wants to have: pass on
 /// [`Full::raw`](crate::Full::raw), unchanged.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
+#[serde(try_from = "Due")]
 pub struct Chargeable {
-    /// Which subscription.
-    #[serde(alias = "subscriptionId")]
+    /// Which subscription: `subscribeId`, or `subscriptionId` where that is missing.
     pub subscribe_id: SubscriptionId,
     /// The chain to bill on.
     pub chain_id: Option<ChainId>,
@@ -25,12 +24,46 @@ pub struct Chargeable {
     pub amount: Option<BaseUnits>,
 }
 
+/// An entry as it travels. Both names of the id may be there.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Due {
+    subscribe_id: Option<SubscriptionId>,
+    subscription_id: Option<SubscriptionId>,
+    chain_id: Option<ChainId>,
+    plan_id: Option<PlanId>,
+    user_hash: Option<String>,
+    amount: Option<BaseUnits>,
+}
+
+impl TryFrom<Due> for Chargeable {
+    type Error = &'static str;
+
+    fn try_from(due: Due) -> Result<Self, &'static str> {
+        let Due { subscribe_id, subscription_id, chain_id, plan_id, user_hash, amount } = due;
+        let subscribe_id = one_of(subscribe_id, subscription_id)?.ok_or("it has no subscribeId")?;
+        Ok(Self { subscribe_id, chain_id, plan_id, user_hash, amount })
+    }
+}
+
+/// The id under either of its names.
+fn one_of(
+    first: Option<SubscriptionId>,
+    second: Option<SubscriptionId>,
+) -> Result<Option<SubscriptionId>, &'static str> {
+    match (first, second) {
+        (Some(first), Some(second)) if first != second => {
+            Err("its subscribeId and its subscriptionId differ")
+        }
+        _ => Ok(first.or(second)),
+    }
+}
+
 /// A subscription of the subscription list. The interface names no field of it for certain.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "camelCase")]
+#[serde(try_from = "Listed")]
 pub struct Subscription {
-    /// Which subscription.
-    #[serde(alias = "subscribeId")]
+    /// Which subscription: `subscriptionId`, or `subscribeId` where that is missing.
     pub subscription_id: Option<SubscriptionId>,
     /// The order's id as callbacks name it. Never derived from the other id.
     pub out_trade_no: Option<String>,
@@ -40,6 +73,28 @@ pub struct Subscription {
     pub plan_id: Option<PlanId>,
     /// Its chain.
     pub chain_id: Option<ChainId>,
+}
+
+/// A subscription as it travels. Both names of the id may be there.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed {
+    subscription_id: Option<SubscriptionId>,
+    subscribe_id: Option<SubscriptionId>,
+    out_trade_no: Option<String>,
+    external_user_id: Option<String>,
+    plan_id: Option<PlanId>,
+    chain_id: Option<ChainId>,
+}
+
+impl TryFrom<Listed> for Subscription {
+    type Error = &'static str;
+
+    fn try_from(listed: Listed) -> Result<Self, &'static str> {
+        let Listed { out_trade_no, external_user_id, plan_id, chain_id, .. } = listed;
+        let subscription_id = one_of(listed.subscription_id, listed.subscribe_id)?;
+        Ok(Self { subscription_id, out_trade_no, external_user_id, plan_id, chain_id })
+    }
 }
 
 /// What a subscription callback reports.

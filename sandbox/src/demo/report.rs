@@ -3,9 +3,29 @@
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// By family.
+/// By family, and the loop of the platform.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Report(pub(crate) BTreeMap<&'static str, Outcome>);
+pub(crate) struct Report {
+    #[serde(flatten)]
+    pub(crate) sides: BTreeMap<&'static str, Outcome>,
+    /// One row for each step of the loop.
+    pub(crate) platform: Vec<Row>,
+}
+
+/// One step of the loop on one chain.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    /// The family.
+    pub(crate) chain: &'static str,
+    /// The parts of the interface that it belongs to.
+    pub(crate) section: &'static str,
+    /// What happened.
+    pub(crate) step: &'static str,
+    /// Whether it was as expected.
+    pub(crate) held: bool,
+    /// What was seen.
+    pub(crate) saw: String,
+}
 
 /// What became of one batch.
 #[derive(Debug, Default, Serialize)]
@@ -41,7 +61,8 @@ pub(crate) struct Refused {
 impl Report {
     /// Whether everything was as expected.
     pub(crate) fn held(&self) -> bool {
-        self.0.values().all(|outcome| outcome.faults.is_empty())
+        let batches = self.sides.values().all(|outcome| outcome.faults.is_empty());
+        batches && self.platform.iter().all(|row| row.held)
     }
 }
 

@@ -3,7 +3,6 @@
 use super::scheduler::{EVM_PATH, TRON_PATH};
 use super::stories::{SPARE, STORIES, STRANGER};
 use alloy::primitives::{Address, U256, keccak256};
-use sandbox_chains::serve::Served;
 use sandbox_chains::town::{Ground, Town};
 use serde_json::{Value, json};
 
@@ -69,8 +68,6 @@ pub(crate) struct Side {
     pub(crate) ask: String,
     /// What the Signer is told about it, without the billing profile.
     pub(crate) config: String,
-    /// Keeps the doors open that close when this is dropped.
-    pub(crate) _open: Option<Served>,
 }
 
 impl Side {
@@ -79,9 +76,9 @@ impl Side {
         (0..STORIES.len()).map(|place| self.entry(place)).collect()
     }
 
-    /// A body for one who was not in the batch.
-    pub(crate) fn spare(&self) -> Value {
-        json!([self.entry(SPARE)])
+    /// The subscription of one who was not in the batch.
+    pub(crate) fn spare_id(&self) -> u64 {
+        self.id(SPARE)
     }
 
     /// What the merchant got by the batch (base units).

@@ -19,7 +19,15 @@ pub(crate) const CONFIG: &str = "signer.toml";
 /// The file name of the key.
 pub(crate) const KEY: &str = "billing.key";
 
-/// Installs and starts it.
+/// The file name of the journal.
+const JOURNAL: &str = "journal.sqlite";
+
+/// Whether a Signer was installed here before.
+pub(crate) fn is_installed(place: &Path) -> bool {
+    place.join(JOURNAL).exists()
+}
+
+/// Installs it if it is not installed, and starts it.
 pub(crate) async fn start(
     options: &Options,
     place: &Path,
@@ -32,10 +40,15 @@ pub(crate) async fn start(
         text.push_str(&profile(side));
     }
     std::fs::write(place.join(CONFIG), &text)?;
-    put_key(&place.join(KEY))?;
+    let fresh = !is_installed(place);
+    if fresh {
+        put_key(&place.join(KEY))?;
+    }
     let config = Config::from_toml(&text, &[])?;
     telemetry::start_logging(&config.log);
-    Journal::initialise(&config.journal.path)?;
+    if fresh {
+        Journal::initialise(&config.journal.path)?;
+    }
     Ok(app::start(config, &Http).await?)
 }
 
@@ -64,7 +77,7 @@ key = "{CALLER}"
 secret = "{SECRET}"
 
 "#,
-        place.join("journal.sqlite").display(),
+        place.join(JOURNAL).display(),
     )
 }
 

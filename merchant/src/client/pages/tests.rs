@@ -118,3 +118,16 @@ fn an_entry_that_cannot_be_read_is_told_and_hides_no_other() {
         serde_json::from_str(r#"[{"subscribeId":1,"more":1e400}]"#).unwrap();
     assert_eq!(bare.list[0].as_ref().unwrap().fields()["more"].get(), "1e400");
 }
+
+#[test]
+fn an_id_may_have_both_of_its_names_and_no_two_values() {
+    let entry =
+        |text: &str| serde_json::from_str::<Chargeable>(text).map(|entry| entry.subscribe_id.0);
+    assert_eq!(entry(r#"{"subscribeId":1,"subscriptionId":"1"}"#).unwrap(), 1);
+    assert_eq!(entry(r#"{"subscriptionId":2}"#).unwrap(), 2);
+    assert!(entry(r#"{"subscribeId":1,"subscriptionId":2}"#).is_err());
+    assert!(entry("{}").is_err());
+    let listed: Subscription =
+        serde_json::from_str(r#"{"subscribeId":1,"subscriptionId":1}"#).unwrap();
+    assert_eq!(listed.subscription_id, Some(SubscriptionId(1)));
+}

@@ -1,0 +1,229 @@
+//! The disk under the journal: real files of the real database, that can be full, end a commit with neither
+//! yes nor no, and come back as copies when nobody expects them.
+
+use crate::dice::Fault;
+use crate::mutants::Mutant;
+use crate::world::{Kind, Shared, Side, World};
+use alloy::primitives::B256;
+use merchant_signer::journal::Disk;
+use rusqlite::Connection;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const NAMES: [&str; 3] = ["journal.sqlite", "journal.sqlite-wal", "journal.sqlite.mark"];
+
+/// The files of one seed after the other.
+#[derive(Debug)]
+pub(crate) struct Files {
+    root: PathBuf,
+    backup: bool,
+    synced: bool,
+}
+
+impl Files {
+    /// Files below `root`, with a new journal among them that every seed begins with.
+    pub(crate) fn new(root: &Path) -> Self {
+        let files = Self { root: root.to_owned(), backup: false, synced: false };
+        for name in ["new", "live", "backup", "crash", "synced"] {
+            fs::create_dir_all(root.join(name)).expect("the directory is ours");
+        }
+        merchant_signer::journal::Journal::initialise(&root.join("new").join(NAMES[0]))
+            .expect("a new journal");
+        files
+    }
+
+    /// Where the journal of the process that runs is.
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.root.join("live").join(NAMES[0])
+    }
+
+    /// As if nothing had ever been written.
+    pub(crate) fn wipe(&mut self) {
+        (self.backup, self.synced) = (false, false);
+        self.copy("new", "live", true);
+    }
+
+    fn copy(&self, from: &str, to: &str, mark: bool) {
+        for name in &NAMES[..if mark { 3 } else { 2 }] {
+            let (from, to) = (self.root.join(from).join(name), self.root.join(to).join(name));
+            match fs::copy(&from, &to) {
+                Ok(_) => {}
+                // Nothing of that name: then there must be none there either.
+                Err(_) => fs::remove_file(&to).unwrap_or_default(),
+            }
+        }
+    }
+
+    /// Makes a copy of the journal while it is in use.
+    pub(crate) fn back_up(&mut self) {
+        self.copy("live", "backup", true);
+        self.backup = true;
+    }
+
+    /// What is on disk at this moment, which is all that is left of a process that is killed.
+    pub(crate) fn freeze(&self) {
+        self.copy("live", "crash", true);
+    }
+
+    /// What the next process finds.
+    pub(crate) fn thaw(&self) {
+        self.copy("crash", "live", true);
+    }
+
+    /// What has reached the disk where commits do not wait for it.
+    pub(crate) fn sync(&mut self) {
+        self.copy("live", "synced", true);
+        self.synced = true;
+    }
+
+    /// Before a start: what is found may be older than what was left.
+    pub(crate) fn before_start(&self, world: &mut World) {
+        if self.synced && world.breaks(Mutant::NormalSync) && world.dice.one_in(2) {
+            self.copy("synced", "live", true);
+        }
+        if !self.backup || !world.fault("both", Fault::OldCopy) {
+            return;
+        }
+        let before = self.attempts();
+        let trusted = world.breaks(Mutant::TrustOldCopy);
+        self.copy("backup", "live", trusted);
+        let after = self.attempts();
+        for (hash, _) in before.into_iter().filter(|one| !after.contains(one)) {
+            world.note("both", "forgotten by the restored journal", u64::from(hash[0]));
+            world.forgotten.insert(hash);
+        }
+    }
+
+    fn open(&self) -> Connection {
+        Connection::open(self.journal()).expect("nobody holds the file")
+    }
+
+    fn attempts(&self) -> Vec<(B256, Kind)> {
+        let copy = self.root.join("look");
+        fs::create_dir_all(&copy).expect("the directory is ours");
+        self.copy("live", "look", false);
+        attempts(&Connection::open(copy.join(NAMES[0])).expect("a copy opens"), 0)
+    }
+
+    /// The journal after the last process has ended.
+    pub(crate) fn rest(&self) -> Connection {
+        self.open()
+    }
+}
+
+/// The transactions that were signed after the first `known`.
+pub(crate) fn attempts(conn: &Connection, known: i64) -> Vec<(B256, Kind)> {
+    let sql = "SELECT hash, kind FROM attempt WHERE rowid > ?1";
+    let mut select = conn.prepare_cached(sql).expect("the schema has it");
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?));
+    let rows = select.query_map([known], row).expect("it is read");
+    rows.map(|row| {
+        let (hash, kind) = row.expect("a row");
+        let kind = if kind == "cancel" { Kind::Cancel } else { Kind::Bill };
+        (B256::from_slice(&hash), kind)
+    })
+    .collect()
+}
+
+fn last(conn: &Connection) -> i64 {
+    let sql = "SELECT coalesce(max(rowid), 0) FROM attempt";
+    conn.prepare_cached(sql).and_then(|mut one| one.query_row([], |row| row.get(0))).unwrap_or(0)
+}
+
+/// The disk as the journal's writer meets it.
+pub(crate) struct SimDisk {
+    pub(crate) world: Shared,
+    pub(crate) life: u64,
+}
+
+impl fmt::Debug for SimDisk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimDisk").field("life", &self.life).finish_non_exhaustive()
+    }
+}
+
+fn dead() -> rusqlite::Error {
+    rusqlite::Error::InvalidQuery
+}
+
+impl Disk for SimDisk {
+    fn begin(&self, conn: &Connection) -> rusqlite::Result<()> {
+        let mut world = self.world.lock();
+        if world.dead || world.life != self.life {
+            return Err(dead());
+        }
+        for hash in std::mem::take(&mut world.released) {
+            let sql = "UPDATE claim SET live = 0
+                        WHERE batch = (SELECT batch FROM attempt WHERE hash = ?1)";
+            conn.execute(sql, [hash.as_slice()])?;
+        }
+        let most = if world.fault("both", Fault::DiskFull) { 1 } else { 1_000_000 };
+        let _: i64 =
+            conn.query_row(&format!("PRAGMA max_page_count = {most}"), [], |row| row.get(0))?;
+        world.known_attempts = last(conn);
+        conn.execute_batch("BEGIN IMMEDIATE")
+    }
+
+    fn commit(&self, conn: &Connection) -> rusqlite::Result<()> {
+        let mut world = self.world.lock();
+        let world = &mut *world;
+        if world.dead || world.life != self.life {
+            return Err(dead());
+        }
+        let signed = attempts(conn, world.known_attempts);
+        if world.breaks(Mutant::BroadcastBeforePersist) {
+            send_now(world, conn, &signed);
+        }
+        let unclear = world.fault("both", Fault::CommitUnclear);
+        if unclear && world.breaks(Mutant::AnswerFailOnAmbiguousCommit) {
+            return shrug_off(world, conn, signed);
+        }
+        if unclear && world.dice.one_in(2) {
+            world.kill();
+            return Err(dead());
+        }
+        conn.execute_batch("COMMIT")?;
+        world.log.mix(u64::try_from(signed.len()).unwrap_or(u64::MAX));
+        world.durable.extend(signed);
+        world.committed = true;
+        if unclear {
+            world.kill();
+            return Err(dead());
+        }
+        Ok(())
+    }
+}
+
+/// What a process does that takes an error from COMMIT for a no: its callers hear that nothing was done, while
+/// what was signed is on disk, and is offered by whoever reads it next.
+fn shrug_off(
+    world: &mut World,
+    conn: &Connection,
+    signed: Vec<(B256, Kind)>,
+) -> rusqlite::Result<()> {
+    conn.execute_batch("COMMIT")?;
+    world.denied |= !signed.is_empty();
+    world.durable.extend(signed);
+    Ok(())
+}
+
+/// What a process does that does not wait for its disk.
+fn send_now(world: &mut World, conn: &Connection, signed: &[(B256, Kind)]) {
+    for (hash, _) in signed {
+        let sql = "SELECT raw, chain FROM attempt JOIN batch ON batch.id = attempt.batch
+                    WHERE hash = ?1";
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, u32>(1)?));
+        let (raw, chain) = conn.query_row(sql, [hash.as_slice()], row).expect("it was written");
+        let side = if chain == Side::Evm.platform_id() { Side::Evm } else { Side::Tron };
+        world.send_straight(side, &raw);
+        world.sent.insert(*hash);
+    }
+}
+
+/// Breaks a rule inside the journal's own connection.
+pub(crate) fn mutate(world: &Shared, conn: &Connection) {
+    if let Some(sql) = world.lock().mutant.and_then(Mutant::sql) {
+        conn.execute_batch(sql).expect("the trigger fits the schema");
+    }
+}

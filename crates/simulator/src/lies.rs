@@ -1,0 +1,223 @@
+//! What nodes say that is not so. One node of each chain may lie outright; every node may at times not
+//! know what it should.
+
+use crate::dice::Fault;
+use crate::exchange::{Place, Question};
+use crate::mutants::Mutant;
+use crate::world::{Side, World};
+use merchant_signer::node::Reply;
+use sandbox_chains::tron::http::Port;
+use serde_json::{Value, json};
+
+/// What is said instead of asking the node at all.
+pub(crate) fn instead(world: &mut World, question: &Question) -> Option<Value> {
+    match question.at {
+        Place::Evm(number) => evm_instead(world, question, number),
+        Place::Tron(..) => tron_instead(world, question),
+    }
+}
+
+fn id(question: &Question) -> Value {
+    let json: Value = serde_json::from_slice(&question.body).unwrap_or_default();
+    json.get("id").cloned().unwrap_or_default()
+}
+
+fn rpc_error(question: &Question, message: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": id(question), "error": {"code": -32000, "message": message}})
+}
+
+fn evm_instead(world: &mut World, question: &Question, number: usize) -> Option<Value> {
+    let name = Side::Evm.name();
+    match question.name.as_str() {
+        "eth_sendRawTransaction" => {
+            if number == world.liar && world.dice.faults && world.fault(name, Fault::Lie) {
+                // It says that it has taken it, and has not.
+                let hash = question.offers?;
+                return Some(json!({"jsonrpc": "2.0", "id": id(question), "result": hash}));
+            }
+            let words = [
+                "nonce too low: next nonce 9, tx nonce 1",
+                "replacement transaction underpriced",
+                "insufficient funds for gas * price + value",
+                "already known",
+                "transaction type not supported",
+                "intrinsic gas too low: gas 1",
+            ];
+            let word = words[world.dice.place(words.len())];
+            world.fault(name, Fault::FalseRefusal).then(|| rpc_error(question, word))
+        }
+        "eth_getTransactionReceipt" => world
+            .fault(name, Fault::LostReceipt)
+            .then(|| json!({"jsonrpc": "2.0", "id": id(question), "result": null})),
+        "eth_getTransactionCount" | "eth_getBalance" | "eth_call" => {
+            let text = String::from_utf8_lossy(&question.body);
+            let past = !text.contains("\"latest\"") && !text.contains("\"pending\"");
+            (past && world.fault(name, Fault::NoState))
+                .then(|| rpc_error(question, "missing trie node"))
+        }
+        _ => None,
+    }
+}
+
+fn tron_instead(world: &mut World, question: &Question) -> Option<Value> {
+    let name = Side::Tron.name();
+    match question.name.as_str() {
+        "broadcasthex" => {
+            let codes = [
+                "SERVER_BUSY",
+                "DUP_TRANSACTION_ERROR",
+                "TRANSACTION_EXPIRATION_ERROR",
+                "TAPOS_ERROR",
+                "SIGERROR",
+            ];
+            let code = codes[world.dice.place(codes.len())];
+            let message = alloy::hex::encode("no");
+            world
+                .fault(name, Fault::FalseRefusal)
+                .then(|| json!({"code": code, "message": message}))
+        }
+        "gettransactioninfobyid" | "gettransactionbyid" => {
+            world.fault(name, Fault::LostReceipt).then(|| json!({}))
+        }
+        _ => None,
+    }
+}
+
+/// What becomes of a true answer on its way out.
+pub(crate) fn falsified(world: &mut World, question: &Question, mut told: Reply) -> Reply {
+    let wanted = match question.at {
+        Place::Evm(number) => evm_falsified(world, question, (number, &told.body)),
+        Place::Tron(_, port) => tron_falsified(world, question, (port, &told.body)),
+    };
+    if let Some(wanted) = wanted {
+        told.body = wanted.to_string().into_bytes();
+    }
+    told
+}
+
+fn hex(value: &Value) -> u64 {
+    let text = value.as_str().unwrap_or("0x0").trim_start_matches("0x");
+    u64::from_str_radix(text, 16).unwrap_or(0)
+}
+
+fn evm_falsified(
+    world: &mut World,
+    question: &Question,
+    (number, body): (usize, &[u8]),
+) -> Option<Value> {
+    let final_block = {
+        let text = String::from_utf8_lossy(&question.body);
+        text.contains("\"finalized\"")
+    };
+    if final_block && world.breaks(Mutant::LatestNotFinal) {
+        let mut asked: Value = serde_json::from_slice(&question.body).ok()?;
+        asked["params"][0] = json!("latest");
+        return sandbox_chains::eth::respond(
+            &world.evm.members[number],
+            asked.to_string().as_bytes(),
+        );
+    }
+    let name = Side::Evm.name();
+    if final_block && world.fault(name, Fault::StaleFinal) {
+        let mut asked: Value = serde_json::from_slice(&question.body).ok()?;
+        let solid = world.evm.members[number].chain().solid().header.number;
+        asked["params"][0] = json!(format!("{:#x}", solid.saturating_sub(3)));
+        return sandbox_chains::eth::respond(
+            &world.evm.members[number],
+            asked.to_string().as_bytes(),
+        );
+    }
+    if number != world.liar {
+        return None;
+    }
+    let mut said: Value = serde_json::from_slice(body).ok()?;
+    let result = said.get_mut("result").filter(|result| !result.is_null())?;
+    match question.name.as_str() {
+        "eth_getTransactionReceipt" => {
+            world.fault(name, Fault::Lie).then_some(())?;
+            let other = if result["status"] == json!("0x1") { "0x0" } else { "0x1" };
+            result["status"] = json!(other);
+            result["logs"] = json!([]);
+        }
+        "eth_getTransactionCount" => {
+            world.fault(name, Fault::Lie).then_some(())?;
+            *result = json!(format!("{:#x}", hex(result) + 1 + world.dice.below(3)));
+        }
+        "eth_getBlockByNumber" => {
+            if world.fault(name, Fault::LieAboutTime) {
+                result["timestamp"] = json!(format!("{:#x}", hex(&result["timestamp"]) + 7200));
+            } else if world.fault(name, Fault::Ahead) {
+                let more = 1 + world.dice.below(8);
+                result["number"] = json!(format!("{:#x}", hex(&result["number"]) + more));
+            } else {
+                return None;
+            }
+        }
+        "eth_call" | "eth_simulateV1" => {
+            world.fault(name, Fault::Lie).then_some(())?;
+            return Some(rpc_error(question, "execution reverted"));
+        }
+        _ => return None,
+    }
+    Some(said)
+}
+
+fn tron_falsified(
+    world: &mut World,
+    question: &Question,
+    (port, body): (Port, &[u8]),
+) -> Option<Value> {
+    if port == Port::Solidity && world.breaks(Mutant::LatestNotFinal) {
+        let path = format!("/{}", question.path.trim_start_matches('/'))
+            .replace("walletsolidity", "wallet");
+        let text = String::from_utf8_lossy(&question.body);
+        let said =
+            world.tron.members[question.at.number()].answer(Port::Full, "POST", &path, &text);
+        return serde_json::from_str(&said.body).ok();
+    }
+    let name = Side::Tron.name();
+    if question.at.number() != world.liar || !crate::worlds::tron_may_lie() {
+        return None;
+    }
+    let mut said: Value = serde_json::from_slice(body).ok()?;
+    let blocks = ["getblockbynum", "getblock", "getnowblock", "getblockbylimitnext"];
+    match question.name.as_str() {
+        "gettransactioninfobyid" if said.get("id").is_some() => {
+            world.fault(name, Fault::Lie).then_some(())?;
+            said["result"] = json!("FAILED");
+            said["receipt"]["result"] = json!("REVERT");
+        }
+        asked if blocks.contains(&asked) => {
+            if world.fault(name, Fault::EmptyBlock) {
+                strip(&mut said);
+            } else if world.fault(name, Fault::AlteredBlock) {
+                zero_root(&mut said);
+            } else {
+                return None;
+            }
+        }
+        _ => return None,
+    }
+    Some(said)
+}
+
+/// Takes the transactions out of a block, or of each of a list.
+fn strip(said: &mut Value) {
+    if let Some(blocks) = said.get_mut("block").and_then(Value::as_array_mut) {
+        blocks.iter_mut().for_each(strip);
+    } else if let Some(block) = said.as_object_mut() {
+        block.remove("transactions");
+    }
+}
+
+/// The same, and the root says that there never were any.
+fn zero_root(said: &mut Value) {
+    if let Some(blocks) = said.get_mut("block").and_then(Value::as_array_mut) {
+        blocks.iter_mut().for_each(zero_root);
+    } else {
+        strip(said);
+        if let Some(raw) = said.pointer_mut("/block_header/raw_data") {
+            raw["txTrieRoot"] = json!("0".repeat(64));
+        }
+    }
+}

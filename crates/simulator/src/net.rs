@@ -1,0 +1,217 @@
+//! The nodes of one chain: one that makes the blocks, and others that hear of them late, stay on forks
+//! that lost, and have pools of their own.
+
+use crate::dice::{Dice, Fault, Log};
+use sandbox_chains::chain::{Family, Orphans};
+use sandbox_chains::evm::Evm;
+use sandbox_chains::node::Node;
+use sandbox_chains::tron::{Tron, TronNode};
+use std::fmt::Debug;
+
+/// A node of either family.
+pub(crate) trait Member: Clone + Debug + Send + 'static {
+    type Family: Family + Clone;
+
+    fn node(&self) -> &Node<Self::Family>;
+
+    /// Another node that has seen the same blocks.
+    fn split(&self) -> Self;
+
+    /// Makes a block of what waits.
+    fn produce(&self);
+
+    /// Passes everything that waits here on to another node.
+    fn pass_on(&self, to: &Self);
+}
+
+impl Member for Node<Evm> {
+    type Family = Evm;
+
+    fn node(&self) -> &Self {
+        self
+    }
+
+    fn split(&self) -> Self {
+        Self::split(self)
+    }
+
+    fn produce(&self) {
+        self.step();
+    }
+
+    fn pass_on(&self, to: &Self) {
+        let waiting: Vec<_> = self.chain().pool().iter().map(|one| one.tx.clone()).collect();
+        for tx in waiting {
+            // One that the other does not want stays here.
+            Evm::admit(&mut to.chain(), tx).ok();
+        }
+    }
+}
+
+impl Member for TronNode {
+    type Family = Tron;
+
+    fn node(&self) -> &Node<Tron> {
+        self.node()
+    }
+
+    fn split(&self) -> Self {
+        Self::split(self)
+    }
+
+    fn produce(&self) {
+        self.step();
+    }
+
+    fn pass_on(&self, to: &Self) {
+        let waiting: Vec<_> = self.node().chain().pool().iter().map(|one| one.tx.clone()).collect();
+        for tx in waiting {
+            to.broadcast(tx).ok();
+        }
+    }
+}
+
+/// All nodes of one chain.
+#[derive(Debug)]
+pub(crate) struct Net<M: Member> {
+    /// What the chain is called in the log.
+    pub(crate) name: &'static str,
+    /// The chain as it really is.
+    pub(crate) truth: M,
+    /// Those that are asked.
+    pub(crate) members: Vec<M>,
+    /// How many blocks each is behind.
+    behind: Vec<u64>,
+    /// Until when each hears of no new block.
+    stuck_until_ms: Vec<u64>,
+    slot_ms: u64,
+    /// When the next block is due.
+    due_ms: u64,
+}
+
+impl<M: Member> Net<M> {
+    /// Nodes over a copy of the chain as it was founded.
+    pub(crate) fn new(name: &'static str, founded: &M, many: usize) -> Self {
+        let truth = founded.split();
+        let members = (0..many).map(|_| truth.split()).collect();
+        let (slot_ms, head_ms) = {
+            let chain = truth.node().chain();
+            (chain.clock().slot_ms(), chain.head().header.time_ms)
+        };
+        let (behind, stuck_until_ms) = (vec![0; many], vec![0; many]);
+        Self { name, truth, members, behind, stuck_until_ms, slot_ms, due_ms: head_ms + slot_ms }
+    }
+
+    /// The head's number and its time (ms).
+    pub(crate) fn head(&self) -> (u64, u64) {
+        let chain = self.truth.node().chain();
+        let header = &chain.head().header;
+        (header.number, header.time_ms)
+    }
+
+    /// Lets time pass up to now.
+    pub(crate) fn turn(&mut self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+        self.gossip(now_ms, dice, log);
+        if now_ms >= self.due_ms {
+            self.due_ms += self.slot_ms;
+            if dice.strikes(Fault::BlockMissed) {
+                log.note(now_ms, self.name, Fault::BlockMissed.word(), 0);
+                return;
+            }
+            self.undo(now_ms, dice, log);
+            self.block(now_ms, dice, log);
+        }
+        self.spread(now_ms, dice, log);
+    }
+
+    fn block(&self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+        let (_, head_ms) = self.head();
+        let missed = (now_ms.saturating_sub(head_ms) / self.slot_ms).saturating_sub(1);
+        self.truth.node().skip(missed);
+        if dice.strikes(Fault::EmptySlot) {
+            log.note(now_ms, self.name, Fault::EmptySlot.word(), 0);
+            self.truth.node().chain().step_empty();
+        } else {
+            self.truth.produce();
+        }
+    }
+
+    fn undo(&self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+        if !dice.strikes(Fault::Reorg) {
+            return;
+        }
+        let depth = 1 + dice.below(self.truth.node().chain().settings().lag);
+        let orphans = if dice.one_in(2) { Orphans::Return } else { Orphans::Lose };
+        let removed = self.truth.node().reorg(depth, orphans);
+        let held = removed.iter().any(|block| !block.body.is_empty());
+        log.note(
+            now_ms,
+            self.name,
+            if held { "reorganisation of ours" } else { "reorganisation" },
+            depth,
+        );
+        for _ in 1..removed.len() {
+            if dice.one_in(2) {
+                self.truth.produce();
+            } else {
+                self.truth.node().chain().step_empty();
+            }
+        }
+    }
+
+    /// Transactions wander from pool to pool.
+    fn gossip(&self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+        for member in &self.members {
+            if member.node().chain().pool().is_empty() {
+                continue;
+            }
+            if dice.strikes(Fault::PoolForgets) {
+                log.note(now_ms, self.name, Fault::PoolForgets.word(), 0);
+                member.node().chain().pool_mut().clear();
+            } else if dice.strikes(Fault::NotPassedOn) {
+                log.note(now_ms, self.name, Fault::NotPassedOn.word(), 0);
+            } else {
+                member.pass_on(&self.truth);
+                let other = dice.place(self.members.len());
+                member.pass_on(&self.members[other]);
+            }
+        }
+        if !self.truth.node().chain().pool().is_empty() && dice.strikes(Fault::PoolForgets) {
+            log.note(now_ms, self.name, Fault::PoolForgets.word(), 1);
+            self.truth.node().chain().pool_mut().clear();
+        }
+    }
+
+    /// The nodes hear of the newest blocks, or do not.
+    fn spread(&mut self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+        let (head, _) = self.head();
+        for at in 0..self.members.len() {
+            if dice.one_in(8) {
+                self.behind[at] = 0;
+                if dice.strikes(Fault::Lagging) {
+                    self.behind[at] = 1 + dice.below(self.slowest());
+                    log.note(now_ms, self.name, Fault::Lagging.word(), self.behind[at]);
+                }
+                if dice.strikes(Fault::StuckOnFork) {
+                    self.stuck_until_ms[at] = now_ms + 1000 * dice.below(20);
+                    log.note(now_ms, self.name, Fault::StuckOnFork.word(), 0);
+                }
+            }
+            if now_ms >= self.stuck_until_ms[at] {
+                let height = head.saturating_sub(self.behind[at]);
+                let truth = self.truth.node().chain();
+                self.members[at].node().chain().follow(&truth, height);
+            }
+        }
+    }
+
+    fn slowest(&self) -> u64 {
+        self.truth.node().chain().settings().lag + 2
+    }
+
+    /// From now on nothing is late any more.
+    pub(crate) fn heal(&mut self) {
+        self.behind.fill(0);
+        self.stuck_until_ms.fill(0);
+    }
+}

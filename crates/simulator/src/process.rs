@@ -1,0 +1,197 @@
+//! One process: the Signer, assembled by the product itself, in a runtime of its own that ends when the
+//! process is killed. What runs beside what is decided by the dice, through how long answers take.
+
+use crate::callers::{Heard, Request, word};
+use crate::clock;
+use crate::dice::Fault;
+use crate::disk::{self, SimDisk};
+use crate::exchange::Cable;
+use crate::laws;
+use crate::mutants::Mutant;
+use crate::world::{Shared, Side, World};
+use alloy::primitives::B256;
+use axum::Router;
+use axum::body::Body;
+use http_body_util::BodyExt as _;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
+use merchant_signer::app::{Assembled, Machine, StartError, assemble};
+use merchant_signer::config::{Config, JournalConfig};
+use merchant_signer::journal::{Journal, OpenError, Served, Writer};
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// What callers have heard, by the number of the request.
+pub(crate) type Answers = Arc<Mutex<Vec<(u64, Heard)>>>;
+
+/// How a chain is, as `/health/ready` tells it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Health {
+    /// What it says of each chain: "ok", or what is the matter.
+    pub(crate) status: BTreeMap<u64, String>,
+    /// How many batches are not decided.
+    pub(crate) undecided: u64,
+}
+
+/// A Signer that is starting or at work.
+pub(crate) struct Process {
+    world: Shared,
+    starting: Option<JoinHandle<Result<Assembled, StartError>>>,
+    router: Option<Router>,
+    answers: Answers,
+    tasks: TaskTracker,
+}
+
+impl Process {
+    /// Begins to start, inside a runtime.
+    pub(crate) fn start(world: &Shared, config: Config, answers: &Answers) -> Self {
+        let life = {
+            let mut world = world.lock();
+            world.life += 1;
+            world.dead = false;
+            world.note("both", "started", 0);
+            clock::begin(world.now_ms);
+            world.life
+        };
+        let cable = Cable { world: Arc::clone(world), life };
+        let shared = Arc::clone(world);
+        let tasks = TaskTracker::new();
+        let writers = tasks.clone();
+        let starting = tasks.spawn(async move {
+            let open = |config: &JournalConfig| open(config, (&shared, life), &writers);
+            let machine = Machine { dial: &cable, clock: clock::CLOCK, journal: &open };
+            assemble(config, machine).await
+        });
+        let (world, answers) = (Arc::clone(world), Arc::clone(answers));
+        Self { world, starting: Some(starting), router: None, answers, tasks }
+    }
+
+    /// Puts it to work once it has started. An error is why it did not start.
+    pub(crate) async fn settle_in(&mut self) -> Result<(), String> {
+        let Some(starting) = self.starting.take() else { return Ok(()) };
+        if !starting.is_finished() {
+            self.starting = Some(starting);
+            return Ok(());
+        }
+        let assembled = starting.await.map_err(|error| error.to_string())?;
+        let assembled = assembled.map_err(|error| error.to_string())?;
+        for watcher in assembled.watchers {
+            self.tasks.spawn(watcher.run(CancellationToken::new()));
+        }
+        self.router = Some(assembled.router);
+        Ok(())
+    }
+
+    /// Takes a request, if it is at work.
+    pub(crate) fn take(&self, request: Request) -> bool {
+        let Some(router) = self.router.clone() else { return false };
+        let (world, answers) = (Arc::clone(&self.world), Arc::clone(&self.answers));
+        let life = world.lock().life;
+        self.tasks.spawn(async move {
+            let token = {
+                let world = world.lock();
+                match request.side {
+                    Side::Evm => world.evm_at.token,
+                    Side::Tron => world.tron_at.token,
+                }
+            };
+            let (status, said) = ask(router, request.path(), Some(request.body(token))).await;
+            let heard = Request::read(status, &said);
+            let mut world = world.lock();
+            let world = &mut *world;
+            if world.dead || world.life != life {
+                return;
+            }
+            let heard = told_wrong(world, heard);
+            world.note(request.side.name(), word(&heard), request.number);
+            if let Err(law) = laws::of_an_answer(&request, &heard, world) {
+                world.broken.get_or_insert(law);
+            }
+            if let Some(raw) = said["data"]["signedTransactionData"].as_str()
+                && let Ok(raw) = alloy::hex::decode(raw)
+            {
+                world.handed_out.push((request.side, raw));
+            }
+            answers.lock().push((request.number, heard));
+        });
+        true
+    }
+
+    /// What `/health/ready` says; nothing before it is at work.
+    pub(crate) async fn health(&self) -> Option<Health> {
+        let router = self.router.clone()?;
+        let (_, said) = ask(router, "/health/ready", None).await;
+        let mut health = Health::default();
+        for chain in said["chains"].as_array().into_iter().flatten() {
+            let status = chain["status"].as_str().unwrap_or_default().to_owned();
+            health.status.insert(chain["chainId"].as_u64().unwrap_or(0), status);
+            health.undecided += chain["undecided"].as_u64().unwrap_or(0);
+        }
+        if self.world.lock().breaks(Mutant::AlwaysReady) {
+            health.status.values_mut().for_each(|status| "ok".clone_into(status));
+        }
+        Some(health)
+    }
+}
+
+/// What a caller hears where the rules of answers are broken.
+fn told_wrong(world: &mut World, heard: Heard) -> Heard {
+    let Heard::Sent { hash, subscriptions, failed } = heard else { return heard };
+    if std::mem::take(&mut world.denied) {
+        return Heard::NothingDone(503);
+    }
+    let hash = if world.breaks(Mutant::NamesAnother) { B256::repeat_byte(7) } else { hash };
+    Heard::Sent { hash, subscriptions, failed }
+}
+
+async fn ask(router: Router, path: &str, body: Option<Value>) -> (u16, Value) {
+    let method = if body.is_some() { "POST" } else { "GET" };
+    let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
+    let request = hyper::Request::builder().method(method).uri(path).body(body);
+    let request = request.expect("the request is well-formed");
+    let Ok(response) = TowerToHyperService::new(router).call(request).await;
+    let status = response.status().as_u16();
+    let bytes = response.into_body().collect().await.map(http_body_util::Collected::to_bytes);
+    (status, bytes.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+}
+
+/// Opens the journal on the simulated disk. Its writer is a task of this runtime.
+fn open(
+    config: &JournalConfig,
+    (world, life): (&Shared, u64),
+    tasks: &TaskTracker,
+) -> Result<Journal, OpenError> {
+    let disk = Box::new(SimDisk { world: Arc::clone(world), life });
+    let (journal, writer) = Journal::with_writer(config, clock::CLOCK, disk)?;
+    disk::mutate(world, writer.connection());
+    tasks.spawn(serve(writer, Arc::clone(world)));
+    Ok(journal)
+}
+
+async fn serve(mut writer: Writer, world: Shared) {
+    loop {
+        let slow = {
+            let mut world = world.lock();
+            if world.fault("both", Fault::SlowJournal) { 1 + world.dice.below(300) } else { 0 }
+        };
+        if slow > 0 {
+            sleep(Duration::from_millis(slow)).await;
+        }
+        match writer.turn().await {
+            Served::Going => {}
+            Served::Closed => return,
+            // The process ends here. The file stays as it is until the runtime goes.
+            Served::Unknown => {
+                world.lock().kill();
+                return std::future::pending().await;
+            }
+        }
+    }
+}

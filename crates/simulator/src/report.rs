@@ -1,0 +1,149 @@
+//! Campaigns: many seeds, what happened in them, and which broken rules were noticed.
+
+use crate::dice::{Fault, Log};
+use crate::mutants::Mutant;
+use crate::world::Side;
+use crate::{Bench, Outcome, Rules};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// What is to be played.
+#[derive(Clone, Debug)]
+pub struct Campaign {
+    /// The first seed.
+    pub from: u64,
+    /// How many.
+    pub seeds: u64,
+    /// The rule that is broken, by its name.
+    pub mutant: Option<String>,
+    /// The chain that alone is billed on ("EVM", "TRON").
+    pub only: Option<String>,
+    /// How many threads play.
+    pub threads: usize,
+}
+
+/// What a campaign came to.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// How many seeds were played.
+    pub seeds: u64,
+    /// The first seed in which a law was broken, and which.
+    pub broken: Option<(u64, String)>,
+    counts: BTreeMap<(&'static str, &'static str), u64>,
+}
+
+impl Tally {
+    fn add(&mut self, seed: u64, outcome: Outcome) {
+        self.seeds += 1;
+        for (what, times) in outcome.log.counts {
+            *self.counts.entry(what).or_default() += times;
+        }
+        if let Some(law) = outcome.broken {
+            self.broken.get_or_insert((seed, law));
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.seeds += other.seeds;
+        for (what, times) in other.counts {
+            *self.counts.entry(what).or_default() += times;
+        }
+        if let Some((seed, law)) = other.broken
+            && self.broken.as_ref().is_none_or(|(first, _)| seed < *first)
+        {
+            self.broken = Some((seed, law));
+        }
+    }
+
+    /// How often something happened on a chain ("EVM", "TRON", "both").
+    pub fn count(&self, at: &str, what: &str) -> u64 {
+        self.counts.iter().filter(|((a, w), _)| *a == at && *w == what).map(|(_, n)| n).sum()
+    }
+
+    /// Every event and how often it happened on each chain, as lines.
+    pub fn table(&self) -> String {
+        let mut names: Vec<&str> = self.counts.keys().map(|(_, what)| *what).collect();
+        names.extend(Fault::words());
+        names.sort_unstable();
+        names.dedup();
+        let mut text = format!("{:<36} {:>10} {:>10} {:>10}\n", "", "EVM", "TRON", "both");
+        for name in names {
+            let [evm, tron, both] = ["EVM", "TRON", "both"].map(|at| self.count(at, name));
+            writeln!(text, "{name:<36} {evm:>10} {tron:>10} {both:>10}").unwrap_or_default();
+        }
+        text
+    }
+}
+
+/// Every broken rule's name, with each chain that it exists on.
+pub fn mutants() -> Vec<(String, &'static str)> {
+    let each = |mutant: &Mutant| {
+        let name = format!("{mutant:?}");
+        mutant.sides().iter().map(move |side| (name.clone(), side.name())).collect::<Vec<_>>()
+    };
+    Mutant::ALL.iter().flat_map(each).collect()
+}
+
+/// Worlds that are not played yet, and why.
+pub fn not_yet() -> &'static [(&'static str, &'static str)] {
+    crate::worlds::NOT_YET
+}
+
+/// Plays many seeds. Stops at the first law that is broken.
+pub fn campaign(what: &Campaign) -> Result<Tally, String> {
+    let rules = rules(what.mutant.as_deref(), what.only.as_deref())?;
+    let (next, stop) = (AtomicU64::new(what.from), AtomicBool::new(false));
+    let end = what.from.saturating_add(what.seeds);
+    let play = || {
+        let (mut bench, mut tally) = (Bench::new(), Tally::default());
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end || stop.load(Ordering::Relaxed) {
+                return tally;
+            }
+            let outcome = bench.play(seed, rules, false);
+            if outcome.broken.is_some() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            tally.add(seed, outcome);
+        }
+    };
+    let mut all = Tally::default();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..what.threads.max(1)).map(|_| scope.spawn(play)).collect();
+        for thread in threads {
+            match thread.join() {
+                Ok(tally) => all.merge(tally),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+    });
+    Ok(all)
+}
+
+/// Plays one seed and tells all of it: the law that was broken, and what happened, line by line.
+pub fn replay(seed: u64, what: &Campaign) -> Result<Replay, String> {
+    let rules = rules(what.mutant.as_deref(), what.only.as_deref())?;
+    let Outcome { broken, log } = Bench::new().play(seed, rules, true);
+    let Log { lines, digest, .. } = log;
+    Ok(Replay { broken, lines, digest })
+}
+
+/// One seed in full.
+#[derive(Debug)]
+pub struct Replay {
+    /// The law that was broken, if one was.
+    pub broken: Option<String>,
+    /// What happened.
+    pub lines: Vec<String>,
+    /// The digest of all of it: the same for the same seed.
+    pub digest: u64,
+}
+
+fn rules(mutant: Option<&str>, only: Option<&str>) -> Result<Rules, String> {
+    let unknown = |name: &str| format!("nothing is called {name}");
+    let mutant = mutant.map(|name| Mutant::named(name).ok_or_else(|| unknown(name))).transpose()?;
+    let only = only.map(|name| Side::named(name).ok_or_else(|| unknown(name))).transpose()?;
+    Ok(Rules { mutant, only })
+}

@@ -1,0 +1,51 @@
+//! A slice of the campaign, and every broken rule.
+
+use crate::report::{Campaign, campaign, mutants};
+use crate::{Bench, Rules};
+
+/// How many seeds are tried until a broken rule has to be noticed.
+const TRIES: u64 = 60;
+
+#[test]
+fn nobody_is_charged_twice_on_either_chain_whatever_goes_wrong() {
+    let what = Campaign { from: 0, seeds: 10, mutant: None, only: None, threads: 2 };
+    let tally = campaign(&what).unwrap();
+    assert_eq!(tally.broken, None);
+    for at in ["EVM", "TRON"] {
+        assert!(tally.count(at, "charged") > 15, "{}", tally.table());
+    }
+}
+
+#[test]
+fn a_seed_is_played_the_same_way_again() {
+    let mut bench = Bench::new();
+    for seed in 0..2 {
+        let digests = [0, 1].map(|_| bench.play(seed, Rules::default(), false).log.digest);
+        let afresh = Bench::new().play(seed, Rules::default(), false).log.digest;
+        assert_eq!(digests, [afresh; 2], "seed {seed}");
+    }
+}
+
+/// Whether somebody notices.
+fn is_noticed(mutant: &str, side: &str) -> bool {
+    let (broken, only) = (Some(mutant.to_owned()), Some(side.to_owned()));
+    let what = Campaign { from: 0, seeds: TRIES, mutant: broken, only, threads: 2 };
+    campaign(&what).unwrap().broken.is_some()
+}
+
+#[test]
+fn rules_that_every_charge_needs_are_noticed_at_once_when_they_are_broken() {
+    for mutant in ["ReleaseOnReject", "NoClaimKey", "BroadcastBeforePersist", "NamesAnother"] {
+        for side in ["EVM", "TRON"] {
+            assert!(is_noticed(mutant, side), "{mutant} is broken on {side}, and nobody notices");
+        }
+    }
+}
+
+#[test]
+#[ignore = "takes long: `MUTANT=all ./test --campaign` does it in the release build"]
+fn every_broken_rule_is_noticed_on_every_chain_that_has_it() {
+    for (mutant, side) in mutants() {
+        assert!(is_noticed(&mutant, side), "{mutant} is broken on {side}, and nobody notices");
+    }
+}

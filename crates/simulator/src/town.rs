@@ -1,0 +1,119 @@
+//! The two chains at the beginning of every seed: contracts that enforce nothing, customers who can pay.
+//! Founded once per thread; a seed begins with copies that share every block.
+
+use alloy::primitives::{Address, U256};
+use alloy::sol_types::SolCall;
+use sandbox_chains::chain::{Chain, Header, Settings};
+use sandbox_chains::contracts::{self, Careless, Token};
+use sandbox_chains::evm::Evm;
+use sandbox_chains::node::Node;
+use sandbox_chains::state::State;
+use sandbox_chains::town::{Call, Ground, wallet};
+use sandbox_chains::tron::ledger::Ledger;
+use sandbox_chains::tron::{Tron, TronNode};
+
+/// How many customers there are on each chain.
+pub(crate) const CUSTOMERS: u64 = 7;
+
+/// The time of the first blocks, Unix ms.
+pub(crate) const GENESIS_MS: u64 = 1_700_000_001_000;
+
+/// So many blocks follow on EVM before a block is final.
+pub(crate) const EVM_LAG: u64 = 5;
+
+/// The same on TRON.
+pub(crate) const TRON_LAG: u64 = 6;
+
+/// Where things are on one chain.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Places {
+    pub(crate) billing: Address,
+    pub(crate) multicall: Address,
+    pub(crate) token: Address,
+    pub(crate) chain_id: u64,
+}
+
+/// Both chains.
+#[derive(Clone, Debug)]
+pub(crate) struct Towns {
+    pub(crate) evm: Node<Evm>,
+    pub(crate) evm_at: Places,
+    pub(crate) tron: TronNode,
+    pub(crate) tron_at: Places,
+}
+
+/// Who signs on both chains.
+pub(crate) fn biller() -> alloy::signers::local::PrivateKeySigner {
+    wallet("biller")
+}
+
+/// The wallet of a customer.
+pub(crate) fn customer(number: u64) -> Address {
+    wallet(&format!("customer {number}")).address()
+}
+
+impl Towns {
+    /// Builds both.
+    pub(crate) fn found() -> Self {
+        let rules = Evm { base_fee: Some(10_000_000_000), ..Evm::default() };
+        let settings = Settings { slot_ms: 1000, lag: EVM_LAG, keep: 400, safe: 3 };
+        let genesis = Header {
+            time_ms: GENESIS_MS,
+            gas_limit: 30_000_000,
+            price: 10_000_000_000,
+            ..Header::default()
+        };
+        let evm = Node::new(Chain::new(rules, settings, genesis, State::new(())));
+        let evm_at = build(&evm);
+        evm.solidify();
+        let tron =
+            TronNode::new(Tron::default(), GENESIS_MS, TRON_LAG, State::new(Ledger::default()));
+        let tron_at = build(&tron);
+        tron.solidify();
+        // Both begin at the same time.
+        let now = |node: u64, slot: u64| node.div_ceil(slot) * slot;
+        let (a, b) = (evm.chain().head().header.time_ms, tron.node().chain().head().header.time_ms);
+        let begin = now(a.max(b), 3000) + 3000;
+        evm.skip((begin - a) / 1000);
+        evm.step();
+        tron.skip((begin - b) / 3000);
+        tron.step();
+        evm.solidify();
+        tron.solidify();
+        Self { evm, evm_at, tron, tron_at }
+    }
+}
+
+/// Deploys everything and gives every customer money.
+fn build(ground: &dyn Ground) -> Places {
+    let owner = wallet("owner");
+    let mut rich = vec![owner.address(), biller().address()];
+    rich.extend((1..=CUSTOMERS).map(customer));
+    ground.endow(&rich);
+    let token = ground.deploy(&owner, contracts::token(6));
+    let multicall = ground.deploy(&owner, contracts::multicall());
+    let billing = ground.deploy(&owner, contracts::careless());
+    for number in 1..=CUSTOMERS {
+        let who = wallet(&format!("customer {number}"));
+        let value = U256::from(1_000_000_000_000_u64);
+        let mint = Token::mintCall { to: who.address(), value };
+        let approve = Token::approveCall { spender: billing, value: U256::MAX };
+        let enrol = Careless::enrolCall {
+            subscribeId: number,
+            userWallet: who.address(),
+            tokenAddress: token,
+            amount: 500,
+        };
+        ground.execute(vec![
+            Call::new(&who, token, &mint),
+            Call::new(&who, token, &approve),
+            Call::new(&owner, billing, &enrol),
+        ]);
+    }
+    Places { billing, multicall, token, chain_id: ground.chain_id() }
+}
+
+/// What makes a customer's purse hold this much from now on.
+pub(crate) fn purse(number: u64, value: u64) -> Vec<u8> {
+    Token::setBalanceCall { who: customer(number), value: U256::from(value) }.abi_encode()
+}

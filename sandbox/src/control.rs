@@ -1,0 +1,247 @@
+//! The sandbox's controls as commands: each asks a running sandbox over HTTP.
+
+use crate::demo::{ADMIN_PORT, Error};
+use clap::{Args, Subcommand, ValueEnum};
+use reqwest::Client;
+use serde_json::{Value, json};
+use std::io::{self, Write as _};
+
+/// Where the running sandbox is.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct Where {
+    /// Where its console listens.
+    #[arg(long, global = true, default_value_t = ADMIN_PORT)]
+    admin_port: u16,
+}
+
+/// What can be asked of a running sandbox.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Control {
+    /// How the sandbox stands: clock, chains, contracts, wallets, keys.
+    Status,
+    /// Move time on by months of thirty days.
+    Month {
+        /// How many.
+        #[arg(default_value_t = 1)]
+        count: u64,
+    },
+    /// Move time on by days.
+    Day {
+        /// How many.
+        #[arg(default_value_t = 1)]
+        count: u64,
+    },
+    /// Move time on by seconds.
+    Advance {
+        /// How many.
+        seconds: u64,
+    },
+    /// Make blocks on both chains at once.
+    Blocks {
+        /// How many.
+        #[arg(default_value_t = 1)]
+        count: u64,
+    },
+    /// Let something go wrong on a chain.
+    Fault(Fault),
+    /// Send tokens from a wallet of the sandbox.
+    Transfer {
+        /// The platform's id of the chain.
+        #[arg(long)]
+        chain: u32,
+        /// A tester's name, or an address of the sandbox.
+        #[arg(long)]
+        from: String,
+        /// A tester's name, or any address.
+        #[arg(long)]
+        to: String,
+        /// How much, as a decimal.
+        #[arg(long)]
+        amount: String,
+    },
+    /// Move a user's deposits to the merchant's wallet.
+    Sweep {
+        /// The platform's id of the chain.
+        #[arg(long)]
+        chain: u32,
+        /// The user, as the merchant calls them.
+        #[arg(long)]
+        uuid: String,
+    },
+    /// Let a test wallet take the steps of a link: confirm, sign, authorise; or cancel.
+    Follow {
+        /// The link.
+        link: String,
+        /// A tester: ada, ben, cleo, dan, eve, finn.
+        #[arg(long, default_value = "ada")]
+        wallet: String,
+        /// How much to authorise in all, as a decimal; twelve periods if not said.
+        #[arg(long)]
+        allowance: Option<String>,
+        /// Stop after signing.
+        #[arg(long)]
+        sign_only: bool,
+    },
+    /// Propose a plan as one admin.
+    Propose {
+        /// The plan's id.
+        plan: u64,
+        /// The platform's id of the chain.
+        #[arg(long)]
+        chain: u32,
+        /// What a period costs, as a decimal.
+        #[arg(long)]
+        amount: String,
+        /// The length of a period (s).
+        #[arg(long, default_value_t = 30 * 86_400)]
+        interval: u64,
+        /// How many periods; 0 is without end.
+        #[arg(long, default_value_t = 0)]
+        periods: u64,
+        /// The admin: alice or bob.
+        #[arg(long, default_value = "alice")]
+        admin: String,
+    },
+    /// Approve a plan as another.
+    Approve {
+        /// The plan's id.
+        plan: u64,
+        /// The platform's id of the chain.
+        #[arg(long)]
+        chain: u32,
+        /// Which version.
+        #[arg(long, default_value_t = 1)]
+        version: u64,
+        /// The admin: alice or bob.
+        #[arg(long, default_value = "bob")]
+        admin: String,
+    },
+    /// Approve or reject a withdrawal.
+    Withdrawal {
+        /// Which.
+        decision: Decision,
+        /// Its id.
+        id: u64,
+        /// The admin: alice or bob.
+        #[arg(long, default_value = "bob")]
+        admin: String,
+    },
+    /// Set the recharge callback URL of the organisation.
+    Organisation {
+        /// The address.
+        url: String,
+    },
+    /// The newest callbacks with every try.
+    Callbacks,
+    /// Send a callback once more.
+    SendAgain {
+        /// Its id.
+        id: i64,
+    },
+}
+
+/// What an admin says of a withdrawal.
+#[derive(ValueEnum, Clone, Copy, Debug)]
+pub(crate) enum Decision {
+    /// It is paid.
+    Approve,
+    /// It is not.
+    Reject,
+}
+
+/// What goes wrong.
+#[derive(Args, Debug)]
+pub(crate) struct Fault {
+    /// reorg, node-down, fees, drain, revoke or block.
+    kind: String,
+    /// The platform's id of the chain.
+    #[arg(long)]
+    chain: u32,
+    /// The wallet of drain, revoke and block: a tester's name or an address of the sandbox.
+    #[arg(long)]
+    wallet: Option<String>,
+    /// How many blocks a reorganisation takes away.
+    #[arg(long)]
+    depth: Option<u64>,
+    /// Whether the transactions in them are lost.
+    #[arg(long)]
+    lose: bool,
+    /// What drain leaves, as a decimal.
+    #[arg(long)]
+    amount: Option<String>,
+    /// The base fee (wei) or the price of energy (sun).
+    #[arg(long)]
+    price: Option<u64>,
+    /// Make it well again: node-down, fees, block.
+    #[arg(long)]
+    off: bool,
+}
+
+impl Fault {
+    fn body(&self) -> Value {
+        json!({
+            "kind": self.kind, "chainId": self.chain, "wallet": self.wallet, "depth": self.depth, "keep": !self.lose,
+            "amount": self.amount, "price": self.price, "on": !self.off,
+        })
+    }
+}
+
+impl Control {
+    /// The name of the control and what it is given.
+    fn call(&self) -> (&'static str, Value) {
+        match self {
+            Self::Status => ("", Value::Null),
+            Self::Month { count } => ("advance", json!({"months": count})),
+            Self::Day { count } => ("advance", json!({"days": count})),
+            Self::Advance { seconds } => ("advance", json!({"seconds": seconds})),
+            Self::Blocks { count } => ("blocks", json!({"count": count})),
+            Self::Fault(fault) => ("fault", fault.body()),
+            Self::Transfer { chain, from, to, amount } => {
+                ("transfer", json!({"chainId": chain, "from": from, "to": to, "amount": amount}))
+            }
+            Self::Sweep { chain, uuid } => ("sweep", json!({"chainId": chain, "uuid": uuid})),
+            Self::Follow { link, wallet, allowance, sign_only } => (
+                "follow-link",
+                json!({"paymentUrl": link, "wallet": wallet, "allowance": allowance, "authorise": !sign_only}),
+            ),
+            Self::Propose { plan, chain, amount, interval, periods, admin } => (
+                "propose-plan",
+                json!({"planId": plan, "chainId": chain, "amount": amount, "intervalSeconds": interval, "periods": periods, "admin": admin}),
+            ),
+            Self::Approve { plan, chain, version, admin } => (
+                "approve-plan",
+                json!({"planId": plan, "chainId": chain, "version": version, "admin": admin}),
+            ),
+            Self::Withdrawal { decision, id, admin } => (
+                "decide-withdrawal",
+                json!({"withdrawId": id, "approve": matches!(decision, Decision::Approve), "admin": admin}),
+            ),
+            Self::Organisation { url } => ("organisation", json!({"rechargeCallbackUrl": url})),
+            Self::Callbacks => ("callbacks", json!({})),
+            Self::SendAgain { id } => ("send-again", json!({"id": id})),
+        }
+    }
+}
+
+/// Asks the running sandbox, and prints what it says. False if it refuses.
+pub(crate) async fn ask(control: &Control, at: Where) -> Result<bool, Error> {
+    let (name, body) = control.call();
+    let client = Client::builder().no_proxy().build()?;
+    let url = format!("http://127.0.0.1:{}/sandbox", at.admin_port);
+    let request = match name {
+        "" => client.get(&url),
+        _ => client
+            .post(format!("{url}/{name}"))
+            .header("content-type", "application/json")
+            .body(body.to_string()),
+    };
+    let response = request.send().await.map_err(|error| {
+        format!(
+            "there is no running sandbox at {url}: start one with `cargo run -p sandbox` ({error})"
+        )
+    })?;
+    let good = response.status().is_success();
+    let answer: Value = serde_json::from_slice(&response.bytes().await?)?;
+    writeln!(io::stdout(), "{answer:#}")?;
+    Ok(good)
+}

@@ -1,0 +1,68 @@
+//! After the story: what can be tried, and every call as it arrives, until Ctrl-C.
+
+use super::paper::Paper;
+use super::scheduler::Scheduler;
+use super::side::Side;
+use super::{ADMIN_PORT, Error, SIGNER_PORT, loops, shown};
+use sandbox_platform::{Pace, Running};
+use serde_json::json;
+use std::path::Path;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::broadcast::error::RecvError;
+
+/// Says what can be tried, shows every call, and waits for Ctrl-C.
+pub(super) async fn stay(
+    paper: &Paper,
+    (running, scheduler): (&Running, &Scheduler),
+    sides: &[Side],
+    place: &Path,
+) -> Result<(), Error> {
+    running.platform.set_pace(Pace::Live);
+    paper.title("Everything stays up until Ctrl-C. In another terminal:");
+    let port = match scheduler.port() {
+        SIGNER_PORT => String::new(),
+        port => format!(" --signer-port {port}"),
+    };
+    let due = loops::Merchant::new(running)?.due().await?;
+    paper.line("  # Bill one more subscriber. Again: the same transaction, nothing new is signed.");
+    for side in sides {
+        let spare = due.iter().find(|entry| entry["subscribeId"] == side.spare_id());
+        let Some(spare) = spare else { continue };
+        let file = place.join(format!("{}.json", side.family.key()));
+        std::fs::write(&file, format!("{:#}\n", json!([spare])))?;
+        let (family, file) = (side.family.key(), shown(&file));
+        paper.line(&format!("  cargo run -qp sandbox -- curl {family} {file}{port} | sh"));
+    }
+    let url = &scheduler.url;
+    paper.line(&format!("  curl -s {url}/health/ready"));
+    paper.line(&format!("  curl -s {url}/metrics"));
+    for side in sides {
+        paper.line(&format!("  {}", side.ask));
+    }
+    paper.line("  # Move time, or let something go wrong. The console has all of it as buttons.");
+    let admin = match running.admin_url.rsplit(':').next().and_then(|port| port.parse().ok()) {
+        Some(ADMIN_PORT) | None => String::new(),
+        Some(port) => format!(" --admin-port {port}"),
+    };
+    for command in ["month", "fault revoke --chain 139 --wallet ada", "callbacks", "help"] {
+        let admin = if command == "help" { "" } else { &admin };
+        paper.line(&format!("  cargo run -qp sandbox -- {command}{admin}"));
+    }
+    paper.line(&format!("  # The console: {}", running.admin_url));
+    paper.title("Every call, as it arrives:");
+    let mut lines = running.platform.lines();
+    let mut terminate = signal(SignalKind::terminate())?;
+    loop {
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => { interrupted?; break }
+            _ = terminate.recv() => break,
+            line = lines.recv() => match line {
+                Ok(line) => paper.line(&format!("  {line}")),
+                Err(RecvError::Lagged(missed)) => paper.line(&format!("  … {missed} more …")),
+                Err(RecvError::Closed) => break,
+            },
+        }
+    }
+    paper.line("");
+    Ok(())
+}

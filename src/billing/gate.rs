@@ -1,0 +1,276 @@
+//! Whether a lane takes new work: a total function of what the journal and the chain say about the
+//! lane's account. It reads no clock, socket or database; the lane carries its rulings out.
+//!
+//! A lane is open only while nothing that the account did can be unknown to the journal: whatever is
+//! unknown may have charged somebody.
+
+use alloy::primitives::{Address, B256};
+use std::fmt;
+
+/// Whether a lane takes new work. Its open batches are followed in every case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// The chain has not been seen yet.
+    Opening,
+    /// New work is taken.
+    Open,
+    /// New work is refused, for this reason.
+    Closed(Closed),
+}
+
+/// Why a lane takes no new work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// The account has sent more transactions than the journal knows.
+    Ahead {
+        /// The account.
+        signer: Address,
+        /// How many it has sent.
+        sent: u64,
+        /// How many the journal knows.
+        known: u64,
+    },
+    /// The journal is an old copy, and its open batches have to end before pools are asked: a pool
+    /// counts up to the first gap, and an open batch that it has lost hides what came after.
+    OpenBatchesFirst,
+    /// A pool holds transactions of the account that the journal does not know.
+    InPools {
+        /// The account.
+        signer: Address,
+        /// How many.
+        unknown: u64,
+        /// The nodes that say so, by their labels.
+        told_by: Vec<String>,
+    },
+    /// The journal is an old copy, and the blocks since it was made are being read.
+    Reading {
+        /// How much of that time is read.
+        percent: u64,
+    },
+    /// This transaction of the account may have charged somebody, and it cannot be told whom.
+    Opaque(B256),
+    /// A new lane waits until everything that the account has sent is final.
+    NotFinal {
+        /// The account.
+        signer: Address,
+    },
+}
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ahead { signer, sent, known } => write!(
+                f,
+                "the account {signer} has sent {sent} transactions but the journal knows {known}: the \
+                 key is used elsewhere, or the journal is an old copy. Each is learnt once it is final"
+            ),
+            Self::OpenBatchesFirst => {
+                f.write_str("the journal is an old copy: its open batches end first")
+            }
+            Self::InPools { signer, unknown, told_by } => write!(
+                f,
+                "{unknown} transactions of the account {signer} that the journal does not know wait in \
+                 a pool, says {}: the lane opens when they have landed. If that node is wrong, take it \
+                 out of `rpc`",
+                told_by.join(" and ")
+            ),
+            Self::Reading { percent } => write!(
+                f,
+                "the journal is an old copy: what was billed since is being learnt from the chain's \
+                 blocks, and nothing that was signed may be able to land any more ({percent} % of that \
+                 time is read)"
+            ),
+            Self::Opaque(hash) => write!(
+                f,
+                "the account's transaction {hash} called the contract, and nobody can tell whom it \
+                 charged: the lane stays closed, since any of its charges may be made twice"
+            ),
+            Self::NotFinal { signer } => write!(
+                f,
+                "the account {signer} has sent transactions that are not final yet; the lane begins \
+                 when it has none"
+            ),
+        }
+    }
+}
+
+impl Gate {
+    /// Whether whoever was told of `before` should be told of this. Progress is no news.
+    pub fn is_news_after(&self, before: &Self) -> bool {
+        match (before, self) {
+            (Self::Closed(Closed::Reading { .. }), Self::Closed(Closed::Reading { .. })) => false,
+            (Self::Opening | Self::Open | Self::Closed(_), _) => self != before,
+        }
+    }
+}
+
+/// How many transactions a chain counts of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NonceView {
+    /// In blocks.
+    pub mined: u64,
+    /// In final blocks; never more than `mined`.
+    pub finalized: u64,
+}
+
+/// How the chain tells what an account has sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccountView {
+    /// It counts the account's transactions (EVM).
+    Nonces(NonceView),
+    /// Its final blocks have to be read (TRON). None while they were not read in this look.
+    Blocks(Option<BlocksRead>),
+}
+
+/// How far the final blocks are read since the journal's knowledge ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlocksRead {
+    /// How much of the time that has to be read is read, percent.
+    pub percent: u64,
+    /// Whether nothing that was signed before can land any more without being found.
+    pub complete: bool,
+}
+
+/// What the pools hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PoolView {
+    /// They were not asked in this look.
+    NotAsked,
+    /// The most transactions of the account that any node knows, and the nodes that know so many.
+    Count(u64, Vec<String>),
+}
+
+/// What is known of a lane in one look at the chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaneView {
+    /// The account.
+    pub signer: Address,
+    /// How the gate stands.
+    pub gate: Gate,
+    /// Every position below this is known to the journal.
+    pub next: u64,
+    /// Whether the journal may have forgotten what the lane did.
+    pub in_doubt: bool,
+    /// How many batches the chain has not decided.
+    pub undecided: usize,
+    /// What the chain says.
+    pub account: AccountView,
+    /// What the pools say.
+    pub pools: PoolView,
+    /// Whether this look has taken in already what it found.
+    pub learnt: bool,
+    /// A transaction that may have charged somebody, of which it cannot be told whom.
+    pub opaque: Option<B256>,
+}
+
+/// What to do about the gate of a lane. After everything but [`Ruling::Open`] and [`Ruling::Closed`]
+/// more is known, and it is ruled anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ruling {
+    /// Take new work: nothing that the lane did is unknown.
+    Open,
+    /// Take none, for this reason.
+    Closed(Closed),
+    /// Ask who took the positions from `from` up to, not including, `to`, and take in what they did.
+    /// The lane is closed meanwhile.
+    LearnPositions {
+        /// The first position.
+        from: u64,
+        /// The position after the last.
+        to: u64,
+        /// The reason meanwhile, unless there is one.
+        meanwhile: Closed,
+    },
+    /// Read on in the final blocks. The lane is closed meanwhile.
+    ReadBlocks {
+        /// The reason meanwhile, unless there is one.
+        meanwhile: Closed,
+    },
+    /// Take in what was found in the blocks.
+    LearnFound,
+    /// Ask every node how much its pool holds. What waits in a pool was signed with the account's key,
+    /// and a single pool that holds it can bring it to land.
+    AskPools,
+}
+
+/// Rules.
+pub fn rule(lane: &LaneView) -> Ruling {
+    if let Some(hash) = lane.opaque {
+        return Ruling::Closed(Closed::Opaque(hash));
+    }
+    match lane.account {
+        AccountView::Nonces(nonces) => by_nonces(lane, nonces),
+        AccountView::Blocks(_) if !lane.in_doubt => Ruling::Open,
+        AccountView::Blocks(read) => by_blocks(lane, read),
+    }
+}
+
+fn by_nonces(lane: &LaneView, nonces: NonceView) -> Ruling {
+    let ahead = Closed::Ahead { signer: lane.signer, sent: nonces.mined, known: lane.next };
+    // In the order of the account: an open batch may hold a claim that its end sets free and that a
+    // later transaction has used since. So what is unknown is learnt after every open batch has ended.
+    if nonces.finalized > lane.next && lane.undecided == 0 && !lane.learnt {
+        let (from, to) = (lane.next, nonces.finalized);
+        return Ruling::LearnPositions { from, to, meanwhile: ahead };
+    }
+    if nonces.mined.max(nonces.finalized) > lane.next {
+        return Ruling::Closed(ahead);
+    }
+    if lane.in_doubt && lane.undecided > 0 {
+        return Ruling::Closed(Closed::OpenBatchesFirst);
+    }
+    by_pools(lane)
+}
+
+/// Pools are asked after trouble and after a restored journal, not in every look.
+fn by_pools(lane: &LaneView) -> Ruling {
+    let trusted = match lane.gate {
+        Gate::Open | Gate::Opening => !lane.in_doubt,
+        Gate::Closed(_) => false,
+    };
+    match &lane.pools {
+        PoolView::NotAsked if trusted => Ruling::Open,
+        PoolView::NotAsked => Ruling::AskPools,
+        PoolView::Count(count, told_by) => match count.saturating_sub(lane.next) {
+            0 => Ruling::Open,
+            unknown => {
+                let (signer, told_by) = (lane.signer, told_by.clone());
+                Ruling::Closed(Closed::InPools { signer, unknown, told_by })
+            }
+        },
+    }
+}
+
+fn by_blocks(lane: &LaneView, read: Option<BlocksRead>) -> Ruling {
+    let Some(BlocksRead { percent, complete }) = read else {
+        return Ruling::ReadBlocks { meanwhile: Closed::Reading { percent: 0 } };
+    };
+    // A batch of the copy may hold a claim that its end sets free and that a transaction in the blocks
+    // has used since. The batch ends within the life of its own transaction.
+    if lane.undecided > 0 {
+        return Ruling::Closed(Closed::Reading { percent });
+    }
+    if !lane.learnt {
+        return Ruling::LearnFound;
+    }
+    if complete { Ruling::Open } else { Ruling::Closed(Closed::Reading { percent }) }
+}
+
+/// Where a lane begins that the journal does not know, when its account has sent `sent` transactions,
+/// those in pools included. What is not final can still vanish, and would leave a gap that nobody
+/// closes.
+pub fn first_position(
+    signer: Address,
+    sent: u64,
+    nonces: Option<NonceView>,
+) -> Result<u64, Closed> {
+    match nonces {
+        Some(nonces) if nonces.finalized < nonces.mined.max(sent) => {
+            Err(Closed::NotFinal { signer })
+        }
+        Some(_) | None => Ok(sent),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+use super::*;
+use proptest::prelude::*;
+
+const SIGNER: Address = Address::repeat_byte(7);
+
+fn lane(mined: u64, finalized: u64, next: u64) -> LaneView {
+    LaneView {
+        signer: SIGNER,
+        gate: Gate::Opening,
+        next,
+        in_doubt: false,
+        undecided: 0,
+        account: AccountView::Nonces(NonceView { mined, finalized }),
+        pools: PoolView::NotAsked,
+        learnt: false,
+        opaque: None,
+    }
+}
+
+fn ahead(sent: u64, known: u64) -> Closed {
+    Closed::Ahead { signer: SIGNER, sent, known }
+}
+
+fn closed() -> Gate {
+    Gate::Closed(ahead(9, 7))
+}
+
+fn blocks(percent: u64, complete: bool) -> AccountView {
+    AccountView::Blocks(Some(BlocksRead { percent, complete }))
+}
+
+#[test]
+fn a_lane_whose_journal_knows_everything_opens() {
+    assert_eq!(rule(&lane(7, 5, 7)), Ruling::Open);
+    assert_eq!(rule(&lane(5, 5, 7)), Ruling::Open, "two of ours wait for a block");
+}
+
+#[test]
+fn what_is_final_is_learnt_after_every_open_batch_has_ended_and_once_in_a_look() {
+    let learn = Ruling::LearnPositions { from: 7, to: 8, meanwhile: ahead(9, 7) };
+    assert_eq!(rule(&lane(9, 8, 7)), learn);
+    let ruled = Ruling::Closed(ahead(9, 7));
+    assert_eq!(rule(&LaneView { undecided: 1, ..lane(9, 8, 7) }), ruled);
+    assert_eq!(rule(&LaneView { learnt: true, ..lane(9, 8, 7) }), ruled);
+    assert_eq!(rule(&lane(9, 7, 7)), ruled, "not final yet");
+}
+
+#[test]
+fn pools_are_asked_after_trouble_and_after_a_restore() {
+    for (gate, in_doubt) in [(closed(), false), (closed(), true), (Gate::Opening, true)] {
+        let asking = LaneView { gate, in_doubt, ..lane(7, 7, 7) };
+        assert_eq!(rule(&asking), Ruling::AskPools);
+        let told = |count| PoolView::Count(count, vec!["a".to_owned(), "b".to_owned()]);
+        assert_eq!(rule(&LaneView { pools: told(7), ..asking.clone() }), Ruling::Open);
+        let Ruling::Closed(why) = rule(&LaneView { pools: told(9), ..asking }) else {
+            panic!("two are unknown")
+        };
+        assert!(why.to_string().starts_with("2 transactions of the account"), "{why}");
+        assert!(why.to_string().contains("says a and b:"), "{why}");
+    }
+    assert_eq!(rule(&LaneView { gate: Gate::Open, ..lane(7, 7, 7) }), Ruling::Open);
+    let waiting = LaneView { in_doubt: true, undecided: 1, ..lane(7, 7, 7) };
+    assert_eq!(rule(&waiting), Ruling::Closed(Closed::OpenBatchesFirst));
+}
+
+#[test]
+fn a_lane_that_nobody_counts_opens_when_the_blocks_have_told_everything() {
+    let doubtful = LaneView { in_doubt: true, account: AccountView::Blocks(None), ..lane(0, 0, 7) };
+    let reading = |percent| Closed::Reading { percent };
+    assert_eq!(rule(&doubtful), Ruling::ReadBlocks { meanwhile: reading(0) });
+    let read = LaneView { account: blocks(40, false), ..doubtful };
+    assert_eq!(rule(&LaneView { undecided: 1, ..read.clone() }), Ruling::Closed(reading(40)));
+    assert_eq!(rule(&read), Ruling::LearnFound);
+    let read = LaneView { learnt: true, ..read };
+    assert_eq!(rule(&read), Ruling::Closed(reading(40)));
+    assert_eq!(rule(&LaneView { account: blocks(100, true), ..read.clone() }), Ruling::Open);
+    assert_eq!(rule(&LaneView { in_doubt: false, ..read }), Ruling::Open);
+}
+
+#[test]
+fn progress_is_no_news_and_another_reason_is() {
+    let reading = |percent| Gate::Closed(Closed::Reading { percent });
+    assert!(!reading(13).is_news_after(&reading(12)));
+    assert!(reading(0).is_news_after(&Gate::Opening) && reading(0).is_news_after(&closed()));
+    assert!(Gate::Open.is_news_after(&reading(99)) && !Gate::Open.is_news_after(&Gate::Open));
+    let opaque = |byte| Gate::Closed(Closed::Opaque(B256::repeat_byte(byte)));
+    assert!(opaque(1).is_news_after(&opaque(2)) && !opaque(1).is_news_after(&opaque(1)));
+}
+
+#[test]
+fn a_new_lane_begins_behind_everything_that_its_account_has_sent() {
+    let nonces = |mined, finalized| Some(NonceView { mined, finalized });
+    assert_eq!(first_position(SIGNER, 7, nonces(7, 7)), Ok(7));
+    let waits = Err(Closed::NotFinal { signer: SIGNER });
+    assert_eq!(first_position(SIGNER, 7, nonces(7, 6)), waits, "the last is not final");
+    assert_eq!(first_position(SIGNER, 8, nonces(7, 7)), waits, "one is in a pool");
+    assert_eq!(first_position(SIGNER, 0, None), Ok(0));
+}
+
+fn any_gate() -> impl Strategy<Value = Gate> {
+    prop_oneof![Just(Gate::Opening), Just(Gate::Open), Just(closed())]
+}
+
+fn any_account() -> impl Strategy<Value = AccountView> {
+    prop_oneof![
+        (0..6_u64, 0..6_u64).prop_map(|(finalized, more)| {
+            AccountView::Nonces(NonceView { mined: finalized.saturating_add(more), finalized })
+        }),
+        Just(AccountView::Blocks(None)),
+        (0..101_u64, any::<bool>()).prop_map(|(percent, complete)| blocks(percent, complete)),
+    ]
+}
+
+fn any_lane() -> impl Strategy<Value = LaneView> {
+    let known = (any_gate(), 0..9_u64, any::<bool>(), 0..3_usize, any::<bool>());
+    let pools = proptest::option::of(0..12_u64);
+    (known, any_account(), pools, any::<Option<[u8; 32]>>()).prop_map(
+        |((gate, next, in_doubt, undecided, learnt), account, pools, opaque)| LaneView {
+            signer: SIGNER,
+            gate,
+            next,
+            in_doubt,
+            undecided,
+            account,
+            pools: pools.map_or(PoolView::NotAsked, |count| PoolView::Count(count, vec![])),
+            learnt,
+            opaque: opaque.map(B256::from),
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn a_lane_is_never_open_while_something_may_be_unknown(lane in any_lane()) {
+        if rule(&lane) != Ruling::Open {
+            return Ok(());
+        }
+        prop_assert!(lane.opaque.is_none());
+        match lane.account {
+            AccountView::Nonces(nonces) => prop_assert!(nonces.mined <= lane.next),
+            AccountView::Blocks(Some(read)) => prop_assert!(read.complete || !lane.in_doubt),
+            AccountView::Blocks(None) => prop_assert!(!lane.in_doubt),
+        }
+        prop_assert!(!lane.in_doubt || lane.undecided == 0);
+        if let (AccountView::Nonces(_), PoolView::Count(count, _)) = (lane.account, &lane.pools) {
+            prop_assert!(*count <= lane.next);
+        }
+    }
+
+    #[test]
+    fn ruling_ends_after_few_questions(start in any_lane()) {
+        let mut lane = LaneView { learnt: false, pools: PoolView::NotAsked, ..start };
+        for _ in 0..4 {
+            match rule(&lane) {
+                Ruling::Open | Ruling::Closed(_) => return Ok(()),
+                Ruling::LearnPositions { from, to, .. } => {
+                    prop_assert!(from < to && lane.undecided == 0);
+                    (lane.learnt, lane.next) = (true, to);
+                }
+                Ruling::LearnFound => {
+                    prop_assert_eq!(lane.undecided, 0);
+                    lane.learnt = true;
+                }
+                Ruling::ReadBlocks { .. } => lane.account = blocks(50, false),
+                Ruling::AskPools => lane.pools = PoolView::Count(0, vec![]),
+            }
+        }
+        prop_assert!(false, "it goes round in circles: {:?}", lane);
+    }
+}
