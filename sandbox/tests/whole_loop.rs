@@ -1,7 +1,7 @@
 //! The whole loop: platform, Signer, scheduler and inbox, each a program of its own but the platform,
 //! killed again and again. Nobody pays twice, no event is lost, and the books agree in the end.
 //!
-//! `LOOP_MONTHS` makes it longer than its three months.
+//! `LOOP_MONTHS` makes it longer than its three months, up to 11: an allowance covers 12 periods.
 
 #![expect(
     clippy::unwrap_used,
