@@ -1,13 +1,14 @@
 //! What answers, reverts and logs mean for each charge; and that no bytes at all make it panic.
 
 use super::*;
+use alloy::primitives::Address;
 use alloy::sol;
 use alloy::sol_types::{Panic, Revert, SolError, SolEvent, SolValue};
 use proptest::prelude::*;
 
 sol! {
     event SubscriptionBilling(address indexed merKey, uint64 indexed subscribeId, uint64 planId,
-        bytes32 userHash, uint32 period, uint128 amount);
+        bytes32 userHash, uint32 period, uint128 amount, address userWallet, address tokenAddress);
     event SubscriptionBillingFailed(address indexed merKey, uint64 indexed subscribeId,
         uint64 planId, bytes32 userHash, uint32 period, uint8 reason);
     error NotDue();
@@ -33,6 +34,8 @@ fn charged(n: u8, period: u32) -> Log {
         userHash: user(n),
         period,
         amount: 100,
+        userWallet: Address::repeat_byte(n),
+        tokenAddress: TOKEN,
     };
     Log { address: CONTRACT, data: event.encode_log_data() }
 }

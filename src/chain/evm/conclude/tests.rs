@@ -101,7 +101,7 @@ fn two_have_to_name_the_same_transaction() {
     assert_eq!(word(&[shows(1, 80), shows(2, 80)], 2), "unclear");
     assert_eq!(word(&[shows(1, 80), shows(OTHER, 80)], 2), "unclear");
     assert_eq!(word(&[shows(1, 80), shows(1, 81)], 2), "unclear", "in two blocks at once");
-    assert_eq!(word(&[shows(OTHER, 80)], 2), "included", "one node's word for a usurper");
+    assert_eq!(word(&[shows(OTHER, 80)], 2), "shown", "one node's word for a usurper");
     assert_eq!(word(&[lost(), shows(1, 80)], 2), "unclear");
     assert_eq!(word(&[lost(), lost()], 2), "unidentified");
     let split = [shows(1, 80), shows(1, 80), shows(2, 80), shows(2, 80)];
