@@ -74,7 +74,9 @@ impl Mutant {
     pub(crate) fn needs(self) -> Option<Fault> {
         match self {
             Self::TrustOldCopy | Self::AlwaysReady => Some(Fault::OldCopy),
-            Self::AnswerFailOnAmbiguousCommit => Some(Fault::CommitUnclear),
+            Self::AnswerFailOnAmbiguousCommit | Self::BroadcastBeforePersist => {
+                Some(Fault::CommitUnclear)
+            }
             Self::AbsenceProof => Some(Fault::LostReceipt),
             Self::NoRebroadcast => Some(Fault::PoolForgets),
             Self::ReleaseOnReject | Self::TooLateIsDead => Some(Fault::FalseRefusal),
@@ -83,11 +85,9 @@ impl Mutant {
             Self::LatestNotFinal => Some(Fault::Reorg),
             Self::FailureIsSuccess => Some(Fault::CustomerPoor),
             Self::OneNodeQuorum => Some(Fault::Lie),
-            Self::BroadcastBeforePersist
-            | Self::NoClaimKey
-            | Self::ForgetOldAttempts
-            | Self::NobodyLooks
-            | Self::NamesAnother => None,
+            Self::NoClaimKey | Self::ForgetOldAttempts | Self::NobodyLooks | Self::NamesAnother => {
+                None
+            }
         }
     }
 

@@ -35,7 +35,7 @@ fn is_noticed(mutant: &str, side: &str) -> bool {
 
 #[test]
 fn rules_that_every_charge_needs_are_noticed_at_once_when_they_are_broken() {
-    for mutant in ["ReleaseOnReject", "NoClaimKey", "BroadcastBeforePersist", "NamesAnother"] {
+    for mutant in ["ReleaseOnReject", "NoClaimKey", "ForgetOldAttempts", "NamesAnother"] {
         for side in ["EVM", "TRON"] {
             assert!(is_noticed(mutant, side), "{mutant} is broken on {side}, and nobody notices");
         }
