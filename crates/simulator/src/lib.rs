@@ -8,8 +8,8 @@
 //! second charge.
 //!
 //! One seed is some time of chaos, and then time in which nothing fails any more, at whose end the laws are
-//! asked. [`mutants`] breaks rules on purpose: laws that notice none of it prove nothing. What is not played
-//! yet, and why, stands in [`worlds`].
+//! asked. `mutants` breaks rules on purpose: laws that notice none of it prove nothing. What is not played
+//! yet, and why, stands in `worlds`.
 
 mod callers;
 mod clock;
