@@ -162,6 +162,9 @@ impl Writer {
         if kept > 0 {
             if let Err(failure) = disk.commit(conn) {
                 error!(%failure, "COMMIT failed: nobody knows what is on disk. Ending the process; restart it");
+                // A reply that is dropped says that its write did not happen. Nobody may hear that
+                // in the moment before the process ends, so the replies are never dropped.
+                std::mem::forget(ran);
                 return Served::Unknown;
             }
             let figures = &self.figures;

@@ -1,6 +1,8 @@
 //! A journal is opened by one process at a time, and never made up.
 
 use super::*;
+use crate::clock::Clock;
+use futures_util::FutureExt as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -166,6 +168,36 @@ async fn when_a_commit_fails_the_process_ends_and_nobody_is_answered() {
     let book = Book { journal: Journal::open(&config).unwrap(), room };
     assert_eq!(book.next_position().await, FIRST.saturating_add(1), "what was answered is there");
     assert!(!book.takes(item(1, 1)).await && book.takes(item(2, 1)).await);
+}
+
+/// A disk on which no COMMIT says yes or no.
+#[derive(Debug)]
+struct Silent;
+
+impl Disk for Silent {
+    fn commit(&self, _: &Connection) -> rusqlite::Result<()> {
+        Err(rusqlite::Error::InvalidQuery)
+    }
+}
+
+#[tokio::test]
+async fn whoever_waits_for_a_commit_that_failed_hears_nothing_until_the_process_ends() {
+    let room = tempfile::tempdir().unwrap();
+    let config = config(&room);
+    Journal::initialise(&config.path).unwrap();
+    let (journal, mut writer) =
+        Journal::with_writer(&config, Clock::MACHINE, Box::new(Silent)).unwrap();
+    let mut waiting = std::pin::pin!(journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS));
+    let served = tokio::select! {
+        biased;
+        answer = &mut waiting => panic!("answered: {answer:?}"),
+        served = writer.turn() => served,
+    };
+    assert_eq!(served, Served::Unknown);
+    assert!(
+        waiting.as_mut().now_or_never().is_none(),
+        "a dropped reply says that nothing happened"
+    );
 }
 
 #[tokio::test]
