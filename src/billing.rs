@@ -17,22 +17,24 @@ mod repeats;
 mod verdict;
 
 pub use admitted::{Admitted, Charge, Values, whole_number};
-pub use attempt::{Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, Signed, Slot};
+pub use attempt::{
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeTerms, Item, Signed, Slot,
+};
 pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
-pub use entry::{BadField, Entry, Scalar};
+pub use entry::{BadField, Digits, Entry, Scalar, Spelling};
 pub use gate::{
     AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, PoolView, Ruling, first_position,
     rule,
 };
 pub use ids::{
-    ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,
-    UserHash, parse_address, spell_address,
+    ChargeKey, Family, Ineligible, NamedRequest, Period, PlanId, PlatformChainId, RequestId,
+    SubscribeId, UserHash, parse_address, spell_address,
 };
 pub use order::{Mode, NotAdmitted, Order};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};
-pub use repeats::{Claim, ClaimedBy, Repeat, Subject, repeat_of};
+pub use repeats::{Claim, ClaimState, ClaimedBy, Repeat, Satisfied, Subject, repeat_of};
 pub use verdict::{
     BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, Opaque, Verdict,
 };

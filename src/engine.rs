@@ -4,11 +4,13 @@
 pub(crate) mod bill;
 mod lane;
 mod recall;
+mod repeat;
 mod reservation;
+mod verdict;
 mod watcher;
 
-pub use bill::{Answer, NoVerdict, Rehearsed, Sent};
 pub use lane::Lane;
+pub use verdict::{Answer, NoVerdict, Progress, Rehearsed, Sent, Transaction};
 
 pub use crate::billing::Gate;
 pub use watcher::Watcher;

@@ -15,6 +15,7 @@ mod networks;
 mod open;
 mod pause;
 mod record;
+mod requests;
 mod rows;
 #[cfg(test)]
 pub(crate) mod seam;
@@ -29,11 +30,14 @@ pub use networks::{Misbound, Network};
 pub use open::OpenError;
 pub use pause::Pause;
 pub use record::{Billing, Line, Recorded};
+pub use requests::RequestStanding;
 pub use rows::Scope;
 pub use spend::Spent;
 pub use writer::{Disk, Figures, Served, Writer};
 
-use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
+use crate::billing::{
+    Attempt, BatchId, Claim, ForeignTx, NamedRequest, PlatformChainId, Slot, Subject,
+};
 use crate::clock::Clock;
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
@@ -103,6 +107,12 @@ pub enum AcceptError {
     /// The next position is in a block already, so a transaction for it could never land.
     #[error("the account has sent more transactions than the journal knows")]
     Behind,
+    /// The caller has given the same name to another request.
+    #[error(
+        "this requestId stands for other entries already: give a request with other entries another \
+         one, or post the same entries again"
+    )]
+    RequestTaken,
     /// The policy refuses it: a limit of the day, a pause, or what was read in the final bytes.
     #[error(transparent)]
     Policy(#[from] Refusal),
@@ -332,9 +342,27 @@ impl Journal {
         self.read(move |conn| rows::billing_by_hash(conn, hash)).await
     }
 
-    /// The batches of a request id, newest first, at most 100.
+    /// The batches that answers to a request id have named, newest first, at most 100.
     pub async fn billings_by_request(&self, id: String) -> Result<Vec<Billing>, JournalError> {
-        self.read(move |conn| rows::billings_by_request(conn, &id)).await
+        self.read(move |conn| requests::billings(conn, &id)).await
+    }
+
+    /// Where a request stands, and whether it is known to have been told of `batches`.
+    pub async fn request_standing(
+        &self,
+        request: NamedRequest,
+        batches: Vec<BatchId>,
+    ) -> Result<RequestStanding, JournalError> {
+        self.read(move |conn| requests::standing(conn, &request, &batches)).await
+    }
+
+    /// Writes down that the answer to a request names `batches`.
+    pub async fn name_request(
+        &self,
+        request: NamedRequest,
+        batches: Vec<BatchId>,
+    ) -> Result<(), AcceptError> {
+        self.write(move |conn| requests::name(conn, &request, &batches)).await?
     }
 
     async fn read<T: Send + 'static>(

@@ -1,8 +1,10 @@
 //! An entry after admission: every field that the contract profile reads, as a value of its type. And
 //! the charge that it becomes when every value that the contract call needs is known.
 
-use super::refusal::Named;
-use super::{ChargeKey, Entry, FailCode, Item, Period, PlanId, Refused, SubscribeId, UserHash};
+use super::{
+    ChargeKey, ChargeTerms, Entry, FailCode, Item, Period, PlanId, Refused, Spelling, SubscribeId,
+    UserHash,
+};
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, B256, U256};
 use std::collections::BTreeMap;
@@ -11,7 +13,7 @@ use std::collections::BTreeMap;
 pub type Values = BTreeMap<String, DynSolValue>;
 
 /// An entry whose fields have been read, once. Nothing in it is text of the caller except the
-/// spelling of `userHash`, which answers repeat, and fields whose type is `string`.
+/// spelling that answers repeat, and fields whose type is `string`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Admitted {
     /// The subscription, echoed in every answer.
@@ -20,8 +22,8 @@ pub struct Admitted {
     pub plan: PlanId,
     /// The user's record on chain.
     pub user: UserHash,
-    /// `userHash` as the caller spelt it, to be echoed.
-    pub user_spelling: String,
+    /// How the caller wrote it, to be echoed.
+    pub spelling: Spelling,
     values: Values,
 }
 
@@ -35,7 +37,7 @@ impl Entry {
             subscribe: self.subscribe,
             plan: self.plan,
             user: self.user,
-            user_spelling: self.user_spelling.clone(),
+            spelling: self.spelling.clone(),
             values,
         }
     }
@@ -62,13 +64,33 @@ impl Admitted {
         self.whole("amount")
     }
 
+    /// What it says of the charge besides its key and amount.
+    pub fn terms(&self) -> ChargeTerms {
+        let address = |name| self.value(name).and_then(DynSolValue::as_address);
+        ChargeTerms {
+            plan_version: self.whole("planVersion"),
+            wallet: address("userWallet"),
+            token: address("tokenAddress"),
+        }
+    }
+
+    /// Every stated field in a form that does not depend on how it was written, for comparing.
+    pub(super) fn canonical(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (name, value) in &self.values {
+            let value = value.abi_encode();
+            bytes.extend(name.as_bytes());
+            bytes.push(0);
+            bytes.extend(U256::from(value.len()).to_be_bytes::<32>());
+            bytes.extend(value);
+        }
+        bytes
+    }
+
     /// Refuses this entry for `code`.
     pub fn refused(&self, code: FailCode) -> Refused {
-        let (amount, user_spelling) = (self.amount(), self.user_spelling.clone());
-        Refused::new(
-            Named { subscribe: self.subscribe, plan: self.plan, user_spelling, amount },
-            code,
-        )
+        let amount = self.amount();
+        Refused::new(self.subscribe, self.plan, self.spelling.clone(), amount, code)
     }
 }
 
@@ -104,6 +126,9 @@ impl Charge {
 
     /// The part that a claim keeps.
     pub fn item(&self) -> Item {
-        Item { subscribe: self.entry.subscribe, key: self.key(), amount: self.amount }
+        let plan_version = self.entry.whole("planVersion");
+        let terms =
+            ChargeTerms { plan_version, wallet: Some(self.wallet), token: Some(self.token) };
+        Item { subscribe: self.entry.subscribe, key: self.key(), amount: self.amount, terms }
     }
 }

@@ -3,11 +3,34 @@
 //! There is no state called failed: nothing leaves *open* except through the chain.
 
 use super::{ChargeKey, SubscribeId};
-use alloy::primitives::{B256, U256};
+use alloy::primitives::{Address, B256, U256};
 
 /// The journal's number of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BatchId(pub i64);
+
+/// What a charge is besides its key and amount, as far as it is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChargeTerms {
+    /// The version of the plan.
+    pub plan_version: Option<U256>,
+    /// Whose tokens.
+    pub wallet: Option<Address>,
+    /// Which token.
+    pub token: Option<Address>,
+}
+
+impl ChargeTerms {
+    /// Whether nothing that both know differs.
+    pub fn agree_with(&self, other: &Self) -> bool {
+        fn agree<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+            a.zip(b).is_none_or(|(a, b)| a == b)
+        }
+        agree(self.plan_version, other.plan_version)
+            && agree(self.wallet, other.wallet)
+            && agree(self.token, other.token)
+    }
+}
 
 /// One charge as its claim keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +41,8 @@ pub struct Item {
     pub key: ChargeKey,
     /// Token base units.
     pub amount: U256,
+    /// The rest of what was agreed.
+    pub terms: ChargeTerms,
 }
 
 /// A signed transaction. Public the moment it is durable, whatever any node says of it.

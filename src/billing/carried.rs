@@ -1,6 +1,6 @@
 //! What the bytes of a billing call say about each charge, as far as the call carries it.
 
-use super::{ChargeKey, Item, Period, PlanId, SubscribeId, UserHash};
+use super::{ChargeKey, ChargeTerms, Item, Period, PlanId, SubscribeId, UserHash};
 use alloy::primitives::{Address, U256};
 
 /// What a call carries about one charge. What is none is not among its arguments.
@@ -16,6 +16,8 @@ pub struct Carried {
     pub period: Option<Period>,
     /// Token base units.
     pub amount: Option<U256>,
+    /// The version of the plan.
+    pub plan_version: Option<U256>,
     /// Whose tokens.
     pub wallet: Option<Address>,
     /// Which token.
@@ -31,7 +33,10 @@ impl Carried {
             period: self.period.ok_or("period")?,
         };
         let subscribe = self.subscribe.ok_or("subscribeId")?;
-        Ok(Item { subscribe, key, amount: self.amount.ok_or("amount")? })
+        let amount = self.amount.ok_or("amount")?;
+        let Self { plan_version, wallet, token, .. } = *self;
+        let terms = ChargeTerms { plan_version, wallet, token };
+        Ok(Item { subscribe, key, amount, terms })
     }
 
     /// The first field in which the call differs from `item`. What is not carried cannot differ.

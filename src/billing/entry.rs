@@ -1,6 +1,5 @@
 //! One element of a request, as the caller wrote it: a statement, never an order.
 
-use super::refusal::Named;
 use super::{FailCode, Family, Ineligible, PlanId, Refused, SubscribeId, UserHash, parse_address};
 use alloy::primitives::{Address, B256, U256};
 use std::collections::BTreeMap;
@@ -56,6 +55,50 @@ impl Scalar {
     }
 }
 
+/// A whole number as the caller wrote it in JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digits {
+    digits: String,
+    quoted: bool,
+}
+
+impl Digits {
+    /// The number that `scalar` holds, if it holds nothing but digits.
+    fn read(scalar: &Scalar) -> Option<Self> {
+        scalar.to_u256().ok()?;
+        match scalar {
+            Scalar::Number(digits) => Some(Self { digits: digits.clone(), quoted: false }),
+            Scalar::Text(digits) => Some(Self { digits: digits.clone(), quoted: true }),
+            Scalar::Bool(_) | Scalar::Nested => None,
+        }
+    }
+
+    /// `number`, as an integer or in quotes like this one.
+    #[must_use]
+    pub fn like(&self, number: U256) -> Self {
+        Self { digits: number.to_string(), quoted: self.quoted }
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> String {
+        if self.quoted { format!("\"{}\"", self.digits) } else { self.digits.clone() }
+    }
+}
+
+/// How the caller wrote what answers repeat. Digits in a string stay a string: a caller whose JSON
+/// numbers are floats posts strings, and loses nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spelling {
+    /// `subscribeId`.
+    pub subscribe: Digits,
+    /// `planId`.
+    pub plan: Digits,
+    /// `userHash`.
+    pub user: String,
+    /// `amount`, where the entry states a readable one.
+    pub amount: Option<Digits>,
+}
+
 /// One element of the request: the caller's statement that a subscription is due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -65,8 +108,8 @@ pub struct Entry {
     pub plan: PlanId,
     /// The user's record on chain.
     pub user: UserHash,
-    /// `userHash` as the caller spelt it, to be echoed.
-    pub user_spelling: String,
+    /// How the caller wrote it, to be echoed.
+    pub spelling: Spelling,
     /// The amount in token base units, if the entry states a readable one.
     pub amount: Option<U256>,
     /// Every field of the entry by name as the caller wrote it, those above included.
@@ -81,6 +124,19 @@ pub struct BadField {
     pub field: String,
     /// What is wrong with it.
     pub problem: Ineligible,
+}
+
+impl Spelling {
+    fn read(fields: &BTreeMap<String, Scalar>) -> Option<Self> {
+        let digits = |field: &str| fields.get(field).and_then(Digits::read);
+        let Some(Scalar::Text(user)) = fields.get("userHash") else { return None };
+        Some(Self {
+            subscribe: digits("subscribeId")?,
+            plan: digits("planId")?,
+            user: user.clone(),
+            amount: digits("amount"),
+        })
+    }
 }
 
 impl Entry {
@@ -109,8 +165,8 @@ impl Entry {
             subscribe.and_then(|v| v.to_int64().map_err(|e| keep("subscribeId", e)).ok());
         let plan = plan.and_then(|v| v.to_int64().map_err(|e| keep("planId", e)).ok());
         let hash = user.and_then(|v| v.to_hash().map_err(|e| keep("userHash", e)).ok());
-        let (Some(subscribe), Some(plan), Some(hash), Some(Scalar::Text(spelling))) =
-            (subscribe, plan, hash, user)
+        let (Some(subscribe), Some(plan), Some(hash), Some(spelling)) =
+            (subscribe, plan, hash, Spelling::read(&fields))
         else {
             return Err(bad);
         };
@@ -119,7 +175,7 @@ impl Entry {
             subscribe: SubscribeId(subscribe),
             plan: PlanId(plan),
             user: UserHash(hash),
-            user_spelling: spelling.clone(),
+            spelling,
             amount,
             fields,
         })
@@ -127,10 +183,7 @@ impl Entry {
 
     /// Refuses this entry for `code`.
     pub fn refused(&self, code: FailCode) -> Refused {
-        let (amount, user_spelling) = (self.amount, self.user_spelling.clone());
-        Refused::new(
-            Named { subscribe: self.subscribe, plan: self.plan, user_spelling, amount },
-            code,
-        )
+        let amount = self.amount;
+        Refused::new(self.subscribe, self.plan, self.spelling.clone(), amount, code)
     }
 }

@@ -62,6 +62,17 @@ impl RequestId {
     }
 }
 
+/// A request that has a name. Of one caller, the same name has to mean the same entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedRequest {
+    /// The name.
+    pub id: RequestId,
+    /// The API key of whoever asks; none where nobody has to sign requests.
+    pub caller: Option<String>,
+    /// What it asks, however it is written.
+    pub digest: B256,
+}
+
 /// The two kinds of chain. They share keys and addresses, and hardly anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Family {

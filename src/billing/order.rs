@@ -1,7 +1,11 @@
 //! What one request asks for: entries, each subscription once, and what to do when some cannot be
 //! charged.
 
-use super::{Admitted, BadField, Entry, FailCode, Refused, RequestId};
+use super::{
+    Admitted, BadField, Entry, FailCode, NamedRequest, PlatformChainId, Refused, RequestId,
+    Satisfied,
+};
+use alloy::primitives::{Keccak256, U256};
 use std::collections::HashSet;
 
 /// What the Signer shall do when some entries cannot be charged.
@@ -37,6 +41,8 @@ pub struct Order<E = Entry> {
     pub entries: Vec<E>,
     /// Entries that will not be charged, and why.
     pub refused: Vec<Refused>,
+    /// Entries that live batches hold already: they need nothing more.
+    pub satisfied: Vec<Satisfied>,
 }
 
 /// Why a request is not an order. Nothing was signed or sent.
@@ -77,12 +83,14 @@ impl Order {
             dry_run: false,
             entries: first,
             refused,
+            satisfied: Vec::new(),
         })
     }
 
     /// The same order with its entries read by `admit`. Those that it turns down are refused.
     pub fn read(self, admit: impl Fn(&Entry) -> Result<Admitted, BadField>) -> Order<Admitted> {
-        let Self { request_id, mode, dry_run, entries: posted, mut refused, caller } = self;
+        let Self { request_id, mode, dry_run, entries: posted, mut refused, caller, satisfied } =
+            self;
         let mut entries = Vec::with_capacity(posted.len());
         for entry in posted {
             match admit(&entry) {
@@ -93,7 +101,34 @@ impl Order {
                 }
             }
         }
-        Order { request_id, caller, mode, dry_run, entries, refused }
+        Order { request_id, caller, mode, dry_run, entries, refused, satisfied }
+    }
+}
+
+impl Order<Admitted> {
+    /// The request by its name, if it has one, with a digest of what it asks on `chain`. The order of
+    /// entries, their spelling, the mode and fields that nobody reads make no difference.
+    pub fn named(&self, chain: PlatformChainId) -> Option<NamedRequest> {
+        let (id, caller) = (self.request_id.clone()?, self.caller.clone());
+        let entry = |e: &Admitted| ((e.subscribe, e.plan, e.user.0.to_vec()), e.canonical());
+        let turned_down = |r: &Refused| {
+            let spelt = r.spelling.user.trim_start_matches("0x").to_ascii_lowercase();
+            ((r.subscribe, r.plan, spelt.into_bytes()), r.code.token().as_bytes().to_vec())
+        };
+        let entries = self.entries.iter().map(entry);
+        let mut parts: Vec<_> = entries.chain(self.refused.iter().map(turned_down)).collect();
+        parts.sort();
+        let mut hash = Keccak256::new();
+        hash.update(chain.0.to_be_bytes());
+        for ((subscribe, plan, user), fields) in parts {
+            hash.update(subscribe.0.to_be_bytes());
+            hash.update(plan.0.to_be_bytes());
+            for part in [user, fields] {
+                hash.update(U256::from(part.len()).to_be_bytes::<32>());
+                hash.update(part);
+            }
+        }
+        Some(NamedRequest { id, caller, digest: hash.finalize() })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why a subscription is not charged, in the words and tokens that callers rely on.
 
-use super::{PlanId, SubscribeId};
+use super::{PlanId, Spelling, SubscribeId};
 use alloy::primitives::{B256, U256};
 
 /// The stable token of a refusal. Declared in order of precedence: of several reasons the first
@@ -21,6 +21,8 @@ pub enum FailCode {
     TermsMismatch,
     /// The same subscription and period is claimed with another amount, plan or user.
     Conflict,
+    /// A transaction that was to charge this period succeeded, and nobody can tell whether it did.
+    OutcomeUnknown,
     /// This period is paid.
     AlreadyCharged,
     /// A transaction that charges this period is under way.
@@ -47,8 +49,6 @@ pub enum FailCode {
     TokenTransferFailed,
     /// The billing call reverts for this entry, for a reason that the profile does not name.
     CallReverted,
-    /// Chargeable as far as was looked, but held back by others in the request.
-    NotAttempted,
 }
 
 /// What the merchant should do about a refusal.
@@ -60,6 +60,8 @@ pub enum Retry {
     Wait,
     /// Treat as paid.
     Done,
+    /// Nothing was taken for this period, and nothing will be.
+    Lost,
     /// End the subscription.
     Stop,
     /// The merchant must act.
@@ -75,6 +77,7 @@ impl Retry {
             Self::User => "USER",
             Self::Wait => "WAIT",
             Self::Done => "DONE",
+            Self::Lost => "LOST",
             Self::Stop => "STOP",
             Self::Fix => "FIX",
             Self::Retry => "RETRY",
@@ -92,6 +95,7 @@ impl FailCode {
         Self::SubscriptionCancelled,
         Self::TermsMismatch,
         Self::Conflict,
+        Self::OutcomeUnknown,
         Self::AlreadyCharged,
         Self::BillingInProgress,
         Self::SubscriptionEnded,
@@ -105,7 +109,6 @@ impl FailCode {
         Self::BalanceInsufficient,
         Self::TokenTransferFailed,
         Self::CallReverted,
-        Self::NotAttempted,
     ];
 
     /// The code that `token` names, if it names one.
@@ -145,13 +148,16 @@ impl FailCode {
             }
             Self::TermsMismatch => ("TERMS_MISMATCH", "Terms mismatch", Retry::Fix),
             Self::Conflict => ("CONFLICT", "Conflicts with an earlier billing", Retry::Fix),
+            Self::OutcomeUnknown => {
+                ("OUTCOME_UNKNOWN", "Outcome of an earlier billing unknown", Retry::Fix)
+            }
             Self::AlreadyCharged => {
                 ("ALREADY_CHARGED", "Already charged for this period", Retry::Done)
             }
             Self::BillingInProgress => ("BILLING_IN_PROGRESS", "Billing in progress", Retry::Wait),
             Self::SubscriptionEnded => ("SUBSCRIPTION_ENDED", "Subscription ended", Retry::Stop),
             Self::NotDueYet => ("NOT_DUE_YET", "Not due yet", Retry::Wait),
-            Self::PeriodPassed => ("PERIOD_PASSED", "Billing period passed", Retry::Done),
+            Self::PeriodPassed => ("PERIOD_PASSED", "Billing period passed", Retry::Lost),
             Self::PlanInactive => ("PLAN_INACTIVE", "Plan not active", Retry::Fix),
             Self::TokenPaused => ("TOKEN_PAUSED", "Token transfers paused", Retry::Retry),
             Self::HolderBlocked => ("HOLDER_BLOCKED", "Token holder blocked", Retry::Stop),
@@ -166,7 +172,6 @@ impl FailCode {
                 ("TOKEN_TRANSFER_FAILED", "Token transfer failed", Retry::Retry)
             }
             Self::CallReverted => ("CALL_REVERTED", "Billing call reverts", Retry::Fix),
-            Self::NotAttempted => ("NOT_ATTEMPTED", "Not attempted", Retry::Retry),
         }
     }
 }
@@ -178,8 +183,8 @@ pub struct Refused {
     pub subscribe: SubscribeId,
     /// The plan.
     pub plan: PlanId,
-    /// `userHash` as the caller spelt it.
-    pub user_spelling: String,
+    /// How the caller wrote it.
+    pub spelling: Spelling,
     /// What was to be charged, in token base units, if known.
     pub amount: Option<U256>,
     /// Why not.
@@ -194,22 +199,19 @@ pub struct Refused {
     pub tx_hash: Option<B256>,
 }
 
-/// What a refusal says of the entry that it refuses.
-#[derive(Debug)]
-pub(super) struct Named {
-    pub(super) subscribe: SubscribeId,
-    pub(super) plan: PlanId,
-    pub(super) user_spelling: String,
-    pub(super) amount: Option<U256>,
-}
-
 impl Refused {
-    pub(super) fn new(entry: Named, code: FailCode) -> Self {
+    pub(super) fn new(
+        subscribe: SubscribeId,
+        plan: PlanId,
+        spelling: Spelling,
+        amount: Option<U256>,
+        code: FailCode,
+    ) -> Self {
         Self {
-            subscribe: entry.subscribe,
-            plan: entry.plan,
-            user_spelling: entry.user_spelling,
-            amount: entry.amount,
+            subscribe,
+            plan,
+            spelling,
+            amount,
             code,
             detail: None,
             allowance: None,
@@ -251,6 +253,14 @@ mod tests {
         for code in FailCode::ALL {
             assert_eq!(FailCode::from_token(code.token()), Some(code));
         }
+    }
+
+    #[test]
+    fn whoever_has_not_paid_is_never_called_paid() {
+        let done = FailCode::ALL.into_iter().filter(|code| code.retry() == Retry::Done);
+        assert_eq!(done.collect::<Vec<_>>(), [FailCode::AlreadyCharged]);
+        assert_eq!(FailCode::PeriodPassed.retry(), Retry::Lost);
+        assert_eq!(FailCode::OutcomeUnknown.retry(), Retry::Fix);
     }
 
     #[test]

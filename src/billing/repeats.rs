@@ -1,11 +1,11 @@
-//! A request meets the claims of earlier ones. The claim is the idempotency key, not the request.
+//! A request meets the claims of earlier ones. The claim is the idempotency key, not the request: an
+//! entry that a live batch holds is satisfied, and neither fails nor stands in the way of others.
 
 use super::{
-    Admitted, BatchId, BatchState, ChargeKey, FailCode, Mode, Order, Period, PlanId, Refused,
+    Admitted, BatchId, ChargeKey, ChargeTerms, Digits, FailCode, Order, Period, PlanId, Refused,
     SubscribeId, UserHash,
 };
 use alloy::primitives::{B256, U256};
-use std::collections::BTreeSet;
 
 /// What to look claims up by. Without a period only open batches count, in any period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,14 +20,36 @@ pub struct Subject {
     pub period: Option<Period>,
 }
 
+/// Where a live claim stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClaimState {
+    /// The chain has not decided its batch.
+    Open,
+    /// It is charged, in a final block.
+    Charged,
+    /// Its batch has ended, and nobody can tell whether this one was charged.
+    Unproven,
+}
+
+impl ClaimState {
+    /// The word for it in answers.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Charged => "charged",
+            Self::Unproven => "unproven",
+        }
+    }
+}
+
 /// Who holds a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimedBy {
     /// The batch.
     pub batch: BatchId,
-    /// Open or charged: no other state holds claims.
-    pub state: BatchState,
-    /// The newest transaction while open, the winner when final.
+    /// Where the claim stands.
+    pub state: ClaimState,
+    /// The newest transaction that can charge while open, the one that has when final.
     pub hash: B256,
 }
 
@@ -40,101 +62,75 @@ pub struct Claim {
     pub key: ChargeKey,
     /// Token base units.
     pub amount: U256,
+    /// What else is known of the charge.
+    pub terms: ChargeTerms,
     /// By whom.
+    pub by: ClaimedBy,
+}
+
+/// A subscription that a live batch holds: it is charged, or will be unless the chain frees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Satisfied {
+    /// The subscription.
+    pub subscribe: SubscribeId,
+    /// Its number as the caller wrote it.
+    pub spelling: Digits,
+    /// The batch.
     pub by: ClaimedBy,
 }
 
 /// What a request is, against what is claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Repeat {
-    /// All of it is in one batch already: answer with that batch.
-    Of(BatchId),
-    /// Some of it is claimed and the caller wants all or nothing, or nothing is free.
-    Refused(Vec<Refused>),
-    /// `order` holds what is free; in partial mode its refusals tell what is not.
+    /// Live batches hold all of it. This one is the newest of them.
+    Of(BatchId, Vec<Satisfied>),
+    /// Nothing of it is free, and some of it can be answered with no batch.
+    Refused(Vec<Refused>, Vec<Satisfied>),
+    /// The entries are free. What is not is told apart as refused or satisfied.
     Fresh(Order<Admitted>),
 }
 
 /// Judges `order` against `claims`, which holds the live claims found for each entry, in order.
 pub fn repeat_of(mut order: Order<Admitted>, claims: &[Vec<Claim>]) -> Repeat {
     let none = Vec::new();
-    let found = |index: usize| claims.get(index).unwrap_or(&none);
-    let held: Vec<Option<Held>> = order
-        .entries
-        .iter()
-        .enumerate()
-        .map(|(index, entry)| Held::find(entry, found(index)))
-        .collect();
-    if held.iter().all(Option::is_none) {
-        return Repeat::Fresh(order);
-    }
-    // A dry run says what would be charged, and never that something was sent.
-    if let (Some(batch), true, false) = (only_batch(&held), order.refused.is_empty(), order.dry_run)
-    {
-        return Repeat::Of(batch);
-    }
     let mut free = Vec::new();
-    for (entry, held) in std::mem::take(&mut order.entries).into_iter().zip(held) {
-        match held {
-            Some(held) => order.refused.push(held.refuse(&entry)),
+    for (index, entry) in std::mem::take(&mut order.entries).into_iter().enumerate() {
+        match meet(&entry, claims.get(index).unwrap_or(&none)) {
             None => free.push(entry),
+            Some(Ok(by)) => {
+                let (subscribe, spelling) = (entry.subscribe, entry.spelling.subscribe);
+                order.satisfied.push(Satisfied { subscribe, spelling, by });
+            }
+            Some(Err(refused)) => order.refused.push(*refused),
         }
     }
-    if order.mode == Mode::All {
-        order.refused.extend(free.iter().map(|entry| entry.refused(FailCode::NotAttempted)));
-        free.clear();
-    }
-    if free.is_empty() {
-        return Repeat::Refused(order.refused);
-    }
-    order.entries = free;
-    Repeat::Fresh(order)
-}
-
-/// The claim that stands in an entry's way.
-struct Held {
-    claim: Claim,
-    same: bool,
-}
-
-impl Held {
-    fn find(entry: &Admitted, claims: &[Claim]) -> Option<Self> {
-        let judged = claims.iter().map(|claim| Self { claim: *claim, same: same(entry, claim) });
-        // A conflict outranks the claim that agrees: two claims met where one was expected.
-        judged.min_by_key(|held| held.same)
-    }
-
-    fn refuse(&self, entry: &Admitted) -> Refused {
-        let code = match (self.same, self.claim.by.state) {
-            (false, _) => FailCode::Conflict,
-            (true, BatchState::Charged) => FailCode::AlreadyCharged,
-            // A live claim of a batch that charged nobody is one that is just being released.
-            (
-                true,
-                BatchState::Open
-                | BatchState::Reverted
-                | BatchState::Cancelled
-                | BatchState::Usurped
-                | BatchState::Expired,
-            ) => FailCode::BillingInProgress,
-        };
-        entry.refused(code).claimed_by(self.claim.by.hash)
+    let newest = order.satisfied.iter().map(|satisfied| satisfied.by.batch).max();
+    match newest {
+        _ if !free.is_empty() => Repeat::Fresh(Order { entries: free, ..order }),
+        Some(newest) if order.refused.is_empty() => Repeat::Of(newest, order.satisfied),
+        Some(_) | None => Repeat::Refused(order.refused, order.satisfied),
     }
 }
 
+/// Who holds the claim on `entry`, or why nobody may charge it. None where nobody claims it.
+fn meet(entry: &Admitted, claims: &[Claim]) -> Option<Result<ClaimedBy, Box<Refused>>> {
+    let refused =
+        |code, claim: &Claim| Some(Err(Box::new(entry.refused(code).claimed_by(claim.by.hash))));
+    // Several claims can be met where one is expected. The one that needs a person comes first.
+    if let Some(other) = claims.iter().find(|claim| !same(entry, claim)) {
+        return refused(FailCode::Conflict, other);
+    }
+    if let Some(unknown) = claims.iter().find(|claim| claim.by.state == ClaimState::Unproven) {
+        return refused(FailCode::OutcomeUnknown, unknown);
+    }
+    claims.iter().map(|claim| claim.by).max_by_key(|by| by.batch).map(Ok)
+}
+
+/// Whether the entry says nothing that the claim contradicts.
 fn same(entry: &Admitted, claim: &Claim) -> bool {
     let amount = entry.amount().is_none_or(|stated| stated == claim.amount);
     let user = (entry.plan, entry.user) == (claim.key.plan, claim.key.user);
-    entry.subscribe == claim.subscribe && user && amount
-}
-
-fn only_batch(held: &[Option<Held>]) -> Option<BatchId> {
-    let batches: Option<BTreeSet<BatchId>> = held
-        .iter()
-        .map(|held| held.as_ref().filter(|h| h.same).map(|h| h.claim.by.batch))
-        .collect();
-    let batches = batches?;
-    batches.first().copied().filter(|_| batches.len() == 1)
+    entry.subscribe == claim.subscribe && user && amount && entry.terms().agree_with(&claim.terms)
 }
 
 #[cfg(test)]

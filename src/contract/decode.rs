@@ -207,6 +207,7 @@ impl Carried {
             Source::Constant(ours) if !same(ours, value) => {
                 Err(Undecodable::Constant(name.to_owned()))
             }
+            Source::Field if name == "planVersion" => put(&mut self.plan_version, whole()?, name),
             Source::Constant(_) | Source::Deadline | Source::Signer | Source::Field => Ok(()),
         }
     }
@@ -218,6 +219,7 @@ impl Carried {
         join(&mut self.user, shared.user, "userHash")?;
         join(&mut self.period, shared.period, "period")?;
         join(&mut self.amount, shared.amount, "amount")?;
+        join(&mut self.plan_version, shared.plan_version, "planVersion")?;
         join(&mut self.wallet, shared.wallet, "userWallet")?;
         join(&mut self.token, shared.token, "tokenAddress")?;
         Ok(self)

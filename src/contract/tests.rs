@@ -7,7 +7,7 @@ mod terms;
 mod wire;
 
 use super::*;
-use crate::billing::{Entry, Period, PlanId, Refused, Scalar, SubscribeId, UserHash};
+use crate::billing::{ChargeTerms, Entry, Period, PlanId, Refused, Scalar, SubscribeId, UserHash};
 use crate::config::{Config, FamilyConfig};
 use alloy::primitives::{B256, U256, address};
 use std::collections::BTreeMap;
@@ -111,7 +111,12 @@ fn stated(n: u8, amount: impl ToString, more: &[(&str, Scalar)]) -> Entry {
 
 fn item(n: u8, period: Period) -> Item {
     let key = crate::billing::ChargeKey { plan: PlanId(7), user: UserHash(user(n)), period };
-    Item { subscribe: SubscribeId(i64::from(n)), key, amount: U256::from(100) }
+    Item {
+        subscribe: SubscribeId(i64::from(n)),
+        key,
+        amount: U256::from(100),
+        terms: ChargeTerms::default(),
+    }
 }
 
 fn third() -> Period {

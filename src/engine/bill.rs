@@ -1,131 +1,33 @@
 //! One request, from its entries to the answer. The file reads in the order in which it happens.
 
 use super::lane::Lane;
+use super::repeat::{Asked, unclaimed};
+use super::verdict::{Answer, NoVerdict, Progress, Rehearsed, Sent, Stop, Transaction};
 use crate::billing::{
-    Admitted, Attempt, AttemptKind, Charge, Closed, Order, PlatformChainId, Refused, Repeat,
-    RequestId, Signed, Slot, Subject, SubscribeId, judge, repeat_of,
+    Admitted, Attempt, AttemptKind, Charge, Digits, Order, Period, Refused, Satisfied, Slot,
+    SubscribeId, judge,
 };
-use crate::chain::{ChainError, Draft, Facts, Pulse};
-use crate::journal::{AcceptError, Billing, Durable, JournalError, Proposal, Recorded, Scope};
-use crate::policy::{Count, Meant, Refusal};
+use crate::chain::{Draft, Pulse};
+use crate::journal::{AcceptError, Durable, Proposal};
+use crate::policy::{Count, Meant};
 use alloy::primitives::Address;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use tokio::time::{Instant, timeout_at};
-
-/// What a caller is told.
-#[derive(Debug)]
-pub enum Answer {
-    /// Code 1: the transaction is durable and was offered to the chain.
-    Sent(Sent),
-    /// Code 2: nothing was signed, nothing was sent.
-    Refused(Vec<Refused>),
-    /// A dry run: nothing was signed, nothing was sent.
-    Rehearsed(Rehearsed),
-}
-
-/// A durable transaction.
-#[derive(Debug)]
-pub struct Sent {
-    /// The chain, the contract and the account that signed.
-    pub facts: Facts,
-    /// The transaction.
-    pub signed: Signed,
-    /// Every subscription that it charges.
-    pub subscriptions: Vec<SubscribeId>,
-    /// In partial mode, those that it does not.
-    pub failed: Vec<Refused>,
-}
-
-/// What would have happened.
-#[derive(Debug)]
-pub struct Rehearsed {
-    /// The chain, the contract and the account that would have signed.
-    pub facts: Facts,
-    /// What would have been charged.
-    pub would_charge: Vec<SubscribeId>,
-    /// What would not.
-    pub refused: Vec<Refused>,
-    /// The gas limit (EVM) or sun ceiling (TRON); none when nothing would have been signed.
-    pub gas_required: Option<u64>,
-}
-
-/// Why there is no verdict on any subscription. Every variant means: nothing was signed or sent.
-#[derive(Debug, thiserror::Error)]
-pub enum NoVerdict {
-    /// No such chain.
-    #[error("no chain {0} is configured")]
-    UnknownChain(PlatformChainId),
-    /// The contract takes one subscription at a time.
-    #[error(
-        "the contract of this chain charges one subscription per request: post them one by one"
-    )]
-    OnePerRequest,
-    /// The lane takes no new work.
-    #[error("this chain takes no new work: {0}")]
-    LaneClosed(Closed),
-    /// The lane has not seen its chain yet, for this reason.
-    #[error("this chain takes no new work: {0}")]
-    LaneOpening(String),
-    /// The lane changed while the batch was built.
-    #[error("this chain takes no new work: {0}")]
-    NotAccepted(AcceptError),
-    /// The deadline passed first.
-    #[error("the request could not be finished in time: post it again")]
-    Deadline,
-    /// The chain gave no verdict.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    /// The journal cannot be used.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The policy refuses it.
-    #[error(transparent)]
-    Policy(#[from] Refusal),
-    /// The transaction could not be signed.
-    #[error("the transaction could not be signed: {0}")]
-    Seal(String),
-    /// The process is ending.
-    #[error("the Signer is shutting down: post it again")]
-    ShuttingDown,
-}
-
-impl From<AcceptError> for NoVerdict {
-    fn from(error: AcceptError) -> Self {
-        match error {
-            AcceptError::Policy(refusal) => refusal.into(),
-            AcceptError::Seal(why) => Self::Seal(why),
-            AcceptError::Journal(error) => error.into(),
-            AcceptError::Claimed
-            | AcceptError::LaneFull
-            | AcceptError::NoLane
-            | AcceptError::Behind => Self::NotAccepted(error),
-        }
-    }
-}
-
-/// Why building a batch stopped short of one.
-enum Stop {
-    Answer(Answer),
-    NoVerdict(NoVerdict),
-    /// What was looked up has changed meanwhile.
-    Again,
-}
-
-impl<E: Into<NoVerdict>> From<E> for Stop {
-    fn from(error: E) -> Self {
-        Self::NoVerdict(error.into())
-    }
-}
 
 /// A batch that has passed every check.
 struct Ready {
-    request_id: Option<RequestId>,
-    caller: Option<String>,
     good: Vec<Charge>,
-    refused: Vec<Refused>,
+    rest: Rest,
     draft: Box<dyn Draft>,
     counts: Vec<Count>,
     pulse: Pulse,
+}
+
+/// What of a request is not charged by its transaction.
+#[derive(Clone)]
+struct Rest {
+    refused: Vec<Refused>,
+    earlier: Vec<Satisfied>,
 }
 
 /// Bills an order. Once the batch is committed the answer is [`Answer::Sent`], whatever the nodes
@@ -136,23 +38,25 @@ pub(crate) async fn bill(
     deadline: Instant,
 ) -> Result<Answer, NoVerdict> {
     let order = admit(lane, order)?;
+    let asked = Asked::by(lane, &order);
+    asked.is_one_request(lane).await?;
     let free = timeout_at(deadline, lane.reservations.hold(&order.entries)).await;
     let held = free.map_err(|_| NoVerdict::Deadline)?;
     loop {
-        let built = timeout_at(deadline, build(lane, order.clone())).await;
+        let built = timeout_at(deadline, build(lane, &asked, order.clone())).await;
         let ready = match built.map_err(|_| NoVerdict::Deadline)? {
             Ok(ready) => ready,
             Err(Stop::Answer(answer)) => return Ok(answer),
             Err(Stop::NoVerdict(why)) => return Err(why),
             Err(Stop::Again) => continue,
         };
-        let failed = ready.refused.clone();
-        match commit(lane, ready).await {
+        let (charged, rest) = (spelt(&ready.good), ready.rest.clone());
+        match commit(lane, &asked, ready).await {
             Ok(slot) => {
                 let slot = lane.track(slot);
                 drop(held);
                 lane.offer(&slot).await;
-                return Ok(sent(lane, &slot, failed));
+                return Ok(sent(lane, &slot, charged, rest));
             }
             // Another's claim, or the last free place in line, was committed in between.
             Err(AcceptError::Claimed | AcceptError::LaneFull) => {}
@@ -174,81 +78,49 @@ fn admit(lane: &Lane, order: Order) -> Result<Order<Admitted>, NoVerdict> {
     Ok(order)
 }
 
-async fn build(lane: &Lane, order: Order<Admitted>) -> Result<Ready, Stop> {
+async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Ready, Stop> {
     let (mode, dry_run) = (order.mode, order.dry_run);
-    let (request_id, caller) = (order.request_id.clone(), order.caller.clone());
-    let stop = |refused| Stop::Answer(refusal(lane, dry_run, refused));
-    let order = unclaimed(lane, order).await?;
+    let profile = lane.chain.profile();
+    let order = unclaimed(lane, asked, order, |entry| profile.stated_period(entry)).await?;
     let policy = lane.chain.policy();
     lane.unpaused()?;
     policy.admit_batch(order.entries.len())?;
     let pulse = lane.room().await?;
-    let (charges, mut refused) = complete(lane, order).await?;
+    let (charges, mut rest) = complete(lane, asked, order).await?;
     if charges.is_empty() {
-        return Err(stop(refused));
+        return Err(asked.refused(lane, rest.refused, rest.earlier).await);
     }
     policy.admit(&charges)?;
     lane.journal.ready()?;
     let preflight = lane.chain.preflight(charges).await?;
     let judged = judge(preflight.checked);
-    refused.extend(judged.refused);
-    if judged.good.is_empty() || mode.stops_for(&refused) {
-        return Err(stop(refused));
+    rest.refused.extend(judged.refused);
+    if judged.good.is_empty() || mode.stops_for(&rest.refused) {
+        return Err(asked.refused(lane, rest.refused, rest.earlier).await);
     }
     let draft = lane.chain.draft(&judged.good, &preflight.estimate).await?;
     let mut counts = policy.counts(&judged.good)?;
     counts.push(policy.fee(draft.cost()));
     if dry_run {
         lane.journal.room(lane.id(), counts, lane.journal.now_ms()).await?;
-        let gas_required = Some(draft.gas_required());
-        let would_charge = judged.good.iter().map(|charge| charge.entry.subscribe).collect();
-        let facts = lane.chain.facts().clone();
-        let rehearsed = Rehearsed { facts, would_charge, refused, gas_required };
+        let rehearsed = Rehearsed {
+            facts: lane.chain.facts().clone(),
+            would_charge: spelt(&judged.good),
+            refused: rest.refused,
+            earlier: rest.earlier,
+            gas_required: Some(draft.gas_required()),
+        };
         return Err(Stop::Answer(Answer::Rehearsed(rehearsed)));
     }
-    Ok(Ready { request_id, caller, good: judged.good, refused, draft, counts, pulse })
-}
-
-/// What of the order nobody has claimed; stops with the earlier batch when all of it is in one.
-async fn unclaimed(lane: &Lane, order: Order<Admitted>) -> Result<Order<Admitted>, Stop> {
-    let dry_run = order.dry_run;
-    let profile = lane.chain.profile();
-    let subject = |entry: &Admitted| Subject {
-        subscribe: entry.subscribe,
-        plan: entry.plan,
-        user: entry.user,
-        period: profile.stated_period(entry),
-    };
-    let subjects = order.entries.iter().map(subject).collect();
-    let asked: Vec<SubscribeId> = order.entries.iter().map(|entry| entry.subscribe).collect();
-    let facts = lane.chain.facts();
-    // Unknown time is early time: no guard has run out yet.
-    let chain_time = lane.pulse().map_or(0, |pulse| pulse.head_time);
-    let scope = Scope { chain: facts.id, contract: facts.contract, chain_time };
-    let claims = lane.journal.claims(scope, subjects).await?;
-    match repeat_of(order, &claims) {
-        Repeat::Of(batch) => {
-            let billing = lane.journal.billing(batch).await?.ok_or(JournalError::Lost)?;
-            // It may have ended without charging all of them since its claims were read.
-            let live = |id: &SubscribeId| {
-                billing.items.iter().any(|line| line.live && line.item.subscribe == *id)
-            };
-            Err(if asked.iter().all(live) {
-                Stop::Answer(repeated(lane, &billing))
-            } else {
-                Stop::Again
-            })
-        }
-        Repeat::Refused(refused) => Err(Stop::Answer(refusal(lane, dry_run, refused))),
-        Repeat::Fresh(order) => Ok(order),
-    }
+    Ok(Ready { good: judged.good, rest, draft, counts, pulse })
 }
 
 /// Fills in what the chain's lookup knows, and refuses what it contradicts.
 async fn complete(
     lane: &Lane,
+    asked: &Asked,
     mut order: Order<Admitted>,
-) -> Result<(Vec<Charge>, Vec<Refused>), Stop> {
+) -> Result<(Vec<Charge>, Rest), Stop> {
     let profile = lane.chain.profile();
     let entries = std::mem::take(&mut order.entries);
     let looked = if profile.has_lookup() && !entries.is_empty() {
@@ -258,29 +130,40 @@ async fn complete(
     };
     let mut charges = Vec::with_capacity(entries.len());
     for (entry, looked) in entries.into_iter().zip(looked) {
-        match profile.complete(entry, looked.as_ref()) {
-            Ok(charge) => charges.push(charge),
+        match profile.complete(entry.clone(), looked.as_ref()) {
+            Ok(charge) => {
+                charges.push(charge);
+                // As the caller stated it: what the chain says now need not be what was charged.
+                order.entries.push(entry);
+            }
             Err(refused) => order.refused.push(refused),
         }
     }
-    if !profile.has_lookup() {
-        return Ok((charges, order.refused));
+    if profile.has_lookup() {
+        // The lookup may have supplied the period, and that period may be claimed.
+        let periods = charges.iter().map(|charge| (charge.entry.subscribe, charge.period));
+        let periods: HashMap<SubscribeId, Period> = periods.collect();
+        let period = |entry: &Admitted| periods.get(&entry.subscribe).copied();
+        order = unclaimed(lane, asked, order, period).await?;
+        let free: HashSet<SubscribeId> =
+            order.entries.iter().map(|entry| entry.subscribe).collect();
+        charges.retain(|charge| free.contains(&charge.entry.subscribe));
     }
-    // The lookup may have supplied the period, and that period may be claimed.
-    order.entries = charges.iter().map(|charge| charge.entry.clone()).collect();
-    let order = unclaimed(lane, order).await?;
-    let free: HashSet<SubscribeId> = order.entries.iter().map(|entry| entry.subscribe).collect();
-    charges.retain(|charge| free.contains(&charge.entry.subscribe));
-    Ok((charges, order.refused))
+    Ok((charges, Rest { refused: order.refused, earlier: order.satisfied }))
 }
 
-async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, AcceptError> {
+async fn commit(
+    lane: &Lane,
+    asked: &Asked,
+    ready: Ready,
+) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let draft = ready.draft;
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
     let proposal = Proposal {
         origin: lane.origin(),
-        request_id: ready.request_id,
-        caller: ready.caller,
+        request: asked.request.clone(),
+        earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
+        caller: asked.caller.clone(),
         items: ready.good.iter().map(Charge::item).collect(),
         taken: ready.pulse.places.map(|places| places.taken),
         window: lane.chain.max_in_flight(),
@@ -295,34 +178,24 @@ async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, Acc
     lane.journal.accept(proposal).await
 }
 
-fn refusal(lane: &Lane, dry_run: bool, refused: Vec<Refused>) -> Answer {
-    if dry_run {
-        let facts = lane.chain.facts().clone();
-        let would_charge = vec![];
-        return Answer::Rehearsed(Rehearsed { facts, would_charge, refused, gas_required: None });
-    }
-    Answer::Refused(refused)
+/// The subscriptions of `charges`, as the caller wrote them.
+fn spelt(charges: &[Charge]) -> Vec<Digits> {
+    charges.iter().map(|charge| charge.entry.spelling.subscribe.clone()).collect()
 }
 
-fn sent(lane: &Lane, slot: &Slot<Durable<Attempt>>, failed: Vec<Refused>) -> Answer {
+fn sent(
+    lane: &Lane,
+    slot: &Slot<Durable<Attempt>>,
+    subscriptions: Vec<Digits>,
+    rest: Rest,
+) -> Answer {
     Answer::Sent(Sent {
-        facts: lane.chain.facts().clone(),
-        signed: slot.attempts.newest().get().signed.clone(),
-        subscriptions: slot.items.iter().map(|item| item.subscribe).collect(),
-        failed,
-    })
-}
-
-fn repeated(lane: &Lane, billing: &Billing) -> Answer {
-    let held = billing.items.iter().filter(|line| line.live);
-    let signed = match billing.current() {
-        Recorded::Signed(attempt) => attempt.get().signed.clone(),
-        Recorded::Learnt(hash) => Signed { hash: *hash, raw: vec![], gas_required: 0 },
-    };
-    Answer::Sent(Sent {
-        facts: lane.chain.facts().clone(),
-        signed,
-        subscriptions: held.map(|line| line.item.subscribe).collect(),
-        failed: vec![],
+        family: lane.chain.facts().family,
+        origin: lane.origin(),
+        transaction: Transaction::Signed(slot.attempts.newest().get().signed.clone()),
+        progress: Progress::New,
+        subscriptions,
+        failed: rest.refused,
+        earlier: rest.earlier,
     })
 }

@@ -1,8 +1,8 @@
 //! Everything that one signing account does on one chain: its gate, its place in line, and the
 //! batches that the chain has not decided.
 
-use super::bill::NoVerdict;
 use super::reservation::Reservations;
+use super::verdict::NoVerdict;
 use crate::billing::{Attempt, BatchId, Gate, Objection, Rules, Slot};
 use crate::chain::{Chain, Delivery, Pulse};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};

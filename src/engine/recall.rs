@@ -2,8 +2,8 @@
 //! until `billing::rule` rules that the lane is open or closed; what it has forgotten, or never knew,
 //! is learnt on the way.
 
-use super::bill::NoVerdict;
 use super::lane::Lane;
+use super::verdict::NoVerdict;
 use crate::billing::{
     AccountView, Again, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView,
     PoolView, Rules, Ruling, first_position, rule,

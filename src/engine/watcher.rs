@@ -1,8 +1,8 @@
 //! Follows every undecided batch of one lane until the chain has decided. The tick is the program;
 //! the loop only sleeps.
 
-use super::bill::NoVerdict;
 use super::lane::{Lane, Tracked};
+use super::verdict::NoVerdict;
 use crate::billing::{
     Attempt, AttemptKind, BatchState, Foreign, Memory, Objection, Sighting, Slot, Standing, Step,
     Verdict, next_step,

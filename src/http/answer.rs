@@ -1,9 +1,11 @@
 //! What callers are told: one envelope, and one exhaustive match from every outcome to its code.
 
 use crate::auth::AuthError;
-use crate::billing::{Family, NotAdmitted, PlatformChainId, Refused, spell_address};
+use crate::billing::{
+    Digits, Family, NotAdmitted, PlatformChainId, Refused, Satisfied, spell_address,
+};
 use crate::chain::ChainError;
-use crate::engine::{Answer, NoVerdict, Rehearsed, Sent};
+use crate::engine::{Answer, NoVerdict, Progress, Rehearsed, Sent};
 use crate::http::wire::Malformed;
 use alloy::primitives::{B256, U256};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -18,6 +20,9 @@ pub(super) struct Envelope<T> {
     pub(super) msg: String,
     pub(super) description: (),
     pub(super) data: T,
+    /// Beside code 2: subscriptions of the request that earlier transactions charge.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) earlier: Vec<Earlier>,
 }
 
 /// Everything that a request can come to.
@@ -104,7 +109,7 @@ impl Reply {
     pub(super) fn code(&self) -> u8 {
         match self {
             Self::Answer(_, Answer::Sent(_)) => 1,
-            Self::Answer(_, Answer::Refused(_)) => 2,
+            Self::Answer(_, Answer::Refused(..)) => 2,
             Self::Answer(_, Answer::Rehearsed(_)) | Self::NoVerdict(_) | Self::TurnedAway(_) => 0,
         }
     }
@@ -119,9 +124,16 @@ impl Reply {
 
     fn msg(&self) -> String {
         match self {
-            Self::Answer(_, Answer::Sent(_)) => "Billing transaction sent".to_owned(),
-            Self::Answer(_, Answer::Refused(refused)) => {
-                format!("{} cannot be charged; nothing was signed or sent", count(refused.len()))
+            Self::Answer(_, Answer::Sent(sent)) => happened(sent),
+            Self::Answer(_, Answer::Refused(refused, earlier)) => {
+                let what = format!("{} cannot be charged", count(refused.len()));
+                match earlier.len() {
+                    0 => format!("{what}; nothing was signed or sent"),
+                    more => format!(
+                        "{what}, {} in earlier transactions; nothing more was signed or sent",
+                        are(more)
+                    ),
+                }
             }
             Self::Answer(_, Answer::Rehearsed(_)) => {
                 "Dry run: nothing was signed or sent".to_owned()
@@ -136,6 +148,7 @@ fn status_of(why: &NoVerdict) -> StatusCode {
     match why {
         NoVerdict::UnknownChain(_) => StatusCode::NOT_FOUND,
         NoVerdict::OnePerRequest => StatusCode::BAD_REQUEST,
+        NoVerdict::RequestTaken(_) => StatusCode::CONFLICT,
         NoVerdict::Policy(_) => StatusCode::FORBIDDEN,
         NoVerdict::Chain(ChainError::BatchTooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
         NoVerdict::LaneClosed(_)
@@ -156,6 +169,27 @@ fn status_of(why: &NoVerdict) -> StatusCode {
     }
 }
 
+/// What the caller hears of a transaction: that it was sent now, or what has become of it.
+fn happened(sent: &Sent) -> String {
+    let what = match sent.progress {
+        Progress::New => "Billing transaction sent".to_owned(),
+        Progress::Open => {
+            "Already sent: the transaction is open, nothing more was signed".to_owned()
+        }
+        Progress::Charged(block) => {
+            format!("Already sent: charged in block {}, nothing more was signed", block.number)
+        }
+    };
+    match sent.earlier.len() {
+        0 => what,
+        more => format!("{what}; {} in earlier transactions", are(more)),
+    }
+}
+
+fn are(subscriptions: usize) -> String {
+    format!("{} {}", count(subscriptions), if subscriptions == 1 { "is" } else { "are" })
+}
+
 fn count(subscriptions: usize) -> String {
     if subscriptions == 1 {
         "1 subscription".to_owned()
@@ -169,8 +203,9 @@ impl IntoResponse for Reply {
         let (code, status, msg) = (self.code(), self.status(), self.msg());
         let mut response = match &self {
             Self::Answer(_, Answer::Sent(sent)) => envelope(status, code, msg, success(sent)),
-            Self::Answer(family, Answer::Refused(refused)) => {
-                envelope(status, code, msg, failures(*family, refused))
+            Self::Answer(family, Answer::Refused(refused, satisfied)) => {
+                let (data, earlier) = (failures(*family, refused), earlier(*family, satisfied));
+                whole(status, &Envelope { code, msg, description: (), data, earlier })
             }
             Self::Answer(_, Answer::Rehearsed(dry)) => envelope(status, code, msg, rehearsal(dry)),
             Self::NoVerdict(_) | Self::TurnedAway(_) => envelope(status, code, msg, ()),
@@ -195,39 +230,74 @@ pub(super) fn envelope<T: Serialize>(
     msg: String,
     data: T,
 ) -> Response {
-    let body = serde_json::to_string(&Envelope { code, msg, description: (), data });
+    whole(status, &Envelope { code, msg, description: (), data, earlier: vec![] })
+}
+
+fn whole<T: Serialize>(status: StatusCode, envelope: &Envelope<T>) -> Response {
     let json = [(header::CONTENT_TYPE, "application/json")];
-    match body {
+    match serde_json::to_string(envelope) {
         Ok(body) => (status, json, body).into_response(),
         // Strings, integers and lists of them cannot fail; if they do, say nothing rather than half.
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
-/// The success object of the interface document, part 2.5.
+/// A subscription of the request that an earlier transaction charges.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Earlier {
+    subscribe_id: Option<Box<RawValue>>,
+    tx_hash: String,
+    state: &'static str,
+}
+
+fn earlier(family: Family, satisfied: &[Satisfied]) -> Vec<Earlier> {
+    satisfied
+        .iter()
+        .map(|one| Earlier {
+            subscribe_id: echo(&one.spelling),
+            tx_hash: spell_hash(family, one.by.hash),
+            state: one.by.state.word(),
+        })
+        .collect()
+}
+
+/// A number as the caller wrote it.
+fn echo(digits: &Digits) -> Option<Box<RawValue>> {
+    RawValue::from_string(digits.json()).ok()
+}
+
+/// The success object of the interface document, part 2.5, with our additions at the end.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Success {
     address: String,
     chain_id: u32,
-    gas_required: String,
-    signed_transaction_data: String,
-    subscription_ids: Vec<i64>,
+    /// None, like the bytes, of a transaction that was learnt from the chain.
+    gas_required: Option<String>,
+    signed_transaction_data: Option<String>,
+    subscription_ids: Vec<Option<Box<RawValue>>>,
     tx_hash: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    repeated: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     failed: Vec<Failure>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<Earlier>,
 }
 
 fn success(sent: &Sent) -> Success {
-    let family = sent.facts.family;
+    let (family, lane, signed) = (sent.family, sent.origin.lane, sent.transaction.signed());
     Success {
-        address: spell_address(family, sent.facts.signer),
-        chain_id: sent.facts.id.0,
-        gas_required: sent.signed.gas_required.to_string(),
-        signed_transaction_data: spell_bytes(family, &sent.signed.raw),
-        subscription_ids: sent.subscriptions.iter().map(|id| id.0).collect(),
-        tx_hash: spell_hash(family, sent.signed.hash),
+        address: spell_address(family, lane.signer),
+        chain_id: lane.chain.0,
+        gas_required: signed.map(|signed| signed.gas_required.to_string()),
+        signed_transaction_data: signed.map(|signed| spell_bytes(family, &signed.raw)),
+        subscription_ids: sent.subscriptions.iter().map(echo).collect(),
+        tx_hash: spell_hash(family, sent.transaction.hash()),
+        repeated: sent.progress != Progress::New,
         failed: failures(family, &sent.failed),
+        earlier: earlier(family, &sent.earlier),
     }
 }
 
@@ -249,8 +319,8 @@ fn spell_bytes(family: Family, bytes: &[u8]) -> String {
 struct Failure {
     amount: Option<Box<RawValue>>,
     fail_reason: String,
-    plan_id: i64,
-    subscribe_id: i64,
+    plan_id: Option<Box<RawValue>>,
+    subscribe_id: Option<Box<RawValue>>,
     token_allowance: Option<String>,
     token_balance: Option<String>,
     user_hash: String,
@@ -264,18 +334,28 @@ fn failures(family: Family, refused: &[Refused]) -> Vec<Failure> {
     refused
         .iter()
         .map(|refused| Failure {
-            amount: refused.amount.and_then(integer),
+            amount: amount(refused),
             fail_reason: refused.reason(),
-            plan_id: refused.plan.0,
-            subscribe_id: refused.subscribe.0,
+            plan_id: echo(&refused.spelling.plan),
+            subscribe_id: echo(&refused.spelling.subscribe),
             token_allowance: refused.allowance.map(|n| n.to_string()),
             token_balance: refused.balance.map(|n| n.to_string()),
-            user_hash: refused.user_spelling.clone(),
+            user_hash: refused.spelling.user.clone(),
             fail_code: refused.code.token(),
             retry: refused.code.retry().token(),
             tx_hash: refused.tx_hash.map(|hash| spell_hash(family, hash)),
         })
         .collect()
+}
+
+/// As the caller stated it. One that the chain supplied is written as the subscription is.
+fn amount(refused: &Refused) -> Option<Box<RawValue>> {
+    let Refused { spelling, .. } = refused;
+    let digits = |amount| {
+        let stated = spelling.amount.clone();
+        stated.unwrap_or_else(|| spelling.subscribe.like(amount))
+    };
+    refused.amount.map(digits).as_ref().and_then(echo)
 }
 
 /// An exact JSON integer of any size.
@@ -289,8 +369,10 @@ pub(super) fn integer(number: U256) -> Option<Box<RawValue>> {
 struct Rehearsal {
     dry_run: bool,
     address: String,
-    would_charge: Vec<i64>,
+    would_charge: Vec<Option<Box<RawValue>>>,
     failed: Vec<Failure>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    earlier: Vec<Earlier>,
     gas_required: Option<String>,
 }
 
@@ -298,8 +380,9 @@ fn rehearsal(dry: &Rehearsed) -> Rehearsal {
     Rehearsal {
         dry_run: true,
         address: spell_address(dry.facts.family, dry.facts.signer),
-        would_charge: dry.would_charge.iter().map(|id| id.0).collect(),
+        would_charge: dry.would_charge.iter().map(echo).collect(),
         failed: failures(dry.facts.family, &dry.refused),
+        earlier: earlier(dry.facts.family, &dry.earlier),
         gas_required: dry.gas_required.map(|gas| gas.to_string()),
     }
 }

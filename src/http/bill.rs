@@ -3,7 +3,7 @@
 use super::answer::{Reply, TurnedAway};
 use super::{Authentic, Door, authenticate, chain_for, wire};
 use crate::billing::{Family, Order};
-use crate::engine::Answer;
+use crate::engine::{Answer, Progress};
 use crate::telemetry::Billed;
 use axum::extract::{Request, State};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, Tu
 fn reply_facts(reply: &Reply) -> Billed {
     let refused = match reply {
         Reply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
-        Reply::Answer(_, Answer::Refused(refused)) => refused,
+        Reply::Answer(_, Answer::Refused(refused, _)) => refused,
         Reply::Answer(_, Answer::Rehearsed(_)) | Reply::NoVerdict(_) | Reply::TurnedAway(_) => &[],
     };
     Billed {
@@ -70,12 +70,14 @@ fn log(family: Family, reply: &Reply, begun: Instant) {
     let took_ms = begun.elapsed().as_millis();
     match reply {
         Reply::Answer(_, Answer::Sent(sent)) => info!(
-            %family, tx.hash = %sent.signed.hash, subscriptions = sent.subscriptions.len(),
-            failed = sent.failed.len(), took_ms, "billed"
+            %family, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
+            failed = sent.failed.len(), earlier = sent.earlier.len(), took_ms,
+            "{}", if sent.progress == Progress::New { "billed" } else { "billed before" }
         ),
-        Reply::Answer(_, Answer::Refused(refused)) => {
+        Reply::Answer(_, Answer::Refused(refused, earlier)) => {
             let first = refused.first().map(|refused| refused.code.token());
-            info!(%family, refused = refused.len(), first, took_ms, "refused");
+            let (refused, earlier) = (refused.len(), earlier.len());
+            info!(%family, refused, earlier, first, took_ms, "refused");
         }
         Reply::Answer(_, Answer::Rehearsed(_)) => info!(%family, took_ms, "rehearsed"),
         Reply::NoVerdict(why) => warn!(%family, took_ms, "no verdict: {why}"),

@@ -78,10 +78,14 @@ struct Report {
 #[serde(rename_all = "camelCase")]
 struct Subscription {
     subscribe_id: i64,
+    /// The digits of the ids and of the amount, for callers whose JSON numbers are floats.
+    subscribe_id_text: String,
     plan_id: i64,
+    plan_id_text: String,
     user_hash: String,
     period: Option<String>,
     amount: Option<Box<RawValue>>,
+    amount_text: String,
     state: &'static str,
     fail_code: Option<&'static str>,
     fail_reason: Option<String>,
@@ -119,13 +123,16 @@ fn subscription(batch: BatchState, line: &Line) -> Subscription {
     let item = &line.item;
     Subscription {
         subscribe_id: item.subscribe.0,
+        subscribe_id_text: item.subscribe.0.to_string(),
         plan_id: item.key.plan.0,
+        plan_id_text: item.key.plan.0.to_string(),
         user_hash: item.key.user.0.to_string(),
         period: match item.key.period {
             Period::Numbered(number) => Some(number.to_string()),
             Period::Guarded => None,
         },
         amount: integer(item.amount),
+        amount_text: item.amount.to_string(),
         state,
         fail_code: failed.map(|(code, _)| code.token()),
         fail_reason: failed.map(|(code, detail)| match detail {

@@ -3,12 +3,13 @@
 use super::answer::Reply;
 use super::*;
 use crate::billing::{
-    BatchState, ChargeKey, FailCode, Item, Period, PlanId, Refused, RequestId, Retry, Signed,
-    SubscribeId, UserHash,
+    BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
+    FailCode, Item, NamedRequest, Period, PlanId, Refused, RequestId, Retry, Satisfied, Scalar,
+    Signed, SubscribeId, UserHash,
 };
 use crate::chain::Facts;
 use crate::config::JournalConfig;
-use crate::engine::{Answer, Rehearsed, Sent};
+use crate::engine::{Answer, Progress, Rehearsed, Sent, Transaction};
 use crate::journal::{Journal, LaneId, Network, Origin, Proposal};
 use alloy::primitives::{Address, B256, U256};
 use axum::body::to_bytes;
@@ -83,9 +84,14 @@ impl House {
         let subscribe = SubscribeId(i64::from(hash[31]));
         let proposal = Proposal {
             origin: Origin { lane, contract: SIGNER },
-            request_id: Some(RequestId::parse(request_id).unwrap()),
+            request: Some(NamedRequest {
+                id: RequestId::parse(request_id).unwrap(),
+                caller: None,
+                digest: hash,
+            }),
+            earlier: vec![],
             caller: None,
-            items: vec![Item { subscribe, key, amount: U256::MAX }],
+            items: vec![Item { subscribe, key, amount: U256::MAX, terms: ChargeTerms::default() }],
             taken: Some(0),
             window: 10,
             counts: vec![],
@@ -192,7 +198,10 @@ fn the_document_knows_every_reason_and_every_state() {
     let document = document();
     let codes = FailCode::ALL.map(FailCode::token);
     assert_eq!(words(&schema(&document, "FailCode")["enum"]), codes);
-    let retries = [Retry::User, Retry::Wait, Retry::Done, Retry::Stop, Retry::Fix, Retry::Retry];
+    let retries =
+        [Retry::User, Retry::Wait, Retry::Done, Retry::Lost, Retry::Stop, Retry::Fix, Retry::Retry];
+    let earlier = words(&schema(&document, "Earlier")["properties"]["state"]["enum"]);
+    assert_eq!(earlier, [ClaimState::Open, ClaimState::Charged].map(ClaimState::word));
     let described = &schema(&document, "Failure")["properties"]["retry"]["enum"];
     assert_eq!(words(described), retries.map(Retry::token));
     let states = words(&schema(&document, "Report")["properties"]["state"]["enum"]);
@@ -211,17 +220,42 @@ fn facts() -> Facts {
     }
 }
 
+/// An entry whose ids are in quotes.
+fn entry() -> Entry {
+    let fields = [
+        ("subscribeId", Scalar::Text("9007199254740993".to_owned())),
+        ("planId", Scalar::Number("3".to_owned())),
+        ("userHash", Scalar::Text("AB".repeat(32))),
+        ("amount", Scalar::Number(U256::MAX.to_string())),
+    ];
+    Entry::parse(fields.map(|(name, value)| (name.to_owned(), value)).into()).unwrap()
+}
+
 fn refused() -> Refused {
-    Refused {
-        subscribe: SubscribeId(7),
-        plan: PlanId(3),
-        user_spelling: "AB".repeat(32),
-        amount: Some(U256::MAX),
-        code: FailCode::BalanceInsufficient,
-        detail: None,
-        allowance: Some(U256::MAX),
-        balance: Some(U256::ZERO),
-        tx_hash: None,
+    let (allowance, balance) = (Some(U256::MAX), Some(U256::ZERO));
+    Refused { allowance, balance, ..entry().refused(FailCode::BalanceInsufficient) }
+}
+
+fn asked() -> Vec<Digits> {
+    vec![entry().spelling.subscribe]
+}
+
+fn satisfied(state: ClaimState) -> Satisfied {
+    let by = ClaimedBy { batch: BatchId(1), state, hash: B256::repeat_byte(0xCD) };
+    Satisfied { subscribe: SubscribeId(7), spelling: entry().spelling.plan, by }
+}
+
+fn sent(progress: Progress) -> Sent {
+    let lane = LaneId { chain: CHAIN, signer: SIGNER };
+    let signed = Signed { hash: B256::ZERO, raw: vec![0xAB], gas_required: 21_000 };
+    Sent {
+        family: Family::Evm,
+        origin: Origin { lane, contract: SIGNER },
+        transaction: Transaction::Signed(signed),
+        progress,
+        subscriptions: asked(),
+        failed: vec![],
+        earlier: vec![],
     }
 }
 
@@ -238,23 +272,34 @@ async fn told_on(family: Family, answer: Answer) -> Value {
 
 #[tokio::test]
 async fn every_answer_is_as_the_document_describes_it() {
-    let signed = Signed { hash: B256::ZERO, raw: vec![0xAB], gas_required: 21_000 };
-    let subscriptions = vec![SubscribeId(7)];
-    let failed = vec![refused().claimed_by(B256::ZERO)];
-    let sent = told(Answer::Sent(Sent { facts: facts(), signed, subscriptions, failed })).await;
-    assert_eq!((&sent["code"], &sent["description"]), (&json!(1), &Value::Null));
-    fits(&sent["data"], "Success");
-    fits(&sent["data"]["failed"][0], "Failure");
-    assert_eq!(sent["data"]["signedTransactionData"], "0xab");
+    let answer = Sent {
+        failed: vec![refused().claimed_by(B256::ZERO)],
+        earlier: vec![satisfied(ClaimState::Open)],
+        ..sent(Progress::New)
+    };
+    let heard = told(Answer::Sent(answer)).await;
+    assert_eq!((&heard["code"], &heard["description"]), (&json!(1), &Value::Null));
+    assert_eq!(heard["msg"], "Billing transaction sent; 1 subscription is in earlier transactions");
+    fits(&heard["data"], "Success");
+    fits(&heard["data"]["failed"][0], "Failure");
+    fits(&heard["data"]["earlier"][0], "Earlier");
+    assert_eq!(heard["data"]["signedTransactionData"], "0xab");
+    assert_eq!(heard["data"]["subscriptionIds"], json!(["9007199254740993"]), "as it was written");
 
-    let code_2 = told(Answer::Refused(vec![refused()])).await;
+    let earlier = vec![satisfied(ClaimState::Charged)];
+    let code_2 = told(Answer::Refused(vec![refused()], earlier)).await;
     assert_eq!((&code_2["code"], &code_2["description"]), (&json!(2), &Value::Null));
     fits(&code_2["data"][0], "Failure");
     assert_eq!(code_2["data"][0]["failReason"], "Balance insufficient");
+    assert_eq!(code_2["data"][0]["subscribeId"], "9007199254740993", "as it was written");
+    let charged = json!({"subscribeId": 3, "txHash": B256::repeat_byte(0xCD), "state": "charged"});
+    assert_eq!(code_2["earlier"], json!([charged]));
+    assert!(told(Answer::Refused(vec![refused()], vec![])).await["earlier"].is_null());
 
     let gas_required = Some(1);
-    let would_charge = vec![SubscribeId(7)];
-    let rehearsed = Rehearsed { facts: facts(), would_charge, refused: vec![], gas_required };
+    let (would_charge, earlier) = (asked(), vec![satisfied(ClaimState::Open)]);
+    let rehearsed =
+        Rehearsed { facts: facts(), would_charge, refused: vec![], earlier, gas_required };
     let dry = told(Answer::Rehearsed(rehearsed)).await;
     assert_eq!(dry["code"], 0, "a rehearsal is not taken for a charge");
     fits(&dry["data"], "DryRun");
@@ -267,13 +312,35 @@ async fn every_answer_is_as_the_document_describes_it() {
 }
 
 #[tokio::test]
+async fn a_repeat_says_what_has_become_of_the_transaction() {
+    let block = BlockRef { number: 7, time: 0 };
+    for (progress, msg) in [
+        (Progress::Open, "Already sent: the transaction is open, nothing more was signed"),
+        (Progress::Charged(block), "Already sent: charged in block 7, nothing more was signed"),
+    ] {
+        let heard = told(Answer::Sent(sent(progress))).await;
+        assert_eq!((&heard["msg"], &heard["data"]["repeated"]), (&json!(msg), &json!(true)));
+        fits(&heard["data"], "Success");
+    }
+    let learnt = Sent { transaction: Transaction::Learnt(B256::ZERO), ..sent(Progress::Open) };
+    let heard = told(Answer::Sent(learnt)).await;
+    assert_eq!(heard["data"]["signedTransactionData"], Value::Null, "nobody here knows its bytes");
+    let anew = told(Answer::Sent(sent(Progress::New))).await;
+    assert!(anew["data"]["repeated"].is_null(), "the success object as the platform has it");
+}
+
+#[tokio::test]
 async fn tron_addresses_and_hashes_are_spelt_as_tron_spells_them() {
     let signer: Address = "0x1a642f0e3c3af545e7acbd38b07251b3990914f1".parse().unwrap();
-    let facts = Facts { family: Family::Tvm, signer, ..facts() };
     let hash = B256::repeat_byte(0xAB);
     let signed = Signed { hash, raw: vec![0x0A], gas_required: 27_859_000 };
-    let (subscriptions, failed) = (vec![SubscribeId(7)], vec![refused().claimed_by(hash)]);
-    let answer = Answer::Sent(Sent { facts, signed, subscriptions, failed });
+    let answer = Answer::Sent(Sent {
+        family: Family::Tvm,
+        origin: Origin { lane: LaneId { chain: CHAIN, signer }, contract: SIGNER },
+        transaction: Transaction::Signed(signed),
+        failed: vec![refused().claimed_by(hash)],
+        ..sent(Progress::New)
+    });
     let sent = told_on(Family::Tvm, answer).await;
     let data = &sent["data"];
     assert_eq!(data["address"], "TCNkawTmcQgYSU8nP8cHswT1QPjharxJr7");
@@ -281,7 +348,8 @@ async fn tron_addresses_and_hashes_are_spelt_as_tron_spells_them() {
     assert_eq!(data["signedTransactionData"], "0a");
     assert_eq!(data["txHash"], "ab".repeat(32));
     assert_eq!(data["failed"][0]["txHash"], "ab".repeat(32));
-    let code_2 = told_on(Family::Tvm, Answer::Refused(vec![refused().claimed_by(hash)])).await;
+    let code_2 =
+        told_on(Family::Tvm, Answer::Refused(vec![refused().claimed_by(hash)], vec![])).await;
     assert_eq!(code_2["data"][0]["txHash"], "ab".repeat(32));
 }
 

@@ -1,10 +1,12 @@
 //! Columns to values and back. A value that makes no sense is an error, never a guess; numbers that do
 //! not fit their column are an error of the database library.
 
-use crate::billing::{AttemptKind, BatchState, FailCode, Family, ItemOutcome, Period};
+use crate::billing::{
+    AttemptKind, BatchState, ChargeTerms, ClaimState, FailCode, Family, ItemOutcome, Period,
+};
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::Row;
-use rusqlite::types::Type;
+use rusqlite::types::{Type, ValueRef};
 
 /// What became of one subscription of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,6 +93,36 @@ pub(super) fn address(row: &Row<'_>, at: usize) -> rusqlite::Result<Address> {
 pub(super) fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<BatchState> {
     let word = row.get_ref(at)?.as_str()?;
     BatchState::from_word(word).ok_or_else(|| garbage(at, word))
+}
+
+/// Reads the columns `plan_version`, `wallet` and `token`, which stand side by side.
+pub(super) fn terms(row: &Row<'_>, at: usize) -> rusqlite::Result<ChargeTerms> {
+    let told = |at: usize| Ok::<_, rusqlite::Error>(row.get_ref(at)? != ValueRef::Null);
+    let (wallet_at, token_at) = (at.saturating_add(1), at.saturating_add(2));
+    Ok(ChargeTerms {
+        plan_version: told(at)?.then(|| number(row, at)).transpose()?,
+        wallet: told(wallet_at)?.then(|| address(row, wallet_at)).transpose()?,
+        token: told(token_at)?.then(|| address(row, token_at)).transpose()?,
+    })
+}
+
+/// Reads the state of a batch and the outcome of one of its live claims, which stand side by side.
+pub(super) fn claim_state(row: &Row<'_>, at: usize) -> rusqlite::Result<ClaimState> {
+    let outcome_at = at.saturating_add(1);
+    let outcome: Option<String> = row.get(outcome_at)?;
+    match (state(row, at)?, outcome.as_deref()) {
+        (BatchState::Open, None) => Ok(ClaimState::Open),
+        (BatchState::Charged, Some("charged")) => Ok(ClaimState::Charged),
+        (BatchState::Charged, Some("unproven")) => Ok(ClaimState::Unproven),
+        (state, outcome) => {
+            let value = format!(
+                "{} claim of a batch that is {}",
+                outcome.unwrap_or("undecided"),
+                state.word()
+            );
+            Err(garbage(outcome_at, &value))
+        }
+    }
 }
 
 /// The word for it in the journal.

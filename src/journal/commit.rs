@@ -2,9 +2,10 @@
 //! another attempt added to it.
 
 use super::columns::{kind_word, period_text};
-use super::{AcceptError, Durable, history, pause, rows, spend};
+use super::{AcceptError, Durable, history, pause, requests, rows, spend};
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, Item, Period, PlatformChainId, RequestId, Signed, Slot,
+    Attempt, AttemptKind, Attempts, BatchId, Item, NamedRequest, Period, PlatformChainId,
+    RequestId, Signed, Slot,
 };
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
@@ -68,8 +69,10 @@ impl Origin {
 pub struct Proposal {
     /// Where it comes from.
     pub origin: Origin,
-    /// The caller's name for the request.
-    pub request_id: Option<RequestId>,
+    /// The request, where its caller gave it a name.
+    pub request: Option<NamedRequest>,
+    /// The batches that the answer names besides the new one: they hold the rest of the request.
+    pub earlier: Vec<BatchId>,
     /// The API key of whoever asked; none where nobody has to sign requests.
     pub caller: Option<String>,
     /// What is charged, in the order of the contract call.
@@ -115,10 +118,14 @@ pub(super) fn accept(
     let new = NewBatch {
         origin,
         position,
-        request_id: proposal.request_id.as_ref(),
+        request_id: proposal.request.as_ref().map(|request| &request.id),
         caller: proposal.caller.as_deref(),
     };
     let batch = insert_batch(conn, &new, proposal.at_ms)?;
+    if let Some(request) = &proposal.request {
+        let named: Vec<BatchId> = proposal.earlier.iter().copied().chain([batch]).collect();
+        requests::name(conn, request, &named)?;
+    }
     insert_claims(conn, &proposal, batch)?;
     spend::count(conn, lane, batch, &proposal.counts, proposal.at_ms)?;
     let signed = (proposal.seal)(position, &proposal.items)?;
@@ -331,8 +338,8 @@ pub(super) fn insert_claim(
     let inserted = conn
         .prepare_cached(
             "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash,
-                                period, amount, live)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                                period, amount, plan_version, wallet, token, live)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
         )?
         .execute(params![
             batch.0,
@@ -344,6 +351,9 @@ pub(super) fn insert_claim(
             item.key.user.0.as_slice(),
             period_text(item.key.period),
             item.amount.to_string(),
+            item.terms.plan_version.map(|version| version.to_string()),
+            item.terms.wallet.as_ref().map(|wallet| wallet.as_slice()),
+            item.terms.token.as_ref().map(|token| token.as_slice()),
             live
         ]);
     match inserted {

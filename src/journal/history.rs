@@ -4,7 +4,9 @@
 use super::columns::{LineOutcome, kind_word, outcome_words, period_text};
 use super::record::{Billing, Line, Recorded};
 use super::{Origin, rows, spend};
-use crate::billing::{Attempt, BatchId, BatchState, BlockRef, Item, ItemOutcome, Period};
+use crate::billing::{
+    Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, ItemOutcome, Period,
+};
 use alloy::primitives::B256;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -106,6 +108,13 @@ fn claims_digest(items: &[Item]) -> String {
         hash.update(period_text(item.key.period));
         hash.update([0]);
         hash.update(item.amount.to_be_bytes::<32>());
+        let ChargeTerms { plan_version, wallet, token } = item.terms;
+        hash.update(plan_version.map(|version| version.to_string()).unwrap_or_default());
+        hash.update([0]);
+        for address in [wallet, token] {
+            hash.update([u8::from(address.is_some())]);
+            hash.update(address.unwrap_or_default());
+        }
     }
     hex::encode(hash.finalize())
 }

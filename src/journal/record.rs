@@ -77,9 +77,13 @@ pub struct Billing {
 }
 
 impl Billing {
-    /// The attempt that an answer names: the winner when final, the newest while open.
+    /// The attempt that an answer names: the winner when final, the newest that can charge while open.
     pub fn current(&self) -> &Recorded {
         let won = |attempt: &&Recorded| Some(attempt.hash()) == self.winner;
-        self.attempts.iter().find(won).unwrap_or_else(|| self.attempts.newest())
+        let bills = |attempt: &&Recorded| attempt.kind() == AttemptKind::Bill;
+        let decided = self.attempts.iter().find(won);
+        decided
+            .or_else(|| self.attempts.iter().rfind(bills))
+            .unwrap_or_else(|| self.attempts.newest())
     }
 }

@@ -1,6 +1,8 @@
 //! Rows to values.
 
-use super::columns::{address, garbage, hash, kind, number, outcome, period, period_text, state};
+use super::columns::{
+    address, claim_state, garbage, hash, kind, number, outcome, period, period_text, state, terms,
+};
 use super::commit::{LaneId, Origin};
 use super::record::{Billing, Line, Recorded};
 use super::{Durable, networks};
@@ -24,8 +26,10 @@ pub struct Scope {
 
 const CLAIM: &str = "
     SELECT claim.subscribe_id, claim.plan_id, claim.user_hash, claim.period, claim.amount,
-           batch.id, batch.state,
-           coalesce(batch.winner, (SELECT hash FROM attempt WHERE batch = batch.id ORDER BY seq DESC LIMIT 1))";
+           claim.plan_version, claim.wallet, claim.token,
+           batch.id, batch.state, coalesce(claim.resolved, claim.outcome),
+           coalesce(batch.winner, (SELECT hash FROM attempt WHERE batch = batch.id AND kind = 'bill'
+                                   ORDER BY seq DESC LIMIT 1))";
 const ON: &str = "ON batch.id = claim.batch
     WHERE live = 1 AND claim.chain = ?1 AND claim.contract = ?2
       AND (guard_until_s IS NULL OR guard_until_s > ?3)";
@@ -85,7 +89,12 @@ fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
         subscribe: SubscribeId(row.get(0)?),
         key: key(row, 1)?,
         amount: number(row, 4)?,
-        by: ClaimedBy { batch: BatchId(row.get(5)?), state: state(row, 6)?, hash: hash(row, 7)? },
+        terms: terms(row, 5)?,
+        by: ClaimedBy {
+            batch: BatchId(row.get(8)?),
+            state: claim_state(row, 9)?,
+            hash: hash(row, 11)?,
+        },
     })
 }
 
@@ -134,15 +143,6 @@ pub(super) fn billing_by_hash(conn: &Connection, hash: B256) -> rusqlite::Result
         .query_row([hash.as_slice()], |row| row.get(0))
         .optional()?;
     batch.map_or(Ok(None), |id| billing(conn, BatchId(id)))
-}
-
-/// The batches that were accepted under this request id, newest first.
-pub(super) fn billings_by_request(conn: &Connection, id: &str) -> rusqlite::Result<Vec<Billing>> {
-    let batches: Vec<i64> = conn
-        .prepare_cached("SELECT id FROM batch WHERE request_id = ?1 ORDER BY id DESC LIMIT 100")?
-        .query_map([id], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    batches.into_iter().filter_map(|id| billing(conn, BatchId(id)).transpose()).collect()
 }
 
 /// Every undecided batch of a lane, in the order of its positions.
@@ -212,12 +212,13 @@ pub(super) fn origin_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<O
 fn lines(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Line>> {
     let sql =
         "SELECT subscribe_id, plan_id, user_hash, period, amount, live, outcome, code, detail,
-                      elsewhere
+                      elsewhere, plan_version, wallet, token
                FROM claim WHERE batch = ?1 ORDER BY item";
     conn.prepare_cached(sql)?
         .query_map([batch.0], |row| {
             let subscribe = SubscribeId(row.get(0)?);
-            let item = Item { subscribe, key: key(row, 1)?, amount: number(row, 4)? };
+            let (amount, terms) = (number(row, 4)?, terms(row, 10)?);
+            let item = Item { subscribe, key: key(row, 1)?, amount, terms };
             let outcome = outcome(row, 6)?;
             Ok(Line { item, live: row.get(5)?, outcome, elsewhere: row.get(9)? })
         })?

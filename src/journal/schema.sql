@@ -77,7 +77,24 @@ CREATE TABLE batch (
 -- A place in the lane belongs to one batch. One that lost its place to another keeps the number.
 CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <> 'usurped';
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
-CREATE INDEX batch_request ON batch (request_id) WHERE request_id IS NOT NULL;
+
+-- What a caller's name for a request stands for: the digest of its entries (billing/order.rs). caller is
+-- '' where nobody had to sign.
+CREATE TABLE request (
+    id     TEXT NOT NULL,
+    caller TEXT NOT NULL,
+    digest BLOB NOT NULL CHECK (length(digest) = 32),
+    PRIMARY KEY (id, caller)
+) STRICT, WITHOUT ROWID;
+
+-- The batches that answers to a request have named: the one that was signed for it, and earlier ones.
+CREATE TABLE request_batch (
+    request TEXT    NOT NULL,
+    caller  TEXT    NOT NULL,
+    batch   INTEGER NOT NULL REFERENCES batch (id),
+    PRIMARY KEY (request, batch, caller),
+    FOREIGN KEY (request, caller) REFERENCES request (id, caller)
+) STRICT, WITHOUT ROWID;
 
 -- raw and gas_required are NULL for a transaction that was learnt from the chain. fee (wei or sun,
 -- decimal) and used (gas or energy) are what a transaction in a final block cost; NULL where nobody
@@ -97,7 +114,7 @@ CREATE TABLE attempt (
 ) STRICT;
 
 -- The right to a charge. outcome is NULL until the chain has decided; 'released' where the batch
--- charged nobody; code (a failCode) and the contract's own number stand with 'failed' alone.
+-- charged nobody; plan_version, wallet and token are NULL where nobody has told them; code (a failCode) and the contract's own number stand with 'failed' alone.
 -- elsewhere = 1: learnt from the chain while another batch held the same charge. resolved is what a
 -- person found out about an unproven one.
 CREATE TABLE claim (
@@ -110,6 +127,9 @@ CREATE TABLE claim (
     user_hash     BLOB    NOT NULL CHECK (length(user_hash) = 32),
     period        TEXT    NOT NULL,
     amount        TEXT    NOT NULL,
+    plan_version  TEXT,
+    wallet        BLOB    CHECK (length(wallet) = 20),
+    token         BLOB    CHECK (length(token) = 20),
     live          INTEGER NOT NULL CHECK (live IN (0, 1)),
     guard_until_s INTEGER,
     outcome       TEXT    CHECK (outcome IN ('charged', 'failed', 'unproven', 'released')),

@@ -7,6 +7,7 @@ mod any_order;
 mod auditing;
 mod binding;
 mod claiming;
+mod naming;
 mod opening;
 mod pausing;
 mod settling;
@@ -16,8 +17,9 @@ mod versions;
 
 use super::*;
 use crate::billing::{
-    AttemptKind, BatchState, BlockRef, ChargeKey, Execution, FailCode, Family, ForeignEffect, Item,
-    ItemOutcome, Landed, Period, PlanId, Signed, SubscribeId, UserHash, Verdict,
+    AttemptKind, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, Execution, FailCode,
+    Family, ForeignEffect, Item, ItemOutcome, Landed, NamedRequest, Period, PlanId, RequestId,
+    Signed, SubscribeId, UserHash, Verdict,
 };
 use crate::config::JournalConfig;
 use crate::policy::Unit;
@@ -32,9 +34,21 @@ const SIGNER: Address = Address::repeat_byte(0x51);
 const FIRST: u64 = 7;
 const NOW_MS: i64 = 1_767_225_600_000;
 const NETWORK: Network = Network { family: Family::Evm, id: 31_337 };
-const TABLES: [&str; 12] = [
-    "boot", "restored", "chain", "pause", "lane", "doubt", "batch", "attempt", "claim", "spend",
-    "counted", "history",
+const TABLES: [&str; 14] = [
+    "boot",
+    "restored",
+    "chain",
+    "pause",
+    "lane",
+    "doubt",
+    "batch",
+    "attempt",
+    "claim",
+    "spend",
+    "counted",
+    "history",
+    "request",
+    "request_batch",
 ];
 
 /// A journal in a directory of its own, with one open lane.
@@ -148,7 +162,12 @@ fn everything(conn: &Connection, tables: &[&str]) -> rusqlite::Result<Vec<String
 /// A subscription and its user: both have the number `who`.
 fn item(who: u8, period: u64) -> Item {
     let key = ChargeKey { plan: PlanId(3), user: user(who), period: numbered(period) };
-    Item { subscribe: SubscribeId(who.into()), key, amount: U256::from(500) }
+    Item {
+        subscribe: SubscribeId(who.into()),
+        key,
+        amount: U256::from(500),
+        terms: ChargeTerms::default(),
+    }
 }
 
 /// The same of a contract that knows no periods.
@@ -174,7 +193,8 @@ fn subject(item: Item) -> Subject {
 fn proposal(items: &[Item]) -> Proposal {
     Proposal {
         origin: origin(),
-        request_id: None,
+        request: None,
+        earlier: vec![],
         caller: None,
         items: items.to_vec(),
         taken: Some(FIRST),
@@ -184,6 +204,12 @@ fn proposal(items: &[Item]) -> Proposal {
         at_ms: NOW_MS,
         seal: Box::new(|position, _| Ok(signed(position))),
     }
+}
+
+/// What somebody asks under the name `id`; another thing for every `digest`.
+fn request(id: &str, digest: u8) -> NamedRequest {
+    let id = RequestId::parse(id).unwrap();
+    NamedRequest { id, caller: Some("scheduler".to_owned()), digest: B256::repeat_byte(digest) }
 }
 
 /// What a transaction may cost, and the most that a day's may.

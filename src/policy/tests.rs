@@ -1,7 +1,7 @@
 //! Every rule with what breaks it, and what just passes.
 
 use super::*;
-use crate::billing::{ChargeKey, Entry, Period, PlanId, Scalar, UserHash, Values};
+use crate::billing::{ChargeKey, ChargeTerms, Entry, Period, PlanId, Scalar, UserHash, Values};
 use alloy::primitives::{B256, keccak256};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -277,7 +277,8 @@ fn a_key_of_the_claim_is_what_is_compared() {
         user: UserHash(B256::repeat_byte(1)),
         period: Period::Guarded,
     };
-    let item = Item { subscribe: SubscribeId(1), key, amount: U256::MAX };
+    let item =
+        Item { subscribe: SubscribeId(1), key, amount: U256::MAX, terms: ChargeTerms::default() };
     assert_eq!(carried(&item).item(), Ok(item));
     for (change, field) in [
         (Carried { subscribe: None, ..carried(&item) }, "subscribeId"),

@@ -141,11 +141,15 @@ impl Clients {
     pub(super) fn hear(&mut self, number: u64, answer: Result<Answer, NoVerdict>) -> &Request {
         let heard = match answer {
             Ok(Answer::Sent(sent)) => Heard::Sent {
-                hash: sent.signed.hash,
-                subscriptions: sent.subscriptions.iter().map(|id| id.0).collect(),
+                hash: sent.transaction.hash(),
+                subscriptions: {
+                    let named = sent.subscriptions.iter();
+                    let named = named.map(|id| id.json().trim_matches('"').parse().unwrap());
+                    named.chain(sent.earlier.iter().map(|one| one.subscribe.0)).collect()
+                },
                 failed: codes(&sent.failed),
             },
-            Ok(Answer::Refused(refused)) => Heard::Refused(codes(&refused)),
+            Ok(Answer::Refused(refused, _)) => Heard::Refused(codes(&refused)),
             Ok(Answer::Rehearsed(_)) | Err(_) => Heard::NothingDone,
         };
         let request = &mut self.requests[usize::try_from(number - 1).unwrap()];

@@ -47,9 +47,9 @@ impl Kept {
 }
 
 /// Parents before children: they are filled in this order, and emptied in the opposite one.
-const TABLES: [&str; 12] = [
+const TABLES: [&str; 14] = [
     "boot", "restored", "chain", "pause", "lane", "doubt", "history", "batch", "attempt", "claim",
-    "spend", "counted",
+    "spend", "counted", "request", "request_batch",
 ];
 
 /// The database, and what is known of its copies.

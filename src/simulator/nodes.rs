@@ -7,7 +7,7 @@ use super::messages::{ALL_MESSAGES, failed, messages, refuses};
 use super::mutants::Mutant;
 use super::report::Log;
 use crate::billing::{
-    AttemptKind, ChargeKey, Item, Objection, Period, PlanId, SubscribeId, UserHash,
+    AttemptKind, ChargeKey, ChargeTerms, Item, Objection, Period, PlanId, SubscribeId, UserHash,
 };
 use crate::chain::evm::seam;
 use crate::node::Fault as Failure;
@@ -275,6 +275,7 @@ impl World {
                 period: Period::Numbered(U256::from(1)),
             },
             amount: U256::from(1),
+            terms: ChargeTerms::default(),
         };
         let tx = foreign(nonce, self.chain.base_fee * 3, bills.then_some(item));
         let hash = tx.hash;

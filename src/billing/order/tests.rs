@@ -114,7 +114,7 @@ fn an_entry_keeps_its_identity_its_spelling_and_every_field() {
     let entry = Entry::parse(fields(&[("memo", Some(text("hello")))])).unwrap();
     let identity = (entry.subscribe, entry.plan, entry.user);
     assert_eq!(identity, (SubscribeId(7), PlanId(3), UserHash(B256::repeat_byte(0xAB))));
-    assert_eq!(entry.user_spelling, "Ab".repeat(32), "echoed as it was spelt");
+    assert_eq!(entry.spelling.user, "Ab".repeat(32), "echoed as it was spelt");
     assert_eq!(entry.amount, Some(U256::MAX));
     assert_eq!(entry.fields, fields(&[("memo", Some(text("hello")))]));
     for unreadable in [None, Some(text("much")), Some(number("1.5"))] {

@@ -1,46 +1,67 @@
-//! The table of repeats, row by row and in both modes.
+//! The table of repeats, row by row and in both modes; and what holds of every row.
 
 use super::*;
-use crate::billing::{Entry, Scalar, Values};
+use crate::billing::{Entry, Mode, Scalar, Values};
 use alloy::dyn_abi::DynSolValue;
+use alloy::primitives::Address;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const AMOUNT: u64 = 500;
+const WALLET: Address = Address::repeat_byte(0x11);
+const TOKEN: Address = Address::repeat_byte(0x22);
 
-fn entry(who: u8) -> Entry {
-    stating(who, Some(AMOUNT))
-}
-
-fn stating(who: u8, amount: Option<u64>) -> Entry {
-    let mut fields = BTreeMap::from([
-        ("subscribeId".to_owned(), Scalar::Number(who.to_string())),
+/// Whatever `who` states besides the ids.
+fn stating(who: u8, values: impl IntoIterator<Item = (&'static str, DynSolValue)>) -> Admitted {
+    let fields = BTreeMap::from([
+        ("subscribeId".to_owned(), Scalar::Text(format!("0{who}"))),
         ("planId".to_owned(), Scalar::Number("3".to_owned())),
         ("userHash".to_owned(), Scalar::Text(hex::encode([who; 32]))),
     ]);
-    if let Some(amount) = amount {
-        fields.insert("amount".to_owned(), Scalar::Number(amount.to_string()));
-    }
-    Entry::parse(fields).unwrap()
+    let values = values.into_iter().map(|(name, value)| (name.to_owned(), value));
+    Entry::parse(fields).unwrap().admitted(values.collect::<Values>())
 }
 
-/// As a contract profile that knows the amount reads it.
-fn read(entry: &Entry) -> Admitted {
-    let amount = |n| ("amount".to_owned(), DynSolValue::Uint(n, 256));
-    entry.admitted(entry.amount.map(amount).into_iter().collect::<Values>())
+fn uint(n: u64) -> DynSolValue {
+    DynSolValue::Uint(U256::from(n), 256)
+}
+
+fn entry(who: u8) -> Admitted {
+    stating(
+        who,
+        [
+            ("amount", uint(AMOUNT)),
+            ("planVersion", uint(2)),
+            ("userWallet", DynSolValue::Address(WALLET)),
+            ("tokenAddress", DynSolValue::Address(TOKEN)),
+        ],
+    )
+}
+
+fn ask(mode: Mode, entries: Vec<Admitted>) -> Order<Admitted> {
+    Order {
+        request_id: None,
+        caller: None,
+        mode,
+        dry_run: false,
+        entries,
+        refused: vec![],
+        satisfied: vec![],
+    }
 }
 
 fn order(mode: Mode, who: impl IntoIterator<Item = u8>) -> Order<Admitted> {
-    let order = Order::admit(who.into_iter().map(entry).collect(), 100).unwrap();
-    Order { mode, ..order.read(|entry| Ok(read(entry))) }
+    ask(mode, who.into_iter().map(entry).collect())
 }
 
 /// The claim of customer `who`, in `batch`.
-fn claim(who: u8, batch: i64, state: BatchState) -> Claim {
+fn claim(who: u8, batch: i64, state: ClaimState) -> Claim {
     let user = UserHash(B256::repeat_byte(who));
     let key = ChargeKey { plan: PlanId(3), user, period: Period::Numbered(U256::from(1)) };
+    let terms =
+        ChargeTerms { plan_version: Some(U256::from(2)), wallet: Some(WALLET), token: Some(TOKEN) };
     let by = ClaimedBy { batch: BatchId(batch), state, hash: hash(batch) };
-    Claim { subscribe: SubscribeId(who.into()), key, amount: U256::from(AMOUNT), by }
+    Claim { subscribe: SubscribeId(who.into()), key, amount: U256::from(AMOUNT), terms, by }
 }
 
 fn hash(batch: i64) -> B256 {
@@ -48,11 +69,15 @@ fn hash(batch: i64) -> B256 {
 }
 
 fn open(who: u8, batch: i64) -> Vec<Claim> {
-    vec![claim(who, batch, BatchState::Open)]
+    vec![claim(who, batch, ClaimState::Open)]
 }
 
 fn charged(who: u8, batch: i64) -> Vec<Claim> {
-    vec![claim(who, batch, BatchState::Charged)]
+    vec![claim(who, batch, ClaimState::Charged)]
+}
+
+fn unproven(who: u8, batch: i64) -> Vec<Claim> {
+    vec![claim(who, batch, ClaimState::Unproven)]
 }
 
 type Said = (i64, FailCode, Option<B256>);
@@ -61,21 +86,30 @@ fn said(refused: &[Refused]) -> Vec<Said> {
     refused.iter().map(|r| (r.subscribe.0, r.code, r.tx_hash)).collect()
 }
 
-/// What is free and what is refused, of a request that is new in part.
-fn fresh(repeat: Repeat) -> (Vec<i64>, Vec<Said>) {
+/// Who is held by which batch.
+fn held(satisfied: &[Satisfied]) -> Vec<(i64, i64)> {
+    satisfied.iter().map(|one| (one.subscribe.0, one.by.batch.0)).collect()
+}
+
+/// What is free, refused and held of a request that is new in part.
+fn fresh(repeat: Repeat) -> (Vec<i64>, Vec<Said>, Vec<(i64, i64)>) {
     let Repeat::Fresh(order) = repeat else { panic!("{repeat:?}") };
-    (order.entries.iter().map(|entry| entry.subscribe.0).collect(), said(&order.refused))
+    let free = order.entries.iter().map(|entry| entry.subscribe.0).collect();
+    (free, said(&order.refused), held(&order.satisfied))
 }
 
-fn refused(repeat: Repeat) -> Vec<Said> {
-    let Repeat::Refused(refused) = repeat else { panic!("{repeat:?}") };
-    said(&refused)
+fn refused(repeat: Repeat) -> (Vec<Said>, Vec<(i64, i64)>) {
+    let Repeat::Refused(refused, satisfied) = repeat else { panic!("{repeat:?}") };
+    (said(&refused), held(&satisfied))
 }
 
-const IN_PROGRESS: FailCode = FailCode::BillingInProgress;
-const PAID: FailCode = FailCode::AlreadyCharged;
-const FREE: FailCode = FailCode::NotAttempted;
+fn of(repeat: Repeat) -> (i64, Vec<(i64, i64)>) {
+    let Repeat::Of(batch, satisfied) = repeat else { panic!("{repeat:?}") };
+    (batch.0, held(&satisfied))
+}
+
 const CONFLICT: FailCode = FailCode::Conflict;
+const UNKNOWN: FailCode = FailCode::OutcomeUnknown;
 const MODES: [Mode; 2] = [Mode::All, Mode::Partial];
 
 #[test]
@@ -91,165 +125,176 @@ fn what_nobody_claimed_goes_the_normal_way_as_it_came() {
 #[test]
 fn the_same_entries_or_a_subset_of_one_batch_are_answered_with_that_batch() {
     for mode in MODES {
-        for held in [open, charged] {
-            let all = [held(1, 7), held(2, 7), held(3, 7)];
-            assert_eq!(repeat_of(order(mode, [1, 2, 3]), &all), Repeat::Of(BatchId(7)));
-            assert_eq!(repeat_of(order(mode, [2]), &[held(2, 7)]), Repeat::Of(BatchId(7)));
-            let reordered = [held(3, 7), held(1, 7)];
-            assert_eq!(repeat_of(order(mode, [3, 1]), &reordered), Repeat::Of(BatchId(7)));
+        for by in [open, charged] {
+            let all = [by(1, 7), by(2, 7), by(3, 7)];
+            let whole = of(repeat_of(order(mode, [1, 2, 3]), &all));
+            assert_eq!(whole, (7, vec![(1, 7), (2, 7), (3, 7)]));
+            assert_eq!(of(repeat_of(order(mode, [2]), &[by(2, 7)])), (7, vec![(2, 7)]));
+            let reordered = of(repeat_of(order(mode, [3, 1]), &[by(3, 7), by(1, 7)]));
+            assert_eq!(reordered, (7, vec![(3, 7), (1, 7)]));
         }
     }
 }
 
 #[test]
-fn of_claimed_and_free_ones_all_or_nothing_charges_nothing() {
-    let claims = [open(1, 7), vec![], charged(3, 8)];
-    assert_eq!(
-        refused(repeat_of(order(Mode::All, [1, 2, 3]), &claims)),
-        [(1, IN_PROGRESS, Some(hash(7))), (3, PAID, Some(hash(8))), (2, FREE, None),]
-    );
-}
-
-#[test]
-fn of_claimed_and_free_ones_partial_charges_the_free_ones() {
-    let claims = [open(1, 7), vec![], charged(3, 8), vec![]];
-    let asked = Order { dry_run: true, ..order(Mode::Partial, [1, 2, 3, 4]) };
-    let repeat = repeat_of(asked, &claims);
-    assert!(
-        matches!(&repeat, Repeat::Fresh(order) if order.dry_run && order.mode == Mode::Partial)
-    );
-    assert_eq!(
-        fresh(repeat),
-        (vec![2, 4], vec![(1, IN_PROGRESS, Some(hash(7))), (3, PAID, Some(hash(8))),])
-    );
-}
-
-#[test]
-fn entries_of_two_batches_are_no_repeat_of_either() {
+fn entries_of_several_batches_are_answered_with_the_newest() {
     for mode in MODES {
-        let claims = [open(1, 7), charged(2, 8)];
-        assert_eq!(
-            refused(repeat_of(order(mode, [1, 2]), &claims)),
-            [(1, IN_PROGRESS, Some(hash(7))), (2, PAID, Some(hash(8))),]
-        );
+        let claims = [charged(1, 7), open(2, 9), charged(3, 8)];
+        let repeat = of(repeat_of(order(mode, [1, 2, 3]), &claims));
+        assert_eq!(repeat, (9, vec![(1, 7), (2, 9), (3, 8)]));
     }
 }
 
 #[test]
-fn the_same_charge_with_another_amount_plan_or_user_is_a_conflict() {
-    let other_user = claim(9, 7, BatchState::Open);
-    let mut other_plan = claim(1, 7, BatchState::Open);
-    other_plan.key.plan = PlanId(4);
-    let mut other_amount = claim(1, 7, BatchState::Open);
-    other_amount.amount = U256::from(AMOUNT + 1);
-    let mut other_subscription = claim(1, 7, BatchState::Open);
-    other_subscription.subscribe = SubscribeId(9);
-    let user_of_another = Claim { subscribe: SubscribeId(1), ..other_user };
-    for (what, found) in [
-        ("amount", other_amount),
-        ("plan", other_plan),
-        ("user", user_of_another),
-        ("subscription", other_subscription),
-    ] {
-        for (mode, state) in MODES.into_iter().zip([BatchState::Open, BatchState::Charged]) {
-            let found = Claim { by: ClaimedBy { state, ..found.by }, ..found };
-            let repeat = repeat_of(order(mode, [1]), &[vec![found]]);
-            assert_eq!(refused(repeat), [(1, CONFLICT, Some(hash(7)))], "{what}");
-            let repeat = repeat_of(order(mode, [1, 2]), &[vec![found], open(2, 7)]);
-            let one = (1, CONFLICT, Some(hash(7)));
-            assert_eq!(refused(repeat), [one, (2, IN_PROGRESS, Some(hash(7)))], "{what}");
-        }
-        let both = [vec![found], vec![]];
-        let (free, said) = fresh(repeat_of(order(Mode::Partial, [1, 2]), &both));
-        assert_eq!((free, said), (vec![2], vec![(1, CONFLICT, Some(hash(7)))]), "{what}");
-        let said = refused(repeat_of(order(Mode::All, [1, 2]), &both));
-        assert_eq!(said, [(1, CONFLICT, Some(hash(7))), (2, FREE, None)], "{what}");
+fn what_is_free_is_charged_in_either_mode_and_what_is_held_stands_in_nobodys_way() {
+    for mode in MODES {
+        let claims = [open(1, 7), vec![], charged(3, 8), vec![]];
+        let asked = Order { dry_run: true, ..order(mode, [1, 2, 3, 4]) };
+        let repeat = repeat_of(asked, &claims);
+        assert!(matches!(&repeat, Repeat::Fresh(order) if order.dry_run && order.mode == mode));
+        assert_eq!(fresh(repeat), (vec![2, 4], vec![], vec![(1, 7), (3, 8)]));
     }
+}
+
+#[test]
+fn a_charge_that_is_stated_otherwise_is_a_conflict() {
+    let base = || claim(1, 7, ClaimState::Open);
+    let mut plan = base();
+    plan.key.plan = PlanId(4);
+    let user = Claim { subscribe: SubscribeId(1), ..claim(9, 7, ClaimState::Open) };
+    let terms = |change: fn(&mut ChargeTerms)| {
+        let mut other = base();
+        change(&mut other.terms);
+        other
+    };
+    for (what, found) in [
+        ("amount", Claim { amount: U256::from(AMOUNT + 1), ..base() }),
+        ("plan", plan),
+        ("user", user),
+        ("subscription", Claim { subscribe: SubscribeId(9), ..base() }),
+        ("version", terms(|terms| terms.plan_version = Some(U256::from(3)))),
+        ("wallet", terms(|terms| terms.wallet = Some(TOKEN))),
+        ("token", terms(|terms| terms.token = Some(WALLET))),
+    ] {
+        let conflict = (1, CONFLICT, Some(hash(7)));
+        for (mode, state) in MODES.into_iter().zip([ClaimState::Open, ClaimState::Charged]) {
+            let found = Claim { by: ClaimedBy { state, ..found.by }, ..found };
+            let alone = refused(repeat_of(order(mode, [1]), &[vec![found]]));
+            assert_eq!(alone, (vec![conflict], vec![]), "{what}");
+            let beside = refused(repeat_of(order(mode, [1, 2]), &[vec![found], open(2, 7)]));
+            assert_eq!(beside, (vec![conflict], vec![(2, 7)]), "{what}");
+            let free = fresh(repeat_of(order(mode, [1, 2]), &[vec![found], vec![]]));
+            assert_eq!(free, (vec![2], vec![conflict], vec![]), "{what}: everybody hears a reason");
+        }
+    }
+}
+
+#[test]
+fn what_nobody_knows_contradicts_nothing() {
+    let mut learnt = claim(1, 7, ClaimState::Charged);
+    learnt.terms = ChargeTerms::default();
+    assert_eq!(of(repeat_of(order(Mode::All, [1]), &[vec![learnt]])), (7, vec![(1, 7)]));
+    // The lookup supplies what is not stated; the claim holds what it supplied then.
+    let short = ask(Mode::All, vec![stating(1, [])]);
+    assert_eq!(of(repeat_of(short, &[open(1, 7)])), (7, vec![(1, 7)]));
 }
 
 #[test]
 fn a_claim_that_conflicts_outranks_one_that_agrees() {
-    let (agrees, conflicts) = (claim(1, 7, BatchState::Open), claim(9, 8, BatchState::Charged));
+    let (agrees, conflicts) = (claim(1, 7, ClaimState::Open), claim(9, 8, ClaimState::Charged));
     for claims in [vec![agrees, conflicts], vec![conflicts, agrees]] {
         let repeat = repeat_of(order(Mode::All, [1]), &[claims]);
-        assert_eq!(refused(repeat), [(1, CONFLICT, Some(hash(8)))]);
+        assert_eq!(refused(repeat).0, [(1, CONFLICT, Some(hash(8)))]);
     }
 }
 
 #[test]
-fn an_entry_that_states_no_amount_repeats_whatever_was_charged() {
-    // The lookup supplies the amount; the claim holds the one that it supplied then.
-    let order = Order::admit(vec![stating(1, None)], 9).unwrap().read(|entry| Ok(read(entry)));
-    assert_eq!(repeat_of(order, &[open(1, 7)]), Repeat::Of(BatchId(7)));
+fn an_outcome_that_nobody_knows_is_never_called_paid_or_under_way() {
+    for mode in MODES {
+        let alone = refused(repeat_of(order(mode, [1]), &[unproven(1, 7)]));
+        assert_eq!(alone, (vec![(1, UNKNOWN, Some(hash(7)))], vec![]));
+        let beside = refused(repeat_of(order(mode, [1, 2]), &[unproven(1, 7), charged(2, 7)]));
+        assert_eq!(beside, (vec![(1, UNKNOWN, Some(hash(7)))], vec![(2, 7)]));
+        let both = repeat_of(order(mode, [1]), &[[unproven(1, 7), open(1, 8)].concat()]);
+        assert_eq!(refused(both).0, [(1, UNKNOWN, Some(hash(7)))]);
+    }
 }
 
 #[test]
 fn a_refused_entry_keeps_a_request_from_being_a_mere_repeat() {
     for mode in MODES {
-        let repeat = repeat_of(order(mode, [1, 2, 1]), &[open(1, 7), open(2, 7)]);
-        assert_eq!(
-            refused(repeat),
-            [
-                (1, FailCode::DuplicateEntry, None),
-                (1, IN_PROGRESS, Some(hash(7))),
-                (2, IN_PROGRESS, Some(hash(7))),
-            ]
-        );
+        let mut asked = order(mode, [1, 2]);
+        asked.refused.push(entry(3).refused(FailCode::InvalidEntry));
+        let repeat = refused(repeat_of(asked, &[open(1, 7), open(2, 7)]));
+        let invalid = (3, FailCode::InvalidEntry, None);
+        assert_eq!(repeat, (vec![invalid], vec![(1, 7), (2, 7)]));
     }
 }
 
-/// How many entries are told of.
-fn size(entries: &[Admitted], refused: &[Refused]) -> usize {
-    entries.len().saturating_add(refused.len())
+#[test]
+fn a_number_comes_back_as_the_caller_wrote_it() {
+    let Repeat::Of(_, satisfied) = repeat_of(order(Mode::All, [1]), &[open(1, 7)]) else {
+        panic!()
+    };
+    assert_eq!(satisfied[0].spelling.json(), "\"01\"");
+    let refused = entry(1).refused(CONFLICT);
+    assert_eq!(
+        (refused.spelling.plan.json(), refused.spelling.subscribe.json()),
+        ("3".to_owned(), "\"01\"".to_owned())
+    );
+    assert_eq!(refused.spelling.subscribe.like(U256::MAX).json(), format!("\"{}\"", U256::MAX));
 }
 
-fn claims_of_one() -> impl Strategy<Value = Vec<(u8, i64, bool, bool)>> {
-    prop::collection::vec((0..6_u8, 1..4_i64, any::<bool>(), any::<bool>()), 0..3)
+fn claims_of_one() -> impl Strategy<Value = Vec<(u8, i64, u8, bool)>> {
+    prop::collection::vec((0..6_u8, 1..4_i64, 0..3_u8, any::<bool>()), 0..3)
 }
+
+const STATES: [ClaimState; 3] = [ClaimState::Open, ClaimState::Charged, ClaimState::Unproven];
 
 proptest! {
     #[test]
-    fn nothing_that_is_claimed_is_ever_charged(
+    fn nothing_that_is_claimed_is_charged_and_nobody_who_pays_is_refused(
         claims in prop::collection::vec(claims_of_one(), 1..6),
         partial: bool,
-        duplicate: bool,
+        turned_down: bool,
     ) {
         let claims: Vec<Vec<Claim>> = claims
             .iter()
-            .map(|found| found.iter().map(|(who, batch, is_open, same_amount)| {
-                let state = if *is_open { BatchState::Open } else { BatchState::Charged };
+            .map(|found| found.iter().map(|(who, batch, state, same_amount)| {
                 let amount = U256::from(if *same_amount { AMOUNT } else { 1 });
-                Claim { amount, ..claim(*who, *batch, state) }
+                Claim { amount, ..claim(*who, *batch, STATES[usize::from(*state)]) }
             }).collect())
             .collect();
         let count = u8::try_from(claims.len()).unwrap();
-        let mode = if partial { Mode::Partial } else { Mode::All };
-        let asked = order(mode, (0..count).chain(duplicate.then_some(0)));
-        let free = |index: usize| claims[index].is_empty();
-        let everyone = size(&asked.entries, &asked.refused);
-        match repeat_of(asked.clone(), &claims) {
+        let mut asked = order(if partial { Mode::Partial } else { Mode::All }, 0..count);
+        asked.refused.extend(turned_down.then(|| entry(9).refused(FailCode::InvalidEntry)));
+        let everyone = claims.len() + usize::from(turned_down);
+        let (free, refused, satisfied) = match repeat_of(asked.clone(), &claims) {
             Repeat::Fresh(order) => {
-                let expected = asked.entries.iter().zip(0..).filter(|(_, at)| free(*at));
-                let expected: Vec<Admitted> = expected.map(|(entry, _)| entry.clone()).collect();
                 prop_assert!(!order.entries.is_empty());
-                prop_assert_eq!(&order.entries, &expected);
-                prop_assert!(partial || (0..claims.len()).all(free));
-                prop_assert_eq!(size(&order.entries, &order.refused), everyone);
+                (order.entries, order.refused, order.satisfied)
             }
-            Repeat::Refused(refused) => {
-                prop_assert_eq!(refused.len(), everyone, "every entry is told of once");
-                prop_assert!((0..claims.len()).any(|at| !free(at)));
+            Repeat::Refused(refused, satisfied) => {
+                prop_assert!(!refused.is_empty());
+                (vec![], refused, satisfied)
             }
-            Repeat::Of(batch) => {
-                for (entry, found) in asked.entries.iter().zip(&claims) {
-                    prop_assert!(!found.is_empty());
-                    for claim in found {
-                        prop_assert_eq!(claim.subscribe, entry.subscribe);
-                        prop_assert_eq!(claim.amount, U256::from(AMOUNT));
-                    }
-                    prop_assert!(found.iter().any(|claim| claim.by.batch == batch));
-                }
+            Repeat::Of(newest, satisfied) => {
+                let batches = satisfied.iter().map(|one| one.by.batch);
+                prop_assert_eq!(batches.max(), Some(newest));
+                (vec![], vec![], satisfied)
             }
+        };
+        let told = free.len() + refused.len() + satisfied.len();
+        prop_assert_eq!(told, everyone, "everybody is told of once");
+        for (entry, found) in asked.entries.iter().zip(&claims) {
+            let is_free = free.iter().any(|one| one.subscribe == entry.subscribe);
+            prop_assert_eq!(is_free, found.is_empty());
+            let pays = |claim: &Claim| same(entry, claim) && claim.by.state != ClaimState::Unproven;
+            let held = satisfied.iter().find(|one| one.subscribe == entry.subscribe);
+            prop_assert_eq!(held.is_some(), !found.is_empty() && found.iter().all(pays));
+            let Some(held) = held else { continue };
+            prop_assert!(refused.iter().all(|one| one.subscribe != entry.subscribe));
+            prop_assert!(found.iter().any(|claim| claim.by == held.by));
         }
     }
 }

@@ -1,7 +1,6 @@
 //! One commit takes position, claims, bytes and history, or nothing.
 
 use super::*;
-use crate::billing::RequestId;
 
 #[tokio::test]
 async fn positions_are_taken_one_after_the_other_and_signed_for() {
@@ -46,7 +45,7 @@ async fn what_was_answered_is_what_a_restart_finds() {
     let mut huge = item(2, 1);
     (huge.amount, huge.key.period) = (U256::MAX, Period::Numbered(U256::MAX));
     let mut wanted = proposal(&[item(1, 1), huge, guarded(3)]);
-    wanted.request_id = Some(RequestId::parse("run-1").unwrap());
+    wanted.request = Some(request("run-1", 1));
     wanted.caller = Some("scheduler".to_owned());
     let slot = book.journal.accept(wanted).await.unwrap();
     let (before, billing) = (book.everything().await, book.billing(slot.batch).await);

@@ -76,7 +76,7 @@ async fn a_claim_is_found_by_either_name_and_in_the_order_asked() {
     let hash = slot.attempts.newest().get().signed.hash;
     assert_eq!(
         (claim.by.batch, claim.by.state, claim.by.hash),
-        (slot.batch, BatchState::Open, hash)
+        (slot.batch, ClaimState::Open, hash)
     );
 }
 
@@ -118,7 +118,7 @@ async fn a_charge_without_a_period_is_guarded_until_chain_time_has_passed() {
     for (time, held) in [(0, 1), (1_599, 1), (1_600, 0), (1_601, 0)] {
         let found = book.claims_at(time, subject(guarded(1))).await;
         assert_eq!(found.len(), held, "{time}");
-        assert!(found.iter().all(|claim| claim.by.state == BatchState::Charged));
+        assert!(found.iter().all(|claim| claim.by.state == ClaimState::Charged));
     }
     for asked in [guarded(1), same_user, same_subscription] {
         assert!(!taken(1_599, asked).await, "a second too early");

@@ -132,5 +132,5 @@ async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_fi
     assert_eq!(named().await, first, "the older bytes won");
     let book = book.restart();
     let claim = book.claims(item(1, 1)).await[0];
-    assert_eq!((claim.by.hash, claim.by.state), (first, BatchState::Charged));
+    assert_eq!((claim.by.hash, claim.by.state), (first, ClaimState::Charged));
 }

@@ -2,7 +2,6 @@
 //! newest one whole or not at all, and told apart from those that cannot be.
 
 use super::*;
-use crate::billing::RequestId;
 use crate::journal::migrate::{OLDEST, STEPS, Step, migrate, newest};
 use std::path::PathBuf;
 
@@ -24,7 +23,7 @@ async fn the_file_of_this_version_is_made() {
     assert!(!to.exists(), "{} was made already and is never made again", to.display());
     let book = Book::new().await;
     let mut charged = proposal(&[item(1, 1), item(2, 1), item(3, 1), guarded(4)]);
-    charged.request_id = Some(RequestId::parse("run-1").unwrap());
+    charged.request = Some(request("run-1", 1));
     charged.caller = Some("scheduler".to_owned());
     charged.counts = vec![fee(21_000, None)];
     let charged = book.journal.accept(charged).await.unwrap();

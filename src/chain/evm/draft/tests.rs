@@ -1,6 +1,7 @@
 use super::*;
 use crate::billing::{
-    AttemptKind, ChargeKey, Family, Item, Period, PlanId, PlatformChainId, SubscribeId, UserHash,
+    AttemptKind, ChargeKey, ChargeTerms, Family, Item, Period, PlanId, PlatformChainId,
+    SubscribeId, UserHash,
 };
 use crate::chain::evm::seal::Final;
 use crate::config::{BillingConfig, PolicyConfig};
@@ -58,7 +59,12 @@ fn calldata(subscribe: u8) -> Bytes {
 
 fn item(subscribe: u8) -> Item {
     let key = ChargeKey { plan: PlanId(1), user: UserHash(B256::ZERO), period: Period::Guarded };
-    Item { subscribe: SubscribeId(subscribe.into()), key, amount: U256::from(9) }
+    Item {
+        subscribe: SubscribeId(subscribe.into()),
+        key,
+        amount: U256::from(9),
+        terms: ChargeTerms::default(),
+    }
 }
 
 fn draft(bid: Bid) -> EvmDraft {

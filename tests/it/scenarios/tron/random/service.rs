@@ -96,9 +96,9 @@ impl Service {
         let chain = *self.engine.lanes.keys().next().unwrap();
         let deadline = Instant::now() + Duration::from_secs(5);
         match self.engine.bill(chain, order, deadline).await {
-            Ok(Answer::Sent(sent)) => Ok(sent.signed.hash),
-            Ok(Answer::Refused(refused)) => {
-                let known = refused.iter().find_map(|refused| refused.tx_hash);
+            Ok(Answer::Sent(sent)) => Ok(sent.transaction.hash()),
+            Ok(Answer::Refused(refused, earlier)) => {
+                let known = earlier.first().map(|one| one.by.hash);
                 known.ok_or_else(|| format!("{refused:?}"))
             }
             Ok(Answer::Rehearsed(_)) => Err("it was no dry run".to_owned()),

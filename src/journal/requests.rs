@@ -1,0 +1,80 @@
+//! The names that callers give to their requests: what each stands for, and the batches that answers to
+//! it have named.
+
+use super::rows::billing;
+use super::{AcceptError, Billing};
+use crate::billing::{BatchId, NamedRequest};
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+/// What is known of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestStanding {
+    /// Nothing has been named to it, or not all of what was asked about.
+    New,
+    /// It was told of these batches before.
+    Known,
+    /// Its caller has given the same name to other entries.
+    Taken,
+}
+
+/// Where `request` stands, and whether it is known to have been told of `batches`.
+pub(super) fn standing(
+    conn: &Connection,
+    request: &NamedRequest,
+    batches: &[BatchId],
+) -> rusqlite::Result<RequestStanding> {
+    let (id, caller) = (request.id.as_str(), caller(request));
+    let digest: Option<Vec<u8>> = conn
+        .prepare_cached("SELECT digest FROM request WHERE id = ?1 AND caller = ?2")?
+        .query_row(params![id, caller], |row| row.get(0))
+        .optional()?;
+    let Some(digest) = digest else { return Ok(RequestStanding::New) };
+    if digest != request.digest.as_slice() {
+        return Ok(RequestStanding::Taken);
+    }
+    let mut told = conn.prepare_cached(
+        "SELECT 1 FROM request_batch WHERE request = ?1 AND caller = ?2 AND batch = ?3",
+    )?;
+    for batch in batches {
+        if !told.exists(params![id, caller, batch.0])? {
+            return Ok(RequestStanding::New);
+        }
+    }
+    Ok(RequestStanding::Known)
+}
+
+/// Writes down that an answer to `request` names `batches`.
+pub(super) fn name(
+    conn: &Connection,
+    request: &NamedRequest,
+    batches: &[BatchId],
+) -> Result<(), AcceptError> {
+    match standing(conn, request, batches)? {
+        RequestStanding::Taken => return Err(AcceptError::RequestTaken),
+        RequestStanding::Known => return Ok(()),
+        RequestStanding::New => {}
+    }
+    let (id, caller) = (request.id.as_str(), caller(request));
+    conn.prepare_cached("INSERT OR IGNORE INTO request (id, caller, digest) VALUES (?1, ?2, ?3)")?
+        .execute(params![id, caller, request.digest.as_slice()])?;
+    let sql = "INSERT OR IGNORE INTO request_batch (request, caller, batch) VALUES (?1, ?2, ?3)";
+    let mut insert = conn.prepare_cached(sql)?;
+    for batch in batches {
+        insert.execute(params![id, caller, batch.0])?;
+    }
+    Ok(())
+}
+
+/// The batches that answers to requests of this name have named, whoever asked: newest first.
+pub(super) fn billings(conn: &Connection, id: &str) -> rusqlite::Result<Vec<Billing>> {
+    let sql = "SELECT DISTINCT batch FROM request_batch WHERE request = ?1
+               ORDER BY batch DESC LIMIT 100";
+    let batches: Vec<i64> =
+        conn.prepare_cached(sql)?.query_map([id], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    batches.into_iter().filter_map(|id| billing(conn, BatchId(id)).transpose()).collect()
+}
+
+/// Nobody's requests have names of their own, too.
+fn caller(request: &NamedRequest) -> &str {
+    request.caller.as_deref().unwrap_or_default()
+}
