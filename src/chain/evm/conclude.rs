@@ -5,9 +5,10 @@
 //! error or a silence is no part of a testimony, so nothing can be concluded from one.
 
 use crate::billing::{
-    BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Sighting, Standing,
+    BlockRef, CallEnding, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Sighting,
+    Standing, TxRecord,
 };
-use alloy::primitives::{Address, B256, Bytes, Log};
+use alloy::primitives::{Address, B256, Bytes, Log, U256};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,6 +76,8 @@ pub struct Testimony {
     pub canonical: BTreeMap<u64, Block>,
     /// Whom it identified, by place.
     pub identified: BTreeMap<u64, Identified>,
+    /// What transactions cost, as its receipts tell: gas, and wei. Decides nothing.
+    pub costs: BTreeMap<B256, (u64, U256)>,
 }
 
 /// The transaction that took a place.
@@ -90,6 +93,8 @@ pub struct Taker {
     pub logs: Vec<Log>,
     /// What it asked for; none where that is known already, since it is ours.
     pub call: Option<Call>,
+    /// How it went and what it cost, which is looked up once it is known who took the place.
+    pub record: Option<TxRecord>,
 }
 
 /// What became of a place.
@@ -231,6 +236,7 @@ impl Testimony {
                 succeeded: receipt.succeeded,
                 logs: receipt.logs.clone(),
                 call: self.call(position, hash).filter(|_| !attempts.contains(&hash)).cloned(),
+                record: None,
             })
         });
         match (takers.next(), takers.next()) {
@@ -272,10 +278,25 @@ impl Testimony {
 }
 
 impl Taker {
+    /// Takes down what it cost, if as many nodes as have to agree tell the same. `limit` is the gas that
+    /// it had, where that is known.
+    pub fn look_up<T: Borrow<Testimony>>(&mut self, said: &[T], quorum: usize, limit: Option<u64>) {
+        let told: Vec<_> =
+            said.iter().filter_map(|node| node.borrow().costs.get(&self.hash)).collect();
+        let agreed = |one: &&&(u64, U256)| told.iter().filter(|two| two == one).count() >= quorum;
+        let Some((used, fee)) = told.iter().find(agreed).map(|cost| **cost) else { return };
+        let ending = match self.succeeded {
+            true => CallEnding::Success,
+            false if limit == Some(used) => CallEnding::OutOfGas,
+            false => CallEnding::Revert,
+        };
+        self.record = Some(TxRecord { ending, message: None, used, fee });
+    }
+
     /// Where it landed for good.
     pub fn landed(&self) -> Landed {
         let block = BlockRef { number: self.block.number, time: self.block.time };
-        Landed { hash: self.hash, block }
+        Landed { hash: self.hash, block, record: self.record.clone() }
     }
 }
 
