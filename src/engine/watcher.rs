@@ -232,11 +232,10 @@ fn tell_end(end: &Settlement, hash: Option<&str>) {
     let result = record.map(|record| record.ending.word());
     let (used, fee) = (record.map(|r| r.used), record.map(|r| r.fee.to_string()));
     let why = record.and_then(|record| record.message.as_deref());
-    match record.and_then(|record| record.ending.advice()) {
-        Some(advice) => {
-            warn!(batch, tx.hash = hash, block, result, why, used, fee, "batch {state}: {advice}");
-        }
-        None => info!(batch, tx.hash = hash, block, result, used, fee, "batch {state}"),
+    if let Some(advice) = record.and_then(|record| record.ending.advice()) {
+        warn!(batch, tx.hash = hash, block, result, why, used, fee, "batch {state}: {advice}");
+    } else {
+        info!(batch, tx.hash = hash, block, result, used, fee, "batch {state}");
     }
 }
 

@@ -140,7 +140,7 @@ pub fn conclude<T: Borrow<Testimony>>(
     match agreed(&told, quorum) {
         Agreed::On(taker) => {
             let contradicts = |told: &Told| match told {
-                Told::Taker(other) => other != taker,
+                Told::Taker(other) => other.as_ref() != taker,
                 Told::TwoTales => true,
                 Told::Nothing => false,
             };
@@ -192,7 +192,7 @@ fn refuted(position: u64, since: u64, (at, said): (usize, &[&Testimony]), quorum
 /// What one node says took a place for good.
 #[derive(Debug)]
 enum Told {
-    Taker(Taker),
+    Taker(Box<Taker>),
     /// Two transactions, which cannot be.
     TwoTales,
     Nothing,
@@ -241,7 +241,7 @@ impl Testimony {
         });
         match (takers.next(), takers.next()) {
             (None, _) => Told::Nothing,
-            (Some(taker), None) => Told::Taker(taker),
+            (Some(taker), None) => Told::Taker(Box::new(taker)),
             (Some(_), Some(_)) => Told::TwoTales,
         }
     }
