@@ -2,7 +2,8 @@
 //! not fit their column are an error of the database library.
 
 use crate::billing::{
-    AttemptKind, BatchState, ChargeTerms, ClaimState, FailCode, Family, ItemOutcome, Period,
+    AttemptKind, BatchState, CallEnding, ChargeTerms, ClaimState, FailCode, Family, ItemOutcome,
+    Period,
 };
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::Row;
@@ -123,6 +124,11 @@ pub(super) fn claim_state(row: &Row<'_>, at: usize) -> rusqlite::Result<ClaimSta
             Err(garbage(outcome_at, &value))
         }
     }
+}
+
+pub(super) fn ending(row: &Row<'_>, at: usize) -> rusqlite::Result<CallEnding> {
+    let word = row.get_ref(at)?.as_str()?;
+    CallEnding::from_word(word).ok_or_else(|| garbage(at, word))
 }
 
 /// The word for it in the journal.

@@ -48,8 +48,20 @@ impl Kept {
 
 /// Parents before children: they are filled in this order, and emptied in the opposite one.
 const TABLES: [&str; 14] = [
-    "boot", "restored", "chain", "pause", "lane", "doubt", "history", "batch", "attempt", "claim",
-    "spend", "counted", "request", "request_batch",
+    "boot",
+    "restored",
+    "chain",
+    "pause",
+    "lane",
+    "doubt",
+    "history",
+    "batch",
+    "attempt",
+    "claim",
+    "spend",
+    "counted",
+    "request",
+    "request_batch",
 ];
 
 /// The database, and what is known of its copies.

@@ -22,8 +22,6 @@ const EDGES: [&str; 40] = [
     "answered: sent in part",
     "answered: refused",
     "answered: conflict",
-    "answered: already charged",
-    "answered: in progress",
     "answered: no verdict",
     "signed",
     "durable",

@@ -16,11 +16,13 @@ macro_rules! on_both_families {
 mod answers;
 mod bad_input;
 mod bad_setup;
+mod costs;
 mod crash;
 mod fleet;
 mod happy;
 mod hostile_evm;
 mod node;
+mod one_request;
 mod options;
 mod policy;
 mod profiles;

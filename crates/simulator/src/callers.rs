@@ -91,7 +91,9 @@ impl Request {
             Some(1) => {
                 let hash = data["txHash"].as_str().unwrap_or_default();
                 let hash = alloy::hex::decode(hash).unwrap_or_default();
-                let ids = data["subscriptionIds"].as_array().into_iter().flatten();
+                let earlier = data["earlier"].as_array().into_iter().flatten();
+                let earlier = earlier.map(|one| &one["subscribeId"]);
+                let ids = data["subscriptionIds"].as_array().into_iter().flatten().chain(earlier);
                 Heard::Sent {
                     hash: B256::try_from(hash.as_slice()).unwrap_or_default(),
                     subscriptions: ids.filter_map(Value::as_u64).collect(),

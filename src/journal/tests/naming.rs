@@ -105,7 +105,11 @@ async fn the_transaction_that_a_claim_names_can_charge() {
         assert_eq!(book.billing(slot.batch).await.current().hash(), newest_bill);
     }
     let cancelled = Settlement {
-        verdict: Verdict::Cancelled(Landed { hash: signed(1_002).hash, block: BLOCK }),
+        verdict: Verdict::Cancelled(Landed {
+            hash: signed(1_002).hash,
+            block: BLOCK,
+            record: None,
+        }),
         ..end(&slot, BatchState::Cancelled, vec![])
     };
     book.settle(cancelled).await;

@@ -114,12 +114,20 @@ async fn the_report_on_a_billing_looks_like_this() {
     "acceptedAt":<acceptedAt>,
     "settledAt":<settledAt>,
     "block":<block>,
+    "execution":{"result":"SUCCESS",
+    "message":null,
+    "used":<used>,
+    "fee":<fee>,
+    "whatToDo":null},
     "subscriptions":[
     {"subscribeId":7000001,
+    "subscribeIdText":"7000001",
     "planId":7,
+    "planIdText":"7",
     "userHash":"0x47388e55cd52ba4d95889571c8145711153fe59d0d453f2fe20d541cd076fddf",
     "period":"1",
     "amount":10000000000000000000,
+    "amountText":"10000000000000000000",
     "state":"charged",
     "failCode":null,
     "failReason":null}]}]}
@@ -141,6 +149,10 @@ fn golden(heard: &Heard, town: &Town) -> String {
         let digits = value.trim_matches('"');
         let redacted = value.replace(digits, &format!("<{field}>"));
         text = text.replace(&format!("\"{field}\":{value}"), &format!("\"{field}\":{redacted}"));
+    }
+    for field in ["used", "fee"] {
+        let value = data["execution"][field].to_string();
+        text = text.replace(&format!("\"{field}\":{value}"), &format!("\"{field}\":<{field}>"));
     }
     text.replace(",\"", ",\n\"").replace("},{", "},\n{").replace("[{", "[\n{")
 }

@@ -92,22 +92,10 @@ async fn pay_for_everybody(town: &Town, scheduler: &Scheduler, seed: u64) {
         let mode = if seed.is_multiple_of(2) { "all" } else { "partial" };
         let body = json!({"mode": mode, "list": town.entries(some.iter().copied())});
         let heard = verdict(scheduler, &body).await;
-        let open = free_still(&heard);
-        waiting.retain(|place| !some.contains(place) || open.contains(&id(town, *place)));
+        assert_eq!((heard.code(), heard.failures()), (1, vec![]), "{heard:?}");
+        waiting.retain(|place| !some.contains(place));
     }
     panic!("caller {seed} still waits for {waiting:?}");
-}
-
-fn id(town: &Town, place: usize) -> i64 {
-    town.people[place].subscribe_id.try_into().unwrap()
-}
-
-/// Who has to be asked for again: neither charged nor being charged.
-fn free_still(heard: &Heard) -> BTreeSet<i64> {
-    let kept = |code: &str| matches!(code, "ALREADY_CHARGED" | "BILLING_IN_PROGRESS");
-    let free = heard.failures().into_iter().filter(|(_, code)| !kept(code));
-    let free = free.inspect(|(_, code)| assert_eq!(code, "NOT_ATTEMPTED", "{heard:?}"));
-    free.map(|(id, _)| id).collect()
 }
 
 // On TRON few calls are simulated at a time, so that requests do not arrive together.

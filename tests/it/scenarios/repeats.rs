@@ -5,17 +5,17 @@ use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::{AnyToken, Subscriber, somebody};
 use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{Heard, Signer};
-use crate::world::town::{Founding, Town, entry, failure, refusals};
+use crate::world::town::{Founding, PRICE, Town, entry, failure, refusals, signer_address};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
 use std::time::Duration;
 
 on_both_families![
     the_same_entries_or_some_of_them_hear_the_hash_of_their_batch,
-    a_batch_that_is_partly_claimed_is_not_attempted,
-    in_partial_mode_what_is_free_of_an_overlapping_batch_is_charged,
+    what_is_free_of_an_overlapping_batch_is_charged_and_the_rest_hears_of_its_own,
     entries_of_two_batches_hear_of_both,
-    another_amount_plan_or_user_for_a_claimed_period_is_a_conflict,
+    after_a_lost_answer_nobody_who_pays_is_called_a_failure,
+    a_charge_that_is_stated_otherwise_for_a_claimed_period_is_a_conflict,
     an_item_that_failed_inside_a_batch_is_free_while_the_others_stay_claimed,
     a_request_waits_for_the_one_that_builds_the_same_batch,
     a_refusal_is_no_verdict_on_the_next_request,
@@ -52,6 +52,24 @@ impl Scene {
         self.town.settled(&self.signer, hash).await
     }
 
+    /// Asserts that an answer names just these as earlier ones, with their transactions and states.
+    fn assert_earlier(&self, heard: &Heard, rows: &[(usize, &str, &str)]) {
+        let beside = if heard.code() == 2 { &heard.body } else { &heard.body["data"] };
+        let row = |(who, hash, state): &(usize, &str, &str)| {
+            let id = self.town.people[*who].subscribe_id;
+            json!({"subscribeId": id, "txHash": hash, "state": state})
+        };
+        let rows: Vec<Value> = rows.iter().map(row).collect();
+        assert_eq!(beside["earlier"], json!(rows), "{heard:?}");
+    }
+
+    /// Asserts that a transaction is named for just these.
+    fn assert_named(&self, heard: &Heard, hash: &str, places: &[usize]) {
+        assert_eq!(heard.tx_hash(), hash);
+        let ids: Vec<u64> = places.iter().map(|who| self.town.people[*who].subscribe_id).collect();
+        assert_eq!(heard.body["data"]["subscriptionIds"], json!(ids), "{heard:?}");
+    }
+
     /// Asserts that these are refused in the name of these transactions.
     fn assert_refused(&self, heard: &Heard, rows: &[(usize, &str, Option<&str>)]) {
         let people = &self.town.people;
@@ -67,13 +85,20 @@ async fn the_same_entries_or_some_of_them_hear_the_hash_of_their_batch(family: F
     let scene = Scene::set(family).await;
     let hash = scene.bill("all", &[0, 1, 2]).await.tx_hash();
     let sent = scene.town.sent().await;
-    for end in [false, true] {
+    for (end, told) in [
+        (false, "Already sent: the transaction is open"),
+        (true, "Already sent: charged in block "),
+    ] {
         if end {
             scene.settled(&hash).await;
         }
         for mode in MODES {
             for places in [&[0, 1, 2][..], &[2, 0, 1], &[1], &[2, 1]] {
-                assert_eq!(scene.bill(mode, places).await.tx_hash(), hash, "{mode} {places:?}");
+                let heard = scene.bill(mode, places).await;
+                scene.assert_named(&heard, &hash, places);
+                assert_eq!(heard.body["data"]["repeated"], true, "{heard:?}");
+                assert_eq!(heard.body["data"]["address"], scene.town.spell(signer_address()));
+                assert!(heard.body["msg"].as_str().unwrap().starts_with(told), "{heard:?}");
             }
         }
     }
@@ -81,50 +106,67 @@ async fn the_same_entries_or_some_of_them_hear_the_hash_of_their_batch(family: F
     scene.town.assert_paid(&[1, 1, 1, 0]).await;
 }
 
-async fn a_batch_that_is_partly_claimed_is_not_attempted(family: Family) {
-    let scene = Scene::set(family).await;
-    let hash = scene.bill("all", &[0, 1]).await.tx_hash();
-    for code in ["BILLING_IN_PROGRESS", "ALREADY_CHARGED"] {
-        let heard = scene.bill("all", &[0, 1, 2]).await;
-        assert_eq!(heard.code(), 2);
-        let free = (2, "NOT_ATTEMPTED", None);
-        scene.assert_refused(&heard, &[(0, code, Some(&hash)), (1, code, Some(&hash)), free]);
-        scene.settled(&hash).await;
-    }
-    scene.town.assert_paid(&[1, 1, 0, 0]).await;
-}
-
-async fn in_partial_mode_what_is_free_of_an_overlapping_batch_is_charged(family: Family) {
+async fn what_is_free_of_an_overlapping_batch_is_charged_and_the_rest_hears_of_its_own(
+    family: Family,
+) {
     let scene = Scene::set(family).await;
     let first = scene.bill("all", &[0]).await.tx_hash();
-    let second = scene.bill("partial", &[0, 1]).await;
-    scene.assert_refused(&second, &[(0, "BILLING_IN_PROGRESS", Some(&first))]);
-    let second = second.tx_hash();
+    let heard = scene.bill("all", &[0, 1]).await;
+    let second = heard.tx_hash();
     assert_ne!(second, first);
+    scene.assert_named(&heard, &second, &[1]);
+    scene.assert_earlier(&heard, &[(0, &first, "open")]);
+    assert!(heard.body["data"]["repeated"].is_null(), "{heard:?}");
     scene.settled(&second).await;
-    let third = scene.bill("partial", &[1, 2, 0]).await;
-    let paid = "ALREADY_CHARGED";
-    scene.assert_refused(&third, &[(0, paid, Some(&first)), (1, paid, Some(&second))]);
-    scene.settled(&third.tx_hash()).await;
+    let heard = scene.bill("partial", &[1, 2, 0]).await;
+    let third = heard.tx_hash();
+    scene.assert_named(&heard, &third, &[2]);
+    scene.assert_earlier(&heard, &[(1, &second, "charged"), (0, &first, "charged")]);
+    scene.settled(&third).await;
     scene.town.assert_paid(&[1, 1, 1, 0]).await;
 }
 
 async fn entries_of_two_batches_hear_of_both(family: Family) {
     let scene = Scene::set(family).await;
     let hashes = [scene.bill("all", &[0]).await.tx_hash(), scene.bill("all", &[1]).await.tx_hash()];
-    for code in ["BILLING_IN_PROGRESS", "ALREADY_CHARGED"] {
+    for state in ["open", "charged"] {
         for mode in MODES {
             let heard = scene.bill(mode, &[0, 1]).await;
-            assert_eq!(heard.code(), 2);
-            let rows = [(0, code, Some(&*hashes[0])), (1, code, Some(&*hashes[1]))];
-            scene.assert_refused(&heard, &rows);
+            scene.assert_named(&heard, &hashes[1], &[1]);
+            scene.assert_earlier(&heard, &[(0, &hashes[0], state)]);
+            assert_eq!(heard.body["data"]["repeated"], true, "{heard:?}");
         }
         scene.settled(&hashes[1]).await;
+        scene.settled(&hashes[0]).await;
     }
     scene.town.assert_paid(&[1, 1, 0, 0]).await;
 }
 
-async fn another_amount_plan_or_user_for_a_claimed_period_is_a_conflict(family: Family) {
+async fn after_a_lost_answer_nobody_who_pays_is_called_a_failure(family: Family) {
+    let scene = Scene::set(family).await;
+    let poor = &scene.town.people[1];
+    scene.town.token.set_balance(poor.wallet, 5).await;
+    let heard = scene.bill("partial", &[0, 1, 2]).await;
+    let hash = heard.tx_hash();
+    scene.assert_named(&heard, &hash, &[0, 2]);
+    scene.assert_refused(&heard, &[(1, "BALANCE_INSUFFICIENT", None)]);
+    for state in ["open", "charged"] {
+        for mode in MODES {
+            let heard = scene.bill(mode, &[0, 1, 2]).await;
+            assert_eq!(heard.code(), 2, "{heard:?}");
+            scene.assert_refused(&heard, &[(1, "BALANCE_INSUFFICIENT", None)]);
+            scene.assert_earlier(&heard, &[(0, &hash, state), (2, &hash, state)]);
+        }
+        scene.settled(&hash).await;
+    }
+    scene.town.token.set_balance(poor.wallet, PRICE * 100).await;
+    let heard = scene.bill("all", &[0, 1, 2]).await;
+    scene.assert_named(&heard, &heard.tx_hash(), &[1]);
+    scene.settled(&heard.tx_hash()).await;
+    scene.town.assert_paid(&[1, 1, 1, 0]).await;
+}
+
+async fn a_charge_that_is_stated_otherwise_for_a_claimed_period_is_a_conflict(family: Family) {
     let scene = Scene::set(family).await;
     let [first, second] = &scene.town.people[..2] else { panic!() };
     let hash = scene.bill("all", &[0]).await.tx_hash();
@@ -133,6 +175,9 @@ async fn another_amount_plan_or_user_for_a_claimed_period_is_a_conflict(family: 
         ("planId", json!(8)),
         ("userHash", json!(second.user_hash)),
         ("subscribeId", json!(second.subscribe_id)),
+        ("planVersion", json!(9)),
+        ("userWallet", json!(scene.town.spell(second.wallet))),
+        ("tokenAddress", json!(scene.town.spell(second.wallet))),
     ];
     for end in [false, true] {
         if end {
@@ -182,8 +227,8 @@ async fn an_item_that_failed_inside_a_batch_is_free_while_the_others_stay_claime
     assert_eq!(billing["subscriptions"][1]["failCode"], "HOLDER_BLOCKED");
     assert_eq!(scene.bill("all", &[0]).await.tx_hash(), hash, "still claimed");
     let both = scene.bill("all", &[0, 1]).await;
-    let claimed = (0, "ALREADY_CHARGED", Some(&*hash));
-    scene.assert_refused(&both, &[claimed, (1, "NOT_ATTEMPTED", None)]);
+    scene.assert_refused(&both, &[(1, "HOLDER_BLOCKED", None)]);
+    scene.assert_earlier(&both, &[(0, &hash, "charged")]);
     let heard = scene.bill("all", &[1]).await;
     scene.assert_refused(&heard, &[(1, "HOLDER_BLOCKED", None)]);
 
@@ -191,7 +236,7 @@ async fn an_item_that_failed_inside_a_batch_is_free_while_the_others_stay_claime
     anvil.submit(anybody, token.address, &unblock).await;
     anvil.mine(1).await;
     let heard = scene.bill("partial", &[0, 1]).await;
-    scene.assert_refused(&heard, &[(0, "ALREADY_CHARGED", Some(&hash))]);
+    scene.assert_earlier(&heard, &[(0, &hash, "charged")]);
     scene.settled(&heard.tx_hash()).await;
     scene.town.assert_paid(&[1, 1, 0, 0]).await;
 }
@@ -248,12 +293,13 @@ async fn without_a_period_the_open_batch_answers_and_then_the_period_on_chain_de
     }
     assert_eq!(scene.town.proxy.asked(SIMULATE), 0, "the chain was not asked");
     let heard = scene.post("all", vec![short(&people[0]), short(&people[1])]).await;
-    let claimed = (0, "BILLING_IN_PROGRESS", Some(&*hash));
-    scene.assert_refused(&heard, &[claimed, (1, "NOT_ATTEMPTED", None)]);
+    scene.assert_earlier(&heard, &[(0, &hash, "open")]);
+    scene.assert_named(&heard, &heard.tx_hash(), &[1]);
 
     scene.settled(&hash).await;
     for mode in MODES {
-        assert_eq!(scene.post(mode, vec![short(&people[0])]).await.tx_hash(), hash);
+        let heard = scene.post(mode, vec![short(&people[0])]).await;
+        scene.assert_named(&heard, &hash, &[0]);
     }
     let month = people[0].plan.terms.interval;
     scene.town.anvil.pass(month.into()).await;
@@ -261,7 +307,7 @@ async fn without_a_period_the_open_batch_answers_and_then_the_period_on_chain_de
     let next = scene.post("all", vec![short(&people[0])]).await.tx_hash();
     assert_ne!(next, hash, "the next period");
     scene.settled(&next).await;
-    scene.town.assert_paid(&[2, 0, 0, 0]).await;
+    scene.town.assert_paid(&[2, 1, 0, 0]).await;
 }
 
 #[tokio::test]

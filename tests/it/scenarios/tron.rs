@@ -10,6 +10,7 @@ mod money;
 mod nodes;
 mod proofs;
 mod random;
+mod renewed;
 mod restored;
 mod secrets;
 mod sightings;
