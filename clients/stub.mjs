@@ -42,8 +42,13 @@ function bill(request, body) {
   if (tries.get(known) === 1) return ids.length % 2 ? null : [503, '{"code":0,"msg":"again","description":null,"data":null}'];
   const small = (id) => Number(BigInt(id) % 1_000_000n);
   const failed = ids.filter((id) => small(id) % 10 === 0).map((id) => `{"subscribeId":${id},"amount":${AMOUNT},"failReason":"Balance insufficient","retry":"USER"}`);
-  const sent = ids.filter((id) => small(id) % 10 !== 0 && small(id) % 7 !== 0);
-  return [200, `{"code":1,"msg":"sent","description":null,"data":{"txHash":"0x${head?.[1]}","subscriptionIds":[${sent}],"failed":[${failed}]}}`];
+  const told = ids.filter((id) => small(id) % 10 !== 0 && small(id) % 7 !== 0);
+  const earlier = (list) => list.map((id) => `{"subscribeId":${id},"txHash":"0xee","state":"open"}`);
+  // Nothing is signed for a list of which earlier transactions have what can be charged.
+  if (ids.length % 3 === 0 && failed.length > 0) return [200, `{"code":2,"msg":"refused","description":null,"data":[${failed}],"earlier":[${earlier(told)}]}`];
+  const sent = told.filter((id) => small(id) % 11 !== 0);
+  const rest = earlier(told.filter((id) => small(id) % 11 === 0));
+  return [200, `{"code":1,"msg":"sent","description":null,"data":{"txHash":"0x${head?.[1]}","subscriptionIds":[${sent}],"failed":[${failed}],"earlier":[${rest}]}}`];
 }
 
 const server = createServer((request, response) => {

@@ -278,8 +278,8 @@ export class Signer {
    * Bills entries of the chargeable list. `families` says which chain is of which kind:
    * {139: 'EVM', 136: 'TVM'}.
    *
-   * Every entry comes back in exactly one of three lists: `sent` ({txHash, subscriptionIds}: at
-   * finality the chain decides), `failed` (the Signer's words and `todo`), `open` ({entry, why}: no
+   * Every entry comes back in exactly one of three lists: `sent` ({txHash, subscriptionIds}, also where an
+   * earlier request has sent it: at finality the chain decides), `failed` (the Signer's words and `todo`), `open` ({entry, why}: no
    * verdict; post it again, as often as it takes). Nothing is ever charged twice by posting it again.
    */
   async bill(entries, { families, dryRun = false }) {
@@ -360,7 +360,7 @@ export class Signer {
 }
 
 /** Puts every entry of a list where the Signer's verdict says; one that it does not speak of is open. */
-function sort({ code, data }, list, result) {
+function sort({ code, data, earlier: beside }, list, result) {
   const open = new Map(list.map((entry) => [String(idOf(entry)), entry]));
   const failed = (code === 2n ? data : data?.failed) ?? [];
   for (const failure of failed) {
@@ -370,6 +370,9 @@ function sort({ code, data }, list, result) {
     const named = (code === 1n ? data.subscriptionIds : data.wouldCharge) ?? [];
     const subscriptionIds = named.filter((id) => open.delete(String(id)));
     if (subscriptionIds.length > 0) result.sent.push({ txHash: data.txHash ?? null, address: data.address, subscriptionIds });
+  }
+  for (const { subscribeId, txHash, state } of (code === 2n ? beside : data?.earlier) ?? []) {
+    if (open.delete(String(subscribeId))) result.sent.push({ txHash, state, subscriptionIds: [subscribeId] });
   }
   for (const entry of open.values()) result.open.push({ entry, why: 'the Signer said nothing about it' });
 }

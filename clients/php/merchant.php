@@ -379,8 +379,8 @@ final class Signer
     /**
      * Bills entries of the chargeable list. $families: [139 => 'EVM', 136 => 'TVM'].
      *
-     * Every entry comes back in exactly one of three lists: sent ([txHash, subscriptionIds]: at finality
-     * the chain decides), failed (the Signer's words and todo), open ([entry, why]: no verdict; post it
+     * Every entry comes back in exactly one of three lists: sent ([txHash, subscriptionIds], also
+     * where an earlier request has sent it: at finality the chain decides), failed (the Signer's words and todo), open ([entry, why]: no verdict; post it
      * again, as often as it takes). Nothing is ever charged twice by posting it again.
      */
     public function bill(array $entries, array $families, bool $dryRun = false): array
@@ -500,6 +500,12 @@ function sortOut(\stdClass $envelope, array $part, array &$result): void
         }
         if ($sent !== []) {
             $result['sent'][] = ['txHash' => $data->txHash ?? null, 'address' => $data->address ?? null, 'subscriptionIds' => $sent];
+        }
+    }
+    foreach (($code === 2 ? ($envelope->earlier ?? null) : ($data->earlier ?? null)) ?? [] as $one) {
+        if (isset($waiting["id $one->subscribeId"])) {
+            unset($waiting["id $one->subscribeId"]);
+            $result['sent'][] = ['txHash' => $one->txHash, 'state' => $one->state, 'subscriptionIds' => [$one->subscribeId]];
         }
     }
     foreach ($waiting as $entry) {

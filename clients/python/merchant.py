@@ -284,8 +284,8 @@ class Signer:
     def bill(self, entries, families, dry_run=False):
         """Bills entries of the chargeable list. families: {139: "EVM", 136: "TVM"}.
 
-        Every entry comes back in exactly one of three lists: "sent" ({txHash, subscriptionIds}: at
-        finality the chain decides), "failed" (the Signer's words and "todo"), "open" ({entry, why}: no
+        Every entry comes back in exactly one of three lists: "sent" ({txHash, subscriptionIds}, also
+        where an earlier request has sent it: at finality the chain decides), "failed" (the Signer's words and "todo"), "open" ({entry, why}: no
         verdict; post it again, as often as it takes). Nothing is ever charged twice by posting it again.
         """
         result = {"sent": [], "failed": [], "open": []}
@@ -374,6 +374,11 @@ def _sort(envelope, part, result):
         sent = [number for number in map(_number, named) if waiting.pop(number, None) is not None]
         if sent:
             result["sent"].append({"txHash": data.get("txHash"), "address": data.get("address"), "subscriptionIds": sent})
+    earlier = envelope.get("earlier") if code == 2 else data.get("earlier")
+    for one in earlier or []:
+        number = _number(one.get("subscribeId"))
+        if waiting.pop(number, None) is not None:
+            result["sent"].append({"txHash": one.get("txHash"), "state": one.get("state"), "subscriptionIds": [number]})
     result["open"] += [{"entry": entry, "why": "the Signer said nothing about it"} for entry in waiting.values()]
 
 

@@ -7,7 +7,7 @@
 mod answer;
 mod status;
 
-pub use answer::{Failure, Rehearsal, Retry, Sent, Verdict};
+pub use answer::{Earlier, Failure, Rehearsal, Retry, Sent, Verdict};
 pub use status::{BillingStatus, Outcome, SubscriptionStatus};
 
 use crate::clock::Clock;
@@ -113,7 +113,12 @@ impl SignerClient {
         let (http_status, ok) = (reply.http_status, (200..300).contains(&reply.http_status));
         match reply.code {
             SUCCESS if ok => typed(http_status, reply.data.as_deref()).map(Verdict::Sent),
-            REFUSED if ok => typed(http_status, reply.data.as_deref()).map(Verdict::Refused),
+            REFUSED if ok => {
+                let earlier = reply.earlier.as_deref();
+                let earlier = earlier.map_or(Ok(vec![]), |raw| typed(http_status, Some(raw)))?;
+                let failed = typed(http_status, reply.data.as_deref())?;
+                Ok(Verdict::Refused(failed, earlier))
+            }
             0 if ok => match &reply.data {
                 Some(data) => typed(http_status, Some(data)).map(Verdict::Rehearsed),
                 None => Err(reply.refused()),
@@ -197,7 +202,7 @@ impl Verdict {
     pub fn sent(&self) -> &[SubscriptionId] {
         match self {
             Self::Sent(sent) => &sent.subscription_ids,
-            Self::Refused(_) | Self::Rehearsed(_) => &[],
+            Self::Refused(..) | Self::Rehearsed(_) => &[],
         }
     }
 
@@ -205,7 +210,7 @@ impl Verdict {
     pub fn failures(&self) -> &[Full<Failure>] {
         match self {
             Self::Sent(sent) => &sent.failed,
-            Self::Refused(failed) => failed,
+            Self::Refused(failed, _) => failed,
             Self::Rehearsed(rehearsal) => &rehearsal.failed,
         }
     }

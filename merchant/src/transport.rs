@@ -58,6 +58,8 @@ pub(crate) struct Reply {
     pub(crate) http_status: u16,
     pub(crate) code: i64,
     pub(crate) data: Option<Box<RawValue>>,
+    /// What the Signer puts beside a list of failures.
+    pub(crate) earlier: Option<Box<RawValue>>,
     refusal: Refusal,
     /// The peer's clock and ours when the answer came.
     clocks: Option<(UnixSeconds, UnixSeconds)>,
@@ -73,6 +75,8 @@ struct Wire {
     description: Option<Box<RawValue>>,
     #[serde(default)]
     data: Option<Box<RawValue>>,
+    #[serde(default)]
+    earlier: Option<Box<RawValue>>,
 }
 
 impl Transport {
@@ -193,7 +197,8 @@ fn reply(
         description,
         retry_after_seconds: header(headers, &RETRY_AFTER).and_then(|text| text.parse().ok()),
     };
-    Ok(Reply { http_status, code: wire.code, data: wire.data, refusal, clocks })
+    let Wire { code, data, earlier, .. } = wire;
+    Ok(Reply { http_status, code, data, earlier, refusal, clocks })
 }
 
 /// Reads the data of a success as a `T`.

@@ -4,8 +4,7 @@ use super::book::Look;
 use super::standing::{Advice, Decline, Heard};
 use crate::error::{CallError, Refusal};
 use crate::full::Full;
-use crate::signer::{BillingStatus, Failure, Outcome, Sent, SubscriptionStatus, Verdict};
-use serde::Deserialize;
+use crate::signer::{BillingStatus, Earlier, Failure, Outcome, Sent, SubscriptionStatus, Verdict};
 use std::collections::BTreeMap;
 
 /// What an answer to a batch comes to.
@@ -33,7 +32,11 @@ pub(crate) enum Answer {
 pub(crate) fn read(ids: &[i64], answer: Result<Verdict, CallError>) -> Answer {
     match answer {
         Ok(Verdict::Sent(sent)) => Answer::Verdict(complete(ids, sent_to(&sent))),
-        Ok(Verdict::Refused(failed)) => Answer::Verdict(complete(ids, failures(&failed))),
+        Ok(Verdict::Refused(failed, earlier)) => {
+            let mut heard = failures(&failed);
+            heard.extend(earlier_of(&earlier));
+            Answer::Verdict(complete(ids, heard))
+        }
         Ok(Verdict::Rehearsed(_)) => Answer::Silence {
             why: "the Signer answered as if this were a dry run".to_owned(),
             pause_ms: 0,
@@ -62,7 +65,7 @@ fn no_verdict(ids: &[i64], refusal: &Refusal) -> Answer {
     Answer::Silence {
         why: refusal.to_string(),
         pause_ms: asked.unwrap_or(0).saturating_mul(1000),
-        alarm: matches!(refusal.http_status, 401 | 403 | 404 | 405),
+        alarm: matches!(refusal.http_status, 401 | 403 | 404 | 405 | 409),
     }
 }
 
@@ -76,21 +79,14 @@ fn unacceptable(refusal: &Refusal) -> Decline {
     Decline { advice: Advice::Fix, code, reason: refusal.msg.clone() }
 }
 
-/// A subscription that a transaction has from an earlier request.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Earlier {
-    subscribe_id: i64,
-    tx_hash: String,
+/// Subscriptions that transactions have from earlier requests.
+fn earlier_of(earlier: &[Earlier]) -> impl Iterator<Item = (i64, Heard)> {
+    earlier.iter().map(|e| (e.subscribe_id.0, Heard::Accepted { tx_hash: e.tx_hash.clone() }))
 }
 
 fn sent_to(sent: &Full<Sent>) -> BTreeMap<i64, Heard> {
     let mut heard = failures(&sent.failed);
-    let earlier = sent.fields().get("earlier").and_then(|raw| serde_json::from_str(raw.get()).ok());
-    let earlier: Vec<Earlier> = earlier.unwrap_or_default();
-    heard.extend(
-        earlier.into_iter().map(|e| (e.subscribe_id, Heard::Accepted { tx_hash: e.tx_hash })),
-    );
+    heard.extend(earlier_of(&sent.earlier));
     let accepted = || Heard::Accepted { tx_hash: sent.tx_hash.clone() };
     heard.extend(sent.subscription_ids.iter().map(|id| (id.0, accepted())));
     heard

@@ -51,7 +51,7 @@ async fn rehearse_batch(
     };
     let would_charge = match &verdict {
         Verdict::Rehearsed(rehearsal) => rehearsal.would_charge.len(),
-        Verdict::Sent(_) | Verdict::Refused(_) => 0,
+        Verdict::Sent(_) | Verdict::Refused(..) => 0,
     };
     say(&format!("chain {chain}: {would_charge} of {} would be charged", list.len()))?;
     for failure in verdict.failures() {

@@ -56,7 +56,7 @@ impl Advice {
             "ALREADY_CHARGED" => Self::Done,
             "PERIOD_PASSED" => Self::Lost,
             "SUBSCRIPTION_CANCELLED" | "SUBSCRIPTION_ENDED" | "HOLDER_BLOCKED" => Self::Stop,
-            "TOKEN_PAUSED" | "TOKEN_TRANSFER_FAILED" | "NOT_ATTEMPTED" => Self::Retry,
+            "TOKEN_PAUSED" | "TOKEN_TRANSFER_FAILED" => Self::Retry,
             _ => Self::Fix,
         }
     }

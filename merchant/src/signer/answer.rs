@@ -12,8 +12,9 @@ pub enum Verdict {
     /// Code 1: the transaction is durable and was offered to the chain. Whether the chain charged
     /// each subscription is known at finality.
     Sent(Full<Sent>),
-    /// Code 2: these cannot be charged; nothing was signed or sent.
-    Refused(Vec<Full<Failure>>),
+    /// Code 2: these cannot be charged; nothing was signed or sent. The others of the list that are
+    /// named have earlier transactions.
+    Refused(Vec<Full<Failure>>, Vec<Earlier>),
     /// The answer to a dry run.
     Rehearsed(Full<Rehearsal>),
 }
@@ -34,9 +35,27 @@ pub struct Sent {
     pub subscription_ids: Vec<SubscriptionId>,
     /// Its id.
     pub tx_hash: String,
+    /// Whether earlier requests signed all of it, and this one nothing.
+    #[serde(default)]
+    pub repeated: bool,
     /// In partial mode: what it does not bill, and why.
     #[serde(default)]
     pub failed: Vec<Full<Failure>>,
+    /// What other, earlier transactions bill.
+    #[serde(default)]
+    pub earlier: Vec<Earlier>,
+}
+
+/// A subscription of the list that an earlier transaction bills: it has not failed.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Earlier {
+    /// Which one.
+    pub subscribe_id: SubscriptionId,
+    /// The transaction.
+    pub tx_hash: String,
+    /// `open`, or `charged` in a final block.
+    pub state: String,
 }
 
 /// A subscription that cannot be charged.
@@ -144,6 +163,9 @@ pub struct Rehearsal {
     /// What could not be, and why.
     #[serde(default)]
     pub failed: Vec<Full<Failure>>,
+    /// What earlier transactions bill.
+    #[serde(default)]
+    pub earlier: Vec<Earlier>,
     /// The gas limit; on TRON the fee limit in sun.
     pub gas_required: Option<String>,
 }

@@ -233,7 +233,7 @@ async fn the_signers_answers_are_exact() {
     let Verdict::Sent(sent) = bill(sent).await.unwrap() else { panic!() };
     assert_eq!(sent.subscription_ids[0].0, i64::MAX);
     let refused = r#"{"code":2,"msg":"success","data":[{"subscribeId":1,"amount":115792089237316195423570985008687907853269984665640564039457584007913129639935,"failReason":"Not due yet","failCode":"NOT_DUE_YET","retry":"SOON","tokenAllowance":null}]}"#;
-    let Verdict::Refused(failures) = bill(refused).await.unwrap() else { panic!() };
+    let Verdict::Refused(failures, _) = bill(refused).await.unwrap() else { panic!() };
     assert!(failures[0].amount.unwrap().to_string().ends_with("639935"));
     assert_eq!(failures[0].retry.as_ref().unwrap().word(), "SOON");
     assert!(bill(r#"{"code":0,"msg":"no verdict","data":null}"#).await.is_err());

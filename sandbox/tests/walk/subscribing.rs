@@ -141,7 +141,7 @@ async fn refused(world: &World, signing: &Signing, (chain, family): (ChainId, Fa
         world.finalise().await;
         let due = world.due(chain).await;
         let verdict = bill(signing, family, &due, &format!("{chain}-{}", &reason[..4])).await;
-        let Verdict::Refused(failures) = verdict else { panic!("no code 2: {verdict:?}") };
+        let Verdict::Refused(failures, _) = verdict else { panic!("no code 2: {verdict:?}") };
         assert_eq!(failures.len(), 1);
         let failure = &failures[0];
         assert_eq!((failure.subscribe_id, failure.plan_id), (due[0].subscribe_id, due[0].plan_id));

@@ -44,10 +44,30 @@ fn everybody_asked_gets_exactly_one_verdict() {
 }
 
 #[test]
+fn who_pays_already_is_no_failure_and_who_may_have_paid_is_for_a_person() {
+    let failed = |id: i64, code: &str, retry: &str| {
+        full(&serde_json::json!({
+            "subscribeId": id, "failReason": "words", "failCode": code, "retry": retry, "txHash": "0xAA",
+        }))
+    };
+    let failures = vec![failed(1, "OUTCOME_UNKNOWN", "FIX"), failed(2, "PERIOD_PASSED", "LOST")];
+    let earlier = serde_json::json!([{"subscribeId": "3", "txHash": "0xBB", "state": "charged"}]);
+    let verdict = Verdict::Refused(failures, serde_json::from_value(earlier).unwrap());
+    let Answer::Verdict(heard) = read(&[1, 2, 3], Ok(verdict)) else { panic!("no verdict") };
+    let advice = |heard: &Heard| match heard {
+        Heard::Refused(decline) => Some(decline.advice),
+        _ => None,
+    };
+    assert_eq!(advice(&heard[0].1), Some(Advice::Fix));
+    assert_eq!(advice(&heard[1].1), Some(Advice::Lost));
+    assert_eq!(heard[2].1, Heard::Accepted { tx_hash: "0xBB".to_owned() });
+}
+
+#[test]
 fn a_bare_signer_of_the_interface_is_understood() {
     let failed =
         full(&serde_json::json!({"subscribeId": 2, "failReason": "Allowance insufficient"}));
-    let Answer::Verdict(heard) = read(&[2], Ok(Verdict::Refused(vec![failed]))) else {
+    let Answer::Verdict(heard) = read(&[2], Ok(Verdict::Refused(vec![failed], vec![]))) else {
         panic!("no verdict")
     };
     let Heard::Refused(decline) = &heard[0].1 else { panic!("{heard:?}") };
@@ -72,6 +92,7 @@ fn no_verdict_is_silence() {
     };
     assert_eq!(silence(refused(503, "busy")), (7000, false));
     assert_eq!(silence(refused(401, "signature")), (0, true));
+    assert_eq!(silence(refused(409, "this requestId stands for other entries")), (0, true));
     assert_eq!(silence(refused(403, "refused by policy, rule pause: by ops")), (0, true));
     let unheard = CallError::Unheard { peer: "x".to_owned(), why: "reset".to_owned() };
     assert_eq!(silence(Err(unheard)), (0, false));
