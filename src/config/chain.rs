@@ -38,6 +38,10 @@ pub struct ChainConfig {
     pub default: bool,
     /// Whether nothing new is signed on it. What is open is followed all the same.
     pub paused: bool,
+    /// Whether nothing new is billed on it any more: it is only here for what is still open.
+    pub retired: bool,
+    /// Keys that have signed on it before: they end what they have begun, and begin nothing.
+    pub retired_keys: Vec<KeyRef>,
     /// What may be signed on it.
     pub policy: PolicyConfig,
     /// Everything that depends on the family.
@@ -223,6 +227,15 @@ impl ChainConfig {
         let test = reader.get("test", &flag());
         let default = reader.get("default", &flag());
         let paused = reader.optional("paused", &flag()).map(Option::unwrap_or_default);
+        let retired = reader.optional("retired", &flag()).map(Option::unwrap_or_default);
+        if let (Ok(true), Ok(true)) = (retired, default) {
+            reader.fault("retired", "is true for the default chain; make another one the default");
+        }
+        let variable = match family {
+            Family::Evm => evm::KEY_VARIABLE,
+            Family::Tvm => tvm::KEY_VARIABLE,
+        };
+        let retired_keys = reader.several("retired_keys", &key_ref(variable, environment));
         let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
         let family = match family {
             Family::Evm => EvmConfig::read(reader, environment).map(FamilyConfig::Evm),
@@ -234,6 +247,8 @@ impl ChainConfig {
             test: test?,
             default: default?,
             paused: paused?,
+            retired: retired?,
+            retired_keys: retired_keys?,
             policy: policy?,
             family: family?,
         })

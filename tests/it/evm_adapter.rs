@@ -78,6 +78,8 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
         test: true,
         default: false,
         paused: false,
+        retired: false,
+        retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: FamilyConfig::Evm(config.clone()),
     };
@@ -188,7 +190,8 @@ async fn bill(
     let items: Vec<Item> = good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
     let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
-    let meant = Meant { kind, items: &items, tokens, cost: draft.cost() };
+    let contract = chain.facts().contract;
+    let meant = Meant { kind, contract, items: &items, tokens, cost: draft.cost() };
     let signed = draft.seal(places(chain).await.taken, &meant).unwrap();
     let raw = json!([Bytes::from(signed.raw)]);
     assert_eq!(anvil.call::<B256>("eth_sendRawTransaction", raw).await, signed.hash);

@@ -108,6 +108,8 @@ pub(super) fn account_of(
         test: true,
         default: false,
         paused: false,
+        retired: false,
+        retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: family.clone(),
     };
