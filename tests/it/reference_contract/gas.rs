@@ -135,8 +135,8 @@ impl Shop {
         let order = self.merchant.order(&items).await;
         let receipt = self.merchant.execute(self.merchant.biller, &order).await;
         assert_eq!(outcomes(&receipt), vec![CHARGED; batch.len()]);
-        let (size, gas) = (items.len(), receipt.gas_used);
-        println!("period {period}, {size:>3} charges: {gas:>8} gas, {:>6} each", gas / size as u64);
+        let (size, gas) = (u64::try_from(items.len()).unwrap(), receipt.gas_used);
+        println!("period {period}, {size:>3} charges: {gas:>8} gas, {:>6} each", gas / size);
         gas
     }
 }
