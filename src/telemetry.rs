@@ -1,8 +1,9 @@
 //! Log lines and counters. Every metric's name, unit and help text is here.
 
-use crate::billing::spell_address;
+use crate::billing::{self, spell_address};
 use crate::config::{LogConfig, LogFormat};
 use crate::engine::{Engine, Gate};
+use alloy::primitives::U256;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -89,6 +90,7 @@ pub struct Metrics {
     paused: Family<ChainLabels, Gauge>,
     head: Family<ChainLabels, Gauge>,
     nodes: Family<NodeLabels, Gauge>,
+    burnt: Family<ChainLabels, Gauge>,
 }
 
 impl Metrics {
@@ -108,6 +110,7 @@ impl Metrics {
             paused: Family::default(),
             head: Family::default(),
             nodes: Family::default(),
+            burnt: Family::default(),
         };
         let registry = &mut metrics.registry;
         let answers = "Billing requests by code and HTTP status";
@@ -134,6 +137,8 @@ impl Metrics {
         registry.register("paused", paused, metrics.paused.clone());
         registry.register("chain_head", "Number of the newest block seen", metrics.head.clone());
         registry.register("node_state", "1 for the state that a node is in", metrics.nodes.clone());
+        let burnt = "Fees of transactions that charged nobody, since the start: gwei, on TRON sun";
+        registry.register("burnt_fees", burnt, metrics.burnt.clone());
         metrics
     }
 
@@ -166,6 +171,13 @@ impl Metrics {
             self.undecided.get_or_create(&chain).set(count(undecided));
             let held_up = all().map(|lane| lane.held_up().len()).sum();
             self.held_up.get_or_create(&chain).set(count(held_up));
+            let burnt = figures.burnt.lock().get(id).copied().unwrap_or_default();
+            let unit = match lane.chain.facts().family {
+                billing::Family::Evm => U256::from(1_000_000_000_u64),
+                billing::Family::Tvm => U256::ONE,
+            };
+            let burnt = u64::try_from(burnt.div_ceil(unit)).unwrap_or(u64::MAX);
+            self.burnt.get_or_create(&chain).set(gauge(burnt));
             self.open.get_or_create(&chain).set(i64::from(lane.gate() == Gate::Open));
             self.paused.get_or_create(&chain).set(i64::from(lane.paused().is_some()));
             self.head.get_or_create(&chain).set(gauge(lane.pulse().map_or(0, |pulse| pulse.head)));
