@@ -260,7 +260,7 @@ fn a_cancel_is_a_transaction_to_ourselves_that_does_nothing() {
 
 #[test]
 fn another_attempt_calls_the_contract_of_its_batch_and_no_other() {
-    let (items, old) = ([item(1, 1)], Address::repeat_byte(0xc0));
+    let (items, old) = ([item(1, 1)], Address::repeat_byte(0x0d));
     let says = |to: Address, tokens: Option<&[Address]>| {
         let (kind, contract, cost) = (AttemptKind::Bill, old, U256::from(1_000));
         let meant = Meant { kind, contract, items: &items, tokens, cost };
