@@ -80,7 +80,7 @@ pub async fn schedule(
         return rehearse::rehearse(&connections.peers()?, &options.setup()).await;
     }
     if options.once {
-        return once(run_once(&options, connections).await?);
+        return once(&run_once(&options, connections).await?);
     }
     let mut scheduler = open(&options, connections)?;
     let metrics = Arc::clone(&scheduler.metrics);
@@ -130,8 +130,8 @@ pub fn status(options: &ScheduleOptions) -> Result<(), ScheduleError> {
     }
 }
 
-fn once(report: RunReport) -> Result<(), ScheduleError> {
-    say(&report)?;
+fn once(report: &RunReport) -> Result<(), ScheduleError> {
+    say(report)?;
     if report.faults.is_empty() {
         Ok(())
     } else {

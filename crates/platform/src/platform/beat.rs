@@ -25,14 +25,18 @@ struct Silence<'a>(Vec<&'a Side>);
 impl<'a> Silence<'a> {
     fn of(platform: &'a Platform) -> Self {
         let up: Vec<&Side> = platform.sides().iter().filter(|side| !side.chain.is_down()).collect();
-        up.iter().for_each(|side| side.chain.set_down(true));
+        for side in &up {
+            side.chain.set_down(true);
+        }
         Self(up)
     }
 }
 
 impl Drop for Silence<'_> {
     fn drop(&mut self) {
-        self.0.iter().for_each(|side| side.chain.set_down(false));
+        for side in &self.0 {
+            side.chain.set_down(false);
+        }
     }
 }
 

@@ -108,7 +108,7 @@ async fn whoever_looks_ten_times_a_second_has_no_old_head_in_mind_after_a_jump()
     world.platform().set_pace(Pace::Fast(Duration::from_millis(50)));
     let (client, url) = (world.client.clone(), world.running.evm_url.clone());
     let after_s = world.platform().clock().now_s() + 29 * 86_400;
-    let watch = tokio::spawn(async move {
+    let watch = tokio_util::task::TaskTracker::new().spawn(async move {
         let mut old = None;
         loop {
             let (asked, seen) = (Instant::now(), head_s(&client, &url).await);
