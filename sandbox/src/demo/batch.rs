@@ -55,25 +55,7 @@ pub(crate) async fn bill(
     outcome.expect(named == outcome.refused, "the same refusals both times");
     judge_answers(&mut outcome, side);
 
-    let good: Vec<&Value> = list
-        .iter()
-        .zip(STORIES)
-        .filter(|(_, story)| story.refused.is_none())
-        .map(|p| p.0)
-        .collect();
-    let again = scheduler.bill(side.family, &json!(good)).await?;
-    let same = again.code == 1 && again.data["txHash"] == outcome.tx_hash.as_str();
-    outcome.expect(same, "the same transaction when the good ones are posted again");
-    paper.title(
-        "It lost the answer and posts the six again: the same transaction, nothing new is signed.",
-    );
-    paper.line(&format!(
-        "  code {} {}: txHash {}",
-        again.code,
-        answered(&again),
-        again.data["txHash"]
-    ));
-
+    repeat(&mut outcome, paper, (scheduler, side), &list).await?;
     let billing = decided(scheduler, &outcome.tx_hash).await?;
     let state = billing["state"].as_str().unwrap_or("nothing");
     paper.title(&format!("The chain has decided: {state}, in block {}.", billing["block"]));
@@ -85,6 +67,26 @@ pub(crate) async fn bill(
         paper.line(&format!("  {}", paper.ink(Ink::Bad, fault)));
     }
     Ok(outcome)
+}
+
+/// The good ones are posted again.
+async fn repeat(
+    outcome: &mut Outcome,
+    paper: &Paper,
+    (scheduler, side): (&Scheduler, &Side),
+    list: &[Value],
+) -> Result<(), Error> {
+    let good = list.iter().zip(STORIES).filter(|(_, story)| story.refused.is_none());
+    let good: Vec<&Value> = good.map(|(entry, _)| entry).collect();
+    let again = scheduler.bill(side.family, &json!(good)).await?;
+    let hash = &again.data["txHash"];
+    let same = again.code == 1 && *hash == outcome.tx_hash.as_str();
+    outcome.expect(same, "the same transaction when the good ones are posted again");
+    paper.title(
+        "It lost the answer and posts the six again: the same transaction, nothing new is signed.",
+    );
+    paper.line(&format!("  code {} {}: txHash {hash}", again.code, answered(&again)));
+    Ok(())
 }
 
 /// Asks until the billing is no longer open.
