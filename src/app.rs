@@ -129,8 +129,10 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
 pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled, StartError> {
     let chains = connect::all(&config, machine.dial, machine.clock).await?;
     let journal = (machine.journal)(&config.journal)?;
-    let Lanes { lanes, followers, watchers } = lanes::take_up(&chains, &journal).await?;
-    lanes.values().for_each(|lane| tell_limits(lane));
+    let Lanes { of_chains: lanes, followers, watchers } = lanes::take_up(&chains, &journal).await?;
+    for lane in lanes.values() {
+        tell_limits(lane);
+    }
     look_once(&watchers).await;
     let engine = Arc::new(Engine { lanes, followers, journal, tasks: TaskTracker::new() });
     let door = Door {

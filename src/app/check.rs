@@ -5,7 +5,7 @@ use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
 use crate::chain::Finding;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, NewWork};
 use crate::journal::{Journal, JournalError, Misbound, Network, OpenError, Unfinished};
 use crate::node::Dial;
 use std::collections::BTreeMap;
@@ -82,10 +82,11 @@ async fn look_at(connected: &Connected, seen: &Seen) -> Vec<Finding> {
         found.push(Finding::fault("network", misbound.to_string()));
     }
     found.push(Finding::fine("policy", connected.chain.policy().describe().0));
-    let configured = connected.config.paused.then(|| "by the configuration".to_owned());
+    let configured =
+        (connected.config.new_work == NewWork::Paused).then(|| "by the configuration".to_owned());
     let paused = configured.or_else(|| seen.pauses.get(&id).cloned());
     found.extend(paused.map(|why| Finding::fine("paused", why)));
-    if connected.config.retired {
+    if connected.config.new_work == NewWork::Retired {
         found.push(Finding::fine("retired", "nothing new is billed on it"));
     }
     found.extend(connected.chain.inspect().await);

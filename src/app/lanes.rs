@@ -5,6 +5,7 @@ use super::StartError;
 use super::connect::Connected;
 use crate::billing::{OnlyFollows, PlatformChainId, spell_address};
 use crate::chain::Chain;
+use crate::config::NewWork;
 use crate::engine::{Lane, Watcher};
 use crate::journal::{Journal, Network, Unfinished};
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use tracing::warn;
 
 /// Every lane of a process, and who looks after it.
 pub(super) struct Lanes {
-    pub(super) lanes: HashMap<PlatformChainId, Arc<Lane>>,
+    pub(super) of_chains: HashMap<PlatformChainId, Arc<Lane>>,
     pub(super) followers: Vec<Arc<Lane>>,
     pub(super) watchers: Vec<Watcher>,
 }
@@ -31,14 +32,14 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
     if !orphans.0.is_empty() {
         return Err(StartError::Orphans(orphans));
     }
-    let mut all = Lanes { lanes: HashMap::new(), followers: Vec::new(), watchers: Vec::new() };
+    let mut all = Lanes { of_chains: HashMap::new(), followers: Vec::new(), watchers: Vec::new() };
     for chain in chains {
         let mut lane = Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard());
-        if chain.config.retired {
+        if chain.config.new_work == NewWork::Retired {
             lane = lane.following(OnlyFollows::RetiredChain);
         }
         let lane = all.watched(lane, chain).await?;
-        all.lanes.insert(chain.id(), lane);
+        all.of_chains.insert(chain.id(), lane);
     }
     for left in unfinished {
         let Some(chain) = chains.iter().find(|chain| chain.id() == left.lane.chain) else {

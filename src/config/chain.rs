@@ -36,16 +36,25 @@ pub struct ChainConfig {
     pub test: bool,
     /// Whether it is meant when a request names no chain. At most one is.
     pub default: bool,
-    /// Whether nothing new is signed on it. What is open is followed all the same.
-    pub paused: bool,
-    /// Whether nothing new is billed on it any more: it is only here for what is still open.
-    pub retired: bool,
+    /// Whether anything new is signed on it. What is open is followed all the same.
+    pub new_work: NewWork,
     /// Keys that have signed on it before: they end what they have begun, and begin nothing.
     pub retired_keys: Vec<KeyRef>,
     /// What may be signed on it.
     pub policy: PolicyConfig,
     /// Everything that depends on the family.
     pub family: FamilyConfig,
+}
+
+/// Whether anything new is signed on a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewWork {
+    /// It is.
+    Taken,
+    /// Not at present (`paused`).
+    Paused,
+    /// Never again: the chain is only there for what is still open (`retired`).
+    Retired,
 }
 
 /// What depends on the family of a chain.
@@ -246,8 +255,11 @@ impl ChainConfig {
             name: name?,
             test: test?,
             default: default?,
-            paused: paused?,
-            retired: retired?,
+            new_work: match (retired?, paused?) {
+                (true, _) => NewWork::Retired,
+                (false, true) => NewWork::Paused,
+                (false, false) => NewWork::Taken,
+            },
             retired_keys: retired_keys?,
             policy: policy?,
             family: family?,

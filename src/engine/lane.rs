@@ -75,6 +75,7 @@ impl Lane {
     }
 
     /// A lane that ends what it has begun, and begins nothing.
+    #[must_use]
     pub fn following(self, why: OnlyFollows) -> Self {
         let rules = match why {
             OnlyFollows::NoKey => Rules { again: Again::Never, ..self.rules },

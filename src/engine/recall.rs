@@ -145,10 +145,9 @@ impl Lane {
     /// How the gate stands as far as the account is concerned: one that begins nothing new is not shut
     /// because something is wrong.
     fn gate_to_rule(&self) -> Gate {
-        match self.gate() {
-            Gate::Closed(Closed::OnlyFollows { .. }) => Gate::Open,
-            gate => gate,
-        }
+        let gate = self.gate();
+        let following = matches!(gate, Gate::Closed(Closed::OnlyFollows { .. }));
+        if following { Gate::Open } else { gate }
     }
 
     /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.

@@ -77,9 +77,8 @@ fn held_up((batch, why): (BatchId, &'static str)) -> Value {
 fn trouble(lane: &Lane) -> Option<String> {
     match lane.gate() {
         Gate::Opening => Some(lane.unopened()),
-        Gate::Closed(Closed::OnlyFollows { .. }) => lane.trouble(),
+        Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => lane.trouble(),
         Gate::Closed(why) => Some(why.to_string()),
-        Gate::Open => lane.trouble(),
     }
 }
 

@@ -21,7 +21,7 @@ use merchant_signer::chain::{
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{
     BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef,
-    L1Fee, PolicyConfig, Replacement, RpcUrl, Wei,
+    L1Fee, NewWork, PolicyConfig, Replacement, RpcUrl, Wei,
 };
 use merchant_signer::contract::Profile;
 use merchant_signer::keys::{Key, KeySource};
@@ -77,8 +77,7 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
         name: "test".to_owned(),
         test: true,
         default: false,
-        paused: false,
-        retired: false,
+        new_work: NewWork::Taken,
         retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: FamilyConfig::Evm(config.clone()),
