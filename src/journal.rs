@@ -9,12 +9,14 @@ mod doubt;
 mod end;
 mod files;
 mod history;
+mod left;
 mod mark;
 mod migrate;
 mod networks;
 mod open;
 mod pause;
 mod record;
+mod rename;
 mod requests;
 mod rows;
 #[cfg(test)]
@@ -26,18 +28,18 @@ pub use columns::LineOutcome;
 pub use commit::{Addition, LaneId, Origin, Proposal, Seal, SealError};
 pub use end::Settlement;
 pub use history::Audit;
+pub use left::Unfinished;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
 pub use pause::Pause;
 pub use record::{Billing, Line, Recorded};
+pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
 pub use rows::Scope;
 pub use spend::Spent;
 pub use writer::{Disk, Figures, Served, Writer};
 
-use crate::billing::{
-    Attempt, BatchId, Claim, ForeignTx, NamedRequest, PlatformChainId, Slot, Subject,
-};
+use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
 use crate::clock::Clock;
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
@@ -345,29 +347,6 @@ impl Journal {
     /// The batch that any of its hashes names.
     pub async fn billing_by_hash(&self, hash: B256) -> Result<Option<Billing>, JournalError> {
         self.read(move |conn| rows::billing_by_hash(conn, hash)).await
-    }
-
-    /// The batches that answers to a request id have named, newest first, at most 100.
-    pub async fn billings_by_request(&self, id: String) -> Result<Vec<Billing>, JournalError> {
-        self.read(move |conn| requests::billings(conn, &id)).await
-    }
-
-    /// Where a request stands, and whether it is known to have been told of `batches`.
-    pub async fn request_standing(
-        &self,
-        request: NamedRequest,
-        batches: Vec<BatchId>,
-    ) -> Result<RequestStanding, JournalError> {
-        self.read(move |conn| requests::standing(conn, &request, &batches)).await
-    }
-
-    /// Writes down that the answer to a request names `batches`.
-    pub async fn name_request(
-        &self,
-        request: NamedRequest,
-        batches: Vec<BatchId>,
-    ) -> Result<(), AcceptError> {
-        self.write(move |conn| requests::name(conn, &request, &batches)).await?
     }
 
     async fn read<T: Send + 'static>(

@@ -137,6 +137,8 @@ pub struct Slot<A = Attempt> {
     pub batch: BatchId,
     /// The nonce on EVM; a running number on TRON.
     pub position: u64,
+    /// The contract that its bytes call, whatever is configured now.
+    pub contract: Address,
     /// When it was accepted, Unix ms.
     pub accepted_ms: i64,
     /// What it charges, in the order of the contract call.

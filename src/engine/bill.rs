@@ -159,6 +159,7 @@ async fn commit(
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let draft = ready.draft;
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
+    let contract = lane.chain.facts().contract;
     let proposal = Proposal {
         origin: lane.origin(),
         request: asked.request.clone(),
@@ -172,7 +173,7 @@ async fn commit(
         at_ms: lane.journal.now_ms(),
         seal: Box::new(move |position, items| {
             let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
-            draft.seal(position, &Meant { kind, items, tokens, cost: draft.cost() })
+            draft.seal(position, &Meant { kind, contract, items, tokens, cost: draft.cost() })
         }),
     };
     lane.journal.accept(proposal).await

@@ -2,7 +2,7 @@
 //! it have named.
 
 use super::rows::billing;
-use super::{AcceptError, Billing};
+use super::{AcceptError, Billing, Journal, JournalError};
 use crate::billing::{BatchId, NamedRequest};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -17,8 +17,33 @@ pub enum RequestStanding {
     Taken,
 }
 
+impl Journal {
+    /// The batches that answers to a request id have named, newest first, at most 100.
+    pub async fn billings_by_request(&self, id: String) -> Result<Vec<Billing>, JournalError> {
+        self.read(move |conn| billings(conn, &id)).await
+    }
+
+    /// Where a request stands, and whether it is known to have been told of `batches`.
+    pub async fn request_standing(
+        &self,
+        request: NamedRequest,
+        batches: Vec<BatchId>,
+    ) -> Result<RequestStanding, JournalError> {
+        self.read(move |conn| standing(conn, &request, &batches)).await
+    }
+
+    /// Writes down that the answer to a request names `batches`.
+    pub async fn name_request(
+        &self,
+        request: NamedRequest,
+        batches: Vec<BatchId>,
+    ) -> Result<(), AcceptError> {
+        self.write(move |conn| name(conn, &request, &batches)).await?
+    }
+}
+
 /// Where `request` stands, and whether it is known to have been told of `batches`.
-pub(super) fn standing(
+fn standing(
     conn: &Connection,
     request: &NamedRequest,
     batches: &[BatchId],
@@ -66,7 +91,7 @@ pub(super) fn name(
 }
 
 /// The batches that answers to requests of this name have named, whoever asked: newest first.
-pub(super) fn billings(conn: &Connection, id: &str) -> rusqlite::Result<Vec<Billing>> {
+fn billings(conn: &Connection, id: &str) -> rusqlite::Result<Vec<Billing>> {
     let sql = "SELECT DISTINCT batch FROM request_batch WHERE request = ?1
                ORDER BY batch DESC LIMIT 100";
     let batches: Vec<i64> =

@@ -11,7 +11,7 @@ const SLICE: u64 = 1_000;
 const PATIENCE: u64 = 4_000;
 
 /// What has to happen at least once in a slice, besides every fault.
-const EDGES: [&str; 40] = [
+const EDGES: [&str; 38] = [
     "posted",
     "posted again",
     "posted a subset",
