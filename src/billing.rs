@@ -6,6 +6,7 @@
 mod admitted;
 mod attempt;
 mod carried;
+mod claim;
 mod decide;
 mod entry;
 mod gate;
@@ -14,6 +15,7 @@ mod order;
 mod preflight;
 mod refusal;
 mod repeats;
+mod spelling;
 mod tx_record;
 mod verdict;
 
@@ -22,8 +24,9 @@ pub use attempt::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeTerms, Item, Signed, Slot,
 };
 pub use carried::Carried;
+pub use claim::{Claim, ClaimState, ClaimedBy, Satisfied, Subject};
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
-pub use entry::{BadField, Digits, Entry, Scalar, Spelling};
+pub use entry::{BadField, Entry};
 pub use gate::{
     AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, OnlyFollows, PoolView, Ruling,
     first_position, rule,
@@ -35,7 +38,8 @@ pub use ids::{
 pub use order::{Mode, NotAdmitted, Order};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};
-pub use repeats::{Claim, ClaimState, ClaimedBy, Repeat, Satisfied, Subject, repeat_of};
+pub use repeats::{Repeat, repeat_of};
+pub use spelling::{Digits, Scalar, Spelling};
 pub use tx_record::{CallEnding, TxRecord};
 pub use verdict::{
     BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, Opaque, Verdict,

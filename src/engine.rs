@@ -10,7 +10,7 @@ mod verdict;
 mod watcher;
 
 pub use lane::Lane;
-pub use verdict::{Answer, NoVerdict, Progress, Rehearsed, Sent, Transaction};
+pub use verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent};
 
 pub use crate::billing::Gate;
 pub use watcher::Watcher;

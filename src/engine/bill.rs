@@ -2,7 +2,7 @@
 
 use super::lane::Lane;
 use super::repeat::{Asked, unclaimed};
-use super::verdict::{Answer, NoVerdict, Progress, Rehearsed, Sent, Stop, Transaction};
+use super::verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent, Stop};
 use crate::billing::{
     Admitted, Attempt, AttemptKind, Charge, Digits, Order, Period, Refused, Satisfied, Slot,
     SubscribeId, judge,
@@ -193,8 +193,8 @@ fn sent(
     Answer::Sent(Sent {
         family: lane.chain.facts().family,
         origin: lane.origin(),
-        transaction: Transaction::Signed(slot.attempts.newest().get().signed.clone()),
-        progress: Progress::New,
+        transaction: NamedTransaction::Signed(slot.attempts.newest().get().signed.clone()),
+        progress: HowFar::New,
         subscriptions,
         failed: rest.refused,
         earlier: rest.earlier,

@@ -1,7 +1,7 @@
 //! What of a request earlier ones have claimed: answered from the journal, without asking the chain.
 
 use super::lane::Lane;
-use super::verdict::{Answer, NoVerdict, Progress, Rehearsed, Sent, Stop, Transaction};
+use super::verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent, Stop};
 use crate::billing::{
     Admitted, BatchId, BatchState, ClaimState, NamedRequest, Order, Period, Refused, Repeat,
     Satisfied, Subject, repeat_of,
@@ -105,8 +105,8 @@ impl Asked {
             family: billing.network.family,
             origin: billing.origin,
             transaction: match billing.current() {
-                Recorded::Signed(attempt) => Transaction::Signed(attempt.get().signed.clone()),
-                Recorded::Learnt(hash) => Transaction::Learnt(*hash),
+                Recorded::Signed(attempt) => NamedTransaction::Signed(attempt.get().signed.clone()),
+                Recorded::Learnt(hash) => NamedTransaction::Learnt(*hash),
             },
             progress,
             subscriptions: named.into_iter().map(|one| one.spelling).collect(),
@@ -117,10 +117,10 @@ impl Asked {
 }
 
 /// How far a batch is. None where it has come further since its claims were read.
-fn progress(billing: &Billing, satisfied: &[Satisfied]) -> Option<Progress> {
+fn progress(billing: &Billing, satisfied: &[Satisfied]) -> Option<HowFar> {
     let (progress, state) = match (billing.state, billing.block) {
-        (BatchState::Open, _) => (Progress::Open, ClaimState::Open),
-        (BatchState::Charged, Some(block)) => (Progress::Charged(block), ClaimState::Charged),
+        (BatchState::Open, _) => (HowFar::Open, ClaimState::Open),
+        (BatchState::Charged, Some(block)) => (HowFar::Charged(block), ClaimState::Charged),
         (
             BatchState::Charged
             | BatchState::Reverted

@@ -27,9 +27,9 @@ pub struct Sent {
     /// The chain, the account that signed it, and the contract that it bills through.
     pub origin: Origin,
     /// The transaction.
-    pub transaction: Transaction,
+    pub transaction: NamedTransaction,
     /// Which request signed it, and how far it is.
-    pub progress: Progress,
+    pub progress: HowFar,
     /// Every subscription of the request that it charges, as the caller wrote it.
     pub subscriptions: Vec<Digits>,
     /// In partial mode, those that are not charged.
@@ -40,14 +40,14 @@ pub struct Sent {
 
 /// A transaction, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Transaction {
+pub enum NamedTransaction {
     /// It was signed here.
     Signed(Signed),
     /// It was learnt from the chain by its hash.
     Learnt(B256),
 }
 
-impl Transaction {
+impl NamedTransaction {
     /// Its hash.
     pub fn hash(&self) -> B256 {
         match self {
@@ -67,7 +67,7 @@ impl Transaction {
 
 /// How far the transaction of an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum HowFar {
     /// This request signed it.
     New,
     /// An earlier request signed it; the chain has not decided.

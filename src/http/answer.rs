@@ -5,7 +5,7 @@ use crate::billing::{
     Digits, Family, NotAdmitted, PlatformChainId, Refused, Satisfied, spell_address,
 };
 use crate::chain::ChainError;
-use crate::engine::{Answer, NoVerdict, Progress, Rehearsed, Sent};
+use crate::engine::{Answer, HowFar, NoVerdict, Rehearsed, Sent};
 use crate::http::wire::Malformed;
 use alloy::primitives::{B256, U256};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -173,11 +173,9 @@ fn status_of(why: &NoVerdict) -> StatusCode {
 /// What the caller hears of a transaction: that it was sent now, or what has become of it.
 fn happened(sent: &Sent) -> String {
     let what = match sent.progress {
-        Progress::New => "Billing transaction sent".to_owned(),
-        Progress::Open => {
-            "Already sent: the transaction is open, nothing more was signed".to_owned()
-        }
-        Progress::Charged(block) => {
+        HowFar::New => "Billing transaction sent".to_owned(),
+        HowFar::Open => "Already sent: the transaction is open, nothing more was signed".to_owned(),
+        HowFar::Charged(block) => {
             format!("Already sent: charged in block {}, nothing more was signed", block.number)
         }
     };
@@ -296,7 +294,7 @@ fn success(sent: &Sent) -> Success {
         signed_transaction_data: signed.map(|signed| spell_bytes(family, &signed.raw)),
         subscription_ids: sent.subscriptions.iter().map(echo).collect(),
         tx_hash: spell_hash(family, sent.transaction.hash()),
-        repeated: sent.progress != Progress::New,
+        repeated: sent.progress != HowFar::New,
         failed: failures(family, &sent.failed),
         earlier: earlier(family, &sent.earlier),
     }

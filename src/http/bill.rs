@@ -3,7 +3,7 @@
 use super::answer::{Reply, TurnedAway};
 use super::{Authentic, Door, authenticate, chain_for, wire};
 use crate::billing::{Family, Order};
-use crate::engine::{Answer, Progress};
+use crate::engine::{Answer, HowFar};
 use crate::telemetry::Billed;
 use axum::extract::{Request, State};
 use std::sync::Arc;
@@ -72,7 +72,7 @@ fn log(family: Family, reply: &Reply, begun: Instant) {
         Reply::Answer(_, Answer::Sent(sent)) => info!(
             %family, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
             failed = sent.failed.len(), earlier = sent.earlier.len(), took_ms,
-            "{}", if sent.progress == Progress::New { "billed" } else { "billed before" }
+            "{}", if sent.progress == HowFar::New { "billed" } else { "billed before" }
         ),
         Reply::Answer(_, Answer::Refused(refused, earlier)) => {
             let first = refused.first().map(|refused| refused.code.token());

@@ -9,7 +9,7 @@ use crate::billing::{
 };
 use crate::chain::Facts;
 use crate::config::JournalConfig;
-use crate::engine::{Answer, Progress, Rehearsed, Sent, Transaction};
+use crate::engine::{Answer, HowFar, NamedTransaction, Rehearsed, Sent};
 use crate::journal::{Journal, LaneId, Network, Origin, Proposal};
 use alloy::primitives::{Address, B256, U256};
 use axum::body::to_bytes;
@@ -246,13 +246,13 @@ fn satisfied(state: ClaimState) -> Satisfied {
     Satisfied { subscribe: SubscribeId(7), spelling: entry().spelling.plan, by }
 }
 
-fn sent(progress: Progress) -> Sent {
+fn sent(progress: HowFar) -> Sent {
     let lane = LaneId { chain: CHAIN, signer: SIGNER };
     let signed = Signed { hash: B256::ZERO, raw: vec![0xAB], gas_required: 21_000 };
     Sent {
         family: Family::Evm,
         origin: Origin { lane, contract: SIGNER },
-        transaction: Transaction::Signed(signed),
+        transaction: NamedTransaction::Signed(signed),
         progress,
         subscriptions: asked(),
         failed: vec![],
@@ -276,7 +276,7 @@ async fn every_answer_is_as_the_document_describes_it() {
     let answer = Sent {
         failed: vec![refused().claimed_by(B256::ZERO)],
         earlier: vec![satisfied(ClaimState::Open)],
-        ..sent(Progress::New)
+        ..sent(HowFar::New)
     };
     let heard = told(Answer::Sent(answer)).await;
     assert_eq!((&heard["code"], &heard["description"]), (&json!(1), &Value::Null));
@@ -316,17 +316,17 @@ async fn every_answer_is_as_the_document_describes_it() {
 async fn a_repeat_says_what_has_become_of_the_transaction() {
     let block = BlockRef { number: 7, time: 0 };
     for (progress, msg) in [
-        (Progress::Open, "Already sent: the transaction is open, nothing more was signed"),
-        (Progress::Charged(block), "Already sent: charged in block 7, nothing more was signed"),
+        (HowFar::Open, "Already sent: the transaction is open, nothing more was signed"),
+        (HowFar::Charged(block), "Already sent: charged in block 7, nothing more was signed"),
     ] {
         let heard = told(Answer::Sent(sent(progress))).await;
         assert_eq!((&heard["msg"], &heard["data"]["repeated"]), (&json!(msg), &json!(true)));
         fits(&heard["data"], "Success");
     }
-    let learnt = Sent { transaction: Transaction::Learnt(B256::ZERO), ..sent(Progress::Open) };
+    let learnt = Sent { transaction: NamedTransaction::Learnt(B256::ZERO), ..sent(HowFar::Open) };
     let heard = told(Answer::Sent(learnt)).await;
     assert_eq!(heard["data"]["signedTransactionData"], Value::Null, "nobody here knows its bytes");
-    let anew = told(Answer::Sent(sent(Progress::New))).await;
+    let anew = told(Answer::Sent(sent(HowFar::New))).await;
     assert!(anew["data"]["repeated"].is_null(), "the success object as the platform has it");
 }
 
@@ -338,9 +338,9 @@ async fn tron_addresses_and_hashes_are_spelt_as_tron_spells_them() {
     let answer = Answer::Sent(Sent {
         family: Family::Tvm,
         origin: Origin { lane: LaneId { chain: CHAIN, signer }, contract: SIGNER },
-        transaction: Transaction::Signed(signed),
+        transaction: NamedTransaction::Signed(signed),
         failed: vec![refused().claimed_by(hash)],
-        ..sent(Progress::New)
+        ..sent(HowFar::New)
     });
     let sent = told_on(Family::Tvm, answer).await;
     let data = &sent["data"];

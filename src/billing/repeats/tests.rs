@@ -1,9 +1,11 @@
 //! The table of repeats, row by row and in both modes; and what holds of every row.
 
 use super::*;
-use crate::billing::{Entry, Mode, Scalar, Values};
+use crate::billing::{
+    ChargeKey, ChargeTerms, Entry, Mode, Period, PlanId, Scalar, SubscribeId, UserHash, Values,
+};
 use alloy::dyn_abi::DynSolValue;
-use alloy::primitives::Address;
+use alloy::primitives::{Address, B256, U256};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
