@@ -156,7 +156,7 @@ pub(super) async fn one(
     };
     let own = Own { facts, profile, key: Arc::new(key), policy };
     let adapter = match &chain.family {
-        FamilyConfig::Evm(config) => connect_evm(own, config, dial).await,
+        FamilyConfig::Evm(config) => connect_evm(own, config, dial, clock).await,
         FamilyConfig::Tvm(config) => connect_tvm(own, config, dial, clock).await,
     };
     Ok(Connected {
@@ -182,6 +182,7 @@ async fn connect_evm(
     own: Own,
     config: &EvmConfig,
     dial: &dyn Dial,
+    clock: Clock,
 ) -> Result<Arc<dyn Inspect>, String> {
     let Own { facts, profile, key, policy } = own;
     let rules = FleetRules {
@@ -191,7 +192,7 @@ async fn connect_evm(
     };
     let fleet = Fleet::dial(dial, &config.rpc, &config.send_only, rules);
     let fleet = Arc::new(fleet.map_err(|unusable| unusable.to_string())?);
-    let parts = EvmParts { facts, profile, key, policy, fleet, config: config.clone() };
+    let parts = EvmParts { facts, profile, key, policy, fleet, config: config.clone(), clock };
     let adapter = EvmChain::connect(parts).await.map_err(|error| format!("rpc: {error}"))?;
     Ok(Arc::new(adapter))
 }

@@ -7,15 +7,18 @@ mod aggregate;
 pub mod conclude;
 mod confirm;
 mod delivery;
+mod disputes;
 mod draft;
 mod errors;
 mod fees;
 mod gas;
 mod head;
 mod identify;
+mod in_flight;
 mod inspect;
 mod l1_fee;
 mod look;
+mod milestones;
 mod node;
 mod observe;
 mod preflight;
@@ -27,10 +30,13 @@ pub(crate) mod seam;
 mod simulate;
 mod wire;
 
-use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse};
+use super::{
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Unready,
+};
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::chain::inspect::tell_trust;
 use crate::chain::signing::SigningContext;
+use crate::clock::Clock;
 use crate::config::EvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
@@ -39,16 +45,19 @@ use crate::node::{Fleet, JsonRpc, NodeId, NodeView, RealChain, Trust};
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use async_trait::async_trait;
+use disputes::Disputes;
 pub use errors::{known_messages, passing};
 use head::{Head, Known};
+use in_flight::InFlight;
 use l1_fee::DataFee;
-use look::Searched;
+use look::{LandedIn, Searched};
+use milestones::Milestones;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use tokio::sync::{Mutex, watch};
 use tracing::warn;
-use wire::Line;
 
 /// What an adapter is made of.
 #[derive(Debug)]
@@ -65,6 +74,8 @@ pub struct EvmParts {
     pub fleet: Arc<Fleet<JsonRpc>>,
     /// How the chain is treated.
     pub config: EvmConfig,
+    /// This machine's time. Only compared with the head's, as a check of both.
+    pub clock: Clock,
 }
 
 /// Why there is no adapter. Nothing was signed or sent.
@@ -96,7 +107,12 @@ pub struct EvmChain {
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
-    line: Line,
+    in_flight: Arc<InFlight>,
+    milestones: Milestones,
+    disputes: Disputes,
+    landed: parking_lot::Mutex<LandedIn>,
+    /// The gas limit of the last billing that was drafted; 0 before the first.
+    last_gas: AtomicU64,
     data_fee: DataFee,
     searched: parking_lot::Mutex<Searched>,
     /// Held during a look at the head.
@@ -125,7 +141,7 @@ impl EvmChain {
         tell_trust(&parts.facts, nodes);
         let (learnt, head) = (RwLock::default(), RwLock::new(None));
         let pulse = watch::Sender::new(None);
-        let (line, data_fee) = (Line::default(), DataFee::default());
+        let data_fee = DataFee::default();
         let searched = parking_lot::Mutex::default();
         let signing = Arc::new(SigningContext {
             key: Arc::clone(&parts.key),
@@ -133,7 +149,21 @@ impl EvmChain {
             profile: parts.profile.clone(),
         });
         let beating = Mutex::new(());
-        Ok(Self { parts, signing, learnt, head, line, data_fee, searched, beating, pulse })
+        Ok(Self {
+            parts,
+            signing,
+            learnt,
+            head,
+            in_flight: Arc::default(),
+            milestones: Milestones::default(),
+            disputes: Disputes::default(),
+            landed: parking_lot::Mutex::default(),
+            last_gas: AtomicU64::new(0),
+            data_fee,
+            searched,
+            beating,
+            pulse,
+        })
     }
 }
 
@@ -158,6 +188,10 @@ impl Chain for EvmChain {
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
         self.pulse.subscribe()
+    }
+
+    fn unready(&self) -> Option<Unready> {
+        self.unready_now()
     }
 
     fn nodes(&self) -> Vec<NodeView> {
@@ -210,7 +244,7 @@ impl Chain for EvmChain {
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
         let signed = &attempt.get().signed;
-        self.line.offered(signed.hash, &signed.raw);
+        self.in_flight.offered(signed.hash, &signed.raw);
         self.offer(signed).await
     }
 

@@ -11,11 +11,12 @@ use alloy::primitives::{Address, B256, Bytes, U256, address};
 use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
-    Admitted, AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, Opinion, Period,
-    PlatformChainId, Scalar, judge,
+    Admitted, AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, NonceView, Opinion,
+    Period, PlatformChainId, Scalar, judge,
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts, NotConnected};
-use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
+use merchant_signer::chain::{Chain, ChainError, Estimate, Facts};
+use merchant_signer::clock::Clock;
 use merchant_signer::config::{
     BillingConfig, Config, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, L1Fee,
     PolicyConfig, Replacement, RpcUrl, Wei,
@@ -63,6 +64,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         gas_margin_percent: 40,
         gas_reserve: 420_000,
         gas_limit_cap: 16_777_216,
+        clock_tolerance: Duration::from_hours(24 * 36_500),
         rebroadcast_interval: Duration::from_secs(10),
         replacement: Replacement::Off,
         billing: billing.clone(),
@@ -98,6 +100,7 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         policy,
         fleet: Arc::new(Fleet::dial(&Http, &config.rpc, &[], rules).unwrap()),
         config,
+        clock: Clock::MACHINE,
     }
 }
 
@@ -186,8 +189,8 @@ impl Shop {
     }
 }
 
-async fn places(chain: &EvmChain) -> Places {
-    chain.beat().await.unwrap().places.unwrap()
+async fn nonces(chain: &EvmChain) -> NonceView {
+    chain.beat().await.unwrap().nonces.unwrap()
 }
 
 /// Drafts, seals at the chain's nonce, and sends past the adapter.
@@ -202,7 +205,7 @@ async fn bill(
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
     let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
     let meant = Meant { kind, items: &items, tokens, cost: draft.cost() };
-    let signed = draft.seal(places(chain).await.taken, &meant).unwrap();
+    let signed = draft.seal(nonces(chain).await.mined, &meant).unwrap();
     let raw = json!([Bytes::from(signed.raw)]);
     assert_eq!(anvil.call::<B256>("eth_sendRawTransaction", raw).await, signed.hash);
     anvil.receipts(&[signed.hash]).await.remove(0)

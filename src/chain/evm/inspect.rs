@@ -5,7 +5,6 @@ use super::node::Call;
 use super::{EvmChain, simulate};
 use crate::chain::inspect::nodes_found;
 use crate::chain::{ChainError, Finding, Inspect};
-use alloy::primitives::U256;
 use async_trait::async_trait;
 
 #[async_trait]
@@ -45,14 +44,20 @@ impl Inspect for EvmChain {
                 "eth_call and eth_estimateGas: slower for large batches"
             },
         ));
-        found.push(match first_bid(&head.market, &config.fees) {
+        found.push(match first_bid(&head.market, &config.fees, self.raises()) {
             Ok(bid) => Finding::fine("fees", format!("at most {} wei per gas now", bid.at_most())),
             Err(error) => Finding::fault("fees", error.to_string()),
         });
-        found.push(if head.balance > U256::ZERO {
-            Finding::fine("gas money", format!("{} wei at {}", head.balance, facts.signer))
-        } else {
-            Finding::fault("gas money", format!("{} holds nothing: send coins to it", facts.signer))
+        found.push(match self.purse(&head).map(|purse| purse.pays()) {
+            Some(Err(short)) => Finding::fault("gas money", format!("{short}: {}", facts.signer)),
+            Some(Ok(())) | None => {
+                let holds = head.balance(self.parts.fleet.needed());
+                Finding::fine("gas money", format!("{holds} wei at {}", facts.signer))
+            }
+        });
+        found.push(match self.timely(&head) {
+            Ok(()) => Finding::fine("clock", "the newest block is as old as it should be"),
+            Err(gap) => Finding::fault("clock", gap.to_string()),
         });
         if has(|known| known.held_at_once == 1) {
             found.push(Finding::fine(
