@@ -147,6 +147,7 @@ fn status_of(why: &NoVerdict) -> StatusCode {
             | ChainError::Node { .. }
             | ChainError::GasFunds { .. }
             | ChainError::Unready(_)
+            | ChainError::NoKey { .. }
             | ChainError::FeeTooHigh(_)
             | ChainError::Stays(_)
             | ChainError::CallFails(_),

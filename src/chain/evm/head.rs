@@ -59,7 +59,7 @@ impl Head {
 impl EvmChain {
     /// Looks at the head now. One look at a time.
     pub(super) async fn observe(&self) -> Result<Arc<Head>, ChainError> {
-        let _turn = self.beating.lock().await;
+        let _turn = self.account.beating.lock().await;
         self.observe_in_turn().await
     }
 
@@ -68,7 +68,7 @@ impl EvmChain {
         if let Some(head) = self.young() {
             return Ok(head);
         }
-        let _turn = self.beating.lock().await;
+        let _turn = self.account.beating.lock().await;
         match self.young() {
             Some(head) => Ok(head),
             None => self.observe_in_turn().await,
@@ -130,7 +130,10 @@ impl EvmChain {
         if known.contract {
             return Ok(known);
         }
-        Err(ChainError::CallFails(format!("there is no contract at {}", self.parts.facts.contract)))
+        Err(ChainError::CallFails(format!(
+            "there is no contract at {}",
+            self.account.facts.contract
+        )))
     }
 
     fn young(&self) -> Option<Arc<Head>> {
@@ -195,7 +198,7 @@ impl EvmChain {
     fn publish(&self, head: Head) -> Arc<Head> {
         let head = Arc::new(head);
         *self.head.write() = Some(Arc::clone(&head));
-        self.pulse.send_replace(Some(head.pulse));
+        self.account.pulse.send_replace(Some(head.pulse));
         head
     }
 
@@ -307,7 +310,7 @@ impl EvmChain {
     /// An error where the head is too far from this machine's clock to sign anything new by it.
     pub(super) fn timely(&self, head: &Head) -> Result<(), Unready> {
         let head_ms = head.pulse.head_time.saturating_mul(1000);
-        ClockGap::within(head_ms, self.parts.clock.unix_ms(), self.parts.config.clock_tolerance)
+        ClockGap::within(head_ms, self.account.clock.unix_ms(), self.parts.config.clock_tolerance)
     }
 
     /// What the account can still pay. None while no price can be bid.

@@ -224,7 +224,7 @@ impl EvmChain {
         if remembered.contains_key(&range.end.saturating_sub(1)) {
             return remembered;
         }
-        let (rpc, account) = (self.parts.fleet.only(id), self.parts.facts.signer);
+        let (rpc, account) = (self.parts.fleet.only(id), self.account.facts.signer);
         let found = Archive { rpc, account, final_block }.identify(range).await;
         let now = Instant::now();
         let fresh = found.iter().map(|(place, who)| ((id, *place), (now, who.clone())));
@@ -258,7 +258,7 @@ impl EvmChain {
         let fleet = &self.parts.fleet;
         let nodes: Vec<&str> = disputing.iter().map(|id| fleet.label(*id)).collect();
         error!(
-            chain = self.parts.facts.name,
+            chain = self.account.facts.name,
             position = place.position,
             nodes = nodes.join(" and "),
             "these nodes have told different records of one final block for ten minutes: the batch \
@@ -368,14 +368,14 @@ impl<A: AsRef<Attempt>> Reader for OutcomeReader<'_, A> {
         if !bills {
             return Vec::new();
         }
-        let contract = self.chain.parts.facts.contract;
-        self.chain.parts.profile.outcomes(contract, &ours.logs, &slot.items)
+        let contract = self.chain.account.facts.contract;
+        self.chain.account.profile.outcomes(contract, &ours.logs, &slot.items)
     }
 
     fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
-        let contract = self.chain.parts.facts.contract;
-        self.chain.parts.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
+        let contract = self.chain.account.facts.contract;
+        self.chain.account.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
     }
 }

@@ -96,7 +96,7 @@ impl EvmChain {
         if !self.milestones.is_due(id, number, final_block) {
             return;
         }
-        let me = self.parts.facts.signer;
+        let me = self.account.facts.signer;
         let Ok(nonce) = node::nonce_at(rpc, me, number).await else { return };
         // The same block before and after: the nonce is counted at this one.
         if let Ok(Some(after)) = node::header(rpc, &node::quantity(number)).await
