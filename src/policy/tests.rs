@@ -115,6 +115,9 @@ fn a_day_has_room_for_its_limit_and_for_nothing_more() {
     let fee = policy().fee(AttemptKind::Bill, U256::from(1_000));
     assert_eq!(after(&fee, 8_000), "none");
     assert_eq!(after(&fee, 8_001), "chains.139.policy.max_fee_per_day");
+    let cancel = policy().fee(AttemptKind::Cancel, U256::from(1_000));
+    assert_eq!(after(&cancel, 9_000), "none", "a cancel waits for no tomorrow");
+    assert_eq!(cancel.amount, U256::from(1_000), "and is counted");
 }
 
 #[test]

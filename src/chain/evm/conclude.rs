@@ -157,12 +157,14 @@ pub fn conclude<T: Borrow<Testimony>>(
             Conclusion { fate, liars, disputing: vec![] }
         }
         Agreed::Twice => disputed(&told),
-        Agreed::No => match undecided(position, attempts, &said, quorum) {
-            Fate::Included | Fate::Unrecorded | Fate::Unclear if contradictory(&told) => {
-                disputed(&told)
+        Agreed::No => {
+            let fate = undecided(position, attempts, &said, quorum);
+            let taken = matches!(fate, Fate::Included | Fate::Unrecorded | Fate::Unclear);
+            if taken && contradictory(&told) {
+                return disputed(&told);
             }
-            fate => Conclusion { fate, liars: vec![], disputing: vec![] },
-        },
+            Conclusion { fate, liars: vec![], disputing: vec![] }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! nodes tell it together. Kept between beats, so that a request needs none of these questions.
 
 use super::fees::{Market, cost, first_bid};
-use super::in_flight::{Account, Holding};
+use super::in_flight::{Holding, Solvency};
 use super::node::Asker;
 use super::node::{self, View};
 use super::observe::{Look, no_block};
@@ -318,7 +318,7 @@ impl EvmChain {
         let bid = first_bid(&head.market, &self.parts.config.fees, self.raises()).ok()?;
         let ordinary = cost(self.ordinary_gas(head), bid);
         let needed = self.parts.fleet.needed();
-        let Account { holds, in_flight } = self.in_flight.account(&head.holdings(), needed)?;
+        let Solvency { holds, in_flight } = self.in_flight.account(&head.holdings(), needed)?;
         Some(Purse { holds, in_flight, ordinary, unit: "wei" })
     }
 }

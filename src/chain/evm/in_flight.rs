@@ -22,7 +22,7 @@ pub(super) struct Holding {
 
 /// The account's money, all wei.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Account {
+pub(super) struct Solvency {
     /// What it holds.
     pub(super) holds: U256,
     /// What open and drafted transactions may still take of that.
@@ -44,10 +44,10 @@ pub(super) struct PlaceCost {
 
 /// What is open. Bytes are read once, since open places are looked at every few seconds.
 #[derive(Debug, Default)]
-pub(super) struct InFlight(Mutex<Open>);
+pub(super) struct InFlight(Mutex<OpenCosts>);
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenCosts {
     places: BTreeMap<u64, PlaceCost>,
     /// What transactions may cost that are drafted and have no place yet, wei.
     drafts: BTreeMap<u64, U256>,
@@ -55,20 +55,20 @@ struct Open {
     next_draft: u64,
 }
 
-impl Open {
+impl OpenCosts {
     /// What the places from `nonce` on, and before `end`, may still cost, wei.
     fn outstanding(&self, nonce: u64, end: u64) -> U256 {
         let open = self.places.range(nonce..).take_while(|(position, _)| **position < end);
         open.fold(U256::ZERO, |sum, (_, place)| sum.saturating_add(place.dearest))
     }
 
-    fn account(&self, holdings: &[Holding], needed: usize) -> Option<Account> {
+    fn account(&self, holdings: &[Holding], needed: usize) -> Option<Solvency> {
         let drafted = self.drafted();
         let account = |holding: &Holding| {
             let in_flight = self.outstanding(holding.nonce, u64::MAX).saturating_add(drafted);
-            Account { holds: holding.balance, in_flight }
+            Solvency { holds: holding.balance, in_flight }
         };
-        let mut accounts: Vec<Account> = holdings.iter().map(account).collect();
+        let mut accounts: Vec<Solvency> = holdings.iter().map(account).collect();
         accounts.sort_by_key(|account| Reverse(account.holds.saturating_sub(account.in_flight)));
         accounts.get(needed.saturating_sub(1)).or(accounts.last()).copied()
     }
@@ -114,7 +114,7 @@ impl InFlight {
 
     /// What the account holds, and what all that is open and drafted may still take of it, by what
     /// `needed` of the holdings bear out, or else by the poorest. None without holdings.
-    pub(super) fn account(&self, holdings: &[Holding], needed: usize) -> Option<Account> {
+    pub(super) fn account(&self, holdings: &[Holding], needed: usize) -> Option<Solvency> {
         self.0.lock().account(holdings, needed)
     }
 
@@ -127,7 +127,7 @@ impl InFlight {
         needed: usize,
     ) -> Result<Reserved, ChainError> {
         let mut open = self.0.lock();
-        let Account { holds, in_flight } = open
+        let Solvency { holds, in_flight } = open
             .account(holdings, needed)
             .ok_or_else(|| ChainError::Unavailable("no node tells the balance".to_owned()))?;
         affordable(cost, in_flight, holds)?;

@@ -48,13 +48,7 @@ impl Inspect for EvmChain {
             Ok(bid) => Finding::fine("fees", format!("at most {} wei per gas now", bid.at_most())),
             Err(error) => Finding::fault("fees", error.to_string()),
         });
-        found.push(match self.purse(&head).map(|purse| purse.pays()) {
-            Some(Err(short)) => Finding::fault("gas money", format!("{short}: {}", facts.signer)),
-            Some(Ok(())) | None => {
-                let holds = head.balance(self.parts.fleet.needed());
-                Finding::fine("gas money", format!("{holds} wei at {}", facts.signer))
-            }
-        });
+        found.push(self.gas_money(&head));
         found.push(match self.timely(&head) {
             Ok(()) => Finding::fine("clock", "the newest block is as old as it should be"),
             Err(gap) => Finding::fault("clock", gap.to_string()),
@@ -71,6 +65,16 @@ impl Inspect for EvmChain {
 }
 
 impl EvmChain {
+    /// Whether an ordinary batch could be paid.
+    fn gas_money(&self, head: &super::Head) -> Finding {
+        let (what, signer) = ("gas money", self.account.facts.signer);
+        if let Some(Err(short)) = self.purse(head).map(|purse| purse.pays()) {
+            return Finding::fault(what, format!("{short}: {signer}"));
+        }
+        let holds = head.balance(self.parts.fleet.needed());
+        Finding::fine(what, format!("{holds} wei at {signer}"))
+    }
+
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.
     async fn may_bill(&self, head: &super::Head) -> Finding {
         let what = "permission to bill";

@@ -136,10 +136,8 @@ impl EvmChain {
         }
         let fate = |place: &Place| {
             let unseen = || !self.landed.lock().contains_key(&place.position);
-            match self.judged(place, &said) {
-                Fate::Included if blind && unseen() => Fate::Unwitnessed,
-                fate => fate,
-            }
+            let fate = self.judged(place, &said);
+            if fate == Fate::Included && blind && unseen() { Fate::Unwitnessed } else { fate }
         };
         places.iter().map(fate).collect()
     }

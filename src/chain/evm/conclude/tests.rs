@@ -143,13 +143,13 @@ fn a_receipt_counts_only_in_the_block_that_the_same_node_holds_there() {
     let reorged = with(shows(1, 80), |node| {
         node.canonical.insert(80, block(80, 1));
     });
-    assert_eq!(word(&[reorged.clone(), reorged], 2), "unclear", "settled, but by whom?");
+    assert_eq!(word(&[reorged.clone(), reorged], 2), "unrecorded", "settled, but by whom?");
     let headless = with(shows(1, 80), |node| node.canonical.clear());
-    assert_eq!(word(&[headless.clone(), headless], 2), "unclear");
+    assert_eq!(word(&[headless.clone(), headless], 2), "unrecorded");
     let other_number = with(shows(1, 80), |node| {
         node.canonical.insert(80, Block { number: 79, ..block(80, 0) });
     });
-    assert_eq!(word(&[other_number.clone(), other_number], 2), "unclear");
+    assert_eq!(word(&[other_number.clone(), other_number], 2), "unrecorded");
     let undone = with(shows(1, 95), |node| {
         node.taken = Some(PLACE);
         node.canonical.insert(95, block(95, 1));

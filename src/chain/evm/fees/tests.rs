@@ -111,13 +111,13 @@ fn dynamic(base_fee: u128, tip: u128, low_tip: u128) -> Market {
 
 #[test]
 fn a_first_bid_leaves_room_for_every_replacement_that_is_allowed() {
-    let market = dynamic(60_000, 20_000, 1);
+    let market = dynamic(50_000, 20_000, 1);
     let mut bids = vec![first_bid(&market, &DEEP, 3).unwrap()];
     for _ in 0..3 {
         let next = outbid(bids[0], bids.iter().copied(), Ceilings::of(&DEEP));
         bids.push(next.expect("only the base fee rose, and there was room"));
     }
-    assert_eq!(bids[0], Bid::Dynamic { max_fee: 74_522, tip: 7_020 });
+    assert_eq!(bids[0], Bid::Dynamic { max_fee: 70_227, tip: 7_017 });
     assert!(outbid(bids[0], bids.iter().copied(), Ceilings::of(&DEEP)).is_err());
 }
 
