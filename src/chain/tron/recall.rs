@@ -7,10 +7,10 @@
 
 use super::TronChain;
 use super::api::{Block, CallResult, Side};
-use super::conclude::{LOGS_WITHIN, Record};
+use super::conclude::{LOGS_WITHIN, Record, record};
 use super::death::Misfit;
 use super::head::Head;
-use super::look::{record, seconds};
+use super::look::seconds;
 use super::proofs::{Support, proven};
 use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
 use crate::chain::{ChainError, Recall};
@@ -228,7 +228,7 @@ impl TronChain {
         let effect = self.effect(sent, (to, &data), block, head).await?;
         let block = BlockRef { number: block.number, time: seconds(block.time_ms) };
         Ok((effect != Ok(ForeignEffect::Other))
-            .then(|| Foreign::new(0, Landed { hash: sent.id(), block }, effect)))
+            .then(|| Foreign::new(0, Landed { hash: sent.id(), block, record: None }, effect)))
     }
 
     async fn effect(
