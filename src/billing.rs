@@ -25,7 +25,7 @@ pub use attempt::{
 };
 pub use carried::Carried;
 pub use claim::{Claim, ClaimState, ClaimedBy, Satisfied, Subject};
-pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
+pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unsettled, next_step};
 pub use entry::{BadField, Entry};
 pub use gate::{
     AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, OnlyFollows, PoolView, Ruling,

@@ -100,7 +100,7 @@ async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Rea
     }
     let draft = lane.chain.draft(&judged.good, &preflight.estimate).await?;
     let mut counts = policy.counts(&judged.good)?;
-    counts.push(policy.fee(draft.cost()));
+    counts.push(policy.fee(AttemptKind::Bill, draft.cost()));
     if dry_run {
         lane.journal.room(lane.id(), counts, lane.journal.now_ms()).await?;
         let rehearsed = Rehearsed {
@@ -166,10 +166,10 @@ async fn commit(
         earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
         caller: asked.caller.clone(),
         items: ready.good.iter().map(Charge::item).collect(),
-        taken: ready.pulse.places.map(|places| places.taken),
+        taken: ready.pulse.nonces.map(|nonces| nonces.mined),
         window: lane.chain.max_in_flight(),
         counts: ready.counts,
-        chain_time: ready.pulse.head_time,
+        chain_time: ready.pulse.final_time,
         at_ms: lane.journal.now_ms(),
         seal: Box::new(move |position, items| {
             let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));

@@ -42,7 +42,7 @@ impl Asked {
         earlier: Vec<Satisfied>,
     ) -> Stop {
         if self.dry_run {
-            return self.rehearsed(lane, refused, earlier);
+            return Self::rehearsed(lane, refused, earlier);
         }
         match self.named(lane, &earlier).await {
             Ok(()) => Stop::Answer(Answer::Refused(refused, earlier)),
@@ -51,7 +51,7 @@ impl Asked {
     }
 
     /// A dry run says what would be charged, and never that something was sent.
-    fn rehearsed(&self, lane: &Lane, refused: Vec<Refused>, earlier: Vec<Satisfied>) -> Stop {
+    fn rehearsed(lane: &Lane, refused: Vec<Refused>, earlier: Vec<Satisfied>) -> Stop {
         Stop::Answer(Answer::Rehearsed(Rehearsed {
             facts: lane.chain.facts().clone(),
             would_charge: vec![],
@@ -92,7 +92,7 @@ impl Asked {
         satisfied: Vec<Satisfied>,
     ) -> Result<Stop, JournalError> {
         if self.dry_run {
-            return Ok(self.rehearsed(lane, vec![], satisfied));
+            return Ok(Self::rehearsed(lane, vec![], satisfied));
         }
         let billing = lane.journal.billing(newest).await?.ok_or(JournalError::Lost)?;
         let Some(progress) = progress(&billing, &satisfied) else { return Ok(Stop::Again) };
@@ -151,7 +151,7 @@ pub(super) async fn unclaimed(
     let subjects = order.entries.iter().map(subject).collect();
     let facts = lane.chain.facts();
     // Unknown time is early time: no guard has run out yet.
-    let chain_time = lane.pulse().map_or(0, |pulse| pulse.head_time);
+    let chain_time = lane.pulse().map_or(0, |pulse| pulse.final_time);
     let scope = Scope { chain: facts.id, contract: facts.contract, chain_time };
     let claims = lane.journal.claims(scope, subjects).await?;
     match repeat_of(order, &claims) {

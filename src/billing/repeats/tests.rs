@@ -270,7 +270,7 @@ proptest! {
         let count = u8::try_from(claims.len()).unwrap();
         let mut asked = order(if partial { Mode::Partial } else { Mode::All }, 0..count);
         asked.refused.extend(turned_down.then(|| entry(9).refused(FailCode::InvalidEntry)));
-        let everyone = claims.len() + usize::from(turned_down);
+        let everyone = claims.len().saturating_add(usize::from(turned_down));
         let (free, refused, satisfied) = match repeat_of(asked.clone(), &claims) {
             Repeat::Fresh(order) => {
                 prop_assert!(!order.entries.is_empty());
@@ -286,7 +286,7 @@ proptest! {
                 (vec![], vec![], satisfied)
             }
         };
-        let told = free.len() + refused.len() + satisfied.len();
+        let told: usize = [free.len(), refused.len(), satisfied.len()].iter().sum();
         prop_assert_eq!(told, everyone, "everybody is told of once");
         for (entry, found) in asked.entries.iter().zip(&claims) {
             let is_free = free.iter().any(|one| one.subscribe == entry.subscribe);
