@@ -13,13 +13,13 @@ pub mod tron;
 pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
-    Admitted, Attempt, AttemptKind, Charge, Checked, Family, Foreign, Objection, PlatformChainId,
-    Sighting, Signed, Slot,
+    Admitted, Attempt, AttemptKind, Charge, Checked, Closed, Family, Foreign, Objection,
+    PlatformChainId, Sighting, Signed, Slot,
 };
 pub use crate::journal::SealError;
 
 use crate::contract::{Looked, Profile};
-use crate::journal::Durable;
+use crate::journal::{Durable, Past};
 use crate::node::{AskError, Fault};
 use crate::node::{NodeView, Trust};
 use crate::policy::{Meant, Policy};
@@ -112,6 +112,21 @@ pub enum ChainError {
         /// The largest batch that would fit.
         max: usize,
     },
+    /// The batch takes the nodes longer than a block allows a transaction (TRON), or it took too long
+    /// before. A block that stops it takes the fee and charges nobody.
+    #[error(
+        "{charges} charges at once take more CPU time than the chain allows one transaction: post at \
+         most {max}"
+    )]
+    BatchTooSlow {
+        /// How many were to be charged.
+        charges: usize,
+        /// The largest batch that is tried now, at least 1.
+        max: usize,
+    },
+    /// One charge alone takes that long.
+    #[error("one charge alone takes more CPU time than the chain allows one transaction: {0}")]
+    ChargeTooSlow(String),
     /// Nothing more may be signed for a batch as things stand. Its claims stay.
     #[error("{0}")]
     Stays(String),
@@ -268,6 +283,15 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// number of blocks. Nothing to do where [`Chain::strangers`] tells.
     async fn recall(&self, _since_ms: i64) -> Result<Recall, ChainError> {
         Ok(Recall { found: Vec::new(), percent: 100, complete: true })
+    }
+
+    /// Is told, once at start, how the batches of its account ended lately.
+    fn recollect(&self, _past: Past) {}
+
+    /// Why nothing new should be signed on the chain, whatever the journal knows; none where nothing
+    /// speaks against it.
+    fn brake(&self) -> Option<Closed> {
+        None
     }
 
     /// Looks for every slot, in order.

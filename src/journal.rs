@@ -13,6 +13,7 @@ mod mark;
 mod migrate;
 mod networks;
 mod open;
+mod past;
 mod pause;
 mod record;
 mod rows;
@@ -27,6 +28,7 @@ pub use end::Settlement;
 pub use history::Audit;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
+pub use past::{FailedBilling, Past};
 pub use pause::Pause;
 pub use record::{Billing, Line, Recorded};
 pub use rows::Scope;
@@ -279,6 +281,11 @@ impl Journal {
         let left =
             move |conn: &Connection| Ok((doubt::since(conn, lane)?, rows::open_slots(conn, lane)?));
         self.read(left).await
+    }
+
+    /// How the newest batches of a lane ended, as far back as `since_ms` (Unix ms of this machine).
+    pub async fn past(&self, lane: LaneId, since_ms: i64) -> Result<Past, JournalError> {
+        self.read(move |conn| past::past(conn, lane, since_ms)).await
     }
 
     /// Whether there is room in the sums of the day for this much more. Takes nothing.

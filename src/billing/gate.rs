@@ -54,6 +54,19 @@ pub enum Closed {
         /// The account.
         signer: Address,
     },
+    /// Blocks stopped so many transactions in a row because they took too long (TRON). Each burnt its
+    /// fee limit and charged nobody.
+    OutOfTime {
+        /// How many.
+        times: usize,
+    },
+    /// Transactions that failed have cost what they may in a day (TRON).
+    Burnt {
+        /// What they cost today, sun.
+        sun: u64,
+        /// What they may cost, sun.
+        most: u64,
+    },
 }
 
 impl fmt::Display for Closed {
@@ -89,6 +102,18 @@ impl fmt::Display for Closed {
                 f,
                 "the account {signer} has sent transactions that are not final yet; the lane begins \
                  when it has none"
+            ),
+            Self::OutOfTime { times } => write!(
+                f,
+                "blocks stopped {times} billing transactions in a row because they took too long, and \
+                 kept their fees: the lane opens by itself when a smaller call is seen to pass. \
+                 Lower policy.max_batch"
+            ),
+            Self::Burnt { sun, most } => write!(
+                f,
+                "billing transactions that failed have cost {sun} sun today (UTC), and \
+                 fees.max_burnt_per_day is {most} sun: find out why they fail, then raise the limit or \
+                 wait until tomorrow"
             ),
         }
     }

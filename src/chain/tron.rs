@@ -15,6 +15,7 @@ mod head;
 mod inspect;
 mod look;
 mod observe;
+mod pace;
 mod preflight;
 mod proofs;
 mod reads;
@@ -22,6 +23,7 @@ mod recall;
 mod redraft;
 mod resources;
 mod solid;
+mod throttle;
 mod transaction;
 mod vouched;
 
@@ -30,13 +32,13 @@ pub use api::{ApiUnusable, Endpoints, Question, Side};
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
 };
-use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
+use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Closed, Foreign, Sighting, Slot};
 use crate::chain::inspect::tell_trust;
 use crate::chain::signing::SigningContext;
 use crate::clock::Clock;
 use crate::config::TvmConfig;
 use crate::contract::{Looked, Profile};
-use crate::journal::Durable;
+use crate::journal::{Durable, Past};
 use crate::keys::Key;
 use crate::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeView, RealChain, Trust};
 use crate::policy::Policy;
@@ -134,6 +136,8 @@ pub struct TronChain {
     pulse: watch::Sender<Option<Pulse>>,
     tracks: look::Tracks,
     solid: SolidBlocks,
+    /// How fast is signed.
+    throttle: throttle::Throttle,
     /// What is known of the witnesses.
     vouched: parking_lot::Mutex<Vouched>,
     /// Held while blocks are read for what was forgotten.
@@ -174,6 +178,7 @@ impl TronChain {
             pulse: watch::Sender::new(None),
             tracks: look::Tracks::default(),
             solid: SolidBlocks::default(),
+            throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),
             reading: Mutex::default(),
         })
@@ -217,7 +222,7 @@ impl Chain for TronChain {
     }
 
     async fn beat(&self) -> Result<Pulse, ChainError> {
-        Ok(self.observe().await?.pulse)
+        self.beaten().await
     }
 
     /// Positions are ours alone: no chain knows them.
@@ -261,6 +266,14 @@ impl Chain for TronChain {
 
     async fn recall(&self, since_ms: i64) -> Result<Recall, ChainError> {
         self.read_on(since_ms).await
+    }
+
+    fn recollect(&self, past: Past) {
+        self.take_up(past);
+    }
+
+    fn brake(&self) -> Option<Closed> {
+        self.throttled()
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {

@@ -15,6 +15,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
+/// How far back a chain is told of batches that failed, ms.
+const PAST_MS: i64 = 86_400_000;
+
 /// A committed batch that the chain has not decided.
 #[derive(Clone, Debug)]
 pub(super) struct Tracked {
@@ -245,6 +248,8 @@ impl Lane {
         self.journal.bind(facts.id, network, facts.contract, self.journal.now_ms()).await?;
         let (doubt, open) = self.journal.take_up(self.id()).await?;
         *self.doubt.write() = doubt;
+        let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
+        self.chain.recollect(self.journal.past(self.id(), since_ms).await?);
         for slot in open {
             self.track(slot);
         }

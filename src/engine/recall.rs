@@ -129,7 +129,7 @@ impl Lane {
             self.journal.end_doubt(self.id(), self.journal.now_ms()).await?;
             *self.doubt.write() = None;
         }
-        self.set_gate(Gate::Open);
+        self.set_gate(self.chain.brake().map_or(Gate::Open, Gate::Closed));
         Ok(())
     }
 

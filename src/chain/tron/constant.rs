@@ -14,8 +14,11 @@ use alloy::primitives::{Address, Bytes};
 /// How often a call that was stopped for want of time is tried in all.
 pub(super) const TRIES: usize = 3;
 
+/// How a call begins to say that it was stopped because it took too long.
+const TOO_LONG: &str = "CPU timeout";
+
 /// How a call begins to say that it was stopped because too much was asked of it.
-const STOPPED: [&str; 2] = ["CPU timeout", "Not enough energy"];
+const STOPPED: [&str; 2] = [TOO_LONG, "Not enough energy"];
 
 /// What is said of an address without a contract.
 const NO_CONTRACT: &str = "Smart contract is not exist";
@@ -69,6 +72,11 @@ impl TronChain {
         let call = ConstantCall { owner: self.parts.facts.signer, contract, data };
         judge_rpc(api.eth_call(call).await)
     }
+}
+
+/// Whether a call that was stopped took too long, rather than too much energy.
+pub(super) fn out_of_time(words: &str) -> bool {
+    words.contains(TOO_LONG)
 }
 
 fn judge(ran: CallOutcome) -> Result<ConstantCallOutcome, ChainError> {

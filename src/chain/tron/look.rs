@@ -114,11 +114,14 @@ impl TronChain {
             sightings.push(match case {
                 Some(case) => {
                     let fate = self.fate(case, said, &head, &mut budget).await;
-                    self.sighting(slot, fate)
+                    let sighting = self.sighting(slot, fate);
+                    self.note_end(slot, &sighting);
+                    sighting
                 }
                 None => Sighting::Nothing,
             });
         }
+        self.read_failures().await;
         sightings
     }
 

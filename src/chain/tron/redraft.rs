@@ -31,6 +31,9 @@ impl TronChain {
         let renewed = self.parts.profile.renew(&dead, &self.computed(&head));
         let data = renewed.map_err(|why| stays(why.to_string()))?.to_vec();
         let charges = slot.items.len();
+        if charges > self.most_at_once() {
+            return Err(stays("so many charges at once take too long at present".to_owned()));
+        }
         let used = self.still_passes(&data, charges).await?;
         self.draft_of(&head, data, charges, &Estimate { used, charges })
     }

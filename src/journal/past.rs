@@ -1,0 +1,59 @@
+//! What the journal tells of a lane's past when a process begins.
+
+use super::LaneId;
+use super::columns::hash;
+use alloy::primitives::B256;
+use rusqlite::{Connection, params};
+
+/// How many of the lane's newest batches are looked at.
+const NEWEST: u32 = 256;
+
+/// How the newest batches of a lane ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// Billing transactions that failed in final blocks, oldest first.
+    pub failed: Vec<FailedBilling>,
+    /// When it was last noticed that one went through, Unix ms of this machine.
+    pub charged_ms: Option<i64>,
+}
+
+/// A billing transaction that failed in a final block: it charged nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedBilling {
+    /// Its hash.
+    pub hash: B256,
+    /// Its signed bytes.
+    pub raw: Vec<u8>,
+    /// How many charges were in it.
+    pub charges: usize,
+    /// When that was noticed, Unix ms of this machine.
+    pub settled_ms: i64,
+}
+
+/// The lane's newest batches that ended in this state.
+const ENDED: &str = "FROM batch WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped'
+    AND state = ?3 ORDER BY position DESC LIMIT ?4";
+
+/// How the newest batches ended, as far back as `since_ms` (Unix ms of this machine).
+pub(super) fn past(conn: &Connection, lane: LaneId, since_ms: i64) -> rusqlite::Result<Past> {
+    let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
+    let sql = format!(
+        "SELECT attempt.hash, raw, settled_ms,
+                (SELECT count(*) FROM claim WHERE claim.batch = ended.id)
+         FROM (SELECT id, winner, settled_ms {ENDED}) AS ended
+         JOIN attempt ON attempt.hash = ended.winner
+         WHERE settled_ms >= ?5 AND raw IS NOT NULL ORDER BY settled_ms"
+    );
+    let failed = conn
+        .prepare(&sql)?
+        .query_map(params![chain, signer, "reverted", NEWEST, since_ms], |row| {
+            let hash = hash(row, 0)?;
+            let (raw, settled_ms, charges) = (row.get(1)?, row.get(2)?, row.get(3)?);
+            Ok(FailedBilling { hash, raw, charges, settled_ms })
+        })?
+        .collect::<Result<_, _>>()?;
+    let newest = format!("SELECT max(settled_ms) FROM (SELECT settled_ms {ENDED})");
+    let charged_ms =
+        conn.query_row(&newest, params![chain, signer, "charged", NEWEST], |row| row.get(0))?;
+    Ok(Past { failed, charged_ms })
+}
