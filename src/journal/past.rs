@@ -1,8 +1,9 @@
 //! What the journal tells of a lane's past when a process begins.
 
 use super::LaneId;
-use super::columns::hash;
-use alloy::primitives::B256;
+use super::columns::{ending, hash, number};
+use crate::billing::CallEnding;
+use alloy::primitives::{B256, U256};
 use rusqlite::{Connection, params};
 
 /// How many of the lane's newest batches are looked at.
@@ -26,6 +27,10 @@ pub struct FailedBilling {
     pub raw: Vec<u8>,
     /// How many charges were in it.
     pub charges: usize,
+    /// How it failed, as far as nodes have told.
+    pub ending: Option<CallEnding>,
+    /// What it cost, wei or sun, as far as nodes have told.
+    pub fee: Option<U256>,
     /// When that was noticed, Unix ms of this machine.
     pub settled_ms: i64,
 }
@@ -39,7 +44,7 @@ pub(super) fn past(conn: &Connection, lane: LaneId, since_ms: i64) -> rusqlite::
     let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
     let sql = format!(
         "SELECT attempt.hash, raw, settled_ms,
-                (SELECT count(*) FROM claim WHERE claim.batch = ended.id)
+                (SELECT count(*) FROM claim WHERE claim.batch = ended.id), ending, fee
          FROM (SELECT id, winner, settled_ms {ENDED}) AS ended
          JOIN attempt ON attempt.hash = ended.winner
          WHERE settled_ms >= ?5 AND raw IS NOT NULL ORDER BY settled_ms"
@@ -47,9 +52,15 @@ pub(super) fn past(conn: &Connection, lane: LaneId, since_ms: i64) -> rusqlite::
     let failed = conn
         .prepare(&sql)?
         .query_map(params![chain, signer, "reverted", NEWEST, since_ms], |row| {
-            let hash = hash(row, 0)?;
-            let (raw, settled_ms, charges) = (row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok(FailedBilling { hash, raw, charges, settled_ms })
+            let told = row.get::<_, Option<String>>(4)?.is_some();
+            Ok(FailedBilling {
+                hash: hash(row, 0)?,
+                raw: row.get(1)?,
+                settled_ms: row.get(2)?,
+                charges: row.get(3)?,
+                ending: told.then(|| ending(row, 4)).transpose()?,
+                fee: told.then(|| number(row, 5)).transpose()?,
+            })
         })?
         .collect::<Result<_, _>>()?;
     let newest = format!("SELECT max(settled_ms) FROM (SELECT settled_ms {ENDED})");

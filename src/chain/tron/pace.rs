@@ -116,18 +116,13 @@ impl Pace {
 
     /// Takes down that one went through.
     pub(super) fn went_through(&mut self) {
-        self.row = 0;
+        (self.row, self.closed) = (0, None);
     }
 
-    /// Whether nothing was taken down of this transaction.
-    pub(super) fn knows(&self, id: B256) -> bool {
-        self.known.contains(&id)
-    }
-
-    /// Takes down that one failed.
-    pub(super) fn failed(&mut self, burnt: Burnt) {
+    /// Takes down that one failed; whether that was news.
+    pub(super) fn failed(&mut self, burnt: Burnt) -> bool {
         if !self.is_new(burnt.id) {
-            return;
+            return false;
         }
         let day = utc_day(burnt.at_ms);
         let before = if self.burnt.0 == day { self.burnt.1 } else { 0 };
@@ -135,7 +130,7 @@ impl Pace {
             self.burnt = (day, before.saturating_add(burnt.fee));
         }
         if !burnt.out_of_time {
-            return;
+            return true;
         }
         self.lower(burnt.charges >> 1, BURNT_MS, burnt.at_ms);
         self.row = self.row.saturating_add(1);
@@ -145,6 +140,7 @@ impl Pace {
             let due_ms = burnt.at_ms.saturating_add(self.patience_ms());
             self.closed = Some(Stop { probe, due_ms });
         }
+        true
     }
 
     /// Why nothing is signed now, if failures may cost `most_burnt` sun in a day.
@@ -188,7 +184,7 @@ impl Pace {
     }
 
     fn is_new(&mut self, id: B256) -> bool {
-        let new = !self.knows(id);
+        let new = !self.known.contains(&id);
         if new {
             self.known.push_back(id);
         }

@@ -47,7 +47,7 @@ impl<'a> Trial<'a> {
 #[async_trait]
 impl Runner for Trial<'_> {
     fn profile(&self) -> &Profile {
-        &self.chain.parts.profile
+        &self.chain.account.profile
     }
 
     fn charges(&self) -> &[Charge] {
@@ -165,7 +165,7 @@ impl Trial<'_> {
             return ChainError::ChargeTooSlow(words);
         }
         let chain = self.chain;
-        chain.throttle.pace.lock().stopped(max, chain.parts.clock.unix_ms());
+        chain.throttle.pace.lock().stopped(max, chain.account.clock.unix_ms());
         warn!(chain = chain.facts().name, charges, max, words, "the billing call takes too long");
         ChainError::BatchTooSlow { charges, max: max.max(1) }
     }
@@ -179,13 +179,13 @@ impl TronChain {
         charges: &[Charge],
     ) -> Result<Preflight, ChainError> {
         let known = self.ready().await?;
-        let fit = Fit::of(&self.parts.profile, charges, self.parts.facts.signer);
+        let fit = Fit::of(&self.account.profile, charges, self.account.facts.signer);
         let trial = Trial::of(self, api, charges).await?;
         let (funds, ran) =
             tokio::try_join!(self.funds(api, known, charges), trial.run(&fit.places, true))?;
         match conclude(&trial, &funds, fit, ran).await? {
             Outcome::Judged(preflight) => Ok(preflight),
-            Outcome::Unexplained(failure) => Err(failure.of_all(&self.parts.profile)),
+            Outcome::Unexplained(failure) => Err(failure.of_all(&self.account.profile)),
         }
     }
 
@@ -196,10 +196,10 @@ impl TronChain {
         let all: Group = (0..good.len()).collect();
         let (used, answer) = match trial.run(&all, true).await? {
             Ran::Passed { used, answer } => (used, answer),
-            Ran::Failed(failure) => return Err(failure.of_all(&self.parts.profile)),
+            Ran::Failed(failure) => return Err(failure.of_all(&self.account.profile)),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
-        note(&self.parts.profile, &mut opinions, &all, &answer)?;
+        note(&self.account.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
             return Ok(Estimate { used, charges: good.len() });
         }
