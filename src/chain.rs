@@ -296,6 +296,13 @@ pub trait Chain: Send + Sync + fmt::Debug {
         Ok(Recall { found: Vec::new(), percent: 100, complete: true })
     }
 
+    /// When the account last used the chain, by what is irrevocable, Unix ms of its blocks: the latest that any
+    /// node tells. None where it never did, and where positions tell more. Fails while a node that is fit
+    /// to be asked does not tell.
+    async fn last_used(&self) -> Result<Option<u64>, ChainError> {
+        Ok(None)
+    }
+
     /// Is told, once at start, how the batches of its account ended lately.
     fn recollect(&self, _past: Past) {}
 

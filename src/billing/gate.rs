@@ -54,6 +54,9 @@ pub enum Closed {
         /// The account.
         signer: Address,
     },
+    /// The account was used later than the journal knows of. A batch that is open may be why: it is looked
+    /// at first (TRON).
+    UsedLater,
     /// Blocks stopped so many transactions in a row because they took too long (TRON). Each burnt its
     /// fee limit and charged nobody.
     OutOfTime {
@@ -102,6 +105,10 @@ impl fmt::Display for Closed {
                 f,
                 "the account {signer} has sent transactions that are not final yet; the lane begins \
                  when it has none"
+            ),
+            Self::UsedLater => f.write_str(
+                "the account was used later than the journal knows of: whether an open batch is why \
+                 is being looked at, and what is not explained by one is learnt from the chain's blocks",
             ),
             Self::OutOfTime { times } => write!(
                 f,

@@ -214,6 +214,10 @@ impl Chain for TronChain {
         self.read_on(since_ms).await
     }
 
+    async fn last_used(&self) -> Result<Option<u64>, ChainError> {
+        self.last_use().await
+    }
+
     fn recollect(&self, past: Past) {
         self.take_up(past);
     }

@@ -10,7 +10,7 @@ use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -52,6 +52,10 @@ pub struct Lane {
     gate: RwLock<Gate>,
     /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
     pub(super) doubt: RwLock<Option<i64>>,
+    /// Whether it is known that the journal knows of the account's last use.
+    pub(super) compared: AtomicBool,
+    /// When it was made.
+    pub(super) born: Instant,
     trouble: RwLock<Option<String>>,
     pub(super) next: AtomicU64,
 }
@@ -69,6 +73,8 @@ impl Lane {
             tracked: Mutex::default(),
             gate: RwLock::new(Gate::Opening),
             doubt: RwLock::new(doubt),
+            compared: AtomicBool::new(false),
+            born: Instant::now(),
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
         }

@@ -35,6 +35,27 @@ pub struct FailedBilling {
     pub settled_ms: i64,
 }
 
+/// Until when the journal knows for sure what the lane's account did, Unix ms: by the time of the newest
+/// block that holds a transaction of it, and by this machine's clock when the lane was opened or
+/// everything was learnt. None before the lane is opened.
+pub(super) fn known_until(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<i64>> {
+    let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
+    let block_s: Option<i64> = conn.query_row(
+        "SELECT max(block_s) FROM (
+             SELECT block_s FROM batch WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped'
+             AND winner IS NOT NULL ORDER BY position DESC LIMIT ?3)",
+        params![chain, signer, NEWEST],
+        |row| row.get(0),
+    )?;
+    let learnt_ms: Option<i64> = conn.query_row(
+        "SELECT max(at_ms) FROM history WHERE event IN ('lane opened', 'learnt what was forgotten')
+         AND json_extract(body, '$.chain') = ?1 AND json_extract(body, '$.signer') = ?2",
+        params![chain, format!("{:#x}", lane.signer)],
+        |row| row.get(0),
+    )?;
+    Ok(block_s.map(|s| s.saturating_mul(1000)).max(learnt_ms))
+}
+
 /// The lane's newest batches that ended in this state.
 const ENDED: &str = "FROM batch WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped'
     AND state = ?3 ORDER BY position DESC LIMIT ?4";

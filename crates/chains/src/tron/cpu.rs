@@ -8,7 +8,7 @@
 use crate::chain::Header;
 
 /// Steps that one charge of the reference contract takes.
-const CHARGE: u64 = 4_400;
+const CHARGE: u64 = 6_000;
 
 /// The limits of a chain, in steps, of which a storage access counts 50.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

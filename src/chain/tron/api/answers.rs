@@ -93,6 +93,9 @@ pub(super) fn genesis(raw: &RawValue) -> Option<B256> {
 pub(in crate::chain::tron) struct Account {
     /// Sun.
     pub(in crate::chain::tron) balance: u64,
+    /// The time of the block before the one that holds its newest transaction, Unix ms; 0 where it has
+    /// none.
+    pub(in crate::chain::tron) used_ms: u64,
 }
 
 #[derive(Deserialize)]
@@ -100,6 +103,9 @@ struct RawAccount {
     address: String,
     #[serde(default)]
     balance: u64,
+    /// The node's own spelling.
+    #[serde(default, rename = "latest_opration_time")]
+    used_ms: u64,
 }
 
 /// What an account can use without paying for it.
@@ -254,8 +260,8 @@ impl Api<'_> {
         let who = to_hex(who);
         match self.ask(side, QUESTION, json!({ "address": who })).await? {
             None => Ok(None),
-            Some(RawAccount { address, balance }) if address == who => {
-                Ok(Some(Account { balance }))
+            Some(RawAccount { address, balance, used_ms }) if address == who => {
+                Ok(Some(Account { balance, used_ms }))
             }
             Some(RawAccount { .. }) => Err(garbled(QUESTION)),
         }
