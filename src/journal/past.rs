@@ -9,6 +9,9 @@ use rusqlite::{Connection, params};
 /// How many of the lane's newest batches are looked at.
 const NEWEST: u32 = 256;
 
+/// How far the time of blocks may be behind this machine's, ms.
+const CLOCKS_MS: i64 = 120_000;
+
 /// How the newest batches of a lane ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Past {
@@ -37,7 +40,7 @@ pub struct FailedBilling {
 
 /// Until when the journal knows for sure what the lane's account did, Unix ms: by the time of the newest
 /// block that holds a transaction of it, and by this machine's clock when the lane was opened or
-/// everything was learnt. None before the lane is opened.
+/// everything was learnt, less what clocks may differ. None before the lane is opened.
 pub(super) fn known_until(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<i64>> {
     let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
     let block_s: Option<i64> = conn.query_row(
@@ -53,6 +56,7 @@ pub(super) fn known_until(conn: &Connection, lane: LaneId) -> rusqlite::Result<O
         params![chain, format!("{:#x}", lane.signer)],
         |row| row.get(0),
     )?;
+    let learnt_ms = learnt_ms.map(|ms| ms.saturating_sub(CLOCKS_MS));
     Ok(block_s.map(|s| s.saturating_mul(1000)).max(learnt_ms))
 }
 

@@ -118,6 +118,11 @@ async fn the_report_on_a_billing_looks_like_this() {
     "acceptedAt":<acceptedAt>,
     "settledAt":<settledAt>,
     "block":<block>,
+    "execution":{"result":"SUCCESS",
+    "message":null,
+    "used":78764,
+    "fee":7876400,
+    "whatToDo":null},
     "subscriptions":[
     {"subscribeId":7000001,
     "planId":7,

@@ -140,7 +140,8 @@ async fn what_failures_burn_in_a_day_has_a_limit_that_a_restart_remembers() {
 #[tokio::test]
 async fn one_charge_that_takes_too_long_is_refused_for_good() {
     let scene = Scene::set(1).await;
-    scene.limits(PLENTY, NONE);
+    // Enough to read what the customer holds.
+    scene.limits(PLENTY, [3_000; 2]);
     let heard = scene.post(0).await;
     assert_eq!((heard.code(), heard.status), (0, 413), "{heard:?}");
     assert!(heard.body["msg"].as_str().unwrap().contains("CPU time"), "{heard:?}");
