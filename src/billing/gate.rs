@@ -57,6 +57,15 @@ pub enum Closed {
     /// The account was used later than the journal knows of. A batch that is open may be why: it is looked
     /// at first (TRON).
     UsedLater,
+    /// The key of the account cannot sign for it alone any more (TRON).
+    NotAlone {
+        /// The account.
+        signer: Address,
+        /// What the key's signature weighs by the owner permission.
+        weight: u64,
+        /// What signatures have to weigh together.
+        threshold: u64,
+    },
     /// Blocks stopped so many transactions in a row because they took too long (TRON). Each burnt its
     /// fee limit and charged nobody.
     OutOfTime {
@@ -109,6 +118,12 @@ impl fmt::Display for Closed {
             Self::UsedLater => f.write_str(
                 "the account was used later than the journal knows of: whether an open batch is why \
                  is being looked at, and what is not explained by one is learnt from the chain's blocks",
+            ),
+            Self::NotAlone { signer, weight, threshold } => write!(
+                f,
+                "the key of the account {signer} weighs {weight} of the {threshold} that its owner \
+                 permission asks for: no node takes what it signs alone. Give the key enough weight, or \
+                 bill from another account"
             ),
             Self::OutOfTime { times } => write!(
                 f,

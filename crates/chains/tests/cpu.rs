@@ -1,12 +1,12 @@
 //! How long calls may compute on the sandbox's TRON node: as on the reference node (50 ms, a quiet machine).
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use alloy::primitives::{Bytes, U256};
 use alloy::sol_types::SolCall as _;
 use sandbox_chains::contracts::Billing;
 use sandbox_chains::state::State;
-use sandbox_chains::town::{Call, Founding, Ground as _, Person, Town, wallet};
+use sandbox_chains::town::{Call, Founding, Person, Town, wallet};
 use sandbox_chains::tron::calls::{Question, Side};
 use sandbox_chains::tron::ledger::Ledger;
 use sandbox_chains::tron::tvm::Ending;

@@ -5,7 +5,7 @@
 //! about the contract, only that less should be asked at a time.
 
 use super::TronChain;
-use super::api::{Api, CallOutcome, ConstantCall, Side};
+use super::api::{Api, CallOutcome, ConstantCall, Side, is_of_the_door};
 use crate::chain::ChainError;
 use crate::chain::trial::Failure;
 use crate::node::{AskError, Fault};
@@ -70,7 +70,10 @@ impl TronChain {
             return self.call(api, contract, data).await;
         }
         let call = ConstantCall { owner: self.account.facts.signer, contract, data };
-        judge_rpc(api.eth_call(call).await)
+        match api.eth_call(call).await {
+            Err(error) if is_of_the_door(&error.fault) => self.call(api, contract, data).await,
+            said => judge_rpc(said),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! these questions.
 
 use super::TronChain;
-use super::api::{Block, Resources, Side};
+use super::api::{Authority, Block, Resources, Side};
 use super::observe::{Look, no_block};
 use super::resources::{Means, Prices};
 use crate::chain::{ChainError, Pulse};
@@ -37,6 +37,8 @@ pub(super) struct Head {
     pub(super) solid: Block,
     /// What the signing account has, with the effects of what waits in the node's pool.
     pub(super) means: Means,
+    /// Why the signing key cannot sign alone, where as many providers as have to agree say so.
+    pub(super) not_alone: Option<Authority>,
     pub(super) prices: Prices,
     /// How long a simulation of more than one charge may take as seen from here; none where the nodes
     /// do not tell what the chain allows.
@@ -126,7 +128,11 @@ impl TronChain {
         }
         let before = self.head.read().clone().map(|head| head.solid.clone());
         let solid = self.solid_head(&looks, before).await?;
-        Ok(self.publish(together(&looks, solid, &self.parts.config)?))
+        let head = together(&looks, solid, &self.parts.config)?;
+        let told: Vec<Authority> = looks.iter().map(|(_, look)| look.own_key).collect();
+        let agreed = shared(&told, fleet.needed()).copied();
+        let not_alone = agreed.filter(|own_key| !own_key.suffices());
+        Ok(self.publish(Head { not_alone, ..head }))
     }
 
     fn publish(&self, head: Head) -> Arc<Head> {
@@ -223,5 +229,6 @@ fn together(
     let head_time = newest.time_ms.div_euclid(1000);
     let pulse = Pulse { head: newest.number, head_time, places: None };
     let (clock_tolerance, seen) = (config.clock_tolerance, Instant::now());
-    Ok(Head { pulse, newest, solid, means, prices, longest_run, clock_tolerance, seen })
+    let not_alone = None;
+    Ok(Head { pulse, newest, solid, means, not_alone, prices, longest_run, clock_tolerance, seen })
 }

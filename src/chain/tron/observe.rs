@@ -1,7 +1,7 @@
 //! What each node tells in one look: its newest blocks, the account, prices, and what is deployed.
 
 use super::TronChain;
-use super::api::{Api, Block, Parameters, Resources, Side};
+use super::api::{Api, Authority, Block, Parameters, Resources, Side};
 use super::resources::Prices;
 use crate::chain::ChainError;
 use crate::node::{HeadSeen, NodeId, reached_by};
@@ -36,6 +36,8 @@ pub(super) struct Look {
     pub(super) solid: Block,
     /// What the signing account has, with the effects of what waits in the node's pool, sun.
     pub(super) balance: u64,
+    /// What the signing key may do alone.
+    pub(super) own_key: Authority,
     pub(super) resources: Resources,
     pub(super) prices: Prices,
     /// How long a block lets one transaction compute, ms; none where the node does not tell.
@@ -69,8 +71,9 @@ impl TronChain {
             self.learn_when_due(id, passed_ms),
         )?;
         let balance = account.map_or(0, |account| account.balance);
+        let own_key = account.map_or(Authority::ALONE, |account| account.own_key);
         let Known { prices, cpu_ms, .. } = known;
-        Ok(Look { newest, solid, balance, resources, prices, cpu_ms, way })
+        Ok(Look { newest, solid, balance, own_key, resources, prices, cpu_ms, way })
     }
 
     /// What the fit nodes know together; they are asked when nothing is known. A contract is there

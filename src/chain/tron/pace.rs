@@ -60,14 +60,14 @@ pub(super) struct Pace {
     /// How many transactions in a row blocks stopped, of those since one went through.
     row: usize,
     /// The newest that a block stopped, while nothing is signed for it.
-    closed: Option<Stop>,
+    closed: Option<Brake>,
     /// The day (UTC), and what failures cost in it, sun.
     burnt: (i64, u64),
     known: VecDeque<B256>,
 }
 
 #[derive(Clone, Debug)]
-struct Stop {
+struct Brake {
     probe: Probe,
     /// When the next probe is due, Unix ms.
     due_ms: i64,
@@ -138,7 +138,7 @@ impl Pace {
             let charges = self.most(burnt.at_ms).min(burnt.charges);
             let probe = Probe { calldata: burnt.calldata, charges };
             let due_ms = burnt.at_ms.saturating_add(self.patience_ms());
-            self.closed = Some(Stop { probe, due_ms });
+            self.closed = Some(Brake { probe, due_ms });
         }
         true
     }

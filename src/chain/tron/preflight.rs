@@ -71,18 +71,18 @@ impl Runner for Trial<'_> {
 /// What became of a run.
 enum Tried {
     Ran(Ran),
-    Stopped(Stop),
+    Stopped(Excess),
 }
 
 /// Why so much must not be asked of a block.
-enum Stop {
+enum Excess {
     /// It took too long, or nearly.
     Time(String),
     /// The node gives a simulation less energy.
     Energy(String),
 }
 
-impl Stop {
+impl Excess {
     fn of(words: String) -> Self {
         if out_of_time(&words) { Self::Time(words) } else { Self::Energy(words) }
     }
@@ -103,7 +103,7 @@ impl Trial<'_> {
             .calldata(&self.head, &charges)
             .map_err(|bad| ChainError::CallFails(bad.to_string()))?;
         let mut passes = self.chain.throttle.pace.lock().passes();
-        let mut stop = Stop::Time(String::new());
+        let mut stop = Excess::Time(String::new());
         for _ in 0..TRIES.max(passes) {
             let began = Instant::now();
             let ran = match self.chain.call(self.api, self.contract, &data).await? {
@@ -114,17 +114,17 @@ impl Trial<'_> {
                     return Ok(Tried::Ran(Ran::Failed(failure)));
                 }
                 ConstantCallOutcome::Stopped(words) if charges.len() > 1 => {
-                    return Ok(Tried::Stopped(Stop::of(words)));
+                    return Ok(Tried::Stopped(Excess::of(words)));
                 }
                 ConstantCallOutcome::Stopped(words) => {
-                    stop = Stop::of(words);
+                    stop = Excess::of(words);
                     continue;
                 }
             };
             let took = began.elapsed();
             // The way there may have been long this time.
             if self.head.too_long(took, charges.len()) {
-                stop = Stop::Time(format!("a simulation took {} ms", took.as_millis()));
+                stop = Excess::Time(format!("a simulation took {} ms", took.as_millis()));
                 continue;
             }
             passes = passes.saturating_sub(1);
@@ -136,7 +136,7 @@ impl Trial<'_> {
     }
 
     /// How many of a group that is stopped would fit: halves, until one is not stopped.
-    async fn too_large(&self, places: &[usize], stop: Stop) -> ChainError {
+    async fn too_large(&self, places: &[usize], stop: Excess) -> ChainError {
         let mut part = places;
         loop {
             part = part.get(..part.len() >> 1).unwrap_or_default();
@@ -149,9 +149,9 @@ impl Trial<'_> {
                 },
             };
             return match stop {
-                Stop::Time(words) => self.too_slow(places.len(), part.len(), words),
-                Stop::Energy(_) if passed => ChainError::BatchTooLarge { max: part.len() },
-                Stop::Energy(words) => {
+                Excess::Time(words) => self.too_slow(places.len(), part.len(), words),
+                Excess::Energy(_) if passed => ChainError::BatchTooLarge { max: part.len() },
+                Excess::Energy(words) => {
                     ChainError::Unavailable(format!("it keeps stopping the billing call: {words}"))
                 }
             };

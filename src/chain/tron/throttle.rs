@@ -2,6 +2,7 @@
 //! is seen to pass. None of it frees a claim or settles anything.
 
 use super::TronChain;
+use super::api::Authority;
 use super::constant::ConstantCallOutcome;
 use super::head::Head;
 use super::pace::{Burnt, Pace, Probe};
@@ -48,6 +49,10 @@ impl TronChain {
 
     /// Why nothing should be signed now.
     pub(super) fn throttled(&self) -> Option<Closed> {
+        let not_alone = self.head.read().as_ref().and_then(|head| head.not_alone);
+        if let Some(Authority { weight, threshold }) = not_alone {
+            return Some(Closed::NotAlone { signer: self.facts().signer, weight, threshold });
+        }
         let most = self.parts.config.fees.max_burnt_per_day.0;
         self.throttle.pace.lock().closed(most, self.account.clock.unix_ms())
     }
@@ -57,9 +62,19 @@ impl TronChain {
         self.throttle.pace.lock().most(self.account.clock.unix_ms())
     }
 
-    /// Takes down how a batch ended, if it did.
-    pub(super) fn note_end<A: AsRef<Attempt>>(&self, slot: &Slot<A>, sighting: &Sighting) {
-        let Sighting::Final(landed, execution) = sighting else { return };
+    /// The same sighting, after it was taken down how the batch ended, if it did.
+    pub(super) fn note_end<A: AsRef<Attempt>>(
+        &self,
+        slot: &Slot<A>,
+        sighting: Sighting,
+    ) -> Sighting {
+        if let Sighting::Final(landed, execution) = &sighting {
+            self.ended_so(slot, landed, execution);
+        }
+        sighting
+    }
+
+    fn ended_so<A: AsRef<Attempt>>(&self, slot: &Slot<A>, landed: &Landed, execution: &Execution) {
         let mut attempts = slot.attempts.iter().map(AsRef::as_ref);
         let Some(attempt) = attempts.find(|one| one.signed.hash == landed.hash) else { return };
         if let Execution::Succeeded(_) = execution {

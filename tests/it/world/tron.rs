@@ -54,8 +54,6 @@ impl TronWorld {
         let genesis = (unix_ms() / SLOT_MS * SLOT_MS) - 3_600_000;
         let tron = Tron { cpu: Cpu::of(STEPS), ..Tron::default().with_witnesses(1) };
         let node = TronNode::new(tron, genesis, LAG, State::new(Ledger::default()));
-        // As on the main network.
-        node.set_param("getMaxFeeLimit", 15_000_000_000);
         let served = node.serve(Ports::default()).await.unwrap();
         let url = dialect::serve(node.clone()).await;
         let anvil = Anvil::elsewhere(&url, Family::Tron).await;

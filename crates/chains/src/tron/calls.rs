@@ -103,10 +103,9 @@ impl TronNode {
         }
         let setting = chain.family().setting(&block.header, block.header.time_ms, &*chain);
         let factors = execute::factors(setting.params, state.ledger());
-        let budget = match question.out_of_time {
-            true => 0,
-            false => chain.family().cpu.of_call(self.asked.fetch_add(1, Ordering::Relaxed)),
-        };
+        let before = self.asked.fetch_add(1, Ordering::Relaxed);
+        let limit = chain.family().cpu.of_call(before);
+        let budget = if question.out_of_time { 0 } else { limit };
         let (to, data, code) = match question.to {
             Some(to) => (to, question.data.clone(), None),
             None => (Address::repeat_byte(0xcc), Bytes::new(), Some(question.data.clone())),
