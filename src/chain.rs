@@ -15,7 +15,7 @@ pub use account::{NotConnected, Signatory, SigningAccount};
 pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
-    Admitted, Attempt, AttemptKind, Charge, Checked, Closed, Family, Foreign, Objection,
+    Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, Foreign, Objection,
     PlatformChainId, Sighting, Signed, Slot,
 };
 pub use crate::journal::SealError;
@@ -308,7 +308,7 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// Why nothing new should be signed on the chain, whatever the journal knows; none where nothing
     /// speaks against it.
-    fn brake(&self) -> Option<Closed> {
+    fn brake(&self) -> Option<Brake> {
         None
     }
 

@@ -57,7 +57,26 @@ pub enum Closed {
     /// The account was used later than the journal knows of. A batch that is open may be why: it is looked
     /// at first (TRON).
     UsedLater,
-    /// The key of the account cannot sign for it alone any more (TRON).
+    /// Something speaks against signing anything new, whatever the journal knows (TRON).
+    Braked(Brake),
+    /// It ends what it has begun, and begins nothing.
+    OnlyFollows {
+        /// The account.
+        signer: Address,
+        /// Why.
+        why: OnlyFollows,
+    },
+    /// Another account of the chain may have charged customers that the journal does not know.
+    OtherInDoubt {
+        /// That account.
+        other: Address,
+    },
+}
+
+/// Why nothing new should be signed on a chain, whatever the journal knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brake {
+    /// The key of the account cannot sign for it alone any more.
     NotAlone {
         /// The account.
         signer: Address,
@@ -66,19 +85,73 @@ pub enum Closed {
         /// What signatures have to weigh together.
         threshold: u64,
     },
-    /// Blocks stopped so many transactions in a row because they took too long (TRON). Each burnt its
-    /// fee limit and charged nobody.
+    /// Blocks stopped so many transactions in a row because they took too long. Each burnt its fee limit
+    /// and charged nobody.
     OutOfTime {
         /// How many.
         times: usize,
     },
-    /// Transactions that failed have cost what they may in a day (TRON).
+    /// Transactions that failed have cost what they may in a day.
     Burnt {
         /// What they cost today, sun.
         sun: u64,
         /// What they may cost, sun.
         most: u64,
     },
+}
+
+impl fmt::Display for Brake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAlone { signer, weight, threshold } => write!(
+                f,
+                "the key of the account {signer} weighs {weight} of the {threshold} that its owner \
+                 permission asks for: no node takes what it signs alone. Give the key enough weight, or \
+                 bill from another account"
+            ),
+            Self::OutOfTime { times } => write!(
+                f,
+                "blocks stopped {times} billing transactions in a row because they took too long, and \
+                 kept their fees: the lane opens by itself when a smaller call is seen to pass. \
+                 Lower policy.max_batch"
+            ),
+            Self::Burnt { sun, most } => write!(
+                f,
+                "billing transactions that failed have cost {sun} sun today (UTC), and \
+                 fees.max_burnt_per_day is {most} sun: find out why they fail, then raise the limit or \
+                 wait until tomorrow"
+            ),
+        }
+    }
+}
+
+/// Why a lane ends what it has begun, and begins nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnlyFollows {
+    /// The account's key is not configured: nothing is signed for it.
+    NoKey,
+    /// The account's key is configured for this alone.
+    RetiredKey,
+    /// The whole chain is.
+    RetiredChain,
+}
+
+impl fmt::Display for OnlyFollows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoKey => {
+                "its key is not configured: what it has open is followed and offered as it is, and \
+                 nothing is signed for it. To have it replaced or renewed as well, name the key in \
+                 retired_keys"
+            }
+            Self::RetiredKey => {
+                "its key is retired: what it has open is brought to its end, and nothing new is begun"
+            }
+            Self::RetiredChain => {
+                "the chain is retired: what is open is brought to its end, and nothing new is begun"
+            }
+        })
+    }
 }
 
 impl fmt::Display for Closed {
@@ -119,23 +192,12 @@ impl fmt::Display for Closed {
                 "the account was used later than the journal knows of: whether an open batch is why \
                  is being looked at, and what is not explained by one is learnt from the chain's blocks",
             ),
-            Self::NotAlone { signer, weight, threshold } => write!(
+            Self::Braked(why) => why.fmt(f),
+            Self::OnlyFollows { signer, why } => write!(f, "the account {signer}: {why}"),
+            Self::OtherInDoubt { other } => write!(
                 f,
-                "the key of the account {signer} weighs {weight} of the {threshold} that its owner \
-                 permission asks for: no node takes what it signs alone. Give the key enough weight, or \
-                 bill from another account"
-            ),
-            Self::OutOfTime { times } => write!(
-                f,
-                "blocks stopped {times} billing transactions in a row because they took too long, and \
-                 kept their fees: the lane opens by itself when a smaller call is seen to pass. \
-                 Lower policy.max_batch"
-            ),
-            Self::Burnt { sun, most } => write!(
-                f,
-                "billing transactions that failed have cost {sun} sun today (UTC), and \
-                 fees.max_burnt_per_day is {most} sun: find out why they fail, then raise the limit or \
-                 wait until tomorrow"
+                "the journal is an old copy, and what the account {other} has billed since is not \
+                 learnt yet"
             ),
         }
     }

@@ -34,7 +34,7 @@ use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
     Recall, SigningAccount,
 };
-use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Closed, Foreign, Sighting, Slot};
+use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};
@@ -222,7 +222,7 @@ impl Chain for TronChain {
         self.take_up(past);
     }
 
-    fn brake(&self) -> Option<Closed> {
+    fn brake(&self) -> Option<Brake> {
         self.throttled()
     }
 

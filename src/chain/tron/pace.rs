@@ -5,7 +5,7 @@
 //! size that was stopped once is not signed for a while, what a block stopped halves the size, and after a few
 //! in a row nothing is signed until the call is seen to pass again.
 
-use crate::billing::Closed;
+use crate::billing::Brake;
 use crate::policy::utc_day;
 use alloy::primitives::{B256, Bytes};
 use std::collections::VecDeque;
@@ -60,14 +60,14 @@ pub(super) struct Pace {
     /// How many transactions in a row blocks stopped, of those since one went through.
     row: usize,
     /// The newest that a block stopped, while nothing is signed for it.
-    closed: Option<Brake>,
+    closed: Option<Halt>,
     /// The day (UTC), and what failures cost in it, sun.
     burnt: (i64, u64),
     known: VecDeque<B256>,
 }
 
 #[derive(Clone, Debug)]
-struct Brake {
+struct Halt {
     probe: Probe,
     /// When the next probe is due, Unix ms.
     due_ms: i64,
@@ -138,18 +138,18 @@ impl Pace {
             let charges = self.most(burnt.at_ms).min(burnt.charges);
             let probe = Probe { calldata: burnt.calldata, charges };
             let due_ms = burnt.at_ms.saturating_add(self.patience_ms());
-            self.closed = Some(Brake { probe, due_ms });
+            self.closed = Some(Halt { probe, due_ms });
         }
         true
     }
 
     /// Why nothing is signed now, if failures may cost `most_burnt` sun in a day.
-    pub(super) fn closed(&self, most_burnt: u64, now_ms: i64) -> Option<Closed> {
+    pub(super) fn closed(&self, most_burnt: u64, now_ms: i64) -> Option<Brake> {
         let (day, sun) = self.burnt;
         if day == utc_day(now_ms) && sun >= most_burnt {
-            return Some(Closed::Burnt { sun, most: most_burnt });
+            return Some(Brake::Burnt { sun, most: most_burnt });
         }
-        self.closed.as_ref().map(|_| Closed::OutOfTime { times: self.row })
+        self.closed.as_ref().map(|_| Brake::OutOfTime { times: self.row })
     }
 
     /// What to try, if that is due.
@@ -196,5 +196,4 @@ impl Pace {
 }
 
 #[cfg(test)]
-#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests;

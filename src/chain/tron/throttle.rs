@@ -7,7 +7,7 @@ use super::constant::ConstantCallOutcome;
 use super::head::Head;
 use super::pace::{Burnt, Pace, Probe};
 use super::transaction::SignedBytes;
-use crate::billing::{Attempt, CallEnding, Closed, Execution, Landed, Sighting, Slot};
+use crate::billing::{Attempt, Brake, CallEnding, Execution, Landed, Sighting, Slot};
 use crate::chain::{Chain, ChainError, Pulse};
 use crate::journal::{FailedBilling, Past};
 use alloy::primitives::U256;
@@ -48,10 +48,10 @@ impl TronChain {
     }
 
     /// Why nothing should be signed now.
-    pub(super) fn throttled(&self) -> Option<Closed> {
+    pub(super) fn throttled(&self) -> Option<Brake> {
         let not_alone = self.head.read().as_ref().and_then(|head| head.not_alone);
         if let Some(Authority { weight, threshold }) = not_alone {
-            return Some(Closed::NotAlone { signer: self.facts().signer, weight, threshold });
+            return Some(Brake::NotAlone { signer: self.facts().signer, weight, threshold });
         }
         let most = self.parts.config.fees.max_burnt_per_day.0;
         self.throttle.pace.lock().closed(most, self.account.clock.unix_ms())

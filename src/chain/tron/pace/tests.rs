@@ -57,7 +57,7 @@ fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
     pace.failed(burnt(4, 10, NOON));
     assert_eq!(pace.closed(10 * MOST, NOON), None, "one went through in between");
     pace.failed(burnt(5, 5, NOON));
-    assert_eq!(pace.closed(10 * MOST, NOON), Some(Closed::OutOfTime { times: 3 }));
+    assert_eq!(pace.closed(10 * MOST, NOON), Some(Brake::OutOfTime { times: 3 }));
     assert_eq!(pace.probe(NOON), None, "not at once");
     let due = NOON + PROBE_MS;
     assert_eq!(pace.probe(due), Some(Probe { calldata: vec![5].into(), charges: 2 }));
@@ -68,7 +68,7 @@ fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
     pace.probed(true, due);
     assert_eq!((pace.closed(10 * MOST, due), pace.most(due)), (None, 1));
     pace.failed(burnt(6, 1, due));
-    assert_eq!(pace.closed(10 * MOST, due), Some(Closed::OutOfTime { times: 4 }), "at once");
+    assert_eq!(pace.closed(10 * MOST, due), Some(Brake::OutOfTime { times: 4 }), "at once");
     assert!(pace.probe(due + PROBE_MS).is_none() && pace.probe(due + 2 * PROBE_MS).is_some());
     pace.probed(true, due);
     pace.charged(B256::repeat_byte(7));
@@ -83,7 +83,7 @@ fn what_failures_may_cost_in_a_day_is_limited_and_the_next_day_is_another() {
     }
     assert_eq!((pace.closed(MOST, NOON), pace.most(NOON)), (None, usize::MAX));
     pace.failed(Burnt { out_of_time: false, ..burnt(5, 40, NOON) });
-    let closed = Closed::Burnt { sun: MOST, most: MOST };
+    let closed = Brake::Burnt { sun: MOST, most: MOST };
     assert_eq!(pace.closed(MOST, NOON), Some(closed));
     assert_eq!(pace.closed(MOST + 1, NOON), None);
     let tomorrow = NOON + 86_400_000;
