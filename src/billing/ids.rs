@@ -229,6 +229,8 @@ mod tests {
             (Family::Evm, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD", Ineligible::EvmAddress),
             (Family::Evm, "5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", Ineligible::EvmAddress),
             (Family::Evm, "0x12", Ineligible::EvmAddress),
+            (Family::Tvm, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD", Ineligible::Checksum),
+            (Family::Tvm, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeA", Ineligible::TronAddress),
             (Family::Tvm, "", Ineligible::TronAddress),
         ];
         for (family, text, why) in table {
