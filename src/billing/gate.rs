@@ -185,8 +185,9 @@ impl fmt::Display for Closed {
             ),
             Self::NotFinal { signer } => write!(
                 f,
-                "the account {signer} has sent transactions that are not final yet; the lane begins \
-                 when it has none"
+                "the account {signer} has sent transactions that are not final yet, or its nodes \
+                 have forgotten the state of the final block: the lane begins when all that they \
+                 count now is final"
             ),
             Self::UsedLater => f.write_str(
                 "the account was used later than the journal knows of: whether an open batch is why \

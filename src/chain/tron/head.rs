@@ -227,7 +227,8 @@ fn together(
     });
     // Nothing on TRON counts an account's transactions.
     let head_time = newest.time_ms.div_euclid(1000);
-    let pulse = Pulse { head: newest.number, head_time, places: None };
+    let final_time = solid.time_ms.div_euclid(1000);
+    let pulse = Pulse { head: newest.number, head_time, final_time, nonces: None };
     let (clock_tolerance, seen) = (config.clock_tolerance, Instant::now());
     let not_alone = None;
     Ok(Head { pulse, newest, solid, means, not_alone, prices, longest_run, clock_tolerance, seen })

@@ -1,6 +1,6 @@
 //! What is found out about single doors of a node, and about the key, before money depends on it.
 
-use super::node::{Double, client_of, config, node, parts, serving};
+use super::node::{Double, client_of, config, connected, node, parts, serving};
 use super::*;
 use crate::billing::Brake;
 use crate::chain::Inspect;
@@ -17,7 +17,7 @@ async fn finding(chain: &TronChain, what: &str) -> Vec<String> {
 }
 
 /// The signing account as a node tells it, with this owner permission.
-fn account(double: &Double, chain: &TronChain, permission: &serde_json::Value) {
+fn account(double: &Double, chain: &TronChain, permission: &Value) {
     let me = address::to_hex(chain.facts().signer);
     let account =
         json!({ "address": me, "balance": 1_000_000_000, "owner_permission": permission });
@@ -28,7 +28,7 @@ fn account(double: &Double, chain: &TronChain, permission: &serde_json::Value) {
 async fn a_key_that_cannot_sign_alone_is_found_before_anything_is_signed() {
     let double = node();
     serving(&double, async |url| {
-        let chain = super::node::connected(url).await;
+        let chain = connected(url).await;
         let signer = chain.facts().signer;
         let me = address::to_hex(signer);
         let other = "41".to_owned() + &"11".repeat(20);
@@ -63,7 +63,7 @@ async fn a_dead_json_rpc_costs_nothing_and_is_named() {
         });
         double.says(CALL, 200, &passed.to_string());
         let said = chain.ask(chain.api(), chain.facts().contract, &[1]).await.unwrap();
-        assert!(matches!(said, super::super::constant::ConstantCallOutcome::Said { .. }));
+        assert!(matches!(said, constant::ConstantCallOutcome::Said { .. }));
         let named = finding(&chain, "nodes[0].jsonrpc").await;
         assert_eq!(named.len(), 1, "{named:?}");
     })
@@ -74,9 +74,9 @@ async fn a_dead_json_rpc_costs_nothing_and_is_named() {
 async fn a_node_without_history_is_found_by_a_record_that_it_must_have() {
     let double = node();
     serving(&double, async |url| {
-        let chain = super::node::connected(url).await;
+        let chain = connected(url).await;
         chain.beat().await.unwrap();
-        let raw = super::sightings::any_call();
+        let raw = sightings::any_call();
         let newest = chain.current().await.unwrap().solid.number;
         forged::lacks(&double, newest.saturating_sub(45)..=newest);
         let place = (newest, 1_795_253_000_000, alloy::primitives::B256::ZERO);
