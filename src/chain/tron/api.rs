@@ -65,7 +65,7 @@ pub struct Endpoints {
     full: Endpoint,
     solidity: Endpoint,
     jsonrpc: Option<JsonRpc>,
-    /// Whether the JSON-RPC answered for its chain, and everything since.
+    /// Whether the JSON-RPC has answered, as far as it was asked.
     jsonrpc_fit: AtomicBool,
     calls: Semaphore,
     redactor: Redactor,
@@ -130,7 +130,7 @@ impl Endpoints {
             full: http(&node.full, "wallet", "full")?,
             solidity: http(&node.solidity, "walletsolidity", "solidity")?,
             jsonrpc: jsonrpc.transpose().map_err(unusable("jsonrpc"))?,
-            jsonrpc_fit: AtomicBool::new(false),
+            jsonrpc_fit: AtomicBool::new(true),
             calls: Semaphore::new(CALLS_AT_ONCE),
             redactor: secrets.fold(Redactor::default(), Redactor::and),
             shut_until: Mutex::new(None),

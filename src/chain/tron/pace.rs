@@ -55,7 +55,7 @@ pub(super) struct Probe {
 
 /// What is known of what passes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pace {
+pub(super) struct CpuPace {
     ceiling: Option<Ceiling>,
     /// How many transactions in a row blocks stopped, of those since one went through.
     row: usize,
@@ -90,7 +90,7 @@ impl Ceiling {
     }
 }
 
-impl Pace {
+impl CpuPace {
     /// The most charges that may be signed at once.
     pub(super) fn most(&self, now_ms: i64) -> usize {
         self.ceiling.map_or(usize::MAX, |ceiling| ceiling.at(now_ms))

@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(told, Ok(Budget { energy: 582_000, fee_limit: 58_200_000 }));
         let estimate = Estimate { used: 5_000_000, charges: 100 };
         let told = budget(&estimate, 100, &PRICES, rules);
-        assert_eq!(told, Err(ChainError::BatchTooLarge { max: 61 }));
+        assert_eq!(told, Err(ChainError::BatchTooLarge { max: 62 }));
     }
 
     fn need(resources: Resources) -> Option<String> {

@@ -5,7 +5,7 @@ use super::TronChain;
 use super::api::Authority;
 use super::constant::ConstantCallOutcome;
 use super::head::Head;
-use super::pace::{Burnt, Pace, Probe};
+use super::pace::{Burnt, CpuPace, Probe};
 use super::transaction::SignedBytes;
 use crate::billing::{Attempt, Brake, CallEnding, Execution, Landed, Sighting, Slot};
 use crate::chain::{Chain, ChainError, Pulse};
@@ -24,7 +24,7 @@ const PROBES: usize = 3;
 /// What is known of what passes.
 #[derive(Debug, Default)]
 pub(super) struct Throttle {
-    pub(super) pace: Mutex<Pace>,
+    pub(super) pace: Mutex<CpuPace>,
 }
 
 impl TronChain {

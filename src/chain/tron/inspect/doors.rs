@@ -4,7 +4,6 @@ use super::super::TronChain;
 use super::super::address::to_base58;
 use super::super::api::{Endpoints, Side};
 use super::super::head::Head;
-use super::super::proofs::proven;
 use crate::chain::Finding;
 use crate::node::NodeId;
 use prost::Message as _;
@@ -95,7 +94,9 @@ impl TronChain {
     async fn newest_calls(&self, node: NodeId, head: &Head) -> Vec<ProvenTransaction> {
         let newest = head.solid.number;
         for number in (newest.saturating_sub(BLOCKS)..=newest).rev() {
-            let Some(block) = proven(&self.parts.fleet, node, number).await else { continue };
+            let claimed = self.api_of(node).claimed(Side::Solidity, number, true).await;
+            let proven = claimed.ok().flatten().and_then(|block| block.prove().ok());
+            let Some(block) = proven else { continue };
             let calls = block.transactions().iter().filter(|one| is_call(one)).take(ASKED);
             let calls: Vec<ProvenTransaction> = calls.cloned().collect();
             if !calls.is_empty() {

@@ -20,7 +20,7 @@ fn burnt(n: u8, charges: usize, at_ms: i64) -> Burnt {
 
 #[test]
 fn a_size_that_was_stopped_is_not_signed_until_it_was_quiet_for_a_while() {
-    let mut pace = Pace::default();
+    let mut pace = CpuPace::default();
     assert_eq!(pace.most(NOON), usize::MAX);
     pace.stopped(10, NOON);
     assert_eq!(pace.most(NOON), 10);
@@ -35,7 +35,7 @@ fn a_size_that_was_stopped_is_not_signed_until_it_was_quiet_for_a_while() {
 
 #[test]
 fn each_transaction_that_a_block_stopped_halves_the_size_and_it_stays_small_for_longer() {
-    let mut pace = Pace::default();
+    let mut pace = CpuPace::default();
     pace.failed(burnt(1, 34, NOON));
     assert_eq!((pace.most(NOON), pace.passes()), (17, FEW));
     pace.failed(burnt(1, 34, NOON));
@@ -50,7 +50,7 @@ fn each_transaction_that_a_block_stopped_halves_the_size_and_it_stays_small_for_
 
 #[test]
 fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
-    let mut pace = Pace::default();
+    let mut pace = CpuPace::default();
     pace.failed(burnt(1, 40, NOON));
     pace.charged(B256::repeat_byte(2));
     pace.failed(burnt(3, 20, NOON));
@@ -77,7 +77,7 @@ fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
 
 #[test]
 fn what_failures_may_cost_in_a_day_is_limited_and_the_next_day_is_another() {
-    let mut pace = Pace::default();
+    let mut pace = CpuPace::default();
     for n in 1..=4 {
         pace.failed(Burnt { out_of_time: false, ..burnt(n, 40, NOON) });
     }
