@@ -22,6 +22,7 @@ mod look;
 mod milestones;
 mod node;
 mod observe;
+mod outcomes;
 mod preflight;
 mod reads;
 mod redraft;
