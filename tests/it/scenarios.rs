@@ -28,6 +28,8 @@ mod profiles;
 mod races;
 mod refusals;
 mod repeats;
+mod resolve;
+mod restores;
 mod secrets;
 mod shipped;
 mod strangers;
