@@ -15,7 +15,7 @@ pub use watcher::Watcher;
 
 use crate::billing::{Order, PlatformChainId};
 use crate::journal::{
-    Billing, Journal, JournalError, Pause, PersonsWord, Resolved, Spent, Unresolved,
+    Billing, Journal, JournalError, LaneId, Pause, PersonsWord, Resolved, Spent, Unresolved,
 };
 use alloy::primitives::B256;
 use std::collections::HashMap;
@@ -27,8 +27,10 @@ use tracing::warn;
 /// All lanes of this process.
 #[derive(Debug)]
 pub struct Engine {
-    /// The lanes by the platform's chain id.
+    /// The lane of each configured chain by the platform's id: the one that may take new work.
     pub lanes: HashMap<PlatformChainId, Arc<Lane>>,
+    /// Lanes of other accounts of these chains, which only end what they have begun.
+    pub followers: Vec<Arc<Lane>>,
     /// The journal that they share.
     pub journal: Journal,
     /// Where requests run, so that neither a caller who hangs up nor a shutdown cuts one short.
@@ -87,6 +89,21 @@ impl Engine {
             warn!(batch = resolved.billing.batch.0, subscription, by, "resolved as {word}");
         }
         Ok(told)
+    }
+
+    /// Every lane.
+    pub fn all_lanes(&self) -> impl Iterator<Item = &Arc<Lane>> {
+        self.lanes.values().chain(&self.followers)
+    }
+
+    /// The lanes that only end what they have begun on a chain.
+    pub fn followers_of(&self, chain: PlatformChainId) -> impl Iterator<Item = &Arc<Lane>> {
+        self.followers.iter().filter(move |lane| lane.id().chain == chain)
+    }
+
+    /// The lane of one account on one chain.
+    pub fn lane(&self, id: LaneId) -> Option<&Arc<Lane>> {
+        self.all_lanes().find(|lane| lane.id() == id)
     }
 
     /// The sums of today of the account that signs on `lane`'s chain.

@@ -173,7 +173,15 @@ impl Policy {
             (AttemptKind::Cancel, _) => {
                 Err(Refusal::of("cancel", "what was to do nothing does something"))
             }
-            (AttemptKind::Bill, _) if intent.to != self.contract => {
+            (AttemptKind::Bill, _) if intent.to != meant.contract => {
+                let why = format!(
+                    "it calls {}, and its batch is billed through {}",
+                    self.spell(intent.to),
+                    self.spell(meant.contract)
+                );
+                Err(Refusal::of("contract", why))
+            }
+            (AttemptKind::Bill, _) if meant.tokens.is_some() && intent.to != self.contract => {
                 let why = format!(
                     "it calls {}, which is not the configured contract",
                     self.spell(intent.to)

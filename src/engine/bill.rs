@@ -277,6 +277,7 @@ async fn complete(
 async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let draft = ready.draft;
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
+    let contract = lane.chain.facts().contract;
     let proposal = Proposal {
         origin: lane.origin(),
         request_id: ready.request_id,
@@ -289,7 +290,7 @@ async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, Acc
         at_ms: lane.journal.now_ms(),
         seal: Box::new(move |position, items| {
             let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
-            draft.seal(position, &Meant { kind, items, tokens, cost: draft.cost() })
+            draft.seal(position, &Meant { kind, contract, items, tokens, cost: draft.cost() })
         }),
     };
     lane.journal.accept(proposal).await

@@ -3,7 +3,7 @@
 
 use super::bill::NoVerdict;
 use super::reservation::Reservations;
-use crate::billing::{Attempt, BatchId, Gate, Objection, Rules, Slot};
+use crate::billing::{Again, Attempt, BatchId, Gate, Objection, OnlyFollows, Rules, Slot};
 use crate::chain::{Chain, Delivery, Pulse};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
@@ -44,6 +44,8 @@ pub struct Lane {
     pub rules: Rules,
     /// How long a charge without a period stays claimed after it is final, chain time.
     pub guard: Duration,
+    /// Why it begins nothing new; none where it may.
+    pub follows: Option<OnlyFollows>,
     pub(super) reservations: Reservations,
     pub(super) tracked: Mutex<BTreeMap<BatchId, Tracked>>,
     gate: RwLock<Gate>,
@@ -62,6 +64,7 @@ impl Lane {
             journal,
             rules,
             guard,
+            follows: None,
             reservations: Reservations::default(),
             tracked: Mutex::default(),
             gate: RwLock::new(Gate::Opening),
@@ -69,6 +72,16 @@ impl Lane {
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
         }
+    }
+
+    /// A lane that ends what it has begun, and begins nothing.
+    #[must_use]
+    pub fn following(self, why: OnlyFollows) -> Self {
+        let rules = match why {
+            OnlyFollows::NoKey => Rules { again: Again::Never, ..self.rules },
+            OnlyFollows::RetiredKey | OnlyFollows::RetiredChain => self.rules,
+        };
+        Self { follows: Some(why), rules, ..self }
     }
 
     /// Whether it takes new work.

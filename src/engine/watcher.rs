@@ -155,6 +155,7 @@ impl Watcher {
         kind: AttemptKind,
     ) -> Result<Option<Arc<Open>>, NoVerdict> {
         let draft = self.lane.chain.redraft(slot, kind).await?;
+        let contract = slot.contract;
         let addition = Addition {
             batch: slot.batch,
             seq: slot.attempts.newest().get().seq.saturating_add(1),
@@ -162,7 +163,8 @@ impl Watcher {
             fee: self.lane.chain.policy().fee(draft.cost()),
             at_ms: self.lane.journal.now_ms(),
             seal: Box::new(move |position, items| {
-                draft.seal(position, &Meant { kind, items, tokens: None, cost: draft.cost() })
+                let cost = draft.cost();
+                draft.seal(position, &Meant { kind, contract, items, tokens: None, cost })
             }),
         };
         let Some(attempt) = self.lane.journal.add_attempt(addition).await? else { return Ok(None) };

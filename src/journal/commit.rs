@@ -135,7 +135,8 @@ pub(super) fn accept(
     let body = accepted.body(&proposal.items);
     history::append(conn, proposal.at_ms, "accepted", &body)?;
     let (accepted_ms, items) = (proposal.at_ms, proposal.items);
-    Ok(Slot { batch, position, accepted_ms, items, attempts: Attempts::new(Durable(attempt)) })
+    let (contract, attempts) = (origin.contract, Attempts::new(Durable(attempt)));
+    Ok(Slot { batch, position, contract, accepted_ms, items, attempts })
 }
 
 /// Another attempt for a batch, which lacks its signature.

@@ -172,7 +172,8 @@ fn bills(items: &[Item]) -> Intent {
 const TOKENS: [Address; 2] = [USDT; 2];
 
 fn approved(intent: Intent, items: &[Item], tokens: Option<&[Address]>) -> String {
-    let meant = Meant { kind: AttemptKind::Bill, items, tokens, cost: U256::from(1_000) };
+    let (kind, contract) = (AttemptKind::Bill, CONTRACT);
+    let meant = Meant { kind, contract, items, tokens, cost: U256::from(1_000) };
     rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
 }
 
@@ -245,7 +246,8 @@ fn a_cancel_is_a_transaction_to_ourselves_that_does_nothing() {
     let nothing = Intent { to: SIGNER, data: Data::None, ..bills(&items) };
     let cancel = |intent| {
         let kind = AttemptKind::Cancel;
-        let meant = Meant { kind, items: &items, tokens: None, cost: U256::from(1_000) };
+        let (contract, cost) = (CONTRACT, U256::from(1_000));
+        let meant = Meant { kind, contract, items: &items, tokens: None, cost };
         rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
     };
     assert_eq!(cancel(nothing.clone()), "none");
@@ -257,9 +259,24 @@ fn a_cancel_is_a_transaction_to_ourselves_that_does_nothing() {
 }
 
 #[test]
+fn another_attempt_calls_the_contract_of_its_batch_and_no_other() {
+    let (items, old) = ([item(1, 1)], Address::repeat_byte(0x0d));
+    let says = |to: Address, tokens: Option<&[Address]>| {
+        let (kind, contract, cost) = (AttemptKind::Bill, old, U256::from(1_000));
+        let meant = Meant { kind, contract, items: &items, tokens, cost };
+        let intent = Intent { to, ..bills(&items) };
+        rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
+    };
+    assert_eq!(says(old, None), "none", "the contract has changed since");
+    assert_eq!(says(CONTRACT, None), "contract", "the batch is not billed through that one");
+    assert_eq!(says(old, Some(&[USDT])), "contract", "nothing new is");
+}
+
+#[test]
 fn what_is_signed_is_the_hash_of_the_bytes_that_were_read() {
     let items = [item(1, 1)];
-    let meant = Meant { kind: AttemptKind::Bill, items: &items, tokens: None, cost: U256::MAX };
+    let (kind, contract) = (AttemptKind::Bill, CONTRACT);
+    let meant = Meant { kind, contract, items: &items, tokens: None, cost: U256::MAX };
     let digest = |family| {
         let read = Read { intent: Ok(bills(&items)), family };
         policy().approve(read, &meant).unwrap().digest()

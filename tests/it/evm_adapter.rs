@@ -21,7 +21,7 @@ use merchant_signer::chain::{
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{
     BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef,
-    L1Fee, PolicyConfig, Replacement, RpcUrl, Wei,
+    L1Fee, NewWork, PolicyConfig, Replacement, RpcUrl, Wei,
 };
 use merchant_signer::contract::Profile;
 use merchant_signer::keys::{Key, KeySource};
@@ -77,7 +77,8 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
         name: "test".to_owned(),
         test: true,
         default: false,
-        paused: false,
+        new_work: NewWork::Taken,
+        retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: FamilyConfig::Evm(config.clone()),
     };
@@ -188,7 +189,8 @@ async fn bill(
     let items: Vec<Item> = good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
     let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
-    let meant = Meant { kind, items: &items, tokens, cost: draft.cost() };
+    let contract = chain.facts().contract;
+    let meant = Meant { kind, contract, items: &items, tokens, cost: draft.cost() };
     let signed = draft.seal(places(chain).await.taken, &meant).unwrap();
     let raw = json!([Bytes::from(signed.raw)]);
     assert_eq!(anvil.call::<B256>("eth_sendRawTransaction", raw).await, signed.hash);

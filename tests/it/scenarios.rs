@@ -21,6 +21,7 @@ mod crash;
 mod fleet;
 mod happy;
 mod hostile_evm;
+mod lanes;
 mod node;
 mod options;
 mod policy;

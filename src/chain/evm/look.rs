@@ -312,14 +312,18 @@ impl<A: AsRef<Attempt>> Reader for OutcomeReader<'_, A> {
         if !bills {
             return Vec::new();
         }
-        let contract = self.chain.account.facts.contract;
-        self.chain.account.profile.outcomes(contract, &ours.logs, &slot.items)
+        self.chain.account.profile.outcomes(slot.contract, &ours.logs, &slot.items)
     }
 
     fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
-        let contract = self.chain.account.facts.contract;
+        let configured = self.chain.account.facts.contract;
+        let contract = self.slot.map_or(configured, |slot| slot.contract);
+        // What it claims is written down under the batch's contract, where this would be missed.
+        if contract != configured && call.is_some_and(|(to, _)| to == configured) {
+            return Err(Opaque);
+        }
         self.chain.account.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
     }
 }
