@@ -135,13 +135,19 @@ impl Policy {
         Ok(counts)
     }
 
-    /// What a transaction that may cost `cost` (wei or sun) adds to the sum of the day.
-    pub fn fee(&self, cost: U256) -> Count {
+    /// What a transaction that may cost `cost` (wei or sun) adds to the sum of the day. A cancel is
+    /// counted and never limited: it is the one way to free a place in the line, and all that come
+    /// after it wait for it.
+    pub fn fee(&self, kind: AttemptKind, cost: U256) -> Count {
+        let most = match kind {
+            AttemptKind::Bill => self.limits.max_fee_per_day,
+            AttemptKind::Cancel => None,
+        };
         Count {
             unit: Unit::Fee,
             items: vec![],
             amount: cost,
-            most: self.limits.max_fee_per_day,
+            most,
             rule: self.key("max_fee_per_day"),
         }
     }

@@ -128,8 +128,9 @@ impl fmt::Display for Closed {
             ),
             Self::NotFinal { signer } => write!(
                 f,
-                "the account {signer} has sent transactions that are not final yet; the lane begins \
-                 when it has none"
+                "the account {signer} has sent transactions that are not final yet, or its nodes \
+                 have forgotten the state of the final block: the lane begins when all that they \
+                 count now is final"
             ),
             Self::OnlyFollows { signer, why } => write!(f, "the account {signer}: {why}"),
             Self::OtherInDoubt { other } => write!(

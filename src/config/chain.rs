@@ -18,10 +18,11 @@ use secrecy::SecretString;
 
 use super::billing::BillingConfig;
 use super::faults::Reported;
-use super::kinds::{Kind, flag};
+use super::kinds::{Kind, flag, time};
 use super::layers::Environment;
 use super::policy::PolicyConfig;
 use super::reader::Reader;
+use super::seconds;
 use super::units::is_digits;
 use crate::billing::{Family, PlatformChainId};
 
@@ -316,4 +317,12 @@ fn key_ref(variable: &'static str, environment: &Environment) -> Kind<KeyRef> {
 fn is_file_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain)
+}
+
+/// How far the newest block may be from this machine's clock, at most `most` seconds. Only a test chain,
+/// whose time may be moved by hand, is allowed more.
+fn clock_tolerance(reader: &Reader<'_>, most: u64) -> Kind<Duration> {
+    let test = reader.peek("test", &flag()).unwrap_or(false);
+    let any = seconds(36_500 * 86_400);
+    time(seconds(1)..=if test { any } else { seconds(most) })
 }

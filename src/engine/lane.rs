@@ -94,9 +94,10 @@ impl Lane {
         self.tracked.lock().len()
     }
 
-    /// What keeps the chain from being followed at present, if anything does.
+    /// What keeps the chain from being followed, or anything from being signed, at present.
     pub fn trouble(&self) -> Option<String> {
-        self.trouble.read().clone()
+        let unready = || self.chain.unready().map(|why| why.to_string());
+        self.trouble.read().clone().or_else(unready)
     }
 
     /// Remembers what keeps the chain from being followed; says so once, and once when it is over.
@@ -202,8 +203,8 @@ impl Lane {
 
     /// How many transactions wait for a block; where the chain cannot tell, for a final one.
     fn waiting(&self, pulse: Pulse) -> u64 {
-        match pulse.places {
-            Some(places) => self.next.load(Ordering::Relaxed).saturating_sub(places.taken),
+        match pulse.nonces {
+            Some(nonces) => self.next.load(Ordering::Relaxed).saturating_sub(nonces.mined),
             None => u64::try_from(self.undecided()).unwrap_or(u64::MAX),
         }
     }

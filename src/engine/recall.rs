@@ -8,7 +8,7 @@ use crate::billing::{
     AccountView, Again, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView,
     PoolView, Rules, Ruling, first_position, rule,
 };
-use crate::chain::{MostSent, Places, Pulse};
+use crate::chain::{MostSent, Pulse};
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
 use tracing::warn;
@@ -24,8 +24,7 @@ struct Learnt {
 impl Lane {
     /// Brings the gate to where it belongs after a look at the chain.
     pub(super) async fn open(&self, pulse: Pulse) -> Result<(), NoVerdict> {
-        let counted = |places: Places| NonceView { mined: places.taken, finalized: places.settled };
-        let nonces = pulse.places.map(counted);
+        let nonces = pulse.nonces;
         let known = match self.journal.next_position(self.id()).await? {
             Some(next) => next,
             None if self.follows.is_some() => return self.open_gate().await,

@@ -160,7 +160,7 @@ impl Watcher {
             batch: slot.batch,
             seq: slot.attempts.newest().get().seq.saturating_add(1),
             kind,
-            fee: self.lane.chain.policy().fee(draft.cost()),
+            fee: self.lane.chain.policy().fee(kind, draft.cost()),
             at_ms: self.lane.journal.now_ms(),
             seal: Box::new(move |position, items| {
                 let cost = draft.cost();
@@ -280,6 +280,7 @@ fn hindrance(sighting: &Sighting, objection: Option<Objection>) -> Option<&'stat
         (Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified, _) => {
             Some("it is not known whom the transaction that took its place charged")
         }
+        (Sighting::Unsettled(why), _) => Some(why.sentence()),
         _ => None,
     }
 }

@@ -81,7 +81,7 @@ pub struct Proposal {
     pub window: u64,
     /// What it adds to the sums of the day.
     pub counts: Vec<Count>,
-    /// The timestamp of the chain's newest block, Unix seconds.
+    /// The timestamp of the chain's newest final block, Unix seconds: guards end by it.
     pub chain_time: u64,
     /// Now, Unix ms.
     pub at_ms: i64,

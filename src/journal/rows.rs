@@ -20,7 +20,7 @@ pub struct Scope {
     pub chain: PlatformChainId,
     /// The billing contract.
     pub contract: Address,
-    /// The timestamp of the chain's newest block, Unix seconds: guards are judged by it.
+    /// The timestamp of the chain's newest final block, Unix seconds: guards end by it.
     pub chain_time: u64,
 }
 

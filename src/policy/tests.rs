@@ -82,7 +82,10 @@ fn without_limits_any_amount_of_any_token_is_let_through_and_said_to_be() {
     let charges: Vec<Charge> = (0..200).map(|n| charge(n, Address::ZERO, u64::MAX)).collect();
     open.admit(&charges).unwrap();
     assert!(open.counts(&charges).unwrap().iter().all(|count| count.most.is_none()));
-    assert_eq!(open.fee(U256::MAX).after(U256::MAX, U256::MAX).unwrap(), U256::MAX);
+    assert_eq!(
+        open.fee(AttemptKind::Bill, U256::MAX).after(U256::MAX, U256::MAX).unwrap(),
+        U256::MAX
+    );
     assert!(open.describe().1 && open.describe().0.contains("any amount of any token"));
     assert!(policy().describe().1, "DAI has no limits");
     let mut closed = limits();
@@ -109,9 +112,12 @@ fn a_day_has_room_for_its_limit_and_for_nothing_more() {
     assert_eq!(after(&usdt, 151), "chains.139.policy.max_amount_per_day.USDT");
     assert_eq!(rule(usdt.after(U256::MAX, usdt.amount)), usdt.rule, "no sum runs over");
     assert_eq!(after(&dai, u64::MAX), "none");
-    let fee = policy().fee(U256::from(1_000));
+    let fee = policy().fee(AttemptKind::Bill, U256::from(1_000));
     assert_eq!(after(&fee, 8_000), "none");
     assert_eq!(after(&fee, 8_001), "chains.139.policy.max_fee_per_day");
+    let cancel = policy().fee(AttemptKind::Cancel, U256::from(1_000));
+    assert_eq!(after(&cancel, 9_000), "none", "a cancel waits for no tomorrow");
+    assert_eq!(cancel.amount, U256::from(1_000), "and is counted");
 }
 
 #[test]

@@ -63,6 +63,7 @@ fn item(subscribe: u8) -> Item {
 
 fn draft(bid: Bid) -> EvmDraft {
     EvmDraft {
+        reserved: None,
         chain_id: 56,
         to: CONTRACT,
         calldata: calldata(5),
