@@ -58,14 +58,14 @@ async fn settle(door: &Door, request: Request) -> Result<Response, Reply> {
         let form =
             r#"{"billing": "…", "subscribeId": n, "outcome": "charged" or "free", "why": "…"}"#;
         let msg = format!("the body must be {form}: {why}");
-        Ok(envelope(StatusCode::BAD_REQUEST, 0, msg, ()))
+        envelope(StatusCode::BAD_REQUEST, 0, msg, ())
     };
     let found: Found = match serde_json::from_slice(&body) {
         Ok(found) => found,
-        Err(why) => return unclear(why.to_string()),
+        Err(why) => return Ok(unclear(why.to_string())),
     };
     let Some(resolution) = Resolution::from_word(&found.outcome) else {
-        return unclear(format!("outcome is {:?}", found.outcome));
+        return Ok(unclear(format!("outcome is {:?}", found.outcome)));
     };
     let subscribe = SubscribeId(found.subscribe_id);
     let (billing, why, at_ms) = (found.billing, found.why, door.engine.journal.now_ms());

@@ -178,9 +178,8 @@ fn state(billing: &Billing, line: &Line) -> ClaimStanding {
         (Some(LineOutcome::Told(ItemOutcome::Unproven)), None) => ClaimStanding::Unproven,
         (Some(LineOutcome::Told(ItemOutcome::Charged)), _) => ClaimStanding::Told("charged"),
         (Some(LineOutcome::Told(ItemOutcome::Failed { .. })), _) => ClaimStanding::Told("failed"),
-        (Some(LineOutcome::Released), _) => ClaimStanding::Told(billing.state.word()),
         (None, _) if billing.state == BatchState::Open => ClaimStanding::Open,
-        (None, _) => ClaimStanding::Told(billing.state.word()),
+        (Some(LineOutcome::Released) | None, _) => ClaimStanding::Told(billing.state.word()),
     }
 }
 

@@ -116,7 +116,7 @@ impl Start {
         if self.mark.now_ms().abs_diff(self.tried_ms) >= AGAIN_MS {
             match self.write(conn, disk) {
                 Ok(()) if self.begun.is_written() => {
-                    info!("the disk of the journal has room again")
+                    info!("the disk of the journal has room again");
                 }
                 Ok(()) => {}
                 Err(failure) => error!(%failure, "the journal cannot be written"),

@@ -126,7 +126,8 @@ async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_do
     let disk = Full(Arc::new(true.into()));
     let (journal, mut writer) =
         Journal::with_writer(&config(&room), Clock::MACHINE, Box::new(disk.clone())).unwrap();
-    let serving = tokio::spawn(async move { while writer.turn().await == Served::Going {} });
+    let tasks = tokio_util::task::TaskTracker::new();
+    let serving = tasks.spawn(async move { while writer.turn().await == Served::Going {} });
     assert!(journal.is_old_copy());
     assert!(matches!(journal.ready(), Err(JournalError::NoRoom)), "{:?}", journal.ready());
     journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS).await.unwrap();
