@@ -2,6 +2,7 @@
 //! its end. The decisions are in `billing`, the last word is the chain's.
 
 pub(crate) mod bill;
+mod hindrance;
 mod lane;
 mod recall;
 mod repeat;
@@ -9,6 +10,7 @@ mod reservation;
 mod verdict;
 mod watcher;
 
+pub use hindrance::Hindrance;
 pub use lane::Lane;
 pub use verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent};
 
@@ -16,7 +18,9 @@ pub use crate::billing::Gate;
 pub use watcher::Watcher;
 
 use crate::billing::{Order, PlatformChainId};
-use crate::journal::{Billing, Journal, JournalError, LaneId, Pause, Spent};
+use crate::journal::{
+    Billing, Journal, JournalError, LaneId, Pause, PersonsWord, Resolved, Spent, Unresolved,
+};
 use alloy::primitives::B256;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -74,6 +78,21 @@ impl Engine {
         let done = if paused { "paused: nothing new is signed" } else { "resumed" };
         warn!(chain = which, by, "{done}");
         Ok(())
+    }
+
+    /// Takes the word of a person where the chain has none.
+    pub async fn resolve(
+        &self,
+        finding: PersonsWord,
+    ) -> Result<Result<Resolved, Unresolved>, NoVerdict> {
+        self.journal.ready()?;
+        let (subscription, by) = (finding.subscribe.0, finding.by.clone());
+        let word = finding.resolution.word();
+        let told = self.journal.resolve(finding).await?;
+        if let Ok(resolved) = &told {
+            warn!(batch = resolved.billing.batch.0, subscription, by, "resolved as {word}");
+        }
+        Ok(told)
     }
 
     /// Every lane.

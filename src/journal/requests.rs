@@ -91,7 +91,7 @@ pub(super) fn name(
 }
 
 /// The batches that answers to requests of this name have named, whoever asked: newest first.
-fn billings(conn: &Connection, id: &str) -> rusqlite::Result<Vec<Billing>> {
+pub(super) fn billings(conn: &Connection, id: &str) -> rusqlite::Result<Vec<Billing>> {
     let sql = "SELECT DISTINCT batch FROM request_batch WHERE request = ?1
                ORDER BY batch DESC LIMIT 100";
     let batches: Vec<i64> =

@@ -1,8 +1,8 @@
 //! Rows to values.
 
 use super::columns::{
-    address, claim_state, ending, garbage, hash, kind, number, outcome, period, period_text, state,
-    terms,
+    address, claim_state, ending, garbage, hash, kind, number, outcome, period, period_text,
+    resolved, state, terms,
 };
 use super::commit::{LaneId, Origin};
 use super::record::{Billing, Line, Recorded};
@@ -227,15 +227,16 @@ pub(super) fn origin_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<O
 fn lines(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Line>> {
     let sql =
         "SELECT subscribe_id, plan_id, user_hash, period, amount, live, outcome, code, detail,
-                      elsewhere, plan_version, wallet, token
+                      elsewhere, resolved, plan_version, wallet, token
                FROM claim WHERE batch = ?1 ORDER BY item";
     conn.prepare_cached(sql)?
         .query_map([batch.0], |row| {
             let subscribe = SubscribeId(row.get(0)?);
-            let (amount, terms) = (number(row, 4)?, terms(row, 10)?);
+            let (amount, terms) = (number(row, 4)?, terms(row, 11)?);
             let item = Item { subscribe, key: key(row, 1)?, amount, terms };
             let outcome = outcome(row, 6)?;
-            Ok(Line { item, live: row.get(5)?, outcome, elsewhere: row.get(9)? })
+            let (live, elsewhere, resolved) = (row.get(5)?, row.get(9)?, resolved(row, 10)?);
+            Ok(Line { item, live, outcome, elsewhere, resolved })
         })?
         .collect()
 }

@@ -10,6 +10,8 @@ mod claiming;
 mod naming;
 mod opening;
 mod pausing;
+mod resolving;
+mod restoring;
 mod settling;
 mod sharing;
 mod spending;
@@ -141,7 +143,12 @@ impl Book {
 }
 
 fn config(room: &TempDir) -> JournalConfig {
-    JournalConfig { path: room.path().join("journal.db"), min_free_bytes: 1, queue_length: 256 }
+    JournalConfig {
+        path: room.path().join("journal.db"),
+        mark_path: None,
+        min_free_bytes: 1,
+        queue_length: 256,
+    }
 }
 
 fn everything(conn: &Connection, tables: &[&str]) -> rusqlite::Result<Vec<String>> {

@@ -33,6 +33,8 @@ mod pruned;
 mod races;
 mod refusals;
 mod repeats;
+mod resolve;
+mod restores;
 mod secrets;
 mod shipped;
 mod strangers;
