@@ -139,7 +139,18 @@ impl Lane {
         } else {
             let sent = self.chain.first_position().await?;
             match first_position(self.chain.facts().signer, sent, nonces) {
-                Ok(first) => first,
+                Ok(first) => {
+                    if first > 0 {
+                        let chain = &self.chain.facts().name;
+                        warn!(
+                            chain,
+                            "{first} transactions of the account are older than this journal, and it \
+                             does not know whom they charged: if it has billed before, put its journal \
+                             back or import its claims"
+                        );
+                    }
+                    first
+                }
                 Err(why) => {
                     self.set_gate(Gate::Closed(why));
                     return Ok(None);
