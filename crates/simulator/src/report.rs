@@ -78,11 +78,11 @@ impl Tally {
 
 /// Every broken rule's name, with each chain that it exists on.
 pub fn mutants() -> Vec<(String, &'static str)> {
-    let each = |mutant: &Mutant| {
+    let each = |mutant: Mutant| {
         let name = format!("{mutant:?}");
         mutant.sides().iter().map(move |side| (name.clone(), side.name())).collect::<Vec<_>>()
     };
-    Mutant::ALL.iter().flat_map(each).collect()
+    Mutant::all().flat_map(each).collect()
 }
 
 /// Worlds that are not played yet, and why.
