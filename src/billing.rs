@@ -14,6 +14,7 @@ mod order;
 mod preflight;
 mod refusal;
 mod repeats;
+mod tx_record;
 mod verdict;
 
 pub use admitted::{Admitted, Charge, Values, whole_number};
@@ -33,6 +34,7 @@ pub use order::{Mode, NotAdmitted, Order};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};
 pub use repeats::{Claim, ClaimedBy, Repeat, Subject, repeat_of};
+pub use tx_record::{CallEnding, TxRecord};
 pub use verdict::{
     BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, Opaque, Verdict,
 };

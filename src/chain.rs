@@ -2,6 +2,7 @@
 //!
 //! The engine knows neither nonces nor energy. An adapter never decides what becomes of a charge.
 
+mod account;
 mod confirm;
 pub mod evm;
 mod inspect;
@@ -10,6 +11,7 @@ mod signing;
 mod trial;
 pub mod tron;
 
+pub use account::{NotConnected, Signatory, SigningAccount};
 pub use inspect::{Finding, Inspect};
 
 use crate::billing::{
@@ -102,6 +104,12 @@ pub enum ChainError {
         need: String,
         /// What both are counted in: wei or sun.
         unit: &'static str,
+    },
+    /// Nothing can be signed for the account: its key is not configured.
+    #[error("the key of the account {signer} is not configured: nothing is signed for it")]
+    NoKey {
+        /// The account.
+        signer: Address,
     },
     /// The chain asks more than the configured ceiling.
     #[error("{0}")]
@@ -207,6 +215,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// What may be signed.
     fn policy(&self) -> &Policy;
+
+    /// Whether the account's key is here. Without it, nothing can be drafted.
+    fn signs(&self) -> bool;
 
     /// How many transactions may wait for a block at once, as things stand.
     fn max_in_flight(&self) -> u64 {

@@ -223,9 +223,14 @@ impl Journal {
 
     /// Writes down how batches ended.
     pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
-        let all =
-            move |conn: &Connection| ends.iter().try_for_each(|end| end::settle(conn, end, at_ms));
-        Ok(self.write(all).await??)
+        let all = move |conn: &Connection| end::settle_all(conn, &ends, at_ms);
+        let burnt = self.write(all).await??;
+        let mut figures = self.figures.burnt.lock();
+        for (chain, fee) in burnt {
+            let sum = figures.entry(chain).or_default();
+            *sum = sum.saturating_add(fee);
+        }
+        Ok(())
     }
 
     /// Has the platform's id `chain` stand for `network`, and be billed through `contract`, from now

@@ -1,7 +1,9 @@
 //! Log lines and counters. Every metric's name, unit and help text is here.
 
+use crate::billing;
 use crate::config::{LogConfig, LogFormat};
 use crate::engine::{Engine, Gate};
+use alloy::primitives::U256;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -81,6 +83,7 @@ pub struct Metrics {
     paused: Family<ChainLabels, Gauge>,
     head: Family<ChainLabels, Gauge>,
     nodes: Family<NodeLabels, Gauge>,
+    burnt: Family<ChainLabels, Gauge>,
 }
 
 impl Metrics {
@@ -99,6 +102,7 @@ impl Metrics {
             paused: Family::default(),
             head: Family::default(),
             nodes: Family::default(),
+            burnt: Family::default(),
         };
         let registry = &mut metrics.registry;
         let answers = "Billing requests by code and HTTP status";
@@ -123,6 +127,8 @@ impl Metrics {
         registry.register("paused", paused, metrics.paused.clone());
         registry.register("chain_head", "Number of the newest block seen", metrics.head.clone());
         registry.register("node_state", "1 for the state that a node is in", metrics.nodes.clone());
+        let burnt = "Fees of transactions that charged nobody, since the start: gwei, on TRON sun";
+        registry.register("burnt_fees", burnt, metrics.burnt.clone());
         metrics
     }
 
@@ -150,6 +156,13 @@ impl Metrics {
                 self.nodes.get_or_create(&labels).set(1);
             }
             let chain = ChainLabels { chain: id.0 };
+            let burnt = figures.burnt.lock().get(id).copied().unwrap_or_default();
+            let unit = match lane.chain.facts().family {
+                billing::Family::Evm => U256::from(1_000_000_000_u64),
+                billing::Family::Tvm => U256::ONE,
+            };
+            let burnt = u64::try_from(burnt.div_ceil(unit)).unwrap_or(u64::MAX);
+            self.burnt.get_or_create(&chain).set(gauge(burnt));
             let undecided = u64::try_from(lane.undecided()).unwrap_or(u64::MAX);
             self.undecided.get_or_create(&chain).set(gauge(undecided));
             let held_up = u64::try_from(lane.held_up().len()).unwrap_or(u64::MAX);

@@ -1,8 +1,8 @@
 //! How a batch ends, and what transactions in final blocks have done: one type for each case, none
 //! that holds what cannot be.
 
-use super::{BatchState, FailCode, Item};
-use alloy::primitives::B256;
+use super::{BatchState, FailCode, Item, TxRecord};
+use alloy::primitives::{B256, U256};
 
 /// A final block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,12 +14,14 @@ pub struct BlockRef {
 }
 
 /// A transaction in a final block.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Landed {
     /// Its hash.
     pub hash: B256,
     /// The block.
     pub block: BlockRef,
+    /// How it went and what it cost; none where too few nodes have told that.
+    pub record: Option<TxRecord>,
 }
 
 /// What a successful billing transaction did for one subscription.
@@ -98,10 +100,10 @@ impl Foreign {
     }
 
     /// Its hash and block.
-    pub fn landed(&self) -> Landed {
+    pub fn landed(&self) -> &Landed {
         match self {
-            Self::Readable(tx) => tx.landed,
-            Self::Opaque(landed) => *landed,
+            Self::Readable(tx) => &tx.landed,
+            Self::Opaque(landed) => landed,
         }
     }
 }
@@ -134,14 +136,19 @@ impl Verdict {
     }
 
     /// The transaction that decided, if one did.
-    pub fn hash(&self) -> Option<B256> {
+    pub fn landed(&self) -> Option<&Landed> {
         match self {
             Self::Charged(landed, _) | Self::Reverted(landed) | Self::Cancelled(landed) => {
-                Some(landed.hash)
+                Some(landed)
             }
-            Self::Usurped(tx) => Some(tx.landed.hash),
+            Self::Usurped(tx) => Some(&tx.landed),
             Self::Expired(_) => None,
         }
+    }
+
+    /// Its hash.
+    pub fn hash(&self) -> Option<B256> {
+        self.landed().map(|landed| landed.hash)
     }
 
     /// The block that decided.
@@ -152,6 +159,15 @@ impl Verdict {
             }
             Self::Usurped(tx) => tx.landed.block,
             Self::Expired(block) => *block,
+        }
+    }
+
+    /// What the signing account paid, wei or sun, for a transaction of ours that charged nobody; none
+    /// where one did, or nothing is known of it.
+    pub fn burnt(&self) -> Option<U256> {
+        match self {
+            Self::Reverted(landed) | Self::Cancelled(landed) => Some(landed.record.as_ref()?.fee),
+            Self::Charged(..) | Self::Usurped(_) | Self::Expired(_) => None,
         }
     }
 }

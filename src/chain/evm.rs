@@ -27,17 +27,19 @@ pub(crate) mod seam;
 mod simulate;
 mod wire;
 
-use super::{Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse};
+use super::account::meet;
+use super::{
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
+    SigningAccount,
+};
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
-use crate::chain::inspect::tell_trust;
-use crate::chain::signing::SigningContext;
 use crate::config::EvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
-use crate::keys::Key;
-use crate::node::{Fleet, JsonRpc, NodeId, NodeView, RealChain, Trust};
+use crate::node::{
+    self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, NodeView, RealChain, Trust,
+};
 use crate::policy::Policy;
-use alloy::primitives::Address;
 use async_trait::async_trait;
 pub use errors::{known_messages, passing};
 use head::{Head, Known};
@@ -46,118 +48,81 @@ use look::Searched;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tokio::sync::{Mutex, watch};
-use tracing::warn;
+use tokio::sync::watch;
 use wire::Line;
 
-/// What an adapter is made of.
+/// How an EVM chain is reached, and how it is treated.
 #[derive(Debug)]
 pub struct EvmParts {
-    /// What never changes.
-    pub facts: Facts,
-    /// How the contract is called.
-    pub profile: Profile,
-    /// Signs. Its address is the signer of `facts`.
-    pub key: Arc<Key>,
-    /// What may be signed.
-    pub policy: Policy,
     /// The nodes.
     pub fleet: Arc<Fleet<JsonRpc>>,
     /// How the chain is treated.
     pub config: EvmConfig,
 }
 
-/// Why there is no adapter. Nothing was signed or sent.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotConnected {
-    /// The node is on another chain.
-    #[error("the node is on chain {answered}, but this chain is {configured}")]
-    WrongChain {
-        /// What the configuration says.
-        configured: RealChain,
-        /// What the node says.
-        answered: RealChain,
-    },
-    /// The key signs for another account than the one that the facts name.
-    #[error("the key signs for {key}, not for {signer}")]
-    WrongKey {
-        /// Whose key it is.
-        key: Address,
-        /// Whose it should be.
-        signer: Address,
-    },
+/// The fleet of an EVM chain's nodes. Nothing is asked yet.
+pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, nodes::Unusable> {
+    let chain = RealChain::Eip155(config.eip155_id);
+    let rules = FleetRules { chain, timeout: config.rpc_timeout, passing };
+    Fleet::dial(dial, &config.rpc, &config.send_only, rules)
 }
 
 /// One account on one EVM chain.
 #[derive(Debug)]
 pub struct EvmChain {
+    account: SigningAccount,
     parts: EvmParts,
-    signing: Arc<SigningContext>,
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
     line: Line,
     data_fee: DataFee,
     searched: parking_lot::Mutex<Searched>,
-    /// Held during a look at the head.
-    beating: Mutex<()>,
-    pulse: watch::Sender<Option<Pulse>>,
 }
 
 impl EvmChain {
     /// Connects. A node that does not answer is asked again at the next beat; one on another chain
     /// is not used, and when all of them are, that is an error.
-    pub async fn connect(parts: EvmParts) -> Result<Self, NotConnected> {
-        let (key, signer) = (parts.key.address(), parts.facts.signer);
-        if key != signer {
-            return Err(NotConnected::WrongKey { key, signer });
-        }
-        let nodes = &parts.fleet;
-        for (id, verified) in nodes.verify_all().await {
-            let Err(error) = verified else { continue };
-            let node = nodes.label(id);
-            warn!(chain.id = %parts.facts.id, node, %error, "the node cannot be used yet");
-        }
-        if let Some(answered) = nodes.all_on_wrong_chain() {
-            let configured = RealChain::Eip155(parts.config.eip155_id);
-            return Err(NotConnected::WrongChain { configured, answered });
-        }
-        tell_trust(&parts.facts, nodes);
-        let (learnt, head) = (RwLock::default(), RwLock::new(None));
-        let pulse = watch::Sender::new(None);
-        let (line, data_fee) = (Line::default(), DataFee::default());
-        let searched = parking_lot::Mutex::default();
-        let signing = Arc::new(SigningContext {
-            key: Arc::clone(&parts.key),
-            policy: parts.policy.clone(),
-            profile: parts.profile.clone(),
-        });
-        let beating = Mutex::new(());
-        Ok(Self { parts, signing, learnt, head, line, data_fee, searched, beating, pulse })
+    pub async fn connect(account: SigningAccount, parts: EvmParts) -> Result<Self, NotConnected> {
+        let configured = RealChain::Eip155(parts.config.eip155_id);
+        meet(&account.facts, &parts.fleet, configured).await?;
+        Ok(Self {
+            account,
+            parts,
+            learnt: RwLock::default(),
+            head: RwLock::default(),
+            line: Line::default(),
+            data_fee: DataFee::default(),
+            searched: parking_lot::Mutex::default(),
+        })
     }
 }
 
 #[async_trait]
 impl Chain for EvmChain {
     fn facts(&self) -> &Facts {
-        &self.parts.facts
+        &self.account.facts
     }
 
     fn profile(&self) -> &Profile {
-        &self.parts.profile
+        &self.account.profile
     }
 
     fn policy(&self) -> &Policy {
-        &self.parts.policy
+        &self.account.policy
+    }
+
+    fn signs(&self) -> bool {
+        self.account.signs()
     }
 
     fn max_in_flight(&self) -> u64 {
         let held = self.known().map_or(u64::MAX, |known| known.held_at_once);
-        held.min(self.parts.facts.max_in_flight)
+        held.min(self.account.facts.max_in_flight)
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
-        self.pulse.subscribe()
+        self.account.pulse.subscribe()
     }
 
     fn nodes(&self) -> Vec<NodeView> {

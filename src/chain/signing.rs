@@ -12,8 +12,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct SigningContext {
     pub(super) key: Arc<Key>,
-    pub(super) policy: Policy,
-    pub(super) profile: Profile,
+    pub(super) policy: Arc<Policy>,
+    pub(super) profile: Arc<Profile>,
 }
 
 impl SigningContext {

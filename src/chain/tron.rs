@@ -27,20 +27,17 @@ mod vouched;
 
 pub use api::{ApiUnusable, Endpoints, Question, Side};
 
+use super::account::meet;
 use super::{
-    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse, Recall,
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
+    Recall, SigningAccount,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
-use crate::chain::inspect::tell_trust;
-use crate::chain::signing::SigningContext;
-use crate::clock::Clock;
 use crate::config::TvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::Durable;
-use crate::keys::Key;
 use crate::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeView, RealChain, Trust};
 use crate::policy::Policy;
-use alloy::primitives::Address;
 use api::Api;
 use async_trait::async_trait;
 use head::Head;
@@ -50,48 +47,16 @@ use solid::SolidBlocks;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
-use tracing::warn;
 use tron_primitives::address;
 use vouched::Vouched;
 
-/// What an adapter is made of.
+/// How a TRON chain is reached, and how it is treated.
 #[derive(Debug)]
 pub struct TronParts {
-    /// What never changes.
-    pub facts: Facts,
-    /// How the contract is called.
-    pub profile: Profile,
-    /// Signs. Its address is the signer of `facts`.
-    pub key: Arc<Key>,
-    /// What may be signed.
-    pub policy: Policy,
     /// The nodes.
     pub fleet: Arc<Fleet<Endpoints>>,
     /// How the chain is treated.
     pub config: TvmConfig,
-    /// This machine's time, Unix ms. Only compared with the head's, as a check of both.
-    pub clock: Clock,
-}
-
-/// Why there is no adapter. Nothing was signed or sent.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotConnected {
-    /// The nodes are on another chain.
-    #[error("the node is on chain {answered}, but this chain is {configured}")]
-    WrongChain {
-        /// What the configuration says.
-        configured: RealChain,
-        /// What the node says.
-        answered: RealChain,
-    },
-    /// The key signs for another account than the one that the facts name.
-    #[error("the key signs for {key}, not for {signer}")]
-    WrongKey {
-        /// Whose key it is.
-        key: Address,
-        /// Whose it should be.
-        signer: Address,
-    },
 }
 
 /// A node of the configuration that there are no clients for.
@@ -124,14 +89,11 @@ pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Un
 /// One account on one TRON chain.
 #[derive(Debug)]
 pub struct TronChain {
+    account: SigningAccount,
     parts: TronParts,
-    signing: Arc<SigningContext>,
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
-    /// Held during a look at the head.
-    beating: Mutex<()>,
-    pulse: watch::Sender<Option<Pulse>>,
     tracks: look::Tracks,
     solid: SolidBlocks,
     /// What is known of the witnesses.
@@ -143,35 +105,15 @@ pub struct TronChain {
 impl TronChain {
     /// Connects. A node that does not answer is asked again at the next beat; one on another chain
     /// is not used, and when all of them are, that is an error.
-    pub async fn connect(parts: TronParts) -> Result<Self, NotConnected> {
-        let (key, signer) = (parts.key.address(), parts.facts.signer);
-        if key != signer {
-            return Err(NotConnected::WrongKey { key, signer });
-        }
-        let fleet = &parts.fleet;
-        for (id, verified) in fleet.verify_all().await {
-            let Err(error) = verified else { continue };
-            let node = fleet.label(id);
-            warn!(chain.id = %parts.facts.id, node, %error, "the node cannot be used yet");
-        }
-        if let Some(answered) = fleet.all_on_wrong_chain() {
-            let configured = RealChain::Genesis(parts.config.chain_id);
-            return Err(NotConnected::WrongChain { configured, answered });
-        }
-        tell_trust(&parts.facts, fleet);
-        let signing = Arc::new(SigningContext {
-            key: Arc::clone(&parts.key),
-            policy: parts.policy.clone(),
-            profile: parts.profile.clone(),
-        });
+    pub async fn connect(account: SigningAccount, parts: TronParts) -> Result<Self, NotConnected> {
+        let configured = RealChain::Genesis(parts.config.chain_id);
+        meet(&account.facts, &parts.fleet, configured).await?;
         let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
         Ok(Self {
+            account,
             parts,
-            signing,
             learnt: RwLock::default(),
             head: RwLock::default(),
-            beating: Mutex::default(),
-            pulse: watch::Sender::new(None),
             tracks: look::Tracks::default(),
             solid: SolidBlocks::default(),
             vouched: parking_lot::Mutex::new(vouched),
@@ -193,19 +135,23 @@ impl TronChain {
 #[async_trait]
 impl Chain for TronChain {
     fn facts(&self) -> &Facts {
-        &self.parts.facts
+        &self.account.facts
     }
 
     fn profile(&self) -> &Profile {
-        &self.parts.profile
+        &self.account.profile
     }
 
     fn policy(&self) -> &Policy {
-        &self.parts.policy
+        &self.account.policy
+    }
+
+    fn signs(&self) -> bool {
+        self.account.signs()
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
-        self.pulse.subscribe()
+        self.account.pulse.subscribe()
     }
 
     fn nodes(&self) -> Vec<NodeView> {

@@ -11,9 +11,12 @@ pub use tvm::{TvmConfig, TvmFeeConfig, TvmNode};
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
+use alloy::primitives::Address;
 use secrecy::SecretString;
 
+use super::billing::BillingConfig;
 use super::faults::Reported;
 use super::kinds::{Kind, flag};
 use super::layers::Environment;
@@ -48,6 +51,56 @@ pub enum FamilyConfig {
     Evm(EvmConfig),
     /// TRON, or a chain that works like it.
     Tvm(TvmConfig),
+}
+
+impl FamilyConfig {
+    /// The family.
+    pub fn family(&self) -> Family {
+        match self {
+            Self::Evm(_) => Family::Evm,
+            Self::Tvm(_) => Family::Tvm,
+        }
+    }
+
+    /// The billing contract.
+    pub fn contract(&self) -> Address {
+        match self {
+            Self::Evm(evm) => evm.contract,
+            Self::Tvm(tvm) => tvm.contract,
+        }
+    }
+
+    /// The key that signs.
+    pub fn key(&self) -> &KeyRef {
+        match self {
+            Self::Evm(evm) => &evm.key,
+            Self::Tvm(tvm) => &tvm.key,
+        }
+    }
+
+    /// How often open transactions are looked at.
+    pub fn poll_interval(&self) -> Duration {
+        match self {
+            Self::Evm(evm) => evm.poll_interval,
+            Self::Tvm(tvm) => tvm.poll_interval,
+        }
+    }
+
+    /// How many transactions may be open at one time.
+    pub fn max_in_flight(&self) -> u32 {
+        match self {
+            Self::Evm(evm) => evm.max_in_flight,
+            Self::Tvm(tvm) => tvm.max_in_flight,
+        }
+    }
+
+    /// The billing call.
+    pub fn billing(&self) -> &BillingConfig {
+        match self {
+            Self::Evm(evm) => &evm.billing,
+            Self::Tvm(tvm) => &tvm.billing,
+        }
+    }
 }
 
 /// Where a signing key comes from.

@@ -203,13 +203,7 @@ impl Watcher {
                      elsewhere, or the journal was an old copy"
                 );
             }
-            info!(
-                batch = end.batch.0,
-                tx.hash = hash,
-                block = end.verdict.block().number,
-                "batch {}",
-                state.word()
-            );
+            tell_end(end, hash.as_deref());
             self.lane.tracked.lock().remove(&end.batch);
         }
         Ok(())
@@ -227,6 +221,21 @@ impl Watcher {
             "it is not known whom the transaction that took the place of a batch charged; its claims \
              stay"
         );
+    }
+}
+
+/// Says how a batch ended and what its transaction cost; louder where that was paid for nothing.
+fn tell_end(end: &Settlement, hash: Option<&str>) {
+    let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
+    let (batch, block, state) =
+        (end.batch.0, end.verdict.block().number, end.verdict.state().word());
+    let result = record.map(|record| record.ending.word());
+    let (used, fee) = (record.map(|r| r.used), record.map(|r| r.fee.to_string()));
+    let why = record.and_then(|record| record.message.as_deref());
+    if let Some(advice) = record.and_then(|record| record.ending.advice()) {
+        warn!(batch, tx.hash = hash, block, result, why, used, fee, "batch {state}: {advice}");
+    } else {
+        info!(batch, tx.hash = hash, block, result, used, fee, "batch {state}");
     }
 }
 

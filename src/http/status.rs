@@ -2,7 +2,7 @@
 
 use super::answer::{Reply, TurnedAway, envelope, integer, spell_hash};
 use super::{Door, authenticate};
-use crate::billing::{BatchState, ItemOutcome, Period, spell_address};
+use crate::billing::{BatchState, ItemOutcome, Period, TxRecord, spell_address};
 use crate::engine::NoVerdict;
 use crate::journal::{Billing, JournalError, Line, LineOutcome};
 use alloy::primitives::B256;
@@ -71,7 +71,31 @@ struct Report {
     accepted_at: i64,
     settled_at: Option<i64>,
     block: Option<u64>,
+    /// What the transaction that decided came to; null while open, and where nodes do not tell.
+    execution: Option<Executed>,
     subscriptions: Vec<Subscription>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Executed {
+    result: &'static str,
+    message: Option<String>,
+    /// Gas or energy.
+    used: u64,
+    /// Wei or sun.
+    fee: Option<Box<RawValue>>,
+    what_to_do: Option<&'static str>,
+}
+
+fn executed(record: &TxRecord) -> Executed {
+    Executed {
+        result: record.ending.word(),
+        message: record.message.clone(),
+        used: record.used,
+        fee: integer(record.fee),
+        what_to_do: record.ending.advice(),
+    }
 }
 
 #[derive(Debug, Serialize)]
@@ -103,6 +127,7 @@ fn report(door: &Door, billing: &Billing) -> Report {
         accepted_at: billing.accepted_ms.div_euclid(1000),
         settled_at: billing.settled_ms.map(|ms| ms.div_euclid(1000)),
         block: billing.block.map(|block| block.number),
+        execution: billing.record.as_ref().map(executed),
         subscriptions: billing.items.iter().map(|line| subscription(billing.state, line)).collect(),
     }
 }

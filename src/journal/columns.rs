@@ -1,7 +1,7 @@
 //! Columns to values and back. A value that makes no sense is an error, never a guess; numbers that do
 //! not fit their column are an error of the database library.
 
-use crate::billing::{AttemptKind, BatchState, FailCode, Family, ItemOutcome, Period};
+use crate::billing::{AttemptKind, BatchState, CallEnding, FailCode, Family, ItemOutcome, Period};
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::Row;
 use rusqlite::types::Type;
@@ -91,6 +91,11 @@ pub(super) fn address(row: &Row<'_>, at: usize) -> rusqlite::Result<Address> {
 pub(super) fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<BatchState> {
     let word = row.get_ref(at)?.as_str()?;
     BatchState::from_word(word).ok_or_else(|| garbage(at, word))
+}
+
+pub(super) fn ending(row: &Row<'_>, at: usize) -> rusqlite::Result<CallEnding> {
+    let word = row.get_ref(at)?.as_str()?;
+    CallEnding::from_word(word).ok_or_else(|| garbage(at, word))
 }
 
 /// The word for it in the journal.

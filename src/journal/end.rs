@@ -7,8 +7,11 @@ use super::commit::{
 };
 use super::rows::origin_of;
 use super::{history, spend};
-use crate::billing::{BatchId, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, Verdict};
-use alloy::primitives::B256;
+use crate::billing::{
+    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, PlatformChainId,
+    TxRecord, Verdict,
+};
+use alloy::primitives::{B256, U256};
 use rusqlite::{Connection, params};
 use serde_json::json;
 
@@ -23,8 +26,25 @@ pub struct Settlement {
     pub guard_s: u64,
 }
 
-/// Writes down the end of a batch. A batch that has ended already stays as it is.
-pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlite::Result<()> {
+/// Writes down how batches ended; tells what those burnt that ended now, wei or sun, and on which chain.
+pub(super) fn settle_all(
+    conn: &Connection,
+    ends: &[Settlement],
+    at_ms: i64,
+) -> rusqlite::Result<Vec<(PlatformChainId, U256)>> {
+    let mut burnt = Vec::new();
+    for end in ends {
+        if settle(conn, end, at_ms)?
+            && let Some(fee) = end.verdict.burnt()
+        {
+            burnt.push((origin_of(conn, end.batch)?.lane.chain, fee));
+        }
+    }
+    Ok(burnt)
+}
+
+/// Writes down the end of a batch, and tells whether that was news. A batch that has ended already stays as it is.
+pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlite::Result<bool> {
     let (state, hash, block) = (end.verdict.state(), end.verdict.hash(), end.verdict.block());
     let changed = conn
         .prepare_cached(
@@ -40,7 +60,7 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
             at_ms
         ])?;
     if changed == 0 {
-        return Ok(());
+        return Ok(false);
     }
     match &end.verdict {
         Verdict::Charged(_, outcomes) => settle_items(conn, end, outcomes)?,
@@ -50,15 +70,18 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
         | Verdict::Expired(_) => release_all(conn, end.batch)?,
     }
     spend::give_back(conn, end.batch)?;
-    let body = history::settled_body(end.batch, (state, hash), block, &told(&end.verdict));
-    history::append(conn, at_ms, "settled", &body)?;
-    match &end.verdict {
-        Verdict::Usurped(tx) => adopt(conn, &origin_of(conn, end.batch)?, tx, end.guard_s, at_ms),
-        Verdict::Charged(..)
-        | Verdict::Reverted(_)
-        | Verdict::Cancelled(_)
-        | Verdict::Expired(_) => Ok(()),
+    let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
+    let record = record.filter(|_| state != BatchState::Usurped);
+    if let (Some(hash), Some(record)) = (hash, record) {
+        write_record(conn, hash, record)?;
     }
+    let (batch, winner, outcomes) = (end.batch, hash, told(&end.verdict));
+    let settled = history::Settled { batch, state, winner, block, record, outcomes };
+    history::append(conn, at_ms, "settled", &settled.body())?;
+    if let Verdict::Usurped(tx) = &end.verdict {
+        adopt(conn, &origin_of(conn, end.batch)?, tx, end.guard_s, at_ms)?;
+    }
+    Ok(true)
 }
 
 /// The words for what became of each item.
@@ -95,6 +118,19 @@ fn settle_items(
     Ok(())
 }
 
+fn write_record(conn: &Connection, hash: B256, record: &TxRecord) -> rusqlite::Result<()> {
+    let sql = "UPDATE attempt SET ending = ?2, message = ?3, used = ?4, fee = ?5 WHERE hash = ?1";
+    conn.prepare_cached(sql)?
+        .execute(params![
+            hash.as_slice(),
+            record.ending.word(),
+            record.message,
+            record.used,
+            record.fee.to_string()
+        ])
+        .map(drop)
+}
+
 fn release_all(conn: &Connection, batch: BatchId) -> rusqlite::Result<()> {
     conn.prepare_cached("UPDATE claim SET live = 0, outcome = 'released' WHERE batch = ?1")?
         .execute([batch.0])
@@ -110,7 +146,7 @@ pub(super) fn adopt(
     guard_s: u64,
     at_ms: i64,
 ) -> rusqlite::Result<()> {
-    let landed = tx.landed;
+    let landed = tx.landed.clone();
     match &tx.effect {
         ForeignEffect::Billed { items, execution } => {
             let batch = insert_adopted(conn, origin, tx, items, at_ms)?;

@@ -4,7 +4,7 @@
 use super::columns::{LineOutcome, kind_word, outcome_words, period_text};
 use super::record::{Billing, Line, Recorded};
 use super::{Origin, rows, spend};
-use crate::billing::{Attempt, BatchId, BatchState, BlockRef, Item, ItemOutcome, Period};
+use crate::billing::{Attempt, BatchId, BatchState, BlockRef, Item, ItemOutcome, Period, TxRecord};
 use alloy::primitives::B256;
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
@@ -86,15 +86,29 @@ pub(super) fn attempt_body(attempt: &Attempt) -> Value {
     })
 }
 
-/// What the history says of the end of a batch: its state, the transaction that decided, its block.
-pub(super) fn settled_body(
-    batch: BatchId,
-    (state, winner): (BatchState, Option<B256>),
-    block: BlockRef,
-    outcomes: &Value,
-) -> Value {
-    json!({"batch": batch.0, "state": state.word(), "winner": winner, "block": block.number,
-           "block_time": block.time, "outcomes": outcomes})
+/// What the history says of the end of a batch.
+pub(super) struct Settled<'a> {
+    pub(super) batch: BatchId,
+    pub(super) state: BatchState,
+    /// The transaction that decided.
+    pub(super) winner: Option<B256>,
+    pub(super) block: BlockRef,
+    /// What that transaction cost, where it is one of the batch's own.
+    pub(super) record: Option<&'a TxRecord>,
+    /// The words for what became of each item.
+    pub(super) outcomes: Value,
+}
+
+impl Settled<'_> {
+    pub(super) fn body(self) -> Value {
+        let record = self.record.map(|record| {
+            json!({"ending": record.ending.word(), "message": record.message, "used": record.used,
+                   "fee": record.fee.to_string()})
+        });
+        json!({"batch": self.batch.0, "state": self.state.word(), "winner": self.winner,
+               "block": self.block.number, "block_time": self.block.time, "record": record,
+               "outcomes": self.outcomes})
+    }
 }
 
 fn claims_digest(items: &[Item]) -> String {
@@ -243,8 +257,10 @@ fn has_ended(billing: &Billing, body: &Value) -> Result<(), &'static str> {
         body.get("outcomes").cloned().unwrap_or_default()
     };
     let block = billing.block.ok_or("has ended, but no block decided")?;
-    let end = (billing.state, billing.winner);
-    if settled_body(billing.batch, end, block, &outcomes) != *body {
+    let (batch, state, winner) = (billing.batch, billing.state, billing.winner);
+    let record = billing.record.as_ref();
+    let settled = Settled { batch, state, winner, block, record, outcomes };
+    if settled.body() != *body {
         return Err("did not end as its rows say");
     }
     let right = |line: &Line| {

@@ -2,7 +2,9 @@
 
 use super::columns::LineOutcome;
 use super::{Durable, Network, Origin};
-use crate::billing::{Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, Item};
+use crate::billing::{
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, Item, TxRecord,
+};
 use alloy::primitives::B256;
 
 /// One subscription of a batch, and what became of it.
@@ -70,6 +72,8 @@ pub struct Billing {
     pub winner: Option<B256>,
     /// The block that decided.
     pub block: Option<BlockRef>,
+    /// What the transaction that decided cost, where it is one of the batch's own and nodes told it.
+    pub record: Option<TxRecord>,
     /// Every attempt.
     pub attempts: Attempts<Recorded>,
     /// Every subscription, in the order of the contract call.

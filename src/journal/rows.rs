@@ -1,12 +1,14 @@
 //! Rows to values.
 
-use super::columns::{address, garbage, hash, kind, number, outcome, period, period_text, state};
+use super::columns::{
+    address, ending, garbage, hash, kind, number, outcome, period, period_text, state,
+};
 use super::commit::{LaneId, Origin};
 use super::record::{Billing, Line, Recorded};
 use super::{Durable, networks};
 use crate::billing::{
     Attempt, Attempts, BatchId, BlockRef, ChargeKey, Claim, ClaimedBy, Item, PlanId,
-    PlatformChainId, Signed, Slot, Subject, SubscribeId, UserHash,
+    PlatformChainId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash,
 };
 use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
@@ -112,6 +114,7 @@ pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Opt
             settled_ms: row.get(9)?,
             winner: row.get::<_, Option<Vec<u8>>>(10)?.map(|_| hash(row, 10)).transpose()?,
             block,
+            record: tx_record(conn, batch)?,
             attempts: recorded(conn, batch)?,
             items: lines(conn, batch)?,
         })
@@ -196,6 +199,18 @@ fn recorded(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Reco
         })?
         .collect::<Result<_, _>>()?;
     Attempts::from_oldest(found).ok_or_else(|| garbage(0, "no attempt"))
+}
+
+/// What is recorded of the one transaction of a batch that landed.
+fn tx_record(conn: &Connection, batch: BatchId) -> rusqlite::Result<Option<TxRecord>> {
+    let sql = "SELECT ending, message, used, fee FROM attempt
+               WHERE batch = ?1 AND ending IS NOT NULL";
+    conn.prepare_cached(sql)?
+        .query_row([batch.0], |row| {
+            let ending = ending(row, 0)?;
+            Ok(TxRecord { ending, message: row.get(1)?, used: row.get(2)?, fee: number(row, 3)? })
+        })
+        .optional()
 }
 
 /// What a batch has claimed, in the order of the contract call.

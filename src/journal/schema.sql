@@ -79,9 +79,9 @@ CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
 CREATE INDEX batch_request ON batch (request_id) WHERE request_id IS NOT NULL;
 
--- raw and gas_required are NULL for a transaction that was learnt from the chain. fee (wei or sun,
--- decimal) and used (gas or energy) are what a transaction in a final block cost; NULL where nobody
--- has read it.
+-- raw and gas_required are NULL for a transaction that was learnt from the chain. ending, message, used
+-- (gas or energy) and fee (wei or sun, decimal) are what nodes record of a transaction in a final block;
+-- NULL where too few of them have told it.
 CREATE TABLE attempt (
     hash         BLOB    NOT NULL UNIQUE CHECK (length(hash) = 32),
     batch        INTEGER NOT NULL REFERENCES batch (id),
@@ -90,10 +90,15 @@ CREATE TABLE attempt (
     raw          BLOB,
     gas_required INTEGER CHECK (gas_required >= 0),
     signed_ms    INTEGER NOT NULL,
-    fee          TEXT,
+    ending       TEXT,
+    message      TEXT,
     used         INTEGER CHECK (used >= 0),
+    fee          TEXT,
     UNIQUE (batch, seq),
-    CHECK ((raw IS NULL) = (gas_required IS NULL))
+    CHECK ((raw IS NULL) = (gas_required IS NULL)),
+    CHECK ((ending IS NULL) = (used IS NULL)),
+    CHECK ((ending IS NULL) = (fee IS NULL)),
+    CHECK (ending IS NOT NULL OR message IS NULL)
 ) STRICT;
 
 -- The right to a charge. outcome is NULL until the chain has decided; 'released' where the batch

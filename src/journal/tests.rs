@@ -16,8 +16,9 @@ mod versions;
 
 use super::*;
 use crate::billing::{
-    AttemptKind, BatchState, BlockRef, ChargeKey, Execution, FailCode, Family, ForeignEffect, Item,
-    ItemOutcome, Landed, Period, PlanId, Signed, SubscribeId, UserHash, Verdict,
+    AttemptKind, BatchState, BlockRef, CallEnding, ChargeKey, Execution, FailCode, Family,
+    ForeignEffect, Item, ItemOutcome, Landed, Period, PlanId, Signed, SubscribeId, TxRecord,
+    UserHash, Verdict,
 };
 use crate::config::JournalConfig;
 use crate::policy::Unit;
@@ -206,7 +207,8 @@ const BLOCK: BlockRef = BlockRef { number: 88, time: 1_000 };
 
 /// The end of `slot` by its first transaction.
 fn end(slot: &Slot<Durable<Attempt>>, state: BatchState, outcomes: Vec<ItemOutcome>) -> Settlement {
-    let landed = Landed { hash: slot.attempts.first().get().signed.hash, block: BLOCK };
+    let landed =
+        Landed { hash: slot.attempts.first().get().signed.hash, block: BLOCK, record: None };
     let verdict = match state {
         BatchState::Charged => Verdict::Charged(landed, outcomes),
         BatchState::Reverted => Verdict::Reverted(landed),
@@ -220,7 +222,7 @@ fn end(slot: &Slot<Durable<Attempt>>, state: BatchState, outcomes: Vec<ItemOutco
 
 /// A transaction at `position` that nobody here signed.
 fn foreign(position: u64, effect: ForeignEffect) -> ForeignTx {
-    let landed = Landed { hash: B256::repeat_byte(0xEE), block: BLOCK };
+    let landed = Landed { hash: B256::repeat_byte(0xEE), block: BLOCK, record: None };
     ForeignTx { position, landed, effect }
 }
 

@@ -5,7 +5,11 @@
 //! the next one reads what is on disk.
 
 use super::mark::HighWaterMark;
+use crate::billing::PlatformChainId;
+use alloy::primitives::U256;
+use parking_lot::Mutex;
 use rusqlite::Connection;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -47,6 +51,8 @@ pub struct Figures {
     pub commits: AtomicU64,
     /// Writes that those commits made durable.
     pub writes: AtomicU64,
+    /// What transactions cost that charged nobody, by chain: wei or sun.
+    pub burnt: Mutex<BTreeMap<PlatformChainId, U256>>,
 }
 
 /// How a transaction begins and ends on disk. The program's is the database's own; a simulated disk

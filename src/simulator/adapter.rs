@@ -195,6 +195,10 @@ impl Chain for SimChain {
         &PROFILE
     }
 
+    fn signs(&self) -> bool {
+        true
+    }
+
     fn policy(&self) -> &Policy {
         &POLICY
     }

@@ -70,6 +70,21 @@ contract Billing {
         uint128 amount;
     }
 
+    /// What one plan version asks for at present.
+    struct Offered {
+        uint64 planId;
+        uint32 planVersion;
+        bool paused;
+        Terms terms;
+    }
+
+    struct Payment {
+        address token;
+        address wallet;
+        address payee;
+        uint256 amount;
+    }
+
     // Reasons, in the order in which they win when several hold.
     uint8 private constant CHARGED = 0;
     uint8 private constant NOT_FOUND = 1;
@@ -98,6 +113,13 @@ contract Billing {
     uint256 private constant ASK_NEEDS = 107_000;
     uint256 private constant MOVE_GAS = 400_000;
     uint256 private constant MOVE_NEEDS = 412_000;
+
+    bytes4 private constant BALANCE_OF = bytes4(keccak256("balanceOf(address)"));
+    bytes4 private constant ALLOWANCE = bytes4(keccak256("allowance(address,address)"));
+    bytes4 private constant TRANSFER_FROM = bytes4(keccak256("transferFrom(address,address,uint256)"));
+    bytes4 private constant PAUSED = bytes4(keccak256("paused()"));
+    bytes4 private constant IS_BLACK_LISTED = bytes4(keccak256("isBlackListed(address)"));
+    bytes4 private constant IS_BLACKLISTED = bytes4(keccak256("isBlacklisted(address)"));
 
     bytes32 private constant DOMAIN_TYPE =
         keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
@@ -359,26 +381,34 @@ contract Billing {
         if (_busy) revert Busy();
         _busy = true;
         reasons = new uint8[](items.length);
+        Offered memory offered;
         for (uint256 i = 0; i < items.length; ++i) {
-            reasons[i] = _bill(merKey, items[i]);
+            reasons[i] = _bill(merKey, items[i], offered);
         }
         _busy = false;
     }
 
-    function _bill(address merKey, Item calldata item) private returns (uint8 reason) {
+    /// `offered` is left over from the item before: neighbours mostly share a plan, whose terms are
+    /// then read once.
+    function _bill(address merKey, Item calldata item, Offered memory offered) private returns (uint8 reason) {
         bytes32 record = _record(merKey, item.planId, item.userHash);
-        Subscription storage sub = _subscriptions[record];
-        Plan storage plan = _plans[merKey][item.planId];
-        Terms memory terms = plan.versions[sub.planVersion].terms;
-        address wallet = sub.wallet;
+        Subscription memory sub = _subscriptions[record];
+        if (offered.planId != item.planId || offered.planVersion != sub.planVersion) {
+            Plan storage plan = _plans[merKey][item.planId];
+            offered.planId = item.planId;
+            offered.planVersion = sub.planVersion;
+            offered.paused = plan.paused;
+            offered.terms = plan.versions[sub.planVersion].terms;
+        }
+        Terms memory terms = offered.terms;
 
-        reason = _refusal(merKey, record, item, terms);
-        if (reason == CHARGED && plan.paused) reason = PLAN_INACTIVE;
-        if (reason == CHARGED) reason = _charge(record, item.period, wallet, terms);
+        reason = _refusal(merKey, record, item, sub, terms);
+        if (reason == CHARGED && offered.paused) reason = PLAN_INACTIVE;
+        if (reason == CHARGED) reason = _charge(record, item.period, sub.wallet, terms);
 
         if (reason == CHARGED) {
             emit SubscriptionBilling(
-                merKey, item.subscribeId, item.planId, item.userHash, item.period, terms.amount, wallet, terms.token
+                merKey, item.subscribeId, item.planId, item.userHash, item.period, terms.amount, sub.wallet, terms.token
             );
         } else {
             emit SubscriptionBillingFailed(
@@ -388,12 +418,13 @@ contract Billing {
     }
 
     /// Why the subscription itself refuses the charge, before any token is asked.
-    function _refusal(address merKey, bytes32 record, Item calldata item, Terms memory terms)
-        private
-        view
-        returns (uint8)
-    {
-        Subscription memory sub = _subscriptions[record];
+    function _refusal(
+        address merKey,
+        bytes32 record,
+        Item calldata item,
+        Subscription memory sub,
+        Terms memory terms
+    ) private view returns (uint8) {
         if (sub.wallet == address(0)) return NOT_FOUND;
         if (sub.subscribeId != item.subscribeId) {
             // An earlier incarnation of this record was cancelled or ended; anything else is unknown.
@@ -409,42 +440,41 @@ contract Billing {
         return CHARGED;
     }
 
-    /// Moves the money, or says why it did not move. The token's own state is asked only after it is
-    /// clear that nothing moves, so that a good charge does not pay for questions.
+    /// Moves the money, or says why it did not move. The token is asked only after nothing moved, so
+    /// that a good charge does not pay for questions.
     function _charge(bytes32 record, uint32 period, address wallet, Terms memory terms) private returns (uint8) {
-        (bool told, uint256 allowance) =
-            _ask(terms.token, abi.encodeWithSignature("allowance(address,address)", wallet, address(this)));
-        (bool counted, uint256 balance) = _balance(terms.token, wallet);
-        if (told && counted && allowance >= terms.amount && balance >= terms.amount) {
-            try this.pull(record, period, wallet, terms) {
-                return CHARGED;
-            } catch (bytes memory why) {
-                // Only this contract's own errors arrive here; nothing at all means that its frame
-                // ran out of gas.
-                if (bytes4(why) != NotMoved.selector) revert LowGas();
-            }
+        try this.pull(record, period, Payment(terms.token, wallet, terms.payee, terms.amount)) {
+            return CHARGED;
+        } catch (bytes memory why) {
+            // Only this contract's own errors arrive here; nothing at all means that its frame ran
+            // out of gas.
+            if (bytes4(why) != NotMoved.selector) revert LowGas();
         }
-        if (_says(terms.token, abi.encodeWithSignature("paused()"))) return TOKEN_PAUSED;
+        if (_says(terms.token, PAUSED, address(0))) return TOKEN_PAUSED;
         if (_blocked(terms.token, wallet)) return HOLDER_BLOCKED;
         if (_blocked(terms.token, terms.payee)) return PAYEE_BLOCKED;
+        (bool told, uint256 allowance) = _ask(terms.token, ALLOWANCE, wallet, address(this), 68);
         if (told && allowance < terms.amount) return ALLOWANCE_INSUFFICIENT;
+        (bool counted, uint256 balance) = _balance(terms.token, wallet);
         if (counted && balance < terms.amount) return BALANCE_INSUFFICIENT;
         return TRANSFER_FAILED;
     }
 
     /// One charge in a frame of its own: the mark and the money stay or go together. Marked first, so
     /// that a token that calls back finds the period charged.
-    function pull(bytes32 record, uint32 period, address wallet, Terms calldata terms) external {
+    function pull(bytes32 record, uint32 period, Payment calldata payment) external {
         if (msg.sender != address(this)) revert OnlySelf();
         _mark(_subscriptions[record], period);
-        (, uint256 held) = _balance(terms.token, wallet);
-        (, uint256 had) = _balance(terms.token, terms.payee);
+        (address token, address wallet, address payee, uint256 amount) =
+            (payment.token, payment.wallet, payment.payee, payment.amount);
+        (, uint256 held) = _balance(token, wallet);
+        (, uint256 had) = _balance(token, payee);
         uint256 left = gasleft();
-        _transferFrom(terms.token, wallet, terms.payee, terms.amount);
+        _transferFrom(token, wallet, payee, amount);
         // What the token says about its own success is not asked: some return nothing, some false.
-        (bool counted, uint256 holds) = _balance(terms.token, wallet);
-        (bool countedToo, uint256 has) = _balance(terms.token, terms.payee);
-        if (!counted || !countedToo || has < had || has - had < terms.amount || held < holds || held - holds > terms.amount) {
+        (bool counted, uint256 holds) = _balance(token, wallet);
+        (bool countedToo, uint256 has) = _balance(token, payee);
+        if (!counted || !countedToo || has < had || has - had < amount || held < holds || held - holds > amount) {
             if (left < MOVE_NEEDS) revert LowGas();
             revert NotMoved();
         }
@@ -474,25 +504,37 @@ contract Billing {
     // ------------------------------------------------------------------ tokens
 
     function _balance(address token, address who) private view returns (bool, uint256) {
-        return _ask(token, abi.encodeWithSignature("balanceOf(address)", who));
+        return _ask(token, BALANCE_OF, who);
     }
 
     /// The two spellings in use.
     function _blocked(address token, address who) private view returns (bool) {
-        return _says(token, abi.encodeWithSignature("isBlackListed(address)", who))
-            || _says(token, abi.encodeWithSignature("isBlacklisted(address)", who));
+        return _says(token, IS_BLACK_LISTED, who) || _says(token, IS_BLACKLISTED, who);
     }
 
-    function _says(address token, bytes memory question) private view returns (bool) {
-        (bool ok, uint256 answer) = _ask(token, question);
+    function _says(address token, bytes4 question, address about) private view returns (bool) {
+        (bool ok, uint256 answer) = _ask(token, question, about);
         return ok && answer == 1;
     }
 
-    /// Reads one word. A longer answer stays where it is: copying it could use up our gas.
-    function _ask(address token, bytes memory question) private view returns (bool ok, uint256 answer) {
+    function _ask(address token, bytes4 question, address about) private view returns (bool, uint256) {
+        return _ask(token, question, about, address(0), 36);
+    }
+
+    /// Reads one word. Question and answer stay outside of the memory that has to be paid for, and a
+    /// longer answer stays where it is: copying it could use up our gas.
+    function _ask(address token, bytes4 question, address first, address second, uint256 size)
+        private
+        view
+        returns (bool ok, uint256 answer)
+    {
         uint256 left = gasleft();
         assembly ("memory-safe") {
-            ok := staticcall(ASK_GAS, token, add(question, 32), mload(question), 0, 32)
+            let free := mload(0x40)
+            mstore(free, question)
+            mstore(add(free, 4), first)
+            mstore(add(free, 36), second)
+            ok := staticcall(ASK_GAS, token, free, size, 0, 32)
             ok := and(ok, gt(returndatasize(), 31))
             answer := mload(0)
         }
@@ -500,9 +542,14 @@ contract Billing {
     }
 
     function _transferFrom(address token, address from, address to, uint256 amount) private {
-        bytes memory order = abi.encodeWithSignature("transferFrom(address,address,uint256)", from, to, amount);
+        bytes4 order = TRANSFER_FROM;
         assembly ("memory-safe") {
-            pop(call(MOVE_GAS, token, 0, add(order, 32), mload(order), 0, 0))
+            let free := mload(0x40)
+            mstore(free, order)
+            mstore(add(free, 4), from)
+            mstore(add(free, 36), to)
+            mstore(add(free, 68), amount)
+            pop(call(MOVE_GAS, token, 0, free, 100, 0, 0))
         }
     }
 

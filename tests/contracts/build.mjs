@@ -21,6 +21,10 @@ const settings = {
   metadata: { appendCBOR: false, bytecodeHash: "none" },
 };
 
+// Its gas is what a merchant pays for: 37,000 a charge without, 33,800 with.
+const thrifty = { ...settings, viaIR: true, optimizer: { enabled: true, runs: 20_000 } };
+const settingsOf = (path) => (path.endsWith("Billing.sol") ? thrifty : settings);
+
 const aggregate = "src/chain/evm/Aggregate.sol";
 const sources = readdirSync(here)
   .filter((name) => name.endsWith(".sol"))
@@ -29,13 +33,16 @@ const sources = readdirSync(here)
   .concat(aggregate);
 
 function compile() {
+  const apart = sources.map(compileOne);
+  return Object.assign({}, ...apart);
+}
+
+function compileOne(source) {
   const input = {
     language: "Solidity",
-    sources: Object.fromEntries(
-      sources.map((path) => [path, { content: readFileSync(join(root, path), "utf8") }]),
-    ),
+    sources: { [source]: { content: readFileSync(join(root, source), "utf8") } },
     settings: {
-      ...settings,
+      ...settingsOf(source),
       outputSelection: { "*": { "*": ["abi", "evm.bytecode.object", "evm.deployedBytecode.object"] } },
     },
   };
@@ -59,7 +66,7 @@ function outputs() {
       const artefact = {
         contractName,
         compiler: solc.version(),
-        settings,
+        settings: settingsOf(path),
         abi,
         bytecode: `0x${evm.bytecode.object}`,
         deployedBytecode: `0x${evm.deployedBytecode.object}`,

@@ -14,16 +14,19 @@ use merchant_signer::billing::{
     Admitted, AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, Opinion, Period,
     PlatformChainId, Scalar, judge,
 };
-use merchant_signer::chain::evm::{self, EvmChain, EvmParts, NotConnected};
-use merchant_signer::chain::{Chain, ChainError, Estimate, Facts, Places};
+use merchant_signer::chain::evm::{self, EvmChain, EvmParts};
+use merchant_signer::chain::{
+    Chain, ChainError, Estimate, NotConnected, Places, Signatory, SigningAccount,
+};
+use merchant_signer::clock::Clock;
 use merchant_signer::config::{
-    BillingConfig, Config, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, L1Fee,
-    PolicyConfig, Replacement, RpcUrl, Wei,
+    BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef,
+    L1Fee, PolicyConfig, Replacement, RpcUrl, Wei,
 };
 use merchant_signer::contract::Profile;
 use merchant_signer::keys::{Key, KeySource};
-use merchant_signer::node::{Fleet, FleetRules, Http, RealChain};
-use merchant_signer::policy::{Meant, Policy};
+use merchant_signer::node::{Http, RealChain};
+use merchant_signer::policy::Meant;
 use serde_json::json;
 
 use crate::world::anvil::Anvil;
@@ -40,9 +43,8 @@ fn key() -> Key {
     Key::load(source, "chains.139.key", true).unwrap()
 }
 
-fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
-    let key = key();
-    let config = EvmConfig {
+fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
+    EvmConfig {
         eip155_id: 31337,
         rpc: vec![RpcUrl::parse(url).unwrap()],
         send_only: vec![],
@@ -66,39 +68,24 @@ fn parts(url: &str, contract: Address, billing: &BillingConfig) -> EvmParts {
         rebroadcast_interval: Duration::from_secs(10),
         replacement: Replacement::Off,
         billing: billing.clone(),
-    };
-    let profile = Profile::parse(billing, Family::Evm).unwrap();
-    let policy = Policy {
-        chain: PlatformChainId(139),
-        family: Family::Evm,
-        bound_to: Some(31337),
-        contract,
-        selector: profile.selector(),
-        signer: key.address(),
-        paused: false,
-        limits: PolicyConfig::default(),
-    };
-    let rules = FleetRules {
-        chain: RealChain::Eip155(31337),
-        timeout: config.rpc_timeout,
-        passing: evm::passing,
-    };
-    EvmParts {
-        facts: Facts {
-            id: PlatformChainId(139),
-            name: "test".to_owned(),
-            family: Family::Evm,
-            network: 31337,
-            contract,
-            signer: key.address(),
-            max_in_flight: 4,
-        },
-        profile,
-        key: Arc::new(key),
-        policy,
-        fleet: Arc::new(Fleet::dial(&Http, &config.rpc, &[], rules).unwrap()),
-        config,
     }
+}
+
+async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
+    let chain = ChainConfig {
+        platform_id: PlatformChainId(139),
+        name: "test".to_owned(),
+        test: true,
+        default: false,
+        paused: false,
+        policy: PolicyConfig::default(),
+        family: FamilyConfig::Evm(config.clone()),
+    };
+    let profile = Profile::parse(&config.billing, Family::Evm).unwrap();
+    let signatory = Signatory::Key(Arc::new(key()));
+    let account = SigningAccount::new(&chain, profile, &signatory, Clock::MACHINE);
+    let fleet = Arc::new(evm::fleet(&Http, &config).unwrap());
+    EvmChain::connect(account, EvmParts { fleet, config }).await
 }
 
 /// The reference contract.
@@ -180,9 +167,9 @@ impl Shop {
 
     async fn adapter(&self, change: impl FnOnce(&mut EvmConfig)) -> EvmChain {
         let billing = rows(self.merchant.mer_key);
-        let mut parts = parts(&self.chain.url, self.merchant.billing, &billing);
-        change(&mut parts.config);
-        EvmChain::connect(parts).await.unwrap()
+        let mut config = config(&self.chain.url, self.merchant.billing, &billing);
+        change(&mut config);
+        connected(config).await.unwrap()
     }
 }
 

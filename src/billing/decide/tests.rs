@@ -40,7 +40,8 @@ fn bills(count: usize) -> Slot {
 }
 
 fn landed(hash: u8) -> Landed {
-    Landed { hash: B256::repeat_byte(hash), block: BlockRef { number: 1, time: 1 } }
+    let block = BlockRef { number: 1, time: 1 };
+    Landed { hash: B256::repeat_byte(hash), block, record: None }
 }
 
 fn won(hash: u8) -> Sighting {

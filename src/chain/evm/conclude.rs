@@ -5,9 +5,10 @@
 //! error or a silence is no part of a testimony, so nothing can be concluded from one.
 
 use crate::billing::{
-    BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Sighting, Standing,
+    BlockRef, CallEnding, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Sighting,
+    Standing, TxRecord,
 };
-use alloy::primitives::{Address, B256, Bytes, Log};
+use alloy::primitives::{Address, B256, Bytes, Log, U256};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,6 +76,8 @@ pub struct Testimony {
     pub canonical: BTreeMap<u64, Block>,
     /// Whom it identified, by place.
     pub identified: BTreeMap<u64, Identified>,
+    /// What transactions cost, as its receipts tell: gas, and wei. Decides nothing.
+    pub costs: BTreeMap<B256, (u64, U256)>,
 }
 
 /// The transaction that took a place.
@@ -90,6 +93,8 @@ pub struct Taker {
     pub logs: Vec<Log>,
     /// What it asked for; none where that is known already, since it is ours.
     pub call: Option<Call>,
+    /// How it went and what it cost, which is looked up once it is known who took the place.
+    pub record: Option<TxRecord>,
 }
 
 /// What became of a place.
@@ -135,7 +140,7 @@ pub fn conclude<T: Borrow<Testimony>>(
     match agreed(&told, quorum) {
         Agreed::On(taker) => {
             let contradicts = |told: &Told| match told {
-                Told::Taker(other) => other != taker,
+                Told::Taker(other) => other.as_ref() != taker,
                 Told::TwoTales => true,
                 Told::Nothing => false,
             };
@@ -187,7 +192,7 @@ fn refuted(position: u64, since: u64, (at, said): (usize, &[&Testimony]), quorum
 /// What one node says took a place for good.
 #[derive(Debug)]
 enum Told {
-    Taker(Taker),
+    Taker(Box<Taker>),
     /// Two transactions, which cannot be.
     TwoTales,
     Nothing,
@@ -231,11 +236,12 @@ impl Testimony {
                 succeeded: receipt.succeeded,
                 logs: receipt.logs.clone(),
                 call: self.call(position, hash).filter(|_| !attempts.contains(&hash)).cloned(),
+                record: None,
             })
         });
         match (takers.next(), takers.next()) {
             (None, _) => Told::Nothing,
-            (Some(taker), None) => Told::Taker(taker),
+            (Some(taker), None) => Told::Taker(Box::new(taker)),
             (Some(_), Some(_)) => Told::TwoTales,
         }
     }
@@ -272,10 +278,25 @@ impl Testimony {
 }
 
 impl Taker {
+    /// Takes down what it cost, if as many nodes as have to agree tell the same. `limit` is the gas that
+    /// it had, where that is known.
+    pub fn look_up<T: Borrow<Testimony>>(&mut self, said: &[T], quorum: usize, limit: Option<u64>) {
+        let told: Vec<_> =
+            said.iter().filter_map(|node| node.borrow().costs.get(&self.hash)).collect();
+        let agreed = |one: &&&(u64, U256)| told.iter().filter(|two| two == one).count() >= quorum;
+        let Some((used, fee)) = told.iter().find(agreed).map(|cost| **cost) else { return };
+        let ending = match self.succeeded {
+            true => CallEnding::Success,
+            false if limit == Some(used) => CallEnding::OutOfGas,
+            false => CallEnding::Revert,
+        };
+        self.record = Some(TxRecord { ending, message: None, used, fee });
+    }
+
     /// Where it landed for good.
     pub fn landed(&self) -> Landed {
         let block = BlockRef { number: self.block.number, time: self.block.time };
-        Landed { hash: self.hash, block }
+        Landed { hash: self.hash, block, record: self.record.clone() }
     }
 }
 

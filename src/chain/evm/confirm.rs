@@ -41,7 +41,7 @@ impl EvmChain {
             return Err(too_few(fleet));
         }
         let first = self.look_up_alike(self.views_at(&head).await?, entries).await;
-        let profile = &self.parts.profile;
+        let profile = &self.account.profile;
         let stops =
             first.as_ref().map_or_else(is_verdict, |looked| refuses(profile, entries, looked));
         if !stops {

@@ -37,7 +37,7 @@ impl EvmChain {
         }
         // A contract that reports per item does no more for some of a batch than for all of it. One
         // that reverts as a whole has to be seen to pass with exactly these.
-        let fewer = self.parts.profile.per_item() && good.len() < estimate.charges;
+        let fewer = self.account.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
         let estimate =
             if holds { estimate.clone() } else { self.measure(Arc::clone(&head), good).await? };
@@ -56,7 +56,7 @@ impl EvmChain {
         let surcharge = self.data_fee.of(calldata.len());
         let waiting = self.line.outstanding(head.places.taken, u64::MAX);
         affordable(cost.saturating_add(surcharge), waiting, head.balance)?;
-        let draft = self.draft_of(self.parts.facts.contract, calldata.into(), gas_limit, bid);
+        let draft = self.draft_of(self.account.facts.contract, calldata.into(), gas_limit, bid)?;
         Ok(EvmDraft { surcharge, ..draft })
     }
 
@@ -77,7 +77,7 @@ impl EvmChain {
             Ran::Failed(failure) => return Err(self.unexplained(&trial, all, &failure).await?),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
-        note(&self.parts.profile, &mut opinions, &all, &answer)?;
+        note(&self.account.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
             return Ok(Estimate { used, charges: good.len() });
         }

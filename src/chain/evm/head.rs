@@ -39,7 +39,7 @@ pub(super) struct Head {
 impl EvmChain {
     /// Looks at the head now. One look at a time.
     pub(super) async fn observe(&self) -> Result<Arc<Head>, ChainError> {
-        let _turn = self.beating.lock().await;
+        let _turn = self.account.beating.lock().await;
         self.observe_in_turn().await
     }
 
@@ -48,7 +48,7 @@ impl EvmChain {
         if let Some(head) = self.young() {
             return Ok(head);
         }
-        let _turn = self.beating.lock().await;
+        let _turn = self.account.beating.lock().await;
         match self.young() {
             Some(head) => Ok(head),
             None => self.observe_in_turn().await,
@@ -110,7 +110,10 @@ impl EvmChain {
         if known.contract {
             return Ok(known);
         }
-        Err(ChainError::CallFails(format!("there is no contract at {}", self.parts.facts.contract)))
+        Err(ChainError::CallFails(format!(
+            "there is no contract at {}",
+            self.account.facts.contract
+        )))
     }
 
     fn young(&self) -> Option<Arc<Head>> {
@@ -172,7 +175,7 @@ impl EvmChain {
     fn publish(&self, head: Head) -> Arc<Head> {
         let head = Arc::new(head);
         *self.head.write() = Some(Arc::clone(&head));
-        self.pulse.send_replace(Some(head.pulse));
+        self.account.pulse.send_replace(Some(head.pulse));
         head
     }
 

@@ -20,7 +20,7 @@ impl Inspect for EvmChain {
                 return found;
             }
         };
-        let (config, facts) = (&self.parts.config, &self.parts.facts);
+        let (config, facts) = (&self.parts.config, &self.account.facts);
         let block = format!("chain {}, block {}", config.eip155_id, head.pulse.head);
         found.push(Finding::fine("head", block));
         found.push(match self.ready().await {
@@ -72,7 +72,7 @@ impl EvmChain {
         let Ok(data) = self.calldata(head, &[]) else {
             return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");
         };
-        let (from, to) = (self.parts.facts.signer, self.parts.facts.contract);
+        let (from, to) = (self.account.facts.signer, self.account.facts.contract);
         let call = Call { from, to, data: &data, gas: self.gas_rules(head).most };
         let view = match self.view_at(head).await {
             Ok(view) => view,
@@ -81,7 +81,7 @@ impl EvmChain {
         match simulate::attempt(&view, call).await {
             Ok(Ok(_)) => Finding::fine(what, "the contract takes an empty batch from the signer"),
             Ok(Err(failure)) => {
-                Finding::fault(what, failure.of_all(&self.parts.profile).to_string())
+                Finding::fault(what, failure.of_all(&self.account.profile).to_string())
             }
             Err(error) => Finding::fault(what, ChainError::to_string(&error)),
         }

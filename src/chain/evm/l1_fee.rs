@@ -67,7 +67,7 @@ impl EvmChain {
 
     async fn op_fee(&self, view: &View<'_>, length: usize) -> Result<U256, ChainError> {
         let asked = getL1FeeUpperBoundCall { unsignedTxSize: U256::from(length) }.abi_encode();
-        let from = self.parts.facts.signer;
+        let from = self.account.facts.signer;
         let call = Call { from, to: ORACLE, data: &asked, gas: READ_GAS };
         let answer = match node::call(view, call).await.map_err(ChainError::from) {
             Ok(answer) => answer,

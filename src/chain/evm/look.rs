@@ -20,7 +20,7 @@ use crate::billing::{
 use crate::chain::ChainError;
 use crate::config::Finality;
 use crate::node::NodeId;
-use alloy::primitives::B256;
+use alloy::primitives::{B256, U256};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +49,8 @@ pub(super) type Searched = BTreeMap<(NodeId, u64), (Instant, Identified)>;
 struct Place {
     position: u64,
     attempts: Vec<B256>,
+    /// The gas that each attempt may use.
+    limits: BTreeMap<B256, u64>,
 }
 
 impl EvmChain {
@@ -120,7 +122,10 @@ impl EvmChain {
             let hashes = wanted(testimony);
             async move {
                 let rpc = self.parts.fleet.only(*id);
-                testimony.receipts.extend(receipts(rpc, hashes).await);
+                for (hash, receipt, cost) in receipts(rpc, hashes).await {
+                    testimony.receipts.insert(hash, receipt);
+                    testimony.costs.extend(cost.map(|cost| (hash, cost)));
+                }
                 let named: BTreeSet<u64> =
                     testimony.receipts.values().map(|receipt| receipt.block).collect();
                 let known = &testimony.canonical;
@@ -175,7 +180,7 @@ impl EvmChain {
         if remembered.contains_key(&range.end.saturating_sub(1)) {
             return remembered;
         }
-        let (rpc, account) = (self.parts.fleet.only(id), self.parts.facts.signer);
+        let (rpc, account) = (self.parts.fleet.only(id), self.account.facts.signer);
         let found = Archive { rpc, account, final_block }.identify(range).await;
         let now = Instant::now();
         let fresh = found.iter().map(|(place, who)| ((id, *place), (now, who.clone())));
@@ -190,7 +195,12 @@ impl EvmChain {
 
     /// Concludes, and remembers who lied.
     fn judged(&self, place: &Place, said: &[(NodeId, Testimony)]) -> Fate {
-        let Conclusion { fate, liars } = self.concluded(place, said);
+        let Conclusion { mut fate, liars } = self.concluded(place, said);
+        if let Fate::Ours(taker) | Fate::Foreign(taker) = &mut fate {
+            let told: Vec<&Testimony> = said.iter().map(|(_, testimony)| testimony).collect();
+            let limit = place.limits.get(&taker.hash).copied();
+            taker.look_up(&told, self.parts.fleet.needed(), limit);
+        }
         for (id, _) in liars.iter().filter_map(|at| said.get(*at)) {
             self.parts.fleet.caught_lying(*id, "about who took a nonce in a final block");
         }
@@ -206,7 +216,8 @@ impl EvmChain {
         self.search(&mut said, std::iter::once(from..to)).await;
         let mut strangers = Vec::new();
         for position in from..to {
-            match self.judged(&Place { position, attempts: vec![] }, &said) {
+            match self.judged(&Place { position, attempts: vec![], limits: BTreeMap::new() }, &said)
+            {
                 Fate::Foreign(taker) => {
                     let effect = OutcomeReader { chain: self, slot: None::<&Slot> }.effect(&taker);
                     strangers.push(Foreign::new(position, taker.landed(), effect));
@@ -231,8 +242,12 @@ impl EvmChain {
 }
 
 fn place<A: AsRef<Attempt>>(slot: &Slot<A>) -> Place {
-    let attempts = slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash);
-    Place { position: slot.position, attempts: attempts.collect() }
+    let signed = || slot.attempts.iter().map(|attempt| &attempt.as_ref().signed);
+    Place {
+        position: slot.position,
+        attempts: signed().map(|signed| signed.hash).collect(),
+        limits: signed().map(|signed| (signed.hash, signed.gas_required)).collect(),
+    }
 }
 
 /// What the last look at the head has each node testify. How many places are settled is what as many
@@ -251,17 +266,21 @@ fn testimonies(head: &Head, finality: Finality) -> Vec<(NodeId, Testimony)> {
     head.nodes.iter().map(|(id, look)| (*id, testimony(look))).collect()
 }
 
-/// What a node says of each transaction. Where it says nothing, it is left out.
-async fn receipts(rpc: Asker<'_>, hashes: BTreeSet<B256>) -> Vec<(B256, Receipt)> {
+/// What a node says of each transaction, and what that cost. Where it says nothing, it is left out.
+async fn receipts(
+    rpc: Asker<'_>,
+    hashes: BTreeSet<B256>,
+) -> Vec<(B256, Receipt, Option<(u64, U256)>)> {
     let asked = hashes.into_iter().map(async |hash| {
         let found = node::receipt(rpc, hash).await.ok()??;
+        let cost = found.cost();
         let receipt = Receipt {
             block: found.block_number(),
             block_hash: found.block_hash,
             succeeded: found.succeeded(),
             logs: found.logs,
         };
-        (found.transaction_hash == hash).then_some((hash, receipt))
+        (found.transaction_hash == hash).then_some((hash, receipt, cost))
     });
     stream::iter(asked).buffered(AT_ONCE).filter_map(ready).collect().await
 }
@@ -293,14 +312,14 @@ impl<A: AsRef<Attempt>> Reader for OutcomeReader<'_, A> {
         if !bills {
             return Vec::new();
         }
-        let contract = self.chain.parts.facts.contract;
-        self.chain.parts.profile.outcomes(contract, &ours.logs, &slot.items)
+        let contract = self.chain.account.facts.contract;
+        self.chain.account.profile.outcomes(contract, &ours.logs, &slot.items)
     }
 
     fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
-        let contract = self.chain.parts.facts.contract;
-        self.chain.parts.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
+        let contract = self.chain.account.facts.contract;
+        self.chain.account.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
     }
 }

@@ -69,6 +69,13 @@ pub(super) struct Receipt {
     block_number: U64,
     status: U64,
     pub(super) logs: Vec<Log>,
+    // What follows is told to people and decides nothing, so no receipt is refused for it.
+    #[serde(default)]
+    gas_used: Value,
+    #[serde(default)]
+    effective_gas_price: Value,
+    #[serde(default)]
+    l1_fee: Value,
 }
 
 impl Receipt {
@@ -78,6 +85,15 @@ impl Receipt {
 
     pub(super) fn succeeded(&self) -> bool {
         self.status == U64::ONE
+    }
+
+    /// Gas used, and wei paid for it, what a rollup asks for its data included; none where the receipt
+    /// does not tell.
+    pub(super) fn cost(&self) -> Option<(u64, U256)> {
+        let number = |value: &Value| U256::deserialize(value).ok();
+        let (used, price) = (number(&self.gas_used)?, number(&self.effective_gas_price)?);
+        let data = number(&self.l1_fee).unwrap_or_default();
+        Some((used.try_into().ok()?, used.saturating_mul(price).saturating_add(data)))
     }
 }
 

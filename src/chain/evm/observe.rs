@@ -72,7 +72,7 @@ impl EvmChain {
 
     async fn look_at(&self, id: NodeId) -> Result<Look, ChainError> {
         self.parts.fleet.verify_when_due(id).await?;
-        let (rpc, me) = (self.parts.fleet.only(id), self.parts.facts.signer);
+        let (rpc, me) = (self.parts.fleet.only(id), self.account.facts.signer);
         let legacy = self.parts.config.fees.legacy;
         let latest = async {
             let latest = node::header(rpc, "latest").await?.ok_or_else(|| no_block("latest"))?;
@@ -104,7 +104,7 @@ impl EvmChain {
 
     /// The account's nonce at `block`, as every fit node tells it.
     pub(super) async fn nonces(&self, block: &str) -> Vec<(NodeId, Result<u64, ChainError>)> {
-        let (fleet, me) = (&self.parts.fleet, self.parts.facts.signer);
+        let (fleet, me) = (&self.parts.fleet, self.account.facts.signer);
         let asked = fleet
             .fit()
             .into_iter()
@@ -182,7 +182,7 @@ impl EvmChain {
         }
         let config = &self.parts.config;
         let checked = Instant::now();
-        let facts = &self.parts.facts;
+        let facts = &self.account.facts;
         let (contract, multicall, signer, simulates) = tokio::try_join!(
             node::code(rpc, facts.contract),
             node::code(rpc, config.multicall),

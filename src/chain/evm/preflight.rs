@@ -27,7 +27,7 @@ pub(super) struct Trial<'a> {
 #[async_trait]
 impl Runner for Trial<'_> {
     fn profile(&self) -> &Profile {
-        &self.chain.parts.profile
+        &self.chain.account.profile
     }
 
     fn charges(&self) -> &[Charge] {
@@ -44,12 +44,12 @@ impl Runner for Trial<'_> {
         }
         let charges: Vec<Charge> =
             places.iter().filter_map(|place| self.charges.get(*place)).cloned().collect();
-        let parts = &self.chain.parts;
+        let account = &self.chain.account;
         let data = self
             .chain
             .calldata(&self.head, &charges)
             .map_err(|bad| ChainError::CallFails(bad.to_string()))?;
-        let (from, to) = (parts.facts.signer, parts.facts.contract);
+        let (from, to) = (account.facts.signer, account.facts.contract);
         let call = Call { from, to, data: &data, gas: self.chain.gas_rules(&self.head).most };
         if measured {
             return simulate::run(&self.view, call).await;
@@ -68,7 +68,7 @@ impl EvmChain {
         view: View<'_>,
         charges: &[Charge],
     ) -> Result<Preflight, ChainError> {
-        let fit = Fit::of(&self.parts.profile, charges, self.parts.facts.signer);
+        let fit = Fit::of(&self.account.profile, charges, self.account.facts.signer);
         let first_run = async {
             let (view, head) = (view.clone(), self.current().await?);
             let trial = Trial { chain: self, view, head, charges };
@@ -93,8 +93,8 @@ impl EvmChain {
     pub(super) fn calldata(&self, head: &Head, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
         let time = head.pulse.head_time;
         let deadline = time.saturating_add(self.parts.config.billing.deadline.as_secs());
-        let computed = Computed { deadline, signer: self.parts.facts.signer };
-        self.parts.profile.encode(charges, &computed)
+        let computed = Computed { deadline, signer: self.account.facts.signer };
+        self.account.profile.encode(charges, &computed)
     }
 
     /// The batch fails and no entry is to blame. Often it needs more gas than a call may use: then a
@@ -109,12 +109,12 @@ impl EvmChain {
         loop {
             part.truncate(part.len() >> 1);
             if part.is_empty() {
-                return Ok(failure.of_all(&self.parts.profile));
+                return Ok(failure.of_all(&self.account.profile));
             }
             if let Ran::Passed { used, .. } = trial.run(&part, true).await? {
                 let estimate = Estimate { used, charges: part.len() };
                 return Ok(match gas_limit(&estimate, places.len(), self.gas_rules(&trial.head)) {
-                    Ok(_) => failure.of_all(&self.parts.profile),
+                    Ok(_) => failure.of_all(&self.account.profile),
                     Err(too_large) => self.tried(trial, &places, too_large).await,
                 });
             }

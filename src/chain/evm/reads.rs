@@ -16,8 +16,8 @@ impl EvmChain {
         view: &View<'_>,
         entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
-        let profile = &self.parts.profile;
-        let asked = LookupReads::of(profile, self.parts.facts.contract, entries);
+        let profile = &self.account.profile;
+        let asked = LookupReads::of(profile, self.account.facts.contract, entries);
         let answers = aggregate(view, self.aggregator(view), &asked.reads).await?;
         Ok(asked.looked(profile, answers))
     }
@@ -29,7 +29,7 @@ impl EvmChain {
         view: &View<'_>,
         charges: &[Charge],
     ) -> Result<Vec<Option<Funds>>, ChainError> {
-        let asked = FundsReads::of(charges, self.parts.facts.contract);
+        let asked = FundsReads::of(charges, self.account.facts.contract);
         let answers = aggregate(view, self.aggregator(view), &asked.reads).await?;
         Ok(asked.funds(charges, &answers))
     }

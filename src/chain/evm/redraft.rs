@@ -10,7 +10,6 @@ use super::wire::Wire;
 use crate::billing::{Attempt, AttemptKind, Slot};
 use crate::chain::ChainError;
 use alloy::primitives::{Address, Bytes, TxKind, U256};
-use std::sync::Arc;
 
 /// What a transfer to an account without code uses, gas.
 const TRANSFER_GAS: u64 = 21_000;
@@ -32,7 +31,7 @@ impl EvmChain {
         let (to, calldata, gas_limit) = match kind {
             AttemptKind::Bill => billing(&earlier)?,
             AttemptKind::Cancel => {
-                let me = self.parts.facts.signer;
+                let me = self.account.facts.signer;
                 (me, Bytes::new(), self.gas_for_nothing(&head, me).await?)
             }
         };
@@ -41,7 +40,7 @@ impl EvmChain {
         // Those that come after it can wait for money; it cannot wait for them.
         let before = self.line.outstanding(head.places.taken, slot.position);
         affordable(cost, before, head.balance)?;
-        Ok(self.draft_of(to, calldata, gas_limit, bid))
+        self.draft_of(to, calldata, gas_limit, bid)
     }
 
     pub(super) fn draft_of(
@@ -50,9 +49,9 @@ impl EvmChain {
         calldata: Bytes,
         gas_limit: u64,
         bid: Bid,
-    ) -> EvmDraft {
-        let (chain_id, signing) = (self.parts.config.eip155_id, Arc::clone(&self.signing));
-        EvmDraft { chain_id, to, calldata, gas_limit, bid, surcharge: U256::ZERO, signing }
+    ) -> Result<EvmDraft, ChainError> {
+        let (chain_id, signing) = (self.parts.config.eip155_id, self.account.signing()?);
+        Ok(EvmDraft { chain_id, to, calldata, gas_limit, bid, surcharge: U256::ZERO, signing })
     }
 
     /// The gas limit of a transfer of nothing to oneself. More than 21,000 where the fee for another

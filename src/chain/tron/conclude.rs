@@ -5,8 +5,9 @@
 //! providers tell alike prove that none of its transactions can land any more. Nothing is concluded
 //! from an absence, an error, or a word that is not known.
 
-use super::api::CallResult;
+use super::api::{CallResult, TxInfo};
 use super::death::{self, Place};
+use crate::billing::TxRecord;
 use alloy::primitives::{B256, Log};
 use std::collections::BTreeMap;
 
@@ -47,6 +48,8 @@ pub(super) struct Testimony {
     /// Its records of blocks that are irrevocable for it, by transaction; none where it says that it
     /// has none. What it did not answer, or not in known words, is left out.
     pub(super) records: BTreeMap<B256, Option<Record>>,
+    /// What the same records tell people. Decides nothing.
+    pub(super) told: BTreeMap<B256, TxRecord>,
     /// How the newest transaction went, told without a record.
     pub(super) result: Option<CallResult>,
 }
@@ -73,6 +76,15 @@ pub(super) struct Landing {
     pub(super) result: CallResult,
     /// None where too few nodes told the same, and it is too late for them to do so.
     pub(super) logs: Option<Vec<Log>>,
+    /// What it cost, which is looked up once it is known that it stands.
+    pub(super) record: Option<TxRecord>,
+}
+
+/// What a node's answer records of a transaction; nothing where it does not say how the call went.
+pub(super) fn record(info: TxInfo) -> Option<Record> {
+    let result = info.result?;
+    let logs = if result == CallResult::Succeeded { info.logs } else { Vec::new() };
+    Some(Record { block: info.block, block_time_ms: info.block_time_ms, result, logs })
 }
 
 /// What became of a batch.
@@ -119,6 +131,15 @@ pub(super) fn conclude(attempts: &[B256], said: &[Testimony], ground: Ground) ->
     Conclusion { fate: pending(&told, said, ground.needed), liars: vec![], disputed }
 }
 
+/// What as many nodes as have to agree tell people of a transaction; the words are the first node's.
+pub(super) fn told_alike(id: B256, said: &[Testimony], needed: usize) -> Option<TxRecord> {
+    let told: Vec<&TxRecord> = said.iter().filter_map(|node| node.told.get(&id)).collect();
+    let facts = |record: &TxRecord| (record.ending, record.used, record.fee);
+    let agreed =
+        |one: &&&TxRecord| told.iter().filter(|other| facts(other) == facts(one)).count() >= needed;
+    told.iter().find(agreed).map(|record| (*record).clone())
+}
+
 /// The landing that as many nodes as have to agree tell of.
 fn landed(told: &[Told], said: &[Testimony], attempts: &[B256], ground: Ground) -> Option<Landing> {
     let landings: Vec<&Landing> = told.iter().filter_map(Told::landing).collect();
@@ -145,7 +166,8 @@ fn landed(told: &[Told], said: &[Testimony], attempts: &[B256], ground: Ground) 
         |one: &&CallResult| words.iter().filter(|other| other == one).count() >= ground.needed;
     let result = *words.iter().find(agreed).filter(|_| late(block))?;
     let opposed = words.iter().filter(|other| **other != result).count() >= ground.needed;
-    let landing = Landing { id, block, block_time_ms: place.time_ms, result, logs: None };
+    let block_time_ms = place.time_ms;
+    let landing = Landing { id, block, block_time_ms, result, logs: None, record: None };
     (!opposed).then_some(landing)
 }
 
@@ -203,7 +225,8 @@ impl Testimony {
     fn told(&self, attempts: &[B256], solid: u64) -> Told {
         let mut landings = attempts.iter().filter_map(|id| {
             let Record { block, block_time_ms, result, logs } = self.records.get(id)?.clone()?;
-            let landing = Landing { id: *id, block, block_time_ms, result, logs: Some(logs) };
+            let (id, logs) = (*id, Some(logs));
+            let landing = Landing { id, block, block_time_ms, result, logs, record: None };
             // What is irrevocable for enough providers lags behind the node's answer.
             (block <= solid).then_some(landing)
         });

@@ -52,7 +52,7 @@ impl TronChain {
         contract: Address,
         data: &[u8],
     ) -> Result<ConstantCallOutcome, ChainError> {
-        let call = ConstantCall { owner: self.parts.facts.signer, contract, data };
+        let call = ConstantCall { owner: self.account.facts.signer, contract, data };
         judge(api.run(Side::Full, call).await?)
     }
 
@@ -66,7 +66,7 @@ impl TronChain {
         if !api.speaks_jsonrpc() {
             return self.call(api, contract, data).await;
         }
-        let call = ConstantCall { owner: self.parts.facts.signer, contract, data };
+        let call = ConstantCall { owner: self.account.facts.signer, contract, data };
         judge_rpc(api.eth_call(call).await)
     }
 }

@@ -30,7 +30,7 @@ impl TronChain {
         estimate: &Estimate,
     ) -> Result<TronDraft, ChainError> {
         let head = self.current().await?;
-        head.timely(self.parts.clock.unix_ms())?;
+        head.timely(self.account.clock.unix_ms())?;
         let data =
             self.calldata(&head, good).map_err(|bad| ChainError::CallFails(bad.to_string()))?;
         if data.len() > MAX_CALLDATA {
@@ -39,7 +39,7 @@ impl TronChain {
         }
         // As on EVM: a contract that reports per item does no more for some of a batch than for all
         // of it. One that reverts as a whole has to be seen to pass with exactly these.
-        let fewer = self.parts.profile.per_item() && good.len() < estimate.charges;
+        let fewer = self.account.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
         let estimate = if holds { estimate.clone() } else { self.measure(good).await? };
         self.draft_of(&head, data, good.len(), &estimate)
@@ -55,8 +55,8 @@ impl TronChain {
     ) -> Result<TronDraft, ChainError> {
         let budget = budget(estimate, charges, &head.prices, self.energy_rules())?;
         let unsigned = Unsigned {
-            owner: self.parts.facts.signer,
-            contract: self.parts.facts.contract,
+            owner: self.account.facts.signer,
+            contract: self.account.facts.contract,
             data,
             ref_block: RefBlock::to(head.solid.id),
             expiration_ms: head.newest.time_ms.saturating_add(self.life_ms()),
@@ -67,19 +67,19 @@ impl TronChain {
         affordable(budget, size, &head.prices, &head.means)?;
         let bandwidth = bandwidth(size).saturating_mul(head.prices.bandwidth);
         let cost = U256::from(budget.fee_limit).saturating_add(U256::from(bandwidth));
-        Ok(TronDraft { unsigned, cost, signing: Arc::clone(&self.signing) })
+        Ok(TronDraft { unsigned, cost, signing: self.account.signing()? })
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
     pub(super) fn calldata(&self, head: &Head, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
-        self.parts.profile.encode(charges, &self.computed(head))
+        self.account.profile.encode(charges, &self.computed(head))
     }
 
     /// What the Signer itself puts into a call.
     pub(super) fn computed(&self, head: &Head) -> Computed {
         let wait = self.parts.config.billing.deadline.as_secs();
         let deadline = head.pulse.head_time.saturating_add(wait);
-        Computed { deadline, signer: self.parts.facts.signer }
+        Computed { deadline, signer: self.account.facts.signer }
     }
 
     /// How long after the head's time a transaction can land, ms.

@@ -69,7 +69,7 @@ impl Head {
 impl TronChain {
     /// Looks at the head now. One look at a time.
     pub(super) async fn observe(&self) -> Result<Arc<Head>, ChainError> {
-        let _turn = self.beating.lock().await;
+        let _turn = self.account.beating.lock().await;
         self.observe_in_turn().await
     }
 
@@ -78,7 +78,7 @@ impl TronChain {
         if let Some(head) = self.young() {
             return Ok(head);
         }
-        let _turn = self.beating.lock().await;
+        let _turn = self.account.beating.lock().await;
         match self.young() {
             Some(head) => Ok(head),
             None => self.observe_in_turn().await,
@@ -120,7 +120,7 @@ impl TronChain {
     fn publish(&self, head: Head) -> Arc<Head> {
         let head = Arc::new(head);
         *self.head.write() = Some(Arc::clone(&head));
-        self.pulse.send_replace(Some(head.pulse));
+        self.account.pulse.send_replace(Some(head.pulse));
         head
     }
 

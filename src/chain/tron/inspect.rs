@@ -29,7 +29,7 @@ impl Inspect for TronChain {
         };
         found.extend([self.head(&head), solidity(&head)]);
         found.push(match self.ready().await {
-            Ok(_) => Finding::fine("contract", to_base58(self.parts.facts.contract)),
+            Ok(_) => Finding::fine("contract", to_base58(self.account.facts.contract)),
             Err(error) => Finding::fault("contract", error.to_string()),
         });
         found.push(self.reading().await);
@@ -42,7 +42,7 @@ impl Inspect for TronChain {
 
 impl TronChain {
     fn head(&self, head: &Head) -> Finding {
-        match head.timely(self.parts.clock.unix_ms()) {
+        match head.timely(self.account.clock.unix_ms()) {
             Ok(()) => {
                 let chain = RealChain::Genesis(self.parts.config.chain_id);
                 Finding::fine("head", format!("chain {chain}, block {}", head.newest.number))
@@ -80,7 +80,7 @@ impl TronChain {
 
     async fn account(&self, head: &Head) -> Finding {
         let what = "gas money";
-        let me = self.parts.facts.signer;
+        let me = self.account.facts.signer;
         let shown = to_base58(me);
         match self.api().account(Side::Full, me).await {
             Err(error) => Finding::fault(what, error.to_string()),
@@ -119,10 +119,10 @@ impl TronChain {
         let Ok(data) = self.calldata(head, &[]) else {
             return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");
         };
-        let used = match self.call(self.api(), self.parts.facts.contract, &data).await {
+        let used = match self.call(self.api(), self.account.facts.contract, &data).await {
             Ok(ConstantCallOutcome::Said { energy, .. }) => energy,
             Ok(ConstantCallOutcome::Failed(failure)) => {
-                return Finding::fault(what, failure.of_all(&self.parts.profile).to_string());
+                return Finding::fault(what, failure.of_all(&self.account.profile).to_string());
             }
             Ok(ConstantCallOutcome::Stopped(words)) => {
                 return Finding::fault(what, format!("the node stops the call: {words}"));

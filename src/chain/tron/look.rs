@@ -4,7 +4,7 @@
 use super::TronChain;
 use super::api::{Block, CallResult, Side, TxInfo};
 use super::conclude::{
-    Conclusion, Fate, Ground, LOGS_WITHIN, Landing, Record, Shown, Testimony, conclude,
+    Conclusion, Fate, Ground, LOGS_WITHIN, Landing, Shown, Testimony, conclude, record, told_alike,
 };
 use super::death::{self, Mortal, Place, Scan};
 use super::head::Head;
@@ -176,7 +176,9 @@ impl TronChain {
         let ending = block.transaction(landing.id).map(ProvenTransaction::ending);
         if ending.and_then(CallResult::of_ending) == Some(landing.result) {
             let block_time_ms = block.header().time_ms();
-            return Fate::Landed(Landing { block_time_ms, ..landing });
+            let told: Vec<Testimony> = said.iter().map(|(_, said)| said.clone()).collect();
+            let record = told_alike(landing.id, &told, self.parts.fleet.needed());
+            return Fate::Landed(Landing { block_time_ms, record, ..landing });
         }
         warn!(tx.hash = %landing.id, block = landing.block, ?ending, "the block says otherwise than the record of the transaction");
         let tells = |testimony: &Testimony| {
@@ -277,7 +279,10 @@ impl TronChain {
                 let info = self.api_of(*node).info(Side::Solidity, *id).await;
                 let told = match info.map_err(untold(*id)) {
                     Ok(None) => Some(None),
-                    Ok(Some(info)) => record(info).map(Some),
+                    Ok(Some(info)) => {
+                        testimony.told.extend(info.for_people().map(|told| (*id, told)));
+                        record(info).map(Some)
+                    }
                     Err(()) => None,
                 };
                 testimony.records.extend(told.map(|told| (*id, told)));
@@ -298,6 +303,8 @@ impl TronChain {
             }
             let api = self.api_of(*node);
             let info = api.info(Side::Full, id).await.map_err(untold(id)).ok().flatten();
+            let told = info.as_ref().and_then(TxInfo::for_people);
+            testimony.told.extend(told.map(|told| (id, told)));
             let record = info.and_then(record).filter(|record| record.block == place.number);
             testimony.records.extend(record.map(|record| (id, Some(record))));
             if late {
@@ -337,8 +344,8 @@ impl TronChain {
     }
 
     fn ended<A: AsRef<Attempt>>(&self, slot: &Slot<A>, landing: Landing) -> Sighting {
-        let Landing { id, block: number, block_time_ms, result, logs } = landing;
-        let landed = Landed { hash: id, block: block(number, block_time_ms) };
+        let Landing { id, block: number, block_time_ms, result, logs, record } = landing;
+        let landed = Landed { hash: id, block: block(number, block_time_ms), record };
         let mut attempts = slot.attempts.iter().map(AsRef::as_ref);
         let bills =
             attempts.any(|one: &Attempt| one.signed.hash == id && one.kind == AttemptKind::Bill);
@@ -346,8 +353,8 @@ impl TronChain {
             (CallResult::Failed, _) => Execution::Reverted,
             (CallResult::Succeeded, _) if !bills => Execution::Succeeded(Vec::new()),
             (CallResult::Succeeded, Some(logs)) => {
-                let contract = self.parts.facts.contract;
-                Execution::Succeeded(self.parts.profile.outcomes(contract, &logs, &slot.items))
+                let contract = self.account.facts.contract;
+                Execution::Succeeded(self.account.profile.outcomes(contract, &logs, &slot.items))
             }
             (CallResult::Succeeded, None) => {
                 warn!(tx.hash = %id, block = number, "too few nodes keep logs: nobody can tell which items were charged");
@@ -366,13 +373,6 @@ fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &Head) -> Option<Case> {
     let tx = mortal(slot.attempts.newest().as_ref())?;
     let attempts = slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash).collect();
     Some(Case { attempts, tx, expired: head.solid.time_ms >= tx.expiration_ms })
-}
-
-/// What a node's answer records of a transaction; nothing where it does not say how the call went.
-pub(super) fn record(info: TxInfo) -> Option<Record> {
-    let result = info.result?;
-    let logs = if result == CallResult::Succeeded { info.logs } else { Vec::new() };
-    Some(Record { block: info.block, block_time_ms: info.block_time_ms, result, logs })
 }
 
 /// What the stored bytes of an attempt say of its life.

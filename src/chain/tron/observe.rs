@@ -53,7 +53,7 @@ impl TronChain {
 
     async fn look_at(&self, id: NodeId, passed_ms: u64) -> Result<Look, ChainError> {
         self.parts.fleet.verify_when_due(id).await?;
-        let (api, me) = (self.api_of(id), self.parts.facts.signer);
+        let (api, me) = (self.api_of(id), self.account.facts.signer);
         let (newest, solid, account, resources, known) = tokio::try_join!(
             newest(api, Side::Full),
             newest(api, Side::Solidity),
@@ -74,7 +74,7 @@ impl TronChain {
         if deployed.contract {
             return Ok(deployed);
         }
-        let at = super::address::to_base58(self.parts.facts.contract);
+        let at = super::address::to_base58(self.account.facts.contract);
         Err(ChainError::CallFails(format!("there is no contract at {at}")))
     }
 
@@ -105,7 +105,7 @@ impl TronChain {
         let (parameters, maintenance_ms, contract, multicall) = tokio::try_join!(
             async { Ok(api.parameters().await?) },
             async { Ok(api.next_maintenance_ms().await?) },
-            there(self.parts.facts.contract),
+            there(self.account.facts.contract),
             async {
                 match self.parts.config.multicall {
                     Some(at) => there(at).await,

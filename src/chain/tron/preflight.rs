@@ -27,7 +27,7 @@ struct Trial<'a> {
 #[async_trait]
 impl Runner for Trial<'_> {
     fn profile(&self) -> &Profile {
-        &self.chain.parts.profile
+        &self.chain.account.profile
     }
 
     fn charges(&self) -> &[Charge] {
@@ -68,7 +68,7 @@ impl Trial<'_> {
             .map_err(|bad| ChainError::CallFails(bad.to_string()))?;
         let mut words = String::new();
         for _ in 0..TRIES {
-            match self.chain.call(self.api, self.chain.parts.facts.contract, &data).await? {
+            match self.chain.call(self.api, self.chain.account.facts.contract, &data).await? {
                 ConstantCallOutcome::Said { energy, answer } => {
                     return Ok(Tried::Ran(Ran::Passed { used: energy, answer }));
                 }
@@ -107,13 +107,13 @@ impl TronChain {
         charges: &[Charge],
     ) -> Result<Preflight, ChainError> {
         let known = self.ready().await?;
-        let fit = Fit::of(&self.parts.profile, charges, self.parts.facts.signer);
+        let fit = Fit::of(&self.account.profile, charges, self.account.facts.signer);
         let trial = Trial { chain: self, api, head: self.current().await?, charges };
         let (funds, ran) =
             tokio::try_join!(self.funds(api, known, charges), trial.run(&fit.places, true))?;
         match conclude(&trial, &funds, fit, ran).await? {
             Outcome::Judged(preflight) => Ok(preflight),
-            Outcome::Unexplained(failure) => Err(failure.of_all(&self.parts.profile)),
+            Outcome::Unexplained(failure) => Err(failure.of_all(&self.account.profile)),
         }
     }
 
@@ -125,10 +125,10 @@ impl TronChain {
         let all: Group = (0..good.len()).collect();
         let (used, answer) = match trial.run(&all, true).await? {
             Ran::Passed { used, answer } => (used, answer),
-            Ran::Failed(failure) => return Err(failure.of_all(&self.parts.profile)),
+            Ran::Failed(failure) => return Err(failure.of_all(&self.account.profile)),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
-        note(&self.parts.profile, &mut opinions, &all, &answer)?;
+        note(&self.account.profile, &mut opinions, &all, &answer)?;
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
             return Ok(Estimate { used, charges: good.len() });
         }

@@ -145,7 +145,7 @@ impl TronChain {
         }
         for node in self.parts.fleet.fit() {
             if let Some((list, blocks)) = self.first_witnesses(node, head).await {
-                let (chain, count) = (self.parts.facts.id, list.len());
+                let (chain, count) = (self.account.facts.id, list.len());
                 info!(chain.id = %chain, count, "who the witnesses are is the nodes' word; pin them with `witnesses`");
                 self.vouched.lock().learn(list, blocks);
                 return;

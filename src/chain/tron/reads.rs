@@ -24,8 +24,8 @@ impl TronChain {
         entries: &[Admitted],
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let known = self.ready().await?;
-        let profile = &self.parts.profile;
-        let asked = LookupReads::of(profile, self.parts.facts.contract, entries);
+        let profile = &self.account.profile;
+        let asked = LookupReads::of(profile, self.account.facts.contract, entries);
         let answers = self.read_all(api, known, &asked.reads, self.parts.config.chunk).await?;
         Ok(asked.looked(profile, answers))
     }
@@ -38,7 +38,7 @@ impl TronChain {
         known: Deployed,
         charges: &[Charge],
     ) -> Result<Vec<Option<Funds>>, ChainError> {
-        let asked = FundsReads::of(charges, self.parts.facts.contract);
+        let asked = FundsReads::of(charges, self.account.facts.contract);
         let chunk = self.parts.config.chunk.saturating_mul(READS_OF_FUNDS);
         let answers = self.read_all(api, known, &asked.reads, chunk).await?;
         Ok(asked.funds(charges, &answers))

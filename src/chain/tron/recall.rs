@@ -7,10 +7,10 @@
 
 use super::TronChain;
 use super::api::{Block, CallResult, Side};
-use super::conclude::{LOGS_WITHIN, Record};
+use super::conclude::{LOGS_WITHIN, Record, record};
 use super::death::Misfit;
 use super::head::Head;
-use super::look::{record, seconds};
+use super::look::seconds;
 use super::proofs::{Support, proven};
 use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
 use crate::chain::{ChainError, Recall};
@@ -154,7 +154,7 @@ impl TronChain {
     /// What was signed before now was signed by a head that is not later than this one, or than this
     /// machine's clock: no other head is signed by.
     async fn begin_reading(&self, since_ms: i64, head: &Head) -> Result<Reading, ChainError> {
-        let now_ms = self.parts.clock.unix_ms();
+        let now_ms = self.account.clock.unix_ms();
         head.timely(now_ms)?;
         let latest = head.newest.time_ms.max(u64::try_from(now_ms).unwrap_or_default());
         let margin = self.life_ms().saturating_add(MARGIN_MS);
@@ -222,13 +222,13 @@ impl TronChain {
         block: &Block,
         head: &Head,
     ) -> Result<Option<Foreign>, ChainError> {
-        let Some((to, data)) = call_by(self.parts.facts.signer, sent.raw_data()) else {
+        let Some((to, data)) = call_by(self.account.facts.signer, sent.raw_data()) else {
             return Ok(None);
         };
         let effect = self.effect(sent, (to, &data), block, head).await?;
         let block = BlockRef { number: block.number, time: seconds(block.time_ms) };
         Ok((effect != Ok(ForeignEffect::Other))
-            .then(|| Foreign::new(0, Landed { hash: sent.id(), block }, effect)))
+            .then(|| Foreign::new(0, Landed { hash: sent.id(), block, record: None }, effect)))
     }
 
     async fn effect(
@@ -243,12 +243,12 @@ impl TronChain {
             || ChainError::Unavailable(format!("too few nodes tell alike yet what {id} did"));
         let result = result.ok_or_else(untold)?;
         let succeeded = result == CallResult::Succeeded;
-        let (fleet, contract) = (&self.parts.fleet, self.parts.facts.contract);
+        let (fleet, contract) = (&self.parts.fleet, self.account.facts.contract);
         let told = |node: NodeId| self.record_in(node, id, block.number);
         if let Ok(record) = fleet.agreed("about what a transaction did", told).await
             && record.result == result
         {
-            return Ok(self.parts.profile.effect(contract, Some(call), succeeded, &record.logs));
+            return Ok(self.account.profile.effect(contract, Some(call), succeeded, &record.logs));
         }
         if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
             return Err(untold());
@@ -280,7 +280,7 @@ impl TronChain {
         (to, data): (Address, &[u8]),
         succeeded: bool,
     ) -> Result<ForeignEffect, Opaque> {
-        let (profile, contract) = (&self.parts.profile, self.parts.facts.contract);
+        let (profile, contract) = (&self.account.profile, self.account.facts.contract);
         match profile.decode(data).ok().filter(|_| to == contract) {
             _ if !succeeded => Ok(ForeignEffect::Other),
             Some(items) => {

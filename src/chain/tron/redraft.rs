@@ -25,10 +25,10 @@ impl TronChain {
             ));
         }
         let head = self.current().await?;
-        head.timely(self.parts.clock.unix_ms())?;
+        head.timely(self.account.clock.unix_ms())?;
         let dead = self.call_of_the_dead(slot, &head)?;
         // The contract lets nobody be charged after the deadline in the old call.
-        let renewed = self.parts.profile.renew(&dead, &self.computed(&head));
+        let renewed = self.account.profile.renew(&dead, &self.computed(&head));
         let data = renewed.map_err(|why| stays(why.to_string()))?.to_vec();
         let charges = slot.items.len();
         let used = self.still_passes(&data, charges).await?;
@@ -50,7 +50,7 @@ impl TronChain {
             }
         }
         let first = read(slot.attempts.first()).map_err(unreadable)?.unsigned;
-        let facts = &self.parts.facts;
+        let facts = &self.account.facts;
         if (first.owner, first.contract) == (facts.signer, facts.contract) {
             return Ok(first.data);
         }
@@ -59,16 +59,16 @@ impl TronChain {
 
     /// The energy that the call uses now, if at least one of its charges would be made.
     async fn still_passes(&self, data: &[u8], charges: usize) -> Result<u64, ChainError> {
-        match self.call(self.api(), self.parts.facts.contract, data).await? {
+        match self.call(self.api(), self.account.facts.contract, data).await? {
             ConstantCallOutcome::Said { energy, answer } => {
-                let opinions = self.parts.profile.opinions(&answer, charges).unwrap_or_default();
+                let opinions = self.account.profile.opinions(&answer, charges).unwrap_or_default();
                 if opinions.contains(&Opinion::Passes) {
                     return Ok(energy);
                 }
                 Err(ChainError::CallFails("none of it would be charged any more".to_owned()))
             }
             ConstantCallOutcome::Failed(failure) => {
-                let (code, detail) = self.parts.profile.reverted(&failure.data);
+                let (code, detail) = self.account.profile.reverted(&failure.data);
                 let detail = detail.unwrap_or(failure.words);
                 Err(ChainError::CallFails(format!("{}: {detail}", code.text())))
             }

@@ -17,8 +17,9 @@ mod sightings;
 mod vectors;
 
 use super::*;
-use crate::keys::KeySource;
-use node::{Double, client, client_of, serving};
+use crate::keys::{Key, KeySource};
+use alloy::primitives::Address;
+use node::{Double, account, client, client_of, serving};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;

@@ -85,7 +85,7 @@ async fn several_ends_are_written_together_or_not_at_all() {
     // A transaction that the journal knows already cannot be learnt as another's.
     let execution = Execution::Reverted;
     let effect = ForeignEffect::Billed { items: vec![item(3, 1)], execution };
-    let known = Landed { hash: a.attempts.first().get().signed.hash, block: BLOCK };
+    let known = Landed { hash: a.attempts.first().get().signed.hash, block: BLOCK, record: None };
     let usurper = ForeignTx { position: b.position, landed: known, effect };
     let impossible =
         Settlement { batch: b.batch, verdict: Verdict::Usurped(usurper), guard_s: 600 };
@@ -133,4 +133,32 @@ async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_fi
     let book = book.restart();
     let claim = book.claims(item(1, 1)).await[0];
     assert_eq!((claim.by.hash, claim.by.state), (first, BatchState::Charged));
+}
+
+#[tokio::test]
+async fn what_a_transaction_cost_is_kept_with_it_and_with_the_history() {
+    let book = Book::new().await;
+    let slot = book.accept(&[item(1, 1)]).await.unwrap();
+    let (ending, fee) = (CallEnding::OutOfTime, U256::from(u128::MAX));
+    let message = Some("CPU timeout".to_owned());
+    let record = TxRecord { ending, message, used: 600_000, fee };
+    let Verdict::Reverted(landed) = end(&slot, BatchState::Reverted, vec![]).verdict else {
+        panic!()
+    };
+    let landed = Landed { record: Some(record.clone()), ..landed };
+    let verdict = Verdict::Reverted(landed);
+    let ended = Settlement { batch: slot.batch, verdict, guard_s: 600 };
+    book.settle(ended.clone()).await;
+    assert_eq!(book.journal.figures().burnt.lock().get(&CHAIN), Some(&fee));
+    book.settle(ended).await;
+    assert_eq!(book.journal.figures().burnt.lock().get(&CHAIN), Some(&fee), "counted once");
+    let book = book.restart();
+    assert_eq!(book.billing(slot.batch).await.record, Some(record));
+    let path = config(&book.room).path;
+    book.journal.close().await;
+    assert_eq!(Journal::audit(&path).unwrap().faults, Vec::<String>::new());
+    let conn = Connection::open(&path).unwrap();
+    conn.execute("UPDATE attempt SET fee = '1' WHERE fee IS NOT NULL", []).unwrap();
+    drop(conn);
+    assert_eq!(Journal::audit(&path).unwrap().faults.len(), 1, "it was changed");
 }

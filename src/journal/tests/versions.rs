@@ -55,7 +55,13 @@ async fn the_file_of_this_version_is_made() {
     };
     book.journal.add_attempt(again).await.unwrap().unwrap();
     let (items, execution) = (vec![item(10, 1)], Execution::Succeeded(vec![ItemOutcome::Charged]));
-    let landed = Landed { hash: B256::repeat_byte(0xAD), block: BLOCK };
+    let told = TxRecord {
+        ending: CallEnding::OutOfTime,
+        message: Some("CPU timeout".to_owned()),
+        used: 600_000,
+        fee: U256::from(60_000_000),
+    };
+    let landed = Landed { hash: B256::repeat_byte(0xAD), block: BLOCK, record: Some(told) };
     let effect = ForeignEffect::Billed { items, execution };
     let position = book.next_position().await;
     let learnt = vec![ForeignTx { position, landed, effect }];

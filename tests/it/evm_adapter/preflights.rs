@@ -95,8 +95,7 @@ async fn a_contract_that_reverts_as_a_whole_names_its_culprits() {
     plain.approve(batch[6].wallet, contract, U256::from(3)).await;
     batch[8].token = token.address;
 
-    let parts = parts(&anvil.url, contract, &arrays());
-    let chain = EvmChain::connect(parts).await.unwrap();
+    let chain = connected(config(&anvil.url, contract, &arrays())).await.unwrap();
     let preflight = chain.preflight(batch.clone()).await.unwrap();
     let refusals: Vec<bool> = preflight
         .checked

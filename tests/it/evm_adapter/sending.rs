@@ -57,8 +57,8 @@ async fn legacy_transactions_land_too() {
 async fn a_key_that_may_not_bill_is_told_so_for_every_entry() {
     let shop = Shop::open(3).await;
     let elsewhere = Merchant::open(&shop.chain, somebody("another biller")).await;
-    let parts = parts(&shop.chain.url, elsewhere.billing, &rows(shop.merchant.mer_key));
-    let chain = EvmChain::connect(parts).await.unwrap();
+    let config = config(&shop.chain.url, elsewhere.billing, &rows(shop.merchant.mer_key));
+    let chain = connected(config).await.unwrap();
     let judged = judge(chain.preflight(charges(&shop.crowd)).await.unwrap().checked);
     assert_eq!(judged.refused.len(), 3);
     assert!(judged.refused.iter().all(|refused| refused.code == FailCode::NotAuthorized));
@@ -67,16 +67,10 @@ async fn a_key_that_may_not_bill_is_told_so_for_every_entry() {
 #[tokio::test]
 async fn another_chain_is_refused_and_a_dead_node_is_waited_for() {
     let shop = Shop::open(1).await;
-    let at = |url, contract| parts(url, contract, &rows(shop.merchant.mer_key));
+    let at = |url, contract| config(url, contract, &rows(shop.merchant.mer_key));
     let mut wrong = at(&shop.chain.url, shop.merchant.billing);
-    wrong.config.eip155_id = 56;
-    let rules = FleetRules {
-        chain: RealChain::Eip155(56),
-        timeout: wrong.config.rpc_timeout,
-        passing: evm::passing,
-    };
-    wrong.fleet = Arc::new(Fleet::dial(&Http, &wrong.config.rpc, &[], rules).unwrap());
-    let refused = EvmChain::connect(wrong).await.unwrap_err();
+    wrong.eip155_id = 56;
+    let refused = connected(wrong).await.unwrap_err();
     assert_eq!(
         refused,
         NotConnected::WrongChain {
@@ -86,13 +80,13 @@ async fn another_chain_is_refused_and_a_dead_node_is_waited_for() {
     );
 
     let dead = at("http://127.0.0.1:9", shop.merchant.billing);
-    let chain = EvmChain::connect(dead).await.unwrap();
+    let chain = connected(dead).await.unwrap();
     assert!(chain.pulse().borrow().is_none());
     let error = chain.preflight(charges(&shop.crowd)).await.unwrap_err();
     assert!(matches!(&error, ChainError::Unavailable(why) if why.contains("connection refused")));
 
     let empty = at(&shop.chain.url, NOWHERE);
-    let chain = EvmChain::connect(empty).await.unwrap();
+    let chain = connected(empty).await.unwrap();
     let error = chain.preflight(charges(&shop.crowd)).await.unwrap_err();
     assert!(matches!(&error, ChainError::CallFails(why) if why.contains("no contract")), "{error}");
 }

@@ -18,7 +18,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("node", &["config"]),
     ("chain", &["billing", "clock", "config", "contract", "journal", "keys", "node", "policy"]),
     ("engine", &["billing", "chain", "clock", "journal", "policy"]),
-    ("telemetry", &["config", "engine"]),
+    ("telemetry", &["billing", "config", "engine"]),
     (
         "http",
         &[

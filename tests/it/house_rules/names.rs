@@ -30,7 +30,6 @@ const LEFT: &[&str] = &[
     "Look",
     "Meaning",
     "Name",
-    "NotConnected",
     "Objection",
     "OpenError",
     "Place",

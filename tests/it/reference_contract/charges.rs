@@ -85,12 +85,10 @@ async fn only_a_biller_charges() {
         let error = Billing::NotBiller { merKey: mer_key, caller };
         shop.refuses(caller, &call, error).await;
     }
-    let pull = Billing::pullCall {
-        record: B256::ZERO,
-        period: 1,
-        wallet: user.wallet,
-        terms: user.plan.terms.clone(),
-    };
+    let Billing::Terms { token, amount, payee, .. } = user.plan.terms;
+    let payment =
+        Billing::Payment { token, wallet: user.wallet, payee, amount: U256::from(amount) };
+    let pull = Billing::pullCall { record: B256::ZERO, period: 1, payment };
     shop.refuses(biller, &pull, Billing::OnlySelf {}).await;
 
     let revoke = Billing::setBillerCall { merKey: mer_key, who: biller, allowed: false };

@@ -1,5 +1,6 @@
 //! Gas: whoever picks the limit can't fake a failure, and a batch of a hundred fits.
 
+use alloy::primitives::U256;
 use alloy::sol_types::{SolCall as _, SolError as _};
 
 use super::{BALANCE_INSUFFICIENT, CHARGED, HOLDER_BLOCKED, Shop, TRANSFER_FAILED};
@@ -102,28 +103,40 @@ async fn subscribers_who_fail_after_the_estimate_do_not_take_the_others_along() 
 #[tokio::test]
 async fn a_hundred_charges_fit_into_one_transaction() {
     let shop = Shop::selling_for(Kind::NoReturn, 6).await;
-    let crowd = shop.crowd(222).await;
+    let crowd = shop.crowd(312).await;
     let mut rest = crowd.as_slice();
     // The first charge pays for the payee's first balance; it is not what a batch costs.
-    for size in [1, 1, 10, 100] {
+    for size in [1, 1, 10, 100, 200] {
         let (batch, later) = rest.split_at(size);
         rest = later;
-        let items: Vec<_> = batch.iter().map(|who| who.item(1)).collect();
-        let order = shop.merchant.order(&items).await;
-        let receipt = shop.merchant.execute(shop.merchant.biller, &order).await;
-        assert_eq!(outcomes(&receipt), vec![CHARGED; size]);
-        println!("{size:>3} first charges: {:>8} gas", receipt.gas_used);
-        assert!(receipt.gas_used < TRANSACTION_CAP / 2, "{}", receipt.gas_used);
+        shop.cost_of(batch, 1).await;
     }
     shop.chain.pass(super::MONTH).await;
-    let mut paid = &crowd[..111];
-    for size in [1, 10, 100] {
+    let mut paid = crowd.as_slice();
+    for size in [1, 10, 100, 200] {
         let (batch, later) = paid.split_at(size);
         paid = later;
-        let items: Vec<_> = batch.iter().map(|who| who.item(2)).collect();
-        let order = shop.merchant.order(&items).await;
-        let receipt = shop.merchant.execute(shop.merchant.biller, &order).await;
-        assert_eq!(outcomes(&receipt), vec![CHARGED; size]);
-        println!("{size:>3} later charges: {:>8} gas", receipt.gas_used);
+        let gas = shop.cost_of(batch, 2).await;
+        assert!(gas < TRANSACTION_CAP / 2, "{gas}");
+    }
+    // What a merchant would pay without any contract: one transfer in a transaction of its own.
+    let (who, payee) = (&crowd[0], shop.merchant.monthly(&shop.token, super::PRICE).payee);
+    let Merchant { biller, .. } = shop.merchant;
+    shop.token.approve(who.wallet, biller, U256::MAX).await;
+    let bare = AnyToken::transferFromCall { from: who.wallet, to: payee, value: U256::from(1) };
+    let receipt = shop.chain.execute(biller, shop.token.address, &bare).await;
+    println!("a bare transferFrom: {:>8} gas", receipt.gas_used);
+}
+
+impl Shop {
+    /// Charges all of `batch` for `period`; gas.
+    async fn cost_of(&self, batch: &[Subscriber], period: u32) -> u64 {
+        let items: Vec<_> = batch.iter().map(|who| who.item(period)).collect();
+        let order = self.merchant.order(&items).await;
+        let receipt = self.merchant.execute(self.merchant.biller, &order).await;
+        assert_eq!(outcomes(&receipt), vec![CHARGED; batch.len()]);
+        let (size, gas) = (u64::try_from(items.len()).unwrap(), receipt.gas_used);
+        println!("period {period}, {size:>3} charges: {gas:>8} gas, {:>6} each", gas / size);
+        gas
     }
 }

@@ -232,6 +232,28 @@ fn truth() -> impl Strategy<Value = Truth> {
     prop::option::of((1..=OTHER, 80..=100_u64))
 }
 
+#[test]
+fn what_a_taker_cost_is_told_by_as_many_as_have_to_agree_and_decides_nothing() {
+    let costs = |fee: u64| {
+        with(shows(1, 80), |node| {
+            node.costs.insert(hash(1), (50_000, U256::from(fee)));
+            node.receipts.get_mut(&hash(1)).unwrap().succeeded = false;
+        })
+    };
+    let told = |said: &[Testimony], limit| {
+        let Fate::Ours(mut taker) = conclude(PLACE, &OURS.map(hash), said, 2).fate else {
+            panic!()
+        };
+        taker.look_up(said, 2, limit);
+        taker.landed().record.map(|record| (record.ending, record.fee))
+    };
+    let fee = U256::from(7);
+    let alike = [costs(7), costs(8), costs(7)];
+    assert_eq!(told(&alike, None), Some((CallEnding::Revert, fee)));
+    assert_eq!(told(&alike, Some(50_000)), Some((CallEnding::OutOfGas, fee)));
+    assert_eq!(told(&[costs(7), costs(8)], None), None, "it is the same end all the same");
+}
+
 proptest! {
     #[test]
     fn one_liar_of_three_never_decides_and_only_liars_are_named(

@@ -49,7 +49,7 @@ fn signing(byte: &str) -> Arc<SigningContext> {
         paused: false,
         limits: PolicyConfig::default(),
     };
-    Arc::new(SigningContext { key, policy, profile })
+    Arc::new(SigningContext { key, policy: Arc::new(policy), profile: Arc::new(profile) })
 }
 
 fn calldata(subscribe: u8) -> Bytes {

@@ -1,5 +1,6 @@
 //! How a call went on the chain, in the words of its nodes.
 
+use crate::billing::CallEnding;
 use tron_primitives::result::{ContractResult, Ending};
 
 /// What a word means. A word that is not known means nothing: a node that leaves the field out, or
@@ -27,6 +28,19 @@ impl CallResult {
             Ending::Succeeded => Some(Self::Succeeded),
             Ending::Failed(_) => Some(Self::Failed),
             Ending::Untold => None,
+        }
+    }
+
+    /// How a call went, for people; none where the word means nothing.
+    pub(in crate::chain::tron) fn told(word: &str) -> Option<CallEnding> {
+        let result = ContractResult::of_word(word)?;
+        match (result.ending(), result) {
+            (Ending::Succeeded, _) => Some(CallEnding::Success),
+            (Ending::Failed(_), ContractResult::Revert) => Some(CallEnding::Revert),
+            (Ending::Failed(_), ContractResult::OutOfEnergy) => Some(CallEnding::OutOfEnergy),
+            (Ending::Failed(_), ContractResult::OutOfTime) => Some(CallEnding::OutOfTime),
+            (Ending::Failed(_), _) => Some(CallEnding::Faulty),
+            (Ending::Untold, _) => None,
         }
     }
 

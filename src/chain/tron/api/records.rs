@@ -3,8 +3,9 @@
 use super::calls::words_of;
 use super::outcome::CallResult;
 use super::{Api, Question, Side, garbled};
+use crate::billing::{CallEnding, TxRecord};
 use crate::node::AskError;
-use alloy::primitives::{Address, B256, Bytes, Log, LogData};
+use alloy::primitives::{Address, B256, Bytes, Log, LogData, U256};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -120,6 +121,20 @@ impl RawInfo {
             logs: logs.collect::<Option<_>>()?,
         };
         (info.id == asked && info.block > 0).then_some(info)
+    }
+}
+
+impl TxInfo {
+    /// What it tells people; none where it does not say how the call went.
+    pub(in crate::chain::tron) fn for_people(&self) -> Option<TxRecord> {
+        self.result?;
+        let ending = CallResult::told(&self.outcome)?;
+        let words = match (ending, self.words.as_str()) {
+            (CallEnding::Faulty, words) => format!("{} {words}", self.outcome),
+            (_, words) => words.to_owned(),
+        };
+        let message = Some(words.trim().to_owned()).filter(|words| !words.is_empty());
+        Some(TxRecord { ending, message, used: self.energy, fee: U256::from(self.fee) })
     }
 }
 

@@ -1,6 +1,8 @@
 //! What becomes of a batch, for every lie that one provider can tell.
 
 use super::*;
+use crate::billing::CallEnding;
+use alloy::primitives::U256;
 use alloy::primitives::{Address, LogData};
 use proptest::prelude::*;
 
@@ -42,7 +44,8 @@ fn denies() -> Testimony {
 
 fn landing(record: Record) -> Fate {
     let Record { block, block_time_ms, result, logs } = record;
-    Fate::Landed(Landing { id: NEWEST, block, block_time_ms, result, logs: Some(logs) })
+    let (id, logs) = (NEWEST, Some(logs));
+    Fate::Landed(Landing { id, block, block_time_ms, result, logs, record: None })
 }
 
 fn fate(said: &[Testimony], ground: Ground) -> Fate {
@@ -107,6 +110,7 @@ fn a_landing_without_logs_waits_for_them_and_ends_unproven() {
         block_time_ms: 50_000,
         result: CallResult::Succeeded,
         logs: None,
+        record: None,
     };
     assert_eq!(fate(&said, ground(2, scan)), Fate::Landed(bare.clone()));
     let early = Ground { solid: 50 + LOGS_WITHIN - 1, ..ground(2, scan) };
@@ -151,10 +155,25 @@ fn any_testimony() -> impl Strategy<Value = Testimony> {
         0..3,
     );
     (shown, records, result).prop_map(|(shown, records, result)| Testimony {
+        told: BTreeMap::new(),
         shown,
         records,
         result,
     })
+}
+
+#[test]
+fn what_a_transaction_cost_is_told_by_as_many_as_have_to_agree() {
+    let tells = |fee: u64, words: &str| {
+        let (ending, message) = (CallEnding::OutOfTime, Some(words.to_owned()));
+        let record = TxRecord { ending, message, used: 9, fee: U256::from(fee) };
+        Testimony { told: BTreeMap::from([(NEWEST, record)]), ..Testimony::default() }
+    };
+    let said = [tells(8, "a"), tells(7, "b"), tells(7, "c")];
+    let alike = told_alike(NEWEST, &said, 2).unwrap();
+    assert_eq!((alike.fee, alike.message.as_deref()), (U256::from(7), Some("b")));
+    assert_eq!(told_alike(NEWEST, &said[..2], 2), None);
+    assert_eq!(told_alike(NEWEST, &said[..1], 1).unwrap().fee, U256::from(8));
 }
 
 proptest! {

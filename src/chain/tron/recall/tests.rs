@@ -21,7 +21,7 @@ fn block(number: u64) -> Block {
 
 fn stranger(block: u64) -> Foreign {
     let hash = B256::with_last_byte(9);
-    Foreign::Opaque(Landed { hash, block: BlockRef { number: block, time: 0 } })
+    Foreign::Opaque(Landed { hash, block: BlockRef { number: block, time: 0 }, record: None })
 }
 
 #[test]

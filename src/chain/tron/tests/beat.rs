@@ -3,6 +3,8 @@
 use super::super::api::Side;
 use super::node::*;
 use super::*;
+use crate::chain::Signatory;
+use crate::config::FamilyConfig;
 use serde_json::json;
 
 #[tokio::test]
@@ -52,10 +54,10 @@ async fn prices_are_asked_again_after_maintenance_and_after_a_broken_exchange() 
 async fn a_node_on_another_chain_is_not_used() {
     let double = node();
     serving(&double, async |url| {
-        let mut wrong = parts(url);
+        let (account, mut wrong) = parts(url);
         wrong.config.chain_id = 1;
         wrong.fleet = client_of(&wrong.config).unwrap().0;
-        let refused = TronChain::connect(wrong).await.unwrap_err();
+        let refused = TronChain::connect(account, wrong).await.unwrap_err();
         let (configured, answered) = (RealChain::Genesis(1), RealChain::Genesis(CHAIN_ID));
         assert_eq!(refused, NotConnected::WrongChain { configured, answered });
 
@@ -65,7 +67,8 @@ async fn a_node_on_another_chain_is_not_used() {
         let sent = recorded_answer("01", "/wallet/getblock", &genesis);
         let other = sent.replace(GENESIS_ID, &GENESIS_ID.replace("29d6a48c", "00000001"));
         double.says(&format!("/walletsolidity/getblock {genesis}"), 200, &other);
-        let split = TronChain::connect(parts(url)).await.unwrap_err();
+        let (account, parts) = parts(url);
+        let split = TronChain::connect(account, parts).await.unwrap_err();
         assert_eq!(
             split.to_string(),
             "the node is on chain 0x00000001, but this chain is 0x29d6a48c"
@@ -81,13 +84,18 @@ async fn a_node_on_another_chain_is_not_used() {
 }
 
 #[tokio::test]
-async fn a_key_of_another_account_is_not_used() {
+async fn without_its_key_an_account_is_looked_at_and_nothing_is_drafted() {
     let double = node();
     serving(&double, async |url| {
-        let mut wrong = parts(url);
-        wrong.facts.signer = Address::ZERO;
-        let refused = TronChain::connect(wrong).await.unwrap_err();
-        assert!(matches!(refused, NotConnected::WrongKey { .. }));
+        let (account, parts) = parts(url);
+        let signer = account.facts.signer;
+        let chain = FamilyConfig::Tvm(parts.config.clone());
+        let account = account_of(&Signatory::Keyless(signer), profile(), &chain);
+        let chain = TronChain::connect(account, parts).await.unwrap();
+        assert_eq!(chain.beat().await.unwrap().head, 66);
+        let estimate = Estimate { used: 100_000, charges: 1 };
+        let refused = chain.draft(&[charge(1)], &estimate).await.unwrap_err();
+        assert_eq!(refused, ChainError::NoKey { signer });
     })
     .await;
 }

@@ -6,6 +6,7 @@ use super::vectors::sign;
 use super::*;
 use crate::billing::{Attempts, BatchId, Item, Signed};
 use crate::chain::SealError;
+use crate::clock::Clock;
 use crate::contract::Computed;
 use crate::policy::Meant;
 use alloy::primitives::U256;
@@ -76,9 +77,9 @@ async fn nothing_is_signed_by_a_head_that_is_out_of_time() {
     static NOW: AtomicI64 = AtomicI64::new(0);
     let double = node();
     serving(&double, async |url| {
-        let mut parts = parts(url);
-        parts.clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
-        let chain = TronChain::connect(parts).await.unwrap();
+        let (mut account, parts) = parts(url);
+        account.clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
+        let chain = TronChain::connect(account, parts).await.unwrap();
         let estimate = Estimate { used: 100_000, charges: 1 };
         for (off, good) in [(-60_001, false), (-60_000, true), (60_000, true), (60_001, false)] {
             NOW.store(i64::try_from(HEAD_MS).unwrap() + off, Ordering::Relaxed);
@@ -128,7 +129,7 @@ fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
         timestamp_ms: 5,
         fee_limit: 5,
     };
-    let signed: Signed = sign(&unsigned, &chain.parts.key).unwrap();
+    let signed: Signed = sign(&unsigned, &key(&"07".repeat(32))).unwrap();
     let kind = AttemptKind::Bill;
     let items: Vec<Item> = vec![charge(1).item()];
     let attempts = Attempts::new(Attempt { batch: BatchId(1), seq: 0, kind, signed });

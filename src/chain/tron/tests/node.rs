@@ -3,7 +3,12 @@
 use super::super::api::{Broadcast, offer};
 use super::*;
 use crate::billing::{Charge, Entry, Family, Period, PlatformChainId, Scalar, Values};
-use crate::config::{BillingConfig, KeyRef, PolicyConfig, RpcUrl, Sun, TvmFeeConfig, TvmNode};
+use crate::chain::Signatory;
+use crate::clock::Clock;
+use crate::config::{
+    BillingConfig, ChainConfig, FamilyConfig, KeyRef, PolicyConfig, RpcUrl, Sun, TvmFeeConfig,
+    TvmNode,
+};
 use crate::node::{AskError, Http};
 use alloy::primitives::U256;
 use axum::Router;
@@ -82,35 +87,31 @@ pub(super) fn profile() -> Profile {
     Profile::parse(&billing(), Family::Tvm).unwrap()
 }
 
-pub(super) fn parts(url: &str) -> TronParts {
-    let (key, profile) = (key(&"07".repeat(32)), profile());
-    let policy = Policy {
-        chain: PlatformChainId(195),
-        family: Family::Tvm,
-        bound_to: None,
-        contract: Address::repeat_byte(5),
-        selector: profile.selector(),
-        signer: key.address(),
+pub(super) fn parts(url: &str) -> (SigningAccount, TronParts) {
+    let config = config(url, url);
+    let account = account(key(&"07".repeat(32)), profile(), &config);
+    (account, TronParts { fleet: client(url).0, config })
+}
+
+pub(super) fn account(key: Arc<Key>, profile: Profile, config: &TvmConfig) -> SigningAccount {
+    account_of(&Signatory::Key(key), profile, &FamilyConfig::Tvm(config.clone()))
+}
+
+pub(super) fn account_of(
+    signatory: &Signatory,
+    profile: Profile,
+    family: &FamilyConfig,
+) -> SigningAccount {
+    let chain = ChainConfig {
+        platform_id: PlatformChainId(195),
+        name: "tron".to_owned(),
+        test: true,
+        default: false,
         paused: false,
-        limits: PolicyConfig::default(),
+        policy: PolicyConfig::default(),
+        family: family.clone(),
     };
-    TronParts {
-        facts: Facts {
-            id: PlatformChainId(195),
-            name: "tron".to_owned(),
-            family: Family::Tvm,
-            network: 1,
-            contract: Address::repeat_byte(5),
-            signer: key.address(),
-            max_in_flight: 16,
-        },
-        profile,
-        key,
-        policy,
-        fleet: client(url).0,
-        config: config(url, url),
-        clock: Clock::telling(now),
-    }
+    SigningAccount::new(&chain, profile, signatory, Clock::telling(now))
 }
 
 pub(super) fn charge(n: u8) -> Charge {
@@ -131,7 +132,8 @@ pub(super) fn charge(n: u8) -> Charge {
 }
 
 pub(super) async fn connected(url: &str) -> TronChain {
-    TronChain::connect(parts(url)).await.unwrap()
+    let (account, parts) = parts(url);
+    TronChain::connect(account, parts).await.unwrap()
 }
 
 /// A node that gives prepared answers, by path or by path and request.

@@ -48,18 +48,19 @@ fn answers(double: &Double, chain: &TronChain, contract: Address, data: &[u8], a
 }
 
 async fn connected(url: &str, change: impl FnOnce(&mut TronParts)) -> TronChain {
-    let mut parts = parts(url);
+    let (account, mut parts) = parts(url);
     change(&mut parts);
-    TronChain::connect(parts).await.unwrap()
+    TronChain::connect(account, parts).await.unwrap()
 }
 
-fn as_biller(parts: &mut TronParts) {
-    parts.key = key(BILLER);
-    parts.facts.signer = parts.key.address();
-    parts.facts.contract = golden_billing::contract();
-    parts.profile = golden_billing::profile();
+/// The chain as the recorded biller sees it.
+async fn connected_as_biller(url: &str) -> TronChain {
+    let (_, mut parts) = parts(url);
+    parts.config.contract = golden_billing::contract();
     parts.config.billing.deadline = golden_billing::deadline(HEAD_MS / 1000);
     parts.config.multicall = None;
+    let account = account(key(BILLER), golden_billing::profile(), &parts.config);
+    TronChain::connect(account, parts).await.unwrap()
 }
 
 /// A node for the account of the recorded biller.
@@ -73,7 +74,7 @@ fn node_of_the_biller() -> Arc<Double> {
 async fn the_recorded_batch_is_judged_item_by_item_as_it_was() {
     let double = node_of_the_biller();
     serving(&double, async |url| {
-        let chain = connected(url, as_biller).await;
+        let chain = connected_as_biller(url).await;
         let run = step(golden_billing::FILE, 5);
         double.says(CALL, 200, &rich());
         let asked = &run["request"]["body"];

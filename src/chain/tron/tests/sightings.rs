@@ -78,10 +78,10 @@ fn parent_of(block: &str) -> String {
 async fn knowing(url: &str) -> TronChain {
     let deciding: Value = serde_json::from_str(&said(LOST, 9)).unwrap();
     let witness = deciding["block_header"]["raw_data"]["witness_address"].as_str().unwrap();
-    let mut parts = parts(url);
+    let (account, mut parts) = parts(url);
     parts.config.witnesses =
         Some(forged::alone(witness.strip_prefix("41").unwrap().parse().unwrap()));
-    TronChain::connect(parts).await.unwrap()
+    TronChain::connect(account, parts).await.unwrap()
 }
 
 /// A transaction that builds on the block with this id, made at this time (ms), which lives for a minute.
@@ -205,10 +205,11 @@ async fn a_transaction_is_included_until_its_block_is_irrevocable_and_may_vanish
 /// A node on which the recorded batch of 14b is irrevocable.
 async fn billed(double: &Arc<Double>, attempts: &[Vec<u8>]) -> (Landed, Execution) {
     serving(double, async |url| {
-        let mut parts = parts(url);
-        parts.profile = golden_billing::profile();
-        parts.facts.contract = golden_billing::contract();
-        let (chain, slot) = (TronChain::connect(parts).await.unwrap(), slot(attempts));
+        let (_, mut parts) = parts(url);
+        parts.config.contract = golden_billing::contract();
+        let me = key(&"07".repeat(32));
+        let account = account(me, golden_billing::profile(), &parts.config);
+        let (chain, slot) = (TronChain::connect(account, parts).await.unwrap(), slot(attempts));
         at_head(double, &said(LOST, 9));
         let info: Value = serde_json::from_str(&said(golden_billing::FILE, 7)).unwrap();
         let asked = json!({ "value": info["id"] });

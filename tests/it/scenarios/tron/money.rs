@@ -66,6 +66,9 @@ async fn a_call_that_ran_out_of_energy_on_chain_charged_nobody_and_frees_its_cla
     scene.node().step();
     assert_eq!(scene.landed(), 1);
     assert_eq!(scene.settled(&hash).await, "reverted");
+    let told = scene.signer.scheduler.billings(&hash).await.body["data"][0]["execution"].clone();
+    assert_eq!(told["result"], "OUT_OF_ENERGY", "{told}");
+    assert!(told["fee"].as_u64().unwrap() > 0 && !told["message"].is_null(), "{told}");
     scene.town.assert_paid(&[0]).await;
     scene.node().fund(signer_address(), 1_000_000_000);
     scene.ends_with(&[0]).await;

@@ -27,6 +27,7 @@ sol! {
         function mint(address to, uint256 value) external;
         function setBalance(address who, uint256 value) external;
         function approve(address spender, uint256 value) external;
+        function transferFrom(address from, address to, uint256 value) external;
         function balanceOf(address who) external view returns (uint256);
         function setPaused(bool paused) external;
         function setBlackListed(address who, bool blocked) external;

@@ -3,8 +3,8 @@
 use crate::world::town::Town;
 use alloy::primitives::B256;
 use merchant_signer::billing::{Again, Entry, Family, ItemOutcome, Mode, Order, Rules, Scalar};
-use merchant_signer::chain::Facts;
 use merchant_signer::chain::tron::{self, TronChain, TronParts};
+use merchant_signer::chain::{Signatory, SigningAccount};
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{Config, FamilyConfig};
 use merchant_signer::contract::Profile;
@@ -12,7 +12,6 @@ use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
 use merchant_signer::journal::{Journal, LineOutcome, Recorded};
 use merchant_signer::keys::{Key, KeySource};
 use merchant_signer::node::Http;
-use merchant_signer::policy::Policy;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -140,31 +139,12 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
     let file = KeySource::File { path: directory.join("evm.key") };
     let key = Arc::new(Key::load(file, "key", true).unwrap());
     let profile = Profile::parse(&tvm.billing, Family::Tvm).unwrap();
-    let facts = Facts {
-        id: chain.platform_id,
-        name: chain.name.clone(),
-        family: Family::Tvm,
-        network: tvm.chain_id.into(),
-        contract: tvm.contract,
-        signer: key.address(),
-        max_in_flight: 50,
-    };
-    let policy = Policy {
-        chain: chain.platform_id,
-        family: Family::Tvm,
-        bound_to: None,
-        contract: facts.contract,
-        selector: profile.selector(),
-        signer: facts.signer,
-        paused: chain.paused,
-        limits: chain.policy.clone(),
-    };
+    let clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
+    let account = SigningAccount::new(chain, profile, &Signatory::Key(key), clock);
     let mut config = tvm.clone();
     config.rpc_timeout = Duration::from_millis(400);
     (config.expiry, config.billing.deadline) = (TTL, TTL);
     config.poll_interval = Duration::ZERO;
     let fleet = Arc::new(tron::fleet(&Http, &config).unwrap());
-    let clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
-    let parts = TronParts { facts, profile, key, policy, fleet, config, clock };
-    TronChain::connect(parts).await.unwrap()
+    TronChain::connect(account, TronParts { fleet, config }).await.unwrap()
 }

@@ -1,0 +1,78 @@
+//! What the chain's records tell people of a transaction in a final block. Nothing is decided by it.
+
+use alloy::primitives::U256;
+
+/// How the call of a transaction in a final block went, and what it cost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxRecord {
+    /// How it went.
+    pub ending: CallEnding,
+    /// Why it failed, in the words of the node; none where it has none.
+    pub message: Option<String>,
+    /// What it used: gas on EVM, energy on TRON, whether staked or burnt.
+    pub used: u64,
+    /// What the signing account paid for it: wei or sun.
+    pub fee: U256,
+}
+
+/// How a call went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CallEnding {
+    /// It did what it was meant to do.
+    Success,
+    /// The contract refused.
+    Revert,
+    /// It used all the gas that it had.
+    OutOfGas,
+    /// Its energy did not suffice.
+    OutOfEnergy,
+    /// It took longer than a block has time for.
+    OutOfTime,
+    /// The code is at fault, in one of the many ways that chains know.
+    Faulty,
+}
+
+impl CallEnding {
+    /// Every ending.
+    pub const ALL: [Self; 6] = [
+        Self::Success,
+        Self::Revert,
+        Self::OutOfGas,
+        Self::OutOfEnergy,
+        Self::OutOfTime,
+        Self::Faulty,
+    ];
+
+    /// The word for it in answers and in the journal.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Success => "SUCCESS",
+            Self::Revert => "REVERT",
+            Self::OutOfGas => "OUT_OF_GAS",
+            Self::OutOfEnergy => "OUT_OF_ENERGY",
+            Self::OutOfTime => "OUT_OF_TIME",
+            Self::Faulty => "FAULTY",
+        }
+    }
+
+    /// The ending that `word` names, if it names one.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|ending| ending.word() == word)
+    }
+
+    /// What to do about a billing that ended so; none where nothing is to be done.
+    pub fn advice(self) -> Option<&'static str> {
+        match self {
+            Self::Success => None,
+            Self::Revert => {
+                Some("post it again: what the contract refuses is then told before signing")
+            }
+            Self::OutOfGas => Some("post it again, with fewer entries at once"),
+            Self::OutOfEnergy => {
+                Some("raise the fee limit, stake for more energy, or post fewer entries at once")
+            }
+            Self::OutOfTime => Some("post fewer entries at once: see policy.max_batch"),
+            Self::Faulty => Some("ask the contract's author: its code is at fault"),
+        }
+    }
+}

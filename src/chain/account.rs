@@ -1,0 +1,135 @@
+//! What the adapters of both families hold: the account, what it may sign and with what, and where the
+//! last look at the head is told.
+
+use super::inspect::tell_trust;
+use super::signing::SigningContext;
+use super::{ChainError, Facts, Pulse};
+use crate::clock::Clock;
+use crate::config::{ChainConfig, FamilyConfig};
+use crate::contract::Profile;
+use crate::keys::Key;
+use crate::node::{Client, Fleet, RealChain};
+use crate::policy::Policy;
+use alloy::primitives::Address;
+use std::sync::Arc;
+use tokio::sync::{Mutex, watch};
+use tracing::warn;
+
+/// Whose transactions these are.
+#[derive(Clone, Debug)]
+pub enum Signatory {
+    /// Of the account of this key.
+    Key(Arc<Key>),
+    /// Of this account, whose key is not here.
+    Keyless(Address),
+}
+
+impl Signatory {
+    /// The account.
+    pub fn address(&self) -> Address {
+        match self {
+            Self::Key(key) => key.address(),
+            Self::Keyless(address) => *address,
+        }
+    }
+}
+
+/// An account on one chain. Without its key it can look, offer bytes that are signed already, and tell
+/// what became of them.
+#[derive(Debug)]
+pub struct SigningAccount {
+    pub(super) facts: Facts,
+    pub(super) profile: Arc<Profile>,
+    pub(super) policy: Arc<Policy>,
+    signing: Option<Arc<SigningContext>>,
+    /// This machine's time. Only compared with the head's, as a check of both.
+    pub(super) clock: Clock,
+    /// The last look at the head; none before the first.
+    pub(super) pulse: watch::Sender<Option<Pulse>>,
+    /// Held during a look at the head.
+    pub(super) beating: Mutex<()>,
+}
+
+impl SigningAccount {
+    /// The account of `signatory` on `chain`, whose contract is called by `profile`.
+    pub fn new(chain: &ChainConfig, profile: Profile, signatory: &Signatory, clock: Clock) -> Self {
+        let family = &chain.family;
+        let (network, bound_to) = match family {
+            FamilyConfig::Evm(evm) => (evm.eip155_id, Some(evm.eip155_id)),
+            FamilyConfig::Tvm(tvm) => (tvm.chain_id.into(), None),
+        };
+        let facts = Facts {
+            id: chain.platform_id,
+            name: chain.name.clone(),
+            family: family.family(),
+            network,
+            contract: family.contract(),
+            signer: signatory.address(),
+            max_in_flight: family.max_in_flight().into(),
+        };
+        let policy = Arc::new(Policy {
+            chain: facts.id,
+            family: facts.family,
+            bound_to,
+            contract: facts.contract,
+            selector: profile.selector(),
+            signer: facts.signer,
+            paused: chain.paused,
+            limits: chain.policy.clone(),
+        });
+        let profile = Arc::new(profile);
+        let signing = match signatory {
+            Signatory::Key(key) => Some(Arc::new(SigningContext {
+                key: Arc::clone(key),
+                policy: Arc::clone(&policy),
+                profile: Arc::clone(&profile),
+            })),
+            Signatory::Keyless(_) => None,
+        };
+        let (pulse, beating) = (watch::Sender::new(None), Mutex::default());
+        Self { facts, profile, policy, signing, clock, pulse, beating }
+    }
+
+    /// What it takes to sign.
+    pub(super) fn signing(&self) -> Result<Arc<SigningContext>, ChainError> {
+        self.signing.clone().ok_or(ChainError::NoKey { signer: self.facts.signer })
+    }
+
+    /// Whether it has its key.
+    pub(super) fn signs(&self) -> bool {
+        self.signing.is_some()
+    }
+}
+
+/// Why there is no adapter. Nothing was signed or sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotConnected {
+    /// The nodes are on another chain.
+    #[error("the node is on chain {answered}, but this chain is {configured}")]
+    WrongChain {
+        /// What the configuration says.
+        configured: RealChain,
+        /// What the nodes say.
+        answered: RealChain,
+    },
+}
+
+/// Asks all nodes which chain they are on, and says at the start on whose word claims are released.
+/// One that does not answer is asked again at the next look; one on another chain is not used, and
+/// when all of them are, that is an error.
+pub(super) async fn meet<C: Client>(
+    facts: &Facts,
+    fleet: &Fleet<C>,
+    configured: RealChain,
+) -> Result<(), NotConnected> {
+    for (id, verified) in fleet.verify_all().await {
+        let Err(error) = verified else { continue };
+        let node = fleet.label(id);
+        warn!(chain.id = %facts.id, node, %error, "the node cannot be used yet");
+    }
+    if let Some(answered) = fleet.all_on_wrong_chain() {
+        return Err(NotConnected::WrongChain { configured, answered });
+    }
+    tell_trust(facts, fleet);
+    Ok(())
+}
