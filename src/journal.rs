@@ -16,8 +16,6 @@ mod open;
 mod pause;
 mod record;
 mod rows;
-#[cfg(test)]
-pub(crate) mod seam;
 mod spend;
 mod writer;
 

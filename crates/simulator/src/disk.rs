@@ -144,6 +144,18 @@ pub(crate) fn attempts(conn: &Connection, known: i64) -> Vec<(B256, Kind)> {
     .collect()
 }
 
+/// Every claim at the end, for people.
+pub(crate) fn claims(conn: &Connection) -> Vec<String> {
+    let sql =
+        "SELECT printf('claim: chain %d batch %d (%s) subscription %d period %s live %d %s %s',
+                      claim.chain, batch, state, subscribe_id, claim.period, live,
+                      coalesce(outcome, '-'), coalesce(code, ''))
+                 FROM claim JOIN batch ON batch.id = batch ORDER BY batch, item";
+    let mut select = conn.prepare(sql).expect("the schema has it");
+    let rows = select.query_map([], |row| row.get(0)).expect("it is read");
+    rows.map(|row| row.expect("a row")).collect()
+}
+
 fn last(conn: &Connection) -> i64 {
     let sql = "SELECT coalesce(max(rowid), 0) FROM attempt";
     conn.prepare_cached(sql).and_then(|mut one| one.query_row([], |row| row.get(0))).unwrap_or(0)
@@ -252,11 +264,15 @@ fn send_now(world: &mut World, conn: &Connection, signed: &[(B256, Kind)]) {
     for (hash, _) in signed {
         let sql = "SELECT raw, chain FROM attempt JOIN batch ON batch.id = attempt.batch
                     WHERE hash = ?1";
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, u32>(1)?));
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, u32>(1)?))
+        };
         let (raw, chain) = conn.query_row(sql, [hash.as_slice()], row).expect("it was written");
+        // What was learnt from the chain has no bytes here.
+        let Some(raw) = raw else { continue };
         let side = if chain == Side::Evm.platform_id() { Side::Evm } else { Side::Tron };
+        world.offered(side, *hash);
         world.send_straight(side, &raw);
-        world.sent.insert(*hash);
     }
 }
 

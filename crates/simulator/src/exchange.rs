@@ -273,7 +273,7 @@ impl World {
     }
 
     /// Bytes are seen to leave.
-    fn offered(&mut self, side: Side, hash: B256) {
+    pub(crate) fn offered(&mut self, side: Side, hash: B256) {
         self.sent.insert(hash);
         if !self.durable.contains_key(&hash) && self.broken.is_none() {
             self.broken =

@@ -3,6 +3,7 @@
 
 use crate::dice::Fault;
 use crate::mutants::Mutant;
+use crate::scene::Shape;
 use crate::town::{CUSTOMERS, biller, customer, purse, silence};
 use crate::world::{Side, World};
 use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
@@ -49,7 +50,7 @@ impl World {
                 self.fork_the_liar();
             }
         }
-        if self.fault("EVM", Fault::KeyUsedElsewhere) {
+        if self.only != Some(Side::Tron) && self.fault("EVM", Fault::KeyUsedElsewhere) {
             self.use_key_elsewhere();
         }
         if !self.handed_out.is_empty() && self.fault("both", Fault::CallerSends) {
@@ -57,6 +58,11 @@ impl World {
             let (side, raw) = self.handed_out[which].clone();
             self.send_straight(side, &raw);
         }
+    }
+
+    /// Whether the EVM chain asks more than the Signer may bid.
+    pub(crate) fn is_dear(&self) -> bool {
+        self.evm.truth.chain().family().base_fee.is_some_and(|fee| fee > 100 * CALM)
     }
 
     /// Whether no node of a chain answers.
@@ -68,7 +74,9 @@ impl World {
     fn use_key_elsewhere(&mut self) {
         (self.foreign, self.foreign_ms) = (self.foreign + 1, self.now_ms);
         let from = biller();
-        let raw = if self.dice.one_in(2) {
+        // What the call of a profile without plan and user does not carry, nobody can learn.
+        let plain = self.scene.shape(Side::Evm) == Shape::Bare;
+        let raw = if self.dice.one_in(2) || plain {
             self.signed(&from, from.address(), vec![])
         } else {
             let who = 1 + self.dice.below(CUSTOMERS);
@@ -90,7 +98,9 @@ impl World {
 
     /// Whether the world has a liar on TRON that may be asked for a chain of its own.
     fn liar_may_fork(&self, side: Side) -> bool {
-        side == Side::Tron && self.liars[side.place()].is_some() && !self.tron.is_forked()
+        let few = self.scene.nodes(side) == 1 && !self.breaks(Mutant::AnybodySigns);
+        let liar = self.liars[side.place()].is_some();
+        side == Side::Tron && liar && !few && !self.tron.is_forked()
     }
 
     /// The liar goes on with a chain of its own, in whose blocks nothing ever is. Too few witnesses sign it,

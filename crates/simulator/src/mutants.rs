@@ -113,7 +113,7 @@ const TABLE: [Row; 24] = [
     row(Mutant::CancelReleasesAtBroadcast, EVM, &[(Fault::FeeSpike, 25)], None),
     row(Mutant::ForgetOldAttempts, BOTH, &[(Fault::EmptySlot, 2)], Some(FORGOTTEN)),
     row(Mutant::NonceFromPending, EVM, &[(Fault::PoolForgets, 6)], Some(NO_PLACES)),
-    row(Mutant::NoRebroadcast, EVM, &[(Fault::PoolForgets, 3)], None),
+    row(Mutant::NoRebroadcast, EVM, &[(Fault::PoolForgets, 2)], None),
     row(Mutant::NormalSync, BOTH, &[(Fault::Kill, 300)], None),
     row(Mutant::TrustOldCopy, BOTH, &[(Fault::OldCopy, 1), (Fault::Kill, 300)], None),
     row(Mutant::LearnTooEarly, EVM, &[(Fault::KeyUsedElsewhere, 12), (Fault::Reorg, 4)], None),

@@ -89,7 +89,7 @@ fn evm(at: &Places, wanted: &Wanted) -> String {
     let (scene, side) = (&wanted.scene, Side::Evm);
     let rpc: Vec<String> =
         (0..scene.nodes(side)).map(|number| format!("\"http://evm{number}/\"")).collect();
-    let again = if wanted.mutant == Some(Mutant::NoRebroadcast) { "1h" } else { "4s" };
+    let again = if wanted.mutant == Some(Mutant::NoRebroadcast) { "10m" } else { "4s" };
     let give_up = if scene.cancels { "1m" } else { "never" };
     let replacement = if scene.replaces { "on" } else { "off" };
     let number = wanted.number(side);
@@ -141,10 +141,16 @@ fn profile(number: u32, shape: Shape) -> String {
     } else {
         format!("charge({ITEM})")
     };
+    // The bare call emits an event without plan and user: what stands in their place has other names.
+    let [charged, skipped] = [CHARGED, SKIPPED].map(|event| {
+        let bare = shape == Shape::Bare;
+        let other = |text: &str| text.replace("planId", "noPlan").replace("userHash", "nobody");
+        if bare { other(event) } else { event.to_owned() }
+    });
     let lookup = if shape == Shape::Lookup { LOOKUP } else { "none" };
     format!(
-        "[{section}]\ncall = \"{call}\"\nlookup = \"{lookup}\"\ncharged = \"{CHARGED}\"\n\
-         skipped = \"{SKIPPED}\"\nguard = \"{GUARD}s\"\n\
+        "[{section}]\ncall = \"{call}\"\nlookup = \"{lookup}\"\ncharged = \"{charged}\"\n\
+         skipped = \"{skipped}\"\nguard = \"{GUARD}s\"\n\
          [{section}.reasons]\n1 = \"BALANCE_INSUFFICIENT\"\n"
     )
     .replace("PERIOD", name)

@@ -20,8 +20,8 @@ fn nobody_is_charged_twice_on_either_chain_whatever_goes_wrong() {
 fn a_seed_is_played_the_same_way_again() {
     let mut bench = Bench::new();
     for seed in 0..2 {
-        let digests = [0, 1].map(|_| bench.play(seed, Rules::default(), false).log.digest);
-        let afresh = Bench::new().play(seed, Rules::default(), false).log.digest;
+        let digests = [0, 1].map(|_| bench.play(seed, Rules::default()).log.digest);
+        let afresh = Bench::new().play(seed, Rules::default()).log.digest;
         assert_eq!(digests, [afresh; 2], "seed {seed}");
     }
 }

@@ -1,5 +1,6 @@
 //! Everything outside the Signer: both chains with their nodes, the dice, and what has been seen to leave.
 
+use crate::Rules;
 use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
 use crate::mutants::Mutant;
@@ -139,7 +140,8 @@ pub(crate) struct World {
 
 impl World {
     /// The world of a seed.
-    pub(crate) fn new(seed: u64, mutant: Option<Mutant>, towns: &Towns) -> Self {
+    pub(crate) fn new(seed: u64, rules: Rules, towns: &Towns) -> Self {
+        let Rules { mutant, only, talkative } = rules;
         let mut dice = Dice::new(seed);
         let mut scene = Scene::of(seed, mutant);
         for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
@@ -156,7 +158,7 @@ impl World {
             let alone = many == 1 && side == Side::Evm && mutant != Some(Mutant::OneNodeQuorum);
             (!alone).then_some(liar)
         });
-        let mut log = Log::default();
+        let mut log = Log { talkative, ..Log::default() };
         for (at, word) in scene.words() {
             log.note(now_ms, at, word, 0);
         }
@@ -165,7 +167,7 @@ impl World {
             log,
             now_ms,
             mutant,
-            only: None,
+            only,
             evm,
             tron,
             evm_at: towns.evm_at,

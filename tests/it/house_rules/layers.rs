@@ -52,11 +52,6 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "telemetry",
         ],
     ),
-    // Only the tests have it.
-    (
-        "simulator",
-        &["billing", "chain", "clock", "config", "contract", "engine", "journal", "node", "policy"],
-    ),
 ];
 /// Where the table stands for people.
 const ARCHITECTURE: &str = "docs/architecture.md";
