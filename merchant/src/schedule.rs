@@ -24,7 +24,9 @@ mod run;
 mod server;
 mod standing;
 
-pub use options::{ChainFamily, ChainFamilyError, Connections, ScheduleOptions};
+pub use options::{ChainAndId, ChainFamily, ChainFamilyError, Connections, ScheduleOptions};
+pub use run::RunReport;
+pub use standing::Whereabouts;
 
 use crate::error::CallError;
 use crate::stop::stopped;
@@ -33,7 +35,7 @@ use crate::time::UnixSeconds;
 use crate::transport::SetupError;
 use book::Book;
 use metrics::Metrics;
-use run::{Report, Scheduler};
+use run::Scheduler;
 use std::fmt::Display;
 use std::io::Write as _;
 use std::sync::Arc;
@@ -74,16 +76,14 @@ pub async fn schedule(
     options: ScheduleOptions,
     connections: Connections,
 ) -> Result<(), ScheduleError> {
-    let (peers, setup) = (connections.peers()?, options.setup());
     if options.dry_run {
-        return rehearse::rehearse(&peers, &setup).await;
+        return rehearse::rehearse(&connections.peers()?, &options.setup()).await;
     }
-    let metrics = Arc::new(Metrics::new());
-    let book = Book::open(&options.state)?;
-    let mut scheduler = Scheduler { book, peers, setup, metrics: Arc::clone(&metrics) };
     if options.once {
-        return once(&mut scheduler).await;
+        return once(&run_once(&options, connections).await?);
     }
+    let mut scheduler = open(&options, connections)?;
+    let metrics = Arc::clone(&scheduler.metrics);
     let mut pages = JoinSet::new();
     if let Some(address) = options.listen {
         let stale_after = options.interval.saturating_mul(3);
@@ -96,14 +96,42 @@ pub async fn schedule(
     }
 }
 
-/// How everything stands, for people: `--status`. Needs no connections.
-pub fn status(options: &ScheduleOptions) -> Result<(), ScheduleError> {
-    stands(&Book::beside(&options.state)?)
+/// One whole run, as `--once` makes it, and what it did. What could not be done is in the report.
+pub async fn run_once(
+    options: &ScheduleOptions,
+    connections: Connections,
+) -> Result<RunReport, ScheduleError> {
+    open(options, connections)?.run().await
 }
 
-async fn once(scheduler: &mut Scheduler) -> Result<(), ScheduleError> {
-    let report = scheduler.run().await?;
-    say(&report)?;
+fn open(options: &ScheduleOptions, connections: Connections) -> Result<Scheduler, ScheduleError> {
+    let (peers, setup) = (connections.peers()?, options.setup());
+    let (book, metrics) = (Book::open(&options.state)?, Arc::new(Metrics::new()));
+    Ok(Scheduler { book, peers, setup, metrics })
+}
+
+/// Where a subscription stands, by the platform's ids of the chain and of itself; `None` if no list
+/// ever named it. May be asked beside a scheduler that runs.
+pub fn whereabouts(
+    options: &ScheduleOptions,
+    chain: i64,
+    id: i64,
+) -> Result<Option<Whereabouts>, ScheduleError> {
+    let standing = Book::beside(&options.state)?.standing((chain, id))?;
+    Ok(standing.map(Whereabouts::from))
+}
+
+/// How everything stands, or one subscription, for people: `--status`. Needs no connections.
+pub fn status(options: &ScheduleOptions) -> Result<(), ScheduleError> {
+    let Some(of) = options.of else { return stands(&Book::beside(&options.state)?) };
+    match whereabouts(options, of.chain, of.id)? {
+        Some(found) => say(&found),
+        None => say(&format_args!("no list has ever named {}/{}", of.chain, of.id)),
+    }
+}
+
+fn once(report: &RunReport) -> Result<(), ScheduleError> {
+    say(report)?;
     if report.faults.is_empty() {
         Ok(())
     } else {
@@ -117,7 +145,7 @@ async fn forever(scheduler: &mut Scheduler, pause: Duration) -> Result<(), Sched
         let next = tokio::time::Instant::now().checked_add(pause);
         while next.is_some_and(|next| tokio::time::Instant::now() < next) {
             tokio::time::sleep(TICK.min(pause)).await;
-            let mut between = Report::default();
+            let mut between = RunReport::default();
             scheduler.post_all(&mut between).await?;
             scheduler.tend(&mut between).await?;
         }

@@ -59,6 +59,17 @@ pub(crate) enum Control {
         #[arg(long)]
         amount: String,
     },
+    /// Give a wallet of one's own coins for its fees, and tokens.
+    Fund {
+        /// The platform's id of the chain.
+        #[arg(long)]
+        chain: u32,
+        /// Its address.
+        wallet: String,
+        /// How many tokens it has then at least, as a decimal; 1000 if not said.
+        #[arg(long)]
+        amount: Option<String>,
+    },
     /// Move a user's deposits to the merchant's wallet.
     Sweep {
         /// The platform's id of the chain.
@@ -198,6 +209,9 @@ impl Control {
             Self::Fault(fault) => ("fault", fault.body()),
             Self::Transfer { chain, from, to, amount } => {
                 ("transfer", json!({"chainId": chain, "from": from, "to": to, "amount": amount}))
+            }
+            Self::Fund { chain, wallet, amount } => {
+                ("fund", json!({"chainId": chain, "wallet": wallet, "amount": amount}))
             }
             Self::Sweep { chain, uuid } => ("sweep", json!({"chainId": chain, "uuid": uuid})),
             Self::Follow { link, wallet, allowance, sign_only } => (

@@ -1,6 +1,7 @@
 //! What is shown, in order: the chains and the platform, the Signer's start, a batch on each chain, and the whole loop of a
 //! merchant; then everything stays up.
 
+pub(crate) mod bare;
 mod batch;
 mod doors;
 mod loops;
@@ -30,6 +31,9 @@ pub(crate) const SIGNER_PORT: u16 = 9980;
 /// Where the platform's console and the sandbox's controls listen if nothing else is asked.
 pub(crate) const ADMIN_PORT: u16 = 7102;
 
+/// A month of the plans.
+const MONTH: Duration = Duration::from_hours(30 * 24);
+
 /// How often blocks are made while something is shown.
 const BEAT: Duration = Duration::from_millis(200);
 
@@ -40,6 +44,10 @@ pub(crate) struct Options {
     pub(crate) once: bool,
     /// A report instead of a story.
     pub(crate) json: bool,
+    /// Only the chains and the platform.
+    pub(crate) bare: bool,
+    /// How often blocks are made then, if not in every slot.
+    pub(crate) beat: Option<Duration>,
     /// Where everything is kept; in memory and a scratch directory if nowhere.
     pub(crate) state: Option<PathBuf>,
     /// Port of the Ethereum JSON-RPC.
@@ -91,7 +99,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     tell(&paper, &running, &sides);
     paper.title("The Signer starts, by the same call as the real program.");
     let signer = signer::start(&options, &place, &sides).await?;
-    let scheduler = Scheduler::new(&format!("http://{}", signer.address))?;
+    let scheduler = Scheduler::new(&format!("http://{}", signer.address), &running, &place)?;
     paper.line(&format!("  {}", scheduler.url));
     paper.line(&format!("  key {}, secret {}", scheduler::CALLER, scheduler::SECRET));
     paper.line(&format!("  configuration: {}", place.join(signer::CONFIG).display()));
@@ -104,6 +112,10 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
         report.platform = loops::show(&paper, &running, &scheduler, &sides).await?;
     }
     let held = report.held();
+    if fresh && !options.once {
+        // So that something is due for whoever comes now.
+        running.platform.advance(MONTH).await?;
+    }
     if options.json {
         paper::print(&report)?;
     } else if !options.once {

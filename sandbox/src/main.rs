@@ -11,7 +11,7 @@ use demo::scheduler;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Shows the Signer at its main job, on chains of its own, and leaves it running.
 #[derive(Parser, Debug)]
@@ -20,9 +20,15 @@ struct Cli {
     /// End when everything has been shown.
     #[arg(long)]
     once: bool,
-    /// Print a report instead, as JSON. The exit code is 0 if every expectation held.
-    #[arg(long, requires = "once")]
+    /// Print a report instead, as JSON. The exit code is 0 if every expectation held. With --bare: the addresses, on one line.
+    #[arg(long)]
     json: bool,
+    /// Only the chains and the platform: no story, no subscribers, no Signer. Its configuration is written all the same.
+    #[arg(long, conflicts_with = "once")]
+    bare: bool,
+    /// With --bare: make a block on each chain so often (ms), with a clock that runs ahead, instead of one in every slot.
+    #[arg(long, requires = "bare", value_name = "MS")]
+    beat: Option<u64>,
     /// Where the Ethereum JSON-RPC listens: 8545, or any free port if that is taken.
     #[arg(long)]
     evm_port: Option<u16>,
@@ -84,10 +90,15 @@ fn main() -> ExitCode {
 }
 
 fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
+    if cli.json && !cli.once && !cli.bare {
+        return Err("--json needs --once or --bare".into());
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let options = demo::Options {
         once: cli.once,
         json: cli.json,
+        bare: cli.bare,
+        beat: cli.beat.map(Duration::from_millis),
         evm_port: cli.evm_port,
         tron_port: cli.tron_port,
         signer_port: cli.signer_port,
@@ -95,6 +106,9 @@ fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
         state: cli.state.clone(),
         started,
     };
+    if options.bare {
+        return runtime.block_on(demo::bare::run(options));
+    }
     runtime.block_on(demo::run(options))
 }
 
@@ -111,8 +125,8 @@ fn curl(family: Named, body: &Path, port: Option<u16>) -> Result<bool, demo::Err
         text = std::fs::read_to_string(body)?;
     }
     let path = match family {
-        Named::Evm => scheduler::EVM_PATH,
-        Named::Tron => scheduler::TRON_PATH,
+        Named::Evm => merchant::signer::Family::Evm.path(),
+        Named::Tron => merchant::signer::Family::Tvm.path(),
     };
     let url = format!("http://127.0.0.1:{}", port.unwrap_or(demo::SIGNER_PORT));
     writeln!(io::stdout(), "{}", scheduler::curl(&url, path, text.trim()))?;

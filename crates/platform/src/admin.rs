@@ -35,7 +35,7 @@ async fn state(State(desk): State<Desk>) -> Response {
     said(Ok(control::state(&desk)))
 }
 
-/// A control as an HTTP call: a JSON object in, a JSON object out. Only JSON is taken, which no foreign web page can send unasked.
+/// A control as an HTTP call: a JSON object in, a JSON object out. Only JSON is taken.
 async fn act(
     State(desk): State<Desk>,
     Path(control): Path<String>,

@@ -10,11 +10,12 @@ pub(crate) struct Html(String);
 
 impl IntoResponse for Html {
     fn into_response(self) -> Response {
-        let policy = "default-src 'self'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action *; frame-ancestors 'none'; base-uri 'none'";
+        let policy = "default-src 'self'; style-src 'self'; script-src 'self'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
         let headers = [
             (header::CONTENT_TYPE, "text/html; charset=utf-8"),
             (header::CONTENT_SECURITY_POLICY, policy),
-            (header::REFERRER_POLICY, "no-referrer"),
+            // Under `no-referrer` browsers post forms with `Origin: null`, as a foreign page does.
+            (header::REFERRER_POLICY, "same-origin"),
             (header::CACHE_CONTROL, "no-store"),
         ];
         (headers, self.0).into_response()

@@ -1,5 +1,7 @@
 //! Everything that listens: the platform's three hosts, and the faces of both nodes.
 
+mod local;
+
 use crate::chain::Nodes;
 use crate::platform::{Platform, StartError};
 use axum::Router;
@@ -69,10 +71,11 @@ impl Platform {
         let doors = TronPorts { full: ports.tron, ..TronPorts::default() };
         let tron = self.nodes().tron.serve(doors).await;
         let tron = tron.map_err(|error| StartError::Network(error.to_string()))?;
+        let console = crate::admin::router(self.clone(), &payment_url);
         for (listener, router) in [
             (api, crate::api::router(self.clone())),
-            (pay, crate::pay::router(self.clone())),
-            (admin, crate::admin::router(self.clone(), &payment_url)),
+            (pay, crate::pay::router(self.clone()).layer(middleware::from_fn(local::only))),
+            (admin, console.layer(middleware::from_fn(local::only))),
             (evm, face(self.nodes())),
         ] {
             let stopped = stop.clone().cancelled_owned();

@@ -7,6 +7,7 @@ mod differences;
 mod flights;
 mod listing;
 mod outbox;
+mod pruning;
 mod standings;
 
 pub(crate) use batches::Batch;
@@ -15,6 +16,7 @@ pub(crate) use flights::{Flight, Look};
 pub(crate) use listing::{Admitted, Listed};
 pub(crate) use outbox::Letter;
 
+use super::standing::Standing;
 use crate::store::{Shape, Store, StoreError};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::path::Path;
@@ -63,6 +65,11 @@ impl Book {
             set_meta(t, "identity", made)?;
             Ok(made)
         })
+    }
+
+    /// Where one subscription stands.
+    pub(crate) fn standing(&self, key: (i64, i64)) -> Result<Option<Standing>, StoreError> {
+        Ok(standings::standing(self.store.conn(), key)?)
     }
 
     /// How many subscriptions stand where: (word, how many).

@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::reconcile::Kind;
-use super::run::Report;
+use super::run::RunReport;
 use super::standing::Heard;
 use crate::clock::{Clock as _, SystemClock};
 use crate::time::UnixSeconds;
@@ -103,7 +103,7 @@ impl Metrics {
     }
 
     /// A run has ended.
-    pub(crate) fn ran(&self, report: &Report, now_ms: i64) {
+    pub(crate) fn ran(&self, report: &RunReport, now_ms: i64) {
         let went_well = report.faults.is_empty();
         self.runs.get_or_create(&label(if went_well { "well" } else { "with_faults" })).inc();
         self.last_run_seconds.set(now_ms.div_euclid(1000));

@@ -28,22 +28,31 @@ pub struct ScheduleOptions {
     #[arg(long)]
     pub once: bool,
     /// Ask the Signer what it would charge; change nothing, here or there
-    #[arg(long, conflicts_with = "once")]
+    #[arg(long)]
     pub dry_run: bool,
     /// Show how everything stands, also beside a scheduler that runs, and end
     #[arg(long, conflicts_with_all = ["once", "dry_run"])]
     pub status: bool,
+    /// With --status: how this one subscription stands, such as 139/41
+    #[arg(long, value_name = "CHAIN/ID", requires = "status")]
+    pub of: Option<ChainAndId>,
     /// Seconds between the end of a run and the next
-    #[arg(long, default_value_t = 60)]
+    #[arg(long, default_value_t = Self::default().interval)]
     pub interval: u64,
+    /// Seconds over which those that fall due together are spread, each at a place of its own
+    #[arg(long, default_value_t = Self::default().spread)]
+    pub spread: u32,
+    /// Days after which what is settled is dropped from the state; every subscription keeps one row
+    #[arg(long, default_value_t = Self::default().keep)]
+    pub keep: u32,
     /// Entries in one request: at most what the Signer takes (`http.max_entries`)
-    #[arg(long, default_value_t = 200)]
+    #[arg(long, default_value_t = Self::default().batch_size)]
     pub batch_size: usize,
     /// Bytes in one request: at most what the Signer takes (`http.body_limit`)
-    #[arg(long, default_value_t = 900_000)]
+    #[arg(long, default_value_t = Self::default().batch_bytes)]
     pub batch_bytes: usize,
     /// Requests to the Signer at once, for each chain
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = Self::default().at_once)]
     pub at_once: usize,
     /// Makes every pause so many times shorter: for a sandbox whose time moves
     #[arg(long, default_value_t = 1, hide = true)]
@@ -51,6 +60,47 @@ pub struct ScheduleOptions {
     /// Where health and metrics are served, such as 127.0.0.1:9983
     #[arg(long)]
     pub listen: Option<SocketAddr>,
+}
+
+impl Default for ScheduleOptions {
+    fn default() -> Self {
+        Self {
+            state: PathBuf::from("schedule.db"),
+            chains: vec![],
+            once: false,
+            dry_run: false,
+            status: false,
+            of: None,
+            interval: 60,
+            spread: 0,
+            keep: 90,
+            batch_size: 200,
+            batch_bytes: 900_000,
+            at_once: 2,
+            pace: 1,
+            listen: None,
+        }
+    }
+}
+
+/// `139/41`: a subscription by the platform's ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainAndId {
+    /// The chain.
+    pub chain: i64,
+    /// The subscription.
+    pub id: i64,
+}
+
+impl FromStr for ChainAndId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(chain, id)| {
+            Some(Self { chain: chain.parse().ok()?, id: id.parse().ok()? })
+        });
+        numbers.ok_or_else(|| format!("{text:?} is no platform chain id, `/`, and subscribeId"))
+    }
 }
 
 /// Whom the scheduler speaks with.
@@ -106,7 +156,10 @@ impl ScheduleOptions {
             families: self.chains.iter().map(|one| (one.chain, one.family)).collect(),
             limits: Limits { entries: self.batch_size, bytes: self.batch_bytes },
             at_once: self.at_once.max(1),
-            rules: Rules::default().at_pace(self.pace),
+            rules: Rules::default()
+                .with_spread(i64::from(self.spread).saturating_mul(1000))
+                .with_keep(i64::from(self.keep).saturating_mul(86_400_000))
+                .at_pace(self.pace),
         }
     }
 }
@@ -131,5 +184,7 @@ mod tests {
         for wrong in ["139", "=EVM", "139=BTC", "x=EVM"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
+        assert_eq!("139/41".parse(), Ok(ChainAndId { chain: 139, id: 41 }));
+        assert!("139".parse::<ChainAndId>().is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! Times and limits that the scheduler's decisions obey. Plain values: decisions read no clock.
 
 use super::standing::Advice;
+use sha2::{Digest as _, Sha256};
 
 const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;
@@ -30,6 +31,10 @@ pub(crate) struct Rules {
     pub(crate) silence_ms: Vec<i64>,
     /// Pauses between looks at an open transaction.
     pub(crate) look_ms: Vec<i64>,
+    /// Over how long those that fall due together are spread.
+    pub(crate) spread_ms: i64,
+    /// How long what is settled is kept.
+    pub(crate) keep_ms: i64,
     /// How long books may differ before the difference is named.
     pub(crate) patience: Patience,
 }
@@ -52,6 +57,17 @@ pub(crate) struct Patience {
 }
 
 impl Rules {
+    /// The same, with those that fall due together spread over so long. Nobody is late within it.
+    pub(crate) fn with_spread(mut self, spread_ms: i64) -> Self {
+        self.patience.unposted = self.patience.unposted.saturating_add(spread_ms);
+        Self { spread_ms, ..self }
+    }
+
+    /// The same, with what is settled kept for so long.
+    pub(crate) fn with_keep(self, keep_ms: i64) -> Self {
+        Self { keep_ms, ..self }
+    }
+
     /// The same rules with every time `pace` times shorter, but for a millisecond at least.
     pub(crate) fn at_pace(mut self, pace: u32) -> Self {
         let pace = i64::from(pace.max(1));
@@ -70,6 +86,8 @@ impl Rules {
         lists.into_iter().flatten().for_each(shorter);
         let times = [
             &mut self.settle_ms,
+            &mut self.spread_ms,
+            &mut self.keep_ms,
             &mut patience.callback,
             &mut patience.outcome,
             &mut patience.open,
@@ -106,6 +124,8 @@ impl Default for Rules {
             settle_ms: HOUR,
             silence_ms: vec![SECOND, 5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE],
             look_ms: vec![5 * SECOND, 15 * SECOND, 30 * SECOND, MINUTE],
+            spread_ms: 0,
+            keep_ms: 90 * DAY,
             patience: Patience {
                 callback: 20 * MINUTE,
                 outcome: 45 * MINUTE,
@@ -118,8 +138,48 @@ impl Default for Rules {
     }
 }
 
+/// A place within a window (ms): from 0 up to its end, the same for the same subscription always.
+pub(crate) fn place(window_ms: i64, (chain, id): (i64, i64)) -> i64 {
+    let mut digest = Sha256::new();
+    digest.update(chain.to_be_bytes());
+    digest.update(id.to_be_bytes());
+    let [a, b, c, d, ..]: [u8; 32] = digest.finalize().into();
+    i64::from(u32::from_be_bytes([a, b, c, d])).checked_rem(window_ms.max(1)).unwrap_or(0)
+}
+
+/// A pause that is longer by up to a tenth, so that those who began it together do not end it
+/// together.
+pub(crate) fn jittered(pause_ms: i64, key: (i64, i64)) -> i64 {
+    pause_ms.saturating_add(place(pause_ms.div_euclid(10), key))
+}
+
 /// The pause after so many tries, the first being 1. The last of the list repeats.
 pub(crate) fn step(pauses: &[i64], tries: u32) -> i64 {
     let at = usize::try_from(tries.saturating_sub(1)).unwrap_or(usize::MAX);
     pauses.get(at).or(pauses.last()).copied().unwrap_or(MINUTE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_fall_due_together_have_places_all_over_the_window() {
+        let places: Vec<i64> = (0..1000).map(|id| place(3_600_000, (139, id))).collect();
+        for minute in 0..60 {
+            let here = places.iter().filter(|place| place.div_euclid(60_000) == minute).count();
+            assert!((3..40).contains(&here), "minute {minute} has {here} of 1000");
+        }
+        assert_eq!(place(3_600_000, (139, 7)), place(3_600_000, (139, 7)));
+        assert_eq!(place(0, (139, 7)), 0);
+        let pauses: Vec<i64> = (0..1000).map(|id| jittered(60_000, (139, id))).collect();
+        assert!(pauses.iter().all(|pause| (60_000..66_000).contains(pause)));
+        assert!(pauses.iter().any(|pause| *pause > 65_000), "nobody comes later");
+    }
+
+    #[test]
+    fn whoever_waits_for_a_place_is_not_missed() {
+        let rules = Rules::default().with_spread(HOUR).at_pace(2);
+        assert_eq!((rules.spread_ms, rules.patience.unposted), (30 * MINUTE, HOUR));
+    }
 }

@@ -7,7 +7,7 @@ mod post;
 mod report;
 mod tend;
 
-pub(crate) use report::Report;
+pub use report::RunReport;
 
 use super::ScheduleError;
 use super::book::{Admitted, Book, Listed};
@@ -23,7 +23,7 @@ use crate::signer::{Family, SignerClient};
 use futures_util::{StreamExt as _, pin_mut};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tracing::warn;
+use tracing::{info, warn};
 
 /// Whom the scheduler speaks with.
 #[derive(Debug)]
@@ -56,10 +56,12 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     /// One whole run. What could not be done is in the report; only a state that cannot be used is
     /// an error.
-    pub(crate) async fn run(&mut self) -> Result<Report, ScheduleError> {
-        let mut report = Report { run: self.book.begin_run()?, ..Report::default() };
+    pub(crate) async fn run(&mut self) -> Result<RunReport, ScheduleError> {
+        let mut report = RunReport { run: self.book.begin_run()?, ..RunReport::default() };
         // What an earlier run planned and heard no verdict on comes first, with the same bytes.
         self.post_all(&mut report).await?;
+        // Whoever's transaction has ended since the last run is free for the next period.
+        self.look_all(&mut report).await?;
         match self.read_list(&mut report).await {
             Ok(listed) => {
                 report.listed = listed.due.len();
@@ -71,13 +73,17 @@ impl Scheduler {
             Err(error) => report.faults.push(format!("the list could not be read: {error}")),
         }
         self.tend(&mut report).await?;
+        let dropped = self.book.prune(self.peers.feed.is_some(), now_ms(), &self.setup.rules)?;
+        if dropped > 0 {
+            info!(rows = dropped, "what was settled long ago left the state");
+        }
         self.metrics.ran(&report, now_ms());
         Ok(report)
     }
 
     /// Reads the whole list. An entry that cannot be read is left out, and nobody is concluded to
     /// be off the list then.
-    async fn read_list(&self, report: &mut Report) -> Result<Listed, CallError> {
+    async fn read_list(&self, report: &mut RunReport) -> Result<Listed, CallError> {
         let mut listed = Listed { due: vec![], whole: true };
         let entries = self.peers.platform.chargeable();
         pin_mut!(entries);
@@ -100,7 +106,7 @@ impl Scheduler {
         Ok(listed)
     }
 
-    fn plan(&mut self, admitted: Admitted, report: &mut Report) -> Result<(), ScheduleError> {
+    fn plan(&mut self, admitted: Admitted, report: &mut RunReport) -> Result<(), ScheduleError> {
         report.held = admitted.held.values().copied().fold(0, u64::saturating_add);
         let mut plan: Vec<Draft> = vec![];
         for (chain, due) in admitted.post {

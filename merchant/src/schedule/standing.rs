@@ -4,8 +4,15 @@
 //! must be told come out. The Signer's claim is what keeps anybody from paying twice; these
 //! decisions keep the scheduler from asking in vain, and from forgetting anybody.
 
-use super::rules::{Rules, step};
+mod notice;
+mod whereabouts;
+
+pub(crate) use notice::{End, Notice};
+pub use whereabouts::Whereabouts;
+
+use super::rules::{Rules, jittered, step};
 use crate::signer::Retry;
+use notice::{due_notice, other_end, settled};
 use serde::{Deserialize, Serialize};
 
 /// What the Signer advises to do about a subscription that it did not charge.
@@ -131,6 +138,15 @@ impl Standing {
         }
     }
 
+    /// The same, with the end of a pause that begins now moved on by up to a tenth of it.
+    pub(crate) fn jittered(mut self, key: (i64, i64), now_ms: i64) -> Self {
+        if let Self::Paused(pause) = &mut self {
+            let pause_ms = pause.until_ms.saturating_sub(now_ms);
+            pause.until_ms = now_ms.saturating_add(jittered(pause_ms, key));
+        }
+        self
+    }
+
     /// The same subscription as part of a plan.
     pub(crate) fn planned(&self) -> Self {
         Self::Planned { pause: self.pause().cloned() }
@@ -154,37 +170,6 @@ pub(crate) enum Heard {
     Unproven { tx_hash: String },
 }
 
-/// What the merchant is told about one subscription.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "type")]
-pub(crate) enum Notice {
-    /// A final block charged it.
-    Charged { tx_hash: Option<String> },
-    /// The customer must act; told again at growing pauses.
-    CustomerMustAct { decline: Decline, time: u32 },
-    /// The customer need not act any more: charged, ended, lost, or due no longer.
-    CustomerSettled { end: End },
-    /// The chain ended the subscription.
-    Stopped { decline: Decline },
-    /// This period was not paid and never will be.
-    PeriodLost { decline: Decline },
-    /// The merchant or the operator must act.
-    Alarm { decline: Decline },
-    /// Only a person can tell whether it paid.
-    Unproven { tx_hash: String },
-}
-
-/// How a time of waiting for a customer ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) enum End {
-    Charged,
-    Stopped,
-    PeriodLost,
-    NotDueAnyMore,
-    OtherReason,
-}
-
 /// What comes of something heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Next {
@@ -206,12 +191,29 @@ pub(crate) enum Admission {
     Stopped,
     /// For a person.
     Unproven,
+    /// It fell due with others, and they are spread over some time.
+    NotItsTurn,
 }
 
-/// Whether to post a listed subscription. `changed`: what the platform says of its terms or period
-/// is not what was last posted.
-pub(crate) fn admit(standing: &Standing, changed: bool, now_ms: i64, rules: &Rules) -> Admission {
+/// How a listed subscription fell due.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fell {
+    /// What the platform says of its terms or period is not what was last posted.
+    pub(crate) changed: bool,
+    /// When its turn comes among those that fell due together.
+    pub(crate) turn_ms: i64,
+}
+
+/// Whether to post a listed subscription.
+pub(crate) fn admit(standing: &Standing, fell: Fell, now_ms: i64, rules: &Rules) -> Admission {
+    let Fell { changed, turn_ms } = fell;
     match standing {
+        Standing::Free if now_ms < turn_ms => Admission::NotItsTurn,
+        Standing::Paused(_) | Standing::Charged { .. } | Standing::Stopped { .. }
+            if changed && now_ms < turn_ms =>
+        {
+            Admission::NotItsTurn
+        }
         Standing::Free => Admission::Post,
         Standing::Planned { .. } | Standing::Billing { .. } => Admission::InFlight,
         Standing::Unproven { .. } => Admission::Unproven,
@@ -344,49 +346,6 @@ fn paused(before: &Standing, decline: Decline, now_ms: i64, rules: &Rules) -> Ne
         notices.push(notice);
     }
     Next { standing: Standing::Paused(pause), notices }
-}
-
-/// Whether the merchant hears of this pause now: once for each code and period of waiting, customers
-/// are reminded at growing pauses, and a passing trouble becomes an alarm when it does not pass.
-fn due_notice(pause: &Pause, now_ms: i64, rules: &Rules) -> Option<Notice> {
-    let decline = pause.decline.clone();
-    match decline.advice {
-        Advice::User => {
-            let waited = now_ms.saturating_sub(pause.since_ms);
-            let due = match pause.told {
-                0 => true,
-                told => usize::try_from(told.saturating_sub(1))
-                    .ok()
-                    .and_then(|at| rules.reminders_ms.get(at))
-                    .is_some_and(|after| waited >= *after),
-            };
-            due.then(|| Notice::CustomerMustAct { decline, time: pause.told.saturating_add(1) })
-        }
-        Advice::Fix => (pause.told == 0).then_some(Notice::Alarm { decline }),
-        Advice::Lost => (pause.told == 0).then_some(Notice::PeriodLost { decline }),
-        Advice::Retry => (pause.told == 0 && pause.tries >= rules.alarm_after)
-            .then_some(Notice::Alarm { decline }),
-        Advice::Wait | Advice::Done | Advice::Stop => None,
-    }
-}
-
-/// Whoever was told that the customer must act is told how it ended.
-fn settled(before: &Standing, end: End) -> Vec<Notice> {
-    match before.pause() {
-        Some(pause) if pause.decline.advice == Advice::User && pause.told > 0 => {
-            vec![Notice::CustomerSettled { end }]
-        }
-        Some(_) | None => vec![],
-    }
-}
-
-fn other_end(advice: Advice) -> End {
-    match advice {
-        Advice::Lost => End::PeriodLost,
-        Advice::Stop => End::Stopped,
-        Advice::Done => End::Charged,
-        Advice::Wait | Advice::User | Advice::Fix | Advice::Retry => End::OtherReason,
-    }
 }
 
 #[cfg(test)]

@@ -29,25 +29,25 @@ pub(crate) async fn bill(
     let request = json!({"requestId": format!("{}/1", side.family.key()), "list": list});
     paper.line(&format!("  POST {path}"));
     paper.json(&request);
-    let all = scheduler.bill(path, &request).await?;
+    let all = scheduler.bill(side.family, &request).await?;
     outcome.first_answer_seconds = seconds(options.started.elapsed());
-    paper.line(&format!("  {}: code {}, {}", answered(&all), all.code(), all.body["msg"]));
+    paper.line(&format!("  code {} {}", all.code, answered(&all)));
     let first = outcome.first_answer_seconds;
     let first = format!("  That is {first} s after the start of this process.");
     paper.line(&paper.ink(Ink::Faint, &first));
-    outcome.expect(all.code() == 2, "code 2 while one of the batch cannot be charged");
-    let named = refused(&all.body["data"]);
+    outcome.expect(all.code == 2, "code 2 while one of the batch cannot be charged");
+    let named = refused(&all.data);
 
     paper.title(
         "Some cannot be charged, so nobody was. It posts them again: \"mode\": \"partial\".",
     );
     let request =
         json!({"requestId": format!("{}/2", side.family.key()), "mode": "partial", "list": list});
-    let part = scheduler.bill(path, &request).await?;
-    paper.line(&format!("  {}:", answered(&part)));
-    paper.json(&part.body);
-    let data = &part.body["data"];
-    outcome.code = part.code();
+    let part = scheduler.bill(side.family, &request).await?;
+    paper.line(&format!("  code {} {}:", part.code, answered(&part)));
+    paper.json(&part.data);
+    let data = &part.data;
+    outcome.code = part.code;
     outcome.tx_hash = data["txHash"].as_str().unwrap_or_default().to_owned();
     outcome.charged = ids(&data["subscriptionIds"]);
     outcome.refused = refused(&data["failed"]);
@@ -55,20 +55,7 @@ pub(crate) async fn bill(
     outcome.expect(named == outcome.refused, "the same refusals both times");
     judge_answers(&mut outcome, side);
 
-    let good: Vec<&Value> = list
-        .iter()
-        .zip(STORIES)
-        .filter(|(_, story)| story.refused.is_none())
-        .map(|p| p.0)
-        .collect();
-    let again = scheduler.bill(path, &json!(good)).await?;
-    let same = again.code() == 1 && again.body["data"]["txHash"] == outcome.tx_hash.as_str();
-    outcome.expect(same, "the same transaction when the good ones are posted again");
-    paper.title(
-        "It lost the answer and posts the six again: the same transaction, nothing new is signed.",
-    );
-    paper.line(&format!("  {}: txHash {}", answered(&again), again.body["data"]["txHash"]));
-
+    repeat(&mut outcome, paper, (scheduler, side), &list).await?;
     let billing = decided(scheduler, &outcome.tx_hash).await?;
     let state = billing["state"].as_str().unwrap_or("nothing");
     paper.title(&format!("The chain has decided: {state}, in block {}.", billing["block"]));
@@ -82,11 +69,31 @@ pub(crate) async fn bill(
     Ok(outcome)
 }
 
+/// The good ones are posted again.
+async fn repeat(
+    outcome: &mut Outcome,
+    paper: &Paper,
+    (scheduler, side): (&Scheduler, &Side),
+    list: &[Value],
+) -> Result<(), Error> {
+    let good = list.iter().zip(STORIES).filter(|(_, story)| story.refused.is_none());
+    let good: Vec<&Value> = good.map(|(entry, _)| entry).collect();
+    let again = scheduler.bill(side.family, &json!(good)).await?;
+    let hash = &again.data["txHash"];
+    let same = again.code == 1 && *hash == outcome.tx_hash.as_str();
+    outcome.expect(same, "the same transaction when the good ones are posted again");
+    paper.title(
+        "It lost the answer and posts the six again: the same transaction, nothing new is signed.",
+    );
+    paper.line(&format!("  code {} {}: txHash {hash}", again.code, answered(&again)));
+    Ok(())
+}
+
 /// Asks until the billing is no longer open.
 async fn decided(scheduler: &Scheduler, hash: &str) -> Result<Value, Error> {
     let began = Instant::now();
     loop {
-        let billing = scheduler.billing(hash).await?.body["data"][0].take();
+        let billing = scheduler.billing(hash).await?;
         if billing["state"] != "open" || began.elapsed() > PATIENCE {
             return Ok(billing);
         }
@@ -141,7 +148,7 @@ fn table(paper: &Paper, side: &Side, outcome: &Outcome) {
 }
 
 fn answered(heard: &Heard) -> String {
-    format!("HTTP {} after {} ms", heard.status, heard.took.as_millis())
+    format!("after {} ms", heard.took.as_millis())
 }
 
 fn ids(list: &Value) -> Vec<u64> {

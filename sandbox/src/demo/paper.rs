@@ -68,6 +68,12 @@ pub(crate) fn print(report: &Report) -> io::Result<()> {
     writeln!(io::stdout(), "{}", serde_json::to_string_pretty(report)?)
 }
 
+/// Prints JSON on one line, whole.
+pub(crate) fn line(json: &Value) -> io::Result<()> {
+    writeln!(io::stdout(), "{json}")?;
+    io::stdout().flush()
+}
+
 /// Lines of JSON: an object takes several, a list of plain values one. Of a list of objects the first is shown.
 fn laid_out(json: &Value) -> Vec<String> {
     match json {

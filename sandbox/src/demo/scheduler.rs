@@ -1,48 +1,68 @@
-//! The merchant's scheduler: it signs requests and posts them.
+//! The merchant's scheduler: `merchant schedule` as the library has it, and its own line to the Signer.
 
 use super::Error;
-use merchant_signer::auth::{self, SignedParts};
-use reqwest::{Client, Method};
-use secrecy::SecretString;
-use serde_json::Value;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use super::side::Family;
+use merchant::Client;
+use merchant::clock::{Clock as _, SystemClock};
+use merchant::full::Full;
+use merchant::schedule::{
+    ChainFamily, Connections, RunReport, ScheduleOptions, Whereabouts, run_once, whereabouts,
+};
+use merchant::sign::{Credentials, KEY_HEADER, SIGN_HEADER, Signable, TIMESTAMP_HEADER, sign};
+use merchant::signer::{BillingStatus, SignerClient, Verdict};
+use sandbox_platform::Running;
+use sandbox_platform::platform::{EVM_CHAIN, TRON_CHAIN};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The caller that the Signer's configuration names.
 pub(crate) const CALLER: &str = "sandbox-scheduler";
 /// Its secret, which is none.
 pub(crate) const SECRET: &str = "everybody-knows-this-secret";
+/// How long the Signer may take to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Where EVM batches are posted.
-pub(crate) const EVM_PATH: &str = "/PayTool/EVM/subscribe/signProcessSubscribePlan";
-/// Where TRON batches are posted.
-pub(crate) const TRON_PATH: &str = "/PayTool/TVM/subscribe/signProcessSubscribePlan";
-
-/// Posts to the Signer.
+/// The scheduler of a merchant with subscribers on both chains.
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler {
     pub(crate) url: String,
-    client: Client,
+    signer: SignerClient,
+    platform: Client,
+    options: ScheduleOptions,
 }
 
-/// What it hears.
+/// What the Signer answers to a batch.
 #[derive(Clone, Debug)]
 pub(crate) struct Heard {
-    pub(crate) status: u16,
-    pub(crate) body: Value,
+    /// The code of the envelope.
+    pub(crate) code: i64,
+    /// Its data.
+    pub(crate) data: Value,
     pub(crate) took: Duration,
 }
 
-impl Heard {
-    /// The code of the envelope; -1 if there is none.
-    pub(crate) fn code(&self) -> i64 {
-        self.body["code"].as_i64().unwrap_or(-1)
-    }
-}
-
 impl Scheduler {
-    pub(crate) fn new(url: &str) -> Result<Self, Error> {
-        let client = Client::builder().timeout(Duration::from_secs(30)).no_proxy().build()?;
-        Ok(Self { url: url.to_owned(), client })
+    /// The scheduler of a Signer at `url`, with its state in `place`.
+    pub(crate) fn new(url: &str, running: &Running, place: &Path) -> Result<Self, Error> {
+        let held = running.platform.credentials();
+        let credentials = Credentials::new(held.key.as_str(), held.secret.as_str());
+        let chains = [(EVM_CHAIN, Family::Evm), (TRON_CHAIN, Family::Tron)];
+        let chains = chains
+            .map(|(chain, family)| ChainFamily { chain: chain.into(), family: family.kind() });
+        Ok(Self {
+            url: url.to_owned(),
+            signer: SignerClient::new(url, Credentials::new(CALLER, SECRET))?
+                .with_timeout(PATIENCE),
+            platform: Client::new(&running.base_url, &running.payment_url, credentials)?,
+            options: ScheduleOptions {
+                state: place.join("schedule.db"),
+                chains: chains.to_vec(),
+                // Time is moved here: an hour's pause is 3.6 s.
+                pace: 1000,
+                ..ScheduleOptions::default()
+            },
+        })
     }
 
     /// The port of the Signer.
@@ -50,61 +70,55 @@ impl Scheduler {
         self.url.rsplit(':').next().and_then(|port| port.parse().ok()).unwrap_or_default()
     }
 
+    /// One run, as `merchant schedule --once` makes it.
+    pub(crate) async fn run(&self) -> Result<RunReport, Error> {
+        let (platform, signer) = (self.platform.clone(), self.signer.clone());
+        Ok(run_once(&self.options, Connections { platform, signer, inbox: None }).await?)
+    }
+
+    /// Where a subscription stands, as `merchant schedule --status --of` shows it.
+    pub(crate) fn whereabouts(&self, chain: u32, id: i64) -> Result<Whereabouts, Error> {
+        let found = whereabouts(&self.options, chain.into(), id)?;
+        found.ok_or_else(|| format!("the scheduler has never heard of {chain}/{id}").into())
+    }
+
     /// Posts a batch.
-    pub(crate) async fn bill(&self, path: &str, body: &Value) -> Result<Heard, Error> {
-        self.send(Method::POST, path, body.to_string()).await
-    }
-
-    /// What became of a billing.
-    pub(crate) async fn billing(&self, hash: &str) -> Result<Heard, Error> {
-        self.send(Method::GET, &format!("/PayTool/billings/{hash}"), String::new()).await
-    }
-
-    async fn send(&self, method: Method, path: &str, body: String) -> Result<Heard, Error> {
+    pub(crate) async fn bill(&self, family: Family, body: &Value) -> Result<Heard, Error> {
         let began = Instant::now();
-        let mut request = self.client.request(method.clone(), format!("{}{path}", self.url));
-        for (name, value) in headers(method.as_str(), path, &body) {
-            request = request.header(name, value);
-        }
-        let response = request.body(body).send().await?;
-        let status = response.status().as_u16();
-        let body = serde_json::from_slice(&response.bytes().await?)?;
-        Ok(Heard { status, body, took: began.elapsed() })
+        let verdict = self.signer.bill(family.kind(), &body.to_string()).await?;
+        let (code, data) = match verdict {
+            Verdict::Sent(sent) => (1, serde_json::from_str(sent.raw().get())?),
+            Verdict::Refused(failed) => (2, json!(failed)),
+            Verdict::Rehearsed(would) => (0, serde_json::from_str(would.raw().get())?),
+        };
+        Ok(Heard { code, data, took: began.elapsed() })
+    }
+
+    /// What became of a billing; nothing if the Signer does not know it.
+    pub(crate) async fn billing(&self, hash: &str) -> Result<Value, Error> {
+        let known: Vec<Full<BillingStatus>> = self.signer.billings(hash).await?;
+        Ok(known
+            .first()
+            .map(|one| serde_json::from_str(one.raw().get()))
+            .transpose()?
+            .unwrap_or_default())
     }
 }
 
 /// The command that posts a body from a shell.
 pub(crate) fn curl(url: &str, path: &str, body: &str) -> String {
-    let headers = headers("POST", path, body);
-    let [key, sign, time] = headers.map(|(name, value)| format!("-H '{name}: {value}'"));
+    let at = SystemClock.now().0.to_string();
+    let what =
+        Signable { timestamp: &at, method: "POST", path_and_query: path, body: body.as_bytes() };
+    let signature = sign(&Credentials::new(CALLER, SECRET).secret, &what);
+    let header = |name: &str, value: &str| format!("-H '{name}: {value}'");
     let body = body.replace('\'', r"'\''");
-    let parts =
-        [format!("curl -s '{url}{path}'"), key, sign, time, format!("--data-binary '{body}'")];
+    let parts = [
+        format!("curl -s '{url}{path}'"),
+        header(KEY_HEADER, CALLER),
+        header(SIGN_HEADER, &signature),
+        header(TIMESTAMP_HEADER, &at),
+        format!("--data-binary '{body}'"),
+    ];
     parts.join(" \\\n  ")
-}
-
-fn headers(method: &str, path: &str, body: &str) -> [(&'static str, String); 3] {
-    let at = unix_ms() / 1000;
-    let at = at.to_string();
-    let parts = SignedParts {
-        key: Some(CALLER),
-        timestamp: Some(&at),
-        sign: None,
-        method,
-        path_and_query: path,
-        body: body.as_bytes(),
-    };
-    let signature = auth::sign(&SecretString::from(SECRET), &parts);
-    [
-        (auth::KEY_HEADER, CALLER.to_owned()),
-        (auth::SIGN_HEADER, signature),
-        (auth::TIMESTAMP_HEADER, at),
-    ]
-}
-
-/// Milliseconds since the epoch.
-#[expect(clippy::disallowed_methods, reason = "a scheduler and a chain have clocks of their own")]
-pub(crate) fn unix_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

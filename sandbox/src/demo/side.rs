@@ -1,6 +1,5 @@
 //! One chain with everything on it, as the rest of the demonstration sees it.
 
-use super::scheduler::{EVM_PATH, TRON_PATH};
 use super::stories::{SPARE, STORIES, STRANGER};
 use alloy::primitives::{Address, U256, keccak256};
 use sandbox_chains::town::{Ground, Town};
@@ -33,12 +32,17 @@ impl Family {
         }
     }
 
+    /// As the merchant's library calls it.
+    pub(crate) fn kind(self) -> merchant::signer::Family {
+        match self {
+            Self::Evm => merchant::signer::Family::Evm,
+            Self::Tron => merchant::signer::Family::Tvm,
+        }
+    }
+
     /// Where its batches are posted.
     pub(crate) fn path(self) -> &'static str {
-        match self {
-            Self::Evm => EVM_PATH,
-            Self::Tron => TRON_PATH,
-        }
+        self.kind().path()
     }
 
     /// An address as its people write it.

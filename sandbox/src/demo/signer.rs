@@ -11,7 +11,7 @@ use merchant_signer::telemetry;
 use sandbox_chains::town::wallet;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The file name of the configuration.
 pub(crate) const CONFIG: &str = "signer.toml";
@@ -34,22 +34,28 @@ pub(crate) async fn start(
     sides: &[Side],
 ) -> Result<Running, Error> {
     let port = doors::free(options.port(options.signer_port, SIGNER_PORT)).await?;
+    let text = std::fs::read_to_string(install(port, place, sides)?)?;
+    let config = Config::from_toml(&text, &[])?;
+    telemetry::start_logging(&config.log);
+    if !is_installed(place) {
+        Journal::initialise(&config.journal.path)?;
+    }
+    Ok(app::start(config, &Http).await?)
+}
+
+/// Writes its configuration, and its key if there is none. Where the configuration is.
+pub(crate) fn install(port: u16, place: &Path, sides: &[Side]) -> Result<PathBuf, Error> {
     let mut text = general(port, place);
     for side in sides {
         text.push_str(&side.config);
         text.push_str(&profile(side));
     }
-    std::fs::write(place.join(CONFIG), &text)?;
-    let fresh = !is_installed(place);
-    if fresh {
+    let path = place.join(CONFIG);
+    std::fs::write(&path, &text)?;
+    if !place.join(KEY).exists() {
         put_key(&place.join(KEY))?;
     }
-    let config = Config::from_toml(&text, &[])?;
-    telemetry::start_logging(&config.log);
-    if fresh {
-        Journal::initialise(&config.journal.path)?;
-    }
-    Ok(app::start(config, &Http).await?)
+    Ok(path)
 }
 
 fn put_key(path: &Path) -> Result<(), Error> {

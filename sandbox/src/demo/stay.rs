@@ -49,6 +49,11 @@ pub(super) async fn stay(
         paper.line(&format!("  cargo run -qp sandbox -- {command}{admin}"));
     }
     paper.line(&format!("  # The console: {}", running.admin_url));
+    watch(paper, running).await
+}
+
+/// Shows every call until Ctrl-C.
+pub(super) async fn watch(paper: &Paper, running: &Running) -> Result<(), Error> {
     paper.title("Every call, as it arrives:");
     let mut lines = running.platform.lines();
     let mut terminate = signal(SignalKind::terminate())?;

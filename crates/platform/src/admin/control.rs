@@ -68,6 +68,7 @@ pub(super) async fn act(desk: &Desk, control: &str, body: &Value) -> Result<Valu
         }
         "fault" => acts::fault(desk, body).await?,
         "balance" => return acts::balance(desk, body),
+        "fund" => acts::fund(desk, body)?,
         "sweep" => return acts::sweep(desk, body).await,
         "transfer" => return acts::transfer(desk, body),
         "follow-link" => return acts::follow_link(desk, body).await,

@@ -7,10 +7,14 @@ use crate::clock::date;
 use crate::pages::{self, Frame, Html, alert, long};
 use crate::platform::{Case, Last, Order, Platform, SYMBOL, StepError};
 use crate::store::subscriptions::Stage;
+use alloy::primitives::U256;
 use maud::{Markup, html};
 
-/// How soon a page that waits for a block is loaded again.
-const SOON: &str = "1";
+/// A page that waits for a block is loaded again after a second. Named by its address: where that has a fragment behind it (the
+/// skip link leaves one), a plain refresh would only scroll.
+fn soon(case: &Case) -> String {
+    format!("1;url={}", case.link.path())
+}
 
 fn head() -> Markup {
     html! { strong { "Sandbox Pay" } }
@@ -74,9 +78,9 @@ pub(super) fn subscribe(platform: &Platform, case: &Case, error: Option<&StepErr
             (terms(case))
         }
     };
-    let away = format!("5;url={}", case.link.redirect_url);
+    let (soon, away) = (soon(case), format!("5;url={}", case.link.redirect_url));
     let refresh = match (waits, step) {
-        (true, _) => Some(SOON),
+        (true, _) => Some(soon.as_str()),
         (false, 4) if case.stage == Stage::Active && error.is_none() => Some(away.as_str()),
         (false, _) => None,
     };
@@ -110,8 +114,8 @@ pub(super) fn unsubscribe(platform: &Platform, case: &Case, error: Option<&StepE
             (terms(case))
         }
     };
-    let away = format!("5;url={}", case.link.redirect_url);
-    let refresh = if waits { Some(SOON) } else { cancelled.then_some(away.as_str()) };
+    let (soon, away) = (soon(case), format!("5;url={}", case.link.redirect_url));
+    let refresh = if waits { Some(soon.as_str()) } else { cancelled.then_some(away.as_str()) };
     pages::page(Frame { title, refresh, script: Some("/wallet.js") }, &head(), &body)
 }
 
@@ -172,9 +176,9 @@ fn confirm(case: &Case) -> Markup {
                 @for (place, name) in TESTERS.iter().enumerate() {
                     @let address = tester(name).address();
                     @let holds = amount::show(side.holds(address), side.decimals);
-                    label {
+                    label class="choice" {
                         input type="radio" name="wallet" id=(format!("wallet-{name}")) value=(side.spell(address)) checked[place == 0];
-                        (name) ", " (holds) " " (SYMBOL) br; (long(&side.spell(address)))
+                        span { (name) ", " (holds) " " (SYMBOL) br; (long(&side.spell(address))) }
                     }
                 }
             }
@@ -208,22 +212,26 @@ fn authorise(platform: &Platform, case: &Case) -> Markup {
     let usual = form::usual(case);
     let show = |value| amount::show(value, case.side.decimals);
     let orders = platform.authorisation(case, usual).unwrap_or_default();
+    let own = !is_built_in(platform, case.link.wallet.as_deref(), case);
     let choices = html! {
         fieldset {
             legend { "Up to how much in total?" }
-            label { input type="radio" name="cap" id="cap-year" value="year" checked; (show(usual)) " " (SYMBOL) ": " (show(case.price())) " at most in a period" }
-            label { input type="radio" name="cap" id="cap-one" value="one"; (show(case.price())) " " (SYMBOL) ": one period" }
-            label { input type="radio" name="cap" id="cap-other" value="other"; "Another amount: "
-                input type="text" name="amount" id="amount" inputmode="decimal" size="12" aria-label="Another amount"; " " (SYMBOL) }
-            label { input type="radio" name="cap" id="cap-unlimited" value="unlimited"; "No limit: if the contract had a fault, all " (SYMBOL) " in this wallet would be at risk" }
+            label class="choice" { input type="radio" name="cap" id="cap-year" value="year" checked; span { (show(usual)) " " (SYMBOL) ": " (show(case.price())) " at most in a period" } }
+            label class="choice" { input type="radio" name="cap" id="cap-one" value="one"; span { (show(case.price())) " " (SYMBOL) ": one period" } }
+            @if !own { label class="choice" { input type="radio" name="cap" id="cap-other" value="other"; span { "Another amount: "
+                input type="text" name="amount" id="amount" inputmode="decimal" size="12" aria-label="Another amount"; " " (SYMBOL) } } }
+            label class="choice" { input type="radio" name="cap" id="cap-unlimited" value="unlimited"; span { "No limit: if the contract had a fault, all " (SYMBOL) " in this wallet would be at risk" } }
         }
+        @if own { @for (cap, amount) in [("year", usual), ("one", case.price()), ("unlimited", U256::MAX)] {
+            (listed(&platform.authorisation(case, amount).unwrap_or_default(), Some(cap)))
+        } }
     };
     html! {
         p { "This lets the contract take what you choose here in total, and never more than " (show(case.price())) " " (SYMBOL) " in a period. The money stays in your wallet until each charge. You can end this here or in your wallet at any time." }
         @if orders.len() > 1 {
             p { "Your wallet allows the contract something already. There are two confirmations: the first sets it to 0, the second to the new amount." }
         }
-        (pay_form(platform, case, (&orders, "authorise", "Authorise"), &choices))
+        (pay_form(platform, case, (&[], "authorise", "Authorise"), &choices))
     }
 }
 
@@ -238,20 +246,32 @@ fn pay_form(
         "cancel" => platform.registered_wallet(case).ok().flatten(),
         _ => case.link.wallet.clone(),
     };
-    let address = wallet.as_deref().and_then(|text| case.side.family().parse(text));
-    if address.is_some_and(|address| platform.built_in(address).is_some()) {
+    if is_built_in(platform, wallet.as_deref(), case) {
         return html! { form method="post" { (fields) button id=(step) name="step" value=(step) { (label) } } };
     }
     html! {
         form method="post" id="own-wallet" data-chain=(format!("{:#x}", case.side.chain.chain_id())) data-from=(wallet.unwrap_or_default()) {
-            @for order in orders {
-                span class="order" data-to=(order.to.to_checksum(None)) data-data=(order.data.to_string()) {}
-            }
+            (fields) (listed(orders, None))
             input type="hidden" name="step" value="sent"; input type="hidden" name="hash" id="hash";
             button type="button" id=(step) class="ask-wallet" { (label) " in the browser's wallet" }
         }
         noscript { p { "The wallet in this browser needs JavaScript." } }
         p id="wallet-status" role="status" {}
+    }
+}
+
+/// Whether the sandbox has the key of a wallet.
+fn is_built_in(platform: &Platform, wallet: Option<&str>, case: &Case) -> bool {
+    let address = wallet.and_then(|text| case.side.family().parse(text));
+    address.is_some_and(|address| platform.built_in(address).is_some())
+}
+
+/// What the browser's wallet is to send, if the choice `cap` is made.
+fn listed(orders: &[Order], cap: Option<&str>) -> Markup {
+    html! {
+        @for order in orders {
+            span class="order" data-cap=[cap] data-to=(order.to.to_checksum(None)) data-data=(order.data.to_string()) {}
+        }
     }
 }
 
@@ -265,7 +285,7 @@ fn done(case: &Case) -> Markup {
         } @else {
             p class="status" id="done" role="status" { "Done: your subscription is active." }
             @if let Some(covers) = covers {
-                p { "What you authorised covers " @if covers > alloy::primitives::U256::from(1000) { "more than a thousand" } @else { (covers.to_string()) } " periods." }
+                p { "What you authorised covers " @if covers > U256::from(1000) { "more than a thousand" } @else { (covers.to_string()) } " periods." }
             }
             p { "You are taken back to the shop in five seconds." }
         }

@@ -41,7 +41,8 @@ async function send(form) {
   if (from.toLowerCase() !== form.dataset.from.toLowerCase()) {
     throw new Error(`Choose the account ${form.dataset.from} in your wallet: it is the one of this subscription.`);
   }
-  const orders = [...form.querySelectorAll(".order")];
+  const cap = form.querySelector("input[name=cap]:checked")?.value;
+  const orders = [...form.querySelectorAll(".order")].filter((order) => (order.dataset.cap ?? cap) === cap);
   let hash = "";
   for (const [place, order] of orders.entries()) {
     status(`Look at your wallet: confirmation ${place + 1} of ${orders.length}.`);

@@ -16,6 +16,30 @@ const USUAL: u64 = 6;
 /// After how many it is no longer waited for: finality stands still.
 const MOST: u64 = 100;
 
+/// After how long nobody who looks ten times a second takes what was seen for new.
+const FORGOTTEN: Duration = Duration::from_millis(300);
+
+/// Both nodes answer nobody until this is dropped; one that was down before stays down.
+struct Silence<'a>(Vec<&'a Side>);
+
+impl<'a> Silence<'a> {
+    fn of(platform: &'a Platform) -> Self {
+        let up: Vec<&Side> = platform.sides().iter().filter(|side| !side.chain.is_down()).collect();
+        for side in &up {
+            side.chain.set_down(true);
+        }
+        Self(up)
+    }
+}
+
+impl Drop for Silence<'_> {
+    fn drop(&mut self) {
+        for side in &self.0 {
+            side.chain.set_down(false);
+        }
+    }
+}
+
 impl Platform {
     /// Lets time pass until it is stopped, by the pace that was asked for.
     pub(crate) async fn run(self, stop: CancellationToken) {
@@ -93,9 +117,22 @@ impl Platform {
 
     /// Moves the clock on. Returns when every callback that falls due meanwhile was sent at its time, and when both chains
     /// are at the new time, with what waited at the old time final.
+    ///
+    /// Nodes answer nobody meanwhile, and for long enough that whoever looks at them ten times a second has no head of the old
+    /// time in mind when they do: a deadline that counts from such a head has passed by the new time.
     pub async fn advance(&self, by: Duration) -> Result<(), store::Error> {
         let until_ms = self.clock().now_ms() + u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         self.blocks(1).await?; // what waits is of the old time
+        let (silence, began) = (Silence::of(self), tokio::time::Instant::now());
+        self.jump(until_ms).await?;
+        if self.pace() != Pace::ByHand {
+            tokio::time::sleep_until(began + FORGOTTEN).await;
+        }
+        drop(silence);
+        Ok(())
+    }
+
+    async fn jump(&self, until_ms: u64) -> Result<(), store::Error> {
         while let Some(next_ms) = self.store().next_try_ms()?.filter(|next| *next <= until_ms) {
             self.clock().reach(next_ms);
             self.deliver_due().await?;

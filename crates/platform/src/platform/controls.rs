@@ -3,7 +3,7 @@
 use super::{Platform, Side};
 use crate::chain::{Refused, TESTERS, tester};
 use crate::contracts::Token;
-use alloy::primitives::{Address, U256};
+use alloy::primitives::{Address, Bytes, U256};
 use alloy::signers::local::PrivateKeySigner;
 use sandbox_chains::town::wallet;
 
@@ -57,6 +57,17 @@ impl Platform {
     pub(crate) fn leave(side: &Side, who: &str, value: U256) -> Result<String, ControlError> {
         let who = Self::address_named(side, who)?;
         Ok(side.tell_token(&wallet("owner"), &Token::setBalanceCall { who, value })?)
+    }
+
+    /// A wallet that is not of the sandbox gets coins for its fees, and tokens (base units) if it has fewer.
+    pub(crate) fn fund(side: &Side, who: &str, value: U256) -> Result<(), ControlError> {
+        let to = Self::address_named(side, who)?;
+        let coins = side.chain.sign(&wallet("payee"), to, Bytes::new());
+        side.chain.send(&coins.raw)?;
+        if side.holds(to) < value {
+            Self::leave(side, who, value)?;
+        }
+        Ok(())
     }
 
     /// A wallet takes back what it allowed the contract.

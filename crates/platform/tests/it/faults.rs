@@ -1,7 +1,9 @@
 //! The sandbox's own controls over chains and nodes.
 
 use crate::world::{CHAINS, World};
+use sandbox_platform::Pace;
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_down_answers_nobody_and_its_chain_goes_on() {
@@ -89,4 +91,43 @@ async fn a_control_says_what_it_lacks() {
         400,
         "no foreign page can send JSON unasked"
     );
+}
+
+/// The time of the newest block (s), if the node answers.
+async fn head_s(client: &reqwest::Client, url: &str) -> Option<u64> {
+    let body =
+        r#"{"jsonrpc":"2.0","id":1,"method":"eth_getBlockByNumber","params":["latest",false]}"#;
+    let response = client.post(url).body(body).send().await.ok()?;
+    let block: serde_json::Value = serde_json::from_slice(&response.bytes().await.ok()?).ok()?;
+    u64::from_str_radix(block["result"]["timestamp"].as_str()?.trim_start_matches("0x"), 16).ok()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_looks_ten_times_a_second_has_no_old_head_in_mind_after_a_jump() {
+    let world = World::new().await;
+    world.platform().set_pace(Pace::Fast(Duration::from_millis(50)));
+    let (client, url) = (world.client.clone(), world.running.evm_url.clone());
+    let after_s = world.platform().clock().now_s() + 29 * 86_400;
+    let watch = tokio_util::task::TaskTracker::new().spawn(async move {
+        let mut old = None;
+        loop {
+            let (asked, seen) = (Instant::now(), head_s(&client, &url).await);
+            match seen {
+                Some(at_s) if at_s > after_s => return asked.duration_since(old.unwrap()),
+                Some(_) => old = Some(asked),
+                None => {}
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    world.control("advance", &json!({"months": 1})).await;
+    let silence = watch.await.unwrap();
+    assert!(silence > Duration::from_millis(250), "an old head was told {silence:?} before");
+    for chain in CHAINS {
+        assert!(!world.side(chain).chain.is_down());
+        world.control("fault", &json!({"kind": "node-down", "chainId": chain, "on": true})).await;
+    }
+    world.control("advance", &json!({"months": 1})).await;
+    assert!(CHAINS.iter().all(|chain| world.side(*chain).chain.is_down()), "down stays down");
 }

@@ -5,7 +5,7 @@ use super::standings::{Key, News, hear};
 use super::{Book, flights};
 use crate::schedule::entry::Due;
 use crate::schedule::plan::{Draft, Member};
-use crate::schedule::rules::{Rules, step};
+use crate::schedule::rules::{Rules, jittered, step};
 use crate::schedule::standing::Heard;
 use crate::store::StoreError;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -101,6 +101,7 @@ impl Book {
     ) -> Result<(), StoreError> {
         let tries = batch.tries.saturating_add(1);
         let pause_ms = step(&rules.silence_ms, tries).max(pause_ms);
+        let pause_ms = jittered(pause_ms, (batch.chain, batch.row));
         let next_ms = now_ms.saturating_add(pause_ms);
         self.store.write(|t| {
             t.prepare_cached("UPDATE batch SET tries = ?2, next_ms = ?3, last = ?4 WHERE id = ?1")?

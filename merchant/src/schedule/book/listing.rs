@@ -4,8 +4,8 @@ use super::standings::{self, parse};
 use super::{Book, batches};
 use crate::schedule::entry::{Due, plain};
 use crate::schedule::plan::{Draft, Member};
-use crate::schedule::rules::Rules;
-use crate::schedule::standing::{Admission, Standing, admit, unlisted};
+use crate::schedule::rules::{Rules, place};
+use crate::schedule::standing::{Admission, Fell, Standing, admit, unlisted};
 use crate::store::StoreError;
 use rusqlite::{Connection, params};
 use std::collections::{BTreeMap, HashMap};
@@ -31,6 +31,7 @@ struct Row {
     plans: u32,
     standing: Standing,
     listed: bool,
+    listed_ms: i64,
 }
 
 impl Book {
@@ -76,7 +77,11 @@ impl Book {
 fn sort_in(admitted: &mut Admitted, due: Due, row: Option<&Row>, (now_ms, rules): (i64, &Rules)) {
     let changed = row.is_some_and(|row| row.posted_terms.as_ref().is_some_and(|p| *p != due.terms));
     let standing = row.map_or(&Standing::Free, |row| &row.standing);
-    match admit(standing, changed, now_ms, rules) {
+    let same = row.filter(|row| row.listed && row.terms == due.terms);
+    let since_ms = same.map_or(now_ms, |row| row.listed_ms);
+    let turn_ms = since_ms.saturating_add(place(rules.spread_ms, (due.chain, due.id)));
+    let fell_due = Fell { changed, turn_ms };
+    match admit(standing, fell_due, now_ms, rules) {
         Admission::Post => {
             let plans = row.map_or(0, |row| row.plans);
             admitted.post.entry(due.chain).or_default().push(Member { due, plans });
@@ -84,6 +89,7 @@ fn sort_in(admitted: &mut Admitted, due: Due, row: Option<&Row>, (now_ms, rules)
         held @ (Admission::InFlight
         | Admission::Paused
         | Admission::JustCharged
+        | Admission::NotItsTurn
         | Admission::Stopped
         | Admission::Unproven) => {
             let count = admitted.held.entry(held).or_default();
@@ -93,12 +99,14 @@ fn sort_in(admitted: &mut Admitted, due: Due, row: Option<&Row>, (now_ms, rules)
 }
 
 fn rows(conn: &Connection) -> rusqlite::Result<HashMap<(i64, i64), Row>> {
-    let sql = "SELECT chain, id, terms, posted_terms, plans, standing, listed FROM subscription";
+    let sql = "SELECT chain, id, terms, posted_terms, plans, standing, listed, listed_ms
+               FROM subscription";
     let mut statement = conn.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| {
         let standing = parse(row.get_ref(5)?.as_str()?)?;
         let (terms, posted_terms) = (row.get(2)?, row.get(3)?);
-        let known = Row { terms, posted_terms, plans: row.get(4)?, standing, listed: row.get(6)? };
+        let (plans, listed, listed_ms) = (row.get(4)?, row.get(6)?, row.get(7)?);
+        let known = Row { terms, posted_terms, plans, standing, listed, listed_ms };
         Ok(((row.get(0)?, row.get(1)?), known))
     })?;
     rows.collect()

@@ -24,7 +24,8 @@ pub(super) struct News<'a> {
 pub(super) fn hear(conn: &Connection, news: News<'_>) -> rusqlite::Result<()> {
     let before = standing(conn, news.key)?.unwrap_or(Standing::Free);
     let next = next(&before, news.heard, news.now_ms, news.rules);
-    store(conn, news.key, &next)
+    let standing = next.standing.jittered(news.key, news.now_ms);
+    store(conn, news.key, &Next { standing, ..next })
 }
 
 /// Writes what is next.

@@ -112,7 +112,7 @@ fn a_plan_outlives_its_process_byte_for_byte() {
     let rules = desk.rules.clone();
     desk.book().unheard(&planned[0], "no answer", (0, 0), &rules).unwrap();
     assert_eq!(desk.unanswered(0).len(), 1, "what heard nothing waits for its pause");
-    let again = desk.unanswered(rules.silence_ms[0]);
+    let again = desk.unanswered(2 * rules.silence_ms[0]);
     assert_eq!(again[0].body, planned[0].body);
 }
 
@@ -209,4 +209,55 @@ fn a_batch_too_large_is_halved_and_later_ones_are_smaller() {
     assert_eq!(desk.list(&[1, 2], 2 * MINUTE), 1, "free to be posted when it is due again");
     let posted = desk.unanswered(2 * MINUTE);
     assert!(posted.iter().all(|one| one.request_id != batch.request_id));
+}
+
+#[test]
+fn those_who_fall_due_together_are_posted_one_after_the_other() {
+    let mut desk = Desk::new();
+    let window = 60 * MINUTE;
+    desk.rules = desk.rules.clone().with_spread(window);
+    let ids: Vec<i64> = (1..=100).collect();
+    let mut posted = 0;
+    for minute in 0..60 {
+        let now = desk.list(&ids, minute * MINUTE);
+        assert!(now < 20, "{now} of 100 in minute {minute}");
+        posted += now;
+        let missed = desk.named(minute * MINUTE).contains(&Kind::ListedButNotPosted);
+        assert!(!missed, "whoever waits for a turn is not missed");
+    }
+    posted += desk.list(&ids, window);
+    assert_eq!(posted, 100);
+}
+
+#[test]
+fn what_is_settled_leaves_and_what_is_not_stays() {
+    let mut desk = Desk::new();
+    desk.list(&[1, 2, 3], 0);
+    let batch = desk.unanswered(0).remove(0);
+    desk.answer(&batch, vec![(1, accepted()), (2, accepted())], 0);
+    desk.finalize(vec![(1, charged()), (2, charged())], MINUTE);
+    desk.book().take_callbacks(&[callback(1, "0xAA", 1)], 1, MINUTE).unwrap();
+    desk.book().take_callbacks(&[callback(2, "0xCC", 9)], 2, MINUTE).unwrap();
+    let last = desk.book().letters(100).unwrap().last().unwrap().id;
+    desk.book().sent(last).unwrap();
+    let (rules, later) = (desk.rules.clone(), 365 * 24 * 60 * MINUTE);
+    let count = |desk: &mut Desk, table: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        desk.book().store.conn().query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    let tables = ["batch", "member", "charge", "callback", "alias", "outbox", "subscription"];
+    let counts = |desk: &mut Desk| tables.map(|table| count(desk, table));
+    assert_eq!(counts(&mut desk), [2, 3, 2, 2, 1, 2, 3]);
+    assert_eq!(desk.book().prune(true, MINUTE, &rules).unwrap(), 2, "what the inbox has");
+    let dropped = desk.book().prune(true, later, &rules).unwrap();
+    // The batch without a verdict, the charge without a callback, and the callback without a charge.
+    assert_eq!(counts(&mut desk), [1, 1, 1, 1, 1, 0, 3]);
+    assert_eq!(dropped, 1 + 2 + 1 + 1);
+    assert_eq!(desk.book().prune(true, later + MINUTE, &rules).unwrap(), 0, "once a day");
+    assert_eq!(desk.unanswered(0).len(), 1);
+    let names = desk.named(later);
+    assert!(names.contains(&Kind::ChargedWithoutCallback), "{names:?}");
+    assert!(names.contains(&Kind::CallbackWithoutCharge), "{names:?}");
+    desk.book().prune(false, 2 * later, &rules).unwrap();
+    assert_eq!(count(&mut desk, "charge"), 0, "without an inbox no callback is waited for");
 }

@@ -5,7 +5,7 @@ use super::super::answer::{Answer, read};
 use super::super::book::Batch;
 use super::super::plan::{Limits, drafts};
 use super::super::standing::Heard;
-use super::report::{Report, progress, progress_ends};
+use super::report::{RunReport, progress, progress_ends};
 use super::{Scheduler, now_ms};
 use crate::error::CallError;
 use crate::signer::{Family, SignerClient, Verdict};
@@ -18,7 +18,7 @@ impl Scheduler {
     /// heard no verdict is left alone until the next run or tick.
     pub(in crate::schedule) async fn post_all(
         &mut self,
-        report: &mut Report,
+        report: &mut RunReport,
     ) -> Result<(), ScheduleError> {
         let mut deaf = BTreeSet::new();
         loop {
@@ -62,7 +62,7 @@ impl Scheduler {
         &mut self,
         batch: &Batch,
         answer: Result<Verdict, CallError>,
-        report: &mut Report,
+        report: &mut RunReport,
     ) -> Result<bool, ScheduleError> {
         let (now_ms, answer) = (now_ms(), read(&batch.ids, answer));
         self.metrics.answered(&answer);

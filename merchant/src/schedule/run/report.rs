@@ -3,35 +3,36 @@
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 
-/// What one run did.
+/// What one run did. Its `Display` is the line that `merchant schedule` prints.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Report {
-    pub(crate) run: i64,
+pub struct RunReport {
+    /// Its number, counted in the state from 1.
+    pub run: i64,
     /// Due subscriptions that the platform listed.
-    pub(crate) listed: usize,
+    pub listed: usize,
     /// Entries of the list that could not be read.
-    pub(crate) unreadable: u64,
+    pub unreadable: u64,
     /// Listed, and left alone for a reason.
-    pub(crate) held: u64,
+    pub held: u64,
     /// Put into batches.
-    pub(crate) planned: usize,
+    pub planned: usize,
     /// Requests posted to the Signer.
-    pub(crate) posts: u64,
+    pub posts: u64,
     /// Subscriptions that a transaction has.
-    pub(crate) accepted: u64,
+    pub accepted: u64,
     /// Subscriptions that the Signer did not charge.
-    pub(crate) declined: u64,
+    pub declined: u64,
     /// Batches that heard no verdict.
-    pub(crate) silent: u64,
+    pub silent: u64,
     /// Transactions that are not final.
-    pub(crate) open: i64,
+    pub open: i64,
     /// Differences between the books that have a name.
-    pub(crate) differences: u64,
+    pub differences: u64,
     /// What could not be done.
-    pub(crate) faults: Vec<String>,
+    pub faults: Vec<String>,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

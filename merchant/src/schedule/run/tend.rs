@@ -4,7 +4,7 @@ use super::super::ScheduleError;
 use super::super::answer::look;
 use super::super::book::{Flight, Look};
 use super::super::reconcile::Change;
-use super::report::{Report, progress, progress_ends};
+use super::report::{RunReport, progress, progress_ends};
 use super::{Scheduler, now_ms};
 use crate::error::CallError;
 use crate::signer::SignerClient;
@@ -20,7 +20,7 @@ impl Scheduler {
     /// Follows, reads, compares and tells. What a peer did not answer waits for the next time.
     pub(in crate::schedule) async fn tend(
         &mut self,
-        report: &mut Report,
+        report: &mut RunReport,
     ) -> Result<(), ScheduleError> {
         self.look_all(report).await?;
         self.read_callbacks(report).await?;
@@ -31,7 +31,7 @@ impl Scheduler {
         Ok(())
     }
 
-    async fn look_all(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
+    pub(super) async fn look_all(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
         loop {
             let flights = self.book.flights(now_ms(), 256)?;
             if flights.is_empty() {
@@ -63,7 +63,7 @@ impl Scheduler {
         }
     }
 
-    async fn read_callbacks(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
+    async fn read_callbacks(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
         let Some(feed) = self.peers.feed.clone() else { return Ok(()) };
         loop {
             let cursor = self.book.cursor()?;
@@ -82,7 +82,7 @@ impl Scheduler {
         }
     }
 
-    fn compare(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
+    fn compare(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
         let (has_inbox, now_ms) = (self.peers.feed.is_some(), now_ms());
         let (changes, named) = self.book.reconcile(has_inbox, now_ms, &self.setup.rules)?;
         for change in changes {
@@ -103,7 +103,7 @@ impl Scheduler {
         Ok(())
     }
 
-    async fn send_letters(&mut self, report: &mut Report) -> Result<(), ScheduleError> {
+    async fn send_letters(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
         let Some(feed) = self.peers.feed.clone() else { return Ok(()) };
         let of = format!("schedule/{}", self.book.identity()?);
         loop {

@@ -6,6 +6,11 @@ fn decline(advice: Advice, code: &str) -> Decline {
     Decline { advice, code: code.to_owned(), reason: "in words".to_owned() }
 }
 
+/// Fell due with nobody else.
+fn fell(changed: bool) -> Fell {
+    Fell { changed, turn_ms: i64::MIN }
+}
+
 fn advices() -> impl Strategy<Value = Advice> {
     prop::sample::select(vec![
         Advice::Wait,
@@ -81,9 +86,9 @@ proptest! {
             let length = pause.until_ms - now_ms;
             prop_assert!(length >= last);
             last = length;
-            prop_assert_eq!(admit(&standing, false, pause.until_ms - 1, &rules), Admission::Paused);
-            prop_assert_eq!(admit(&standing, false, pause.until_ms, &rules), Admission::Post);
-            prop_assert_eq!(admit(&standing, true, now_ms, &rules), Admission::Post);
+            prop_assert_eq!(admit(&standing, fell(false), pause.until_ms - 1, &rules), Admission::Paused);
+            prop_assert_eq!(admit(&standing, fell(false), pause.until_ms, &rules), Admission::Post);
+            prop_assert_eq!(admit(&standing, fell(true), now_ms, &rules), Admission::Post);
             now_ms = pause.until_ms;
         }
     }
@@ -100,7 +105,7 @@ proptest! {
             }
             let held = matches!(standing,
                 Standing::Planned { .. } | Standing::Billing { .. } | Standing::Unproven { .. });
-            prop_assert!(!held || admit(&standing, changed, later, &rules) != Admission::Post);
+            prop_assert!(!held || admit(&standing, fell(changed), later, &rules) != Admission::Post);
             standing = next(&standing, heard, now_ms, &rules).standing;
         }
     }
@@ -130,7 +135,7 @@ fn reminders_come_at_growing_pauses_and_end() {
     let heard = || Heard::Refused(decline(Advice::User, "BALANCE_INSUFFICIENT"));
     for hour in 0..24 * 30 {
         let now_ms = hour * 3_600_000;
-        if admit(&standing, false, now_ms, &rules) == Admission::Post {
+        if admit(&standing, fell(false), now_ms, &rules) == Admission::Post {
             let next = next(&standing.planned(), heard(), now_ms, &rules);
             told.extend(next.notices.iter().map(|_| hour / 24));
             standing = next.standing;
@@ -172,9 +177,25 @@ fn what_the_chain_ended_is_posted_again_only_with_other_terms() {
     let heard = Heard::Refused(decline(Advice::Stop, "SUBSCRIPTION_CANCELLED"));
     let stopped = next(&Standing::Free.planned(), heard.clone(), 0, &rules);
     assert_eq!(stopped.notices.len(), 1);
-    assert_eq!(admit(&stopped.standing, false, i64::MAX, &rules), Admission::Stopped);
-    assert_eq!(admit(&stopped.standing, true, 0, &rules), Admission::Post);
+    assert_eq!(admit(&stopped.standing, fell(false), i64::MAX, &rules), Admission::Stopped);
+    assert_eq!(admit(&stopped.standing, fell(true), 0, &rules), Admission::Post);
     assert_eq!(next(&stopped.standing, heard, 1, &rules).notices, []);
     let gone = unlisted(&stopped.standing).unwrap();
     assert_eq!((gone.standing, gone.notices), (Standing::Free, vec![]));
+}
+
+#[test]
+fn a_turn_is_waited_for_by_what_falls_due_and_by_nothing_else() {
+    let rules = Rules::default();
+    let at = |standing: &Standing, changed, now_ms| {
+        admit(standing, Fell { changed, turn_ms: 100 }, now_ms, &rules)
+    };
+    assert_eq!(at(&Standing::Free, false, 99), Admission::NotItsTurn);
+    assert_eq!(at(&Standing::Free, false, 100), Admission::Post);
+    let charged = Standing::Charged { tx_hash: None, since_ms: 0, heard_ms: 0 };
+    assert_eq!(at(&charged, true, 99), Admission::NotItsTurn);
+    assert_eq!(at(&charged, true, 100), Admission::Post);
+    assert_eq!(at(&charged, false, 99), Admission::JustCharged);
+    let planned = Standing::Free.planned();
+    assert_eq!(at(&planned, true, 99), Admission::InFlight);
 }

@@ -5,7 +5,7 @@ use super::peers::{Moment, Peers};
 use super::process::{ended, merchant};
 use parking_lot::Mutex;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -155,10 +155,59 @@ async fn a_second_scheduler_is_refused_and_the_status_is_shown_beside() {
 async fn a_dry_run_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let peers = Peers::start(Ledger::of(3)).await;
-    let arguments = ["schedule", "--dry-run", "--chain", "136=TVM"];
-    let child = merchant(folder.path(), &peers.url, &arguments).spawn().unwrap();
-    let (success, said) = ended(child);
-    assert!(success && said.contains("chain 139: 3 due, and no --chain"), "{said}");
-    assert!(!folder.path().join("schedule.db").exists());
-    assert!(peers.ledger.lock().requests.is_empty());
+    for once in [&[][..], &["--once"]] {
+        let arguments = [&["schedule", "--dry-run", "--chain", "136=TVM"], once].concat();
+        let child = merchant(folder.path(), &peers.url, &arguments).spawn().unwrap();
+        let (success, said) = ended(child);
+        assert!(success && said.contains("chain 139: 3 due, and no --chain"), "{said}");
+        assert!(!folder.path().join("schedule.db").exists());
+        assert!(peers.ledger.lock().requests.is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_one_is_stopped_no_other_starts_and_it_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let peers = Peers::start(Ledger::of(9)).await;
+    let arguments =
+        ["schedule", "--chain", "139=EVM", "--batch-size", "3", "--interval", "0", "--pace", PACE];
+    let mut first = merchant(folder.path(), &peers.url, &arguments);
+    let first = super::process::Program { child: first.stdout(Stdio::null()).spawn().unwrap() };
+    let signal = |name: &str| {
+        let done = Command::new("kill").args([name, &first.child.id().to_string()]).status();
+        assert!(done.unwrap().success());
+    };
+    // Stopped in the middle of a run, again and again.
+    for exchange in [2, 4, 7] {
+        while peers.exchanges() < exchange {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        signal("-STOP");
+        let (success, said) = ended(once(folder.path(), &peers.url).spawn().unwrap());
+        assert!(!success && said.contains("another process holds"), "{said}");
+        signal("-CONT");
+    }
+    while peers.ledger.lock().charged.len() < 9 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    first.kill();
+    settle(folder.path(), &peers).await;
+    everybody_paid_once(&peers, 9);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_sees_what_has_ended_before_it_reads_what_is_due() {
+    let folder = tempfile::tempdir().unwrap();
+    let peers = Peers::start(Ledger::of(2)).await;
+    assert!(run(folder.path(), &peers.url).await.contains(": 2 accepted"));
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    {
+        let mut ledger = peers.ledger.lock();
+        for transaction in &mut ledger.transactions {
+            transaction.looks = 1;
+        }
+        ledger.due = [(1, 2), (2, 2)].into();
+    }
+    let said = run(folder.path(), &peers.url).await;
+    assert!(said.contains("2 due, 0 held, 2 planned") && said.contains(": 2 accepted"), "{said}");
 }

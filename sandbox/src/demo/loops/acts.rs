@@ -3,6 +3,7 @@
 use super::super::Error;
 use super::Loop;
 use merchant::client::{CancelRequest, LinkRequest, WithdrawName, WithdrawRequest};
+use merchant::schedule::Whereabouts;
 use merchant::types::{ChainId, CurrencyId, PlanId, RechargeId};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -15,8 +16,6 @@ const USER: &str = "user-1001";
 const PATIENCE: Duration = Duration::from_secs(20);
 /// How often it is asked.
 const LOOK: Duration = Duration::from_millis(50);
-/// The Signer looks at its chains ten times a second.
-const LOOKED: Duration = Duration::from_millis(500);
 
 impl Loop<'_> {
     fn chain(&self) -> ChainId {
@@ -83,7 +82,7 @@ impl Loop<'_> {
         Ok(due.iter().find(mine).cloned())
     }
 
-    /// 4.2, 4.3, 6.1: what is due is found, charged by the Signer, and told.
+    /// 4.2, 4.3, 6.1: what is due is found by the scheduler, charged by the Signer, and told.
     pub(super) async fn charge(&mut self) -> Result<(), Error> {
         let due = self.due().await?.unwrap_or_default();
         let saw = format!(
@@ -91,16 +90,13 @@ impl Loop<'_> {
             due["subscribeId"], due["period"], due["amount"]
         );
         self.step(("4.2", "the list has what is due"), due["period"] == 1, &saw);
-        let answer = self.bill("loop", &due).await?;
-        let hash = answer["data"]["txHash"].clone();
-        self.step(
-            ("4.3, 7", "the Signer bills it"),
-            answer["code"] == 1,
-            &format!("code {}, {hash}", answer["code"]),
-        );
-        let state = self.decided(hash.as_str().unwrap_or_default()).await?;
+        let found = self.schedule(&due).await?;
+        let hash = found.tx_hash.clone().unwrap_or_default();
+        let held = found.word == "billing";
+        self.step(("4.3, 7", "the scheduler has it billed"), held, &found.to_string());
+        let state = self.decided(&hash).await?;
         self.step(("7", "the Signer knows the outcome"), state == "charged", &state);
-        let heard = self.merchant.heard("transferHash", &hash).await.unwrap_or_default();
+        let heard = self.merchant.heard("transferHash", &json!(hash)).await.unwrap_or_default();
         let held =
             heard["subscriptionType"] == "SubscriptionBilling" && heard["billingStatus"] == 0;
         self.step(
@@ -108,12 +104,21 @@ impl Loop<'_> {
             held,
             "callback SubscriptionBilling with the same hash",
         );
+        let found = self.schedule(&due).await?;
+        self.step(
+            ("4.3, 7", "the scheduler sees the end of it"),
+            found.word == "charged",
+            &found.to_string(),
+        );
         Ok(())
     }
 
-    async fn bill(&self, id: &str, entry: &Value) -> Result<Value, Error> {
-        let request = json!({"requestId": format!("{id}-{}", self.side.chain), "list": [entry]});
-        Ok(self.scheduler.bill(self.side.family.path(), &request).await?.body)
+    /// The scheduler runs once, over everything that is due on both chains. Where it has one subscription then.
+    async fn schedule(&self, due: &Value) -> Result<Whereabouts, Error> {
+        let run = self.scheduler.run().await?;
+        self.paper.line(&format!("      {run}"));
+        let id = due["subscribeId"].as_i64().unwrap_or_default();
+        self.scheduler.whereabouts(self.side.chain, id)
     }
 
     /// What became of a billing in the end. Blocks are made meanwhile.
@@ -121,8 +126,8 @@ impl Loop<'_> {
         let began = Instant::now();
         self.finalise().await?;
         loop {
-            let body = self.scheduler.billing(hash).await?.body;
-            let state = body["data"][0]["state"].as_str().unwrap_or_default().to_owned();
+            let billing = self.scheduler.billing(hash).await?;
+            let state = billing["state"].as_str().unwrap_or_default().to_owned();
             if state != "open" || began.elapsed() > PATIENCE {
                 return Ok(state);
             }
@@ -138,7 +143,6 @@ impl Loop<'_> {
         let due = self.due().await?.unwrap_or_default();
         let saw = format!("it is {}; period {} is due", moved["date"], due["period"]);
         self.step(("4.2", "a month later"), due["period"] == 2, &saw);
-        tokio::time::sleep(LOOKED).await;
         Ok(())
     }
 
@@ -147,16 +151,10 @@ impl Loop<'_> {
         let revoke = json!({"kind": "revoke", "chainId": self.side.chain, "wallet": "ada"});
         self.merchant.press("fault", revoke).await?;
         self.finalise().await?;
-        tokio::time::sleep(LOOKED).await;
         let due = self.due().await?.unwrap_or_default();
-        let answer = self.bill("fail", &due).await?;
-        let reason = &answer["data"][0]["failReason"];
-        let held = answer["code"] == 2 && reason == "Allowance insufficient";
-        self.step(
-            ("7.1, 7.2", "a charge that cannot be made"),
-            held,
-            &format!("code {}, {reason}", answer["code"]),
-        );
+        let found = self.schedule(&due).await?;
+        let held = found.fail_reason.as_deref() == Some("Allowance insufficient");
+        self.step(("7.1, 7.2", "a charge that cannot be made"), held, &found.to_string());
         Ok(())
     }
 

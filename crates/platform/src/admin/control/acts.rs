@@ -53,6 +53,16 @@ pub(super) fn transfer(desk: &Desk, body: &Value) -> Result<Value, String> {
     Ok(json!({"txHash": hash}))
 }
 
+/// A wallet of somebody's own gets coins and tokens.
+pub(super) fn fund(desk: &Desk, body: &Value) -> Result<(), String> {
+    let side = input::side(&desk.platform, body)?;
+    let amount = match body["amount"].as_str() {
+        Some(_) => input::amount(side, body, "amount")?,
+        None => U256::from(1000) * U256::from(10).pow(U256::from(side.decimals)),
+    };
+    Platform::fund(side, input::text(body, "wallet")?, amount).map_err(words)
+}
+
 /// What an address or a tester holds of the chain's token.
 pub(super) fn balance(desk: &Desk, body: &Value) -> Result<Value, String> {
     let side = input::side(&desk.platform, body)?;

@@ -26,9 +26,9 @@ pub(super) fn chains(desk: &Desk) -> Markup {
                 thead { tr { th { "Test wallet" } th { "Address" } th { "Holds" } th { "Allows the contract" } } }
                 tbody { @for name in TESTERS {
                     @let address = tester(name).address();
-                    tr { td { (name) } td { (long(&side.spell(address))) }
-                        td class="number" { (side.show(&side.holds(address).to_string())) " " (SYMBOL) }
-                        td class="number" { (side.show(&side.allowance(address).to_string())) " " (SYMBOL) } }
+                    tr { td data-label="Test wallet" { (name) } td data-label="Address" { (long(&side.spell(address))) }
+                        td data-label="Holds" class="number" { (side.show(&side.holds(address).to_string())) " " (SYMBOL) }
+                        td data-label="Allows the contract" class="number" { (side.show(&side.allowance(address).to_string())) " " (SYMBOL) } }
                 } }
             } }
         }
@@ -62,6 +62,10 @@ pub(super) fn controls(desk: &Desk) -> Markup {
         section class="controls" {
             h2 { "Wallets" }
             p { "A wallet is the name of a tester (" (TESTERS.join(", ")) ") or an address of the sandbox." }
+            (act("fund", "controls", &html! {
+                (chain_choice(desk, "fund-chain")) (field("fund-wallet", "wallet", ("A wallet of your own", ""))) (field("fund-amount", "amount", ("Tokens", "1000")))
+                button class="quiet" id="fund" { "Give it coins and tokens" }
+            }))
             (fault(desk, ("drain", "Leave the wallet so much"), &html! { (wallet("drain")) (field("drain-amount", "amount", ("Amount", "0"))) }))
             (fault(desk, ("revoke", "Take back its allowance"), &wallet("revoke")))
             (fault(desk, ("block", "Set the holder"), &html! { (wallet("block")) (switch("blocked", "free")) }))
@@ -89,5 +93,5 @@ fn wallet(kind: &str) -> Markup {
 }
 
 fn switch(on: &str, off: &str) -> Markup {
-    html! { label { "to" br; select name="on" { option value="true" { (on) } option value="false" { (off) } } } }
+    html! { label { "State" br; select name="on" { option value="true" { (on) } option value="false" { (off) } } } }
 }

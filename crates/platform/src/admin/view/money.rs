@@ -32,12 +32,12 @@ pub(super) fn withdrawals(desk: &Desk) -> Result<Markup, store::Error> {
             tbody {
                 @for row in &rows {
                     tr id=(format!("withdrawal-{}", row.id)) {
-                        td { (row.id) } td { (row.out_trade_no.as_deref().unwrap_or("none")) }
-                        td class="number" { @if let Some(side) = desk.platform.side(row.chain) { (side.show(&row.amount)) " " (SYMBOL) } }
-                        td { (row.chain) } td { (long(&row.address)) }
-                        td class="state" { (row.status.word()) @if let Some(note) = row.note.as_deref().filter(|note| !note.is_empty()) { ": " (note) } }
-                        td { (date(row.created_ms)) }
-                        td { @if let (Some(by), Some(at)) = (&row.decided_by, row.decided_ms) { (by) ", " (date(at)) } }
+                        td data-label="ID" { (row.id) } td data-label="Your number" { (row.out_trade_no.as_deref().unwrap_or("none")) }
+                        td data-label="Amount" class="number" { @if let Some(side) = desk.platform.side(row.chain) { (side.show(&row.amount)) " " (SYMBOL) } }
+                        td data-label="Chain" { (row.chain) } td data-label="To" { (long(&row.address)) }
+                        td data-label="Status" class="state" { (row.status.word()) @if let Some(note) = row.note.as_deref().filter(|note| !note.is_empty()) { ": " (note) } }
+                        td data-label="Applied" { (date(row.created_ms)) }
+                        td data-label="Decided" { @if let (Some(by), Some(at)) = (&row.decided_by, row.decided_ms) { (by) ", " (date(at)) } }
                         td { @if row.status == Status::Pending { (decision(row.id, true)) (decision(row.id, false)) } }
                     }
                 }
@@ -56,8 +56,8 @@ pub(super) fn users(desk: &Desk) -> Result<Markup, store::Error> {
             tbody {
                 @for user in &users {
                     tr id=(format!("user-{}", user.id)) {
-                        td { (user.id) } td { (user.uuid) } td { (date(user.created_ms)) }
-                        td { @for wallet in &user.wallets { (wallet.chain) ": " (long(&wallet.address)) br; } }
+                        td data-label="ID" { (user.id) } td data-label="Your uuid" { (user.uuid) } td data-label="Since" { (date(user.created_ms)) }
+                        td data-label="Deposit addresses" { @for wallet in &user.wallets { (wallet.chain) ": " (long(&wallet.address)) br; } }
                         td { @for wallet in &user.wallets {
                             (act("sweep", "users", &html! { (hidden("chainId", wallet.chain)) (hidden("uuid", &user.uuid))
                                 button class="quiet" id=(format!("sweep-{}-{}", user.id, wallet.chain)) { "Sweep " (wallet.chain) } }))
@@ -72,10 +72,10 @@ pub(super) fn users(desk: &Desk) -> Result<Markup, store::Error> {
             tbody {
                 @for row in &deposits {
                     tr id=(format!("deposit-{}", row.id)) {
-                        td { (row.id) } td { (row.uuid) }
-                        td class="number" { @if let Some(side) = desk.platform.side(row.chain) { (side.show(&row.amount)) " " (SYMBOL) } }
-                        td { (row.chain) } td { (long(&row.sender)) }
-                        td class="state" { @if row.status == 0 { "final" } @else { "pending" } } td { (date(row.time_ms)) }
+                        td data-label="ID" { (row.id) } td data-label="User" { (row.uuid) }
+                        td data-label="Amount" class="number" { @if let Some(side) = desk.platform.side(row.chain) { (side.show(&row.amount)) " " (SYMBOL) } }
+                        td data-label="Chain" { (row.chain) } td data-label="From" { (long(&row.sender)) }
+                        td data-label="Status" class="state" { @if row.status == 0 { "final" } @else { "pending" } } td data-label="Block time" { (date(row.time_ms)) }
                     }
                 }
             }

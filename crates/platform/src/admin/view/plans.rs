@@ -21,11 +21,11 @@ pub(super) fn plans(desk: &Desk, admin: &str) -> Result<Markup, store::Error> {
                     @if let Some(side) = platform.side(plan.chain) {
                         @let state = side.state_of(plan);
                         tr id=(format!("plan-{}-{}-{}", plan.id, plan.chain, plan.version)) {
-                            td { (plan.id) } td { (side.name()) } td { (plan.version) } td { (plan.name) }
-                            td class="number" { (side.show(&plan.amount)) " " (SYMBOL) }
-                            td { (plan.interval_s / 86_400) " days" @if plan.periods > 0 { ", " (plan.periods) " times" } }
-                            td class="state" { (state.word()) }
-                            td { (plan.proposer) @if let Some(approver) = &plan.approver { ", " (approver) } }
+                            td data-label="Plan ID" { (plan.id) } td data-label="Chain" { (side.name()) } td data-label="Version" { (plan.version) } td data-label="Name" { (plan.name) }
+                            td data-label="Price" class="number" { (side.show(&plan.amount)) " " (SYMBOL) }
+                            td data-label="Every" { (plan.interval_s / 86_400) " days" @if plan.periods > 0 { ", " (plan.periods) " times" } }
+                            td data-label="Status" class="state" { (state.word()) }
+                            td data-label="Signed by" { (plan.proposer) @if let Some(approver) = &plan.approver { ", " (approver) } }
                             td {
                                 @if state == PlanState::Pending && plan.proposer != admin {
                                     (act("approve-plan", "plans", &html! {
@@ -77,8 +77,8 @@ pub(super) fn subscriptions(desk: &Desk) -> Result<Markup, store::Error> {
             tbody {
                 @for (stage, row) in &rows {
                     tr id=(format!("subscription-{}", row.id)) {
-                        td { (row.id) } td { (long(&row.out_trade_no)) } td { (row.external_user) }
-                        td { (row.plan) ", version " (row.version) } td { (row.chain) } td class="state" { (stage.word()) } td { (date(row.created_ms)) }
+                        td data-label="Subscription" { (row.id) } td data-label="Order number" { (long(&row.out_trade_no)) } td data-label="User" { (row.external_user) }
+                        td data-label="Plan" { (row.plan) ", version " (row.version) } td data-label="Chain" { (row.chain) } td data-label="Status" class="state" { (stage.word()) } td data-label="Since" { (date(row.created_ms)) }
                     }
                 }
             }

@@ -1,0 +1,52 @@
+//! The chains and the platform alone, for a Signer and a merchant of one's own.
+
+use super::{Error, Options, doors, paper, sides, signer, tell};
+use sandbox_platform::clock::Clock;
+use sandbox_platform::{Options as Setup, Pace, Platform, Running};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Serves until somebody ends it.
+pub(crate) async fn run(options: Options) -> Result<bool, Error> {
+    let scratch = tempfile::tempdir()?;
+    let place = options.state.as_deref().unwrap_or(scratch.path()).join("signer");
+    std::fs::create_dir_all(&place)?;
+    let setup = Setup {
+        state: options.state.clone(),
+        pace: options.beat.map_or(Pace::Live, Pace::Fast),
+        people: 0,
+        trial: 0,
+        clock: Clock::new(0),
+    };
+    let platform = tokio::task::spawn_blocking(move || Platform::found(&setup)).await??;
+    let running = platform.serve(options.ports().await?).await?;
+    let sides = sides::both(&running, &place);
+    let port = doors::free(options.port(options.signer_port, super::SIGNER_PORT)).await?;
+    let config = signer::install(port, &place, &sides)?;
+    let paper = paper::Paper::new(options.json);
+    if options.json {
+        paper::line(&addresses(&running, &config))?;
+    } else {
+        tell(&paper, &running, &sides);
+        paper.title("A Signer for them, with an empty journal:");
+        let config = config.display();
+        paper.line(&format!("  merchant-signer --config {config} init"));
+        paper.line(&format!("  merchant-signer --config {config} run"));
+    }
+    super::stay::watch(&paper, &running).await?;
+    running.shutdown().await;
+    Ok(true)
+}
+
+fn addresses(running: &Running, config: &Path) -> Value {
+    json!({
+        "baseUrl": running.base_url,
+        "paymentUrl": running.payment_url,
+        "adminUrl": running.admin_url,
+        "evm": running.evm_url,
+        "tronFull": running.tron.full,
+        "tronSolidity": running.tron.solidity,
+        "tronJsonrpc": running.tron.jsonrpc,
+        "signerConfig": config,
+    })
+}
