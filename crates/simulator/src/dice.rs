@@ -27,6 +27,7 @@ pub(crate) enum Fault {
     ForgedFork,
     PoolForgets,
     NotPassedOn,
+    CutOff,
     BlockMissed,
     EmptySlot,
     Reorg,
@@ -44,7 +45,7 @@ pub(crate) enum Fault {
 }
 
 /// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 35] = [
+const TABLE: [(Fault, &str, u64); 36] = [
     (Fault::NodeDown, "node down", 40),
     (Fault::Blackout, "no node answers for long", 150),
     (Fault::NodeSilent, "node gives no answer", 60),
@@ -66,6 +67,7 @@ const TABLE: [(Fault, &str, u64); 35] = [
     (Fault::ForgedFork, "chain of its own, by too few witnesses", 60),
     (Fault::PoolForgets, "pool forgets", 20),
     (Fault::NotPassedOn, "not passed on", 3),
+    (Fault::CutOff, "nodes cut off from who makes blocks", 200),
     (Fault::BlockMissed, "slot missed", 12),
     (Fault::EmptySlot, "block without the pool", 6),
     (Fault::Reorg, "reorganisation", 14),

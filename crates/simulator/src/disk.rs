@@ -91,7 +91,7 @@ impl Files {
             self.copy("live", "newer", true);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            let marked = world.scene.marked_copies && world.dice.one_in(2);
+            let marked = crate::worlds::MARKED_COPIES && world.dice.one_in(2);
             if marked {
                 world.note("both", "restored together with its mark", 0);
             }
@@ -239,7 +239,7 @@ fn misbehave(world: &mut World, conn: &Connection) -> rusqlite::Result<()> {
     }
     if world.breaks(Mutant::NonceFromPending) {
         let member = world.dice.place(world.evm.members.len());
-        let pending = world.pending(&world.evm.members[member]);
+        let pending = World::pending(&world.evm.members[member]);
         let sql = "UPDATE lane SET next_position = ?1 WHERE chain = ?2";
         conn.execute(sql, (i64::try_from(pending).unwrap_or(0), Side::Evm.platform_id()))?;
     }
@@ -283,7 +283,7 @@ pub(crate) fn mutate(world: &Shared, conn: &Connection) {
         conn.execute_batch(sql).expect("it fits the schema");
     }
     if world.breaks(Mutant::TrustOldCopy) {
-        let stands = i64::try_from(world.pending(&world.evm.truth)).unwrap_or(0);
+        let stands = i64::try_from(World::pending(&world.evm.truth)).unwrap_or(0);
         let sql = "UPDATE lane SET next_position = max(next_position, ?1) WHERE chain = ?2";
         conn.execute(sql, (stands, Side::Evm.platform_id())).expect("it fits the schema");
     }

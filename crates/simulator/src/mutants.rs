@@ -100,6 +100,9 @@ const UNGUARDED: &str = "CREATE TEMP TRIGGER broken AFTER UPDATE OF guard_until_
 /// Two batches may take one place in a lane.
 const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
 
+/// What makes a billing wait for so long that it is given up, and land all the same.
+const CUT_OFF: &[(Fault, u64)] = &[(Fault::CutOff, 25), (Fault::CallerSends, 3)];
+
 const TABLE: [Row; 24] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
@@ -110,7 +113,7 @@ const TABLE: [Row; 24] = [
     row(Mutant::OneNodeQuorum, BOTH, &[(Fault::Lie, 2)], None),
     row(Mutant::AbsenceProof, BOTH, &[(Fault::LostReceipt, 2)], None),
     row(Mutant::NoClaimKey, BOTH, &[], Some(UNCLAIMED)),
-    row(Mutant::CancelReleasesAtBroadcast, EVM, &[(Fault::FeeSpike, 25)], None),
+    row(Mutant::CancelReleasesAtBroadcast, EVM, CUT_OFF, None),
     row(Mutant::ForgetOldAttempts, BOTH, &[(Fault::EmptySlot, 2)], Some(FORGOTTEN)),
     row(Mutant::NonceFromPending, EVM, &[(Fault::PoolForgets, 6)], Some(NO_PLACES)),
     row(Mutant::NoRebroadcast, EVM, &[(Fault::PoolForgets, 2)], None),
@@ -121,7 +124,7 @@ const TABLE: [Row; 24] = [
     row(Mutant::NobodyLooks, BOTH, &[], None),
     row(Mutant::AlwaysReady, BOTH, &[(Fault::Blackout, 40)], None),
     row(Mutant::NamesAnother, BOTH, &[], None),
-    row(Mutant::NamesCancel, EVM, &[(Fault::FeeSpike, 25)], None),
+    row(Mutant::NamesCancel, EVM, CUT_OFF, None),
     row(Mutant::InProgressIsPaid, BOTH, &[(Fault::PoorAtLast, 3)], None),
     row(Mutant::AnybodySigns, TRON, &[(Fault::ForgedFork, 20)], None),
     row(Mutant::NoGuard, BOTH, &[], Some(UNGUARDED)),

@@ -93,6 +93,8 @@ pub(crate) struct Net<M: Member> {
     stuck_until_ms: Vec<u64>,
     /// Who goes on with a chain of its own.
     forked: Option<usize>,
+    /// Until when nothing that waits at a node gets further.
+    cut_until_ms: u64,
     slot_ms: u64,
     /// When the next block is due.
     due_ms: u64,
@@ -109,7 +111,17 @@ impl<M: Member> Net<M> {
         };
         let (behind, stuck_until_ms) = (vec![0; many], vec![0; many]);
         let (forked, due_ms) = (None, head_ms + slot_ms);
-        Self { name, truth, members, behind, stuck_until_ms, forked, slot_ms, due_ms }
+        Self {
+            name,
+            truth,
+            members,
+            behind,
+            stuck_until_ms,
+            forked,
+            cut_until_ms: 0,
+            slot_ms,
+            due_ms,
+        }
     }
 
     /// The head's number and its time (ms).
@@ -177,7 +189,14 @@ impl<M: Member> Net<M> {
     }
 
     /// Transactions wander from pool to pool.
-    fn gossip(&self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+    fn gossip(&mut self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+        if now_ms < self.cut_until_ms {
+            return;
+        }
+        if dice.strikes(Fault::CutOff) {
+            log.note(now_ms, self.name, Fault::CutOff.word(), 0);
+            self.cut_until_ms = now_ms + 1000 * (60 + dice.below(30));
+        }
         for member in &self.members {
             if member.node().chain().pool().is_empty() {
                 continue;
@@ -237,6 +256,7 @@ impl<M: Member> Net<M> {
             self.members[liar] = self.truth.split();
             self.members[liar].node().chain().pool_mut().clear();
         }
+        self.cut_until_ms = 0;
         self.behind.fill(0);
         self.stuck_until_ms.fill(0);
     }

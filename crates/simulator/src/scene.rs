@@ -69,8 +69,6 @@ pub(crate) struct Scene {
     pub(crate) replaces: bool,
     /// Whether one customer's charges are told to nobody.
     pub(crate) muted: bool,
-    /// Whether a journal may be restored together with its mark.
-    pub(crate) marked_copies: bool,
     /// How far this machine's clock is from that of the chains (ms) while things go wrong.
     pub(crate) clock_ms: i64,
     /// What changes between two starts, and where.
@@ -103,7 +101,6 @@ impl Scene {
             cancels: dice.one_in(4),
             replaces: !dice.one_in(4),
             muted: dice.one_in(4),
-            marked_copies: true,
             clock_ms: [0, 0, 0, 0, 4_000, -4_000, 150_000, -150_000][dice.place(8)],
             change: if dice.one_in(4) { Some(change(&mut dice)) } else { None },
         };
@@ -124,7 +121,6 @@ impl Scene {
             cancels: cancelled.contains(&mutant),
             replaces: mutant != Mutant::NoRebroadcast,
             muted: false,
-            marked_copies: false,
             clock_ms: 0,
             change: None,
         };

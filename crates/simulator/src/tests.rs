@@ -35,7 +35,16 @@ fn is_noticed(mutant: &str, side: &str) -> bool {
 
 #[test]
 fn rules_that_every_charge_needs_are_noticed_at_once_when_they_are_broken() {
-    for mutant in ["ReleaseOnReject", "NoClaimKey", "ForgetOldAttempts", "NamesAnother"] {
+    for mutant in [
+        "ReleaseOnReject",
+        "AbsenceProof",
+        "NoClaimKey",
+        "FailureIsSuccess",
+        "AlwaysReady",
+        "NamesAnother",
+        "InProgressIsPaid",
+        "NoGuard",
+    ] {
         for side in ["EVM", "TRON"] {
             assert!(is_noticed(mutant, side), "{mutant} is broken on {side}, and nobody notices");
         }

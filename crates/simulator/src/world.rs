@@ -214,7 +214,7 @@ impl World {
     }
 
     /// Where the Signer's account stands on EVM, says a node, with what waits in its pool.
-    pub(crate) fn pending(&self, node: &Node<Evm>) -> u64 {
+    pub(crate) fn pending(node: &Node<Evm>) -> u64 {
         eth::pool::next_nonce(&node.chain(), &biller().address())
     }
 

@@ -29,6 +29,10 @@ pub(crate) const NOT_YET: &[(&str, &str)] = &[
         "every request hears 503, and health says ready",
     ),
     (
+        "TRON: the only provider goes on with a chain of its own",
+        "what was signed on a block of that chain stays open for ever",
+    ),
+    (
         "EVM: readiness while the chain asks more than the ceilings allow",
         "every request hears 503, and health says ready",
     ),
@@ -42,11 +46,13 @@ pub(crate) const NOT_YET: &[(&str, &str)] = &[
     ),
 ];
 
+/// Whether a journal may be restored together with its mark.
+pub(crate) const MARKED_COPIES: bool = false;
+
 /// Takes out of a scene what is not played.
 pub(crate) fn restrain(scene: &mut Scene) {
     scene.muted = false;
     scene.change = None;
-    scene.marked_copies = false;
     scene.clock_ms = scene.clock_ms.clamp(-5_000, 5_000);
 }
 
@@ -76,6 +82,7 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &mut Scene, mutant: Option<Mutant>)
             Fault::CallerSends,
             Fault::PoolForgets,
             Fault::NotPassedOn,
+            Fault::CutOff,
             Fault::Reorg,
             Fault::Lie,
             Fault::NodeDown,
