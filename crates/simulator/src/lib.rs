@@ -266,10 +266,12 @@ impl Simulation<'_> {
                 self.post(&process);
                 if self.second.is_multiple_of(5) {
                     let health = process.health().await;
+                    if self.world.lock().is_dear() {
+                        self.readiness.begin(self.second);
+                    }
                     let told = self.readiness.told(health.as_ref(), self.second);
                     let asked = self.wanted.mutant.is_none_or(|one| one == Mutant::AlwaysReady);
-                    if let Some(law) = told.err().filter(|_| asked && !self.world.lock().is_dear())
-                    {
+                    if let Some(law) = told.err().filter(|_| asked) {
                         return Stop::Broken(law);
                     }
                 }

@@ -107,7 +107,7 @@ impl Scene {
         if let Some(mutant) = mutant {
             scene.suit(mutant);
         }
-        crate::worlds::restrain(&mut scene);
+        crate::worlds::restrain(&mut scene, mutant);
         scene
     }
 

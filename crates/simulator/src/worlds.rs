@@ -50,7 +50,8 @@ pub(crate) const NOT_YET: &[(&str, &str)] = &[
 pub(crate) const MARKED_COPIES: bool = false;
 
 /// Takes out of a scene what is not played.
-pub(crate) fn restrain(scene: &mut Scene) {
+pub(crate) fn restrain(scene: &mut Scene, mutant: Option<Mutant>) {
+    scene.cancels &= mutant.is_some();
     scene.muted = false;
     scene.change = None;
     scene.clock_ms = scene.clock_ms.clamp(-5_000, 5_000);
