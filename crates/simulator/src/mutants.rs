@@ -100,8 +100,10 @@ const UNGUARDED: &str = "CREATE TEMP TRIGGER broken AFTER UPDATE OF guard_until_
 /// Two batches may take one place in a lane.
 const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
 
-/// What makes a billing wait for so long that it is given up, and land all the same.
-const CUT_OFF: &[(Fault, u64)] = &[(Fault::CutOff, 25), (Fault::CallerSends, 3)];
+/// What makes a billing wait for so long that it is given up, and land all the same: from the hands of its
+/// caller, since nodes pass nothing on.
+const CUT_OFF: &[(Fault, u64)] =
+    &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
 
 const TABLE: [Row; 24] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),

@@ -157,7 +157,10 @@ impl<M: Member> Net<M> {
         let (_, head_ms) = self.head();
         let missed = (now_ms.saturating_sub(head_ms) / self.slot_ms).saturating_sub(1);
         self.truth.node().skip(missed);
-        if dice.strikes(Fault::EmptySlot) {
+        if now_ms < self.cut_until_ms {
+            // Whoever makes blocks takes nothing from pools either.
+            self.truth.node().chain().step_empty();
+        } else if dice.strikes(Fault::EmptySlot) {
             log.note(now_ms, self.name, Fault::EmptySlot.word(), 0);
             self.truth.node().chain().step_empty();
         } else {
