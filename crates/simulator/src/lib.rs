@@ -270,7 +270,11 @@ impl Simulation<'_> {
                         self.readiness.begin(self.second);
                     }
                     let told = self.readiness.told(health.as_ref(), self.second);
-                    let asked = self.wanted.mutant.is_none_or(|one| one == Mutant::AlwaysReady);
+                    let pair = Side::ALL.iter().any(|side| self.wanted.scene.nodes(*side) == 2);
+                    let asked = match self.wanted.mutant {
+                        None => !pair,
+                        Some(mutant) => mutant == Mutant::AlwaysReady,
+                    };
                     if let Some(law) = told.err().filter(|_| asked) {
                         return Stop::Broken(law);
                     }

@@ -98,9 +98,9 @@ impl World {
 
     /// Whether the world has a liar on TRON that may be asked for a chain of its own.
     fn liar_may_fork(&self, side: Side) -> bool {
-        let few = self.scene.nodes(side) == 1 && !self.breaks(Mutant::AnybodySigns);
+        let played = crate::worlds::FORGED_FORKS || self.breaks(Mutant::AnybodySigns);
         let liar = self.liars[side.place()].is_some();
-        side == Side::Tron && liar && !few && !self.tron.is_forked()
+        side == Side::Tron && liar && played && !self.tron.is_forked()
     }
 
     /// The liar goes on with a chain of its own, in whose blocks nothing ever is. Too few witnesses sign it,

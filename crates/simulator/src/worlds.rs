@@ -29,8 +29,12 @@ pub(crate) const NOT_YET: &[(&str, &str)] = &[
         "every request hears 503, and health says ready",
     ),
     (
-        "TRON: the only provider goes on with a chain of its own",
-        "what was signed on a block of that chain stays open for ever",
+        "TRON: a provider goes on with a chain of its own that too few witnesses sign",
+        "what was signed on its blocks stays open for ever, and the other providers are called liars",
+    ),
+    (
+        "readiness where one of two nodes is not to be asked",
+        "what two have to agree on hears 503, and health says ready",
     ),
     (
         "EVM: readiness while the chain asks more than the ceilings allow",
@@ -48,6 +52,9 @@ pub(crate) const NOT_YET: &[(&str, &str)] = &[
 
 /// Whether a journal may be restored together with its mark.
 pub(crate) const MARKED_COPIES: bool = false;
+
+/// Whether a TRON provider may go on with a chain of its own.
+pub(crate) const FORGED_FORKS: bool = false;
 
 /// Takes out of a scene what is not played.
 pub(crate) fn restrain(scene: &mut Scene, mutant: Option<Mutant>) {
