@@ -2,6 +2,7 @@
 //! batches that the chain has not decided.
 
 use super::bill::NoVerdict;
+use super::hindrance::Hindrance;
 use super::reservation::Reservations;
 use crate::billing::{Again, Attempt, BatchId, Gate, Objection, OnlyFollows, Rules, Slot};
 use crate::chain::{Chain, Delivery, Pulse};
@@ -26,7 +27,7 @@ pub(super) struct Tracked {
     /// What the nodes had against its newest attempt when it was last offered.
     pub(super) objection: Option<Objection>,
     /// What keeps it from landing, as far as is known.
-    pub(super) held_up: Option<&'static str>,
+    pub(super) held_up: Option<Hindrance>,
     /// Why the last try to sign another attempt failed, if it did.
     pub(super) unsigned: Option<String>,
     /// Whether a person was called already.
@@ -130,13 +131,13 @@ impl Lane {
     }
 
     /// What keeps single batches from landing, as far as is known: the oldest first.
-    pub fn held_up(&self) -> Vec<(BatchId, &'static str)> {
+    pub fn held_up(&self) -> Vec<(BatchId, Hindrance)> {
         let tracked = self.tracked.lock();
         tracked.values().filter_map(|t| t.held_up.map(|why| (t.slot.batch, why))).collect()
     }
 
     /// What keeps this batch from landing, as far as is known.
-    pub fn hindrance(&self, batch: BatchId) -> Option<&'static str> {
+    pub fn hindrance(&self, batch: BatchId) -> Option<Hindrance> {
         self.tracked.lock().get(&batch).and_then(|tracked| tracked.held_up)
     }
 
