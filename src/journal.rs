@@ -23,8 +23,6 @@ mod rename;
 mod requests;
 mod resolve;
 mod rows;
-#[cfg(test)]
-pub(crate) mod seam;
 mod spend;
 mod start;
 mod whole;

@@ -26,11 +26,3 @@ pub mod journal;
 
 pub mod clock;
 pub mod telemetry;
-
-#[cfg(test)]
-#[expect(
-    clippy::arithmetic_side_effects,
-    clippy::as_conversions,
-    reason = "a simulated world may panic, and counts small things"
-)]
-mod simulator;

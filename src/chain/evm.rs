@@ -27,8 +27,6 @@ mod preflight;
 mod reads;
 mod redraft;
 mod seal;
-#[cfg(test)]
-pub(crate) mod seam;
 mod simulate;
 mod wire;
 

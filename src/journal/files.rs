@@ -161,7 +161,7 @@ pub(super) fn merge_when_closed(conn: &Connection, merge: bool) -> rusqlite::Res
 
 /// Plans a statement once. Otherwise the planner looks at the values that are bound to it, to see
 /// whether a partial index fits them, and with our indices every lookup of a claim is planned anew.
-pub(super) fn steady_plans(conn: &Connection) -> rusqlite::Result<()> {
+fn steady_plans(conn: &Connection) -> rusqlite::Result<()> {
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(drop)
 }
 

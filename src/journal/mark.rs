@@ -173,21 +173,8 @@ pub(super) fn first(
     Ok(files.write_mark(&Reached { progress, next: None }.to_string())?)
 }
 
-pub(super) fn insert_boot(conn: &Connection, boot: BootId, at_ms: i64) -> rusqlite::Result<()> {
+fn insert_boot(conn: &Connection, boot: BootId, at_ms: i64) -> rusqlite::Result<()> {
     conn.execute("INSERT INTO boot (id, at_ms) VALUES (?1, ?2)", params![boot.0, at_ms]).map(drop)
-}
-
-/// Whether a journal that has come as far as `journal` contradicts a mark that was written at `mark`.
-#[cfg(test)]
-pub(super) fn is_old(journal: Progress, mark: Progress) -> bool {
-    journal.contradicts(Reached { progress: mark, next: None })
-}
-
-#[cfg(test)]
-impl BootId {
-    pub(super) fn numbered(number: u128) -> Self {
-        Self(number.to_be_bytes())
-    }
 }
 
 #[cfg(test)]

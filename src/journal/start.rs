@@ -29,12 +29,6 @@ impl Begun {
     pub(super) fn doubt(&self, lane: LaneId) {
         self.doubted.lock().push(lane);
     }
-
-    /// Of a journal that needs none.
-    #[cfg(test)]
-    pub(super) fn already() -> Self {
-        Self { written: true.into(), doubted: Mutex::default() }
-    }
 }
 
 /// A start, and the mark that follows it.

@@ -16,14 +16,12 @@ sol!(
     "../../tests/contracts/artifacts/Billing.json"
 );
 
-sol! {
-    /// A contract that charges whatever it is told, as far as somebody watches it.
-    interface Careless {
-        event Moved(uint64 subscribeId, uint32 period, uint64 tag);
-        function enrol(uint64 subscribeId, address userWallet, address tokenAddress, uint128 amount) external;
-        function silence(uint64 subscribeId, bool muted) external;
-    }
-}
+sol!(
+    /// A contract that charges whatever it is told.
+    #[derive(Debug)]
+    Careless,
+    "../../tests/contracts/artifacts/Careless.json"
+);
 
 sol!(
     /// A token in the style of USDT. Anybody may mint and block: it is worth nothing.

@@ -4,6 +4,7 @@
 //! `eth_estimateGas`, [`Receipt`] for receipts and logs.
 
 use crate::chain::{Block, Chain, Family, Header, Included, Pending, Site, Verdict};
+use crate::memo::Memo;
 use crate::state::{Hashes, RunError, State, View};
 use alloy::consensus::transaction::{Recovered, SignerRecoverable};
 use alloy::consensus::{Transaction, TxEnvelope};
@@ -75,8 +76,14 @@ pub enum Refusal {
 
 /// Reads the bytes of `eth_sendRawTransaction` and finds the sender; None if they are not a signed transaction.
 pub fn decode(raw: &[u8]) -> Option<Tx> {
-    let envelope = TxEnvelope::decode_2718_exact(raw).ok()?;
-    envelope.try_into_recovered().ok()
+    thread_local! {
+        static READ: Memo<Vec<u8>, Option<Tx>> = Memo::new();
+    }
+    let read = |raw: &Vec<u8>| {
+        let envelope = TxEnvelope::decode_2718_exact(raw).ok()?;
+        envelope.try_into_recovered().ok()
+    };
+    READ.with(|known| known.get(raw.to_vec(), read))
 }
 
 impl Default for Evm {

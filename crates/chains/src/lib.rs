@@ -16,6 +16,7 @@ pub mod contracts;
 pub mod eth;
 pub mod evm;
 pub mod faults;
+mod memo;
 pub mod node;
 pub mod serve;
 pub mod state;

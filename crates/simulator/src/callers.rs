@@ -1,10 +1,15 @@
 //! The merchant's schedulers: they overlap, repeat themselves, change their minds about what belongs in a
 //! request, contradict themselves, and post again when they hear nothing. They speak HTTP.
 
+use crate::scene::Shape;
 use crate::town::{CUSTOMERS, customer};
 use crate::world::{Side, World};
 use alloy::primitives::{B256, U256};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// What stands for the period where the contract knows none.
+pub(crate) const NO_PERIOD: u32 = 1;
 
 /// One entry: a customer in a period, and what it says of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +25,7 @@ pub(crate) struct Line {
 #[derive(Clone, Debug)]
 pub(crate) enum Heard {
     /// Code 1: this transaction, these subscriptions, and those that it leaves out.
-    Sent { hash: B256, subscriptions: Vec<u64>, failed: Vec<Refusal> },
+    Sent { hash: B256, subscriptions: Vec<u64>, failed: Vec<Refusal>, repeated: bool },
     /// Code 2.
     Refused(Vec<Refusal>),
     /// Code 0, or a dry run: nothing was signed or sent.
@@ -35,11 +40,36 @@ pub(crate) struct Refusal {
     pub(crate) retry: String,
 }
 
+impl Heard {
+    /// The same, knowing of which transactions somebody was told before.
+    pub(crate) fn after(mut self, told: &mut BTreeSet<B256>) -> Self {
+        if let Self::Sent { hash, repeated, .. } = &mut self {
+            *repeated = !told.insert(*hash);
+        }
+        self
+    }
+}
+
+impl Refusal {
+    /// What is said of somebody who has paid.
+    pub(crate) fn paid(customer: u64) -> Self {
+        let [code, retry] = ["ALREADY_CHARGED", "DONE"].map(str::to_owned);
+        Self { customer, code, retry }
+    }
+
+    /// Whether the journal alone says so, without asking the chain.
+    pub(crate) fn is_from_the_journal(&self) -> bool {
+        let codes = ["ALREADY_CHARGED", "BILLING_IN_PROGRESS", "CONFLICT", "OUTCOME_UNKNOWN"];
+        codes.contains(&self.code.as_str())
+    }
+}
+
 /// A request, and what came of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) number: u64,
     pub(crate) side: Side,
+    shape: Shape,
     pub(crate) lines: Vec<Line>,
     partial: bool,
     dry_run: bool,
@@ -58,17 +88,24 @@ impl Request {
     /// What is posted.
     pub(crate) fn body(&self, token: alloy::primitives::Address) -> Value {
         let entry = |line: &Line| {
-            json!({
+            let mut entry = json!({
                 "chainId": self.side.platform_id(),
                 "subscribeId": line.customer,
                 "planId": 1,
                 "userHash": B256::from(U256::from(line.user + 1000)),
-                "period": line.period,
                 "amount": line.amount,
-                "userWallet": customer(line.customer),
-                "tokenAddress": token,
                 "tag": self.number,
-            })
+            });
+            if self.shape != Shape::Lookup {
+                entry["userWallet"] = json!(customer(line.customer));
+                entry["tokenAddress"] = json!(token);
+            }
+            match self.shape {
+                Shape::Full | Shape::Bare => entry["period"] = json!(line.period),
+                Shape::Guarded => entry["edition"] = json!(NO_PERIOD),
+                Shape::Lookup => {}
+            }
+            entry
         };
         json!({
             "requestId": self.number.to_string(),
@@ -98,6 +135,7 @@ impl Request {
                     hash: B256::try_from(hash.as_slice()).unwrap_or_default(),
                     subscriptions: ids.filter_map(Value::as_u64).collect(),
                     failed: refusals(&data["failed"]),
+                    repeated: false,
                 }
             }
             Some(2) => Heard::Refused(refusals(data)),
@@ -124,9 +162,15 @@ pub(crate) struct Callers {
 impl Callers {
     /// Makes another request.
     pub(crate) fn post(&mut self, world: &mut World, second: u64) -> Request {
-        let period = 1 + u32::try_from(second / 60).unwrap_or(0);
         let either = if world.dice.one_in(2) { Side::Evm } else { Side::Tron };
         let side = world.only.unwrap_or(either);
+        let shape = world.scene.shape(side);
+        let period = match shape {
+            Shape::Guarded => NO_PERIOD,
+            Shape::Full | Shape::Bare | Shape::Lookup => {
+                1 + u32::try_from(second / 60).unwrap_or(0)
+            }
+        };
         let earlier = self.earlier(side, world);
         let dice = &mut world.dice;
         let (what, lines) = match (dice.below(20), earlier) {
@@ -154,7 +198,7 @@ impl Callers {
         let (partial, dry_run) = (dice.one_in(4), dice.one_in(25));
         let number = u64::try_from(self.requests.len()).unwrap_or(u64::MAX) + 1;
         world.note(side.name(), what, number);
-        let request = Request { number, side, lines, partial, dry_run, heard: None };
+        let request = Request { number, side, shape, lines, partial, dry_run, heard: None };
         self.requests.push(request.clone());
         request
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     NodeDown,
+    Blackout,
     NodeSilent,
     SilentAfterTaking,
     NodeFails,
@@ -23,13 +24,16 @@ pub(crate) enum Fault {
     LieAboutTime,
     AlteredBlock,
     EmptyBlock,
+    ForgedFork,
     PoolForgets,
     NotPassedOn,
+    CutOff,
     BlockMissed,
     EmptySlot,
     Reorg,
     FeeSpike,
     CustomerPoor,
+    PoorAtLast,
     KeyUsedElsewhere,
     CallerSends,
     SlowJournal,
@@ -41,8 +45,9 @@ pub(crate) enum Fault {
 }
 
 /// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 32] = [
+const TABLE: [(Fault, &str, u64); 36] = [
     (Fault::NodeDown, "node down", 40),
+    (Fault::Blackout, "no node answers for long", 150),
     (Fault::NodeSilent, "node gives no answer", 60),
     (Fault::SilentAfterTaking, "node acts and gives no answer", 40),
     (Fault::NodeFails, "node answers 502", 40),
@@ -59,13 +64,16 @@ const TABLE: [(Fault, &str, u64); 32] = [
     (Fault::LieAboutTime, "lie about time", 12),
     (Fault::AlteredBlock, "altered block", 12),
     (Fault::EmptyBlock, "emptied block", 12),
+    (Fault::ForgedFork, "chain of its own, by too few witnesses", 60),
     (Fault::PoolForgets, "pool forgets", 20),
     (Fault::NotPassedOn, "not passed on", 3),
+    (Fault::CutOff, "nodes cut off from who makes blocks", 200),
     (Fault::BlockMissed, "slot missed", 12),
     (Fault::EmptySlot, "block without the pool", 6),
     (Fault::Reorg, "reorganisation", 14),
     (Fault::FeeSpike, "base fee spike", 25),
     (Fault::CustomerPoor, "customer cannot pay", 20),
+    (Fault::PoorAtLast, "customer emptied before the block", 15),
     (Fault::KeyUsedElsewhere, "key used elsewhere", 90),
     (Fault::CallerSends, "caller sends the bytes", 12),
     (Fault::SlowJournal, "slow journal", 8),
@@ -145,12 +153,10 @@ impl Dice {
         self.rates[Self::place_of(fault)] > 0
     }
 
-    /// Puts a fault into this world.
-    pub(crate) fn demand(&mut self, fault: Fault) {
-        let place = Self::place_of(fault);
-        if self.rates[place] == 0 {
-            self.rates[place] = TABLE[place].2;
-        }
+    /// Puts a fault into this world, no rarer than one in `rate` occasions.
+    pub(crate) fn demand(&mut self, fault: Fault, rate: u64) {
+        let known = &mut self.rates[Self::place_of(fault)];
+        *known = if *known == 0 { rate } else { rate.min(*known) };
     }
 
     /// Takes a fault out of this world.

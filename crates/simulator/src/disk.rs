@@ -19,13 +19,15 @@ pub(crate) struct Files {
     root: PathBuf,
     backup: bool,
     synced: bool,
+    /// Whether an old copy runs, and what it took the place of was kept.
+    newer: bool,
 }
 
 impl Files {
     /// Files below `root`, with a new journal among them that every seed begins with.
     pub(crate) fn new(root: &Path) -> Self {
-        let files = Self { root: root.to_owned(), backup: false, synced: false };
-        for name in ["new", "live", "backup", "crash", "synced"] {
+        let files = Self { root: root.to_owned(), backup: false, synced: false, newer: false };
+        for name in ["new", "live", "backup", "crash", "synced", "newer"] {
             fs::create_dir_all(root.join(name)).expect("the directory is ours");
         }
         merchant_signer::journal::Journal::initialise(&root.join("new").join(NAMES[0]))
@@ -40,7 +42,7 @@ impl Files {
 
     /// As if nothing had ever been written.
     pub(crate) fn wipe(&mut self) {
-        (self.backup, self.synced) = (false, false);
+        (self.backup, self.synced, self.newer) = (false, false, false);
         self.copy("new", "live", true);
     }
 
@@ -78,20 +80,36 @@ impl Files {
     }
 
     /// Before a start: what is found may be older than what was left.
-    pub(crate) fn before_start(&self, world: &mut World) {
+    pub(crate) fn before_start(&mut self, world: &mut World) {
         if self.synced && world.breaks(Mutant::NormalSync) && world.dice.one_in(2) {
             self.copy("synced", "live", true);
         }
-        if !self.backup || !world.fault("both", Fault::OldCopy) {
-            return;
+        if self.newer && world.fault("both", Fault::NewerBack) {
+            self.newer = false;
+            self.put_back("newer", false, world);
+        } else if self.backup && world.fault("both", Fault::OldCopy) {
+            self.copy("live", "newer", true);
+            self.newer = true;
+            let trusted = world.breaks(Mutant::TrustOldCopy);
+            let marked = crate::worlds::MARKED_COPIES && world.dice.one_in(2);
+            if marked {
+                world.note("both", "restored together with its mark", 0);
+            }
+            self.put_back("backup", trusted || marked, world);
         }
+    }
+
+    /// Puts another journal in place of the one that is there, with its mark or without.
+    fn put_back(&self, from: &str, mark: bool, world: &mut World) {
         let before = self.attempts();
-        let trusted = world.breaks(Mutant::TrustOldCopy);
-        self.copy("backup", "live", trusted);
+        self.copy(from, "live", mark);
         let after = self.attempts();
         for (hash, _) in before.into_iter().filter(|one| !after.contains(one)) {
             world.note("both", "forgotten by the restored journal", u64::from(hash[0]));
             world.forgotten.insert(hash);
+        }
+        for (hash, _) in after {
+            world.forgotten.remove(&hash);
         }
     }
 
@@ -126,6 +144,18 @@ pub(crate) fn attempts(conn: &Connection, known: i64) -> Vec<(B256, Kind)> {
     .collect()
 }
 
+/// Every claim at the end, for people.
+pub(crate) fn claims(conn: &Connection) -> Vec<String> {
+    let sql =
+        "SELECT printf('claim: chain %d batch %d (%s) subscription %d period %s live %d %s %s',
+                      claim.chain, batch, state, subscribe_id, claim.period, live,
+                      coalesce(outcome, '-'), coalesce(code, ''))
+                 FROM claim JOIN batch ON batch.id = batch ORDER BY batch, item";
+    let mut select = conn.prepare(sql).expect("the schema has it");
+    let rows = select.query_map([], |row| row.get(0)).expect("it is read");
+    rows.map(|row| row.expect("a row")).collect()
+}
+
 fn last(conn: &Connection) -> i64 {
     let sql = "SELECT coalesce(max(rowid), 0) FROM attempt";
     conn.prepare_cached(sql).and_then(|mut one| one.query_row([], |row| row.get(0))).unwrap_or(0)
@@ -150,19 +180,24 @@ fn dead() -> rusqlite::Error {
 impl Disk for SimDisk {
     fn begin(&self, conn: &Connection) -> rusqlite::Result<()> {
         let mut world = self.world.lock();
+        let world = &mut *world;
         if world.dead || world.life != self.life {
             return Err(dead());
-        }
-        for hash in std::mem::take(&mut world.released) {
-            let sql = "UPDATE claim SET live = 0
-                        WHERE batch = (SELECT batch FROM attempt WHERE hash = ?1)";
-            conn.execute(sql, [hash.as_slice()])?;
         }
         let most = if world.fault("both", Fault::DiskFull) { 1 } else { 1_000_000 };
         let _: i64 =
             conn.query_row(&format!("PRAGMA max_page_count = {most}"), [], |row| row.get(0))?;
         world.known_attempts = last(conn);
-        conn.execute_batch("BEGIN IMMEDIATE")
+        conn.execute_batch("BEGIN IMMEDIATE")?;
+        misbehave(world, conn)
+    }
+
+    fn boot_id(&self) -> std::io::Result<[u8; 16]> {
+        let dice = &mut self.world.lock().dice;
+        let halves = [dice.next().to_be_bytes(), dice.next().to_be_bytes()];
+        let mut id = [0; 16];
+        id.iter_mut().zip(halves.as_flattened()).for_each(|(to, from)| *to = *from);
+        Ok(id)
     }
 
     fn commit(&self, conn: &Connection) -> rusqlite::Result<()> {
@@ -195,6 +230,22 @@ impl Disk for SimDisk {
     }
 }
 
+/// What a process with a broken rule writes besides.
+fn misbehave(world: &mut World, conn: &Connection) -> rusqlite::Result<()> {
+    for hash in &world.released {
+        let sql = "UPDATE claim SET live = 0
+                    WHERE batch = (SELECT batch FROM attempt WHERE hash = ?1)";
+        conn.execute(sql, [hash.as_slice()])?;
+    }
+    if world.breaks(Mutant::NonceFromPending) {
+        let member = world.dice.place(world.evm.members.len());
+        let pending = World::pending(&world.evm.members[member]);
+        let sql = "UPDATE lane SET next_position = ?1 WHERE chain = ?2";
+        conn.execute(sql, (i64::try_from(pending).unwrap_or(0), Side::Evm.platform_id()))?;
+    }
+    Ok(())
+}
+
 /// What a process does that takes an error from COMMIT for a no: its callers hear that nothing was done, while
 /// what was signed is on disk, and is offered by whoever reads it next.
 fn shrug_off(
@@ -213,17 +264,27 @@ fn send_now(world: &mut World, conn: &Connection, signed: &[(B256, Kind)]) {
     for (hash, _) in signed {
         let sql = "SELECT raw, chain FROM attempt JOIN batch ON batch.id = attempt.batch
                     WHERE hash = ?1";
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, u32>(1)?));
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, u32>(1)?))
+        };
         let (raw, chain) = conn.query_row(sql, [hash.as_slice()], row).expect("it was written");
+        // What was learnt from the chain has no bytes here.
+        let Some(raw) = raw else { continue };
         let side = if chain == Side::Evm.platform_id() { Side::Evm } else { Side::Tron };
+        world.offered(side, *hash);
         world.send_straight(side, &raw);
-        world.sent.insert(*hash);
     }
 }
 
 /// Breaks a rule inside the journal's own connection.
 pub(crate) fn mutate(world: &Shared, conn: &Connection) {
-    if let Some(sql) = world.lock().mutant.and_then(Mutant::sql) {
-        conn.execute_batch(sql).expect("the trigger fits the schema");
+    let world = world.lock();
+    if let Some(sql) = world.mutant.and_then(Mutant::sql) {
+        conn.execute_batch(sql).expect("it fits the schema");
+    }
+    if world.breaks(Mutant::TrustOldCopy) {
+        let stands = i64::try_from(World::pending(&world.evm.truth)).unwrap_or(0);
+        let sql = "UPDATE lane SET next_position = max(next_position, ?1) WHERE chain = ?2";
+        conn.execute(sql, (stands, Side::Evm.platform_id())).expect("it fits the schema");
     }
 }

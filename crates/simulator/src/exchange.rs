@@ -4,7 +4,7 @@
 use crate::dice::Fault;
 use crate::lies;
 use crate::mutants::Mutant;
-use crate::world::{Shared, Side, World};
+use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::{B256, keccak256};
 use async_trait::async_trait;
 use merchant_signer::node::{Dial, Exchange, NoReply, Reply, Target, Undialable};
@@ -216,7 +216,8 @@ impl Cable {
             ),
             (Fault::ActTwice, Course::Twice),
         ];
-        let mut course = Course::Well;
+        let dark = world.is_dark(question.at.side());
+        let mut course = if dark { Course::Down } else { Course::Well };
         for (fault, then) in usual {
             if course == Course::Well && world.fault(name, fault) {
                 course = then;
@@ -237,6 +238,7 @@ impl Cable {
         }
         if let Some(hash) = question.offers {
             world.offered(question.at.side(), hash);
+            world.rob(question.at.side());
         }
         let mut answer = world.answer(question);
         if course == Course::Twice {
@@ -260,9 +262,11 @@ impl World {
         let refused = text.contains("\"error\"") || text.contains("\"code\"");
         let late = text.contains("nonce too low") || text.contains("EXPIRATION");
         if let Some(hash) = question.offers {
+            let cancel = self.durable.get(&hash) == Some(&Kind::Cancel);
             let wrong = (self.breaks(Mutant::ReleaseOnReject) && refused)
                 || (self.breaks(Mutant::ReleaseOnSendError) && unheard)
-                || (self.breaks(Mutant::TooLateIsDead) && refused && late);
+                || (self.breaks(Mutant::TooLateIsDead) && refused && late)
+                || (self.breaks(Mutant::CancelReleasesAtBroadcast) && cancel);
             self.released.extend(wrong.then_some(hash));
         }
         let receipts = ["eth_getTransactionReceipt", "gettransactioninfobyid"];
@@ -273,7 +277,7 @@ impl World {
     }
 
     /// Bytes are seen to leave.
-    fn offered(&mut self, side: Side, hash: B256) {
+    pub(crate) fn offered(&mut self, side: Side, hash: B256) {
         self.sent.insert(hash);
         if !self.durable.contains_key(&hash) && self.broken.is_none() {
             self.broken =

@@ -3,17 +3,18 @@
 
 use crate::callers::{Callers, Heard, Refusal, Request};
 use crate::disk::attempts;
-use crate::world::{ChargeName, Kind, Side, World};
+use crate::scene::{GUARD, Shape};
+use crate::town::biller;
+use crate::world::{Charge, Charges, Kind, Side, World};
 use alloy::primitives::B256;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
 
 type Law = Result<(), String>;
-type Charges = BTreeMap<ChargeName, Vec<u64>>;
 
 /// Asked at once, of every answer: what is called sent is on disk, can charge, and speaks of every entry.
 pub(crate) fn of_an_answer(request: &Request, heard: &Heard, world: &World) -> Law {
-    let Heard::Sent { hash, subscriptions, failed } = heard else { return Ok(()) };
+    let Heard::Sent { hash, subscriptions, failed, .. } = heard else { return Ok(()) };
     let number = request.number;
     match world.durable.get(hash) {
         None => {
@@ -40,31 +41,43 @@ pub(crate) fn of_an_answer(request: &Request, heard: &Heard, world: &World) -> L
 /// Asked at the end, when the world is well again.
 pub(crate) fn at_the_end(world: &World, disk: &Connection, callers: &Callers) -> Law {
     let charges = world.charges();
-    nobody_twice(&charges)?;
-    answers_are_true(callers, &charges)?;
+    nobody_twice(world, &charges)?;
+    answers_are_true(world, callers, &charges)?;
     nothing_is_open(disk)?;
     nothing_is_lost(world, disk)?;
-    ends_are_true(world, disk)
+    ends_are_true(world, &charges, disk)?;
+    nobody_is_usurped_by_nobody(world, disk)?;
+    lanes_stand_where_accounts_stand(world, disk)
 }
 
-/// I1, asked of the chains alone.
-fn nobody_twice(charges: &Charges) -> Law {
-    match charges.iter().find(|(_, times)| times.len() > 1) {
-        None => Ok(()),
-        Some(((side, customer, period), by)) => Err(format!(
-            "I1: on {} customer {customer} paid period {period} twice, for requests {by:?}",
-            side.name()
-        )),
+/// I1, asked of the chains alone: for one period, and where there is none, for the time that a charge is
+/// guarded.
+fn nobody_twice(world: &World, charges: &Charges) -> Law {
+    for ((side, customer, period), paid) in charges {
+        let too_early = |first: &Charge, second: &Charge| {
+            first.contract == second.contract
+                && (world.scene.shape(*side) != Shape::Guarded || second.at_s < first.at_s + GUARD)
+        };
+        let again = |at: usize| paid[at + 1..].iter().find(|second| too_early(&paid[at], second));
+        if let Some(first) = (0..paid.len()).find(|at| again(*at).is_some()) {
+            return Err(format!(
+                "I1: on {} customer {customer} paid period {period} twice, for requests {} and {:?}",
+                side.name(),
+                paid[first].tag,
+                again(first).map(|second| second.tag),
+            ));
+        }
     }
+    Ok(())
 }
 
 /// I4 and I6: who was told that nothing was done is not charged by that request, and who was told to treat a
 /// period as paid has it paid.
-fn answers_are_true(callers: &Callers, charges: &Charges) -> Law {
+fn answers_are_true(world: &World, callers: &Callers, charges: &Charges) -> Law {
     let mut landed: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for ((_, customer, _), tags) in charges {
-        for tag in tags {
-            landed.entry(*tag).or_default().push(*customer);
+    for ((_, customer, _), paid) in charges {
+        for charge in paid {
+            landed.entry(charge.tag).or_default().push(*customer);
         }
     }
     for request in &callers.requests {
@@ -83,7 +96,13 @@ fn answers_are_true(callers: &Callers, charges: &Charges) -> Law {
                     "I6: request {number} was told that {id} is left out, and charged it"
                 ));
             }
-            let paid = charges.contains_key(&(request.side, id, request.period_of(id)));
+            // Which period a lookup told is not known here; without periods any charge is one.
+            let any = matches!(world.scene.shape(request.side), Shape::Lookup | Shape::Guarded);
+            let period = request.period_of(id);
+            let of_it = |name: &(Side, u64, u32)| {
+                name.0 == request.side && name.1 == id && (any || name.2 == period)
+            };
+            let paid = charges.keys().any(of_it);
             let treat_as_paid = refusal.code == "ALREADY_CHARGED" || refusal.retry == "DONE";
             if treat_as_paid && !paid {
                 return Err(format!(
@@ -124,31 +143,63 @@ fn nothing_is_lost(world: &World, disk: &Connection) -> Law {
     }
 }
 
-/// I4: what the journal says of each end is what the chain says.
-fn ends_are_true(world: &World, disk: &Connection) -> Law {
-    let sql = "SELECT id, chain, state, winner FROM batch WHERE state IN ('charged', 'reverted')";
+/// One batch that has ended, with the transaction that decided.
+struct End {
+    batch: i64,
+    side: Side,
+    state: String,
+    winner: Option<B256>,
+}
+
+fn ends(disk: &Connection) -> Vec<End> {
+    let sql = "SELECT id, chain, state, winner FROM batch WHERE state <> 'open'";
     let mut select = disk.prepare(sql).expect("the schema has it");
     let row = |row: &rusqlite::Row<'_>| {
-        Ok((row.get(0)?, row.get::<_, u32>(1)?, row.get::<_, String>(2)?, row.get(3)?))
+        let winner: Option<Vec<u8>> = row.get(3)?;
+        let side = side_of(row.get(1)?);
+        let winner = winner.map(|hash| B256::from_slice(&hash));
+        Ok(End { batch: row.get(0)?, side, state: row.get(2)?, winner })
     };
     let rows = select.query_map([], row).expect("it is read");
-    let rows: Vec<(i64, u32, String, Option<Vec<u8>>)> =
-        rows.map(|row| row.expect("a row")).collect();
-    let charges = world.charges();
-    for (batch, chain, state, winner) in rows {
-        let side = if chain == Side::Evm.platform_id() { Side::Evm } else { Side::Tron };
-        let fate = winner.and_then(|hash| world.fate(side, B256::from_slice(&hash)));
-        if fate != Some(state == "charged") {
+    rows.map(|row| row.expect("a row")).collect()
+}
+
+/// Which chain a number of the platform stands for.
+fn side_of(chain: u32) -> Side {
+    if chain == Side::Evm.platform_id() { Side::Evm } else { Side::Tron }
+}
+
+/// I4: what the journal says of each end is what the chain says.
+fn ends_are_true(world: &World, charges: &Charges, disk: &Connection) -> Law {
+    for End { batch, side, state, winner } in ends(disk) {
+        let fate = winner.and_then(|hash| world.fate(side, hash));
+        let decided = state == "charged" || state == "reverted";
+        if decided && fate != Some(state == "charged") {
             return Err(format!("I4: batch {batch} is {state}, and on the chain it is {fate:?}"));
         }
-        if state == "charged" {
-            outcomes_are_true(&charges, disk, (batch, side))?;
+        let landed = |hash: &B256| Some(*hash) != winner && world.fate(side, *hash) == Some(true);
+        if let Some(hash) = bills_of(disk, batch).iter().find(|hash| landed(hash)) {
+            return Err(format!("I4: batch {batch} is {state}, and {hash} of it is on the chain"));
         }
+        let any = world.scene.shape(side) == Shape::Guarded;
+        outcomes_are_true(charges, disk, (batch, side, any))?;
     }
     Ok(())
 }
 
-fn outcomes_are_true(charges: &Charges, disk: &Connection, (batch, side): (i64, Side)) -> Law {
+fn bills_of(disk: &Connection, batch: i64) -> Vec<B256> {
+    let sql = "SELECT hash FROM attempt WHERE batch = ?1 AND kind = 'bill'";
+    let mut select = disk.prepare_cached(sql).expect("the schema has it");
+    let rows = select.query_map([batch], |row| row.get::<_, Vec<u8>>(0)).expect("it is read");
+    rows.map(|row| B256::from_slice(&row.expect("a row"))).collect()
+}
+
+/// Where there are no periods, any charge of a customer is one.
+fn outcomes_are_true(
+    charges: &Charges,
+    disk: &Connection,
+    (batch, side, any): (i64, Side, bool),
+) -> Law {
     let sql = "SELECT subscribe_id, period FROM claim WHERE batch = ?1 AND outcome = 'charged'";
     let mut select = disk.prepare_cached(sql).expect("the schema has it");
     let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
@@ -157,13 +208,43 @@ fn outcomes_are_true(charges: &Charges, disk: &Connection, (batch, side): (i64, 
         let (customer, period) = row.expect("a row");
         let customer = u64::try_from(customer).unwrap_or(0);
         let period = period.parse().unwrap_or(0);
-        if !charges.contains_key(&(side, customer, period)) {
+        let of_it = |name: &(Side, u64, u32)| {
+            name.0 == side && name.1 == customer && (any || name.2 == period)
+        };
+        if !charges.keys().any(of_it) {
             return Err(format!(
                 "I4: batch {batch} says that {customer} was charged, which is not so"
             ));
         }
     }
     Ok(())
+}
+
+/// I4: where nobody else has the key, and nothing was forgotten, nobody else takes a batch's place.
+fn nobody_is_usurped_by_nobody(world: &World, disk: &Connection) -> Law {
+    if world.foreign > 0 || !world.forgotten.is_empty() {
+        return Ok(());
+    }
+    match ends(disk).into_iter().find(|end| end.state == "usurped") {
+        None => Ok(()),
+        Some(end) => Err(format!("I4: batch {} is usurped, and nobody has its key", end.batch)),
+    }
+}
+
+/// I3: a lane stands where its account stands: there is no gap, and nothing that the journal does not know.
+fn lanes_stand_where_accounts_stand(world: &World, disk: &Connection) -> Law {
+    if world.only == Some(Side::Tron) {
+        return Ok(());
+    }
+    let sql = "SELECT next_position FROM lane WHERE chain = ?1 AND signer = ?2";
+    let of = (Side::Evm.platform_id(), biller().address());
+    let next = disk.query_row(sql, (of.0, of.1.as_slice()), |row| row.get::<_, i64>(0)).ok();
+    let next = u64::try_from(next.unwrap_or(0)).unwrap_or(0);
+    let sent = world.evm.truth.chain().head_state().nonce(&of.1);
+    if next == sent {
+        return Ok(());
+    }
+    Err(format!("I3: the lane on EVM is at {next}, and its account at {sent}"))
 }
 
 /// What became of the batches of a seed, for the report.
@@ -180,7 +261,7 @@ pub(crate) fn edges(disk: &Connection) -> Vec<(&'static str, &'static str)> {
     let mut edges = vec![];
     for row in rows {
         let (chain, state, attempts) = row.expect("a row");
-        let at = if chain == Side::Evm.platform_id() { "EVM" } else { "TRON" };
+        let at = side_of(chain).name();
         edges.push((at, WORDS.into_iter().find(|word| *word == state).unwrap_or("another end")));
         edges.extend((attempts > 1).then_some((at, "signed again")));
     }

@@ -18,11 +18,13 @@ mod disk;
 mod exchange;
 mod laws;
 mod lies;
+mod mishaps;
 mod mutants;
 mod net;
 mod process;
 mod readiness;
 pub mod report;
+mod scene;
 mod setup;
 mod town;
 mod world;
@@ -40,18 +42,20 @@ use mutants::Mutant;
 use parking_lot::Mutex;
 use process::{Answers, Health, Process};
 use readiness::Readiness;
+use scene::Change;
+use setup::Wanted;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::time::sleep;
 use town::Towns;
-use world::{Shared, Side, World};
+use world::{NODES, Shared, Side, World};
 
 /// Seconds in which everything may go wrong.
 const CHAOS: u64 = 130;
 
 /// Seconds in which nothing goes wrong any more, at most.
-const HEALING: u64 = 900;
+const HEALING: u64 = 560;
 
 /// What one seed came to.
 #[derive(Debug)]
@@ -66,6 +70,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Rules {
     pub(crate) mutant: Option<Mutant>,
     pub(crate) only: Option<Side>,
+    /// Whether all that happens is written down for people.
+    pub(crate) talkative: bool,
 }
 
 /// What one thread plays seeds with: chains that are founded once, and a directory for journals.
@@ -86,17 +92,18 @@ impl Bench {
     }
 
     /// Plays one seed.
-    pub(crate) fn play(&mut self, seed: u64, rules: Rules, talkative: bool) -> Outcome {
-        let Rules { mutant, only } = rules;
+    pub(crate) fn play(&mut self, seed: u64, rules: Rules) -> Outcome {
+        let Rules { mutant, only, .. } = rules;
         self.files.wipe();
-        let config = setup::config(&self.towns, &self.files.journal(), mutant);
-        let mut world = World::new(seed, mutant, &self.towns);
-        world.log.talkative = talkative;
-        world.only = only;
+        let world = World::new(seed, rules, &self.towns);
+        let wanted = Wanted { scene: world.scene, mutant, only, changed: None };
+        let config = setup::config(&self.towns, &self.files.journal(), &wanted);
         let world = Arc::new(Mutex::new(world));
         let mut simulation = Simulation {
             world: Arc::clone(&world),
+            towns: &self.towns,
             files: &mut self.files,
+            wanted,
             config,
             callers: Callers::default(),
             answers: Answers::default(),
@@ -117,7 +124,10 @@ impl Bench {
 /// Everything of one seed.
 struct Simulation<'a> {
     world: Shared,
+    towns: &'a Towns,
     files: &'a mut Files,
+    /// What the configuration follows from, and itself.
+    wanted: Wanted,
     config: Config,
     callers: Callers,
     answers: Answers,
@@ -151,6 +161,7 @@ impl Simulation<'_> {
                 .build()
                 .expect("a runtime");
             self.files.before_start(&mut self.world.lock());
+            self.reconfigure();
             let stop = runtime.block_on(tokio::task::unconstrained(self.live()));
             // What a killed process leaves is what is on disk now, before its files are closed.
             self.files.freeze();
@@ -168,6 +179,34 @@ impl Simulation<'_> {
                 }
             }
         }
+    }
+
+    /// The configuration may change between two starts. A number that is another, and a chain that is not
+    /// there, are mended at the next one.
+    fn reconfigure(&mut self) {
+        let mut world = self.world.lock();
+        let before = self.wanted.changed;
+        let stays = matches!(before, Some((_, Change::Key | Change::Contract)));
+        if !stays {
+            let first = world.life == 0;
+            let now = world.scene.change.filter(|_| !first && world.dice.faults);
+            self.wanted.changed = now.filter(|_| before.is_none() && world.dice.one_in(2));
+        }
+        if self.wanted.changed == before {
+            return;
+        }
+        if let Some((side, change)) = self.wanted.changed {
+            world.note(side.name(), change.word(), 0);
+        }
+        self.config = setup::config(self.towns, &self.files.journal(), &self.wanted);
+    }
+
+    /// Whether a person has to start it anew once nothing goes wrong any more: the configuration or the
+    /// clock is mended, or too few providers are left of whom none was caught.
+    fn needs_a_person(&self) -> bool {
+        let few = self.wanted.scene.nodes(Side::Tron) < NODES;
+        few || self.wanted.scene.clock_ms != 0
+            || matches!(self.wanted.changed, Some((_, Change::Number | Change::Removed)))
     }
 
     /// A second passes outside. Tells whether that was the last second of chaos.
@@ -206,17 +245,37 @@ impl Simulation<'_> {
             if let Err(why) = process.settle_in().await {
                 self.failed_starts += 1;
                 self.world.lock().note("both", "does not start", 0);
-                if self.second > CHAOS + 60 {
+                if let Some((side, Change::Number)) = self.wanted.changed {
+                    self.world.lock().note(side.name(), "refuses another number", 0);
+                } else if self.second > CHAOS + 60 {
                     return Stop::Broken(format!("I3: it does not start any more: {why}"));
                 }
                 return Stop::Died;
             }
+            if process.is_at_work()
+                && let Some((side, Change::Number)) = self.wanted.changed
+            {
+                let name = side.name();
+                return Stop::Broken(format!("I10: the number of {name} changed, and it started"));
+            }
             self.hear();
+            if self.second == CHAOS && self.needs_a_person() {
+                return Stop::Died;
+            }
             if self.second < CHAOS {
                 self.post(&process);
                 if self.second.is_multiple_of(5) {
                     let health = process.health().await;
-                    if let Err(law) = self.readiness.told(health.as_ref(), self.second) {
+                    if self.world.lock().is_dear() {
+                        self.readiness.begin(self.second);
+                    }
+                    let told = self.readiness.told(health.as_ref(), self.second);
+                    let pair = Side::ALL.iter().any(|side| self.wanted.scene.nodes(*side) == 2);
+                    let asked = match self.wanted.mutant {
+                        None => !pair,
+                        Some(mutant) => mutant == Mutant::AlwaysReady,
+                    };
+                    if let Some(law) = told.err().filter(|_| asked) {
                         return Stop::Broken(law);
                     }
                 }
@@ -255,15 +314,17 @@ impl Simulation<'_> {
         let health = process.health().await;
         let well = health.as_ref().is_some_and(|health| {
             health.undecided == 0
-                && health.status.len() == Side::ALL.len()
+                && health.status.len() >= self.wanted.sides().len()
                 && health.status.values().all(|status| status == "ok")
         });
         self.quiet = if well { self.quiet + 1 } else { 0 };
         self.last_health = health;
-        if self.quiet > 8 {
+        if self.quiet > 4 {
             return Some(Stop::Done);
         }
-        let late = self.second > CHAOS + HEALING;
+        // Where nobody looks but at a start, nothing may come to rest by the next look.
+        let idle = self.wanted.mutant == Some(Mutant::NobodyLooks);
+        let late = self.second > CHAOS + if idle { HEALING / 3 } else { HEALING };
         late.then(|| Stop::Broken(format!("I3: it never comes to rest: {:?}", self.last_health)))
     }
 
@@ -274,8 +335,17 @@ impl Simulation<'_> {
         for (at, edge) in laws::edges(&conn) {
             world.note(at, edge, 0);
         }
+        if world.log.talkative {
+            let charges = world.charges();
+            let told = charges.iter().map(|(name, paid)| format!("on chain: {name:?} {paid:?}"));
+            world.log.lines.extend(told.chain(disk::claims(&conn)));
+        }
         laws::at_the_end(&world, &conn, &self.callers)?;
         drop(conn);
+        if self.wanted.mutant.is_some() {
+            // What writes into a journal behind the product's back is noticed by its history: no proof.
+            return Ok(());
+        }
         let audit =
             Journal::audit(&self.files.journal()).map_err(|error| format!("I2: {error}"))?;
         match audit.faults.first() {

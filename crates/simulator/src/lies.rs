@@ -5,14 +5,16 @@ use crate::dice::Fault;
 use crate::exchange::{Place, Question};
 use crate::mutants::Mutant;
 use crate::world::{Side, World};
+use alloy::sol_types::SolEvent as _;
 use merchant_signer::node::Reply;
+use sandbox_chains::contracts::Careless;
 use sandbox_chains::tron::http::Port;
 use serde_json::{Value, json};
 
 /// What is said instead of asking the node at all.
 pub(crate) fn instead(world: &mut World, question: &Question) -> Option<Value> {
     match question.at {
-        Place::Evm(number) => evm_instead(world, question, number),
+        Place::Evm(_) => evm_instead(world, question),
         Place::Tron(..) => tron_instead(world, question),
     }
 }
@@ -26,11 +28,11 @@ fn rpc_error(question: &Question, message: &str) -> Value {
     json!({"jsonrpc": "2.0", "id": id(question), "error": {"code": -32000, "message": message}})
 }
 
-fn evm_instead(world: &mut World, question: &Question, number: usize) -> Option<Value> {
+fn evm_instead(world: &mut World, question: &Question) -> Option<Value> {
     let name = Side::Evm.name();
     match question.name.as_str() {
         "eth_sendRawTransaction" => {
-            if number == world.liar && world.dice.faults && world.fault(name, Fault::Lie) {
+            if world.is_liar(question.at) && world.fault(name, Fault::Lie) {
                 // It says that it has taken it, and has not.
                 let hash = question.offers?;
                 return Some(json!({"jsonrpc": "2.0", "id": id(question), "result": hash}));
@@ -109,7 +111,8 @@ fn evm_falsified(
         let text = String::from_utf8_lossy(&question.body);
         text.contains("\"finalized\"")
     };
-    if final_block && world.breaks(Mutant::LatestNotFinal) {
+    let early = world.breaks(Mutant::LearnTooEarly) && world.now_ms < world.foreign_ms + 15_000;
+    if final_block && (early || world.breaks(Mutant::LatestNotFinal)) {
         let mut asked: Value = serde_json::from_slice(&question.body).ok()?;
         asked["params"][0] = json!("latest");
         return sandbox_chains::eth::respond(
@@ -127,7 +130,7 @@ fn evm_falsified(
             asked.to_string().as_bytes(),
         );
     }
-    if number != world.liar {
+    if !world.is_liar(question.at) {
         return None;
     }
     let mut said: Value = serde_json::from_slice(body).ok()?;
@@ -175,17 +178,30 @@ fn tron_falsified(
             world.tron.members[question.at.number()].answer(Port::Full, "POST", &path, &text);
         return serde_json::from_str(&said.body).ok();
     }
+    if question.name == "getaccount" && world.breaks(Mutant::TrustOldCopy) {
+        let mut said: Value = serde_json::from_slice(body).ok()?;
+        said.as_object_mut()?.remove("latest_opration_time");
+        return Some(said);
+    }
     let name = Side::Tron.name();
-    if question.at.number() != world.liar || !crate::worlds::tron_may_lie() {
+    if !world.is_liar(question.at) {
         return None;
     }
+    // Of one provider alone, events and results are its word; its blocks are proven all the same.
+    let believed = world.scene.nodes(Side::Tron) == 1 && !world.breaks(Mutant::OneNodeQuorum);
     let mut said: Value = serde_json::from_slice(body).ok()?;
     let blocks = ["getblockbynum", "getblock", "getnowblock", "getblockbylimitnext"];
     match question.name.as_str() {
-        "gettransactioninfobyid" if said.get("id").is_some() => {
+        "gettransactioninfobyid" if said.get("id").is_some() && !believed => {
             world.fault(name, Fault::Lie).then_some(())?;
-            said["result"] = json!("FAILED");
-            said["receipt"]["result"] = json!("REVERT");
+            match world.dice.below(4) {
+                0 => {
+                    said["result"] = json!("FAILED");
+                    said["receipt"]["result"] = json!("REVERT");
+                }
+                1 => said = json!({}),
+                _ => turn_events(&mut said),
+            }
         }
         asked if blocks.contains(&asked) => {
             if world.fault(name, Fault::EmptyBlock) {
@@ -199,6 +215,22 @@ fn tron_falsified(
         _ => return None,
     }
     Some(said)
+}
+
+/// Says of everybody who was charged that the contract passed over them.
+fn turn_events(said: &mut Value) {
+    let [charged, skipped] =
+        [Careless::Charged::SIGNATURE_HASH, Careless::NotCharged::SIGNATURE_HASH]
+            .map(alloy::hex::encode);
+    for log in said["log"].as_array_mut().into_iter().flatten() {
+        if log["topics"][0] == json!(charged) {
+            log["topics"][0] = json!(skipped);
+            // The last word of the data is the amount, in whose place the reason stands.
+            let data = log["data"].as_str().unwrap_or_default();
+            let kept = data.len().saturating_sub(64);
+            log["data"] = json!(format!("{}{:064x}", &data[..kept], 1));
+        }
+    }
 }
 
 /// Takes the transactions out of a block, or of each of a list.

@@ -1,10 +1,11 @@
 //! A campaign of the simulator: `SEEDS` from `FROM`, or one `SEED` in full, with the rule `MUTANT` broken, or
-//! each of them in turn (`MUTANT=all`); `ONLY` one chain is billed on.
+//! each of them in turn (`MUTANT=all`); `ONLY` one chain is billed on. `LOG=info` shows what the Signer logs.
 
 use simulator::report::{Campaign, Replay, campaign, mutants, not_yet, replay};
 use std::io::{self, Write, stdout};
 use std::process::ExitCode;
 use std::time::Instant;
+use tracing_subscriber::EnvFilter;
 
 #[expect(clippy::disallowed_methods, reason = "it has no configuration but these variables")]
 fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
@@ -27,6 +28,10 @@ fn run(out: &mut impl Write) -> io::Result<bool> {
         only: variable("ONLY"),
         threads: variable("THREADS").unwrap_or(2),
     };
+    if let Some(filter) = variable::<EnvFilter>("LOG") {
+        let log = tracing_subscriber::fmt().with_env_filter(filter).without_time();
+        log.with_ansi(false).with_writer(io::stderr).init();
+    }
     if let Some(seed) = variable("SEED") {
         return match replay(seed, &what) {
             Ok(told) => tell(out, &told),

@@ -22,129 +22,144 @@ pub(crate) enum Mutant {
     BroadcastBeforePersist,
     /// One node's word is enough.
     OneNodeQuorum,
-    /// The transaction could have landed and two answers do not know it: taken for proof of death.
+    /// A node does not know the transaction: taken for proof of death.
     AbsenceProof,
     /// A charge that is claimed is not recognised.
     NoClaimKey,
+    /// The claims are free as soon as a cancel is sent.
+    CancelReleasesAtBroadcast,
     /// Attempts that were replaced are deleted.
     ForgetOldAttempts,
+    /// The nonce is what a node calls pending.
+    NonceFromPending,
     /// What was offered once is never offered again.
     NoRebroadcast,
     /// Commits reach the disk some time later.
     NormalSync,
-    /// A restored journal is taken for the newest one.
+    /// A restored journal is taken for the newest one, and the lane goes on where the account stands.
     TrustOldCopy,
-    /// A batch that failed on chain is written down as charged.
+    /// Other transactions of the account are learnt before their block is final.
+    LearnTooEarly,
+    /// A charge that failed on chain is written down as charged.
     FailureIsSuccess,
     /// Nobody looks at what is open.
     NobodyLooks,
     /// The state of health is always ready.
     AlwaysReady,
-    /// An answer names a transaction that cannot charge.
+    /// An answer names a transaction that is not on disk.
     NamesAnother,
+    /// An answer names the transaction that cancels a billing.
+    NamesCancel,
+    /// Who is being billed is told that it is paid.
+    InProgressIsPaid,
+    /// Blocks are believed whoever signed them: the liar has the keys of all witnesses.
+    AnybodySigns,
+    /// A charge without a period is free again as soon as its block is final.
+    NoGuard,
 }
 
+/// How a broken rule is played.
+struct Row {
+    mutant: Mutant,
+    /// The chains on which the rule exists, and has to be noticed.
+    sides: &'static [Side],
+    /// The faults without which nobody would notice, and how rare they are at most.
+    demands: &'static [(Fault, u64)],
+    /// What is done to the journal's own connection.
+    sql: Option<&'static str>,
+}
+
+const BOTH: &[Side] = &Side::ALL;
+const EVM: &[Side] = &[Side::Evm];
+const TRON: &[Side] = &[Side::Tron];
+
+const fn row(
+    mutant: Mutant,
+    sides: &'static [Side],
+    demands: &'static [(Fault, u64)],
+    sql: Option<&'static str>,
+) -> Row {
+    Row { mutant, sides, demands, sql }
+}
+
+const UNCLAIMED: &str = "CREATE TEMP TRIGGER broken AFTER INSERT ON main.claim BEGIN
+    UPDATE claim SET live = 0 WHERE batch = new.batch; END";
+
+const FORGOTTEN: &str = "CREATE TEMP TRIGGER broken AFTER INSERT ON main.attempt BEGIN
+    DELETE FROM attempt WHERE batch = new.batch AND seq < new.seq; END";
+
+const FAILED_IS_CHARGED: &str = "CREATE TEMP TRIGGER broken AFTER UPDATE OF outcome ON main.claim
+    WHEN new.outcome NOT IN ('charged', 'unproven') BEGIN
+    UPDATE claim SET outcome = 'charged', live = 1, code = NULL, detail = NULL
+     WHERE batch = new.batch AND item = new.item; END";
+
+const UNGUARDED: &str = "CREATE TEMP TRIGGER broken AFTER UPDATE OF guard_until_s ON main.claim
+    WHEN new.guard_until_s IS NOT NULL BEGIN
+    UPDATE claim SET guard_until_s = 1 WHERE batch = new.batch AND item = new.item; END";
+
+/// Two batches may take one place in a lane.
+const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
+
+/// What makes a billing wait for so long that it is given up, and land all the same: from the hands of its
+/// caller, since nodes pass nothing on.
+const CUT_OFF: &[(Fault, u64)] =
+    &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
+
+const TABLE: [Row; 24] = [
+    row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
+    row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
+    row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
+    row(Mutant::LatestNotFinal, BOTH, &[(Fault::Reorg, 5)], None),
+    row(Mutant::AnswerFailOnAmbiguousCommit, BOTH, &[(Fault::CommitUnclear, 12)], None),
+    row(Mutant::BroadcastBeforePersist, BOTH, &[(Fault::CommitUnclear, 12)], None),
+    row(Mutant::OneNodeQuorum, BOTH, &[(Fault::Lie, 2)], None),
+    row(Mutant::AbsenceProof, BOTH, &[(Fault::LostReceipt, 2)], None),
+    row(Mutant::NoClaimKey, BOTH, &[], Some(UNCLAIMED)),
+    row(Mutant::CancelReleasesAtBroadcast, EVM, CUT_OFF, None),
+    row(Mutant::ForgetOldAttempts, BOTH, &[(Fault::EmptySlot, 2)], Some(FORGOTTEN)),
+    row(Mutant::NonceFromPending, EVM, &[(Fault::PoolForgets, 6)], Some(NO_PLACES)),
+    row(Mutant::NoRebroadcast, EVM, &[(Fault::PoolForgets, 2)], None),
+    row(Mutant::NormalSync, BOTH, &[(Fault::Kill, 300)], None),
+    row(Mutant::TrustOldCopy, BOTH, &[(Fault::OldCopy, 1), (Fault::Kill, 300)], None),
+    row(Mutant::LearnTooEarly, EVM, &[(Fault::KeyUsedElsewhere, 12), (Fault::Reorg, 4)], None),
+    row(Mutant::FailureIsSuccess, BOTH, &[(Fault::PoorAtLast, 3)], Some(FAILED_IS_CHARGED)),
+    row(Mutant::NobodyLooks, BOTH, &[], None),
+    row(Mutant::AlwaysReady, BOTH, &[(Fault::Blackout, 40)], None),
+    row(Mutant::NamesAnother, BOTH, &[], None),
+    row(Mutant::NamesCancel, EVM, CUT_OFF, None),
+    row(Mutant::InProgressIsPaid, BOTH, &[(Fault::PoorAtLast, 3)], None),
+    row(Mutant::AnybodySigns, TRON, &[(Fault::ForgedFork, 20)], None),
+    row(Mutant::NoGuard, BOTH, &[], Some(UNGUARDED)),
+];
+
 impl Mutant {
-    pub(crate) const ALL: [Self; 17] = [
-        Self::ReleaseOnReject,
-        Self::ReleaseOnSendError,
-        Self::TooLateIsDead,
-        Self::LatestNotFinal,
-        Self::AnswerFailOnAmbiguousCommit,
-        Self::BroadcastBeforePersist,
-        Self::OneNodeQuorum,
-        Self::AbsenceProof,
-        Self::NoClaimKey,
-        Self::ForgetOldAttempts,
-        Self::NoRebroadcast,
-        Self::NormalSync,
-        Self::TrustOldCopy,
-        Self::FailureIsSuccess,
-        Self::NobodyLooks,
-        Self::AlwaysReady,
-        Self::NamesAnother,
-    ];
+    /// All of them.
+    pub(crate) fn all() -> impl Iterator<Item = Self> {
+        TABLE.iter().map(|row| row.mutant)
+    }
 
     /// The mutant of that name.
     pub(crate) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mutant| format!("{mutant:?}") == name)
+        Self::all().find(|mutant| format!("{mutant:?}") == name)
     }
 
-    /// The fault without which nobody would notice: every world of this mutant has it.
-    pub(crate) fn needs(self) -> Option<Fault> {
-        match self {
-            Self::TrustOldCopy | Self::AlwaysReady => Some(Fault::OldCopy),
-            Self::AnswerFailOnAmbiguousCommit | Self::BroadcastBeforePersist => {
-                Some(Fault::CommitUnclear)
-            }
-            Self::AbsenceProof => Some(Fault::LostReceipt),
-            Self::NoRebroadcast => Some(Fault::PoolForgets),
-            Self::ReleaseOnReject | Self::TooLateIsDead => Some(Fault::FalseRefusal),
-            Self::ReleaseOnSendError => Some(Fault::SilentAfterTaking),
-            Self::NormalSync => Some(Fault::Kill),
-            Self::LatestNotFinal => Some(Fault::Reorg),
-            Self::FailureIsSuccess => Some(Fault::CustomerPoor),
-            Self::OneNodeQuorum => Some(Fault::Lie),
-            Self::NoClaimKey | Self::ForgetOldAttempts | Self::NobodyLooks | Self::NamesAnother => {
-                None
-            }
-        }
+    fn row(self) -> &'static Row {
+        TABLE.iter().find(|row| row.mutant == self).expect("the table has a row for each")
+    }
+
+    /// The faults without which nobody would notice: every world of this mutant has them, one in so many
+    /// occasions at least.
+    pub(crate) fn demands(self) -> &'static [(Fault, u64)] {
+        self.row().demands
     }
 
     /// On which chains the rule exists, and is to be noticed.
     pub(crate) fn sides(self) -> &'static [Side] {
-        match self {
-            // On TRON what is lost expires and is signed again, and there is one provider anyway.
-            Self::NoRebroadcast | Self::OneNodeQuorum => &[Side::Evm],
-            Self::ReleaseOnReject
-            | Self::ReleaseOnSendError
-            | Self::TooLateIsDead
-            | Self::LatestNotFinal
-            | Self::AnswerFailOnAmbiguousCommit
-            | Self::BroadcastBeforePersist
-            | Self::AbsenceProof
-            | Self::NoClaimKey
-            | Self::ForgetOldAttempts
-            | Self::NormalSync
-            | Self::TrustOldCopy
-            | Self::FailureIsSuccess
-            | Self::NobodyLooks
-            | Self::AlwaysReady
-            | Self::NamesAnother => &Side::ALL,
-        }
+        self.row().sides
     }
 
     /// How a journal forgets, or takes a charge for nobody's.
     pub(crate) fn sql(self) -> Option<&'static str> {
-        match self {
-            Self::NoClaimKey => Some(
-                "CREATE TEMP TRIGGER broken AFTER INSERT ON main.claim BEGIN
-                     UPDATE claim SET live = 0 WHERE batch = new.batch; END",
-            ),
-            Self::ForgetOldAttempts => Some(
-                "CREATE TEMP TRIGGER broken AFTER INSERT ON main.attempt BEGIN
-                     DELETE FROM attempt WHERE batch = new.batch AND seq < new.seq; END",
-            ),
-            Self::FailureIsSuccess => Some(
-                "CREATE TEMP TRIGGER broken AFTER UPDATE OF outcome ON main.claim
-                 WHEN new.outcome NOT IN ('charged', 'unproven') BEGIN
-                     UPDATE claim SET outcome = 'charged', live = 1
-                      WHERE batch = new.batch AND item = new.item; END",
-            ),
-            Self::ReleaseOnReject
-            | Self::ReleaseOnSendError
-            | Self::TooLateIsDead
-            | Self::LatestNotFinal
-            | Self::AnswerFailOnAmbiguousCommit
-            | Self::BroadcastBeforePersist
-            | Self::OneNodeQuorum
-            | Self::AbsenceProof
-            | Self::NoRebroadcast
-            | Self::NormalSync
-            | Self::TrustOldCopy
-            | Self::NobodyLooks
-            | Self::AlwaysReady
-            | Self::NamesAnother => None,
-        }
+        self.row().sql
     }
 }

@@ -2,7 +2,8 @@
 //! that lost, and have pools of their own.
 
 use crate::dice::{Dice, Fault, Log};
-use sandbox_chains::chain::{Family, Orphans};
+use alloy::primitives::B256;
+use sandbox_chains::chain::{Family, Orphans, Pending};
 use sandbox_chains::evm::Evm;
 use sandbox_chains::node::Node;
 use sandbox_chains::tron::{Tron, TronNode};
@@ -40,8 +41,8 @@ impl Member for Node<Evm> {
     }
 
     fn pass_on(&self, to: &Self) {
-        let waiting: Vec<_> = self.chain().pool().iter().map(|one| one.tx.clone()).collect();
-        for tx in waiting {
+        let waiting: Vec<_> = self.chain().pool().iter().cloned().collect();
+        for Pending { tx, .. } in waiting.into_iter().filter(|one| !knows(to, &one.id)) {
             // One that the other does not want stays here.
             Evm::admit(&mut to.chain(), tx).ok();
         }
@@ -64,11 +65,17 @@ impl Member for TronNode {
     }
 
     fn pass_on(&self, to: &Self) {
-        let waiting: Vec<_> = self.node().chain().pool().iter().map(|one| one.tx.clone()).collect();
-        for tx in waiting {
+        let waiting: Vec<_> = self.node().chain().pool().iter().cloned().collect();
+        for Pending { tx, .. } in waiting.into_iter().filter(|one| !knows(to.node(), &one.id)) {
             to.broadcast(tx).ok();
         }
     }
+}
+
+/// Whether a transaction waits at a node, or is on its chain.
+fn knows<F: Family>(node: &Node<F>, id: &B256) -> bool {
+    let chain = node.chain();
+    chain.pool().get(id).is_some() || chain.find(id).is_some()
 }
 
 /// All nodes of one chain.
@@ -84,6 +91,10 @@ pub(crate) struct Net<M: Member> {
     behind: Vec<u64>,
     /// Until when each hears of no new block.
     stuck_until_ms: Vec<u64>,
+    /// Who goes on with a chain of its own.
+    forked: Option<usize>,
+    /// Until when nothing that waits at a node gets further.
+    cut_until_ms: u64,
     slot_ms: u64,
     /// When the next block is due.
     due_ms: u64,
@@ -99,7 +110,18 @@ impl<M: Member> Net<M> {
             (chain.clock().slot_ms(), chain.head().header.time_ms)
         };
         let (behind, stuck_until_ms) = (vec![0; many], vec![0; many]);
-        Self { name, truth, members, behind, stuck_until_ms, slot_ms, due_ms: head_ms + slot_ms }
+        let (forked, due_ms) = (None, head_ms + slot_ms);
+        Self {
+            name,
+            truth,
+            members,
+            behind,
+            stuck_until_ms,
+            forked,
+            cut_until_ms: 0,
+            slot_ms,
+            due_ms,
+        }
     }
 
     /// The head's number and its time (ms).
@@ -120,6 +142,13 @@ impl<M: Member> Net<M> {
             }
             self.undo(now_ms, dice, log);
             self.block(now_ms, dice, log);
+            if let Some(liar) = self.forked {
+                // Its blocks are as many, and hold nothing.
+                let own = self.members[liar].node();
+                let head_ms = own.chain().head().header.time_ms;
+                own.skip((now_ms.saturating_sub(head_ms) / self.slot_ms).saturating_sub(1));
+                own.chain().step_empty();
+            }
         }
         self.spread(now_ms, dice, log);
     }
@@ -128,7 +157,10 @@ impl<M: Member> Net<M> {
         let (_, head_ms) = self.head();
         let missed = (now_ms.saturating_sub(head_ms) / self.slot_ms).saturating_sub(1);
         self.truth.node().skip(missed);
-        if dice.strikes(Fault::EmptySlot) {
+        if now_ms < self.cut_until_ms {
+            // Whoever makes blocks takes nothing from pools either.
+            self.truth.node().chain().step_empty();
+        } else if dice.strikes(Fault::EmptySlot) {
             log.note(now_ms, self.name, Fault::EmptySlot.word(), 0);
             self.truth.node().chain().step_empty();
         } else {
@@ -160,7 +192,14 @@ impl<M: Member> Net<M> {
     }
 
     /// Transactions wander from pool to pool.
-    fn gossip(&self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+    fn gossip(&mut self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+        if now_ms < self.cut_until_ms {
+            return;
+        }
+        if dice.strikes(Fault::CutOff) {
+            log.note(now_ms, self.name, Fault::CutOff.word(), 0);
+            self.cut_until_ms = now_ms + 1000 * (60 + dice.below(30));
+        }
         for member in &self.members {
             if member.node().chain().pool().is_empty() {
                 continue;
@@ -197,7 +236,7 @@ impl<M: Member> Net<M> {
                     log.note(now_ms, self.name, Fault::StuckOnFork.word(), 0);
                 }
             }
-            if now_ms >= self.stuck_until_ms[at] {
+            if now_ms >= self.stuck_until_ms[at] && self.forked != Some(at) {
                 let height = head.saturating_sub(self.behind[at]);
                 let truth = self.truth.node().chain();
                 self.members[at].node().chain().follow(&truth, height);
@@ -209,9 +248,29 @@ impl<M: Member> Net<M> {
         self.truth.node().chain().settings().lag + 2
     }
 
-    /// From now on nothing is late any more.
+    /// Whether somebody goes on with a chain of its own.
+    pub(crate) fn is_forked(&self) -> bool {
+        self.forked.is_some()
+    }
+
+    /// From now on nothing is late any more, and there is one chain.
     pub(crate) fn heal(&mut self) {
+        if let Some(liar) = self.forked.take() {
+            self.members[liar] = self.truth.split();
+            self.members[liar].node().chain().pool_mut().clear();
+        }
+        self.cut_until_ms = 0;
         self.behind.fill(0);
         self.stuck_until_ms.fill(0);
+    }
+}
+
+impl Net<TronNode> {
+    /// From now on one node makes blocks by itself, signed by so many of the witnesses, or by all.
+    pub(crate) fn fork(&mut self, liar: usize, all: bool, signers: usize) {
+        self.forked = Some(liar);
+        if !all {
+            self.members[liar].node().chain().family_mut().witnesses.truncate(signers);
+        }
     }
 }

@@ -1,14 +1,14 @@
 //! One process: the Signer, assembled by the product itself, in a runtime of its own that ends when the
 //! process is killed. What runs beside what is decided by the dice, through how long answers take.
 
-use crate::callers::{Heard, Request, word};
+use crate::callers::{Heard, Refusal, Request, word};
 use crate::clock;
 use crate::dice::Fault;
 use crate::disk::{self, SimDisk};
 use crate::exchange::Cable;
 use crate::laws;
 use crate::mutants::Mutant;
-use crate::world::{Shared, Side, World};
+use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::B256;
 use axum::Router;
 use axum::body::Body;
@@ -57,7 +57,7 @@ impl Process {
             world.life += 1;
             world.dead = false;
             world.note("both", "started", 0);
-            clock::begin(world.now_ms);
+            clock::begin(world.machine_ms());
             world.life
         };
         let cable = Cable { world: Arc::clone(world), life };
@@ -89,6 +89,11 @@ impl Process {
         Ok(())
     }
 
+    /// Whether it has started.
+    pub(crate) fn is_at_work(&self) -> bool {
+        self.router.is_some()
+    }
+
     /// Takes a request, if it is at work.
     pub(crate) fn take(&self, request: Request) -> bool {
         let Some(router) = self.router.clone() else { return false };
@@ -110,6 +115,7 @@ impl Process {
                 return;
             }
             let heard = told_wrong(world, heard);
+            let heard = heard.after(&mut world.told);
             world.note(request.side.name(), word(&heard), request.number);
             if let Err(law) = laws::of_an_answer(&request, &heard, world) {
                 world.broken.get_or_insert(law);
@@ -143,12 +149,41 @@ impl Process {
 
 /// What a caller hears where the rules of answers are broken.
 fn told_wrong(world: &mut World, heard: Heard) -> Heard {
-    let Heard::Sent { hash, subscriptions, failed } = heard else { return heard };
+    let paid = world.breaks(Mutant::InProgressIsPaid);
+    let (hash, subscriptions, failed, repeated) = match heard {
+        Heard::Sent { hash, subscriptions, failed, repeated } => {
+            (hash, subscriptions, failed, repeated)
+        }
+        Heard::Refused(list) if paid => return Heard::Refused(said_to_be_paid(list)),
+        Heard::Refused(_) | Heard::NothingDone(_) => return heard,
+    };
     if std::mem::take(&mut world.denied) {
         return Heard::NothingDone(503);
     }
-    let hash = if world.breaks(Mutant::NamesAnother) { B256::repeat_byte(7) } else { hash };
-    Heard::Sent { hash, subscriptions, failed }
+    let cancel = world.durable.iter().find(|(_, kind)| **kind == Kind::Cancel);
+    let hash = match (world.mutant, cancel) {
+        (Some(Mutant::NamesAnother), _) => B256::repeat_byte(7),
+        (Some(Mutant::NamesCancel), Some((cancel, _))) => *cancel,
+        (Some(_) | None, _) => hash,
+    };
+    if paid {
+        let list = subscriptions.iter().map(|id| Refusal::paid(*id)).collect();
+        return if world.told.contains(&hash) {
+            Heard::Refused(list)
+        } else {
+            Heard::Sent { hash, subscriptions, failed, repeated }
+        };
+    }
+    Heard::Sent { hash, subscriptions, failed, repeated }
+}
+
+/// Who is in progress is said to be paid.
+fn said_to_be_paid(list: Vec<Refusal>) -> Vec<Refusal> {
+    let one = |refusal: Refusal| match refusal.code.as_str() {
+        "BILLING_IN_PROGRESS" | "OUTCOME_UNKNOWN" => Refusal::paid(refusal.customer),
+        _ => refusal,
+    };
+    list.into_iter().map(one).collect()
 }
 
 async fn ask(router: Router, path: &str, body: Option<Value>) -> (u16, Value) {

@@ -1,13 +1,13 @@
 //! I9: health does not say "ready" while every request hears 503.
 
-use crate::callers::Heard;
+use crate::callers::{Heard, Refusal};
 use crate::process::Health;
 use crate::world::Side;
 
 /// For so long (s) a chain has to be called ready throughout.
 const LONG: u64 = 25;
 
-/// So many requests in that time have to hear 503, and none anything else.
+/// So many requests in that time have to hear 503, and none anything else but what the journal answers alone.
 const MANY: u64 = 4;
 
 /// What one chain was called, and what its callers heard meanwhile.
@@ -32,6 +32,8 @@ impl Readiness {
         let stretch = &mut self.0[usize::from(side == Side::Tron)];
         match heard {
             Heard::NothingDone(503) => stretch.refused += 1,
+            Heard::Sent { repeated: true, .. } => {}
+            Heard::Refused(list) if list.iter().all(Refusal::is_from_the_journal) => {}
             Heard::Sent { .. } | Heard::Refused(_) | Heard::NothingDone(_) => {
                 *stretch = Stretch { since: second, refused: 0 };
             }

@@ -78,11 +78,11 @@ impl Tally {
 
 /// Every broken rule's name, with each chain that it exists on.
 pub fn mutants() -> Vec<(String, &'static str)> {
-    let each = |mutant: &Mutant| {
+    let each = |mutant: Mutant| {
         let name = format!("{mutant:?}");
         mutant.sides().iter().map(move |side| (name.clone(), side.name())).collect::<Vec<_>>()
     };
-    Mutant::ALL.iter().flat_map(each).collect()
+    Mutant::all().flat_map(each).collect()
 }
 
 /// Worlds that are not played yet, and why.
@@ -102,7 +102,7 @@ pub fn campaign(what: &Campaign) -> Result<Tally, String> {
             if seed >= end || stop.load(Ordering::Relaxed) {
                 return tally;
             }
-            let outcome = bench.play(seed, rules, false);
+            let outcome = bench.play(seed, rules);
             if outcome.broken.is_some() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -125,7 +125,8 @@ pub fn campaign(what: &Campaign) -> Result<Tally, String> {
 /// Plays one seed and tells all of it: the law that was broken, and what happened, line by line.
 pub fn replay(seed: u64, what: &Campaign) -> Result<Replay, String> {
     let rules = rules(what.mutant.as_deref(), what.only.as_deref())?;
-    let Outcome { broken, log } = Bench::new().play(seed, rules, true);
+    let rules = Rules { talkative: true, ..rules };
+    let Outcome { broken, log } = Bench::new().play(seed, rules);
     let Log { lines, digest, .. } = log;
     Ok(Replay { broken, lines, digest })
 }
@@ -145,5 +146,5 @@ fn rules(mutant: Option<&str>, only: Option<&str>) -> Result<Rules, String> {
     let unknown = |name: &str| format!("nothing is called {name}");
     let mutant = mutant.map(|name| Mutant::named(name).ok_or_else(|| unknown(name))).transpose()?;
     let only = only.map(|name| Side::named(name).ok_or_else(|| unknown(name))).transpose()?;
-    Ok(Rules { mutant, only })
+    Ok(Rules { mutant, only, talkative: false })
 }

@@ -1,22 +1,67 @@
 //! How the Signer of a seed is configured: as a merchant writes it down.
 
 use crate::mutants::Mutant;
-use crate::town::{Places, Towns, biller};
-use crate::world::{NODES, Side};
+use crate::scene::{Change, GUARD, Scene, Shape};
+use crate::town::{Places, Towns, biller, other_biller};
+use crate::world::Side;
+use alloy::signers::local::PrivateKeySigner;
 use merchant_signer::config::Config;
 use sandbox_chains::tron::address::base58;
 use std::path::Path;
 
-const CALL: &str = "charge((uint64 subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint128 amount, address userWallet, address tokenAddress, uint64 tag)[] items)";
-const CHARGED: &str = "event Charged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint128 amount)";
-const SKIPPED: &str = "event NotCharged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 period, uint8 reason)";
+const ITEM: &str = "(uint64 subscribeId, uint64 planId, bytes32 userHash, uint32 PERIOD, uint128 amount, address userWallet, address tokenAddress, uint64 tag)[] items";
+const BARE: &str = "(uint64 subscribeId, uint32 PERIOD, uint128 amount, address userWallet, address tokenAddress, uint64 tag)[] items";
+const LOOKUP: &str = "termsOf(uint64 subscribeId) view returns (address userWallet, address tokenAddress, uint128 amount, uint32 period)";
+const CHARGED: &str = "event Charged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 PERIOD, uint128 amount)";
+const SKIPPED: &str = "event NotCharged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 PERIOD, uint8 reason)";
 
-/// The configuration of a seed. It is read once, and used for every process.
-pub(crate) fn config(towns: &Towns, journal: &Path, mutant: Option<Mutant>) -> Config {
-    let text =
-        [general(journal), evm(&towns.evm_at, mutant), tron(&towns.tron_at, mutant)].concat();
-    let key = format!("0x{}", alloy::hex::encode(biller().to_bytes()));
-    let keys = ["EVM_PRIVATE_KEY", "TVM_PRIVATE_KEY"].map(|name| (name.to_owned(), key.clone()));
+/// What the configuration of a process follows from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) scene: Scene,
+    pub(crate) mutant: Option<Mutant>,
+    /// The chain that alone is configured, if it is not both.
+    pub(crate) only: Option<Side>,
+    /// What has changed since the first start.
+    pub(crate) changed: Option<(Side, Change)>,
+}
+
+impl Wanted {
+    fn change(&self, side: Side) -> Option<Change> {
+        self.changed.filter(|(at, _)| *at == side).map(|(_, change)| change)
+    }
+
+    /// What the platform calls a chain now.
+    pub(crate) fn number(&self, side: Side) -> u32 {
+        let other = self.change(side) == Some(Change::Number);
+        side.platform_id() + u32::from(other)
+    }
+
+    /// Which chains are configured.
+    pub(crate) fn sides(&self) -> Vec<Side> {
+        let here = |side: &Side| {
+            self.change(*side) != Some(Change::Removed)
+                && self.only.is_none_or(|only| only == *side)
+        };
+        Side::ALL.into_iter().filter(here).collect()
+    }
+}
+
+/// The configuration of a process.
+pub(crate) fn config(towns: &Towns, journal: &Path, wanted: &Wanted) -> Config {
+    let mut text = general(journal);
+    for side in wanted.sides() {
+        text += &match side {
+            Side::Evm => evm(&towns.evm_at, wanted),
+            Side::Tron => tron(&towns.tron_at, wanted),
+        };
+    }
+    let secret = |key: PrivateKeySigner| format!("0x{}", alloy::hex::encode(key.to_bytes()));
+    let keys = [(Side::Evm, "EVM_PRIVATE_KEY"), (Side::Tron, "TVM_PRIVATE_KEY")];
+    let keys = keys.map(|(side, name)| {
+        let other = wanted.change(side) == Some(Change::Key);
+        (name.to_owned(), secret(if other { other_biller() } else { biller() }))
+    });
     match Config::from_toml(&text, &keys) {
         Ok(config) => config,
         Err(errors) => panic!("the configuration of the simulator is refused: {errors}\n{text}"),
@@ -36,54 +81,78 @@ fn poll(mutant: Option<Mutant>, usual: &str) -> String {
     if mutant == Some(Mutant::NobodyLooks) { "5m".to_owned() } else { usual.to_owned() }
 }
 
-fn evm(at: &Places, mutant: Option<Mutant>) -> String {
-    let nodes = if mutant == Some(Mutant::OneNodeQuorum) { 1 } else { NODES };
-    let rpc: Vec<String> = (0..nodes).map(|number| format!("\"http://evm{number}/\"")).collect();
-    let again = if mutant == Some(Mutant::NoRebroadcast) { "10m" } else { "4s" };
-    let give_up = if crate::worlds::cancels() { "60s" } else { "never" };
+fn contract(at: &Places, change: Option<Change>) -> alloy::primitives::Address {
+    if change == Some(Change::Contract) { at.other_billing } else { at.billing }
+}
+
+fn evm(at: &Places, wanted: &Wanted) -> String {
+    let (scene, side) = (&wanted.scene, Side::Evm);
+    let rpc: Vec<String> =
+        (0..scene.nodes(side)).map(|number| format!("\"http://evm{number}/\"")).collect();
+    let again = if wanted.mutant == Some(Mutant::NoRebroadcast) { "10m" } else { "4s" };
+    let give_up = if scene.cancels { "1m" } else { "never" };
+    let replacement = if scene.replaces { "on" } else { "off" };
+    let number = wanted.number(side);
     format!(
-        "[chains.139]\nfamily = \"evm\"\nname = \"evm\"\ntest = true\neip155_id = {}\nrpc = [{}]\n\
+        "[chains.{number}]\nfamily = \"evm\"\nname = \"evm\"\ntest = true\neip155_id = {}\nrpc = [{}]\n\
          contract = \"{}\"\nmulticall = \"{}\"\nkey = \"env\"\npoll_interval = \"{}\"\n\
-         rebroadcast_interval = \"{again}\"\nreplace_after = \"6s\"\nmax_attempts = 6\n\
-         give_up_after = \"{give_up}\"\nmax_in_flight = 6\n\
-         [chains.139.fees]\nmax_fee_per_gas = \"2000 gwei\"\nmax_priority_fee_per_gas = \"100 gwei\"\n\
+         rebroadcast_interval = \"{again}\"\nreplacement = \"{replacement}\"\nreplace_after = \"6s\"\n\
+         max_attempts = 6\ngive_up_after = \"{give_up}\"\nmax_in_flight = 6\n\
+         [chains.{number}.fees]\nmax_fee_per_gas = \"2000 gwei\"\nmax_priority_fee_per_gas = \"100 gwei\"\n\
          max_tx_cost = \"50 ether\"\n{}",
         at.chain_id,
         rpc.join(", "),
-        at.billing,
+        contract(at, wanted.change(side)),
         at.multicall,
-        poll(mutant, "2s"),
-        profile(Side::Evm),
+        poll(wanted.mutant, "2s"),
+        profile(number, scene.shape(side)),
     )
 }
 
-fn tron(at: &Places, mutant: Option<Mutant>) -> String {
-    let count = if mutant == Some(Mutant::OneNodeQuorum) { 1 } else { NODES };
+fn tron(at: &Places, wanted: &Wanted) -> String {
+    let (scene, side) = (&wanted.scene, Side::Tron);
     let node = |number: usize| {
         format!(
             "{{ full = \"http://tron{number}-full/\", solidity = \"http://tron{number}-solidity/\" }}"
         )
     };
-    let nodes: Vec<String> = (0..count).map(node).collect();
+    let nodes: Vec<String> = (0..scene.nodes(side)).map(node).collect();
+    let number = wanted.number(side);
     format!(
-        "[chains.195]\nfamily = \"tvm\"\nname = \"tron\"\ntest = true\nchain_id = {}\n\
+        "[chains.{number}]\nfamily = \"tvm\"\nname = \"tron\"\ntest = true\nchain_id = {}\n\
          nodes = [{}]\n\
          contract = \"{}\"\nmulticall = \"{}\"\nkey = \"env\"\npoll_interval = \"{}\"\n\
          rebroadcast_interval = \"4s\"\nexpiry = \"60s\"\nretry_within = \"3m\"\n\
          [chains.195.fees]\nmax_run_percent = 1000000\n{}",
         at.chain_id,
         nodes.join(", "),
-        base58(&at.billing),
+        base58(&contract(at, wanted.change(side))),
         base58(&at.multicall),
-        poll(mutant, "3s"),
-        profile(Side::Tron),
+        poll(wanted.mutant, "3s"),
+        profile(number, scene.shape(side)),
     )
 }
 
-fn profile(side: Side) -> String {
-    let section = format!("chains.{}.billing", side.platform_id());
+fn profile(number: u32, shape: Shape) -> String {
+    let section = format!("chains.{number}.billing");
+    // The contract has a period in every shape; what it is called decides whether it is one.
+    let name = if shape == Shape::Guarded { "edition" } else { "period" };
+    let call = if shape == Shape::Bare {
+        format!("chargeBare({BARE})")
+    } else {
+        format!("charge({ITEM})")
+    };
+    // The bare call emits an event without plan and user: what stands in their place has other names.
+    let [charged, skipped] = [CHARGED, SKIPPED].map(|event| {
+        let bare = shape == Shape::Bare;
+        let other = |text: &str| text.replace("planId", "noPlan").replace("userHash", "nobody");
+        if bare { other(event) } else { event.to_owned() }
+    });
+    let lookup = if shape == Shape::Lookup { LOOKUP } else { "none" };
     format!(
-        "[{section}]\ncall = \"{CALL}\"\ncharged = \"{CHARGED}\"\nskipped = \"{SKIPPED}\"\n\
+        "[{section}]\ncall = \"{call}\"\nlookup = \"{lookup}\"\ncharged = \"{charged}\"\n\
+         skipped = \"{skipped}\"\nguard = \"{GUARD}s\"\n\
          [{section}.reasons]\n1 = \"BALANCE_INSUFFICIENT\"\n"
     )
+    .replace("PERIOD", name)
 }

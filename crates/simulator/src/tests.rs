@@ -20,8 +20,8 @@ fn nobody_is_charged_twice_on_either_chain_whatever_goes_wrong() {
 fn a_seed_is_played_the_same_way_again() {
     let mut bench = Bench::new();
     for seed in 0..2 {
-        let digests = [0, 1].map(|_| bench.play(seed, Rules::default(), false).log.digest);
-        let afresh = Bench::new().play(seed, Rules::default(), false).log.digest;
+        let digests = [0, 1].map(|_| bench.play(seed, Rules::default()).log.digest);
+        let afresh = Bench::new().play(seed, Rules::default()).log.digest;
         assert_eq!(digests, [afresh; 2], "seed {seed}");
     }
 }
@@ -35,7 +35,16 @@ fn is_noticed(mutant: &str, side: &str) -> bool {
 
 #[test]
 fn rules_that_every_charge_needs_are_noticed_at_once_when_they_are_broken() {
-    for mutant in ["ReleaseOnReject", "NoClaimKey", "ForgetOldAttempts", "NamesAnother"] {
+    for mutant in [
+        "ReleaseOnReject",
+        "AbsenceProof",
+        "NoClaimKey",
+        "FailureIsSuccess",
+        "AlwaysReady",
+        "NamesAnother",
+        "InProgressIsPaid",
+        "NoGuard",
+    ] {
         for side in ["EVM", "TRON"] {
             assert!(is_noticed(mutant, side), "{mutant} is broken on {side}, and nobody notices");
         }

@@ -28,6 +28,8 @@ pub(crate) const TRON_LAG: u64 = 6;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     pub(crate) billing: Address,
+    /// Another contract of the same kind.
+    pub(crate) other_billing: Address,
     pub(crate) multicall: Address,
     pub(crate) token: Address,
     pub(crate) chain_id: u64,
@@ -46,6 +48,14 @@ pub(crate) struct Towns {
 pub(crate) fn biller() -> alloy::signers::local::PrivateKeySigner {
     wallet("biller")
 }
+
+/// Who signs after the key was changed.
+pub(crate) fn other_biller() -> alloy::signers::local::PrivateKeySigner {
+    wallet("other biller")
+}
+
+/// The customer whose charges are told to nobody, where a world has one.
+pub(crate) const MUTED: u64 = CUSTOMERS;
 
 /// The wallet of a customer.
 pub(crate) fn customer(number: u64) -> Address {
@@ -87,30 +97,37 @@ impl Towns {
 /// Deploys everything and gives every customer money.
 fn build(ground: &dyn Ground) -> Places {
     let owner = wallet("owner");
-    let mut rich = vec![owner.address(), biller().address()];
+    let mut rich = vec![owner.address(), biller().address(), other_biller().address()];
     rich.extend((1..=CUSTOMERS).map(customer));
     ground.endow(&rich);
     let token = ground.deploy(&owner, contracts::token(6));
     let multicall = ground.deploy(&owner, contracts::multicall());
-    let billing = ground.deploy(&owner, contracts::careless());
+    let [billing, other_billing] = [(); 2].map(|()| ground.deploy(&owner, contracts::careless()));
     for number in 1..=CUSTOMERS {
         let who = wallet(&format!("customer {number}"));
         let value = U256::from(1_000_000_000_000_u64);
         let mint = Token::mintCall { to: who.address(), value };
-        let approve = Token::approveCall { spender: billing, value: U256::MAX };
-        let enrol = Careless::enrolCall {
-            subscribeId: number,
-            userWallet: who.address(),
-            tokenAddress: token,
-            amount: 500,
-        };
-        ground.execute(vec![
-            Call::new(&who, token, &mint),
-            Call::new(&who, token, &approve),
-            Call::new(&owner, billing, &enrol),
-        ]);
+        ground.execute(vec![Call::new(&who, token, &mint)]);
+        for contract in [billing, other_billing] {
+            let approve = Token::approveCall { spender: contract, value: U256::MAX };
+            let enrol = Careless::enrolCall {
+                subscribeId: number,
+                userWallet: who.address(),
+                tokenAddress: token,
+                amount: 500,
+            };
+            ground.execute(vec![
+                Call::new(&who, token, &approve),
+                Call::new(&owner, contract, &enrol),
+            ]);
+        }
     }
-    Places { billing, multicall, token, chain_id: ground.chain_id() }
+    Places { billing, other_billing, multicall, token, chain_id: ground.chain_id() }
+}
+
+/// What makes the contract tell nobody of one customer's charges.
+pub(crate) fn silence() -> Vec<u8> {
+    Careless::silenceCall { subscribeId: MUTED, muted: true }.abi_encode()
 }
 
 /// What makes a customer's purse hold this much from now on.

@@ -1,21 +1,19 @@
 //! Everything outside the Signer: both chains with their nodes, the dice, and what has been seen to leave.
 
+use crate::Rules;
 use crate::dice::{Dice, Fault, Log};
+use crate::exchange::Place;
 use crate::mutants::Mutant;
 use crate::net::Net;
-use crate::town::{CUSTOMERS, Places, Towns, purse};
-use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
-use alloy::eips::eip2718::Encodable2718 as _;
-use alloy::primitives::{Address, B256, TxKind};
-use alloy::signers::SignerSync as _;
-use alloy::signers::local::PrivateKeySigner;
+use crate::scene::Scene;
+use crate::town::{Places, Towns, biller};
+use alloy::primitives::{Address, B256};
 use alloy::sol_types::SolEvent as _;
 use parking_lot::Mutex;
 use sandbox_chains::contracts::Careless;
 use sandbox_chains::eth;
 use sandbox_chains::evm::Evm;
 use sandbox_chains::node::Node;
-use sandbox_chains::town::wallet;
 use sandbox_chains::tron::TronNode;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -46,6 +44,14 @@ impl Side {
         Self::ALL.into_iter().find(|side| side.name() == name)
     }
 
+    /// Its place in a pair of both.
+    pub(crate) fn place(self) -> usize {
+        match self {
+            Self::Evm => 0,
+            Self::Tron => 1,
+        }
+    }
+
     /// Its number on the platform.
     pub(crate) fn platform_id(self) -> u32 {
         match self {
@@ -55,8 +61,21 @@ impl Side {
     }
 }
 
-/// What one charge is: nobody may pay it twice.
+/// What one charge is called: nobody may pay it twice to one contract.
 pub(crate) type ChargeName = (Side, u64, u32);
+
+/// One movement of money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Charge {
+    /// The number of the request that asked for it.
+    pub(crate) tag: u64,
+    pub(crate) contract: Address,
+    /// The time of its block (Unix s).
+    pub(crate) at_s: u64,
+}
+
+/// All of them, by name.
+pub(crate) type Charges = BTreeMap<ChargeName, Vec<Charge>>;
 
 /// What is known of a transaction that is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,8 +100,18 @@ pub(crate) struct World {
     pub(crate) tron: Net<TronNode>,
     pub(crate) evm_at: Places,
     pub(crate) tron_at: Places,
-    /// The one node of each chain that may lie.
-    pub(crate) liar: usize,
+    /// The one node of each chain that may lie, where one may.
+    pub(crate) liars: [Option<usize>; 2],
+    /// How the world is set.
+    pub(crate) scene: Scene,
+    /// Until when no node of a chain answers (ms).
+    pub(crate) dark_until_ms: [u64; 2],
+    /// How often the key was used elsewhere.
+    pub(crate) foreign: u32,
+    /// And when it was last (ms).
+    pub(crate) foreign_ms: u64,
+    /// The transactions that callers were told of.
+    pub(crate) told: BTreeSet<B256>,
     /// Which process runs: what an earlier one left behind is not heard any more.
     pub(crate) life: u64,
     /// Whether the process that ran is dead.
@@ -93,8 +122,8 @@ pub(crate) struct World {
     pub(crate) durable: BTreeMap<B256, Kind>,
     /// Everything that was ever offered to a node by the Signer.
     pub(crate) sent: BTreeSet<B256>,
-    /// Transactions whose claims a broken rule sets free at the next write.
-    pub(crate) released: Vec<B256>,
+    /// Transactions whose claims a broken rule has set free: nothing brings them back.
+    pub(crate) released: BTreeSet<B256>,
     /// How many rows of attempts there were when the transaction that runs began.
     pub(crate) known_attempts: i64,
     /// Whether anything was committed since this was looked at.
@@ -111,40 +140,61 @@ pub(crate) struct World {
 
 impl World {
     /// The world of a seed.
-    pub(crate) fn new(seed: u64, mutant: Option<Mutant>, towns: &Towns) -> Self {
+    pub(crate) fn new(seed: u64, rules: Rules, towns: &Towns) -> Self {
+        let Rules { mutant, only, talkative } = rules;
         let mut dice = Dice::new(seed);
-        if let Some(fault) = mutant.and_then(Mutant::needs) {
-            dice.demand(fault);
+        let mut scene = Scene::of(seed, mutant);
+        for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
+            dice.demand(*fault, *rate);
         }
-        crate::worlds::narrow(&mut dice);
+        crate::worlds::narrow(&mut dice, &mut scene, mutant);
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
-        let liar = dice.place(NODES);
-        Self {
+        // Where one node alone is configured, its word is what counts: it does not lie.
+        let liars = Side::ALL.map(|side| {
+            let many = scene.nodes(side);
+            let liar = dice.place(many);
+            let alone = many == 1 && side == Side::Evm && mutant != Some(Mutant::OneNodeQuorum);
+            (!alone).then_some(liar)
+        });
+        let mut log = Log { talkative, ..Log::default() };
+        for (at, word) in scene.words() {
+            log.note(now_ms, at, word, 0);
+        }
+        let world = Self {
             dice,
-            log: Log::default(),
+            log,
             now_ms,
             mutant,
-            only: None,
+            only,
             evm,
             tron,
             evm_at: towns.evm_at,
             tron_at: towns.tron_at,
-            liar,
+            liars,
+            scene,
+            dark_until_ms: [0; 2],
+            foreign: 0,
+            foreign_ms: 0,
+            told: BTreeSet::new(),
             life: 0,
             dead: true,
             death: Arc::default(),
             durable: BTreeMap::new(),
             sent: BTreeSet::new(),
-            released: vec![],
+            released: BTreeSet::new(),
             known_attempts: 0,
             committed: false,
             denied: false,
             forgotten: BTreeSet::new(),
             handed_out: vec![],
             broken: None,
+        };
+        if world.scene.muted {
+            world.mute();
         }
+        world
     }
 
     /// Whether a rule is broken in this world.
@@ -155,6 +205,22 @@ impl World {
     /// Writes down that something happened.
     pub(crate) fn note(&mut self, at: &'static str, what: &'static str, more: u64) {
         self.log.note(self.now_ms, at, what, more);
+    }
+
+    /// What this machine's clock says (Unix ms). It is set right when nothing goes wrong any more.
+    pub(crate) fn machine_ms(&self) -> u64 {
+        let wrong = if self.dice.faults { self.scene.clock_ms } else { 0 };
+        self.now_ms.saturating_add_signed(wrong)
+    }
+
+    /// Where the Signer's account stands on EVM, says a node, with what waits in its pool.
+    pub(crate) fn pending(node: &Node<Evm>) -> u64 {
+        eth::pool::next_nonce(&node.chain(), &biller().address())
+    }
+
+    /// Whether this node may say what is not so.
+    pub(crate) fn is_liar(&self, at: Place) -> bool {
+        self.dice.faults && self.liars[at.side().place()] == Some(at.number())
     }
 
     /// Whether a fault happens now; it is written down.
@@ -181,112 +247,21 @@ impl World {
         self.mishaps();
     }
 
-    fn mishaps(&mut self) {
-        if self.fault("EVM", Fault::FeeSpike) {
-            let price = 10_000_000_000 * [1, 3, 12, 40][self.dice.place(4)];
-            self.evm.truth.chain().family_mut().base_fee = Some(price);
+    /// Every charge that the chains hold: who paid what, and for which requests, the oldest first.
+    pub(crate) fn charges(&self) -> Charges {
+        let mut charges = Charges::new();
+        let evm = self.evm.truth.chain();
+        for block in (0..=evm.head().header.number).filter_map(|number| evm.block(number)) {
+            let mut logs = block.body.iter().flat_map(|one| one.receipt.result.logs());
+            note_charges(&mut charges, (Side::Evm, block.header.time_ms), &mut logs);
         }
-        for side in Side::ALL {
-            if self.fault(side.name(), Fault::CustomerPoor) {
-                let who = 1 + self.dice.below(CUSTOMERS);
-                let value = if self.dice.one_in(2) { 0 } else { 1_000_000_000_000 };
-                self.fill_purse(side, who, value);
-            }
-        }
-        if !self.handed_out.is_empty() && self.fault("both", Fault::CallerSends) {
-            let which = self.dice.place(self.handed_out.len());
-            let (side, raw) = self.handed_out[which].clone();
-            self.send_straight(side, &raw);
-        }
-    }
-
-    /// Bytes reach whoever makes the blocks.
-    pub(crate) fn send_straight(&self, side: Side, raw: &[u8]) {
-        match side {
-            Side::Evm => {
-                if let Some(tx) = sandbox_chains::evm::decode(raw) {
-                    Evm::admit(&mut self.evm.truth.chain(), tx).ok();
-                }
-            }
-            Side::Tron => {
-                if let Ok(tx) = sandbox_chains::tron::tx::Tx::decode(raw) {
-                    self.tron.truth.broadcast(tx).ok();
-                }
-            }
-        }
-    }
-
-    fn fill_purse(&self, side: Side, who: u64, value: u64) {
-        let owner = wallet("owner").address();
-        match side {
-            Side::Tron => {
-                self.tron.truth.impersonate(owner, self.tron_at.token, purse(who, value));
-            }
-            Side::Evm => {
-                let raw = self.signed(&wallet("owner"), self.evm_at.token, purse(who, value));
-                self.send_straight(Side::Evm, &raw);
-            }
-        }
-    }
-
-    /// A transaction on EVM that is not the Signer's.
-    pub(crate) fn signed(&self, from: &PrivateKeySigner, to: Address, data: Vec<u8>) -> Vec<u8> {
-        let nonce = eth::pool::next_nonce(&self.evm.truth.chain(), &from.address());
-        let tx = TxEip1559 {
-            chain_id: self.evm_at.chain_id,
-            nonce,
-            gas_limit: 500_000,
-            max_fee_per_gas: 1_000_000_000_000,
-            max_priority_fee_per_gas: 1_000_000_000,
-            to: TxKind::Call(to),
-            input: data.into(),
-            ..TxEip1559::default()
-        };
-        let signature = from.sign_hash_sync(&tx.signature_hash()).expect("a key signs any digest");
-        TxEnvelope::from(tx.into_signed(signature)).encoded_2718()
-    }
-
-    /// From now on nothing fails any more, and everybody can pay.
-    pub(crate) fn heal(&mut self) {
-        self.dice.faults = false;
-        self.evm.heal();
-        self.tron.heal();
-        self.evm.truth.chain().family_mut().base_fee = Some(10_000_000_000);
-        for side in Side::ALL {
-            for who in 1..=CUSTOMERS {
-                self.fill_purse(side, who, 1_000_000_000_000);
-            }
-        }
-    }
-
-    /// Every charge that the chains hold: who paid what, and for which requests.
-    pub(crate) fn charges(&self) -> BTreeMap<ChargeName, Vec<u64>> {
-        let mut charges: BTreeMap<ChargeName, Vec<u64>> = BTreeMap::new();
-        for (side, moved) in self.moves() {
-            charges.entry((side, moved.subscribeId, moved.period)).or_default().push(moved.tag);
+        let tron = self.tron.truth.node().chain();
+        for block in (0..=tron.head().header.number).filter_map(|number| tron.block(number)) {
+            let included = block.body.iter().filter(|one| one.receipt.succeeded());
+            let mut logs = included.flat_map(|one| &one.receipt.logs);
+            note_charges(&mut charges, (Side::Tron, block.header.time_ms), &mut logs);
         }
         charges
-    }
-
-    /// Every movement of money, oldest first.
-    pub(crate) fn moves(&self) -> Vec<(Side, Careless::Moved)> {
-        let mut moves = vec![];
-        {
-            let chain = self.evm.truth.chain();
-            for number in 0..=chain.head().header.number {
-                let Some(block) = chain.block(number) else { continue };
-                let logs = block.body.iter().flat_map(|one| one.receipt.result.logs());
-                moves.extend(logs.filter_map(moved).map(|one| (Side::Evm, one)));
-            }
-        }
-        let chain = self.tron.truth.node().chain();
-        for number in 0..=chain.head().header.number {
-            let Some(block) = chain.block(number) else { continue };
-            let included = block.body.iter().filter(|one| one.receipt.succeeded());
-            let logs = included.flat_map(|one| &one.receipt.logs);
-            moves.extend(logs.filter_map(moved).map(|one| (Side::Tron, one)));
-        }
-        moves
     }
 
     /// Whether a transaction is in a block that nobody can undo, and whether it succeeded.
@@ -304,6 +279,14 @@ impl World {
     }
 }
 
-fn moved(log: &alloy::primitives::Log) -> Option<Careless::Moved> {
-    Careless::Moved::decode_log(log).ok().map(|log| log.data)
+fn note_charges(
+    charges: &mut Charges,
+    (side, time_ms): (Side, u64),
+    logs: &mut dyn Iterator<Item = &alloy::primitives::Log>,
+) {
+    for log in logs {
+        let Ok(moved) = Careless::Moved::decode_log(log) else { continue };
+        let charge = Charge { tag: moved.tag, contract: log.address, at_s: time_ms / 1000 };
+        charges.entry((side, moved.subscribeId, moved.period)).or_default().push(charge);
+    }
 }

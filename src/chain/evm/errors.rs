@@ -120,11 +120,5 @@ pub fn known_messages() -> impl Iterator<Item = &'static str> {
     ROWS.iter().map(|row| row.fixture)
 }
 
-/// Every message of the table, and what it means.
-#[cfg(test)]
-pub(super) fn fixtures() -> impl Iterator<Item = (Meaning, &'static str)> {
-    ROWS.iter().map(|row| (row.meaning, row.fixture))
-}
-
 #[cfg(test)]
 mod tests;

@@ -23,8 +23,7 @@ struct Program {
 
 impl Program {
     fn read() -> Self {
-        let hidden =
-            |module: &Module| module.iter().any(|part| part == "tests" || part == "simulator");
+        let hidden = |module: &Module| module.iter().any(|part| part == "tests");
         let files = product().into_iter().map(|path| (module_of(&path), path));
         let files = files.filter(|(module, _)| !hidden(module));
         Self { files: files.map(|(module, path)| (module, without_tests(&path))).collect() }

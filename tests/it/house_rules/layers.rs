@@ -6,7 +6,7 @@ use super::tree::{product, root, shown, text};
 use std::path::Path;
 
 /// What each module may know of the crate. Read from the top: nobody may know a module further down.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 14] = [
     ("billing", &[]),
     ("clock", &[]),
     ("config", &["billing"]),
@@ -51,11 +51,6 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "policy",
             "telemetry",
         ],
-    ),
-    // Only the tests have it.
-    (
-        "simulator",
-        &["billing", "chain", "clock", "config", "contract", "engine", "journal", "node", "policy"],
     ),
 ];
 /// Where the table stands for people.

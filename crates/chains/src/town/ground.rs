@@ -1,5 +1,6 @@
 //! What a town needs of a chain, whichever family it is of.
 
+use crate::memo::Memo;
 use alloy::primitives::{Address, Bytes, keccak256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
@@ -42,5 +43,12 @@ impl Call {
 
 /// The wallet whose key is the hash of a name. Everybody knows these keys.
 pub fn wallet(name: &str) -> PrivateKeySigner {
-    PrivateKeySigner::from_bytes(&keccak256(format!("sandbox {name}"))).expect("a hash is a key")
+    thread_local! {
+        static KNOWN: Memo<String, PrivateKeySigner> = Memo::new();
+    }
+    let made = |name: &String| {
+        PrivateKeySigner::from_bytes(&keccak256(format!("sandbox {name}")))
+            .expect("a hash is a key")
+    };
+    KNOWN.with(|known| known.get(name.to_owned(), made))
 }

@@ -4,6 +4,7 @@
 
 use super::address;
 use super::ledger::Permission;
+use crate::memo::Memo;
 use k256::elliptic_curve::group::Group;
 use k256::elliptic_curve::ops::Reduce;
 use k256::elliptic_curve::sec1::{FromEncodedPoint, ToEncodedPoint};
@@ -60,6 +61,14 @@ pub fn check(digest: &B256, signatures: &[Vec<u8>], permission: &Permission) -> 
 
 /// The address whose key made `signature` (65 bytes or more) over `digest`.
 pub fn recover(digest: &B256, signature: &[u8]) -> Result<Address, String> {
+    thread_local! {
+        static KNOWN: Memo<(B256, Vec<u8>), Result<Address, String>> = Memo::new();
+    }
+    let key = (*digest, signature.to_vec());
+    KNOWN.with(|known| known.get(key, |(digest, signature)| computed(digest, signature)))
+}
+
+fn computed(digest: &B256, signature: &[u8]) -> Result<Address, String> {
     let v = signature[64];
     let header = if v < 27 { v + 27 } else { v };
     if !(27..=34).contains(&header) {

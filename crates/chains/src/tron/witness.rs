@@ -3,6 +3,7 @@
 use super::address;
 use super::family::Tron;
 use crate::chain::{Block, Header};
+use crate::memo::Memo;
 use k256::ecdsa::SigningKey;
 use revm::primitives::{Address, B256};
 use std::sync::Arc;
@@ -50,11 +51,17 @@ impl Witness {
 
     /// r, s and the recovery id over a header's digest.
     pub fn sign(&self, digest: &B256) -> Vec<u8> {
-        let signed = SigningKey::from_slice(&self.key)
-            .and_then(|key| key.sign_prehash_recoverable(digest.as_slice()));
-        signed
-            .map(|(rs, id)| [rs.to_bytes().to_vec(), vec![id.to_byte()]].concat())
-            .unwrap_or_default()
+        thread_local! {
+            static MADE: Memo<([u8; 32], B256), Vec<u8>> = Memo::new();
+        }
+        let sign = |(key, digest): &([u8; 32], B256)| {
+            let signed = SigningKey::from_slice(key)
+                .and_then(|key| key.sign_prehash_recoverable(digest.as_slice()));
+            signed
+                .map(|(rs, id)| [rs.to_bytes().to_vec(), vec![id.to_byte()]].concat())
+                .unwrap_or_default()
+        };
+        MADE.with(|made| made.get((self.key, *digest), sign))
     }
 }
 

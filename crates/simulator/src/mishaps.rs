@@ -1,0 +1,189 @@
+//! What happens on the chains themselves while the Signer works: fees rise, customers become poor, the
+//! key is used elsewhere, and whoever was handed bytes sends them.
+
+use crate::dice::Fault;
+use crate::mutants::Mutant;
+use crate::scene::Shape;
+use crate::town::{CUSTOMERS, biller, customer, purse, silence};
+use crate::world::{Side, World};
+use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
+use alloy::eips::eip2718::Encodable2718 as _;
+use alloy::primitives::{Address, B256, TxKind, U256};
+use alloy::signers::SignerSync as _;
+use alloy::signers::local::PrivateKeySigner;
+use alloy::sol_types::SolCall as _;
+use sandbox_chains::contracts::Careless;
+use sandbox_chains::eth;
+use sandbox_chains::evm::Evm;
+use sandbox_chains::town::wallet;
+
+/// The base fee of a quiet chain (wei).
+const CALM: u64 = 10_000_000_000;
+
+/// What every customer has in the beginning, and at the end.
+const RICH: u64 = 1_000_000_000_000;
+
+/// Who uses the key elsewhere charges for periods from here on, which no caller asks for.
+const ELSEWHERE: u32 = 900;
+
+impl World {
+    /// A second's worth of mishaps.
+    pub(crate) fn mishaps(&mut self) {
+        if self.fault("EVM", Fault::FeeSpike) {
+            // The highest is more than the Signer may bid: what was signed waits until it falls.
+            let prices =
+                if self.scene.cancels { &[1, 3, 400, 400][..] } else { &[1, 3, 12, 40, 400] };
+            let price = CALM * prices[self.dice.place(prices.len())];
+            self.evm.truth.chain().family_mut().base_fee = Some(price);
+        }
+        for side in Side::ALL {
+            let name = side.name();
+            if self.fault(name, Fault::CustomerPoor) {
+                let who = 1 + self.dice.below(CUSTOMERS);
+                let value = if self.dice.one_in(2) { 0 } else { RICH };
+                self.fill_purse(side, who, value);
+            }
+            if !self.is_dark(side) && self.fault(name, Fault::Blackout) {
+                self.dark_until_ms[side.place()] = self.now_ms + 1000 * (40 + self.dice.below(30));
+            }
+            if self.liar_may_fork(side) && self.fault(name, Fault::ForgedFork) {
+                self.fork_the_liar();
+            }
+        }
+        if self.only != Some(Side::Tron) && self.fault("EVM", Fault::KeyUsedElsewhere) {
+            self.use_key_elsewhere();
+        }
+        if !self.handed_out.is_empty() && self.fault("both", Fault::CallerSends) {
+            let which = self.dice.place(self.handed_out.len());
+            let (side, raw) = self.handed_out[which].clone();
+            self.send_straight(side, &raw);
+        }
+    }
+
+    /// Whether the EVM chain asks more than the Signer may bid.
+    pub(crate) fn is_dear(&self) -> bool {
+        self.evm.truth.chain().family().base_fee.is_some_and(|fee| fee > 100 * CALM)
+    }
+
+    /// Whether no node of a chain answers.
+    pub(crate) fn is_dark(&self, side: Side) -> bool {
+        self.now_ms < self.dark_until_ms[side.place()]
+    }
+
+    /// Somebody signs with the Signer's key: an empty transfer, or charges that no caller asked for.
+    fn use_key_elsewhere(&mut self) {
+        (self.foreign, self.foreign_ms) = (self.foreign + 1, self.now_ms);
+        let from = biller();
+        // What the call of a profile without plan and user does not carry, nobody can learn.
+        let plain = self.scene.shape(Side::Evm) == Shape::Bare;
+        let raw = if self.dice.one_in(2) || plain {
+            self.signed(&from, from.address(), vec![])
+        } else {
+            let who = 1 + self.dice.below(CUSTOMERS);
+            let item = Careless::Item {
+                subscribeId: who,
+                planId: 1,
+                userHash: B256::from(U256::from(who + 1000)),
+                period: ELSEWHERE + self.foreign,
+                amount: 500,
+                userWallet: customer(who),
+                tokenAddress: self.evm_at.token,
+                tag: 0,
+            };
+            let call = Careless::chargeCall { items: vec![item] };
+            self.signed(&from, self.evm_at.billing, call.abi_encode())
+        };
+        self.send_straight(Side::Evm, &raw);
+    }
+
+    /// Whether the world has a liar on TRON that may be asked for a chain of its own.
+    fn liar_may_fork(&self, side: Side) -> bool {
+        let played = crate::worlds::FORGED_FORKS || self.breaks(Mutant::AnybodySigns);
+        let liar = self.liars[side.place()].is_some();
+        side == Side::Tron && liar && played && !self.tron.is_forked()
+    }
+
+    /// The liar goes on with a chain of its own, in whose blocks nothing ever is. Too few witnesses sign it,
+    /// unless the rule that asks who signed is broken.
+    fn fork_the_liar(&mut self) {
+        let Some(liar) = self.liars[Side::Tron.place()] else { return };
+        let all = self.breaks(Mutant::AnybodySigns);
+        self.tron.fork(liar, all, 1 + self.dice.place(2));
+    }
+
+    /// One of the customers that a transaction is about to charge becomes poor before it lands.
+    pub(crate) fn rob(&mut self, side: Side) {
+        if self.fault(side.name(), Fault::PoorAtLast) {
+            let who = 1 + self.dice.below(CUSTOMERS);
+            self.fill_purse(side, who, 0);
+        }
+    }
+
+    /// Bytes reach whoever makes the blocks.
+    pub(crate) fn send_straight(&self, side: Side, raw: &[u8]) {
+        match side {
+            Side::Evm => {
+                if let Some(tx) = sandbox_chains::evm::decode(raw) {
+                    Evm::admit(&mut self.evm.truth.chain(), tx).ok();
+                }
+            }
+            Side::Tron => {
+                if let Ok(tx) = sandbox_chains::tron::tx::Tx::decode(raw) {
+                    self.tron.truth.broadcast(tx).ok();
+                }
+            }
+        }
+    }
+
+    /// Has the contracts tell nobody of one customer's charges.
+    pub(crate) fn mute(&self) {
+        let owner = wallet("owner");
+        self.tron.truth.impersonate(owner.address(), self.tron_at.billing, silence());
+        let raw = self.signed(&owner, self.evm_at.billing, silence());
+        self.send_straight(Side::Evm, &raw);
+    }
+
+    fn fill_purse(&self, side: Side, who: u64, value: u64) {
+        let owner = wallet("owner");
+        match side {
+            Side::Tron => {
+                self.tron.truth.impersonate(owner.address(), self.tron_at.token, purse(who, value));
+            }
+            Side::Evm => {
+                let raw = self.signed(&owner, self.evm_at.token, purse(who, value));
+                self.send_straight(Side::Evm, &raw);
+            }
+        }
+    }
+
+    /// A transaction on EVM that is not the Signer's, and outbids every other.
+    fn signed(&self, from: &PrivateKeySigner, to: Address, data: Vec<u8>) -> Vec<u8> {
+        let nonce = eth::pool::next_nonce(&self.evm.truth.chain(), &from.address());
+        let tx = TxEip1559 {
+            chain_id: self.evm_at.chain_id,
+            nonce,
+            gas_limit: 500_000,
+            max_fee_per_gas: 6_000_000_000_000,
+            max_priority_fee_per_gas: 200_000_000_000,
+            to: TxKind::Call(to),
+            input: data.into(),
+            ..TxEip1559::default()
+        };
+        let signature = from.sign_hash_sync(&tx.signature_hash()).expect("a key signs any digest");
+        TxEnvelope::from(tx.into_signed(signature)).encoded_2718()
+    }
+
+    /// From now on nothing fails any more, and everybody can pay.
+    pub(crate) fn heal(&mut self) {
+        self.dice.faults = false;
+        self.dark_until_ms = [0; 2];
+        self.evm.heal();
+        self.tron.heal();
+        self.evm.truth.chain().family_mut().base_fee = Some(CALM);
+        for side in Side::ALL {
+            for who in 1..=CUSTOMERS {
+                self.fill_purse(side, who, RICH);
+            }
+        }
+    }
+}

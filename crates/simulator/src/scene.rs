@@ -1,0 +1,157 @@
+//! How the world of a seed is set: the contract's shape, how many nodes are configured, what the
+//! configuration allows, and how it changes between two starts.
+
+use crate::dice::Dice;
+use crate::mutants::Mutant;
+use crate::world::{NODES, Side};
+
+/// What the billing call of a chain is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Shape {
+    /// It carries everything that an entry says.
+    Full,
+    /// Plan and user are not in it.
+    Bare,
+    /// The contract tells wallet, token, amount and period of a subscription.
+    Lookup,
+    /// It knows no period: a charge is claimed for a time.
+    Guarded,
+}
+
+impl Shape {
+    /// Its name in the report.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Full => "world: plain profile",
+            Self::Bare => "world: profile without plan and user",
+            Self::Lookup => "world: lookup",
+            Self::Guarded => "world: no period",
+        }
+    }
+}
+
+/// What is different in the configuration after some start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Change {
+    /// Another key signs.
+    Key,
+    /// Another contract charges.
+    Contract,
+    /// The platform's number of the chain is another.
+    Number,
+    /// The chain is not in it.
+    Removed,
+}
+
+impl Change {
+    /// Its name in the report.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Key => "key changed",
+            Self::Contract => "contract changed",
+            Self::Number => "chain number changed",
+            Self::Removed => "chain removed",
+        }
+    }
+}
+
+/// For how long a charge without a period stays claimed (s).
+pub(crate) const GUARD: u64 = 45;
+
+/// The settings of a seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Scene {
+    shapes: [Shape; 2],
+    nodes: [usize; 2],
+    /// Whether billings are given up by an empty transaction on their nonce.
+    pub(crate) cancels: bool,
+    /// Whether a transaction that bids too little is replaced.
+    pub(crate) replaces: bool,
+    /// Whether one customer's charges are told to nobody.
+    pub(crate) muted: bool,
+    /// How far this machine's clock is from that of the chains (ms) while things go wrong.
+    pub(crate) clock_ms: i64,
+    /// What changes between two starts, and where.
+    pub(crate) change: Option<(Side, Change)>,
+}
+
+impl Scene {
+    /// The scene of a seed. Its dice are its own: what is drawn here changes nothing else.
+    pub(crate) fn of(seed: u64, mutant: Option<Mutant>) -> Self {
+        let mut dice = Dice::new(seed ^ 0x5CE7_E000_0000_0000);
+        let shape = |dice: &mut Dice| match dice.below(8) {
+            0 => Shape::Bare,
+            1 | 2 => Shape::Lookup,
+            3 | 4 => Shape::Guarded,
+            _ => Shape::Full,
+        };
+        let nodes = |dice: &mut Dice| match dice.below(8) {
+            0 => 1,
+            1 | 2 => 2,
+            _ => NODES,
+        };
+        let change = |dice: &mut Dice| {
+            let side = Side::ALL[dice.place(2)];
+            let what = [Change::Key, Change::Contract, Change::Number, Change::Removed];
+            (side, what[dice.place(what.len())])
+        };
+        let mut scene = Self {
+            shapes: [shape(&mut dice), shape(&mut dice)],
+            nodes: [nodes(&mut dice), nodes(&mut dice)],
+            cancels: dice.one_in(4),
+            replaces: !dice.one_in(4),
+            muted: dice.one_in(4),
+            clock_ms: [0, 0, 0, 0, 4_000, -4_000, 150_000, -150_000][dice.place(8)],
+            change: if dice.one_in(4) { Some(change(&mut dice)) } else { None },
+        };
+        if let Some(mutant) = mutant {
+            scene.suit(mutant);
+        }
+        crate::worlds::restrain(&mut scene, mutant);
+        scene
+    }
+
+    /// What a broken rule needs in order to be seen, and nothing that could stand in for it.
+    fn suit(&mut self, mutant: Mutant) {
+        let cancelled = [Mutant::CancelReleasesAtBroadcast, Mutant::NamesCancel];
+        let alone = [Mutant::OneNodeQuorum, Mutant::AnybodySigns];
+        *self = Self {
+            shapes: [if mutant == Mutant::NoGuard { Shape::Guarded } else { Shape::Full }; 2],
+            nodes: [if alone.contains(&mutant) { 1 } else { NODES }; 2],
+            cancels: cancelled.contains(&mutant),
+            replaces: mutant != Mutant::NoRebroadcast,
+            muted: false,
+            clock_ms: 0,
+            change: None,
+        };
+    }
+
+    /// What the call of a chain is like.
+    pub(crate) fn shape(&self, side: Side) -> Shape {
+        self.shapes[side.place()]
+    }
+
+    /// How many nodes of a chain are configured.
+    pub(crate) fn nodes(&self, side: Side) -> usize {
+        self.nodes[side.place()]
+    }
+
+    /// Its words for the report.
+    pub(crate) fn words(&self) -> Vec<(&'static str, &'static str)> {
+        let mut words = vec![];
+        for side in Side::ALL {
+            words.push((side.name(), self.shape(side).word()));
+            words.push((
+                side.name(),
+                ["world: one node", "world: two nodes", "world: three nodes"][self.nodes(side) - 1],
+            ));
+        }
+        words.extend(self.cancels.then_some(("EVM", "world: billings are given up")));
+        words.extend((!self.replaces).then_some(("EVM", "world: nothing is replaced")));
+        words.extend(self.muted.then_some(("both", "world: charges without events")));
+        words.extend(
+            (self.clock_ms != 0).then_some(("both", "world: this machine's clock is wrong")),
+        );
+        words
+    }
+}
