@@ -9,8 +9,8 @@ use super::{
     networks, rows,
 };
 use crate::billing::{
-    BatchId, BatchState, BlockRef, ChargeKey, Execution, Family, ForeignEffect, ForeignTx, Item,
-    ItemOutcome, Landed, Period, PlanId, PlatformChainId, SubscribeId, UserHash,
+    BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, Execution, Family, ForeignEffect,
+    ForeignTx, Item, ItemOutcome, Landed, Period, PlanId, PlatformChainId, SubscribeId, UserHash,
 };
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::Connection;
@@ -67,6 +67,10 @@ struct ClaimLine {
     /// Digits; null where the contract knows no periods.
     period: Option<String>,
     amount: String,
+    /// Digits; null where it is not known.
+    plan_version: Option<String>,
+    wallet: Option<Address>,
+    token: Option<Address>,
     /// `charged` or `unproven`.
     outcome: String,
 }
@@ -204,7 +208,7 @@ fn claim(line: &Line) -> Option<ClaimLine> {
             return None;
         }
     };
-    let key = line.item.key;
+    let (key, terms) = (line.item.key, line.item.terms);
     Some(ClaimLine {
         subscribe_id: line.item.subscribe.0,
         plan_id: key.plan.0,
@@ -214,6 +218,9 @@ fn claim(line: &Line) -> Option<ClaimLine> {
             Period::Guarded => None,
         },
         amount: line.item.amount.to_string(),
+        plan_version: terms.plan_version.map(|version| version.to_string()),
+        wallet: terms.wallet,
+        token: terms.token,
         outcome: outcome.to_owned(),
     })
 }
@@ -327,5 +334,9 @@ fn read(told: &ClaimLine) -> Result<(Item, ItemOutcome), String> {
     };
     let key = ChargeKey { plan: PlanId(told.plan_id), user: UserHash(told.user_hash), period };
     let amount = number(&told.amount, "amount")?;
-    Ok((Item { subscribe: SubscribeId(told.subscribe_id), key, amount }, outcome))
+    let version = told.plan_version.as_ref().map(|version| number(version, "planVersion"));
+    let terms =
+        ChargeTerms { plan_version: version.transpose()?, wallet: told.wallet, token: told.token };
+    let subscribe = SubscribeId(told.subscribe_id);
+    Ok((Item { subscribe, key, amount, terms }, outcome))
 }
