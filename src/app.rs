@@ -3,8 +3,13 @@
 
 pub mod check;
 mod connect;
+mod keyring;
+mod lanes;
+pub mod networks;
+mod rules;
 
 pub use connect::ConnectError;
+pub use lanes::Orphans;
 
 use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
@@ -16,6 +21,7 @@ use crate::node::Dial;
 use crate::telemetry::Metrics;
 use axum::Router;
 use connect::Connected;
+use lanes::Lanes;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -42,6 +48,9 @@ pub enum StartError {
     /// The journal was opened but does not answer.
     #[error(transparent)]
     Resume(#[from] JournalError),
+    /// Something is open on a chain that is not configured.
+    #[error("{0}")]
+    Orphans(Orphans),
     /// A caller is not usable.
     #[error("callers: {0}")]
     Caller(#[from] CallerError),
@@ -120,33 +129,21 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
 pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled, StartError> {
     let chains = connect::all(&config, machine.dial, machine.clock).await?;
     let journal = (machine.journal)(&config.journal)?;
-    let engine = Arc::new(Engine {
-        lanes: chains.iter().map(|chain| (chain.id, lane(chain, &journal))).collect(),
-        journal,
-        tasks: TaskTracker::new(),
-    });
-    let mut looks = Vec::new();
-    for chain in &chains {
-        if let Some(lane) = engine.lanes.get(&chain.id) {
-            lane.resume().await?;
-            tell_limits(lane);
-            looks.push(Watcher { lane: Arc::clone(lane), every: chain.poll_interval });
-        }
+    let Lanes { of_chains: lanes, followers, watchers } = lanes::take_up(&chains, &journal).await?;
+    for lane in lanes.values() {
+        tell_limits(lane);
     }
-    look_once(&looks).await;
+    look_once(&watchers).await;
+    let engine = Arc::new(Engine { lanes, followers, journal, tasks: TaskTracker::new() });
     let door = Door {
         engine: Arc::clone(&engine),
         callers: if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) },
-        default_chain: chains.iter().find(|chain| chain.default).map(|chain| chain.id),
+        default_chain: chains.iter().find(|chain| chain.config.default).map(Connected::id),
         places: Semaphore::new(config.http.max_concurrent_requests),
         metrics: Metrics::new(),
         limits: config.http,
     };
-    Ok(Assembled { engine, watchers: looks, router: http::router(Arc::new(door)) })
-}
-
-fn lane(chain: &Connected, journal: &Journal) -> Arc<Lane> {
-    Arc::new(Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard))
+    Ok(Assembled { engine, watchers, router: http::router(Arc::new(door)) })
 }
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.

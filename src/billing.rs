@@ -20,11 +20,11 @@ mod verdict;
 pub use admitted::{Admitted, Charge, Values, whole_number};
 pub use attempt::{Attempt, AttemptKind, Attempts, BatchId, BatchState, Item, Signed, Slot};
 pub use carried::Carried;
-pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, next_step};
+pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unsettled, next_step};
 pub use entry::{BadField, Entry, Scalar};
 pub use gate::{
-    AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, PoolView, Ruling, first_position,
-    rule,
+    AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, OnlyFollows, PoolView, Ruling,
+    first_position, rule,
 };
 pub use ids::{
     ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,

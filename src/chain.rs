@@ -7,16 +7,18 @@ mod confirm;
 pub mod evm;
 mod inspect;
 mod reads;
+mod ready;
 mod signing;
 mod trial;
 pub mod tron;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
 pub use inspect::{Finding, Inspect};
+pub use ready::{ClockGap, Purse, Unready};
 
 use crate::billing::{
-    Admitted, Attempt, AttemptKind, Charge, Checked, Family, Foreign, Objection, PlatformChainId,
-    Sighting, Signed, Slot,
+    Admitted, Attempt, AttemptKind, Charge, Checked, Family, Foreign, NonceView, Objection,
+    PlatformChainId, Sighting, Signed, Slot,
 };
 pub use crate::journal::SealError;
 
@@ -54,19 +56,14 @@ pub struct Facts {
 pub struct Pulse {
     /// The newest block's number.
     pub head: u64,
-    /// Its timestamp, Unix seconds. The only clock that periods and deadlines are judged by.
+    /// Its timestamp, Unix seconds. Deadlines count from it; nothing is signed by one that is far from
+    /// this machine's clock.
     pub head_time: u64,
-    /// How far the positions of our lane are used up; none where the chain counts none (TRON).
-    pub places: Option<Places>,
-}
-
-/// How far the positions of a lane are used up (the account's nonce, on EVM).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Places {
-    /// Every position below this is taken in some block.
-    pub taken: u64,
-    /// Every position below this is taken in a final block. Never above `taken`.
-    pub settled: u64,
+    /// The timestamp of the newest final block, Unix seconds, that as many nodes bear out as have to
+    /// agree; 0 before there is one. Claims without a period end by it, and by nothing else.
+    pub final_time: u64,
+    /// How many transactions of the account the chain counts; none where it counts none (TRON).
+    pub nonces: Option<NonceView>,
 }
 
 /// The most transactions that any node knows our account to have sent, what waits in its pool
@@ -105,6 +102,9 @@ pub enum ChainError {
         /// What both are counted in: wei or sun.
         unit: &'static str,
     },
+    /// Nothing at all can be signed at present.
+    #[error(transparent)]
+    Unready(#[from] Unready),
     /// Nothing can be signed for the account: its key is not configured.
     #[error("the key of the account {signer} is not configured: nothing is signed for it")]
     NoKey {
@@ -226,6 +226,12 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
+
+    /// Why no ordinary batch could be signed now, as far as the last look tells. None before the first
+    /// look, and where nothing is known to stand in the way.
+    fn unready(&self) -> Option<Unready> {
+        None
+    }
 
     /// Its nodes, for people.
     fn nodes(&self) -> Vec<NodeView>;

@@ -31,8 +31,8 @@ use tracing_subscriber::EnvFilter;
 pub use billing::BillingConfig;
 pub use callers::Caller;
 pub use chain::{
-    ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, TvmConfig, TvmFeeConfig,
-    TvmNode,
+    ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, NewWork, TvmConfig,
+    TvmFeeConfig, TvmNode,
 };
 pub use faults::{ConfigError, ConfigErrors};
 pub use l1_fee::L1Fee;

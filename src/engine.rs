@@ -14,7 +14,7 @@ pub use crate::billing::Gate;
 pub use watcher::Watcher;
 
 use crate::billing::{Order, PlatformChainId};
-use crate::journal::{Billing, Journal, JournalError, Pause, Spent};
+use crate::journal::{Billing, Journal, JournalError, LaneId, Pause, Spent};
 use alloy::primitives::B256;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,8 +25,10 @@ use tracing::warn;
 /// All lanes of this process.
 #[derive(Debug)]
 pub struct Engine {
-    /// The lanes by the platform's chain id.
+    /// The lane of each configured chain by the platform's id: the one that may take new work.
     pub lanes: HashMap<PlatformChainId, Arc<Lane>>,
+    /// Lanes of other accounts of these chains, which only end what they have begun.
+    pub followers: Vec<Arc<Lane>>,
     /// The journal that they share.
     pub journal: Journal,
     /// Where requests run, so that neither a caller who hangs up nor a shutdown cuts one short.
@@ -70,6 +72,21 @@ impl Engine {
         let done = if paused { "paused: nothing new is signed" } else { "resumed" };
         warn!(chain = which, by, "{done}");
         Ok(())
+    }
+
+    /// Every lane.
+    pub fn all_lanes(&self) -> impl Iterator<Item = &Arc<Lane>> {
+        self.lanes.values().chain(&self.followers)
+    }
+
+    /// The lanes that only end what they have begun on a chain.
+    pub fn followers_of(&self, chain: PlatformChainId) -> impl Iterator<Item = &Arc<Lane>> {
+        self.followers.iter().filter(move |lane| lane.id().chain == chain)
+    }
+
+    /// The lane of one account on one chain.
+    pub fn lane(&self, id: LaneId) -> Option<&Arc<Lane>> {
+        self.all_lanes().find(|lane| lane.id() == id)
     }
 
     /// The sums of today of the account that signs on `lane`'s chain.

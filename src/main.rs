@@ -3,9 +3,9 @@
 use alloy::primitives::Address;
 use clap::{Parser, Subcommand};
 use merchant_signer::app::{self, check};
-use merchant_signer::billing::{Family, spell_address};
+use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
-use merchant_signer::journal::Journal;
+use merchant_signer::journal::{Journal, Renaming};
 use merchant_signer::node::Http;
 use merchant_signer::{keys, telemetry};
 use std::error::Error;
@@ -39,9 +39,27 @@ enum Command {
     Check,
     /// Verify the history of the journal. The Signer must not be running.
     Audit,
+    /// What the platform's ids of chains stand for.
+    #[command(subcommand)]
+    Networks(NetworksCommand),
     /// Encrypted keystores.
     #[command(subcommand)]
     Keys(KeysCommand),
+}
+
+#[derive(Subcommand, Debug)]
+enum NetworksCommand {
+    /// Move a network with everything that the journal knows of it to another id. The Signer must not
+    /// be running; rename its section of the configuration as well.
+    Rename {
+        /// The id that it has.
+        from: u32,
+        /// The id that it gets.
+        to: u32,
+        /// Why, for the history.
+        #[arg(long)]
+        why: String,
+    },
 }
 
 #[derive(Subcommand, Debug)]
@@ -91,6 +109,12 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Audit => return audit(&config.journal.path),
+        Command::Networks(NetworksCommand::Rename { from, to, why }) => {
+            let (from, to) = (PlatformChainId(*from), PlatformChainId(*to));
+            let renaming = Renaming { from, to, why: why.clone() };
+            runtime.block_on(app::networks::rename(&config.journal, renaming))?;
+            say(&format!("chain {from} is chain {to} now: rename [chains.{from}] as well"))?;
+        }
         Command::Keys(KeysCommand::List) => {
             for (name, address) in keys::list(&config.keys.directory)? {
                 let address = address.map_or_else(|| "unreadable".to_owned(), spellings);

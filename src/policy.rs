@@ -135,13 +135,19 @@ impl Policy {
         Ok(counts)
     }
 
-    /// What a transaction that may cost `cost` (wei or sun) adds to the sum of the day.
-    pub fn fee(&self, cost: U256) -> Count {
+    /// What a transaction that may cost `cost` (wei or sun) adds to the sum of the day. A cancel is
+    /// counted and never limited: it is the one way to free a place in the line, and all that come
+    /// after it wait for it.
+    pub fn fee(&self, kind: AttemptKind, cost: U256) -> Count {
+        let most = match kind {
+            AttemptKind::Bill => self.limits.max_fee_per_day,
+            AttemptKind::Cancel => None,
+        };
         Count {
             unit: Unit::Fee,
             items: vec![],
             amount: cost,
-            most: self.limits.max_fee_per_day,
+            most,
             rule: self.key("max_fee_per_day"),
         }
     }
@@ -173,7 +179,15 @@ impl Policy {
             (AttemptKind::Cancel, _) => {
                 Err(Refusal::of("cancel", "what was to do nothing does something"))
             }
-            (AttemptKind::Bill, _) if intent.to != self.contract => {
+            (AttemptKind::Bill, _) if intent.to != meant.contract => {
+                let why = format!(
+                    "it calls {}, and its batch is billed through {}",
+                    self.spell(intent.to),
+                    self.spell(meant.contract)
+                );
+                Err(Refusal::of("contract", why))
+            }
+            (AttemptKind::Bill, _) if meant.tokens.is_some() && intent.to != self.contract => {
                 let why = format!(
                     "it calls {}, which is not the configured contract",
                     self.spell(intent.to)

@@ -1,6 +1,6 @@
 //! Log lines and counters. Every metric's name, unit and help text is here.
 
-use crate::billing;
+use crate::billing::{self, spell_address};
 use crate::config::{LogConfig, LogFormat};
 use crate::engine::{Engine, Gate};
 use alloy::primitives::U256;
@@ -59,6 +59,12 @@ struct ChainLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct FollowerLabels {
+    chain: u32,
+    account: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct NodeLabels {
     chain: u32,
     node: String,
@@ -78,6 +84,7 @@ pub struct Metrics {
     commits: Gauge,
     writes: Gauge,
     undecided: Family<ChainLabels, Gauge>,
+    following: Family<FollowerLabels, Gauge>,
     held_up: Family<ChainLabels, Gauge>,
     open: Family<ChainLabels, Gauge>,
     paused: Family<ChainLabels, Gauge>,
@@ -97,6 +104,7 @@ impl Metrics {
             commits: Gauge::default(),
             writes: Gauge::default(),
             undecided: Family::default(),
+            following: Family::default(),
             held_up: Family::default(),
             open: Family::default(),
             paused: Family::default(),
@@ -120,6 +128,8 @@ impl Metrics {
         registry.register("journal_writes", writes, metrics.writes.clone());
         let undecided = "Batches that the chain has not decided";
         registry.register("undecided_batches", undecided, metrics.undecided.clone());
+        let following = "Undecided batches of accounts that only end what they have begun";
+        registry.register("following_batches", following, metrics.following.clone());
         let held_up = "Undecided batches that something known keeps from landing";
         registry.register("held_up_batches", held_up, metrics.held_up.clone());
         registry.register("lane_open", "1 when the chain takes new work", metrics.open.clone());
@@ -156,6 +166,11 @@ impl Metrics {
                 self.nodes.get_or_create(&labels).set(1);
             }
             let chain = ChainLabels { chain: id.0 };
+            let all = || std::iter::once(lane).chain(engine.followers_of(*id));
+            let undecided = all().map(|lane| lane.undecided()).sum();
+            self.undecided.get_or_create(&chain).set(count(undecided));
+            let held_up = all().map(|lane| lane.held_up().len()).sum();
+            self.held_up.get_or_create(&chain).set(count(held_up));
             let burnt = figures.burnt.lock().get(id).copied().unwrap_or_default();
             let unit = match lane.chain.facts().family {
                 billing::Family::Evm => U256::from(1_000_000_000_u64),
@@ -163,13 +178,15 @@ impl Metrics {
             };
             let burnt = u64::try_from(burnt.div_ceil(unit)).unwrap_or(u64::MAX);
             self.burnt.get_or_create(&chain).set(gauge(burnt));
-            let undecided = u64::try_from(lane.undecided()).unwrap_or(u64::MAX);
-            self.undecided.get_or_create(&chain).set(gauge(undecided));
-            let held_up = u64::try_from(lane.held_up().len()).unwrap_or(u64::MAX);
-            self.held_up.get_or_create(&chain).set(gauge(held_up));
             self.open.get_or_create(&chain).set(i64::from(lane.gate() == Gate::Open));
             self.paused.get_or_create(&chain).set(i64::from(lane.paused().is_some()));
             self.head.get_or_create(&chain).set(gauge(lane.pulse().map_or(0, |pulse| pulse.head)));
+        }
+        for lane in &engine.followers {
+            let facts = lane.chain.facts();
+            let account = spell_address(facts.family, facts.signer);
+            let labels = FollowerLabels { chain: facts.id.0, account };
+            self.following.get_or_create(&labels).set(count(lane.undecided()));
         }
         let mut text = String::new();
         match encode(&mut text, &self.registry) {
@@ -183,6 +200,10 @@ impl Default for Metrics {
     fn default() -> Self {
         Self::new()
     }
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn gauge(number: u64) -> i64 {

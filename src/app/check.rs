@@ -1,11 +1,12 @@
 //! `merchant-signer check`: everything that a billing needs, looked at before the first one.
 
-use super::connect;
+use super::connect::{self, Connected};
+use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
 use crate::chain::Finding;
 use crate::clock::Clock;
-use crate::config::Config;
-use crate::journal::{Journal, OpenError};
+use crate::config::{Config, NewWork};
+use crate::journal::{Journal, JournalError, Misbound, Network, OpenError, Unfinished};
 use crate::node::Dial;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,26 +36,19 @@ impl fmt::Display for Report {
 /// Looks at keys, journal and every chain. The configuration is good, or there would be none.
 pub async fn run(config: &Config, dial: &dyn Dial) -> Report {
     let callers = format!("{} with a secret", config.callers.len());
-    let (journal, pauses) = journal(config);
+    let seen = Seen::of(config).await;
     let mut found = vec![
         ("config".to_owned(), Finding::fine("callers", callers)),
-        ("journal".to_owned(), journal),
+        ("journal".to_owned(), seen.file.clone()),
     ];
+    let mut chains = Vec::new();
     for chain in &config.chains {
         let place = format!("chains.{}", chain.platform_id);
         match connect::one(chain, &config.keys, dial, Clock::MACHINE).await {
             Ok(connected) => {
-                let facts = connected.chain.facts();
-                let signer = spell_address(facts.family, facts.signer);
-                let key = Finding::fine("key", format!("signs for {signer}"));
-                found.push((place.clone(), key));
-                let (limits, _) = connected.chain.policy().describe();
-                found.push((place.clone(), Finding::fine("policy", limits)));
-                let configured = chain.paused.then(|| "by the configuration".to_owned());
-                let paused = configured.or_else(|| pauses.get(&chain.platform_id).cloned());
-                found.extend(paused.map(|why| (place.clone(), Finding::fine("paused", why))));
-                let seen = connected.chain.inspect().await;
-                found.extend(seen.into_iter().map(|finding| (place.clone(), finding)));
+                let told = look_at(&connected, &seen).await;
+                found.extend(told.into_iter().map(|finding| (place.clone(), finding)));
+                chains.push(connected);
             }
             Err(faults) => {
                 let told = faults.into_iter().map(|fault| Finding::fault("settings", fault));
@@ -62,25 +56,81 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> Report {
             }
         }
     }
+    if chains.len() == config.chains.len() {
+        let orphans = Orphans::among(&seen.unfinished, &chains);
+        let told = orphans.sentences().map(|said| Finding::fault("left open", said));
+        found.extend(told.map(|finding| ("journal".to_owned(), finding)));
+    }
     Report(found)
 }
 
-/// The journal, and the chains that are paused in it. A running Signer alone knows of its own.
-fn journal(config: &Config) -> (Finding, BTreeMap<PlatformChainId, String>) {
-    let path = config.journal.path.display();
-    let found = match Journal::open(&config.journal) {
-        Ok(journal) => {
-            let all = config.chains.iter().map(|chain| chain.platform_id);
-            let pauses = all.filter_map(|id| Some((id, journal.paused(id)?.to_string()))).collect();
-            return match journal.ready() {
-                Ok(()) => (Finding::fine("file", path.to_string()), pauses),
-                Err(error) => (Finding::fault("file", error.to_string()), pauses),
-            };
+/// Looks at a chain, and at what the journal has open on it.
+async fn look_at(connected: &Connected, seen: &Seen) -> Vec<Finding> {
+    let (id, facts) = (connected.id(), connected.chain.facts());
+    let signer = spell_address(facts.family, facts.signer);
+    let mut found = vec![Finding::fine("key", format!("signs for {signer}"))];
+    for left in seen.unfinished.iter().filter(|left| left.lane.chain == id) {
+        if left.lane.signer != facts.signer {
+            let (account, open) = (spell_address(facts.family, left.lane.signer), left.open);
+            let why = connected.follows(left.lane.signer);
+            let said = format!("{open} open billings of the account {account}: {why}");
+            found.push(Finding::fine("follows", said));
         }
-        Err(OpenError::Held(_)) => {
-            Finding::fine("file", format!("{path}, in use by a running Signer"))
+    }
+    let network = Network { family: facts.family, id: facts.network };
+    if let Some(misbound) = seen.misbound(id, network).await {
+        found.push(Finding::fault("network", misbound.to_string()));
+    }
+    found.push(Finding::fine("policy", connected.chain.policy().describe().0));
+    let configured =
+        (connected.config.new_work == NewWork::Paused).then(|| "by the configuration".to_owned());
+    let paused = configured.or_else(|| seen.pauses.get(&id).cloned());
+    found.extend(paused.map(|why| Finding::fine("paused", why)));
+    if connected.config.new_work == NewWork::Retired {
+        found.push(Finding::fine("retired", "nothing new is billed on it"));
+    }
+    found.extend(connected.chain.inspect().await);
+    found
+}
+
+/// What the journal tells. A running Signer alone knows what is in its own.
+struct Seen {
+    journal: Option<Journal>,
+    file: Finding,
+    pauses: BTreeMap<PlatformChainId, String>,
+    unfinished: Vec<Unfinished>,
+}
+
+impl Seen {
+    async fn of(config: &Config) -> Self {
+        let path = config.journal.path.display();
+        let unread =
+            |file| Self { journal: None, file, pauses: BTreeMap::new(), unfinished: vec![] };
+        match Journal::open(&config.journal) {
+            Ok(journal) => match Self::read(config, journal).await {
+                Ok(seen) => seen,
+                Err(error) => unread(Finding::fault("file", error.to_string())),
+            },
+            Err(OpenError::Held(_)) => {
+                unread(Finding::fine("file", format!("{path}, in use by a running Signer")))
+            }
+            Err(error) => unread(Finding::fault("file", error.to_string())),
         }
-        Err(error) => Finding::fault("file", error.to_string()),
-    };
-    (found, BTreeMap::new())
+    }
+
+    async fn read(config: &Config, journal: Journal) -> Result<Self, JournalError> {
+        let all = config.chains.iter().map(|chain| chain.platform_id);
+        let pauses = all.filter_map(|id| Some((id, journal.paused(id)?.to_string()))).collect();
+        let file = match journal.ready() {
+            Ok(()) => Finding::fine("file", config.journal.path.display().to_string()),
+            Err(error) => Finding::fault("file", error.to_string()),
+        };
+        let unfinished = journal.unfinished().await?;
+        Ok(Self { journal: Some(journal), file, pauses, unfinished })
+    }
+
+    /// Why the chain is not the one that the journal knows.
+    async fn misbound(&self, chain: PlatformChainId, network: Network) -> Option<Misbound> {
+        self.journal.as_ref()?.misbound(chain, network).await.ok()?
+    }
 }

@@ -1,18 +1,19 @@
 //! From configured chains to adapters: keys opened, profiles read, nodes asked who they are. Every
 //! fault of every chain is told at once.
 
-use crate::billing::{Again, PlatformChainId, Rules};
+use super::keyring::Keyring;
+use super::rules::rules;
+use crate::billing::{OnlyFollows, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
-use crate::chain::tron::{self, TronChain, TronParts};
-use crate::chain::{Chain, Inspect, Signatory, SigningAccount};
+use crate::chain::tron::{self, Endpoints, TronChain, TronParts};
+use crate::chain::{Inspect, Signatory, SigningAccount};
 use crate::clock::Clock;
-use crate::config::{ChainConfig, Config, FamilyConfig, KeyRef, KeysConfig, Replacement};
+use crate::config::{ChainConfig, Config, EvmConfig, FamilyConfig, KeysConfig, TvmConfig};
 use crate::contract::Profile;
-use crate::keys::{Key, KeySource};
-use crate::node::Dial;
+use crate::node::{Dial, Fleet, JsonRpc};
+use alloy::primitives::Address;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// What keeps chains from being used, each fault with its key path.
 #[derive(Debug)]
@@ -29,17 +30,77 @@ impl std::error::Error for ConnectError {}
 /// A chain that can be used.
 #[derive(Debug)]
 pub(super) struct Connected {
-    pub(super) id: PlatformChainId,
-    pub(super) default: bool,
-    pub(super) poll_interval: Duration,
+    pub(super) config: ChainConfig,
+    /// How open batches are treated.
     pub(super) rules: Rules,
-    pub(super) guard: Duration,
+    /// Signs with the configured key.
     pub(super) chain: Arc<dyn Inspect>,
+    profile: Profile,
+    keyring: Keyring,
+    wiring: Wiring,
+    clock: Clock,
 }
 
 impl Connected {
-    pub(super) fn as_chain(&self) -> Arc<dyn Chain> {
-        Arc::<dyn Inspect>::clone(&self.chain)
+    pub(super) fn id(&self) -> PlatformChainId {
+        self.config.platform_id
+    }
+
+    /// Why the lane of another account would only end what it has begun.
+    pub(super) fn follows(&self, account: Address) -> OnlyFollows {
+        self.keyring.follower(account).1
+    }
+
+    /// The same chain for another account of it, which only ends what it has begun.
+    pub(super) async fn follower(
+        &self,
+        account: Address,
+    ) -> Result<(Arc<dyn Inspect>, OnlyFollows), ConnectError> {
+        let (signatory, why) = self.keyring.follower(account);
+        let account =
+            SigningAccount::new(&self.config, self.profile.clone(), &signatory, self.clock);
+        let chain = self.wiring.adapter(account).await;
+        let fault = |fault| ConnectError(vec![format!("chains.{}.{fault}", self.id())]);
+        Ok((chain.map_err(fault)?, why))
+    }
+}
+
+/// The way to the nodes of a chain, which all its accounts share.
+#[derive(Debug)]
+enum Wiring {
+    Evm(Arc<Fleet<JsonRpc>>, Box<EvmConfig>),
+    Tvm(Arc<Fleet<Endpoints>>, Box<TvmConfig>),
+}
+
+impl Wiring {
+    /// The way; otherwise the fault, with its key.
+    fn of(family: &FamilyConfig, dial: &dyn Dial) -> Result<Self, String> {
+        Ok(match family {
+            FamilyConfig::Evm(config) => {
+                let fleet = evm::fleet(dial, config).map_err(|fault| fault.to_string())?;
+                Self::Evm(Arc::new(fleet), Box::new(config.clone()))
+            }
+            FamilyConfig::Tvm(config) => {
+                let fleet = tron::fleet(dial, config).map_err(|fault| fault.to_string())?;
+                Self::Tvm(Arc::new(fleet), Box::new(config.clone()))
+            }
+        })
+    }
+
+    /// The chain for one account; otherwise the fault, with its key.
+    async fn adapter(&self, account: SigningAccount) -> Result<Arc<dyn Inspect>, String> {
+        Ok(match self {
+            Self::Evm(fleet, config) => {
+                let parts = EvmParts { fleet: Arc::clone(fleet), config: (**config).clone() };
+                let chain = EvmChain::connect(account, parts).await;
+                Arc::new(chain.map_err(|error| format!("rpc: {error}"))?)
+            }
+            Self::Tvm(fleet, config) => {
+                let parts = TronParts { fleet: Arc::clone(fleet), config: (**config).clone() };
+                let chain = TronChain::connect(account, parts).await;
+                Arc::new(chain.map_err(|error| format!("nodes: {error}"))?)
+            }
+        })
     }
 }
 
@@ -61,93 +122,27 @@ pub(super) async fn all(
 
 /// Connects one chain; otherwise every fault, each with its key path.
 pub(super) async fn one(
-    chain: &ChainConfig,
+    config: &ChainConfig,
     keys: &KeysConfig,
     dial: &dyn Dial,
     clock: Clock,
 ) -> Result<Connected, Vec<String>> {
-    let (path, family) = (format!("chains.{}", chain.platform_id), &chain.family);
+    let (path, family) = (format!("chains.{}", config.platform_id), &config.family);
     let profile = Profile::parse(family.billing(), family.family()).map_err(|faults| {
         faults.iter().map(|fault| format!("{path}.billing.{fault}")).collect::<Vec<_>>()
     });
-    let (profile, key) = match (profile, load_key(chain, family.key(), keys).await) {
-        (Ok(profile), Ok(key)) => (profile, key),
-        (profile, key) => {
-            let faults = profile.err().into_iter().flatten();
-            return Err(faults.chain(key.err()).collect());
+    let (profile, keyring) = match (profile, Keyring::open(config, keys).await) {
+        (Ok(profile), Ok(keyring)) => (profile, keyring),
+        (profile, keyring) => {
+            let faults = [profile.err(), keyring.err()];
+            return Err(faults.into_iter().flatten().flatten().collect());
         }
     };
-    let signatory = Signatory::Key(Arc::new(key));
-    let account = SigningAccount::new(chain, profile, &signatory, clock);
-    let adapter = connect(account, family, dial).await;
-    Ok(Connected {
-        id: chain.platform_id,
-        default: chain.default,
-        poll_interval: family.poll_interval(),
-        rules: rules(family),
-        guard: family.billing().guard,
-        chain: adapter.map_err(|fault| vec![format!("{path}.{fault}")])?,
-    })
-}
-
-/// Connects a chain; otherwise the fault, with its key.
-async fn connect(
-    account: SigningAccount,
-    family: &FamilyConfig,
-    dial: &dyn Dial,
-) -> Result<Arc<dyn Inspect>, String> {
-    match family.clone() {
-        FamilyConfig::Evm(config) => {
-            let fleet = Arc::new(evm::fleet(dial, &config).map_err(|fault| fault.to_string())?);
-            let adapter = EvmChain::connect(account, EvmParts { fleet, config }).await;
-            Ok(Arc::new(adapter.map_err(|error| format!("rpc: {error}"))?))
-        }
-        FamilyConfig::Tvm(config) => {
-            let fleet = Arc::new(tron::fleet(dial, &config).map_err(|fault| fault.to_string())?);
-            let adapter = TronChain::connect(account, TronParts { fleet, config }).await;
-            Ok(Arc::new(adapter.map_err(|error| format!("nodes: {error}"))?))
-        }
-    }
-}
-
-/// How open batches are treated.
-fn rules(family: &FamilyConfig) -> Rules {
-    match family {
-        FamilyConfig::Evm(evm) => {
-            let again = match evm.replacement {
-                Replacement::Off => Again::Never,
-                Replacement::On { after, most, give_up_after } => Again::Replace {
-                    after_ms: millis(after),
-                    most,
-                    cancel_after_ms: give_up_after.map(millis),
-                },
-            };
-            Rules { offer_again_ms: millis(evm.rebroadcast_interval), again }
-        }
-        FamilyConfig::Tvm(tvm) => {
-            let within_ms = millis(tvm.retry_within);
-            let again = Again::Renew { most: tvm.max_attempts, within_ms };
-            Rules { offer_again_ms: millis(tvm.rebroadcast_interval), again }
-        }
-    }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Opens the key off the runtime's threads: an encrypted one takes about a second.
-async fn load_key(chain: &ChainConfig, key: &KeyRef, keys: &KeysConfig) -> Result<Key, String> {
-    let source = match key {
-        KeyRef::Keystore(name) => {
-            KeySource::Keystore { directory: keys.directory.clone(), name: name.clone() }
-        }
-        KeyRef::File(path) => KeySource::File { path: path.clone() },
-        KeyRef::Env(text) => {
-            KeySource::Env { json_or_hex: text.clone(), platform_chain_id: chain.platform_id.0 }
-        }
-    };
-    let (path, test) = (format!("chains.{}.key", chain.platform_id), chain.test);
-    let load = tokio::task::spawn_blocking(move || Key::load(source, &path, test));
-    load.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    let at = |fault| vec![format!("{path}.{fault}")];
+    let signatory = Signatory::Key(Arc::clone(&keyring.key));
+    let account = SigningAccount::new(config, profile.clone(), &signatory, clock);
+    let wiring = Wiring::of(family, dial).map_err(at)?;
+    let chain = wiring.adapter(account).await.map_err(at)?;
+    let (config, rules) = (config.clone(), rules(family));
+    Ok(Connected { config, rules, chain, profile, keyring, wiring, clock })
 }

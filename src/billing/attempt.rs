@@ -3,7 +3,7 @@
 //! There is no state called failed: nothing leaves *open* except through the chain.
 
 use super::{ChargeKey, SubscribeId};
-use alloy::primitives::{B256, U256};
+use alloy::primitives::{Address, B256, U256};
 
 /// The journal's number of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,6 +112,8 @@ pub struct Slot<A = Attempt> {
     pub batch: BatchId,
     /// The nonce on EVM; a running number on TRON.
     pub position: u64,
+    /// The contract that its bytes call, whatever is configured now.
+    pub contract: Address,
     /// When it was accepted, Unix ms.
     pub accepted_ms: i64,
     /// What it charges, in the order of the contract call.

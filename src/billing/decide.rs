@@ -19,8 +19,39 @@ pub enum Sighting {
     /// The slot's place is taken for good, but by no transaction that could be identified.
     /// No proof of anything: the claims stay.
     Unidentified,
+    /// The slot's place is taken, and for this reason it cannot be told for good by what: the claims
+    /// stay.
+    Unsettled(Unsettled),
     /// The look failed. It taught nothing.
     Nothing,
+}
+
+/// Why it cannot be told what became of a slot whose place is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unsettled {
+    /// Nodes tell different records of one final block.
+    Disputed,
+    /// Too few nodes show the record of a transaction that is in a final block.
+    NoRecord,
+    /// The nodes have forgotten the state of the final block, and show no record of an attempt.
+    NoState,
+}
+
+impl Unsettled {
+    /// The sentence for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Disputed => "its nodes tell different records of one final block: see nodes",
+            Self::NoRecord => {
+                "it is in a final block, and too few nodes show the record of it: use nodes with \
+                 history"
+            }
+            Self::NoState => {
+                "its nonce is used, its nodes show no record of it, and they have forgotten the \
+                 state of the final block: use a node that keeps more of it"
+            }
+        }
+    }
 }
 
 /// How the newest attempt of an absent slot stands against what the chain asks now.
@@ -136,7 +167,7 @@ pub fn next_step<A: AsRef<Attempt>>(
         Sighting::Usurped(Foreign::Readable(tx)) => Step::Settle(Verdict::Usurped(tx)),
         Sighting::Never(block) => late(slot, block, memory, rules.again),
         Sighting::Absent(standing) => absent(slot, standing, memory, rules),
-        Sighting::Included | Sighting::Nothing => Step::Wait,
+        Sighting::Included | Sighting::Unsettled(_) | Sighting::Nothing => Step::Wait,
     }
 }
 

@@ -54,6 +54,47 @@ pub enum Closed {
         /// The account.
         signer: Address,
     },
+    /// It ends what it has begun, and begins nothing.
+    OnlyFollows {
+        /// The account.
+        signer: Address,
+        /// Why.
+        why: OnlyFollows,
+    },
+    /// Another account of the chain may have charged customers that the journal does not know.
+    OtherInDoubt {
+        /// That account.
+        other: Address,
+    },
+}
+
+/// Why a lane ends what it has begun, and begins nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnlyFollows {
+    /// The account's key is not configured: nothing is signed for it.
+    NoKey,
+    /// The account's key is configured for this alone.
+    RetiredKey,
+    /// The whole chain is.
+    RetiredChain,
+}
+
+impl fmt::Display for OnlyFollows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoKey => {
+                "its key is not configured: what it has open is followed and offered as it is, and \
+                 nothing is signed for it. To have it replaced or renewed as well, name the key in \
+                 retired_keys"
+            }
+            Self::RetiredKey => {
+                "its key is retired: what it has open is brought to its end, and nothing new is begun"
+            }
+            Self::RetiredChain => {
+                "the chain is retired: what is open is brought to its end, and nothing new is begun"
+            }
+        })
+    }
 }
 
 impl fmt::Display for Closed {
@@ -87,8 +128,15 @@ impl fmt::Display for Closed {
             ),
             Self::NotFinal { signer } => write!(
                 f,
-                "the account {signer} has sent transactions that are not final yet; the lane begins \
-                 when it has none"
+                "the account {signer} has sent transactions that are not final yet, or its nodes \
+                 have forgotten the state of the final block: the lane begins when all that they \
+                 count now is final"
+            ),
+            Self::OnlyFollows { signer, why } => write!(f, "the account {signer}: {why}"),
+            Self::OtherInDoubt { other } => write!(
+                f,
+                "the journal is an old copy, and what the account {other} has billed since is not \
+                 learnt yet"
             ),
         }
     }

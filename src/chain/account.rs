@@ -5,7 +5,7 @@ use super::inspect::tell_trust;
 use super::signing::SigningContext;
 use super::{ChainError, Facts, Pulse};
 use crate::clock::Clock;
-use crate::config::{ChainConfig, FamilyConfig};
+use crate::config::{ChainConfig, FamilyConfig, NewWork};
 use crate::contract::Profile;
 use crate::keys::Key;
 use crate::node::{Client, Fleet, RealChain};
@@ -74,7 +74,7 @@ impl SigningAccount {
             contract: facts.contract,
             selector: profile.selector(),
             signer: facts.signer,
-            paused: chain.paused,
+            paused: chain.new_work == NewWork::Paused,
             limits: chain.policy.clone(),
         });
         let profile = Arc::new(profile);

@@ -7,15 +7,18 @@ mod aggregate;
 pub mod conclude;
 mod confirm;
 mod delivery;
+mod disputes;
 mod draft;
 mod errors;
 mod fees;
 mod gas;
 mod head;
 mod identify;
+mod in_flight;
 mod inspect;
 mod l1_fee;
 mod look;
+mod milestones;
 mod node;
 mod observe;
 mod preflight;
@@ -30,7 +33,7 @@ mod wire;
 use super::account::meet;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
-    SigningAccount,
+    SigningAccount, Unready,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::config::EvmConfig;
@@ -41,15 +44,18 @@ use crate::node::{
 };
 use crate::policy::Policy;
 use async_trait::async_trait;
+use disputes::Disputes;
 pub use errors::{known_messages, passing};
 use head::{Head, Known};
+use in_flight::InFlight;
 use l1_fee::DataFee;
-use look::Searched;
+use look::{LandedIn, Searched};
+use milestones::Milestones;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use tokio::sync::watch;
-use wire::Line;
 
 /// How an EVM chain is reached, and how it is treated.
 #[derive(Debug)]
@@ -75,7 +81,12 @@ pub struct EvmChain {
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
-    line: Line,
+    in_flight: Arc<InFlight>,
+    milestones: Milestones,
+    disputes: Disputes,
+    landed: parking_lot::Mutex<LandedIn>,
+    /// The gas limit of the last billing that was drafted; 0 before the first.
+    last_gas: AtomicU64,
     data_fee: DataFee,
     searched: parking_lot::Mutex<Searched>,
 }
@@ -91,7 +102,11 @@ impl EvmChain {
             parts,
             learnt: RwLock::default(),
             head: RwLock::default(),
-            line: Line::default(),
+            in_flight: Arc::default(),
+            milestones: Milestones::default(),
+            disputes: Disputes::default(),
+            landed: parking_lot::Mutex::default(),
+            last_gas: AtomicU64::new(0),
             data_fee: DataFee::default(),
             searched: parking_lot::Mutex::default(),
         })
@@ -123,6 +138,10 @@ impl Chain for EvmChain {
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
         self.account.pulse.subscribe()
+    }
+
+    fn unready(&self) -> Option<Unready> {
+        self.unready_now()
     }
 
     fn nodes(&self) -> Vec<NodeView> {
@@ -175,7 +194,7 @@ impl Chain for EvmChain {
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {
         let signed = &attempt.get().signed;
-        self.line.offered(signed.hash, &signed.raw);
+        self.in_flight.offered(signed.hash, &signed.raw);
         self.offer(signed).await
     }
 

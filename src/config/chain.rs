@@ -18,10 +18,11 @@ use secrecy::SecretString;
 
 use super::billing::BillingConfig;
 use super::faults::Reported;
-use super::kinds::{Kind, flag};
+use super::kinds::{Kind, flag, time};
 use super::layers::Environment;
 use super::policy::PolicyConfig;
 use super::reader::Reader;
+use super::seconds;
 use super::units::is_digits;
 use crate::billing::{Family, PlatformChainId};
 
@@ -36,12 +37,25 @@ pub struct ChainConfig {
     pub test: bool,
     /// Whether it is meant when a request names no chain. At most one is.
     pub default: bool,
-    /// Whether nothing new is signed on it. What is open is followed all the same.
-    pub paused: bool,
+    /// Whether anything new is signed on it. What is open is followed all the same.
+    pub new_work: NewWork,
+    /// Keys that have signed on it before: they end what they have begun, and begin nothing.
+    pub retired_keys: Vec<KeyRef>,
     /// What may be signed on it.
     pub policy: PolicyConfig,
     /// Everything that depends on the family.
     pub family: FamilyConfig,
+}
+
+/// Whether anything new is signed on a chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewWork {
+    /// It is.
+    Taken,
+    /// Not at present (`paused`).
+    Paused,
+    /// Never again: the chain is only there for what is still open (`retired`).
+    Retired,
 }
 
 /// What depends on the family of a chain.
@@ -223,6 +237,15 @@ impl ChainConfig {
         let test = reader.get("test", &flag());
         let default = reader.get("default", &flag());
         let paused = reader.optional("paused", &flag()).map(Option::unwrap_or_default);
+        let retired = reader.optional("retired", &flag()).map(Option::unwrap_or_default);
+        if let (Ok(true), Ok(true)) = (retired, default) {
+            reader.fault("retired", "is true for the default chain; make another one the default");
+        }
+        let variable = match family {
+            Family::Evm => evm::KEY_VARIABLE,
+            Family::Tvm => tvm::KEY_VARIABLE,
+        };
+        let retired_keys = reader.several("retired_keys", &key_ref(variable, environment));
         let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
         let family = match family {
             Family::Evm => EvmConfig::read(reader, environment).map(FamilyConfig::Evm),
@@ -233,7 +256,12 @@ impl ChainConfig {
             name: name?,
             test: test?,
             default: default?,
-            paused: paused?,
+            new_work: match (retired?, paused?) {
+                (true, _) => NewWork::Retired,
+                (false, true) => NewWork::Paused,
+                (false, false) => NewWork::Taken,
+            },
+            retired_keys: retired_keys?,
             policy: policy?,
             family: family?,
         })
@@ -289,4 +317,12 @@ fn key_ref(variable: &'static str, environment: &Environment) -> Kind<KeyRef> {
 fn is_file_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain)
+}
+
+/// How far the newest block may be from this machine's clock, at most `most` seconds. Only a test chain,
+/// whose time may be moved by hand, is allowed more.
+fn clock_tolerance(reader: &Reader<'_>, most: u64) -> Kind<Duration> {
+    let test = reader.peek("test", &flag()).unwrap_or(false);
+    let any = seconds(36_500 * 86_400);
+    time(seconds(1)..=if test { any } else { seconds(most) })
 }

@@ -197,7 +197,7 @@ async fn build(lane: &Lane, order: Order<Admitted>) -> Result<Ready, Stop> {
     }
     let draft = lane.chain.draft(&judged.good, &preflight.estimate).await?;
     let mut counts = policy.counts(&judged.good)?;
-    counts.push(policy.fee(draft.cost()));
+    counts.push(policy.fee(AttemptKind::Bill, draft.cost()));
     if dry_run {
         lane.journal.room(lane.id(), counts, lane.journal.now_ms()).await?;
         let gas_required = Some(draft.gas_required());
@@ -223,7 +223,7 @@ async fn unclaimed(lane: &Lane, order: Order<Admitted>) -> Result<Order<Admitted
     let asked: Vec<SubscribeId> = order.entries.iter().map(|entry| entry.subscribe).collect();
     let facts = lane.chain.facts();
     // Unknown time is early time: no guard has run out yet.
-    let chain_time = lane.pulse().map_or(0, |pulse| pulse.head_time);
+    let chain_time = lane.pulse().map_or(0, |pulse| pulse.final_time);
     let scope = Scope { chain: facts.id, contract: facts.contract, chain_time };
     let claims = lane.journal.claims(scope, subjects).await?;
     match repeat_of(order, &claims) {
@@ -277,19 +277,20 @@ async fn complete(
 async fn commit(lane: &Lane, ready: Ready) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let draft = ready.draft;
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
+    let contract = lane.chain.facts().contract;
     let proposal = Proposal {
         origin: lane.origin(),
         request_id: ready.request_id,
         caller: ready.caller,
         items: ready.good.iter().map(Charge::item).collect(),
-        taken: ready.pulse.places.map(|places| places.taken),
+        taken: ready.pulse.nonces.map(|nonces| nonces.mined),
         window: lane.chain.max_in_flight(),
         counts: ready.counts,
-        chain_time: ready.pulse.head_time,
+        chain_time: ready.pulse.final_time,
         at_ms: lane.journal.now_ms(),
         seal: Box::new(move |position, items| {
             let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
-            draft.seal(position, &Meant { kind, items, tokens, cost: draft.cost() })
+            draft.seal(position, &Meant { kind, contract, items, tokens, cost: draft.cost() })
         }),
     };
     lane.journal.accept(proposal).await

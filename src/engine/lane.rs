@@ -3,7 +3,7 @@
 
 use super::bill::NoVerdict;
 use super::reservation::Reservations;
-use crate::billing::{Attempt, BatchId, Gate, Objection, Rules, Slot};
+use crate::billing::{Again, Attempt, BatchId, Gate, Objection, OnlyFollows, Rules, Slot};
 use crate::chain::{Chain, Delivery, Pulse};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
@@ -44,6 +44,8 @@ pub struct Lane {
     pub rules: Rules,
     /// How long a charge without a period stays claimed after it is final, chain time.
     pub guard: Duration,
+    /// Why it begins nothing new; none where it may.
+    pub follows: Option<OnlyFollows>,
     pub(super) reservations: Reservations,
     pub(super) tracked: Mutex<BTreeMap<BatchId, Tracked>>,
     gate: RwLock<Gate>,
@@ -62,6 +64,7 @@ impl Lane {
             journal,
             rules,
             guard,
+            follows: None,
             reservations: Reservations::default(),
             tracked: Mutex::default(),
             gate: RwLock::new(Gate::Opening),
@@ -69,6 +72,16 @@ impl Lane {
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
         }
+    }
+
+    /// A lane that ends what it has begun, and begins nothing.
+    #[must_use]
+    pub fn following(self, why: OnlyFollows) -> Self {
+        let rules = match why {
+            OnlyFollows::NoKey => Rules { again: Again::Never, ..self.rules },
+            OnlyFollows::RetiredKey | OnlyFollows::RetiredChain => self.rules,
+        };
+        Self { follows: Some(why), rules, ..self }
     }
 
     /// Whether it takes new work.
@@ -81,9 +94,10 @@ impl Lane {
         self.tracked.lock().len()
     }
 
-    /// What keeps the chain from being followed at present, if anything does.
+    /// What keeps the chain from being followed, or anything from being signed, at present.
     pub fn trouble(&self) -> Option<String> {
-        self.trouble.read().clone()
+        let unready = || self.chain.unready().map(|why| why.to_string());
+        self.trouble.read().clone().or_else(unready)
     }
 
     /// Remembers what keeps the chain from being followed; says so once, and once when it is over.
@@ -189,8 +203,8 @@ impl Lane {
 
     /// How many transactions wait for a block; where the chain cannot tell, for a final one.
     fn waiting(&self, pulse: Pulse) -> u64 {
-        match pulse.places {
-            Some(places) => self.next.load(Ordering::Relaxed).saturating_sub(places.taken),
+        match pulse.nonces {
+            Some(nonces) => self.next.load(Ordering::Relaxed).saturating_sub(nonces.mined),
             None => u64::try_from(self.undecided()).unwrap_or(u64::MAX),
         }
     }

@@ -8,7 +8,7 @@ use crate::billing::{
     AccountView, Again, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView,
     PoolView, Rules, Ruling, first_position, rule,
 };
-use crate::chain::{MostSent, Places, Pulse};
+use crate::chain::{MostSent, Pulse};
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
 use tracing::warn;
@@ -24,10 +24,10 @@ struct Learnt {
 impl Lane {
     /// Brings the gate to where it belongs after a look at the chain.
     pub(super) async fn open(&self, pulse: Pulse) -> Result<(), NoVerdict> {
-        let counted = |places: Places| NonceView { mined: places.taken, finalized: places.settled };
-        let nonces = pulse.places.map(counted);
+        let nonces = pulse.nonces;
         let known = match self.journal.next_position(self.id()).await? {
             Some(next) => next,
+            None if self.follows.is_some() => return self.open_gate().await,
             None => match self.begin(nonces).await? {
                 Some(first) => first,
                 None => return Ok(()),
@@ -35,7 +35,7 @@ impl Lane {
         };
         let mut lane = LaneView {
             signer: self.chain.facts().signer,
-            gate: self.gate(),
+            gate: self.gate_to_rule(),
             next: self.next.fetch_max(known, Ordering::Relaxed).max(known),
             in_doubt: self.doubt().is_some(),
             undecided: self.undecided(),
@@ -74,7 +74,7 @@ impl Lane {
                 }
             }
             // A request that was past the gate may have committed meanwhile.
-            (lane.gate, lane.undecided) = (self.gate(), self.undecided());
+            (lane.gate, lane.undecided) = (self.gate_to_rule(), self.undecided());
         }
     }
 
@@ -129,8 +129,24 @@ impl Lane {
             self.journal.end_doubt(self.id(), self.journal.now_ms()).await?;
             *self.doubt.write() = None;
         }
-        self.set_gate(Gate::Open);
+        let mut gate = Gate::Open;
+        if let Some(why) = self.follows {
+            gate = Gate::Closed(Closed::OnlyFollows { signer: self.id().signer, why });
+        } else if self.gate() != Gate::Open
+            && let Some(other) = self.journal.another_in_doubt(self.id()).await?
+        {
+            gate = Gate::Closed(Closed::OtherInDoubt { other });
+        }
+        self.set_gate(gate);
         Ok(())
+    }
+
+    /// How the gate stands as far as the account is concerned: one that begins nothing new is not shut
+    /// because something is wrong.
+    fn gate_to_rule(&self) -> Gate {
+        let gate = self.gate();
+        let following = matches!(gate, Gate::Closed(Closed::OnlyFollows { .. }));
+        if following { Gate::Open } else { gate }
     }
 
     /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.

@@ -155,14 +155,16 @@ impl Watcher {
         kind: AttemptKind,
     ) -> Result<Option<Arc<Open>>, NoVerdict> {
         let draft = self.lane.chain.redraft(slot, kind).await?;
+        let contract = slot.contract;
         let addition = Addition {
             batch: slot.batch,
             seq: slot.attempts.newest().get().seq.saturating_add(1),
             kind,
-            fee: self.lane.chain.policy().fee(draft.cost()),
+            fee: self.lane.chain.policy().fee(kind, draft.cost()),
             at_ms: self.lane.journal.now_ms(),
             seal: Box::new(move |position, items| {
-                draft.seal(position, &Meant { kind, items, tokens: None, cost: draft.cost() })
+                let cost = draft.cost();
+                draft.seal(position, &Meant { kind, contract, items, tokens: None, cost })
             }),
         };
         let Some(attempt) = self.lane.journal.add_attempt(addition).await? else { return Ok(None) };
@@ -278,6 +280,7 @@ fn hindrance(sighting: &Sighting, objection: Option<Objection>) -> Option<&'stat
         (Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified, _) => {
             Some("it is not known whom the transaction that took its place charged")
         }
+        (Sighting::Unsettled(why), _) => Some(why.sentence()),
         _ => None,
     }
 }

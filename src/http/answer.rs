@@ -146,6 +146,7 @@ fn status_of(why: &NoVerdict) -> StatusCode {
             ChainError::Unavailable(_)
             | ChainError::Node { .. }
             | ChainError::GasFunds { .. }
+            | ChainError::Unready(_)
             | ChainError::NoKey { .. }
             | ChainError::FeeTooHigh(_)
             | ChainError::Stays(_)

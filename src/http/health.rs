@@ -2,8 +2,8 @@
 //! merchant's network: nothing here is secret, and nothing needs a signature.
 
 use super::Door;
-use crate::billing::BatchId;
-use crate::engine::{Gate, Lane};
+use crate::billing::{BatchId, Closed, spell_address};
+use crate::engine::{Engine, Gate, Lane};
 use crate::node::NodeView;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -22,7 +22,7 @@ pub(super) async fn ready(State(door): State<Arc<Door>>) -> Response {
     let journal = door.engine.journal.ready().err().map(|error| error.to_string());
     let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);
-    let chains: Vec<Value> = lanes.iter().map(|lane| chain(lane)).collect();
+    let chains: Vec<Value> = lanes.iter().map(|lane| chain(&door.engine, lane)).collect();
     let up = journal.is_none() && lanes.iter().all(|lane| trouble(lane).is_none());
     let status = if up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let word = if up { "ready" } else { "not ready" };
@@ -30,18 +30,32 @@ pub(super) async fn ready(State(door): State<Arc<Door>>) -> Response {
     body(status, &json!({"status": word, "journal": journal, "chains": chains}))
 }
 
-fn chain(lane: &Lane) -> Value {
+fn chain(engine: &Engine, lane: &Lane) -> Value {
     let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
+    let all = || std::iter::once(lane).chain(engine.followers_of(facts.id).map(AsRef::as_ref));
     json!({
         "chainId": facts.id.0,
         "name": facts.name,
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
         "head": pulse.map(|pulse| pulse.head),
         "paused": lane.paused_since(),
-        "undecided": lane.undecided(),
-        "heldUp": lane.held_up().into_iter().map(held_up).collect::<Vec<_>>(),
+        "retired": lane.follows.is_some(),
+        "undecided": all().map(Lane::undecided).sum::<usize>(),
+        "heldUp": all().flat_map(Lane::held_up).map(held_up).collect::<Vec<_>>(),
+        "following": all().skip(1).map(following).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "trust": lane.chain.trust().sentence(),
+    })
+}
+
+/// A lane that only ends what it has begun.
+fn following(lane: &Lane) -> Value {
+    let facts = lane.chain.facts();
+    json!({
+        "address": spell_address(facts.family, facts.signer),
+        "undecided": lane.undecided(),
+        "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
+        "why": lane.follows.map(|why| why.to_string()),
     })
 }
 
@@ -63,8 +77,8 @@ fn held_up((batch, why): (BatchId, &'static str)) -> Value {
 fn trouble(lane: &Lane) -> Option<String> {
     match lane.gate() {
         Gate::Opening => Some(lane.unopened()),
+        Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => lane.trouble(),
         Gate::Closed(why) => Some(why.to_string()),
-        Gate::Open => lane.trouble(),
     }
 }
 

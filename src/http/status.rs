@@ -113,7 +113,7 @@ struct Subscription {
 
 fn report(door: &Door, billing: &Billing) -> Report {
     let (lane, contract) = (billing.origin.lane, billing.origin.contract);
-    let (running, family) = (door.engine.lanes.get(&lane.chain), billing.network.family);
+    let (running, family) = (door.engine.lane(lane), billing.network.family);
     Report {
         tx_hash: spell_hash(family, billing.current().hash()),
         tx_hashes: billing.attempts.iter().map(|a| spell_hash(family, a.hash())).collect(),

@@ -37,7 +37,8 @@ impl House {
         Journal::initialise(&path).unwrap();
         let config = JournalConfig { path, min_free_bytes: 1, queue_length: 8 };
         let journal = Journal::open(&config).unwrap();
-        let engine = Engine { lanes: HashMap::new(), journal, tasks: TaskTracker::new() };
+        let engine =
+            Engine { lanes: HashMap::new(), followers: vec![], journal, tasks: TaskTracker::new() };
         let second = Duration::from_secs(1);
         let limits = HttpConfig {
             listen: "127.0.0.1:0".parse().unwrap(),

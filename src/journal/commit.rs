@@ -81,7 +81,7 @@ pub struct Proposal {
     pub window: u64,
     /// What it adds to the sums of the day.
     pub counts: Vec<Count>,
-    /// The timestamp of the chain's newest block, Unix seconds.
+    /// The timestamp of the chain's newest final block, Unix seconds: guards end by it.
     pub chain_time: u64,
     /// Now, Unix ms.
     pub at_ms: i64,
@@ -135,7 +135,8 @@ pub(super) fn accept(
     let body = accepted.body(&proposal.items);
     history::append(conn, proposal.at_ms, "accepted", &body)?;
     let (accepted_ms, items) = (proposal.at_ms, proposal.items);
-    Ok(Slot { batch, position, accepted_ms, items, attempts: Attempts::new(Durable(attempt)) })
+    let (contract, attempts) = (origin.contract, Attempts::new(Durable(attempt)));
+    Ok(Slot { batch, position, contract, accepted_ms, items, attempts })
 }
 
 /// Another attempt for a batch, which lacks its signature.

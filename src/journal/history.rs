@@ -3,6 +3,7 @@
 
 use super::columns::{LineOutcome, kind_word, outcome_words, period_text};
 use super::record::{Billing, Line, Recorded};
+use super::rename::Renames;
 use super::{Origin, rows, spend};
 use crate::billing::{Attempt, BatchId, BatchState, BlockRef, Item, ItemOutcome, Period, TxRecord};
 use alloy::primitives::B256;
@@ -144,6 +145,7 @@ pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
     let (mut before, mut settled) = (Vec::<u8>::new(), 0_u64);
     let mut select =
         conn.prepare("SELECT seq, at_ms, event, body, digest FROM history ORDER BY seq")?;
+    let renames = Renames::read(conn)?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (event, body): (String, String) = (row.get(2)?, row.get(3)?);
@@ -162,6 +164,7 @@ pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
         match event.as_str() {
             "accepted" | "adopted" => {
                 audit.batches = audit.batches.saturating_add(1);
+                let body = renames.in_terms_of_now(read.seq, &body);
                 compare(conn, &body, &mut audit.faults, was_accepted);
             }
             "signed again" => compare(conn, &body, &mut audit.faults, has_attempt),

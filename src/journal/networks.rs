@@ -46,7 +46,8 @@ pub enum Misbound {
     /// The network has another id.
     #[error(
         "the journal keeps the claims of {network} under [chains.{before}], and the configuration \
-         calls it [chains.{chain}]: charges would be forgotten. Use the id {before} again"
+         calls it [chains.{chain}]: charges would be forgotten. Use the id {before} again, or move \
+         all of them: `merchant-signer networks rename {before} {chain} --why \"…\"`"
     )]
     Chain {
         /// The network.
@@ -67,25 +68,19 @@ pub(super) fn bind(
     contract: Address,
     at_ms: i64,
 ) -> rusqlite::Result<Result<(), Misbound>> {
+    if let Some(misbound) = contradiction(conn, chain, network)? {
+        return Ok(Err(misbound));
+    }
     let word = family_word(network.family);
-    let by_id = "SELECT family, network, contract FROM chain WHERE id = ?1";
-    let read = |row: &Row<'_>| Ok((read(row)?, address(row, 2)?));
-    let event = match conn.query_row(by_id, [chain.0], read).optional()? {
-        Some((before, _)) if before != network => {
-            return Ok(Err(Misbound::Network { chain, before, now: network }));
-        }
-        Some((_, before)) if before == contract => return Ok(Ok(())),
+    let by_id = "SELECT contract FROM chain WHERE id = ?1";
+    let event = match conn.query_row(by_id, [chain.0], |row| address(row, 0)).optional()? {
+        Some(before) if before == contract => return Ok(Ok(())),
         Some(_) => {
             let sql = "UPDATE chain SET contract = ?2 WHERE id = ?1";
             conn.execute(sql, params![chain.0, contract.as_slice()])?;
             "contract changed"
         }
         None => {
-            let sql = "SELECT id FROM chain WHERE family = ?1 AND network = ?2";
-            let other = conn.query_row(sql, params![word, network.id], |row| row.get(0));
-            if let Some(before) = other.optional()?.map(PlatformChainId) {
-                return Ok(Err(Misbound::Chain { network, before, chain }));
-            }
             conn.execute(
                 "INSERT INTO chain (id, family, network, contract, bound_ms)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -98,6 +93,24 @@ pub(super) fn bind(
         json!({"chain": chain.0, "family": word, "network": network.id, "contract": contract});
     history::append(conn, at_ms, event, &body)?;
     Ok(Ok(()))
+}
+
+/// Why `chain` cannot stand for `network`; none where nothing contradicts.
+pub(super) fn contradiction(
+    conn: &Connection,
+    chain: PlatformChainId,
+    network: Network,
+) -> rusqlite::Result<Option<Misbound>> {
+    let by_id = "SELECT family, network FROM chain WHERE id = ?1";
+    match conn.query_row(by_id, [chain.0], read).optional()? {
+        Some(before) if before == network => return Ok(None),
+        Some(before) => return Ok(Some(Misbound::Network { chain, before, now: network })),
+        None => {}
+    }
+    let sql = "SELECT id FROM chain WHERE family = ?1 AND network = ?2";
+    let known = params![family_word(network.family), network.id];
+    let other = conn.query_row(sql, known, |row| row.get(0)).optional()?.map(PlatformChainId);
+    Ok(other.map(|before| Misbound::Chain { network, before, chain }))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Network> {

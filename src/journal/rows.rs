@@ -20,7 +20,7 @@ pub struct Scope {
     pub chain: PlatformChainId,
     /// The billing contract.
     pub contract: Address,
-    /// The timestamp of the chain's newest block, Unix seconds: guards are judged by it.
+    /// The timestamp of the chain's newest final block, Unix seconds: guards end by it.
     pub chain_time: u64,
 }
 
@@ -153,19 +153,20 @@ pub(super) fn open_slots(
     conn: &Connection,
     lane: LaneId,
 ) -> rusqlite::Result<Vec<Slot<Durable<Attempt>>>> {
-    let open: Vec<(i64, u64, i64)> = conn
+    let open: Vec<(i64, u64, Address, i64)> = conn
         .prepare_cached(
-            "SELECT id, position, accepted_ms FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2
+            "SELECT id, position, contract, accepted_ms FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2
              ORDER BY position",
         )?
         .query_map(params![lane.chain.0, lane.signer.as_slice()], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok((row.get(0)?, row.get(1)?, address(row, 2)?, row.get(3)?))
         })?
         .collect::<Result<_, _>>()?;
-    let slot = |(id, position, accepted_ms)| {
+    let slot = |(id, position, contract, accepted_ms)| {
         Ok(Slot {
             batch: BatchId(id),
             position,
+            contract,
             accepted_ms,
             items: items(conn, BatchId(id))?,
             attempts: attempts(conn, BatchId(id))?,

@@ -52,6 +52,9 @@ pub enum Data {
 pub struct Meant<'a> {
     /// Whether it bills or gives up.
     pub kind: AttemptKind,
+    /// The contract that its batch is billed through: the configured one, but for another attempt of a
+    /// batch that is older than a change of it.
+    pub contract: Address,
     /// What its batch has claimed, in the order of the call.
     pub items: &'a [Item],
     /// The token of each, for a new batch. None for another attempt of one: it was judged when it

@@ -82,7 +82,10 @@ fn without_limits_any_amount_of_any_token_is_let_through_and_said_to_be() {
     let charges: Vec<Charge> = (0..200).map(|n| charge(n, Address::ZERO, u64::MAX)).collect();
     open.admit(&charges).unwrap();
     assert!(open.counts(&charges).unwrap().iter().all(|count| count.most.is_none()));
-    assert_eq!(open.fee(U256::MAX).after(U256::MAX, U256::MAX).unwrap(), U256::MAX);
+    assert_eq!(
+        open.fee(AttemptKind::Bill, U256::MAX).after(U256::MAX, U256::MAX).unwrap(),
+        U256::MAX
+    );
     assert!(open.describe().1 && open.describe().0.contains("any amount of any token"));
     assert!(policy().describe().1, "DAI has no limits");
     let mut closed = limits();
@@ -109,9 +112,12 @@ fn a_day_has_room_for_its_limit_and_for_nothing_more() {
     assert_eq!(after(&usdt, 151), "chains.139.policy.max_amount_per_day.USDT");
     assert_eq!(rule(usdt.after(U256::MAX, usdt.amount)), usdt.rule, "no sum runs over");
     assert_eq!(after(&dai, u64::MAX), "none");
-    let fee = policy().fee(U256::from(1_000));
+    let fee = policy().fee(AttemptKind::Bill, U256::from(1_000));
     assert_eq!(after(&fee, 8_000), "none");
     assert_eq!(after(&fee, 8_001), "chains.139.policy.max_fee_per_day");
+    let cancel = policy().fee(AttemptKind::Cancel, U256::from(1_000));
+    assert_eq!(after(&cancel, 9_000), "none", "a cancel waits for no tomorrow");
+    assert_eq!(cancel.amount, U256::from(1_000), "and is counted");
 }
 
 #[test]
@@ -172,7 +178,8 @@ fn bills(items: &[Item]) -> Intent {
 const TOKENS: [Address; 2] = [USDT; 2];
 
 fn approved(intent: Intent, items: &[Item], tokens: Option<&[Address]>) -> String {
-    let meant = Meant { kind: AttemptKind::Bill, items, tokens, cost: U256::from(1_000) };
+    let (kind, contract) = (AttemptKind::Bill, CONTRACT);
+    let meant = Meant { kind, contract, items, tokens, cost: U256::from(1_000) };
     rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
 }
 
@@ -245,7 +252,8 @@ fn a_cancel_is_a_transaction_to_ourselves_that_does_nothing() {
     let nothing = Intent { to: SIGNER, data: Data::None, ..bills(&items) };
     let cancel = |intent| {
         let kind = AttemptKind::Cancel;
-        let meant = Meant { kind, items: &items, tokens: None, cost: U256::from(1_000) };
+        let (contract, cost) = (CONTRACT, U256::from(1_000));
+        let meant = Meant { kind, contract, items: &items, tokens: None, cost };
         rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
     };
     assert_eq!(cancel(nothing.clone()), "none");
@@ -257,9 +265,24 @@ fn a_cancel_is_a_transaction_to_ourselves_that_does_nothing() {
 }
 
 #[test]
+fn another_attempt_calls_the_contract_of_its_batch_and_no_other() {
+    let (items, old) = ([item(1, 1)], Address::repeat_byte(0x0d));
+    let says = |to: Address, tokens: Option<&[Address]>| {
+        let (kind, contract, cost) = (AttemptKind::Bill, old, U256::from(1_000));
+        let meant = Meant { kind, contract, items: &items, tokens, cost };
+        let intent = Intent { to, ..bills(&items) };
+        rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
+    };
+    assert_eq!(says(old, None), "none", "the contract has changed since");
+    assert_eq!(says(CONTRACT, None), "contract", "the batch is not billed through that one");
+    assert_eq!(says(old, Some(&[USDT])), "contract", "nothing new is");
+}
+
+#[test]
 fn what_is_signed_is_the_hash_of_the_bytes_that_were_read() {
     let items = [item(1, 1)];
-    let meant = Meant { kind: AttemptKind::Bill, items: &items, tokens: None, cost: U256::MAX };
+    let (kind, contract) = (AttemptKind::Bill, CONTRACT);
+    let meant = Meant { kind, contract, items: &items, tokens: None, cost: U256::MAX };
     let digest = |family| {
         let read = Read { intent: Ok(bills(&items)), family };
         policy().approve(read, &meant).unwrap().digest()

@@ -10,6 +10,7 @@ use super::mutants::Mutant;
 use super::nodes::{NODES, World, short};
 use super::testimony::{CONTRACT, Look, Place};
 use super::words::{SimDraft, Words};
+use crate::billing::NonceView;
 use crate::billing::{
     Admitted, Attempt, AttemptKind, Charge, Checked, FailCode, Family, Foreign, Funds, Opinion,
     PlatformChainId, Sighting, Slot, Standing,
@@ -17,7 +18,7 @@ use crate::billing::{
 use crate::chain::evm::conclude::{Fate, Reader as _, Testimony, conclude};
 use crate::chain::evm::seam;
 use crate::chain::{
-    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Places, Preflight, Pulse,
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, Preflight, Pulse,
 };
 use crate::config::{BillingConfig, FeeConfig, L1Fee, PolicyConfig, Wei};
 use crate::contract::{Looked, Profile};
@@ -80,7 +81,7 @@ pub(super) type Shared = Arc<Mutex<World>>;
 /// What this process has seen of the head.
 #[derive(Clone, Debug)]
 struct Head {
-    places: Places,
+    places: NonceView,
     final_block: u64,
     base_fee: u128,
     balance: U256,
@@ -222,7 +223,8 @@ impl Chain for SimChain {
             self.trip().await;
             looks.extend(self.world.lock().look(at).map(|look| (NodeId(at), look)));
         }
-        let known = self.head.lock().as_ref().map_or((0, 0), |h| (h.final_block, h.places.settled));
+        let known =
+            self.head.lock().as_ref().map_or((0, 0), |h| (h.final_block, h.places.finalized));
         let each = || looks.iter().map(|(_, look)| look);
         let number = reached_by(each().map(|look| look.head), looks.len().min(2));
         let number = number.ok_or_else(|| unavailable("no node can be used"))?;
@@ -239,9 +241,9 @@ impl Chain for SimChain {
             settled = taken;
         }
         let time = median(each().filter(|look| look.head == number).map(|look| look.time));
-        let places = Places { taken, settled };
+        let places = NonceView { mined: taken, finalized: settled };
         let head_time = time.unwrap_or_default();
-        let pulse = Pulse { head: number, head_time, places: Some(places) };
+        let pulse = Pulse { head: number, head_time, final_time: head_time, nonces: Some(places) };
         let base_fee = median(each().map(|look| look.base_fee)).unwrap_or_default();
         let balance = median(each().map(|look| look.balance)).unwrap_or_default();
         *self.head.lock() = Some(Head { places, final_block, base_fee, balance });

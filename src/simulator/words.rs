@@ -117,6 +117,7 @@ impl World {
             Sighting::Usurped(foreign) => ("seen usurped", foreign.landed().hash),
             Sighting::Never(_) => ("seen dead", B256::ZERO),
             Sighting::Unidentified => ("seen unidentified", B256::ZERO),
+            Sighting::Unsettled(_) => ("seen and not told", B256::ZERO),
             Sighting::Nothing => ("seen nothing", B256::ZERO),
         };
         self.note(what, slot.position, short(hash));

@@ -11,17 +11,17 @@ use alloy::primitives::{Address, B256, Bytes, U256, address};
 use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
-    Admitted, AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, Opinion, Period,
-    PlatformChainId, Scalar, judge,
+    Admitted, AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, NonceView, Opinion,
+    Period, PlatformChainId, Scalar, judge,
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts};
 use merchant_signer::chain::{
-    Chain, ChainError, Estimate, NotConnected, Places, Signatory, SigningAccount,
+    Chain, ChainError, Estimate, NotConnected, Signatory, SigningAccount,
 };
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{
     BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef,
-    L1Fee, PolicyConfig, Replacement, RpcUrl, Wei,
+    L1Fee, NewWork, PolicyConfig, Replacement, RpcUrl, Wei,
 };
 use merchant_signer::contract::Profile;
 use merchant_signer::keys::{Key, KeySource};
@@ -65,6 +65,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         gas_margin_percent: 40,
         gas_reserve: 420_000,
         gas_limit_cap: 16_777_216,
+        clock_tolerance: Duration::from_hours(24 * 36_500),
         rebroadcast_interval: Duration::from_secs(10),
         replacement: Replacement::Off,
         billing: billing.clone(),
@@ -77,7 +78,8 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
         name: "test".to_owned(),
         test: true,
         default: false,
-        paused: false,
+        new_work: NewWork::Taken,
+        retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: FamilyConfig::Evm(config.clone()),
     };
@@ -173,8 +175,8 @@ impl Shop {
     }
 }
 
-async fn places(chain: &EvmChain) -> Places {
-    chain.beat().await.unwrap().places.unwrap()
+async fn nonces(chain: &EvmChain) -> NonceView {
+    chain.beat().await.unwrap().nonces.unwrap()
 }
 
 /// Drafts, seals at the chain's nonce, and sends past the adapter.
@@ -188,8 +190,9 @@ async fn bill(
     let items: Vec<Item> = good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
     let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
-    let meant = Meant { kind, items: &items, tokens, cost: draft.cost() };
-    let signed = draft.seal(places(chain).await.taken, &meant).unwrap();
+    let contract = chain.facts().contract;
+    let meant = Meant { kind, contract, items: &items, tokens, cost: draft.cost() };
+    let signed = draft.seal(nonces(chain).await.mined, &meant).unwrap();
     let raw = json!([Bytes::from(signed.raw)]);
     assert_eq!(anvil.call::<B256>("eth_sendRawTransaction", raw).await, signed.hash);
     anvil.receipts(&[signed.hash]).await.remove(0)

@@ -60,6 +60,7 @@ contract = "{}"
 multicall = "{}"
 key = "file:{}"
 poll_interval = "100ms"
+clock_tolerance = "36500d"
 
 [chains.{}.fees]
 max_fee_per_gas = "100 gwei"

@@ -259,6 +259,7 @@ callers.scheduler = {{ key = "scheduler", secret = "everybody-knows-this-secret"
     let evm = format!(
         r#"eip155_id = 31337
 rpc = "{}"
+clock_tolerance = "3650d"
 fees = {{ max_fee_per_gas = "100 gwei", max_priority_fee_per_gas = "2 gwei", max_tx_cost = "1 ether" }}"#,
         running.evm_url
     );

@@ -1,6 +1,6 @@
 use super::*;
 use crate::billing::{Attempts, BatchId, BatchState, ForeignEffect, ItemOutcome, Opaque, Signed};
-use alloy::primitives::B256;
+use alloy::primitives::{Address, B256};
 use proptest::prelude::*;
 
 const REPLACE: Again = Again::Replace { after_ms: 30_000, most: 3, cancel_after_ms: None };
@@ -32,7 +32,8 @@ fn slot(kinds: &[AttemptKind]) -> Slot {
         },
     };
     let attempts = Attempts::from_oldest(kinds.iter().enumerate().map(attempt)).unwrap();
-    Slot { batch: BatchId(1), position: 7, accepted_ms: 0, items: vec![], attempts }
+    let contract = Address::ZERO;
+    Slot { batch: BatchId(1), position: 7, contract, accepted_ms: 0, items: vec![], attempts }
 }
 
 fn bills(count: usize) -> Slot {

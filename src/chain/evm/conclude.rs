@@ -6,7 +6,7 @@
 
 use crate::billing::{
     BlockRef, CallEnding, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Sighting,
-    Standing, TxRecord,
+    Standing, TxRecord, Unsettled,
 };
 use alloy::primitives::{Address, B256, Bytes, Log, U256};
 use std::borrow::Borrow;
@@ -112,8 +112,15 @@ pub enum Fate {
     Foreign(Taker),
     /// It is taken for good, and the nodes that were searched do not know by what.
     Unidentified,
-    /// The nodes disagree, or too few of them told enough.
+    /// It is taken in some block, no node shows an attempt of ours, and none knows whether it is taken
+    /// for good.
+    Unwitnessed,
+    /// It is taken for good, and too few nodes show the record of who took it.
+    Unrecorded,
+    /// Too few nodes told enough.
     Unclear,
+    /// Nodes tell different things of who took it, or of what that did, in blocks that they call final.
+    Disputed,
 }
 
 /// What the nodes say together.
@@ -124,6 +131,9 @@ pub struct Conclusion {
     /// Who contradicts it: places in the list of testimonies. They name another transaction, or tell
     /// another tale of the same one, in a block that they call final.
     pub liars: Vec<usize>,
+    /// Who tells what others contradict, while too few agree to know who is right: places in the list
+    /// of testimonies.
+    pub disputing: Vec<usize>,
 }
 
 /// Concludes what became of the place `position`, for which `attempts` were signed. `quorum` nodes
@@ -144,18 +154,38 @@ pub fn conclude<T: Borrow<Testimony>>(
                 Told::TwoTales => true,
                 Told::Nothing => false,
             };
-            let liars = (0..).zip(&told).filter(|(_, told)| contradicts(told)).map(|(at, _)| at);
-            let liars = liars.collect();
+            let liars = places(&told, contradicts);
             let ours = attempts.contains(&taker.hash);
             let taker = taker.clone();
             let fate = if ours { Fate::Ours(taker) } else { Fate::Foreign(taker) };
-            Conclusion { fate, liars }
+            Conclusion { fate, liars, disputing: vec![] }
         }
-        Agreed::Twice => Conclusion { fate: Fate::Unclear, liars: vec![] },
+        Agreed::Twice => disputed(&told),
         Agreed::No => {
-            Conclusion { fate: undecided(position, attempts, &said, quorum), liars: vec![] }
+            let fate = undecided(position, attempts, &said, quorum);
+            let taken = matches!(fate, Fate::Included | Fate::Unrecorded | Fate::Unclear);
+            if taken && contradictory(&told) {
+                return disputed(&told);
+            }
+            Conclusion { fate, liars: vec![], disputing: vec![] }
         }
     }
+}
+
+fn disputed(told: &[Told]) -> Conclusion {
+    let disputing = places(told, |told| !matches!(told, Told::Nothing));
+    Conclusion { fate: Fate::Disputed, liars: vec![], disputing }
+}
+
+fn places(told: &[Told], which: impl Fn(&Told) -> bool) -> Vec<usize> {
+    (0..).zip(told).filter(|(_, told)| which(told)).map(|(at, _)| at).collect()
+}
+
+/// Whether two nodes name different takers, or tell different things of one, or one node names two.
+fn contradictory(told: &[Told]) -> bool {
+    let mut takers = told.iter().filter_map(Told::taker);
+    let first = takers.next();
+    takers.any(|other| Some(other) != first) || told.iter().any(|t| matches!(t, Told::TwoTales))
 }
 
 /// What a look may say of a place that no agreed transaction took for good. None of it frees a claim.
@@ -165,7 +195,7 @@ fn undecided(position: u64, attempts: &[B256], said: &[&Testimony], quorum: usiz
         let lost =
             |node: &&&Testimony| matches!(node.identified.get(&position), Some(Identified::Nobody));
         let unknown = said.iter().filter(lost).count() >= quorum;
-        return if unknown { Fate::Unidentified } else { Fate::Unclear };
+        return if unknown { Fate::Unidentified } else { Fate::Unrecorded };
     }
     let showing = said.iter().enumerate().filter(|(at, node)| {
         node.shows_since(position, attempts)
@@ -330,7 +360,10 @@ impl Fate {
                 Sighting::Usurped(Foreign::new(position, taker.landed(), effect))
             }
             Self::Unidentified => Sighting::Unidentified,
+            Self::Unwitnessed => Sighting::Unsettled(Unsettled::NoState),
+            Self::Unrecorded => Sighting::Unsettled(Unsettled::NoRecord),
             Self::Unclear => Sighting::Nothing,
+            Self::Disputed => Sighting::Unsettled(Unsettled::Disputed),
         }
     }
 }

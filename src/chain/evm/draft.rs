@@ -1,20 +1,23 @@
 //! A billing transaction that lacks its nonce and signature, and how it gets them.
 
 use super::EvmChain;
-use super::fees::{Bid, affordable, allowed, cost, first_bid};
-use super::gas::{GasRules, gas_limit};
+use super::fees::{Bid, allowed, cost, first_bid};
+use super::gas::{GasRules, ONE_CHARGE, gas_limit};
 use super::head::Head;
+use super::in_flight::Reserved;
 use super::preflight::Trial;
-use crate::billing::{Charge, Opinion, Signed};
+use crate::billing::{AttemptKind, Charge, Opinion, Signed};
 use crate::chain::signing::SigningContext;
 use crate::chain::trial::{Ran, Runner as _, note};
 use crate::chain::{ChainError, Draft, Estimate, SealError};
+use crate::config::Replacement;
 use crate::policy::Meant;
 use alloy::consensus::{Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::eips::{Decodable2718, Encodable2718};
 use alloy::primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// The most calldata that fits in a transaction that nodes take, bytes, with 1 KiB left for the rest
 /// of it. geth: core/txpool/legacypool/legacypool.go, `txMaxSize` = 4 * 32 KiB.
@@ -29,6 +32,7 @@ impl EvmChain {
         estimate: &Estimate,
     ) -> Result<EvmDraft, ChainError> {
         let head = self.current().await?;
+        self.timely(&head)?;
         let calldata =
             self.calldata(&head, good).map_err(|bad| ChainError::CallFails(bad.to_string()))?;
         if calldata.len() > MAX_CALLDATA {
@@ -50,14 +54,16 @@ impl EvmChain {
             }
         };
         let fees = &self.parts.config.fees;
-        let bid = first_bid(&head.market, fees)?;
+        let bid = first_bid(&head.market, fees, self.raises())?;
         let cost = cost(gas_limit, bid);
-        allowed(cost, fees)?;
+        allowed(cost, AttemptKind::Bill, fees)?;
         let surcharge = self.data_fee.of(calldata.len());
-        let waiting = self.line.outstanding(head.places.taken, u64::MAX);
-        affordable(cost.saturating_add(surcharge), waiting, head.balance)?;
+        let (holdings, needed) = (head.holdings(), self.parts.fleet.needed());
+        let total = cost.saturating_add(surcharge);
+        let reserved = Some(self.in_flight.reserve(total, &holdings, needed)?);
+        self.last_gas.store(gas_limit, Ordering::Relaxed);
         let draft = self.draft_of(self.account.facts.contract, calldata.into(), gas_limit, bid)?;
-        Ok(EvmDraft { surcharge, ..draft })
+        Ok(EvmDraft { surcharge, reserved, ..draft })
     }
 
     pub(super) fn gas_rules(&self, head: &Head) -> GasRules {
@@ -66,6 +72,22 @@ impl EvmChain {
             margin_percent: config.gas_margin_percent.into(),
             reserve: config.gas_reserve,
             most: config.gas_limit_cap.min(head.block_gas),
+        }
+    }
+
+    /// What an ordinary batch may use, gas: as much as the last that was drafted.
+    pub(super) fn ordinary_gas(&self, head: &Head) -> u64 {
+        match self.last_gas.load(Ordering::Relaxed) {
+            0 => gas_limit(&ONE_CHARGE, 1, self.gas_rules(head)).unwrap_or_default(),
+            last => last,
+        }
+    }
+
+    /// How many raises of a bid its ceilings should leave room for.
+    pub(super) fn raises(&self) -> usize {
+        match self.parts.config.replacement {
+            Replacement::Off => 0,
+            Replacement::On { most, .. } => most.saturating_sub(1),
         }
     }
 
@@ -97,6 +119,8 @@ pub(super) struct EvmDraft {
     /// What another chain may charge on top for its data, wei; 0 for a replacement, where it was
     /// counted before.
     pub(super) surcharge: U256,
+    /// The money that is set aside for it; none for a replacement, whose place has its money.
+    pub(super) reserved: Option<Reserved>,
     pub(super) signing: Arc<SigningContext>,
 }
 
@@ -152,7 +176,11 @@ impl Draft for EvmDraft {
         };
         let raw = envelope.encoded_2718();
         self.check(&raw, position, (digest, *envelope.signature()))?;
-        Ok(Signed { hash: keccak256(&raw), raw, gas_required: self.gas_limit })
+        let hash = keccak256(&raw);
+        if let Some(reserved) = &self.reserved {
+            reserved.signed(hash, &raw);
+        }
+        Ok(Signed { hash, raw, gas_required: self.gas_limit })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What to pay for a transaction: pure arithmetic over what the chain asks and what the
-//! configuration allows. Nothing here is ever above a ceiling.
+//! configuration allows. Only a cancel may go above a ceiling, by one step.
 
+use crate::billing::AttemptKind;
 use crate::chain::ChainError;
 use crate::config::FeeConfig;
 use alloy::primitives::U256;
@@ -74,25 +75,61 @@ pub(super) fn cost(gas_limit: u64, bid: Bid) -> U256 {
     U256::from(gas_limit).saturating_mul(U256::from(bid.at_most()))
 }
 
+/// The most that may be bid, wei per gas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ceilings {
+    fee: u128,
+    tip: u128,
+}
+
+impl Ceilings {
+    /// What the configuration allows.
+    pub(super) fn of(config: &FeeConfig) -> Self {
+        Self { fee: config.max_fee_per_gas.0, tip: config.max_priority_fee_per_gas.0 }
+    }
+
+    /// What a cancel may bid: one step more than the configuration allows, and one step more than any
+    /// of the `bills` that it is to replace. A transaction that no node takes would otherwise hold up
+    /// everything behind it as soon as its own bid is at a ceiling.
+    pub(super) fn of_cancel(config: &FeeConfig, bills: impl IntoIterator<Item = Bid>) -> Self {
+        let Self { fee, tip } = Self::of(config);
+        let (highest_fee, highest_tip) = highest(bills);
+        Self { fee: raised(fee.max(highest_fee)), tip: raised(tip.max(highest_tip)) }
+    }
+
+    /// The same less the room that so many raises need.
+    fn leaving(self, raises: usize) -> Self {
+        let room = |ceiling| (0..raises).fold(ceiling, |left, _| before_raise(left));
+        Self { fee: room(self.fee), tip: room(self.tip) }
+    }
+
+    /// The highest bid.
+    fn most(self, legacy: bool) -> Bid {
+        let Self { fee, tip } = self;
+        if legacy { Bid::Legacy { price: fee } } else { Bid::Dynamic { max_fee: fee, tip } }
+    }
+}
+
+/// The highest fee and the highest tip of all these bids.
+fn highest(bids: impl IntoIterator<Item = Bid>) -> (u128, u128) {
+    let both = bids.into_iter().map(|bid| (bid.at_most(), bid.tip()));
+    both.fold((0, 0), |(fee, tip), (other_fee, other_tip)| (fee.max(other_fee), tip.max(other_tip)))
+}
+
 /// The bid that takes the place of `earlier` ones: the fresh one, but higher than every earlier one by
 /// as much as nodes want, in the fee and in the tip. An earlier one that was not seen to land may be
 /// what a node holds, so the highest of all counts. A ceiling in the way is an error.
 pub(super) fn outbid(
     fresh: Bid,
     earlier: impl IntoIterator<Item = Bid>,
-    ceilings: &FeeConfig,
+    ceilings: Ceilings,
 ) -> Result<Bid, ChainError> {
-    let (fee, tip) = earlier
-        .into_iter()
-        .map(|bid| (bid.at_most(), bid.tip()))
-        .fold((0, 0), |(fee, tip), (other_fee, other_tip)| {
-            (fee.max(other_fee), tip.max(other_tip))
-        });
+    let (fee, tip) = highest(earlier);
     let (fee, tip) = (raised(fee).max(fresh.at_most()), raised(tip).max(fresh.tip()));
-    within("replacement", "max_fee_per_gas", fee, ceilings.max_fee_per_gas.0)?;
+    within("replacement", "max_fee_per_gas", fee, ceilings.fee)?;
     match fresh {
         Bid::Dynamic { .. } => {
-            let most = ceilings.max_priority_fee_per_gas.0;
+            let most = ceilings.tip;
             within("tip of a replacement", "max_priority_fee_per_gas", tip, most)?;
             Ok(Bid::Dynamic { max_fee: fee, tip })
         }
@@ -100,10 +137,27 @@ pub(super) fn outbid(
     }
 }
 
+/// What a cancel bids before it outbids: what the chain asks, or the most that is allowed where the
+/// chain asks more. It then waits until the chain asks less.
+pub(super) fn cancel_bid(market: &Market, config: &FeeConfig) -> Result<Bid, ChainError> {
+    match first_bid(market, config, 0) {
+        Err(ChainError::FeeTooHigh(_)) => {
+            Ok(Ceilings::of(config).most(config.legacy || market.base_fee.is_none()))
+        }
+        bid => bid,
+    }
+}
+
 /// An eighth more, rounded up, and one. Nodes want a tenth more and not less than one more.
 /// geth: core/txpool/legacypool/list.go, `Add`, with a `PriceBump` of 10.
 fn raised(bid: u128) -> u128 {
     bid.saturating_add(bid.div_ceil(8)).saturating_add(1)
+}
+
+/// A bid that is at most `ceiling` after it was raised once.
+fn before_raise(ceiling: u128) -> u128 {
+    // raised(b) is less than 9/8 b + 2.
+    ceiling.saturating_sub(2).saturating_mul(8).div_euclid(9)
 }
 
 /// The median over blocks of what they tipped, wei per gas. `blocks` are (share of gas used, tip); empty
@@ -115,31 +169,45 @@ pub(super) fn median_tip(blocks: impl IntoIterator<Item = (f64, u128)>) -> Optio
     tips.get(tips.len() >> 1).copied()
 }
 
-/// The first bid. Twice the base fee covers six full blocks (EIP-1559: at most +12.5 % each).
-pub(super) fn first_bid(market: &Market, ceilings: &FeeConfig) -> Result<Bid, ChainError> {
-    let ceiling = ceilings.max_fee_per_gas.0;
+/// The first bid. Twice the base fee covers six full blocks (EIP-1559: at most +12.5 % each). It keeps
+/// below the ceilings by the room that `raises` replacements need, an eighth each: by as many as the
+/// configuration allows a billing (`max_attempts`). A chain that asks more than that is bid what it asks
+/// now, up to the ceilings.
+pub(super) fn first_bid(
+    market: &Market,
+    config: &FeeConfig,
+    raises: usize,
+) -> Result<Bid, ChainError> {
+    let ceilings = Ceilings::of(config);
+    let roomy = ceilings.leaving(raises);
     match (market.base_fee, market.gas_price) {
-        (Some(base), _) if !ceilings.legacy => {
-            within("base fee of the chain", "max_fee_per_gas", base, ceiling)?;
+        (Some(base), _) if !config.legacy => {
+            within("base fee of the chain", "max_fee_per_gas", base, ceilings.fee)?;
             let wanted = market.tip.unwrap_or(QUIET_TIP).clamp(1, u128::MAX);
-            let tip = wanted.min(ceilings.max_priority_fee_per_gas.0);
-            let max_fee = base.saturating_mul(2).saturating_add(tip).min(ceiling);
+            let least = market.low_tip.unwrap_or(1).max(1);
+            let tip = wanted.min(roomy.tip.max(least)).min(ceilings.tip);
+            let (wanted, least) = (base.saturating_mul(2), base.saturating_add(base >> 3));
+            let wanted = wanted.saturating_add(tip).min(roomy.fee.max(least.saturating_add(tip)));
+            let max_fee = wanted.min(ceilings.fee);
             Ok(Bid::Dynamic { max_fee, tip: tip.min(max_fee) })
         }
         (base, Some(asked)) => {
-            within("gas price of the chain", "max_fee_per_gas", asked, ceiling)?;
+            within("gas price of the chain", "max_fee_per_gas", asked, ceilings.fee)?;
             // All of a legacy price is paid, so where the base fee moves it gets an eighth more:
             // one full block's worth.
             let room = base.map_or(0, |_| asked >> 3);
-            Ok(Bid::Legacy { price: asked.saturating_add(room).min(ceiling) })
+            Ok(Bid::Legacy { price: asked.saturating_add(room).min(roomy.fee.max(asked)) })
         }
         (_, None) => Err(ChainError::Unavailable("the node names no gas price".to_owned())),
     }
 }
 
-/// Holds the whole cost of a transaction to the configuration, wei.
-pub(super) fn allowed(cost: U256, ceilings: &FeeConfig) -> Result<(), ChainError> {
-    let most = ceilings.max_tx_cost.0;
+/// Holds the whole cost of a transaction to the configuration, wei. A cancel may cost one step more.
+pub(super) fn allowed(cost: U256, kind: AttemptKind, config: &FeeConfig) -> Result<(), ChainError> {
+    let most = match kind {
+        AttemptKind::Bill => config.max_tx_cost.0,
+        AttemptKind::Cancel => raised(config.max_tx_cost.0),
+    };
     if cost <= U256::from(most) {
         return Ok(());
     }

@@ -2,6 +2,10 @@
 
 use crate::chain::{ChainError, Estimate};
 
+/// What billing one subscription uses with the reference contract, gas: what an ordinary batch is taken
+/// to use before the first one was drafted.
+pub(super) const ONE_CHARGE: Estimate = Estimate { used: 150_000, charges: 1 };
+
 /// The rules for one chain at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct GasRules {

@@ -1,16 +1,19 @@
 //! The look at the head: where the chain stands, what gas costs, and what the account holds, as its
 //! nodes tell it together. Kept between beats, so that a request needs none of these questions.
 
-use super::fees::Market;
+use super::fees::{Market, cost, first_bid};
+use super::in_flight::{Holding, Solvency};
 use super::node::Asker;
 use super::node::{self, View};
 use super::observe::{Look, no_block};
 use super::{EvmChain, observe};
+use crate::billing::NonceView;
 use crate::chain::confirm::OPINIONS;
-use crate::chain::{ChainError, Places, Pulse};
+use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unready};
 use crate::config::Finality;
 use crate::node::{HeadSeen, NodeId, NonceSeen, median, reached_by, refuted};
 use alloy::primitives::U256;
+use futures_util::future::join_all;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::warn;
@@ -21,19 +24,36 @@ pub(super) use observe::Known;
 #[derive(Clone, Debug)]
 pub(super) struct Head {
     pub(super) pulse: Pulse,
-    pub(super) places: Places,
+    pub(super) nonces: NonceView,
     /// The newest block that counts as final.
     pub(super) final_block: u64,
     pub(super) market: Market,
     /// The most gas that a block may use.
     pub(super) block_gas: u64,
-    /// What the signing account holds, wei.
-    pub(super) balance: U256,
     /// What each fit node told.
     pub(super) nodes: Vec<(NodeId, Look)>,
-    /// The final block at which the settled nonce is known.
-    settled_at: Option<u64>,
+    /// The final block at which the nonce is known.
+    finalized_at: Option<u64>,
     seen: Instant,
+}
+
+impl Head {
+    /// What the signing account holds, as each fit node tells it.
+    pub(super) fn holdings(&self) -> Vec<Holding> {
+        self.nodes.iter().map(|(_, look)| look.holding()).collect()
+    }
+
+    /// What the signing account holds, wei: what `needed` nodes say, or else the least that any says.
+    pub(super) fn balance(&self, needed: usize) -> U256 {
+        let told = || self.nodes.iter().map(|(_, look)| look.balance);
+        reached_by(told(), needed).or(told().min()).unwrap_or_default()
+    }
+
+    /// Whether the nodes know how many transactions of the account the newest final block has seen.
+    /// A node that has forgotten that state cannot tell.
+    pub(super) fn knows_final_nonce(&self) -> bool {
+        self.finalized_at == Some(self.final_block)
+    }
 }
 
 impl EvmChain {
@@ -146,16 +166,19 @@ impl EvmChain {
         }
         let before = self.head.read().clone();
         let final_block = self.final_block(&looks, before.as_deref())?;
-        let (settled, settled_at) = self.settled(final_block, before.as_deref()).await?;
-        let places = Places { taken: self.taken(&looks).max(settled), settled };
+        let ((finalized, finalized_at), final_time) =
+            tokio::try_join!(self.finalized_nonce(final_block, before.as_deref()), async {
+                Ok(self.final_time(&looks, final_block, before.as_deref()).await)
+            },)?;
+        let nonces = NonceView { mined: self.mined(&looks).max(finalized), finalized };
         let head = together(looks, seen)?;
-        let pulse = Pulse { places: Some(places), ..head.pulse };
-        Ok(self.publish(Head { pulse, places, final_block, settled_at, ..head }))
+        let pulse = Pulse { final_time, nonces: Some(nonces), ..head.pulse };
+        Ok(self.publish(Head { pulse, nonces, final_block, finalized_at, ..head }))
     }
 
     /// The highest nonce that anybody tells of, unless two others that have seen as many blocks
     /// contradict: a lane closes when somebody else uses the account, and one node may see that first.
-    fn taken(&self, looks: &[(NodeId, Look)]) -> u64 {
+    fn mined(&self, looks: &[(NodeId, Look)]) -> u64 {
         let told: Vec<NonceSeen> = looks
             .iter()
             .map(|(node, look)| NonceSeen {
@@ -189,7 +212,8 @@ impl EvmChain {
         let needed = self.parts.fleet.needed();
         let reached = match self.parts.config.finality {
             Finality::FinalizedTag => {
-                let told: Option<Vec<u64>> = looks.iter().map(|(_, look)| look.finalized).collect();
+                let number = |(_, look): &(NodeId, Look)| Some(look.finalized?.number());
+                let told: Option<Vec<u64>> = looks.iter().map(number).collect();
                 reached_by(told.ok_or_else(|| no_block("finalized"))?, needed)
             }
             Finality::Depth(depth) => {
@@ -202,45 +226,105 @@ impl EvmChain {
         Ok(if needed > 1 { reached.unwrap_or(0).max(known) } else { reached.unwrap_or(known) })
     }
 
+    /// The latest time that as many nodes bear out as have to agree that a final block has, Unix
+    /// seconds. Never goes back; where too few answer it stands still.
+    async fn final_time(
+        &self,
+        looks: &[(NodeId, Look)],
+        final_block: u64,
+        before: Option<&Head>,
+    ) -> u64 {
+        let told: Vec<u64> = match self.parts.config.finality {
+            Finality::FinalizedTag => {
+                looks.iter().filter_map(|(_, look)| Some(look.finalized?.time())).collect()
+            }
+            Finality::Depth(1) => looks.iter().map(|(_, look)| look.latest.time()).collect(),
+            Finality::Depth(_) => {
+                let block = node::quantity(final_block);
+                let asked = looks.iter().map(|(id, _)| {
+                    let (rpc, block) = (self.parts.fleet.only(*id), block.as_str());
+                    async move { node::header(rpc, block).await.ok().flatten() }
+                });
+                let told = join_all(asked).await.into_iter().flatten();
+                told.filter(|header| header.number() == final_block)
+                    .map(|header| header.time())
+                    .collect()
+            }
+        };
+        let known = before.map_or(0, |head| head.pulse.final_time);
+        reached_by(told, self.parts.fleet.needed()).unwrap_or_default().max(known)
+    }
+
     /// The nonce at the final block that as many nodes bear out as have to agree, asked by number: a
-    /// node that lags behind then errs instead of answering from the past. What was settled once
-    /// stays so; where too few answer, or have dropped the state of that block (finality stalls),
-    /// nothing new is.
-    async fn settled(
+    /// node that lags behind then errs instead of answering from the past. A node that has dropped the
+    /// state of that block tells what it counted at an earlier final one ([`Milestones`]). What was
+    /// final once stays so; where too few answer, nothing new is. Also tells the final block at which
+    /// the nonce is known.
+    ///
+    /// [`Milestones`]: super::milestones::Milestones
+    async fn finalized_nonce(
         &self,
         final_block: u64,
         before: Option<&Head>,
     ) -> Result<(u64, Option<u64>), ChainError> {
-        let known = before.map_or(0, |head| head.places.settled);
-        let known_at = before.and_then(|head| head.settled_at);
+        let known = before.map_or(0, |head| head.nonces.finalized);
+        let known_at = before.and_then(|head| head.finalized_at);
         if known_at == Some(final_block) {
             return Ok((known, known_at));
         }
-        let asked = self.nonces(&node::quantity(final_block)).await;
-        let (mut nonces, mut failure) = (Vec::new(), None);
-        for (_, answer) in asked {
+        let (mut nonces, mut forgetful, mut failure) = (Vec::new(), Vec::new(), None);
+        for (id, answer) in self.nonces(&node::quantity(final_block)).await {
             match answer {
                 Ok(nonce) => nonces.push(nonce),
-                Err(error) => failure = Some(error),
+                Err(error) => {
+                    forgetful.push(id);
+                    let words = matches!(error, ChainError::Node { .. });
+                    failure = if words { Some(error) } else { failure.or(Some(error)) };
+                }
             }
         }
         let needed = self.parts.fleet.needed();
-        match (reached_by(nonces, needed), failure) {
-            (Some(settled), _) => Ok((settled.max(known), Some(final_block))),
-            (None, Some(ChainError::Node { answer, .. })) => {
+        if let Some(nonce) = reached_by(nonces.iter().copied(), needed) {
+            return Ok((nonce.max(known), Some(final_block)));
+        }
+        match failure {
+            Some(ChainError::Node { answer, .. }) => {
                 if before.is_none_or(|head| head.final_block != final_block) {
                     warn!(block = final_block, %answer, "the node has no state of the final block");
                 }
-                Ok((known, known_at))
+                nonces.extend(self.at_milestones(&forgetful, final_block).await);
+                let nonce = reached_by(nonces, needed).unwrap_or_default();
+                Ok((nonce.max(known), known_at))
             }
-            (None, Some(error)) if needed == 1 => Err(error),
-            (None, _) => Ok((known, known_at)),
+            Some(error) if needed == 1 => Err(error),
+            Some(_) | None => Ok((known, known_at)),
         }
+    }
+
+    /// Why no ordinary batch could be signed, as far as the last look tells.
+    pub(super) fn unready_now(&self) -> Option<Unready> {
+        let head = self.head.read().clone()?;
+        self.timely(&head).and_then(|()| self.purse(&head).map_or(Ok(()), |p| p.pays())).err()
+    }
+
+    /// An error where the head is too far from this machine's clock to sign anything new by it.
+    pub(super) fn timely(&self, head: &Head) -> Result<(), Unready> {
+        let head_ms = head.pulse.head_time.saturating_mul(1000);
+        ClockGap::within(head_ms, self.account.clock.unix_ms(), self.parts.config.clock_tolerance)
+    }
+
+    /// What the account can still pay. None while no price can be bid.
+    pub(super) fn purse(&self, head: &Head) -> Option<Purse> {
+        let bid = first_bid(&head.market, &self.parts.config.fees, self.raises()).ok()?;
+        let ordinary = cost(self.ordinary_gas(head), bid);
+        let needed = self.parts.fleet.needed();
+        let Solvency { holds, in_flight } = self.in_flight.account(&head.holdings(), needed)?;
+        Some(Purse { holds, in_flight, ordinary, unit: "wei" })
     }
 }
 
-/// What the looks tell together, but for places and finality. The head is the highest that two nodes
-/// have reached, where there are two; prices and funds are medians, so that no single node sets them.
+/// What the looks tell together, but for nonces and finality. The head is the highest that two nodes
+/// have reached, where there are two; prices are medians, so that no single node sets them.
 fn together(looks: Vec<(NodeId, Look)>, seen: Instant) -> Result<Head, ChainError> {
     let each = || looks.iter().map(|(_, look)| look);
     let numbers = each().map(|look| look.latest.number());
@@ -249,8 +333,8 @@ fn together(looks: Vec<(NodeId, Look)>, seen: Instant) -> Result<Head, ChainErro
     let times = each().map(|look| look.latest.time());
     let head_time = reached_by(times, looks.len().min(2)).unwrap_or_default();
     Ok(Head {
-        pulse: Pulse { head: number, head_time, places: None },
-        places: Places { taken: 0, settled: 0 },
+        pulse: Pulse { head: number, head_time, final_time: 0, nonces: None },
+        nonces: NonceView { mined: 0, finalized: 0 },
         final_block: 0,
         market: Market {
             base_fee: median(each().filter_map(|look| look.latest.base_fee())),
@@ -259,9 +343,8 @@ fn together(looks: Vec<(NodeId, Look)>, seen: Instant) -> Result<Head, ChainErro
             gas_price: median(each().filter_map(|look| look.gas_price)),
         },
         block_gas: median(each().map(|look| look.latest.gas_limit())).unwrap_or_default(),
-        balance: median(each().map(|look| look.balance)).unwrap_or_default(),
         nodes: looks,
-        settled_at: None,
+        finalized_at: None,
         seen,
     })
 }

@@ -5,7 +5,6 @@ use super::node::Call;
 use super::{EvmChain, simulate};
 use crate::chain::inspect::nodes_found;
 use crate::chain::{ChainError, Finding, Inspect};
-use alloy::primitives::U256;
 use async_trait::async_trait;
 
 #[async_trait]
@@ -45,14 +44,14 @@ impl Inspect for EvmChain {
                 "eth_call and eth_estimateGas: slower for large batches"
             },
         ));
-        found.push(match first_bid(&head.market, &config.fees) {
+        found.push(match first_bid(&head.market, &config.fees, self.raises()) {
             Ok(bid) => Finding::fine("fees", format!("at most {} wei per gas now", bid.at_most())),
             Err(error) => Finding::fault("fees", error.to_string()),
         });
-        found.push(if head.balance > U256::ZERO {
-            Finding::fine("gas money", format!("{} wei at {}", head.balance, facts.signer))
-        } else {
-            Finding::fault("gas money", format!("{} holds nothing: send coins to it", facts.signer))
+        found.push(self.gas_money(&head));
+        found.push(match self.timely(&head) {
+            Ok(()) => Finding::fine("clock", "the newest block is as old as it should be"),
+            Err(gap) => Finding::fault("clock", gap.to_string()),
         });
         if has(|known| known.held_at_once == 1) {
             found.push(Finding::fine(
@@ -66,6 +65,16 @@ impl Inspect for EvmChain {
 }
 
 impl EvmChain {
+    /// Whether an ordinary batch could be paid.
+    fn gas_money(&self, head: &super::Head) -> Finding {
+        let (what, signer) = ("gas money", self.account.facts.signer);
+        if let Some(Err(short)) = self.purse(head).map(|purse| purse.pays()) {
+            return Finding::fault(what, format!("{short}: {signer}"));
+        }
+        let holds = head.balance(self.parts.fleet.needed());
+        Finding::fine(what, format!("{holds} wei at {signer}"))
+    }
+
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.
     async fn may_bill(&self, head: &super::Head) -> Finding {
         let what = "permission to bill";

@@ -28,6 +28,7 @@ use std::future::ready;
 use std::ops::Range;
 use std::time::Duration;
 use tokio::time::Instant;
+use tracing::error;
 
 /// How many questions of one look are asked of one node at once.
 const AT_ONCE: usize = 8;
@@ -43,6 +44,9 @@ const SEARCH_AGAIN: Duration = Duration::from_mins(1);
 
 /// What earlier searches found. What is final does not change.
 pub(super) type Searched = BTreeMap<(NodeId, u64), (Instant, Identified)>;
+
+/// The blocks in which nodes showed an attempt for a place, the lowest each.
+pub(super) type LandedIn = BTreeMap<u64, u64>;
 
 /// A place in the line, and the attempts that were signed for it.
 #[derive(Clone, Debug)]
@@ -62,12 +66,16 @@ impl EvmChain {
         let Ok(head) = self.current().await else {
             return slots.iter().map(|_| Sighting::Nothing).collect();
         };
-        self.line.forget_below(head.places.settled);
-        let starved = self.starved(slots, &head);
+        self.in_flight.forget_below(head.nonces.finalized);
+        self.disputes.keep(slots.iter().map(|slot| slot.position));
+        let open: BTreeSet<u64> = slots.iter().map(|slot| slot.position).collect();
+        self.landed.lock().retain(|position, _| open.contains(position));
+        let unpaid = self.unpaid(slots, &head);
         let places: Vec<Place> = slots.iter().map(|slot| place(slot)).collect();
         let fates = self.fates(&head, &places).await;
         let each = slots.iter().zip(fates);
         each.map(|(slot, fate)| {
+            let starved = unpaid.is_some_and(|from| slot.position >= from);
             let standing = if starved { Standing::Starved } else { self.price(slot, &head.market) };
             fate.sighting(
                 slot.position,
@@ -78,38 +86,77 @@ impl EvmChain {
         .collect()
     }
 
-    /// Whether the account cannot pay for the next transaction of the line.
-    fn starved<A: AsRef<Attempt>>(&self, slots: &[&Slot<A>], head: &Head) -> bool {
-        let free = slots.iter().filter(|slot| slot.position >= head.places.taken);
+    /// The first place of the line from which on the account cannot pay for what waits.
+    fn unpaid<A: AsRef<Attempt>>(&self, slots: &[&Slot<A>], head: &Head) -> Option<u64> {
         // Every place is read, so that what all of them may cost is known when the next is drafted.
-        let costs = free.filter_map(|slot| Some((slot.position, self.line.of(slot)?.cost)));
-        costs.min().is_some_and(|(_, cost)| cost > head.balance)
+        let costs = slots.iter().filter_map(|slot| Some((slot.position, self.in_flight.of(slot)?)));
+        let costs: BTreeMap<u64, U256> = costs.map(|(at, place)| (at, place.cost)).collect();
+        let mut left = head.balance(self.parts.fleet.needed());
+        costs.range(head.nonces.mined..).find_map(|(position, cost)| {
+            match left.checked_sub(*cost) {
+                Some(rest) => {
+                    left = rest;
+                    None
+                }
+                None => Some(*position),
+            }
+        })
     }
 
     fn price<A: AsRef<Attempt>>(&self, slot: &Slot<A>, market: &Market) -> Standing {
-        match self.line.of(slot) {
+        match self.in_flight.of(slot) {
             Some(standing) if market.is_above(standing.bid) => Standing::Underpriced,
             Some(_) | None => Standing::Fair,
         }
     }
 
-    /// What became of each place. Only of those that are taken for good more is asked.
+    /// What became of each place. Only of those that are taken for good more is asked; and of those in
+    /// any block, where the nodes have forgotten the state that would tell which are taken for good.
     async fn fates(&self, head: &Head, places: &[Place]) -> Vec<Fate> {
-        let settled = |place: &&Place| place.position < head.places.settled;
+        let finalized = head.nonces.finalized;
         let mut said = testimonies(head, self.parts.config.finality);
+        let blind = !head.knows_final_nonce();
+        let worth_asking = |place: &&Place| {
+            let mined = blind && place.position < head.nonces.mined;
+            let early =
+                || self.landed.lock().get(&place.position).copied() > Some(head.final_block);
+            place.position < finalized || (mined && !early())
+        };
+        let asked: Vec<&Place> = places.iter().filter(worth_asking).collect();
         let attempts: BTreeSet<B256> =
-            places.iter().filter(settled).flat_map(|p| p.attempts.iter().copied()).collect();
+            asked.iter().flat_map(|place| place.attempts.iter().copied()).collect();
         self.gather(&mut said, |_| attempts.clone()).await;
+        self.remember_landed(&asked, &said);
         let unclear = |place: &&Place| {
             let fate = self.concluded(place, &said).fate;
-            place.position < head.places.settled && fate == Fate::Unclear
+            place.position < finalized && matches!(fate, Fate::Unrecorded | Fate::Disputed)
         };
         let lost: Vec<u64> =
             places.iter().filter(unclear).map(|place| place.position).take(SEARCHES).collect();
         if !lost.is_empty() {
             self.search(&mut said, lost.into_iter().map(|at| at..at.saturating_add(1))).await;
         }
-        places.iter().map(|place| self.judged(place, &said)).collect()
+        let fate = |place: &Place| {
+            let unseen = || !self.landed.lock().contains_key(&place.position);
+            let fate = self.judged(place, &said);
+            if fate == Fate::Included && blind && unseen() { Fate::Unwitnessed } else { fate }
+        };
+        places.iter().map(fate).collect()
+    }
+
+    /// Remembers in which block nodes show an attempt: until that block is final they are not asked
+    /// again.
+    fn remember_landed(&self, asked: &[&Place], said: &[(NodeId, Testimony)]) {
+        let mut landed = self.landed.lock();
+        for place in asked {
+            let shown = said.iter().flat_map(|(_, testimony)| {
+                place.attempts.iter().filter_map(|hash| testimony.receipts.get(hash))
+            });
+            match shown.map(|receipt| receipt.block).min() {
+                Some(block) => landed.insert(place.position, block),
+                None => landed.remove(&place.position),
+            };
+        }
     }
 
     /// Asks every node for the receipts of `wanted`, and then for the blocks that these name.
@@ -195,7 +242,7 @@ impl EvmChain {
 
     /// Concludes, and remembers who lied.
     fn judged(&self, place: &Place, said: &[(NodeId, Testimony)]) -> Fate {
-        let Conclusion { mut fate, liars } = self.concluded(place, said);
+        let Conclusion { mut fate, liars, disputing } = self.concluded(place, said);
         if let Fate::Ours(taker) | Fate::Foreign(taker) = &mut fate {
             let told: Vec<&Testimony> = said.iter().map(|(_, testimony)| testimony).collect();
             let limit = place.limits.get(&taker.hash).copied();
@@ -204,14 +251,37 @@ impl EvmChain {
         for (id, _) in liars.iter().filter_map(|at| said.get(*at)) {
             self.parts.fleet.caught_lying(*id, "about who took a nonce in a final block");
         }
+        if fate != Fate::Disputed {
+            self.disputes.ended(place.position);
+        } else if self.disputes.lasts_too_long(place.position) {
+            let disputing: Vec<NodeId> =
+                disputing.iter().filter_map(|at| said.get(*at)).map(|(id, _)| *id).collect();
+            self.alarm(place, &disputing);
+        }
         fate
+    }
+
+    /// Calls a person: nothing else ends this, and the claims stay meanwhile.
+    fn alarm(&self, place: &Place, disputing: &[NodeId]) {
+        let fleet = &self.parts.fleet;
+        let nodes: Vec<&str> = disputing.iter().map(|id| fleet.label(*id)).collect();
+        error!(
+            chain = self.account.facts.name,
+            position = place.position,
+            nodes = nodes.join(" and "),
+            "these nodes have told different records of one final block for ten minutes: the batch \
+             cannot end before they agree, or another node bears one of them out"
+        );
+        for id in disputing {
+            fleet.dissented(*id, "about the record of a final block");
+        }
     }
 
     /// The transactions of the account that took the places from `from` on: up to `to`, or to the
     /// first that cannot be told, or as many as are learnt at once.
     pub(super) async fn learn(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError> {
         let head = self.current().await?;
-        let to = to.min(head.places.settled).min(from.saturating_add(LEARNT_AT_ONCE));
+        let to = to.min(head.nonces.finalized).min(from.saturating_add(LEARNT_AT_ONCE));
         let mut said = testimonies(&head, self.parts.config.finality);
         self.search(&mut said, std::iter::once(from..to)).await;
         let mut strangers = Vec::new();
@@ -227,6 +297,9 @@ impl EvmChain {
                 | Fate::Shown
                 | Fate::Ours(_)
                 | Fate::Unidentified
+                | Fate::Unrecorded
+                | Fate::Unwitnessed
+                | Fate::Disputed
                 | Fate::Unclear => break,
             }
         }
@@ -257,10 +330,10 @@ fn testimonies(head: &Head, finality: Finality) -> Vec<(NodeId, Testimony)> {
         head: look.latest.number(),
         taken: Some(look.nonce),
         final_block: match finality {
-            Finality::FinalizedTag => look.finalized.unwrap_or_default(),
+            Finality::FinalizedTag => look.finalized.map_or(0, |header| header.number()),
             Finality::Depth(depth) => look.latest.number().saturating_sub(depth.saturating_sub(1)),
         },
-        settled: Some(head.places.settled),
+        settled: Some(head.nonces.finalized),
         ..Testimony::default()
     };
     head.nodes.iter().map(|(id, look)| (*id, testimony(look))).collect()
@@ -312,14 +385,18 @@ impl<A: AsRef<Attempt>> Reader for OutcomeReader<'_, A> {
         if !bills {
             return Vec::new();
         }
-        let contract = self.chain.account.facts.contract;
-        self.chain.account.profile.outcomes(contract, &ours.logs, &slot.items)
+        self.chain.account.profile.outcomes(slot.contract, &ours.logs, &slot.items)
     }
 
     fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
-        let contract = self.chain.account.facts.contract;
+        let configured = self.chain.account.facts.contract;
+        let contract = self.slot.map_or(configured, |slot| slot.contract);
+        // What it claims is written down under the batch's contract, where this would be missed.
+        if contract != configured && call.is_some_and(|(to, _)| to == configured) {
+            return Err(Opaque);
+        }
         self.chain.account.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
     }
 }

@@ -1,5 +1,6 @@
 //! What each node tells in one look: its head, the account, prices, and what it can do.
 
+use super::in_flight::Holding;
 use super::node::Asker;
 use super::node::{Header, Tips};
 use super::{EvmChain, node, simulate};
@@ -46,8 +47,8 @@ impl Known {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
     pub(super) latest: Header,
-    /// The finalized block's number; none where finality is a depth and this is not asked.
-    pub(super) finalized: Option<u64>,
+    /// The finalized block; none where finality is a depth and this is not asked.
+    pub(super) finalized: Option<Header>,
     /// The account's transactions up to the newest block.
     pub(super) nonce: u64,
     /// What the account holds, wei.
@@ -59,6 +60,11 @@ pub(super) struct Look {
 }
 
 impl Look {
+    /// What the account holds in the state of its newest block.
+    pub(super) fn holding(&self) -> Holding {
+        Holding { nonce: self.nonce, balance: self.balance }
+    }
+
     pub(super) fn head_seen(&self) -> HeadSeen {
         HeadSeen { number: self.latest.number(), time: self.latest.time() }
     }
@@ -92,12 +98,12 @@ impl EvmChain {
         Ok(Look { latest, finalized, nonce, balance, tips, gas_price })
     }
 
-    async fn finalized(&self, rpc: Asker<'_>) -> Result<Option<u64>, ChainError> {
+    async fn finalized(&self, rpc: Asker<'_>) -> Result<Option<Header>, ChainError> {
         match self.parts.config.finality {
             Finality::Depth(_) => Ok(None),
             Finality::FinalizedTag => {
                 let header = node::header(rpc, "finalized").await?;
-                Ok(Some(header.ok_or_else(|| no_block("finalized"))?.number()))
+                Ok(Some(header.ok_or_else(|| no_block("finalized"))?))
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use super::EvmChain;
 use super::draft::EvmDraft;
-use super::fees::{Bid, affordable, allowed, cost, first_bid, outbid};
+use super::fees::{Bid, Ceilings, affordable, allowed, cancel_bid, cost, first_bid, outbid};
 use super::head::Head;
 use super::node::{self, Call};
 use super::wire::Wire;
@@ -27,7 +27,18 @@ impl EvmChain {
         let head = self.current().await?;
         let earlier = wires(slot)?;
         let fees = &self.parts.config.fees;
-        let bid = outbid(first_bid(&head.market, fees)?, earlier.iter().map(|(_, w)| w.bid), fees)?;
+        let bids = || earlier.iter().map(|(_, wire)| wire.bid);
+        let bills = earlier.iter().filter(|(kind, _)| *kind == AttemptKind::Bill);
+        let bid = match kind {
+            AttemptKind::Bill => {
+                let left = self.raises().saturating_sub(bills.count());
+                outbid(first_bid(&head.market, fees, left)?, bids(), Ceilings::of(fees))?
+            }
+            AttemptKind::Cancel => {
+                let ceilings = Ceilings::of_cancel(fees, bills.map(|(_, wire)| wire.bid));
+                outbid(cancel_bid(&head.market, fees)?, bids(), ceilings)?
+            }
+        };
         let (to, calldata, gas_limit) = match kind {
             AttemptKind::Bill => billing(&earlier)?,
             AttemptKind::Cancel => {
@@ -36,10 +47,10 @@ impl EvmChain {
             }
         };
         let cost = cost(gas_limit, bid);
-        allowed(cost, fees)?;
+        allowed(cost, kind, fees)?;
         // Those that come after it can wait for money; it cannot wait for them.
-        let before = self.line.outstanding(head.places.taken, slot.position);
-        affordable(cost, before, head.balance)?;
+        let before = self.in_flight.outstanding(head.nonces.mined, slot.position);
+        affordable(cost, before, head.balance(self.parts.fleet.needed()))?;
         self.draft_of(to, calldata, gas_limit, bid)
     }
 
@@ -51,7 +62,16 @@ impl EvmChain {
         bid: Bid,
     ) -> Result<EvmDraft, ChainError> {
         let (chain_id, signing) = (self.parts.config.eip155_id, self.account.signing()?);
-        Ok(EvmDraft { chain_id, to, calldata, gas_limit, bid, surcharge: U256::ZERO, signing })
+        Ok(EvmDraft {
+            chain_id,
+            to,
+            calldata,
+            gas_limit,
+            bid,
+            surcharge: U256::ZERO,
+            reserved: None,
+            signing,
+        })
     }
 
     /// The gas limit of a transfer of nothing to oneself. More than 21,000 where the fee for another

@@ -14,7 +14,7 @@ pub(crate) type Offer = (u128, u128);
 
 /// The first bid.
 pub(crate) fn first_bid(base_fee: u128, ceilings: &FeeConfig) -> Result<Offer, ChainError> {
-    fees::first_bid(&market(base_fee), ceilings).map(offer)
+    fees::first_bid(&market(base_fee), ceilings, 0).map(offer)
 }
 
 /// The bid that takes the place of earlier ones.
@@ -23,6 +23,7 @@ pub(crate) fn outbid(
     earlier: &[Offer],
     ceilings: &FeeConfig,
 ) -> Result<Offer, ChainError> {
+    let ceilings = fees::Ceilings::of(ceilings);
     fees::outbid(bid(fresh), earlier.iter().map(|one| bid(*one)), ceilings).map(offer)
 }
 

@@ -9,7 +9,7 @@ use crate::chain::signing::SigningContext;
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::contract::Computed;
 use crate::policy::Meant;
-use alloy::primitives::U256;
+use alloy::primitives::{Address, U256};
 use std::fmt;
 use std::sync::Arc;
 
@@ -42,22 +42,23 @@ impl TronChain {
         let fewer = self.account.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
         let estimate = if holds { estimate.clone() } else { self.measure(good).await? };
-        self.draft_of(&head, data, good.len(), &estimate)
+        let call = ContractCall { to: self.account.facts.contract, data };
+        self.draft_of(&head, call, &estimate, good.len())
     }
 
     /// A call of the contract that builds on what is irrevocable at `head`, and dies by its time.
     pub(super) fn draft_of(
         &self,
         head: &Head,
-        data: Vec<u8>,
-        charges: usize,
+        call: ContractCall,
         estimate: &Estimate,
+        charges: usize,
     ) -> Result<TronDraft, ChainError> {
         let budget = budget(estimate, charges, &head.prices, self.energy_rules())?;
         let unsigned = Unsigned {
             owner: self.account.facts.signer,
-            contract: self.account.facts.contract,
-            data,
+            contract: call.to,
+            data: call.data,
             ref_block: RefBlock::to(head.solid.id),
             expiration_ms: head.newest.time_ms.saturating_add(self.life_ms()),
             timestamp_ms: head.newest.time_ms,
@@ -97,6 +98,12 @@ impl TronChain {
             max_fee_limit: fees.max_fee_limit.0,
         }
     }
+}
+
+/// Whom a transaction calls, and with what.
+pub(super) struct ContractCall {
+    pub(super) to: Address,
+    pub(super) data: Vec<u8>,
 }
 
 /// All of a transaction but its place in the lane.

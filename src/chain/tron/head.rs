@@ -201,6 +201,7 @@ fn together(
     };
     // Nothing on TRON counts an account's transactions.
     let head_time = newest.time_ms.div_euclid(1000);
-    let pulse = Pulse { head: newest.number, head_time, places: None };
+    let final_time = solid.time_ms.div_euclid(1000);
+    let pulse = Pulse { head: newest.number, head_time, final_time, nonces: None };
     Ok(Head { pulse, newest, solid, means, prices, clock_tolerance, seen: Instant::now() })
 }

@@ -353,8 +353,8 @@ impl TronChain {
             (CallResult::Failed, _) => Execution::Reverted,
             (CallResult::Succeeded, _) if !bills => Execution::Succeeded(Vec::new()),
             (CallResult::Succeeded, Some(logs)) => {
-                let contract = self.account.facts.contract;
-                Execution::Succeeded(self.account.profile.outcomes(contract, &logs, &slot.items))
+                let profile = &self.account.profile;
+                Execution::Succeeded(profile.outcomes(slot.contract, &logs, &slot.items))
             }
             (CallResult::Succeeded, None) => {
                 warn!(tx.hash = %id, block = number, "too few nodes keep logs: nobody can tell which items were charged");

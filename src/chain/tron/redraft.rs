@@ -6,7 +6,7 @@
 
 use super::TronChain;
 use super::constant::ConstantCallOutcome;
-use super::draft::TronDraft;
+use super::draft::{ContractCall, TronDraft};
 use super::head::Head;
 use super::transaction::SignedBytes;
 use crate::billing::{Attempt, AttemptKind, Opinion, Slot};
@@ -31,8 +31,9 @@ impl TronChain {
         let renewed = self.account.profile.renew(&dead, &self.computed(&head));
         let data = renewed.map_err(|why| stays(why.to_string()))?.to_vec();
         let charges = slot.items.len();
-        let used = self.still_passes(&data, charges).await?;
-        self.draft_of(&head, data, charges, &Estimate { used, charges })
+        let call = ContractCall { to: slot.contract, data };
+        let used = self.still_passes(&call, charges).await?;
+        self.draft_of(&head, call, &Estimate { used, charges }, charges)
     }
 
     /// What the first attempt calls the contract with.
@@ -50,16 +51,15 @@ impl TronChain {
             }
         }
         let first = read(slot.attempts.first()).map_err(unreadable)?.unsigned;
-        let facts = &self.account.facts;
-        if (first.owner, first.contract) == (facts.signer, facts.contract) {
+        if (first.owner, first.contract) == (self.account.facts.signer, slot.contract) {
             return Ok(first.data);
         }
         Err(stays("the first attempt is another account's, or calls another contract".to_owned()))
     }
 
     /// The energy that the call uses now, if at least one of its charges would be made.
-    async fn still_passes(&self, data: &[u8], charges: usize) -> Result<u64, ChainError> {
-        match self.call(self.api(), self.account.facts.contract, data).await? {
+    async fn still_passes(&self, call: &ContractCall, charges: usize) -> Result<u64, ChainError> {
+        match self.call(self.api(), call.to, &call.data).await? {
             ConstantCallOutcome::Said { energy, answer } => {
                 let opinions = self.account.profile.opinions(&answer, charges).unwrap_or_default();
                 if opinions.contains(&Opinion::Passes) {

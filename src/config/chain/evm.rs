@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use alloy::primitives::Address;
 
-use super::{KeyRef, key_ref};
+use super::{KeyRef, clock_tolerance, key_ref};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
 use crate::config::kinds::{Kind, address, flag, time, wei, whole};
@@ -28,6 +28,9 @@ pub struct EvmConfig {
     pub send_only: Vec<RpcUrl>,
     /// How long one question to a node may take: 100 ms to 1 min.
     pub rpc_timeout: Duration,
+    /// How far the newest block may be from this machine's clock before nothing new is signed: 1 s to
+    /// 1 d, on a test chain to 36500 d.
+    pub clock_tolerance: Duration,
     /// The billing contract.
     pub contract: Address,
     /// The key that signs.
@@ -101,6 +104,7 @@ impl EvmConfig {
         }
         let send_only = rpc_urls(reader, "send_only", rpc.as_deref().unwrap_or_default());
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
+        let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, DAY));
         let contract = reader.get("contract", &address());
         let key = reader.get("key", &key_ref(KEY_VARIABLE, environment));
         let multicall = reader.get("multicall", &address());
@@ -119,6 +123,7 @@ impl EvmConfig {
             rpc: rpc?,
             send_only: send_only?,
             rpc_timeout: rpc_timeout?,
+            clock_tolerance: clock_tolerance?,
             contract: contract?,
             key: key?,
             multicall: multicall?,
@@ -162,6 +167,9 @@ impl FeeConfig {
         })
     }
 }
+
+/// A day, in seconds.
+const DAY: u64 = 86_400;
 
 /// A million gwei: above any price that a chain has asked for in earnest.
 const DEAREST_GAS: Wei = Wei(1_000_000 * GWEI);

@@ -7,11 +7,11 @@ use secrecy::SecretString;
 use tron_primitives::block::Producer;
 use tron_primitives::finality::Witnesses;
 
-use super::{KeyRef, key_ref};
+use super::{KeyRef, clock_tolerance, key_ref};
 use crate::billing::{Family, parse_address};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
-use crate::config::kinds::{Kind, flag, rpc_url, sun, time, tron_address, whole};
+use crate::config::kinds::{Kind, rpc_url, sun, time, tron_address, whole};
 use crate::config::layers::Environment;
 use crate::config::reader::Reader;
 use crate::config::secret;
@@ -109,7 +109,9 @@ impl TvmConfig {
         let multicall = reader.optional("multicall", &tron_address());
         let chunk = reader.get("chunk", &whole(1..=500));
         let key = reader.get("key", &key_ref(KEY_VARIABLE, environment));
-        let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader));
+        // A node that lags lets transactions expire unseen, and one that runs ahead makes them live too
+        // long.
+        let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, 60));
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let rebroadcast = reader.get("rebroadcast_interval", &time(millis(100)..=seconds(600)));
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
@@ -193,13 +195,6 @@ impl TvmNode {
         let api_key = secret::read(reader, ("api_key", "api_key_file"), API_KEY, accept);
         Ok(Self { full: full?, solidity: solidity?, jsonrpc: jsonrpc?, api_key: api_key? })
     }
-}
-
-/// A node that lags lets transactions expire unseen, and one that runs ahead makes them live too long: only a test chain, whose
-/// time may be moved by hand, is allowed more than a minute.
-fn clock_tolerance(reader: &Reader<'_>) -> Kind<Duration> {
-    let test = reader.peek("test", &flag()).unwrap_or(false);
-    time(seconds(1)..=seconds(if test { 36_500 * DAY } else { 60 }))
 }
 
 impl TvmFeeConfig {

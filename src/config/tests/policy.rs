@@ -18,9 +18,12 @@ const USDT: &str = "tokens.USDT = '0x55d398326f99059fF775485246999027B3197955'\n
 fn without_a_policy_nothing_is_limited_and_nobody_controls() {
     let config = load(LOCAL, &[]).unwrap();
     assert_eq!(config.chains[0].policy, PolicyConfig::default());
-    assert!(!config.chains[0].paused && !config.callers[0].control);
+    assert!(config.chains[0].new_work == NewWork::Taken && !config.callers[0].control);
     let config = load(&local("test = true", "test = true\npaused = true"), &[]).unwrap();
-    assert!(config.chains[0].paused);
+    assert_eq!(config.chains[0].new_work, NewWork::Paused);
+    let both = "test = true\npaused = true\nretired = true\ndefault = false";
+    let config = load(&local("test = true\ndefault = true", both), &[]);
+    assert_eq!(config.unwrap().chains[0].new_work, NewWork::Retired);
     let control = [("SIGNER__CALLERS__LOCAL__CONTROL", "true")];
     assert!(load(LOCAL, &control).unwrap().callers[0].control);
 }

@@ -25,9 +25,9 @@ async fn what_the_preflight_foretells_is_what_happens() {
 
     let receipt = bill(&shop.chain, &chain, &judged.good, &preflight.estimate).await;
     assert_eq!(outcomes(&receipt), [0, 0, 0, 0]);
-    assert_eq!(places(&chain).await, Places { taken: 1, settled: 0 });
+    assert_eq!(nonces(&chain).await, NonceView { mined: 1, finalized: 0 });
     shop.chain.mine(2).await;
-    assert_eq!(places(&chain).await.settled, 1);
+    assert_eq!(nonces(&chain).await.finalized, 1);
 
     let again = judge(chain.preflight(charges(&shop.crowd[..1])).await.unwrap().checked);
     assert_eq!(again.refused[0].code, FailCode::AlreadyCharged);

@@ -46,7 +46,6 @@ const LEFT: &[&str] = &[
     "Seen",
     "Sent",
     "Slot",
-    "Standing",
     "Step",
     "Terms",
     "Testimony",

@@ -1,6 +1,7 @@
 //! A chain that does not take what it is offered: fees rise, gas money goes, pools forget, blocks are
 //! undone. Whoever was promised a charge is charged once, or told that nobody was.
 
+use super::strangers::lane;
 use crate::world::anvil::Mining;
 use crate::world::patience::eventually;
 use crate::world::proxy::Act;
@@ -151,6 +152,87 @@ async fn what_open_transactions_may_still_cost_is_not_spent_twice() {
     signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
     town.quiet(&signer).await;
     town.assert_paid(&[1, 1, 0]).await;
+}
+
+/// What a billing of one person may cost at most now: its gas limit times the dearest first bid, wei.
+async fn dearest(town: &Town, signer: &Signer) -> u128 {
+    let dry = json!({"dryRun": true, "list": town.entries([0])});
+    let heard = signer.scheduler.bill(&dry).await;
+    let gas: u128 = heard.body["data"]["gasRequired"].as_str().unwrap().parse().unwrap();
+    gas * (base_fee(town).await * 2 + GWEI)
+}
+
+async fn base_fee(town: &Town) -> u128 {
+    let block = town.anvil.call::<Value>("eth_getBlockByNumber", json!(["latest", false])).await;
+    serde_json::from_value::<U256>(block["baseFeePerGas"].clone()).unwrap().to()
+}
+
+#[tokio::test]
+async fn eight_requests_at_once_are_not_accepted_on_money_for_five_and_readiness_says_so() {
+    let founding = Founding { mining: Mining::OnRequest, people: 8, ..Founding::default() };
+    let town = Town::with(founding).await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    set_balance(&town, dearest(&town, &signer).await * 11 / 2).await;
+    town.noticed().await;
+    let bodies: Vec<Value> = (0..8).map(|person| json!(town.entries([person]))).collect();
+    let all = bodies.iter().map(|body| signer.scheduler.bill(body));
+    let heard = futures_util::future::join_all(all).await;
+    let accepted = heard.iter().filter(|heard| heard.code() == 1).count();
+    assert_eq!(accepted, 5, "{heard:?}");
+    for refused in heard.iter().filter(|heard| heard.code() != 1) {
+        assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+        assert!(refused.body["msg"].as_str().unwrap().contains("top it up"), "{refused:?}");
+    }
+    let ready = signer.scheduler.get("/health/ready").await;
+    let why = ready.body["chains"][0]["status"].as_str().unwrap();
+    assert_eq!(ready.status, 503, "{ready:?}");
+    assert!(why.contains("an ordinary batch may cost"), "{why}");
+    town.quiet(&signer).await;
+    set_balance(&town, 1000 * ETHER).await;
+    signer.ready().await;
+    for body in &bodies {
+        assert_eq!(signer.scheduler.bill(body).await.code(), 1);
+    }
+    town.quiet(&signer).await;
+    town.assert_paid(&[1; 8]).await;
+}
+
+#[tokio::test]
+async fn an_account_that_cannot_pay_for_a_batch_is_told_of_before_the_first_request() {
+    let town = town().await;
+    set_balance(&town, 1000).await;
+    let signer = town.signer().await;
+    let unpaid = "an ordinary batch may cost";
+    eventually("readiness says so", async || lane(&signer).await.contains(unpaid)).await;
+    let checked = town.installation.run(&["check"]).await;
+    let told = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(told.contains(unpaid) && told.contains("not ready to bill"), "{told}");
+}
+
+#[tokio::test]
+async fn what_no_node_can_take_is_cancelled_even_where_its_bid_is_at_the_ceiling() {
+    let mut town = town().await;
+    let ceiling = base_fee(&town).await + 1;
+    for key in ["MAX_FEE_PER_GAS", "MAX_PRIORITY_FEE_PER_GAS"] {
+        let key = format!("SIGNER__CHAINS__139__FEES__{key}");
+        town.installation = town.installation.env(&key, &format!("{ceiling} wei"));
+    }
+    let signer = town.signer().await;
+    town.proxy.fault("eth_sendRawTransaction", Act::Refuse("intrinsic gas too low"));
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    eventually("a cancel is signed", async || hashes(&status(&signer, &hash).await).len() == 2)
+        .await;
+    town.proxy.heal();
+    let ended = town.settled(&signer, &hash).await;
+    assert_eq!(ended["state"], "cancelled", "{ended}");
+    let asked = json!([ended["txHash"]]);
+    let cancel: Value = town.anvil.call("eth_getTransactionByHash", asked).await;
+    let bid: U256 = serde_json::from_value(cancel["maxFeePerGas"].clone()).unwrap();
+    assert!(bid > U256::from(ceiling), "{bid} is one step above {ceiling}");
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 0, 0]).await;
 }
 
 #[tokio::test]

@@ -9,6 +9,9 @@ use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
 use serde_json::{Value, json};
 
+/// What is done to an answer.
+type Lie = fn(&mut Value);
+
 const RECEIPT: &str = "eth_getTransactionReceipt";
 const BY_NONCE: &str = "eth_getTransactionBySenderAndNonce";
 
@@ -48,8 +51,12 @@ async fn one_forged_receipt_of_three_frees_no_claim_and_its_node_is_caught() {
 
 #[tokio::test]
 async fn two_nodes_that_disagree_about_the_end_end_nothing() {
-    let lies: [fn(&mut Value); 3] = [reverted, in_another_block, nothing];
-    for lie in lies {
+    let lies: [(Lie, &str); 3] = [
+        (reverted, "its nodes tell different records of one final block"),
+        (in_another_block, "too few nodes show the record of it"),
+        (nothing, "too few nodes show the record of it"),
+    ];
+    for (lie, why) in lies {
         let (town, proxies) = town_of(2).await;
         let signer = town.signer().await;
         proxies[1].fault(RECEIPT, Act::Rewrite(lie));
@@ -57,6 +64,8 @@ async fn two_nodes_that_disagree_about_the_end_end_nothing() {
         let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
         made_final(&town).await;
         assert_eq!(state(&signer, &hash).await, "open");
+        let told = signer.scheduler.billings(&hash).await.body["data"][0]["heldUp"].clone();
+        assert!(told.to_string().contains(why), "{told}");
         let held = signer.scheduler.bill(&json!(town.entries([0]))).await;
         assert_eq!(held.tx_hash(), hash, "the claim stays");
         proxies[1].heal();

@@ -86,6 +86,13 @@ pub(crate) fn a_thousand_blocks_ahead(block: &mut Value) {
     }
 }
 
+/// The same block, by its own word two hours younger.
+pub(crate) fn two_hours_later(block: &mut Value) {
+    if let Some(time) = quantity(&block["timestamp"]) {
+        block["timestamp"] = json!(time + U256::from(7200));
+    }
+}
+
 pub(crate) fn a_hundred_times_dearer(block: &mut Value) {
     if let Some(fee) = quantity(&block["baseFeePerGas"]) {
         block["baseFeePerGas"] = json!(fee * U256::from(100));

@@ -72,6 +72,9 @@ pub(crate) enum Act {
     Pretend,
     /// Passes it on after this time.
     Delay(Duration),
+    /// Passes it on unless it asks about an older block than the newest by its number: the node has
+    /// forgotten the states of those.
+    Forget,
     /// Passes it on, and lies: this is done to the answer.
     Rewrite(fn(&mut Value)),
 }
@@ -228,8 +231,8 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     };
     let mut rewrite: Option<fn(&mut Value)> = None;
     let side = if asked.url.contains("/walletsolidity/") { "walletsolidity" } else { "wallet" };
-    match shared.fault_for(&method, side, &question) {
-        None => {}
+    match meets(shared, (&method, side), (&asked, &question)).await {
+        None | Some(Act::Forget) => {}
         Some(Act::Swallow) => return std::future::pending().await,
         Some(Act::PassOnAndHang) => {
             forward(shared, asked).await;
@@ -306,6 +309,36 @@ impl Shared {
 /// The block that a parameter of a question names in words.
 fn tag(param: &Value) -> Option<&str> {
     param.as_str().filter(|text| matches!(*text, "latest" | "pending" | "finalized"))
+}
+
+/// What a call meets, if anything.
+async fn meets(
+    shared: &Shared,
+    (method, side): (&str, &str),
+    (asked, question): (&Question, &Value),
+) -> Option<Act> {
+    const FORGOTTEN: &str = "missing trie node 00ff (path ) state 0x00ff is not available";
+    match shared.fault_for(method, side, question) {
+        Some(Act::Forget) => {
+            is_of_an_older_block(shared, asked, question).await.then_some(Act::Refuse(FORGOTTEN))
+        }
+        act => act,
+    }
+}
+
+/// The number that a text writes in hex.
+fn number(text: &Value) -> Option<u64> {
+    u64::from_str_radix(text.as_str()?.strip_prefix("0x")?, 16).ok()
+}
+
+async fn is_of_an_older_block(shared: &Shared, asked: &Question, question: &Value) -> bool {
+    let Some(block) = number(&question["params"][1]) else { return false };
+    let newest = serde_json::json!({"jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber"});
+    let (url, headers) = (asked.url.clone(), asked.headers.clone());
+    let asked = Question { url, headers, body: newest.to_string().into() };
+    let told = forward(shared, asked).await.unwrap_or_default();
+    let told: Value = serde_json::from_slice(&told).unwrap_or_default();
+    number(&told["result"]).is_some_and(|newest| block < newest)
 }
 
 fn refusal(question: &Value, message: &str) -> Response {

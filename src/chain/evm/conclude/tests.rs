@@ -64,7 +64,7 @@ fn lost() -> Testimony {
 }
 
 fn about(said: &[Testimony], quorum: usize) -> (String, Vec<usize>) {
-    let Conclusion { fate, liars } = conclude(PLACE, &OURS.map(hash), said, quorum);
+    let Conclusion { fate, liars, .. } = conclude(PLACE, &OURS.map(hash), said, quorum);
     let word = match fate {
         Fate::Ours(taker) => format!("ours {}", taker.hash.0[0]),
         Fate::Foreign(taker) => format!("foreign {}", taker.hash.0[0]),
@@ -72,6 +72,9 @@ fn about(said: &[Testimony], quorum: usize) -> (String, Vec<usize>) {
         Fate::Included => "included".to_owned(),
         Fate::Shown => "shown".to_owned(),
         Fate::Unidentified => "unidentified".to_owned(),
+        Fate::Unwitnessed => "unwitnessed".to_owned(),
+        Fate::Unrecorded => "unrecorded".to_owned(),
+        Fate::Disputed => "disputed".to_owned(),
         Fate::Unclear => "unclear".to_owned(),
     };
     (word, liars)
@@ -98,14 +101,17 @@ fn two_have_to_name_the_same_transaction() {
     assert_eq!(word(&[shows(1, 80), shows(1, 80)], 2), "ours 1");
     assert_eq!(word(&[shows(OTHER, 80), shows(OTHER, 80)], 2), "foreign 3");
     assert_eq!(word(&[shows(1, 80), fresh()], 2), "shown", "one lags, or one lies");
-    assert_eq!(word(&[shows(1, 80), shows(2, 80)], 2), "unclear");
-    assert_eq!(word(&[shows(1, 80), shows(OTHER, 80)], 2), "unclear");
-    assert_eq!(word(&[shows(1, 80), shows(1, 81)], 2), "unclear", "in two blocks at once");
+    assert_eq!(word(&[shows(1, 80), shows(2, 80)], 2), "disputed");
+    assert_eq!(word(&[shows(1, 80), shows(OTHER, 80)], 2), "disputed");
+    assert_eq!(word(&[shows(1, 80), shows(1, 81)], 2), "disputed", "in two blocks at once");
     assert_eq!(word(&[shows(OTHER, 80)], 2), "shown", "one node's word for a usurper");
-    assert_eq!(word(&[lost(), shows(1, 80)], 2), "unclear");
+    assert_eq!(word(&[lost(), shows(1, 80)], 2), "unrecorded");
     assert_eq!(word(&[lost(), lost()], 2), "unidentified");
     let split = [shows(1, 80), shows(1, 80), shows(2, 80), shows(2, 80)];
-    assert_eq!(about(&split, 2), ("unclear".to_owned(), vec![]), "nobody knows who lies");
+    assert_eq!(about(&split, 2), ("disputed".to_owned(), vec![]), "nobody knows who lies");
+    assert_eq!(conclude(PLACE, &OURS.map(hash), &split, 2).disputing, [0, 1, 2, 3]);
+    let one = [shows(1, 80), lost(), shows(2, 80)];
+    assert_eq!(conclude(PLACE, &OURS.map(hash), &one, 2).disputing, [0, 2]);
 }
 
 #[test]
@@ -137,13 +143,13 @@ fn a_receipt_counts_only_in_the_block_that_the_same_node_holds_there() {
     let reorged = with(shows(1, 80), |node| {
         node.canonical.insert(80, block(80, 1));
     });
-    assert_eq!(word(&[reorged.clone(), reorged], 2), "unclear", "settled, but by whom?");
+    assert_eq!(word(&[reorged.clone(), reorged], 2), "unrecorded", "settled, but by whom?");
     let headless = with(shows(1, 80), |node| node.canonical.clear());
-    assert_eq!(word(&[headless.clone(), headless], 2), "unclear");
+    assert_eq!(word(&[headless.clone(), headless], 2), "unrecorded");
     let other_number = with(shows(1, 80), |node| {
         node.canonical.insert(80, Block { number: 79, ..block(80, 0) });
     });
-    assert_eq!(word(&[other_number.clone(), other_number], 2), "unclear");
+    assert_eq!(word(&[other_number.clone(), other_number], 2), "unrecorded");
     let undone = with(shows(1, 95), |node| {
         node.taken = Some(PLACE);
         node.canonical.insert(95, block(95, 1));
@@ -262,7 +268,7 @@ proptest! {
         })
     ) {
         let said: [Testimony; 3] = said.into();
-        let Conclusion { fate, liars } = conclude(PLACE, &OURS.map(hash), &said, 2);
+        let Conclusion { fate, liars, .. } = conclude(PLACE, &OURS.map(hash), &said, 2);
         prop_assert!(liars.iter().all(|at| *at == 2));
         match fate {
             Fate::Ours(taker) | Fate::Foreign(taker) => {
@@ -270,7 +276,13 @@ proptest! {
                 prop_assert!(taker.succeeded && taker.block.number <= 90);
             }
             Fate::Unidentified => prop_assert!(false, "an honest node was not searched in vain"),
-            Fate::Absent | Fate::Included | Fate::Shown | Fate::Unclear => {}
+            Fate::Absent
+            | Fate::Included
+            | Fate::Shown
+            | Fate::Unwitnessed
+            | Fate::Unrecorded
+            | Fate::Disputed
+            | Fate::Unclear => {}
         }
     }
 
@@ -298,6 +310,9 @@ proptest! {
             | Fate::Included
             | Fate::Shown
             | Fate::Unidentified
+            | Fate::Unwitnessed
+            | Fate::Unrecorded
+            | Fate::Disputed
             | Fate::Unclear => None,
         };
         if let (Some(before), Some(after)) = (decided(&before), decided(&after)) {

@@ -63,6 +63,7 @@ fn item(subscribe: u8) -> Item {
 
 fn draft(bid: Bid) -> EvmDraft {
     EvmDraft {
+        reserved: None,
         chain_id: 56,
         to: CONTRACT,
         calldata: calldata(5),
@@ -77,8 +78,8 @@ const BID: Bid = Bid::Dynamic { max_fee: 30, tip: 2 };
 
 fn seal(draft: &EvmDraft, position: u64) -> Result<Signed, SealError> {
     let (items, tokens) = ([item(5)], [Address::ZERO]);
-    let (kind, cost) = (AttemptKind::Bill, draft.cost());
-    draft.seal(position, &Meant { kind, items: &items, tokens: Some(&tokens), cost })
+    let (kind, contract, cost) = (AttemptKind::Bill, CONTRACT, draft.cost());
+    draft.seal(position, &Meant { kind, contract, items: &items, tokens: Some(&tokens), cost })
 }
 
 #[test]
@@ -144,7 +145,8 @@ fn a_draft_that_does_something_else_is_not_signed() {
 }
 
 fn meant<'a>(kind: AttemptKind, items: &'a [Item], tokens: &'a [Address]) -> Meant<'a> {
-    Meant { kind, items, tokens: Some(tokens), cost: U256::from(1_000) }
+    let (contract, cost) = (CONTRACT, U256::from(1_000));
+    Meant { kind, contract, items, tokens: Some(tokens), cost }
 }
 
 fn tx() -> TxEip1559 {

@@ -14,7 +14,7 @@ const CEILINGS: FeeConfig = FeeConfig {
 
 fn bid(base: u128, tip: u128) -> Result<Bid, ChainError> {
     let market = Market { base_fee: Some(base), tip: Some(tip), low_tip: Some(1), gas_price: None };
-    first_bid(&market, &CEILINGS)
+    first_bid(&market, &CEILINGS, 0)
 }
 
 #[test]
@@ -30,12 +30,12 @@ fn a_bid_covers_twice_the_base_fee_and_stays_under_the_ceilings() {
 #[test]
 fn a_chain_without_a_base_fee_is_paid_what_it_asks() {
     let market = Market { base_fee: None, tip: None, low_tip: None, gas_price: Some(50) };
-    assert_eq!(first_bid(&market, &CEILINGS), Ok(Bid::Legacy { price: 50 }));
+    assert_eq!(first_bid(&market, &CEILINGS, 0), Ok(Bid::Legacy { price: 50 }));
     let moving = Market { base_fee: Some(48), ..market };
     let legacy = FeeConfig { legacy: true, ..CEILINGS };
-    assert_eq!(first_bid(&moving, &legacy), Ok(Bid::Legacy { price: 56 }));
+    assert_eq!(first_bid(&moving, &legacy, 0), Ok(Bid::Legacy { price: 56 }));
     let dear = Market { gas_price: Some(101), ..market };
-    assert!(matches!(first_bid(&dear, &CEILINGS), Err(ChainError::FeeTooHigh(_))));
+    assert!(matches!(first_bid(&dear, &CEILINGS, 0), Err(ChainError::FeeTooHigh(_))));
 }
 
 #[test]
@@ -56,8 +56,8 @@ fn a_transaction_that_cannot_be_paid_for_is_not_made() {
         affordable(wei(10_000), wei(1), wei(10_000)),
         Err(ChainError::GasFunds { have, need, unit: "wei" }) if have == "10000" && need == "10001"
     ));
-    assert_eq!(allowed(wei(1_000_000), &CEILINGS), Ok(()));
-    let refused = allowed(wei(1_000_001), &CEILINGS).unwrap_err().to_string();
+    assert_eq!(allowed(wei(1_000_000), AttemptKind::Bill, &CEILINGS), Ok(()));
+    let refused = allowed(wei(1_000_001), AttemptKind::Bill, &CEILINGS).unwrap_err().to_string();
     assert!(refused.contains("fees.max_tx_cost"), "{refused}");
 }
 
@@ -65,16 +65,25 @@ fn a_transaction_that_cannot_be_paid_for_is_not_made() {
 fn a_replacement_outbids_the_highest_bid_ever_made_or_waits() {
     let bid = |max_fee, tip| Bid::Dynamic { max_fee, tip };
     let earlier = [bid(40, 3), bid(56, 2)];
-    assert_eq!(outbid(bid(43, 3), earlier, &CEILINGS), Ok(bid(64, 5)));
-    assert_eq!(outbid(bid(90, 9), earlier, &CEILINGS), Ok(bid(90, 9)), "the chain asks more");
-    assert_eq!(outbid(bid(43, 3), [], &CEILINGS), Ok(bid(43, 3)));
-    let refused =
-        |fresh, earlier: Bid| outbid(fresh, [earlier], &CEILINGS).unwrap_err().to_string();
+    assert_eq!(outbid(bid(43, 3), earlier, Ceilings::of(&CEILINGS)), Ok(bid(64, 5)));
+    assert_eq!(
+        outbid(bid(90, 9), earlier, Ceilings::of(&CEILINGS)),
+        Ok(bid(90, 9)),
+        "the chain asks more"
+    );
+    assert_eq!(outbid(bid(43, 3), [], Ceilings::of(&CEILINGS)), Ok(bid(43, 3)));
+    let refused = |fresh, earlier: Bid| {
+        outbid(fresh, [earlier], Ceilings::of(&CEILINGS)).unwrap_err().to_string()
+    };
     assert!(refused(bid(43, 3), bid(90, 2)).contains("fees.max_fee_per_gas"));
     assert!(refused(bid(43, 3), bid(40, 9)).contains("fees.max_priority_fee_per_gas"));
     let price = |price| Bid::Legacy { price };
-    assert_eq!(outbid(price(43), [price(48)], &CEILINGS), Ok(price(55)));
-    assert_eq!(outbid(price(43), [bid(48, 2)], &CEILINGS), Ok(price(55)), "the kind was changed");
+    assert_eq!(outbid(price(43), [price(48)], Ceilings::of(&CEILINGS)), Ok(price(55)));
+    assert_eq!(
+        outbid(price(43), [bid(48, 2)], Ceilings::of(&CEILINGS)),
+        Ok(price(55)),
+        "the kind was changed"
+    );
     assert!(refused(bid(43, 3), price(48)).contains("max_priority_fee_per_gas"));
 }
 
@@ -93,6 +102,58 @@ fn a_bid_is_too_low_when_the_base_fee_or_the_lowest_tips_are_above_it() {
     assert!(market(Some(31), None).is_above(legacy));
 }
 
+const DEEP: FeeConfig =
+    FeeConfig { max_fee_per_gas: Wei(100_000), max_priority_fee_per_gas: Wei(10_000), ..CEILINGS };
+
+fn dynamic(base_fee: u128, tip: u128, low_tip: u128) -> Market {
+    Market { base_fee: Some(base_fee), tip: Some(tip), low_tip: Some(low_tip), gas_price: None }
+}
+
+#[test]
+fn a_first_bid_leaves_room_for_every_replacement_that_is_allowed() {
+    let market = dynamic(50_000, 20_000, 1);
+    let mut bids = vec![first_bid(&market, &DEEP, 3).unwrap()];
+    for _ in 0..3 {
+        let next = outbid(bids[0], bids.iter().copied(), Ceilings::of(&DEEP));
+        bids.push(next.expect("only the base fee rose, and there was room"));
+    }
+    assert_eq!(bids[0], Bid::Dynamic { max_fee: 70_227, tip: 7_017 });
+    assert!(outbid(bids[0], bids.iter().copied(), Ceilings::of(&DEEP)).is_err());
+}
+
+#[test]
+fn a_chain_that_asks_for_the_room_gets_what_it_asks() {
+    let near = first_bid(&dynamic(85_000, 9_900, 9_500), &DEEP, 7);
+    assert_eq!(near, Ok(Bid::Dynamic { max_fee: 100_000, tip: 9_500 }));
+    let legacy = FeeConfig { legacy: true, ..DEEP };
+    let asked = |price| Market { gas_price: Some(price), ..dynamic(price, 1, 1) };
+    assert_eq!(first_bid(&asked(90_000), &legacy, 7), Ok(Bid::Legacy { price: 90_000 }));
+    assert_eq!(first_bid(&asked(8_000), &legacy, 7), Ok(Bid::Legacy { price: 9_000 }));
+}
+
+#[test]
+fn a_cancel_outbids_a_bid_that_is_at_the_ceiling_whatever_the_chain_asks() {
+    let at_ceiling = Bid::Dynamic { max_fee: 100, tip: 10 };
+    let market = |base| Market { base_fee: Some(base), tip: None, low_tip: None, gas_price: None };
+    assert!(outbid(at_ceiling, [at_ceiling], Ceilings::of(&CEILINGS)).is_err());
+    for base in [1, 99, 5_000] {
+        let fresh = cancel_bid(&market(base), &CEILINGS).unwrap();
+        let ceilings = Ceilings::of_cancel(&CEILINGS, [at_ceiling]);
+        let cancel = outbid(fresh, [at_ceiling], ceilings).unwrap();
+        assert_eq!(cancel, Bid::Dynamic { max_fee: 114, tip: 13 }, "{base}");
+        let again = outbid(fresh, [at_ceiling, cancel], ceilings);
+        assert!(again.is_err(), "by one step, and no further");
+    }
+    // The ceilings were lowered since it was signed.
+    let dear = Bid::Dynamic { max_fee: 800, tip: 80 };
+    let fresh = cancel_bid(&market(1), &CEILINGS).unwrap();
+    let cancel = outbid(fresh, [dear], Ceilings::of_cancel(&CEILINGS, [dear]));
+    assert_eq!(cancel, Ok(Bid::Dynamic { max_fee: 901, tip: 91 }));
+    let wei = |amount: u64| U256::from(amount);
+    assert_eq!(allowed(wei(1_000_001), AttemptKind::Cancel, &CEILINGS), Ok(()));
+    assert!(allowed(wei(1_200_000), AttemptKind::Cancel, &CEILINGS).is_err());
+}
+
 /// What a node makes of a replacement. geth: core/txpool/legacypool/list.go, `Add`: both prices
 /// strictly higher, and both at least 110 % rounded down.
 fn is_taken_in_place_of(new: Bid, old: Bid) -> bool {
@@ -102,11 +163,13 @@ fn is_taken_in_place_of(new: Bid, old: Bid) -> bool {
 
 proptest! {
     #[test]
-    fn no_bid_is_above_a_ceiling(base: u128, tip: u128, price: u128, legacy: bool) {
+    fn no_bid_is_above_a_ceiling(
+        base: u128, tip: u128, price: u128, legacy: bool, raises in 0..20_usize,
+    ) {
         let market = Market {
             base_fee: Some(base), tip: Some(tip), low_tip: None, gas_price: Some(price)
         };
-        if let Ok(bid) = first_bid(&market, &FeeConfig { legacy, ..CEILINGS }) {
+        if let Ok(bid) = first_bid(&market, &FeeConfig { legacy, ..CEILINGS }, raises) {
             prop_assert!(bid.at_most() <= CEILINGS.max_fee_per_gas.0);
             if let Bid::Dynamic { max_fee, tip } = bid {
                 prop_assert!(tip <= max_fee && tip <= CEILINGS.max_priority_fee_per_gas.0);
@@ -133,7 +196,7 @@ proptest! {
             max_priority_fee_per_gas: Wei(ceilings.1),
             ..CEILINGS
         };
-        match outbid(fresh, earlier.iter().copied(), &ceilings) {
+        match outbid(fresh, earlier.iter().copied(), Ceilings::of(&ceilings)) {
             Ok(new) => {
                 for old in earlier {
                     prop_assert!(is_taken_in_place_of(new, old), "{new:?} for {old:?}");

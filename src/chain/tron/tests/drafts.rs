@@ -25,7 +25,8 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let tokens = [charge(1).token, charge(2).token];
         let cost = draft.cost();
         let (kind, tokens) = (AttemptKind::Bill, Some(&tokens[..]));
-        let meant = Meant { kind, items: &items, tokens, cost };
+        let contract = chain.facts().contract;
+        let meant = Meant { kind, contract, items: &items, tokens, cost };
         let seal = |position| draft.seal(position, &meant);
         let (first, second) = (seal(0).unwrap(), seal(1).unwrap());
         assert_ne!(first.hash, second.hash, "equal calls at two places");
@@ -133,7 +134,8 @@ fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
     let kind = AttemptKind::Bill;
     let items: Vec<Item> = vec![charge(1).item()];
     let attempts = Attempts::new(Attempt { batch: BatchId(1), seq: 0, kind, signed });
-    Slot { batch: BatchId(1), position: 3, accepted_ms: 0, items, attempts }
+    let contract = chain.facts().contract;
+    Slot { batch: BatchId(1), position: 3, contract, accepted_ms: 0, items, attempts }
 }
 
 fn passing() -> String {
@@ -152,7 +154,8 @@ async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() 
         let slot = slot(&chain, 0);
         let draft = chain.recompose(&slot, AttemptKind::Bill).await.unwrap();
         let (kind, items) = (AttemptKind::Bill, slot.items.as_slice());
-        let meant = Meant { kind, items, tokens: None, cost: draft.cost() };
+        let (contract, cost) = (slot.contract, draft.cost());
+        let meant = Meant { kind, contract, items, tokens: None, cost };
         let again = draft.seal(slot.position, &meant).unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
         let read = SignedBytes::read(&again.raw).unwrap().unsigned;

@@ -6,8 +6,8 @@ use crate::billing::{Charge, Entry, Family, Period, PlatformChainId, Scalar, Val
 use crate::chain::Signatory;
 use crate::clock::Clock;
 use crate::config::{
-    BillingConfig, ChainConfig, FamilyConfig, KeyRef, PolicyConfig, RpcUrl, Sun, TvmFeeConfig,
-    TvmNode,
+    BillingConfig, ChainConfig, FamilyConfig, KeyRef, NewWork, PolicyConfig, RpcUrl, Sun,
+    TvmFeeConfig, TvmNode,
 };
 use crate::node::{AskError, Http};
 use alloy::primitives::U256;
@@ -107,7 +107,8 @@ pub(super) fn account_of(
         name: "tron".to_owned(),
         test: true,
         default: false,
-        paused: false,
+        new_work: NewWork::Taken,
+        retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: family.clone(),
     };

@@ -57,7 +57,7 @@ impl Service {
         lane.resume().await.unwrap();
         let id = config.chains[0].platform_id;
         let lanes = HashMap::from([(id, Arc::clone(&lane))]);
-        let engine = Engine { lanes, journal, tasks: TaskTracker::new() };
+        let engine = Engine { lanes, followers: vec![], journal, tasks: TaskTracker::new() };
         let watcher = Watcher { lane: Arc::clone(&lane), every: Duration::ZERO };
         Self { engine, watcher, lane, node }
     }

@@ -1,0 +1,114 @@
+//! Which lanes there are: one for each configured chain, and one for every other account that has left
+//! something open. The journal decides that, so that nothing is open that nobody follows.
+
+use super::StartError;
+use super::connect::Connected;
+use crate::billing::{OnlyFollows, PlatformChainId, spell_address};
+use crate::chain::Chain;
+use crate::config::NewWork;
+use crate::engine::{Lane, Watcher};
+use crate::journal::{Journal, Network, Unfinished};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use tracing::warn;
+
+/// Every lane of a process, and who looks after it.
+pub(super) struct Lanes {
+    pub(super) of_chains: HashMap<PlatformChainId, Arc<Lane>>,
+    pub(super) followers: Vec<Arc<Lane>>,
+    pub(super) watchers: Vec<Watcher>,
+}
+
+/// Takes up everything that an earlier process left, of whichever account.
+pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<Lanes, StartError> {
+    for chain in chains {
+        let facts = chain.chain.facts();
+        let network = Network { family: facts.family, id: facts.network };
+        journal.bind(facts.id, network, facts.contract, journal.now_ms()).await?;
+    }
+    let unfinished = journal.unfinished().await?;
+    let orphans = Orphans::among(&unfinished, chains);
+    if !orphans.0.is_empty() {
+        return Err(StartError::Orphans(orphans));
+    }
+    let mut all = Lanes { of_chains: HashMap::new(), followers: Vec::new(), watchers: Vec::new() };
+    for chain in chains {
+        let mut lane = Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard());
+        if chain.config.new_work == NewWork::Retired {
+            lane = lane.following(OnlyFollows::RetiredChain);
+        }
+        let lane = all.watched(lane, chain).await?;
+        all.of_chains.insert(chain.id(), lane);
+    }
+    for left in unfinished {
+        let Some(chain) = chains.iter().find(|chain| chain.id() == left.lane.chain) else {
+            continue;
+        };
+        if chain.chain.facts().signer == left.lane.signer {
+            continue;
+        }
+        let (adapter, why) = chain.follower(left.lane.signer).await?;
+        let lane = Lane::new(adapter, journal.clone(), chain.rules, chain.guard());
+        let lane = all.watched(lane.following(why), chain).await?;
+        let facts = lane.chain.facts();
+        let account = spell_address(facts.family, facts.signer);
+        warn!(chain = facts.name, account, open = left.open, "following the account: {why}");
+        all.followers.push(lane);
+    }
+    Ok(all)
+}
+
+impl Lanes {
+    async fn watched(&mut self, lane: Lane, chain: &Connected) -> Result<Arc<Lane>, StartError> {
+        let lane = Arc::new(lane);
+        lane.resume().await?;
+        let every = chain.config.family.poll_interval();
+        self.watchers.push(Watcher { lane: Arc::clone(&lane), every });
+        Ok(lane)
+    }
+}
+
+/// What the journal has open on chains that are not configured.
+#[derive(Debug)]
+pub struct Orphans(Vec<Unfinished>);
+
+impl Orphans {
+    /// Those of `unfinished` that none of `chains` would follow.
+    pub(super) fn among(unfinished: &[Unfinished], chains: &[Connected]) -> Self {
+        let followed = |left: &Unfinished| chains.iter().any(|chain| chain.id() == left.lane.chain);
+        let due = |left: &Unfinished| left.open > 0 || left.guarded > 0;
+        let orphans = unfinished.iter().filter(|left| due(left) && !followed(left));
+        Self(orphans.copied().collect())
+    }
+
+    /// One sentence for each.
+    pub(super) fn sentences(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|left| {
+            let Unfinished { lane, network, open, guarded, .. } = left;
+            let signer = spell_address(network.family, lane.signer);
+            format!(
+                "the journal has {open} open billings and {guarded} guarded charges of the account \
+                 {signer} on {network}, and no [chains.{}] is configured to follow them: put the \
+                 section back, with `retired = true` if nothing new is to be billed there",
+                lane.chain
+            )
+        })
+    }
+}
+
+impl fmt::Display for Orphans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentences().collect::<Vec<_>>().join("\n"))
+    }
+}
+
+impl Connected {
+    fn as_chain(&self) -> Arc<dyn Chain> {
+        Arc::<dyn crate::chain::Inspect>::clone(&self.chain)
+    }
+
+    fn guard(&self) -> std::time::Duration {
+        self.config.family.billing().guard
+    }
+}

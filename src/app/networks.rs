@@ -1,0 +1,23 @@
+//! `merchant-signer networks rename`: gives a network another id of the platform, with all its claims.
+
+use crate::config::JournalConfig;
+use crate::journal::{Journal, NotRenamed, OpenError, Renaming};
+
+/// Why a network keeps its id. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum RenameError {
+    /// The journal was not opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It does not agree.
+    #[error(transparent)]
+    NotRenamed(#[from] NotRenamed),
+}
+
+/// Renames in the journal that `config` names. The Signer must not be running.
+pub async fn rename(config: &JournalConfig, renaming: Renaming) -> Result<(), RenameError> {
+    let journal = Journal::open(config)?;
+    let renamed = journal.rename(renaming).await;
+    journal.close().await;
+    Ok(renamed?)
+}

@@ -1,0 +1,31 @@
+//! How open batches are treated, as a chain's configuration says it.
+
+use crate::billing::{Again, Rules};
+use crate::config::{FamilyConfig, Replacement};
+use std::time::Duration;
+
+/// How open batches are treated.
+pub(super) fn rules(family: &FamilyConfig) -> Rules {
+    match family {
+        FamilyConfig::Evm(evm) => {
+            let again = match evm.replacement {
+                Replacement::Off => Again::Never,
+                Replacement::On { after, most, give_up_after } => Again::Replace {
+                    after_ms: millis(after),
+                    most,
+                    cancel_after_ms: give_up_after.map(millis),
+                },
+            };
+            Rules { offer_again_ms: millis(evm.rebroadcast_interval), again }
+        }
+        FamilyConfig::Tvm(tvm) => {
+            let within_ms = millis(tvm.retry_within);
+            let again = Again::Renew { most: tvm.max_attempts, within_ms };
+            Rules { offer_again_ms: millis(tvm.rebroadcast_interval), again }
+        }
+    }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

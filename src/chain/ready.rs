@@ -1,0 +1,126 @@
+//! Whether an ordinary batch could be signed, as far as the last look at a chain tells, on either
+//! family: what readiness and `check` say before the first request finds out.
+
+use alloy::primitives::U256;
+use std::fmt;
+use std::time::Duration;
+
+/// Why no batch can be signed at present, although the chain can be followed. Every variant means:
+/// nothing was signed, nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unready {
+    /// The signing account cannot pay for an ordinary batch.
+    #[error("{0}")]
+    GasMoney(Purse),
+    /// The newest block is too far from this machine's clock to sign anything by it.
+    #[error("{0}")]
+    Clock(ClockGap),
+}
+
+/// What the signing account can still pay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purse {
+    /// What it holds, wei or sun: what as many nodes say as have to agree, or else the least that any
+    /// says.
+    pub holds: U256,
+    /// What its open transactions may still take of that, in the same unit.
+    pub in_flight: U256,
+    /// What an ordinary batch may cost at present, in the same unit.
+    pub ordinary: U256,
+    /// What they are counted in: wei or sun.
+    pub unit: &'static str,
+}
+
+impl Purse {
+    /// What is left for new transactions.
+    pub fn spendable(&self) -> U256 {
+        self.holds.saturating_sub(self.in_flight)
+    }
+
+    /// An error where no ordinary batch could be paid.
+    pub fn pays(&self) -> Result<(), Unready> {
+        if self.spendable() >= self.ordinary { Ok(()) } else { Err(Unready::GasMoney(*self)) }
+    }
+}
+
+impl fmt::Display for Purse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { holds, in_flight, ordinary, unit } = self;
+        write!(
+            f,
+            "the signing account holds {holds} {unit}, of which open transactions may take \
+             {in_flight}, and an ordinary batch may cost {ordinary}: top it up"
+        )
+    }
+}
+
+/// How far the newest block is from this machine's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClockGap {
+    /// So far before the clock.
+    Behind(Duration),
+    /// So far after it.
+    Ahead(Duration),
+}
+
+impl ClockGap {
+    /// Compares the time of the newest block with this machine's (both Unix ms). An error where they
+    /// are further apart than `tolerance`.
+    pub fn within(head_ms: u64, now_ms: i64, tolerance: Duration) -> Result<(), Unready> {
+        let now_ms = u64::try_from(now_ms).unwrap_or_default();
+        let gap = Duration::from_millis(head_ms.abs_diff(now_ms));
+        if gap <= tolerance {
+            return Ok(());
+        }
+        let gap = if head_ms < now_ms { Self::Behind(gap) } else { Self::Ahead(gap) };
+        Err(Unready::Clock(gap))
+    }
+}
+
+impl fmt::Display for ClockGap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (gap, side) = match self {
+            Self::Behind(gap) => (gap, "behind"),
+            Self::Ahead(gap) => (gap, "ahead of"),
+        };
+        write!(
+            f,
+            "its newest block is {} s {side} this machine's clock: check the node and the clock",
+            gap.as_secs()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_purse_pays_for_an_ordinary_batch_only_with_what_nothing_open_may_take() {
+        let purse = |holds: u64, in_flight: u64| Purse {
+            holds: U256::from(holds),
+            in_flight: U256::from(in_flight),
+            ordinary: U256::from(30),
+            unit: "wei",
+        };
+        assert_eq!(purse(100, 70).pays(), Ok(()));
+        let short = purse(100, 71);
+        assert_eq!(short.pays(), Err(Unready::GasMoney(short)));
+        assert_eq!(purse(10, 20).spendable(), U256::ZERO);
+        let said = short.to_string();
+        assert!(said.contains("100 wei") && said.contains("71") && said.contains("30"), "{said}");
+    }
+
+    #[test]
+    fn a_head_may_be_as_far_from_the_clock_as_is_tolerated_on_either_side() {
+        let tolerance = Duration::from_mins(1);
+        let within = |head_ms| ClockGap::within(head_ms, 1_000_000, tolerance);
+        assert_eq!(within(1_000_000), Ok(()));
+        assert_eq!(within(940_000), Ok(()));
+        assert_eq!(within(1_060_000), Ok(()));
+        let ahead = within(1_061_000).unwrap_err().to_string();
+        assert!(ahead.starts_with("its newest block is 61 s ahead of this machine's clock"));
+        let behind = within(938_000).unwrap_err().to_string();
+        assert!(behind.starts_with("its newest block is 62 s behind this machine's clock"));
+    }
+}

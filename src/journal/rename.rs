@@ -1,0 +1,106 @@
+//! Moving a network to another id of the platform, deliberately and with all its claims.
+
+use super::{Journal, JournalError, history};
+use crate::billing::PlatformChainId;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde_json::{Value, json};
+
+/// A network that gets another id of the platform.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Renaming {
+    /// The id that it has.
+    pub from: PlatformChainId,
+    /// The id that it gets.
+    pub to: PlatformChainId,
+    /// Why, for the history.
+    pub why: String,
+}
+
+/// Why a network keeps its id. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotRenamed {
+    /// Nothing is known under the old id.
+    #[error("the journal knows no chain {0}: nothing to rename")]
+    Unknown(PlatformChainId),
+    /// The new id stands for something already.
+    #[error("the journal keeps claims of another network under the id {0}: choose another id")]
+    Taken(PlatformChainId),
+    /// The journal gave no answer.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl From<rusqlite::Error> for NotRenamed {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Journal(error.into())
+    }
+}
+
+impl Journal {
+    /// Moves everything that the journal knows of one id to another, in one commit. The configuration
+    /// has to follow before the next start.
+    pub async fn rename(&self, renaming: Renaming) -> Result<(), NotRenamed> {
+        let at_ms = self.now_ms();
+        self.write(move |conn| rename(conn, &renaming, at_ms)).await?
+    }
+}
+
+/// Every table that names chains by their id, but for `chain` itself.
+const NAMED_IN: &str = "SELECT tables.name FROM sqlite_schema AS tables
+    JOIN pragma_table_info(tables.name) AS columns ON columns.name = 'chain'
+    WHERE tables.type = 'table'";
+
+fn rename(conn: &Connection, renaming: &Renaming, at_ms: i64) -> Result<(), NotRenamed> {
+    let Renaming { from, to, why } = renaming;
+    let known = |id: &PlatformChainId| {
+        conn.query_row("SELECT 1 FROM chain WHERE id = ?1", [id.0], |_| Ok(())).optional()
+    };
+    if known(from)?.is_none() {
+        return Err(NotRenamed::Unknown(*from));
+    }
+    if known(to)?.is_some() {
+        return Err(NotRenamed::Taken(*to));
+    }
+    // Rows refer to the chain until all of them are moved.
+    conn.execute_batch("PRAGMA defer_foreign_keys = 1")?;
+    conn.execute("UPDATE chain SET id = ?2 WHERE id = ?1", params![from.0, to.0])?;
+    let mut select = conn.prepare(NAMED_IN)?;
+    for table in select.query_map([], |row| row.get::<_, String>(0))? {
+        let table = table?;
+        let sql = format!("UPDATE {table} SET chain = ?2 WHERE chain = ?1");
+        conn.execute(&sql, params![from.0, to.0])?;
+    }
+    let body = json!({"from": from.0, "to": to.0, "why": why});
+    Ok(history::append(conn, at_ms, RENAMED, &body)?)
+}
+
+/// The word for it in the history.
+const RENAMED: &str = "chain renamed";
+
+/// What chains are called now that had other ids when rows of the history were written.
+pub(super) struct Renames(Vec<(i64, u64, u64)>);
+
+impl Renames {
+    pub(super) fn read(conn: &Connection) -> rusqlite::Result<Self> {
+        let sql = "SELECT seq, body FROM history WHERE event = ?1 ORDER BY seq";
+        let mut select = conn.prepare(sql)?;
+        let all = select.query_map([RENAMED], |row| {
+            let body: Value = serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default();
+            let id = |key| body.get(key).and_then(Value::as_u64).unwrap_or_default();
+            Ok((row.get(0)?, id("from"), id("to")))
+        })?;
+        Ok(Self(all.collect::<Result<_, _>>()?))
+    }
+
+    /// The body of row `seq`, which accepts a batch, with its chain by the name that it has now.
+    pub(super) fn in_terms_of_now(&self, seq: i64, body: &str) -> String {
+        let mut read: Value = serde_json::from_str(body).unwrap_or_default();
+        let Some(chain) = read.pointer_mut("/place/chain") else { return body.to_owned() };
+        for (_, from, to) in self.0.iter().filter(|(renamed, ..)| *renamed > seq) {
+            if chain.as_u64() == Some(*from) {
+                *chain = json!(to);
+            }
+        }
+        read.to_string()
+    }
+}

@@ -1,0 +1,91 @@
+//! Ordinary nodes forget old states: 128 blocks of them are usual, and on the OP Stack a block is final
+//! only after many hundreds. What the account sent is settled all the same, by receipts and headers,
+//! which nodes keep.
+
+use super::strangers::{lane, opens, transfer_elsewhere};
+use crate::world::anvil::Mining;
+use crate::world::lies::nothing;
+use crate::world::patience::eventually;
+use crate::world::proxy::{Act, Proxy};
+use crate::world::town::{Founding, Town};
+use serde_json::json;
+
+const NONCE: &str = "eth_getTransactionCount";
+
+/// Blocks are made on request, and every node has only the state of its newest block.
+async fn town_of(nodes: usize) -> (Town, Vec<Proxy>) {
+    let founding = Founding { mining: Mining::OnRequest, ..Founding::default() };
+    let (town, proxies) = Town::with_nodes(nodes, founding).await;
+    forget(&proxies);
+    (town, proxies)
+}
+
+fn forget(proxies: &[Proxy]) {
+    for proxy in proxies {
+        proxy.fault(NONCE, Act::Forget);
+    }
+}
+
+#[tokio::test]
+async fn what_was_signed_here_is_settled_by_receipts_and_a_restart_changes_nothing() {
+    for nodes in [1, 2] {
+        let (town, proxies) = town_of(nodes).await;
+        let signer = town.signer().await;
+        let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+        town.anvil.mine(4).await;
+        eventually("it is settled", async || {
+            let heard = signer.scheduler.billings(&hash).await;
+            heard.body["data"][0]["state"] == "charged"
+        })
+        .await;
+        assert!(proxies[0].asked(NONCE) > 0);
+        assert!(signer.log().contains("the node has no state of the final block"));
+        let second = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+        town.anvil.mine(4).await;
+        signer.terminate().await;
+        let signer = town.signer().await;
+        assert_eq!(town.settled(&signer, &second).await["state"], "charged");
+        town.assert_paid(&[1, 1, 0]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_new_lane_of_an_account_with_history_begins_once_what_was_seen_is_final() {
+    for nodes in [1, 2] {
+        let (town, _proxies) = town_of(nodes).await;
+        for _ in 0..2 {
+            transfer_elsewhere(&town).await;
+            town.anvil.mine(1).await;
+        }
+        town.anvil.mine(10).await;
+        let signer = town.signer().await;
+        town.noticed().await;
+        let why = lane(&signer).await;
+        assert!(why.contains("forgotten the state"), "{why}");
+        opens(&town, &signer).await;
+        let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+        assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+        assert_eq!(town.transactions().await, 3);
+        town.assert_paid(&[1, 0, 0]).await;
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_can_prove_is_held_up_with_its_reason() {
+    let (town, proxies) = town_of(1).await;
+    let signer = town.signer().await;
+    proxies[0].fault("eth_getTransactionReceipt", Act::Rewrite(nothing));
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.anvil.mine(1).await;
+    let billing = async || signer.scheduler.billings(&hash).await.body["data"][0].clone();
+    eventually("it says why", async || {
+        let why = billing().await["heldUp"].to_string();
+        why.contains("have forgotten the state of the final block")
+    })
+    .await;
+    assert_eq!(billing().await["state"], "open");
+    proxies[0].heal();
+    forget(&proxies);
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    town.assert_paid(&[1, 0, 0]).await;
+}
