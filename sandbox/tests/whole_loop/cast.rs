@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,12 +32,19 @@ pub(crate) struct Cast {
     children: [Mutex<Option<Child>>; 4],
     /// How many are being started.
     missing: AtomicUsize,
+    /// The play is over: whoever starts now ends at once.
+    over: AtomicBool,
 }
 
 impl Cast {
     /// Starts nobody yet.
     pub(crate) fn new(place: Place) -> Arc<Self> {
-        Arc::new(Self { place, children: Default::default(), missing: AtomicUsize::new(0) })
+        Arc::new(Self {
+            place,
+            children: Default::default(),
+            missing: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
+        })
     }
 
     /// Starts a program, and returns when it is there: the platform when it listens.
@@ -51,6 +58,15 @@ impl Cast {
             self.place.lead(&addresses);
         }
         *self.children[part.index()].lock() = Some(child);
+        if self.over.load(Ordering::SeqCst) {
+            self.end(part);
+        }
+    }
+
+    /// Ends everybody for good.
+    pub(crate) fn close(&self) {
+        self.over.store(true, Ordering::SeqCst);
+        Part::ALL.into_iter().for_each(|part| self.end(part));
     }
 
     /// Ends a program.
@@ -98,12 +114,6 @@ impl Cast {
         let mut list = self.place.merchant(&["events", "list", "--limit", "1000000", "--json"]);
         let output = list.stdout(Stdio::piped()).output().unwrap();
         serde_json::from_slice(&output.stdout).unwrap()
-    }
-}
-
-impl Drop for Cast {
-    fn drop(&mut self) {
-        Part::ALL.into_iter().for_each(|part| self.end(part));
     }
 }
 

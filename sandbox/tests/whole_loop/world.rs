@@ -255,3 +255,9 @@ impl World {
 fn count(events: &[Value], kind: &str) -> usize {
     events.iter().filter(|event| event["type"] == kind).count()
 }
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.cast.close();
+    }
+}
