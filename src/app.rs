@@ -2,6 +2,7 @@
 //! [`assemble`] is the same without a port, for whoever brings a world of his own.
 
 pub mod check;
+pub mod claims;
 mod connect;
 mod keyring;
 mod lanes;

@@ -91,6 +91,8 @@ pub struct HttpConfig {
 pub struct JournalConfig {
     /// The file. It is never created unless asked for.
     pub path: PathBuf,
+    /// Where its mark is; none where that is `<path>.mark`.
+    pub mark_path: Option<PathBuf>,
     /// No new work is accepted with less than this free on its disk, in bytes: 1 MiB to 1 TiB.
     pub min_free_bytes: u64,
     /// How many commits may wait for the writer: 1 to 100000.
@@ -228,9 +230,15 @@ impl HttpConfig {
 impl JournalConfig {
     fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
         let file = reader.get("path", &path("the path of the journal file"));
+        let mark = reader.optional("mark_path", &path("the path of the mark's file"));
         let min_free_bytes = reader.get("min_free", &size(1 << 20..=1 << 40));
         let queue_length = reader.get("queue_length", &whole(1..=100_000));
-        Ok(Self { path: file?, min_free_bytes: min_free_bytes?, queue_length: queue_length? })
+        Ok(Self {
+            path: file?,
+            mark_path: mark?,
+            min_free_bytes: min_free_bytes?,
+            queue_length: queue_length?,
+        })
     }
 }
 

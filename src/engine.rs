@@ -14,7 +14,9 @@ pub use crate::billing::Gate;
 pub use watcher::Watcher;
 
 use crate::billing::{Order, PlatformChainId};
-use crate::journal::{Billing, Journal, JournalError, LaneId, Pause, Spent};
+use crate::journal::{
+    Billing, Journal, JournalError, LaneId, Pause, PersonsWord, Resolved, Spent, Unresolved,
+};
 use alloy::primitives::B256;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -72,6 +74,21 @@ impl Engine {
         let done = if paused { "paused: nothing new is signed" } else { "resumed" };
         warn!(chain = which, by, "{done}");
         Ok(())
+    }
+
+    /// Takes the word of a person where the chain has none.
+    pub async fn resolve(
+        &self,
+        finding: PersonsWord,
+    ) -> Result<Result<Resolved, Unresolved>, NoVerdict> {
+        self.journal.ready()?;
+        let (subscription, by) = (finding.subscribe.0, finding.by.clone());
+        let word = finding.resolution.word();
+        let told = self.journal.resolve(finding).await?;
+        if let Ok(resolved) = &told {
+            warn!(batch = resolved.billing.batch.0, subscription, by, "resolved as {word}");
+        }
+        Ok(told)
     }
 
     /// Every lane.

@@ -60,6 +60,7 @@ pub fn router(door: Arc<Door>) -> Router {
         .route("/PayTool/control", get(control::show))
         .route("/PayTool/control/pause", post(control::pause))
         .route("/PayTool/control/resume", post(control::resume))
+        .route("/PayTool/control/resolve", post(control::resolve))
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
         .route("/metrics", get(health::metrics))

@@ -6,6 +6,7 @@
 mod columns;
 mod commit;
 mod doubt;
+mod durable;
 mod end;
 mod files;
 mod history;
@@ -17,14 +18,18 @@ mod open;
 mod pause;
 mod record;
 mod rename;
+mod resolve;
 mod rows;
 #[cfg(test)]
 pub(crate) mod seam;
 mod spend;
+mod start;
+mod whole;
 mod writer;
 
 pub use columns::LineOutcome;
 pub use commit::{Addition, LaneId, Origin, Proposal, Seal, SealError};
+pub use durable::Durable;
 pub use end::Settlement;
 pub use history::Audit;
 pub use left::Unfinished;
@@ -33,6 +38,7 @@ pub use open::OpenError;
 pub use pause::Pause;
 pub use record::{Billing, Line, Recorded};
 pub use rename::{NotRenamed, Renaming};
+pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
 pub use rows::Scope;
 pub use spend::Spent;
 pub use writer::{Disk, Figures, Served, Writer};
@@ -44,28 +50,12 @@ use alloy::primitives::{Address, B256};
 use files::{Files, Space};
 use parking_lot::RwLock;
 use rusqlite::Connection;
+use start::Begun;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use writer::{Job, Ran};
-
-/// Proof that what is inside is on disk. Only the journal can make one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Durable<T>(T);
-
-impl<T> Durable<T> {
-    /// What is on disk.
-    pub fn get(&self) -> &T {
-        &self.0
-    }
-}
-
-impl<T> AsRef<T> for Durable<T> {
-    fn as_ref(&self) -> &T {
-        &self.0
-    }
-}
 
 /// Why the journal gave no answer. Every variant means: nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -78,6 +68,9 @@ pub enum JournalError {
         /// Bytes that must be free (`journal.min_free_bytes`).
         wanted: u64,
     },
+    /// Nothing could be written since the start.
+    #[error("nothing can be written where the journal is: make room")]
+    NoRoom,
     /// The file system was made read-only.
     #[error("the file system of the journal is read-only")]
     ReadOnly,
@@ -141,6 +134,8 @@ pub struct Journal {
     files: Files,
     min_free_bytes: u64,
     old_copy: bool,
+    /// Whether the start of this process is written down: nothing is written before it.
+    begun: Arc<Begun>,
     clock: Clock,
     /// As the last commit left it: written by the journal's thread alone.
     pauses: Arc<RwLock<BTreeMap<PlatformChainId, Pause>>>,
@@ -183,6 +178,9 @@ impl Journal {
                 return Err(JournalError::DiskFull { free, wanted: self.min_free_bytes });
             }
             Space::Free(_) => {}
+        }
+        if !self.begun.is_written() {
+            return Err(JournalError::NoRoom);
         }
         if self.jobs.is_closed() { Err(JournalError::Lost) } else { Ok(()) }
     }
@@ -246,6 +244,10 @@ impl Journal {
         contract: Address,
         at_ms: i64,
     ) -> Result<(), JournalError> {
+        let bound = self.read(move |conn| networks::is_bound(conn, chain, network, contract));
+        if bound.await? {
+            return Ok(());
+        }
         let bind = move |conn: &Connection| networks::bind(conn, chain, network, contract, at_ms);
         Ok(self.write(bind).await???)
     }
@@ -282,11 +284,18 @@ impl Journal {
         &self,
         lane: LaneId,
     ) -> Result<(Option<i64>, Vec<Slot<Durable<Attempt>>>), JournalError> {
-        if self.old_copy {
+        let unwritten = self.old_copy && !self.begun.is_written();
+        if unwritten {
+            self.begun.doubt(lane);
+        } else if self.old_copy {
             self.write(move |conn| doubt::include(conn, lane)).await??;
         }
-        let left =
-            move |conn: &Connection| Ok((doubt::since(conn, lane)?, rows::open_slots(conn, lane)?));
+        let left = move |conn: &Connection| {
+            let known = doubt::since(conn, lane)?;
+            let newest = || if unwritten { doubt::newest_row(conn).map(Some) } else { Ok(None) };
+            let since = known.map_or_else(newest, |since| Ok(Some(since)))?;
+            Ok((since, rows::open_slots(conn, lane)?))
+        };
         self.read(left).await
     }
 
@@ -329,6 +338,14 @@ impl Journal {
         }));
         self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
         Ok(told.await.map_err(|_| JournalError::Lost)??)
+    }
+
+    /// Writes down what a person found out about a charge that the chain does not tell of.
+    pub async fn resolve(
+        &self,
+        finding: PersonsWord,
+    ) -> Result<Result<Resolved, Unresolved>, JournalError> {
+        Ok(self.write(move |conn| resolve::resolve(conn, &finding)).await??)
     }
 
     /// A batch with everything that is known of it.

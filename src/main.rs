@@ -2,7 +2,7 @@
 
 use alloy::primitives::Address;
 use clap::{Parser, Subcommand};
-use merchant_signer::app::{self, check};
+use merchant_signer::app::{self, check, claims};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::{Journal, Renaming};
@@ -39,6 +39,20 @@ enum Command {
     Check,
     /// Verify the history of the journal. The Signer must not be running.
     Audit,
+    /// Say what became of a charge that the chain does not tell of. The Signer must not be running: of one
+    /// that runs, ask POST /PayTool/control/resolve.
+    Resolve {
+        /// The billing: its number, any of its transaction hashes, or its request id.
+        billing: String,
+        /// The subscription.
+        subscription: i64,
+        /// Whether it was charged after all.
+        #[arg(value_parser = ["charged", "free"])]
+        outcome: String,
+        /// Why that is known: kept in the history.
+        #[arg(long)]
+        why: String,
+    },
     /// What the platform's ids of chains stand for.
     #[command(subcommand)]
     Networks(NetworksCommand),
@@ -100,7 +114,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
     match cli.command.as_ref().unwrap_or(&Command::Serve) {
         Command::Serve => runtime.block_on(serve(config))?,
         Command::Init => {
-            Journal::initialise(&config.journal.path)?;
+            Journal::create(&config.journal)?;
             say(&format!("made the journal {}", config.journal.path.display()))?;
         }
         Command::Check => {
@@ -109,6 +123,11 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Command::Audit => return audit(&config.journal.path),
+        Command::Resolve { billing, subscription, outcome, why } => {
+            let finding = (billing.clone(), *subscription, why.clone());
+            let told = runtime.block_on(claims::resolve(&config.journal, finding, outcome))?;
+            say(&told)?;
+        }
         Command::Networks(NetworksCommand::Rename { from, to, why }) => {
             let (from, to) = (PlatformChainId(*from), PlatformChainId(*to));
             let renaming = Renaming { from, to, why: why.clone() };

@@ -16,15 +16,17 @@ mod provider;
 mod quorum;
 mod redact;
 mod retries;
+mod rules;
 
 pub use agree::{HeadSeen, NonceSeen, median, reached_by, refuted, shared};
 pub use ask::Asker;
 pub use client::Client;
 pub use error::{AskError, Fault, NodeError, RealChain};
 pub use exchange::{Dial, Exchange, HeaderKey, LONGEST_ANSWER, NoReply, Reply, Target, Undialable};
-pub use fleet::{Fleet, FleetRules, Member, NodeId, NodeView};
+pub use fleet::{Fleet, NodeView};
 pub use health::State;
 pub use http::Http;
 pub use jsonrpc::{JsonRpc, Request, Unusable};
 pub use quorum::{NoAgreement, Trust};
 pub use redact::Redactor;
+pub use rules::{FleetRules, Member, NodeId};

@@ -16,11 +16,13 @@ mod head;
 mod identify;
 mod in_flight;
 mod inspect;
+mod known;
 mod l1_fee;
 mod look;
 mod milestones;
 mod node;
 mod observe;
+mod outcomes;
 mod preflight;
 mod reads;
 mod redraft;
@@ -46,8 +48,9 @@ use crate::policy::Policy;
 use async_trait::async_trait;
 use disputes::Disputes;
 pub use errors::{known_messages, passing};
-use head::{Head, Known};
+use head::Head;
 use in_flight::InFlight;
+use known::Known;
 use l1_fee::DataFee;
 use look::{LandedIn, Searched};
 use milestones::Milestones;
@@ -69,7 +72,8 @@ pub struct EvmParts {
 /// The fleet of an EVM chain's nodes. Nothing is asked yet.
 pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, nodes::Unusable> {
     let chain = RealChain::Eip155(config.eip155_id);
-    let rules = FleetRules { chain, timeout: config.rpc_timeout, passing };
+    let seed = dial.seed();
+    let rules = FleetRules { chain, timeout: config.rpc_timeout, passing, seed };
     Fleet::dial(dial, &config.rpc, &config.send_only, rules)
 }
 

@@ -82,6 +82,7 @@ pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Un
         timeout: config.rpc_timeout,
         // A node that is busy shuts the door instead.
         passing: |_| false,
+        seed: dial.seed(),
     };
     Ok(Fleet::of(members?, rules))
 }

@@ -96,7 +96,8 @@ impl Lane {
 
     /// What keeps the chain from being followed, or anything from being signed, at present.
     pub fn trouble(&self) -> Option<String> {
-        let unready = || self.chain.unready().map(|why| why.to_string());
+        let signs = self.follows.is_none();
+        let unready = || self.chain.unready().filter(|_| signs).map(|why| why.to_string());
         self.trouble.read().clone().or_else(unready)
     }
 

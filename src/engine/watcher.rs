@@ -10,6 +10,7 @@ use crate::billing::{
 use crate::chain::ChainError;
 use crate::journal::{Addition, Durable, Settlement};
 use crate::policy::Meant;
+use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,21 +90,28 @@ impl Watcher {
                 Step::Alarm => self.alarm(&tracked.slot),
             }
         }
+        // What is on disk goes out first: nothing that cannot be written keeps it back.
+        self.offer_all(offers).await;
+        let mut renewed = Vec::new();
         for (tracked, end) in dead {
             match self.renew(tracked).await {
-                Renewed::Signed(slot) => offers.push(slot),
+                Renewed::Signed(slot) => renewed.push(slot),
                 Renewed::Pointless => ends.push(end),
                 Renewed::NotNow => {}
             }
         }
-        self.settle(ends).await?;
+        let settled = self.settle(ends).await;
         for (tracked, kind) in drafts {
-            offers.extend(self.sign_again(tracked, kind).await);
+            renewed.extend(self.sign_again(tracked, kind).await);
         }
-        stream::iter(offers)
+        self.offer_all(renewed).await;
+        settled
+    }
+
+    async fn offer_all(&self, slots: Vec<Arc<Open>>) {
+        stream::iter(slots)
             .for_each_concurrent(OFFERS_AT_ONCE, |slot| async move { self.lane.offer(&slot).await })
             .await;
-        Ok(())
     }
 
     fn end(&self, tracked: &Tracked, verdict: Verdict) -> Settlement {
@@ -189,25 +197,26 @@ impl Watcher {
         }
     }
 
+    /// Writes every end down by itself, in one commit where all can be: one that cannot be written
+    /// keeps no other from it, and is tried again after the next look.
     async fn settle(&self, ends: Vec<Settlement>) -> Result<(), NoVerdict> {
-        if ends.is_empty() {
-            return Ok(());
+        let settled = join_all(ends.into_iter().map(|end| self.settle_one(end))).await;
+        settled.into_iter().collect()
+    }
+
+    async fn settle_one(&self, end: Settlement) -> Result<(), NoVerdict> {
+        self.lane.journal.settle(vec![end.clone()], self.lane.journal.now_ms()).await?;
+        let hash = end.verdict.hash().map(|hash| hash.to_string());
+        if end.verdict.state() == BatchState::Usurped {
+            warn!(
+                batch = end.batch.0,
+                tx.hash = hash,
+                "a transaction that was not signed here took a batch's nonce: the key is used \
+                 elsewhere, or the journal was an old copy"
+            );
         }
-        self.lane.journal.settle(ends.clone(), self.lane.journal.now_ms()).await?;
-        for end in &ends {
-            let state = end.verdict.state();
-            let hash = end.verdict.hash().map(|hash| hash.to_string());
-            if state == BatchState::Usurped {
-                warn!(
-                    batch = end.batch.0,
-                    tx.hash = hash,
-                    "a transaction that was not signed here took a batch's nonce: the key is used \
-                     elsewhere, or the journal was an old copy"
-                );
-            }
-            tell_end(end, hash.as_deref());
-            self.lane.tracked.lock().remove(&end.batch);
-        }
+        tell_end(&end, hash.as_deref());
+        self.lane.tracked.lock().remove(&end.batch);
         Ok(())
     }
 

@@ -1,11 +1,13 @@
-//! `/PayTool/control`: pausing and resuming chains, and what is used up of their limits. For callers
-//! with `control = true` alone.
+//! `/PayTool/control`: pausing and resuming chains, what is used up of their limits, and the word of a
+//! person where the chain has none. For callers with `control = true` alone.
 
 use super::answer::{Reply, TurnedAway, envelope, integer};
 use super::{Authentic, Door, authenticate};
-use crate::billing::{Family, PlatformChainId, spell_address};
+use crate::billing::{Family, PlatformChainId, SubscribeId, spell_address};
 use crate::engine::{Lane, NoVerdict};
+use crate::journal::{PersonsWord, Resolution, Unresolved};
 use alloy::primitives::Address;
+use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -33,6 +35,62 @@ pub(super) async fn resume(State(door): State<Arc<Door>>, request: Request) -> R
     set(&door, request, false).await.unwrap_or_else(IntoResponse::into_response)
 }
 
+/// `POST /PayTool/control/resolve`
+pub(super) async fn resolve(State(door): State<Arc<Door>>, request: Request) -> Response {
+    settle(&door, request).await.unwrap_or_else(IntoResponse::into_response)
+}
+
+/// What a person found out about a charge that the chain does not tell of.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Found {
+    /// The billing's number, any of its hashes, or its request id.
+    billing: String,
+    subscribe_id: i64,
+    /// `charged` or `free`.
+    outcome: String,
+    why: String,
+}
+
+async fn settle(door: &Door, request: Request) -> Result<Response, Reply> {
+    let (by, body) = sent_by(door, request).await?;
+    let unclear = |why: String| {
+        let form =
+            r#"{"billing": "…", "subscribeId": n, "outcome": "charged" or "free", "why": "…"}"#;
+        let msg = format!("the body must be {form}: {why}");
+        envelope(StatusCode::BAD_REQUEST, 0, msg, ())
+    };
+    let found: Found = match serde_json::from_slice(&body) {
+        Ok(found) => found,
+        Err(why) => return Ok(unclear(why.to_string())),
+    };
+    let Some(resolution) = Resolution::from_word(&found.outcome) else {
+        return Ok(unclear(format!("outcome is {:?}", found.outcome)));
+    };
+    let subscribe = SubscribeId(found.subscribe_id);
+    let (billing, why, at_ms) = (found.billing, found.why, door.engine.journal.now_ms());
+    let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms };
+    let told = door.engine.resolve(finding).await.map_err(Reply::NoVerdict)?;
+    Ok(match told {
+        Ok(resolved) => {
+            let word = if resolved.repeated { "resolved so before" } else { "resolved" };
+            let report = super::status::report(door, &resolved.billing);
+            envelope(StatusCode::OK, 1, word.to_owned(), report)
+        }
+        Err(why) => {
+            let status = match why {
+                Unresolved::NoBilling(_) | Unresolved::NotInIt { .. } => StatusCode::NOT_FOUND,
+                Unresolved::NoReason => StatusCode::BAD_REQUEST,
+                Unresolved::Ambiguous { .. }
+                | Unresolved::Open
+                | Unresolved::Told(_)
+                | Unresolved::Otherwise(_) => StatusCode::CONFLICT,
+            };
+            envelope(status, 0, why.to_string(), ())
+        }
+    })
+}
+
 /// Which chain is meant; none for all of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -46,14 +104,20 @@ fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::
     u32::deserialize(deserializer).map(Some)
 }
 
-/// The caller's key and body, if it may control.
-async fn admit(door: &Door, request: Request) -> Result<(String, Which), Reply> {
+/// The caller's key and what it sent, if it may control.
+async fn sent_by(door: &Door, request: Request) -> Result<(String, Bytes), Reply> {
     if request.uri().query().is_some() {
         return Err(Reply::TurnedAway(TurnedAway::Query));
     }
     let Authentic { body, caller, controls, .. } =
         authenticate(door, request).await.map_err(Reply::TurnedAway)?;
     let by = caller.filter(|_| controls).ok_or(Reply::TurnedAway(TurnedAway::NoControl))?;
+    Ok((by, body))
+}
+
+/// The caller's key and the chain that it means, if it may control.
+async fn admit(door: &Door, request: Request) -> Result<(String, Which), Reply> {
+    let (by, body) = sent_by(door, request).await?;
     if body.is_empty() {
         return Ok((by, Which::default()));
     }

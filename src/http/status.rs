@@ -4,7 +4,7 @@ use super::answer::{Reply, TurnedAway, envelope, integer, spell_hash};
 use super::{Door, authenticate};
 use crate::billing::{BatchState, ItemOutcome, Period, TxRecord, spell_address};
 use crate::engine::NoVerdict;
-use crate::journal::{Billing, JournalError, Line, LineOutcome};
+use crate::journal::{Billing, JournalError, Line, LineOutcome, Resolution};
 use alloy::primitives::B256;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -56,7 +56,7 @@ fn hash(id: &str) -> Option<B256> {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Report {
+pub(super) struct Report {
     tx_hash: String,
     tx_hashes: Vec<String>,
     state: &'static str,
@@ -109,9 +109,12 @@ struct Subscription {
     state: &'static str,
     fail_code: Option<&'static str>,
     fail_reason: Option<String>,
+    /// What a person found out about an unproven one: `charged` or `free`.
+    resolved: Option<&'static str>,
 }
 
-fn report(door: &Door, billing: &Billing) -> Report {
+/// A batch, as callers are told of it.
+pub(super) fn report(door: &Door, billing: &Billing) -> Report {
     let (lane, contract) = (billing.origin.lane, billing.origin.contract);
     let (running, family) = (door.engine.lane(lane), billing.network.family);
     Report {
@@ -152,6 +155,7 @@ fn subscription(batch: BatchState, line: &Line) -> Subscription {
         },
         amount: integer(item.amount),
         state,
+        resolved: line.resolved.map(Resolution::word),
         fail_code: failed.map(|(code, _)| code.token()),
         fail_reason: failed.map(|(code, detail)| match detail {
             Some(detail) => format!("{}: {detail}", code.text()),

@@ -1,6 +1,7 @@
 //! Columns to values and back. A value that makes no sense is an error, never a guess; numbers that do
 //! not fit their column are an error of the database library.
 
+use super::Resolution;
 use crate::billing::{AttemptKind, BatchState, CallEnding, FailCode, Family, ItemOutcome, Period};
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::Row;
@@ -96,6 +97,13 @@ pub(super) fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<BatchState> {
 pub(super) fn ending(row: &Row<'_>, at: usize) -> rusqlite::Result<CallEnding> {
     let word = row.get_ref(at)?.as_str()?;
     CallEnding::from_word(word).ok_or_else(|| garbage(at, word))
+}
+
+/// Reads the column `resolved`.
+pub(super) fn resolved(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Resolution>> {
+    let Some(word) = row.get::<_, Option<String>>(at)? else { return Ok(None) };
+    let found = Resolution::ALL.into_iter().find(|one| one.column() == word);
+    found.ok_or_else(|| garbage(at, &word)).map(Some)
 }
 
 /// The word for it in the journal.

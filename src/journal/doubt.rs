@@ -10,8 +10,7 @@ use serde_json::json;
 /// Writes down that this journal is an old copy that knows nothing of what came after its newest
 /// row. A lane that was in doubt already stays so since then.
 pub(super) fn begin(conn: &Connection, at_ms: i64) -> rusqlite::Result<()> {
-    let newest = "SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1";
-    let known_until_ms: i64 = conn.query_row(newest, [], |row| row.get(0)).optional()?.unwrap_or(0);
+    let known_until_ms = newest_row(conn)?;
     conn.execute(
         "INSERT INTO restored (at_ms, known_until_ms) VALUES (?1, ?2)",
         [at_ms, known_until_ms],
@@ -37,6 +36,12 @@ pub(super) fn include(conn: &Connection, lane: LaneId) -> rusqlite::Result<()> {
 pub(super) fn since(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<i64>> {
     let sql = "SELECT since_ms FROM doubt WHERE chain = ?1 AND signer = ?2";
     conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0)).optional()
+}
+
+/// Until when an old copy knows what its lanes did, Unix ms, though nothing could be written of that.
+pub(super) fn newest_row(conn: &Connection) -> rusqlite::Result<i64> {
+    let newest = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1), 0)";
+    conn.query_row(newest, [], |row| row.get(0))
 }
 
 /// Another account of the same chain that may have forgotten what it did.

@@ -1,6 +1,7 @@
 //! The files of a journal: the database, and its high-water mark beside it.
 
 use super::open::{OpenError, refused, unwritable};
+use crate::config::JournalConfig;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::StatVfsMountFlags;
@@ -25,7 +26,7 @@ pub(super) enum Space {
     ReadOnly,
 }
 
-/// A database in a file, and its mark in another one: `<journal>.mark`.
+/// A database in a file, and its mark in another one: `<journal>.mark`, unless it is kept elsewhere.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     path: PathBuf,
@@ -35,9 +36,32 @@ pub(super) struct Files {
 impl Files {
     /// The journal at `path`.
     pub(super) fn at(path: &Path) -> Self {
-        let mut mark = OsString::from(path);
-        mark.push(".mark");
-        Self { path: path.to_owned(), mark: mark.into() }
+        Self { path: path.to_owned(), mark: beside(path, ".mark") }
+    }
+
+    /// The journal that is configured.
+    pub(super) fn of(config: &JournalConfig) -> Self {
+        let mark = config.mark_path.clone();
+        Self {
+            mark: mark.unwrap_or_else(|| Self::at(&config.path).mark),
+            path: config.path.clone(),
+        }
+    }
+
+    /// Whether the process that had the database last ended without closing it: then not all of it is in
+    /// the one file.
+    pub(super) fn is_unclosed(&self) -> bool {
+        std::fs::metadata(beside(&self.path, "-wal")).is_ok_and(|log| log.len() > 0)
+    }
+
+    /// Where the mark is kept, which is there for as long as its disk is.
+    pub(super) fn find_mark(&self) -> Result<(), OpenError> {
+        match self.mark.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+                Err(OpenError::NoPlaceForMark(self.mark.clone()))
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Where the database is.
@@ -80,6 +104,8 @@ impl Files {
         conn.busy_timeout(PATIENCE).map_err(|e| refused(path, &e))?;
         conn.set_prepared_statement_cache_capacity(64);
         steady_plans(&conn).map_err(|e| refused(path, &e))?;
+        // Until it is known that the file and its log belong together, neither is changed.
+        merge_when_closed(&conn, false).map_err(|e| refused(path, &e))?;
         conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE;").map_err(|e| refused(path, &e))?;
         Ok(conn)
     }
@@ -119,6 +145,18 @@ impl Files {
         }
         Ok(Space::Free(stat.f_bavail.saturating_mul(stat.f_frsize)))
     }
+}
+
+/// A file beside the database.
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    name.into()
+}
+
+/// Has nothing of the log written to the file when the connection is closed, or all of it.
+pub(super) fn merge_when_closed(conn: &Connection, merge: bool) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, !merge).map(drop)
 }
 
 /// Plans a statement once. Otherwise the planner looks at the values that are bound to it, to see

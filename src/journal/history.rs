@@ -4,7 +4,7 @@
 use super::columns::{LineOutcome, kind_word, outcome_words, period_text};
 use super::record::{Billing, Line, Recorded};
 use super::rename::Renames;
-use super::{Origin, rows, spend};
+use super::{Origin, Resolution, rows, spend};
 use crate::billing::{Attempt, BatchId, BatchState, BlockRef, Item, ItemOutcome, Period, TxRecord};
 use alloy::primitives::B256;
 use rusqlite::{Connection, params};
@@ -142,7 +142,7 @@ pub struct Audit {
 /// Verifies the chain of digests, and every batch against what the history says of it.
 pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
     let mut audit = Audit { rows: 0, batches: 0, head: String::new(), faults: Vec::new() };
-    let (mut before, mut settled) = (Vec::<u8>::new(), 0_u64);
+    let (mut before, mut settled, mut resolved) = (Vec::<u8>::new(), 0_u64, 0_u64);
     let mut select =
         conn.prepare("SELECT seq, at_ms, event, body, digest FROM history ORDER BY seq")?;
     let renames = Renames::read(conn)?;
@@ -172,13 +172,19 @@ pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
                 settled = settled.saturating_add(1);
                 compare(conn, &body, &mut audit.faults, has_ended);
             }
+            "resolved" => {
+                resolved = resolved.saturating_add(1);
+                compare(conn, &body, &mut audit.faults, was_resolved);
+            }
             _ => {}
         }
         before = digest;
     }
     audit.head = hex::encode(&before);
-    count(conn, "1", audit.batches, "batches", &mut audit.faults)?;
-    count(conn, "state <> 'open'", settled, "ended batches", &mut audit.faults)?;
+    count(conn, "batch", audit.batches, "batches", &mut audit.faults)?;
+    count(conn, "batch WHERE state <> 'open'", settled, "ended batches", &mut audit.faults)?;
+    let which = "claim WHERE resolved IS NOT NULL";
+    count(conn, which, resolved, "resolved charges", &mut audit.faults)?;
     match spend::faults(conn) {
         Ok(faults) => audit.faults.extend(faults),
         Err(error) => audit.faults.push(format!("the sums of a day cannot be read: {error}")),
@@ -193,7 +199,7 @@ fn count(
     what: &str,
     faults: &mut Vec<String>,
 ) -> rusqlite::Result<()> {
-    let sql = format!("SELECT count(*) FROM batch WHERE {which}");
+    let sql = format!("SELECT count(*) FROM {which}");
     let found: i64 = conn.query_row(&sql, [], |row| row.get(0))?;
     if u64::try_from(found) != Ok(known) {
         faults.push(format!("{found} {what}, but the history knows {known}"));
@@ -267,12 +273,24 @@ fn has_ended(billing: &Billing, body: &Value) -> Result<(), &'static str> {
         return Err("did not end as its rows say");
     }
     let right = |line: &Line| {
-        let failed = matches!(line.outcome, Some(LineOutcome::Told(ItemOutcome::Failed { .. })));
+        let freed = line.resolved == Some(Resolution::Free);
+        let failed =
+            freed || matches!(line.outcome, Some(LineOutcome::Told(ItemOutcome::Failed { .. })));
         // The guard of a charge without a period ends without an entry in the history.
         let guarded = line.item.key.period == Period::Guarded;
         line.live == (charged && !failed) || (charged && !failed && (guarded || line.elsewhere))
     };
     if billing.items.iter().all(right) { Ok(()) } else { Err("has ended, but its claims differ") }
+}
+
+fn was_resolved(billing: &Billing, body: &Value) -> Result<(), &'static str> {
+    let place = body.get("item").and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok());
+    let line = place.and_then(|place| billing.items.get(place));
+    let said = body.get("resolution").and_then(Value::as_str).and_then(Resolution::from_word);
+    match line {
+        Some(line) if said.is_some() && line.resolved == said => Ok(()),
+        Some(_) | None => Err("was resolved otherwise than its rows say"),
+    }
 }
 
 fn told(line: &Line) -> Option<&'static str> {

@@ -10,7 +10,6 @@ use super::writer::Disk;
 use crate::clock::Clock;
 use rusqlite::{Connection, params};
 use std::fmt;
-use std::io;
 
 /// How old a mark may get while the journal is written, ms.
 const EVERY_MS: u64 = 1_000;
@@ -26,6 +25,11 @@ impl fmt::Display for BootId {
 }
 
 impl BootId {
+    /// These random bytes.
+    pub(super) fn new(id: [u8; 16]) -> Self {
+        Self(id)
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let mut id = [0; 16];
         hex::decode_to_slice(text, &mut id).ok()?;
@@ -111,16 +115,19 @@ impl HighWaterMark {
         Ok(mark.is_none_or(|mark| now.contradicts(mark)))
     }
 
+    /// Now, Unix ms.
+    pub(super) fn now_ms(&self) -> i64 {
+        self.clock.unix_ms()
+    }
+
     /// Begins a new start in the journal, inside the current transaction. The mark of a journal that
     /// fits it names the new start first.
     pub(super) fn begin(
         &self,
         conn: &Connection,
-        disk: &dyn Disk,
+        next: BootId,
         fits: bool,
     ) -> rusqlite::Result<()> {
-        let failed = |problem: io::Error| rusqlite::Error::ToSqlConversionFailure(problem.into());
-        let next = BootId(disk.boot_id().map_err(failed)?);
         if fits {
             self.write(&Reached { progress: Progress::read(conn)?, next: Some(next) });
         }

@@ -122,3 +122,15 @@ pub(super) fn of(conn: &Connection, chain: PlatformChainId) -> rusqlite::Result<
     let by_id = "SELECT family, network FROM chain WHERE id = ?1";
     conn.prepare_cached(by_id)?.query_row([chain.0], read)
 }
+
+/// Whether binding would change nothing.
+pub(super) fn is_bound(
+    conn: &Connection,
+    chain: PlatformChainId,
+    network: Network,
+    contract: Address,
+) -> rusqlite::Result<bool> {
+    let by_id = "SELECT family, network, contract FROM chain WHERE id = ?1";
+    let known = conn.query_row(by_id, [chain.0], |row| Ok((read(row)?, address(row, 2)?)));
+    Ok(known.optional()? == Some((network, contract)))
+}

@@ -1,10 +1,11 @@
 //! Opening the journal: an existing database, held by this process alone, of the version that this
 //! program writes.
 
-use super::files::Files;
+use super::files::{self, Files};
 use super::mark::{self, HighWaterMark};
+use super::start::Start;
 use super::writer::{Disk, Job, Real, Writer};
-use super::{Figures, Journal, doubt, migrate, pause};
+use super::{Figures, Journal, migrate, pause, whole};
 use crate::clock::Clock;
 use crate::config::JournalConfig;
 use parking_lot::RwLock;
@@ -63,6 +64,23 @@ pub enum OpenError {
         /// The oldest version that can be opened.
         oldest: i64,
     },
+    /// The file and its log do not belong together, or one of them is damaged.
+    #[error(
+        "the journal at {path} is not whole: {problem}. If another copy of it was put in its place, \
+         delete {path}-wal and {path}-shm, which belong to the file that was there before, and start \
+         again. Otherwise put the newest copy back that there is, without them. Nothing was changed"
+    )]
+    NotWhole {
+        /// Where it is.
+        path: PathBuf,
+        /// What does not fit.
+        problem: String,
+    },
+    /// The directory of the mark is gone.
+    #[error(
+        "the directory of the mark {0} does not exist: mount its disk, or correct journal.mark_path"
+    )]
+    NoPlaceForMark(PathBuf),
     /// The database library is too old or was built without what is needed.
     #[error("the database does not offer what the journal needs: {0}")]
     Unsuitable(String),
@@ -93,27 +111,22 @@ impl Journal {
         clock: Clock,
         disk: Box<dyn Disk>,
     ) -> Result<(Self, Writer), OpenError> {
-        let files = Files::at(&config.path);
+        let files = Files::of(config);
+        files.find_mark()?;
         let conn = open(&files)?;
         let problem = |e: rusqlite::Error| refused(&config.path, &e);
-        let mut mark = HighWaterMark::of(files.clone(), clock);
+        let mark = HighWaterMark::of(files.clone(), clock);
         let old_copy = mark.is_contradicted_by(&conn).map_err(problem)?;
-        // What is forgotten is in doubt from here on, on disk; only then does the mark forget it, too.
-        // Writing down the start also proves, before anything is accepted, that the file can be written.
-        let transaction = conn.unchecked_transaction().map_err(problem)?;
-        if old_copy {
-            doubt::begin(&transaction, clock.unix_ms()).map_err(problem)?;
-        }
-        mark.begin(&transaction, &*disk, !old_copy).map_err(problem)?;
-        transaction.commit().map_err(problem)?;
-        mark.follow(&conn);
+        let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
+        start.write(&conn, disk.as_ref()).map_err(problem)?;
         let pauses = Arc::new(RwLock::new(pause::all(&conn).map_err(problem)?));
         let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
         let figures = Arc::new(Figures::default());
         let (counted, closed) = (Arc::clone(&figures), None);
-        let writer = Writer { conn, jobs: queue, figures: counted, mark, disk, closed };
+        let begun = start.begun();
+        let writer = Writer { conn, jobs: queue, figures: counted, start, disk, closed };
         let min_free_bytes = config.min_free_bytes;
-        Ok((Self { jobs, figures, files, min_free_bytes, old_copy, clock, pauses }, writer))
+        Ok((Self { jobs, figures, files, min_free_bytes, old_copy, begun, clock, pauses }, writer))
     }
 
     /// Now by this machine's clock, Unix ms: what rows are dated by.
@@ -121,10 +134,21 @@ impl Journal {
         self.clock.unix_ms()
     }
 
-    /// Makes a new, empty journal where there is none.
+    /// Makes a new, empty journal where there is none, with its mark beside it.
     pub fn initialise(path: &Path) -> Result<(), OpenError> {
-        let files = Files::at(path);
+        Self::make(&Files::at(path))
+    }
+
+    /// The same where the configuration wants it.
+    pub fn create(config: &JournalConfig) -> Result<(), OpenError> {
+        let files = Files::of(config);
+        files.find_mark()?;
+        Self::make(&files)
+    }
+
+    fn make(files: &Files) -> Result<(), OpenError> {
         files.create()?;
+        let path = files.path();
         let problem = |e: &dyn std::fmt::Display| unwritable(path, e);
         let conn = files.connect()?;
         files.hold(&conn)?;
@@ -135,7 +159,8 @@ impl Journal {
         ))
         .map_err(|e| problem(&e))?;
         migrate::migrate(&conn, migrate::STEPS).map_err(|e| problem(&e))?;
-        mark::first(&conn, &files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))
+        mark::first(&conn, files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
+        files::merge_when_closed(&conn, true).map_err(|e| problem(&e))
     }
 }
 
@@ -143,6 +168,7 @@ impl Journal {
 /// What is no journal, or of a version that this program cannot read, is left as it is.
 pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
     let path = files.path();
+    let unclosed = files.is_unclosed();
     let conn = files.connect()?;
     let number = |pragma: &str| {
         let read = conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
@@ -160,6 +186,10 @@ pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
     files.hold(&conn)?;
+    if unclosed && let Some(problem) = whole::fault(&conn).map_err(|e| refused(path, &e))? {
+        return Err(OpenError::NotWhole { path: path.to_owned(), problem });
+    }
+    files::merge_when_closed(&conn, true).map_err(|e| refused(path, &e))?;
     migrate::migrate(&conn, migrate::STEPS).map_err(|e| refused(path, &e))?;
     Ok(conn)
 }
@@ -170,6 +200,9 @@ pub(super) fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {
             OpenError::Held(path.to_owned())
         }
         Some(rusqlite::ErrorCode::NotADatabase) => OpenError::Foreign(path.to_owned()),
+        Some(rusqlite::ErrorCode::DatabaseCorrupt) => {
+            OpenError::NotWhole { path: path.to_owned(), problem: error.to_string() }
+        }
         _ => unwritable(path, error),
     }
 }

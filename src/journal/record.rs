@@ -1,7 +1,7 @@
 //! A batch as the journal tells it: everything that is known of it.
 
 use super::columns::LineOutcome;
-use super::{Durable, Network, Origin};
+use super::{Durable, Network, Origin, Resolution};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, Item, TxRecord,
 };
@@ -18,6 +18,8 @@ pub struct Line {
     pub outcome: Option<LineOutcome>,
     /// Whether another batch held the same charge when this one was learnt from the chain.
     pub elsewhere: bool,
+    /// What a person found out, where the chain does not tell.
+    pub resolved: Option<Resolution>,
 }
 
 /// One transaction of a batch, as the journal knows it.

@@ -1,7 +1,7 @@
 //! Rows to values.
 
 use super::columns::{
-    address, ending, garbage, hash, kind, number, outcome, period, period_text, state,
+    address, ending, garbage, hash, kind, number, outcome, period, period_text, resolved, state,
 };
 use super::commit::{LaneId, Origin};
 use super::record::{Billing, Line, Recorded};
@@ -228,14 +228,15 @@ pub(super) fn origin_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<O
 fn lines(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Line>> {
     let sql =
         "SELECT subscribe_id, plan_id, user_hash, period, amount, live, outcome, code, detail,
-                      elsewhere
+                      elsewhere, resolved
                FROM claim WHERE batch = ?1 ORDER BY item";
     conn.prepare_cached(sql)?
         .query_map([batch.0], |row| {
             let subscribe = SubscribeId(row.get(0)?);
             let item = Item { subscribe, key: key(row, 1)?, amount: number(row, 4)? };
             let outcome = outcome(row, 6)?;
-            Ok(Line { item, live: row.get(5)?, outcome, elsewhere: row.get(9)? })
+            let (live, elsewhere, resolved) = (row.get(5)?, row.get(9)?, resolved(row, 10)?);
+            Ok(Line { item, live, outcome, elsewhere, resolved })
         })?
         .collect()
 }

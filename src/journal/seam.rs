@@ -34,8 +34,9 @@ pub(crate) fn handle(old_copy: bool, clock: Clock) -> (Journal, mpsc::Receiver<J
     let (jobs, queue) = mpsc::channel(64);
     let figures = Arc::new(Figures::default());
     let files = Files::at(&std::env::temp_dir());
-    let pauses = Arc::default();
-    let journal = Journal { jobs, figures, files, min_free_bytes: 0, old_copy, clock, pauses };
+    let (pauses, begun) = (Arc::default(), Arc::new(super::start::Begun::already()));
+    let journal =
+        Journal { jobs, figures, files, min_free_bytes: 0, old_copy, begun, clock, pauses };
     (journal, queue)
 }
 

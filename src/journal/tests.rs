@@ -9,6 +9,8 @@ mod binding;
 mod claiming;
 mod opening;
 mod pausing;
+mod resolving;
+mod restoring;
 mod settling;
 mod sharing;
 mod spending;
@@ -17,8 +19,8 @@ mod versions;
 use super::*;
 use crate::billing::{
     AttemptKind, BatchState, BlockRef, CallEnding, ChargeKey, Execution, FailCode, Family,
-    ForeignEffect, Item, ItemOutcome, Landed, Period, PlanId, Signed, SubscribeId, TxRecord,
-    UserHash, Verdict,
+    ForeignEffect, Item, ItemOutcome, Landed, Period, PlanId, RequestId, Signed, SubscribeId,
+    TxRecord, UserHash, Verdict,
 };
 use crate::config::JournalConfig;
 use crate::policy::Unit;
@@ -128,7 +130,12 @@ impl Book {
 }
 
 fn config(room: &TempDir) -> JournalConfig {
-    JournalConfig { path: room.path().join("journal.db"), min_free_bytes: 1, queue_length: 256 }
+    JournalConfig {
+        path: room.path().join("journal.db"),
+        mark_path: None,
+        min_free_bytes: 1,
+        queue_length: 256,
+    }
 }
 
 fn everything(conn: &Connection, tables: &[&str]) -> rusqlite::Result<Vec<String>> {

@@ -4,7 +4,7 @@
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
 //! the next one reads what is on disk.
 
-use super::mark::HighWaterMark;
+use super::start::Start;
 use crate::billing::PlatformChainId;
 use alloy::primitives::U256;
 use parking_lot::Mutex;
@@ -68,6 +68,11 @@ pub trait Disk: fmt::Debug + Send {
         conn.execute_batch("COMMIT")
     }
 
+    /// Begins the transaction of a process's start, the first of all.
+    fn start(&self, conn: &Connection) -> rusqlite::Result<()> {
+        conn.execute_batch("BEGIN")
+    }
+
     /// A random id for a start of a process.
     fn boot_id(&self) -> io::Result<[u8; 16]> {
         let mut id = [0; 16];
@@ -100,7 +105,7 @@ pub struct Writer {
     pub(super) conn: Connection,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) figures: Arc<Figures>,
-    pub(super) mark: HighWaterMark,
+    pub(super) start: Start,
     pub(super) disk: Box<dyn Disk>,
     /// Dropped, and so told, after the file: fields are dropped in this order.
     pub(super) closed: Option<Closed>,
@@ -147,16 +152,17 @@ impl Writer {
                 Job::Close(close) => closed = Some(close),
             }
         }
-        if !writes.is_empty() {
+        // What is dropped here has changed nothing, and its waiters hear so.
+        if self.start.is_written(&self.conn, self.disk.as_ref()) && !writes.is_empty() {
             if self.commit(writes) == Served::Unknown {
                 return Served::Unknown;
             }
-            self.mark.follow(&self.conn);
+            self.start.follow(&self.conn);
         }
         if count > 0 && closed.is_none() {
             return Served::Going;
         }
-        self.mark.finish(&self.conn);
+        self.start.finish(&self.conn);
         self.closed = closed;
         Served::Closed
     }

@@ -3,7 +3,7 @@
 //! One node may lie, lag or run ahead. A value counts when a second node bears it out, wherever a
 //! second node is configured.
 
-use super::fleet::NodeId;
+use super::rules::NodeId;
 
 /// A node this many blocks away from the others is out of step with them.
 pub(super) const MOST_BLOCKS_APART: u64 = 5;

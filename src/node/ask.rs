@@ -4,8 +4,9 @@
 use super::client::Client;
 use super::error::{AskError, Fault};
 use super::exchange::NoReply;
-use super::fleet::{Fleet, NodeId};
+use super::fleet::Fleet;
 use super::member::Node;
+use super::rules::NodeId;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use serde::de::DeserializeOwned;
@@ -18,9 +19,6 @@ const SHORTEST_HEDGE_MS: u64 = 150;
 
 /// How often a read that failed is made again.
 const RETRIES: usize = 2;
-
-/// The longest pause before the first retry on the same node, ms. Doubles with each.
-const LONGEST_PAUSE_MS: u64 = 100;
 
 /// Whom to ask.
 #[derive(Debug)]
@@ -68,6 +66,16 @@ impl<'a, C: Client> Asker<'a, C> {
 }
 
 impl<C: Client> Fleet<C> {
+    /// Asks the best node, with a second one in reserve.
+    pub fn best(&self) -> Asker<'_, C> {
+        Asker::new(self, None)
+    }
+
+    /// Asks this node and no other.
+    pub fn only(&self, id: NodeId) -> Asker<'_, C> {
+        Asker::new(self, Some(id))
+    }
+
     /// Asks the best node. A second one is asked as well when the answer takes longer than nearly
     /// all of them do, and another one when it fails; the first answer counts.
     pub async fn put<R>(&self, question: C::Question) -> Result<R, AskError>
@@ -110,7 +118,7 @@ impl<C: Client> Fleet<C> {
             if let Some(node) = unused.next() {
                 running.push(one(Arc::clone(node)));
             } else {
-                sleep(jitter(retries)).await;
+                sleep(self.retries().pause(retries)).await;
                 running.push(one(Arc::clone(first)));
             }
         }
@@ -129,15 +137,4 @@ impl<C: Client> Fleet<C> {
             Fault::Lost(NoReply::TooLong) | Fault::WrongChain { .. } | Fault::NoNode => false,
         }
     }
-}
-
-/// A pause before the `retry`-th retry, evenly spread, so that many who failed together do not come
-/// back together.
-fn jitter(retry: usize) -> Duration {
-    let mut byte = [u8::MAX];
-    // Without chance the pause is the longest.
-    getrandom::getrandom(&mut byte).unwrap_or_default();
-    let longest = LONGEST_PAUSE_MS.saturating_mul(u64::try_from(retry).unwrap_or(1));
-    let [share] = byte;
-    Duration::from_millis(longest.saturating_mul(share.into()).div_euclid(255))
 }

@@ -2,7 +2,8 @@
 
 use super::client::Client;
 use super::error::AskError;
-use super::fleet::{Fleet, NodeId};
+use super::fleet::Fleet;
+use super::rules::NodeId;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 use std::time::Duration;

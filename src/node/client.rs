@@ -4,6 +4,7 @@
 use super::error::{AskError, Fault, RealChain};
 use super::redact::Redactor;
 use async_trait::async_trait;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use std::fmt;
 
@@ -25,4 +26,9 @@ pub trait Client: Send + Sync + fmt::Debug + 'static {
 
     /// Takes what is secret about the node's endpoints out of texts.
     fn redactor(&self) -> &Redactor;
+}
+
+/// Reads an answer as what was asked for.
+pub(super) fn read_answer<R: DeserializeOwned>(raw: &RawValue) -> Result<R, Fault> {
+    serde_json::from_str(raw.get()).map_err(|_| Fault::Garbled)
 }

@@ -35,6 +35,10 @@ pub struct HeaderKey<'a> {
 pub trait Dial: Send + Sync + fmt::Debug {
     /// An exchange with one endpoint. Nothing is sent yet.
     fn dial(&self, target: Target<'_>) -> Result<Arc<dyn Exchange>, Undialable>;
+
+    /// A number by chance: many processes that fail together do not ask again together. In a simulated
+    /// world it is the same for the same history.
+    fn seed(&self) -> u64;
 }
 
 /// One endpoint that questions are posted to.

@@ -5,58 +5,20 @@
 //! send go to all. Decisions are pure (`agree`, `health`); everything else here asks and remembers.
 
 use super::agree::{HeadSeen, out_of_step, reached_by};
-use super::ask::Asker;
 use super::client::Client;
-use super::error::{AskError, Fault, NodeError, RealChain};
+use super::error::{AskError, Fault, RealChain};
 use super::health::State;
 use super::member::Node;
-use super::provider::provider_of;
 use super::redact::Redactor;
 use super::retries::Retries;
-use crate::config::RpcUrl;
+use super::rules::{FleetRules, Member, NodeId};
 use futures_util::future::join_all;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio_util::task::TaskTracker;
 use tracing::{error, warn};
-
-/// A node's place in the configuration: first those that are asked, then those that are only sent to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct NodeId(pub usize);
-
-/// What all nodes of a fleet are held to.
-#[derive(Clone, Copy, Debug)]
-pub struct FleetRules {
-    /// The chain that every node must be on.
-    pub chain: RealChain,
-    /// How long one exchange may take.
-    pub timeout: Duration,
-    /// Whether a node's error says that it cannot answer at the moment, while another one may.
-    pub passing: fn(&NodeError) -> bool,
-}
-
-/// A node that a fleet is made of.
-#[derive(Debug)]
-pub struct Member<C> {
-    /// The host that it is called by.
-    pub host: String,
-    /// Who runs it. Two nodes of one provider count once.
-    pub provider: String,
-    /// Whether transactions are sent to it and nothing is asked of it.
-    pub send_only: bool,
-    /// The way to it.
-    pub client: C,
-}
-
-impl<C> Member<C> {
-    /// A node that is reached at `url`.
-    pub fn at(url: &RpcUrl, send_only: bool, client: C) -> Self {
-        Self { host: url.host(), provider: provider_of(url), send_only, client }
-    }
-}
 
 /// A node as it is shown to people. Holds no URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,17 +56,8 @@ impl<C: Client> Fleet<C> {
         let node =
             |((place, member), label)| Arc::new(Node::new(NodeId(place), label, member, rules));
         let nodes = members.into_iter().enumerate().zip(labels).map(node).collect();
-        Self { nodes, rules, redactor, retries: Retries::default(), tasks: TaskTracker::new() }
-    }
-
-    /// Asks the best node, with a second one in reserve.
-    pub fn best(&self) -> Asker<'_, C> {
-        Asker::new(self, None)
-    }
-
-    /// Asks this node and no other.
-    pub fn only(&self, id: NodeId) -> Asker<'_, C> {
-        Asker::new(self, Some(id))
+        let retries = Retries::new(rules.seed);
+        Self { nodes, rules, redactor, retries, tasks: TaskTracker::new() }
     }
 
     /// The nodes that count now, the best first, of each provider only the best. One that has not

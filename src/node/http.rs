@@ -44,6 +44,13 @@ impl Dial for Http {
             .map_err(|_| Undialable::Client)?;
         Ok(Arc::new(Pool { client, url }))
     }
+
+    fn seed(&self) -> u64 {
+        let mut bytes = [0; 8];
+        // Without chance all processes pause alike, which does no harm.
+        getrandom::getrandom(&mut bytes).unwrap_or_default();
+        u64::from_le_bytes(bytes)
+    }
 }
 
 /// A connection pool to one endpoint; its connections are kept alive.

@@ -1,11 +1,12 @@
 //! JSON-RPC over one endpoint: one question, one answer, or one of our own errors.
 
 use super::ask::Asker;
-use super::client::Client;
+use super::client::{Client, read_answer};
 use super::error::{AskError, Fault, RawNodeError, RealChain};
 use super::exchange::{Dial, Exchange, Reply, Target, Undialable};
-use super::fleet::{Fleet, FleetRules, Member};
+use super::fleet::Fleet;
 use super::redact::Redactor;
+use super::rules::{FleetRules, Member};
 use crate::config::RpcUrl;
 use alloy::primitives::U64;
 use async_trait::async_trait;
@@ -148,11 +149,6 @@ impl Asker<'_, JsonRpc> {
     {
         self.put(Request { method, params }).await
     }
-}
-
-/// Reads an answer as what was asked for.
-pub(super) fn read_answer<R: DeserializeOwned>(raw: &RawValue) -> Result<R, Fault> {
-    serde_json::from_str(raw.get()).map_err(|_| Fault::Garbled)
 }
 
 #[cfg(test)]

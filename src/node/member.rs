@@ -1,11 +1,10 @@
 //! One node of a fleet: its connections, its name in logs, and what is known of its health.
 
 use super::agree::HeadSeen;
-use super::client::Client;
+use super::client::{Client, read_answer};
 use super::error::{AskError, Fault, RealChain};
-use super::fleet::{FleetRules, Member, NodeId};
 use super::health::{Health, State};
-use super::jsonrpc::read_answer;
+use super::rules::{FleetRules, Member, NodeId};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,7 +2,8 @@
 
 use super::client::Client;
 use super::error::AskError;
-use super::fleet::{Fleet, NodeId};
+use super::fleet::Fleet;
+use super::rules::NodeId;
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;

@@ -113,6 +113,10 @@ impl Dial for Cable {
         let (world, life) = (Arc::clone(&self.world), self.life);
         Ok(Arc::new(Wire { cable: Self { world, life }, at, timeout: target.timeout }))
     }
+
+    fn seed(&self) -> u64 {
+        self.life
+    }
 }
 
 #[derive(Debug)]

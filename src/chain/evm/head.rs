@@ -1,12 +1,13 @@
 //! The look at the head: where the chain stands, what gas costs, and what the account holds, as its
 //! nodes tell it together. Kept between beats, so that a request needs none of these questions.
 
+use super::EvmChain;
 use super::fees::{Market, cost, first_bid};
 use super::in_flight::{Holding, Solvency};
+use super::known::Known;
 use super::node::Asker;
 use super::node::{self, View};
 use super::observe::{Look, no_block};
-use super::{EvmChain, observe};
 use crate::billing::NonceView;
 use crate::chain::confirm::OPINIONS;
 use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unready};
@@ -17,8 +18,6 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::warn;
-
-pub(super) use observe::Known;
 
 /// One look at the head.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@
 
 use super::EvmChain;
 use super::conclude::{
-    Block, Conclusion, Fate, Identified, Reader, Receipt, Taker, Testimony, conclude,
+    Block, Conclusion, Fate, Identified, Reader as _, Receipt, Testimony, conclude,
 };
 use super::fees::Market;
 use super::head::Head;
@@ -14,9 +14,8 @@ use super::identify::Archive;
 use super::node;
 use super::node::Asker;
 use super::observe::Look;
-use crate::billing::{
-    Attempt, AttemptKind, Foreign, ForeignEffect, ItemOutcome, Opaque, Sighting, Slot, Standing,
-};
+use super::outcomes::OutcomeReader;
+use crate::billing::{Attempt, Foreign, Sighting, Slot, Standing};
 use crate::chain::ChainError;
 use crate::config::Finality;
 use crate::node::NodeId;
@@ -366,37 +365,4 @@ async fn blocks(rpc: Asker<'_>, numbers: BTreeSet<u64>) -> Vec<(u64, Block)> {
         (block.number == number).then_some((number, block))
     });
     stream::iter(asked).buffered(AT_ONCE).filter_map(ready).collect().await
-}
-
-/// Reads what transactions did, with the words of the chain's profile.
-struct OutcomeReader<'a, A> {
-    chain: &'a EvmChain,
-    /// The slot whose place was taken, if it is one of ours.
-    slot: Option<&'a Slot<A>>,
-}
-
-impl<A: AsRef<Attempt>> Reader for OutcomeReader<'_, A> {
-    fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome> {
-        let Some(slot) = self.slot else { return Vec::new() };
-        let bills =
-            slot.attempts.iter().map(AsRef::as_ref).any(|attempt| {
-                attempt.signed.hash == ours.hash && attempt.kind == AttemptKind::Bill
-            });
-        if !bills {
-            return Vec::new();
-        }
-        self.chain.account.profile.outcomes(slot.contract, &ours.logs, &slot.items)
-    }
-
-    fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
-        let call = foreign.call.as_ref();
-        let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
-        let configured = self.chain.account.facts.contract;
-        let contract = self.slot.map_or(configured, |slot| slot.contract);
-        // What it claims is written down under the batch's contract, where this would be missed.
-        if contract != configured && call.is_some_and(|(to, _)| to == configured) {
-            return Err(Opaque);
-        }
-        self.chain.account.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
-    }
 }

@@ -3,7 +3,7 @@
 //! Own structures, since chains differ in the fields that we don't need.
 
 use super::fees::median_tip;
-use super::head::Known;
+use super::known::Known;
 use crate::node::{self, AskError, Fault, JsonRpc};
 use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
 use serde::Deserialize;

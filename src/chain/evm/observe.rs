@@ -1,6 +1,7 @@
 //! What each node tells in one look: its head, the account, prices, and what it can do.
 
 use super::in_flight::Holding;
+use super::known::Known;
 use super::node::Asker;
 use super::node::{Header, Tips};
 use super::{EvmChain, node, simulate};
@@ -19,29 +20,6 @@ const RECHECK: Duration = Duration::from_mins(10);
 
 /// How the code of an account begins that has delegated itself to a contract (EIP-7702).
 const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
-
-/// What a node turned out to know and to be able to do.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    /// Whether there is code at the contract's address.
-    pub(super) contract: bool,
-    /// Whether there is code at the aggregator's address.
-    pub(super) multicall: bool,
-    /// Whether `eth_simulateV1` works.
-    pub(super) simulates: bool,
-    /// How many transactions of the signing account nodes hold at once: one, when it has delegated
-    /// itself to a contract (EIP-7702). geth: core/txpool/legacypool, `checkDelegationLimit`.
-    pub(super) held_at_once: u64,
-    checked: Instant,
-    breaks: u64,
-}
-
-impl Known {
-    /// The same for a node that can simulate, or can't.
-    pub(super) fn but(self, simulates: bool) -> Self {
-        Self { simulates, ..self }
-    }
-}
 
 /// What one node tells.
 #[derive(Clone, Copy, Debug)]

@@ -126,7 +126,7 @@ fn another_process() {
     std::io::stdin().read_line(&mut path).unwrap();
     let path = PathBuf::from(path.trim());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let config = JournalConfig { path, min_free_bytes: 1, queue_length: 1 };
+    let config = JournalConfig { path, mark_path: None, min_free_bytes: 1, queue_length: 1 };
     let journal = match Journal::open(&config) {
         Ok(journal) => journal,
         Err(error) => return println!("told: {error}"),
@@ -187,7 +187,7 @@ async fn whoever_waits_for_a_commit_that_failed_hears_nothing_until_the_process_
     Journal::initialise(&config.path).unwrap();
     let (journal, mut writer) =
         Journal::with_writer(&config, Clock::MACHINE, Box::new(Silent)).unwrap();
-    let mut waiting = std::pin::pin!(journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS));
+    let mut waiting = std::pin::pin!(journal.end_doubt(lane(), NOW_MS));
     let served = tokio::select! {
         biased;
         answer = &mut waiting => panic!("answered: {answer:?}"),

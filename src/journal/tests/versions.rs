@@ -2,7 +2,6 @@
 //! newest one whole or not at all, and told apart from those that cannot be.
 
 use super::*;
-use crate::billing::RequestId;
 use crate::journal::migrate::{OLDEST, STEPS, Step, migrate, newest};
 use std::path::PathBuf;
 
@@ -35,6 +34,10 @@ async fn the_file_of_this_version_is_made() {
         ItemOutcome::Charged,
     ];
     book.settle(end(&charged, BatchState::Charged, told)).await;
+    let (by, why) = ("operator".to_owned(), "it was not".to_owned());
+    let (billing, subscribe, resolution) = ("run-1".to_owned(), SubscribeId(3), Resolution::Free);
+    let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms: NOW_MS };
+    book.journal.resolve(finding).await.unwrap().unwrap();
     for (who, state) in [
         (5, BatchState::Reverted),
         (6, BatchState::Cancelled),
@@ -98,7 +101,7 @@ async fn a_journal_of_every_kept_version_is_opened_and_knows_what_it_knew() {
         assert_eq!((doubt, open.len()), (Some(NOW_MS), 1), "version {version}");
         assert_eq!(open[0].attempts.count(), 2);
         assert_eq!(book.journal.paused(PlatformChainId(195)).unwrap().by, "scheduler");
-        for (who, free) in [(1, false), (2, true), (3, false), (5, true), (9, false), (10, false)] {
+        for (who, free) in [(1, false), (2, true), (3, true), (5, true), (9, false), (10, false)] {
             assert_eq!(book.takes(item(who, 1)).await, free, "version {version}, {who}");
         }
         let found = book.journal.billings_by_request("run-1".to_owned()).await.unwrap();

@@ -1,4 +1,6 @@
 use super::*;
+use crate::config::RpcUrl;
+use crate::node::NodeError;
 use crate::node::retries::Retries;
 use crate::node::{Http, JsonRpc, NoAgreement, Request, Trust};
 use alloy::primitives::B256;
@@ -9,6 +11,7 @@ use axum::routing::post;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::future::IntoFuture as _;
+use std::time::Duration;
 use tokio::net::TcpListener;
 
 /// What a node of these tests does with a question.
@@ -61,8 +64,12 @@ async fn fleet(nodes: &[(u64, Does)]) -> (Arc<Fleet<JsonRpc>>, Vec<Arc<Mutex<Vec
         tokio::spawn(axum::serve(listener, router).into_future());
     }
     let passing = |error: &NodeError| error.message == "busy";
-    let rules =
-        FleetRules { chain: RealChain::Eip155(1), timeout: Duration::from_secs(20), passing };
+    let rules = FleetRules {
+        chain: RealChain::Eip155(1),
+        timeout: Duration::from_secs(20),
+        passing,
+        seed: 0,
+    };
     let fleet = Arc::new(Fleet::dial(&Http, &urls, &[], rules).unwrap());
     drop(fleet.verify_all().await);
     (fleet, asked)
@@ -193,7 +200,7 @@ fn nodes_are_told_apart_by_host_and_by_place_where_they_share_one() {
 
 #[test]
 fn retries_are_a_tenth_of_all_questions_once_the_savings_are_spent() {
-    let retries = Retries::default();
+    let retries = Retries::new(0);
     let spent = (0..1000).filter(|_| retries.take()).count();
     assert_eq!(spent, 30);
     let mut more = 0;
@@ -208,7 +215,7 @@ fn retries_are_a_tenth_of_all_questions_once_the_savings_are_spent() {
 fn at(urls: &[&str]) -> Fleet<JsonRpc> {
     let urls: Vec<RpcUrl> = urls.iter().map(|url| RpcUrl::parse(url).unwrap()).collect();
     let chain = RealChain::Eip155(1);
-    let rules = FleetRules { chain, timeout: Duration::from_secs(1), passing: |_| false };
+    let rules = FleetRules { chain, timeout: Duration::from_secs(1), passing: |_| false, seed: 0 };
     Fleet::dial(&Http, &urls, &[], rules).unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! Several nodes in front of one chain, some of them dead, slow, late, lying, or of another chain.
 //! None of them alone stops a charge, makes one twice, or has one refused.
 
-use crate::world::anvil::Mining;
+use crate::world::anvil::{Family, Mining};
 use crate::world::lies::{
     a_thousand, another_chain, another_hash, nobody_has_anything, the_next_period,
     twenty_blocks_ago,
@@ -13,6 +13,8 @@ use crate::world::town::{Founding, Town, refusals};
 use alloy::primitives::U256;
 use serde_json::json;
 use std::time::Duration;
+
+on_both_families![one_of_two_providers_refuses_nobody_while_the_other_is_down];
 
 async fn three() -> (Town, Vec<Proxy>) {
     Town::with_nodes(3, Founding { people: 6, ..Founding::default() }).await
@@ -151,6 +153,49 @@ async fn two_nodes_that_disagree_have_nobody_refused_and_nobody_charged() {
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.quiet(&signer).await;
     town.assert_paid(&[1, 0, 0]).await;
+}
+
+/// Where two providers are configured, neither alone stops anybody or says which period is due.
+async fn one_of_two_providers_refuses_nobody_while_the_other_is_down(family: Family) {
+    let founding = Founding { lookup: true, ..Founding::on(family) };
+    let (town, proxies) = Town::with_nodes(2, founding).await;
+    let poor = &town.people[0];
+    town.token.approve(poor.wallet, town.contract, U256::ZERO).await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    let body = json!(town.entries([0]));
+    for (up, down) in [(0, 1), (1, 0)] {
+        proxies[down].fault(ANYTHING, Act::Break);
+        let heard = signer.scheduler.bill(&body).await;
+        assert_eq!((heard.status, heard.code()), (503, 0), "{up} is up: {heard:?}");
+        proxies[down].heal();
+        becomes(&signer, down, "alive").await;
+    }
+    let heard = signer.scheduler.bill(&body).await;
+    assert_eq!(heard.failures(), refusals(&[(poor, "ALLOWANCE_INSUFFICIENT")]), "both say so");
+    town.assert_paid(&[0, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn of_two_nodes_that_are_far_apart_neither_supports_a_refusal() {
+    let (town, proxies) = Town::with_nodes(2, Founding::default()).await;
+    let poor = &town.people[0];
+    town.token.approve(poor.wallet, town.contract, U256::ZERO).await;
+    town.anvil.mine(30).await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    proxies[1].fault("eth_getBlockByNumber", Act::Rewrite(twenty_blocks_ago));
+    becomes(&signer, 1, "out of sync").await;
+    let body = json!(town.entries([0]));
+    let heard = signer.scheduler.bill(&body).await;
+    assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
+    let said = heard.body["msg"].as_str().unwrap();
+    assert!(said.contains("2 providers must agree, and fewer can be asked now"), "{heard:?}");
+    proxies[1].heal();
+    becomes(&signer, 1, "alive").await;
+    let heard = signer.scheduler.bill(&body).await;
+    assert_eq!(heard.failures(), refusals(&[(poor, "ALLOWANCE_INSUFFICIENT")]));
+    town.assert_paid(&[0, 0, 0]).await;
 }
 
 #[tokio::test]

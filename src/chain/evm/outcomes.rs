@@ -1,0 +1,38 @@
+//! What a transaction in a final block did, in the words of the chain's profile.
+
+use super::EvmChain;
+use super::conclude::{Reader, Taker};
+use crate::billing::{Attempt, AttemptKind, ForeignEffect, ItemOutcome, Opaque, Slot};
+
+/// Reads what transactions did, with the words of the chain's profile.
+pub(super) struct OutcomeReader<'a, A> {
+    pub(super) chain: &'a EvmChain,
+    /// The slot whose place was taken, if it is one of ours.
+    pub(super) slot: Option<&'a Slot<A>>,
+}
+
+impl<A: AsRef<Attempt>> Reader for OutcomeReader<'_, A> {
+    fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome> {
+        let Some(slot) = self.slot else { return Vec::new() };
+        let bills =
+            slot.attempts.iter().map(AsRef::as_ref).any(|attempt| {
+                attempt.signed.hash == ours.hash && attempt.kind == AttemptKind::Bill
+            });
+        if !bills {
+            return Vec::new();
+        }
+        self.chain.account.profile.outcomes(slot.contract, &ours.logs, &slot.items)
+    }
+
+    fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
+        let call = foreign.call.as_ref();
+        let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
+        let configured = self.chain.account.facts.contract;
+        let contract = self.slot.map_or(configured, |slot| slot.contract);
+        // What it claims is written down under the batch's contract, where this would be missed.
+        if contract != configured && call.is_some_and(|(to, _)| to == configured) {
+            return Err(Opaque);
+        }
+        self.chain.account.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
+    }
+}

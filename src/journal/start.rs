@@ -1,0 +1,139 @@
+//! The start of a process on a journal, written into it before anything else. While the disk is full that
+//! cannot be: then the journal is read, nothing is written, and the start is tried again.
+
+use super::mark::{BootId, HighWaterMark};
+use super::writer::Disk;
+use super::{LaneId, doubt};
+use parking_lot::Mutex;
+use rusqlite::{Connection, ErrorCode};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::{error, info};
+
+/// Whether a start is written down, and what has to be written with it.
+#[derive(Debug, Default)]
+pub(super) struct Begun {
+    written: AtomicBool,
+    /// Lanes that were taken up from an old copy before that could be written.
+    doubted: Mutex<Vec<LaneId>>,
+}
+
+impl Begun {
+    /// Whether the start is on disk.
+    pub(super) fn is_written(&self) -> bool {
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// Has a lane put in doubt as soon as something can be written.
+    pub(super) fn doubt(&self, lane: LaneId) {
+        self.doubted.lock().push(lane);
+    }
+
+    /// Of a journal that needs none.
+    #[cfg(test)]
+    pub(super) fn already() -> Self {
+        Self { written: true.into(), doubted: Mutex::default() }
+    }
+}
+
+/// A start, and the mark that follows it.
+#[derive(Debug)]
+pub(super) struct Start {
+    mark: HighWaterMark,
+    boot: BootId,
+    old_copy: bool,
+    begun: Arc<Begun>,
+    tried_ms: i64,
+}
+
+/// How long to wait before a start is tried again, ms.
+const AGAIN_MS: u64 = 1_000;
+
+impl Start {
+    /// One that is not written yet.
+    pub(super) fn new(
+        mark: HighWaterMark,
+        old_copy: bool,
+        disk: &dyn Disk,
+    ) -> rusqlite::Result<Self> {
+        let failed = |problem: io::Error| rusqlite::Error::ToSqlConversionFailure(problem.into());
+        let boot = BootId::new(disk.boot_id().map_err(failed)?);
+        Ok(Self { mark, boot, old_copy, begun: Arc::default(), tried_ms: i64::MIN })
+    }
+
+    /// Whether it is written, for whoever wants to know later.
+    pub(super) fn begun(&self) -> Arc<Begun> {
+        Arc::clone(&self.begun)
+    }
+
+    /// Writes it down, if the disk has room for it.
+    pub(super) fn write(&mut self, conn: &Connection, disk: &dyn Disk) -> rusqlite::Result<()> {
+        self.tried_ms = self.mark.now_ms();
+        match self.try_write(conn, disk) {
+            Ok(()) => {
+                self.begun.written.store(true, Ordering::Release);
+                self.mark.follow(conn);
+                Ok(())
+            }
+            Err(full) if full.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
+                error!(
+                    "the disk of the journal is full: what is open is followed, and nothing new is \
+                     taken until there is room"
+                );
+                Ok(())
+            }
+            Err(other) => Err(other),
+        }
+    }
+
+    /// What is forgotten is in doubt from here on, on disk; only then does the mark forget it, too.
+    /// Writing down the start also proves, before anything is accepted, that the file can be written.
+    fn try_write(&self, conn: &Connection, disk: &dyn Disk) -> rusqlite::Result<()> {
+        disk.start(conn)?;
+        let written = self.fill(conn).and_then(|()| conn.execute_batch("COMMIT"));
+        if written.is_err() && !conn.is_autocommit() {
+            conn.execute_batch("ROLLBACK")?;
+        }
+        written
+    }
+
+    fn fill(&self, conn: &Connection) -> rusqlite::Result<()> {
+        if self.old_copy {
+            doubt::begin(conn, self.mark.now_ms())?;
+            for lane in self.begun.doubted.lock().iter() {
+                doubt::include(conn, *lane)?;
+            }
+        }
+        self.mark.begin(conn, self.boot, !self.old_copy)
+    }
+
+    /// Whether the journal can be written. Where it could not, that is tried again from time to time.
+    pub(super) fn is_written(&mut self, conn: &Connection, disk: &dyn Disk) -> bool {
+        if self.begun.is_written() {
+            return true;
+        }
+        if self.mark.now_ms().abs_diff(self.tried_ms) >= AGAIN_MS {
+            match self.write(conn, disk) {
+                Ok(()) if self.begun.is_written() => {
+                    info!("the disk of the journal has room again");
+                }
+                Ok(()) => {}
+                Err(failure) => error!(%failure, "the journal cannot be written"),
+            }
+        }
+        self.begun.is_written()
+    }
+
+    /// Moves the mark, unless that was done a moment ago.
+    pub(super) fn follow(&mut self, conn: &Connection) {
+        self.mark.follow(conn);
+    }
+
+    /// Moves the mark for the last time.
+    pub(super) fn finish(&mut self, conn: &Connection) {
+        if self.begun.is_written() {
+            self.mark.finish(conn);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Files that were put in place of others, and disks that are full when a process starts.
+
+use super::*;
+use crate::clock::Clock;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    name.into()
+}
+
+async fn closed(book: Book) -> TempDir {
+    book.journal.close().await;
+    book.room
+}
+
+/// The files as a process leaves them that is killed now, in a directory of their own.
+fn killed(book: &Book) -> TempDir {
+    let (from, room) = (config(&book.room).path, tempfile::tempdir().unwrap());
+    let to = config(&room).path;
+    for ending in ["", "-wal", ".mark"] {
+        std::fs::copy(beside(&from, ending), beside(&to, ending)).unwrap();
+    }
+    room
+}
+
+#[tokio::test]
+async fn what_a_killed_process_left_is_opened() {
+    let book = Book::new().await;
+    assert!(book.takes(item(1, 1)).await);
+    let room = killed(&book);
+    let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
+    assert!(!book.takes(item(1, 1)).await);
+}
+
+#[tokio::test]
+async fn an_old_file_under_a_newer_log_is_refused_with_what_to_do_and_left_as_it_is() {
+    let book = Book::new().await;
+    let path = config(&book.room).path;
+    let old = book.room.path().join("old");
+    let room = closed(book).await;
+    std::fs::copy(&path, &old).unwrap();
+    let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
+    for who in 1..=60 {
+        assert!(book.takes(item(who, 1)).await);
+    }
+    // From here on the log holds what comes later, and the file what came before.
+    let all = |conn: &Connection| {
+        conn.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<_, i64>(0))
+    };
+    assert_eq!(book.journal.read(all).await.unwrap(), 0);
+    assert!(book.takes(item(100, 1)).await);
+    let room = killed(&book);
+    let path = config(&room).path;
+    std::fs::copy(&old, &path).unwrap();
+    let log = std::fs::read(beside(&path, "-wal")).unwrap();
+    let told = Journal::open(&config(&room)).map(drop).unwrap_err();
+    assert!(matches!(told, OpenError::NotWhole { .. }), "{told:?}");
+    let told = told.to_string();
+    assert!(told.contains("-wal") && told.contains("Nothing was changed"), "{told}");
+    assert!(std::fs::read(&path).unwrap() == std::fs::read(&old).unwrap(), "the file was changed");
+    assert!(std::fs::read(beside(&path, "-wal")).unwrap() == log, "the log was changed");
+    // As it says:
+    std::fs::remove_file(beside(&path, "-wal")).unwrap();
+    let journal = Journal::open(&config(&room)).unwrap();
+    assert!(journal.is_old_copy(), "and it is known for what it is");
+}
+
+#[tokio::test]
+async fn a_mark_on_another_disk_notices_a_snapshot_of_the_journals() {
+    let (room, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mark = elsewhere.path().join("journal.mark");
+    let config = JournalConfig { mark_path: Some(mark.clone()), ..config(&room) };
+    Journal::create(&config).unwrap();
+    assert!(mark.exists() && !beside(&config.path, ".mark").exists());
+    let snapshot = tempfile::tempdir().unwrap();
+    let files = || std::fs::read_dir(room.path()).unwrap().map(|file| file.unwrap().path());
+    for file in files() {
+        std::fs::copy(&file, snapshot.path().join(file.file_name().unwrap())).unwrap();
+    }
+    for _ in 0..2 {
+        let journal = Journal::open(&config).unwrap();
+        assert!(!journal.is_old_copy());
+        journal.close().await;
+    }
+    files().for_each(|file| std::fs::remove_file(file).unwrap());
+    for file in std::fs::read_dir(snapshot.path()).unwrap().map(|file| file.unwrap().path()) {
+        std::fs::copy(&file, room.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let journal = Journal::open(&config).unwrap();
+    assert!(journal.is_old_copy(), "all of the journal's directory was put back");
+    journal.close().await;
+    drop(elsewhere);
+    let told = Journal::open(&config).map(drop).unwrap_err().to_string();
+    assert!(told.contains("journal.mark_path"), "{told}");
+}
+
+/// A disk that may be full.
+#[derive(Clone, Debug)]
+struct Full(Arc<AtomicBool>);
+
+fn full() -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+    rusqlite::Error::SqliteFailure(code, None)
+}
+
+impl Disk for Full {
+    fn start(&self, conn: &Connection) -> rusqlite::Result<()> {
+        if self.0.load(Ordering::Relaxed) { Err(full()) } else { conn.execute_batch("BEGIN") }
+    }
+
+    fn boot_id(&self) -> io::Result<[u8; 16]> {
+        Ok([7; 16])
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_doubt_all_the_same() {
+    let book = Book::new().await;
+    let open = book.accept(&[item(1, 1)]).await.unwrap();
+    let room = closed(book).await;
+    std::fs::remove_file(beside(&config(&room).path, ".mark")).unwrap();
+    let disk = Full(Arc::new(true.into()));
+    let (journal, mut writer) =
+        Journal::with_writer(&config(&room), Clock::MACHINE, Box::new(disk.clone())).unwrap();
+    let tasks = tokio_util::task::TaskTracker::new();
+    let serving = tasks.spawn(async move { while writer.turn().await == Served::Going {} });
+    assert!(journal.is_old_copy());
+    assert!(matches!(journal.ready(), Err(JournalError::NoRoom)), "{:?}", journal.ready());
+    journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS).await.unwrap();
+    let unknown = LaneId { signer: Address::repeat_byte(0x77), ..lane() };
+    assert_eq!(journal.take_up(unknown).await.unwrap(), (Some(NOW_MS), vec![]));
+    let (doubt, left) = journal.take_up(lane()).await.unwrap();
+    assert_eq!((doubt, left), (Some(NOW_MS), vec![open.clone()]));
+    let refused = journal.accept(proposal(&[item(2, 1)])).await;
+    assert!(matches!(refused, Err(AcceptError::Journal(JournalError::NoRoom))), "{refused:?}");
+    let ends = vec![end(&open, BatchState::Reverted, vec![])];
+    assert!(journal.settle(ends.clone(), NOW_MS).await.is_err(), "nothing is written");
+
+    disk.0.store(false, Ordering::Relaxed);
+    // A start is tried again once a second, by the machine's clock.
+    while journal.ready().is_err() {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        journal.next_position(lane()).await.unwrap();
+    }
+    journal.settle(ends, NOW_MS).await.unwrap();
+    journal.close().await;
+    serving.await.unwrap();
+    let journal = Journal::open(&config(&room)).unwrap();
+    assert!(!journal.is_old_copy());
+    for one in [lane(), unknown] {
+        assert_eq!(journal.take_up(one).await.unwrap().0, Some(NOW_MS), "it is in doubt on disk");
+    }
+    journal.close().await;
+    assert_eq!(Journal::audit(&config(&room).path).unwrap().faults, Vec::<String>::new());
+}

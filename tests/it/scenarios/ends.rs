@@ -1,0 +1,56 @@
+//! Ends that cannot be written down keep neither other ends nor offers from happening.
+
+use crate::world::anvil::{Family, Mining};
+use crate::world::patience::eventually;
+use crate::world::signer::Signer;
+use crate::world::town::{Founding, Town};
+use alloy::primitives::B256;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+on_both_families![an_end_that_cannot_be_written_keeps_nothing_else_from_happening];
+
+fn in_journal(town: &Town, sql: &str) {
+    Connection::open(town.installation.journal()).unwrap().execute_batch(sql).unwrap();
+}
+
+async fn state(signer: &Signer, hash: &str) -> Value {
+    signer.scheduler.billings(hash).await.body["data"][0]["state"].clone()
+}
+
+async fn status(signer: &Signer) -> String {
+    let heard = signer.scheduler.get("/health/ready").await;
+    heard.body["chains"][0]["status"].as_str().unwrap().to_owned()
+}
+
+async fn an_end_that_cannot_be_written_keeps_nothing_else_from_happening(family: Family) {
+    let town = Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await;
+    let signer = town.signer().await;
+    let mut hashes = vec![];
+    for place in 0..3 {
+        hashes.push(signer.scheduler.bill(&json!(town.entries([place]))).await.tx_hash());
+    }
+    signer.terminate().await;
+    let stuck = "CREATE TRIGGER stuck BEFORE UPDATE OF state ON batch WHEN OLD.id = 1
+                 BEGIN SELECT RAISE(ABORT, 'this end cannot be written'); END";
+    in_journal(&town, stuck);
+    // The last one is forgotten, the others land.
+    town.anvil.drop_transaction(hashes[2].parse::<B256>().unwrap()).await;
+    town.anvil.mine(3).await;
+    assert_eq!(town.transactions().await, 2);
+    let signer = town.signer().await;
+    for hash in &hashes[1..] {
+        assert_eq!(town.settled(&signer, hash).await["state"], "charged", "{hash}");
+    }
+    assert_eq!(state(&signer, &hashes[0]).await, "open");
+    eventually("the trouble is told", async || {
+        status(&signer).await.contains("this end cannot be written")
+    })
+    .await;
+    signer.terminate().await;
+    in_journal(&town, "DROP TRIGGER stuck");
+    let signer = town.signer().await;
+    assert_eq!(town.settled(&signer, &hashes[0]).await["state"], "charged");
+    signer.ready().await;
+    town.assert_paid(&[1, 1, 1]).await;
+}

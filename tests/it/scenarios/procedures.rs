@@ -1,0 +1,82 @@
+//! What docs/operations.md tells an operator to do when something was stolen, done as it says.
+
+use crate::world::anvil::{Family, Mining};
+use crate::world::contracts::Billing;
+use crate::world::signer::{CALLER, SECRET, Signer};
+use crate::world::town::{Founding, Town, signer_address};
+use alloy::primitives::{Address, U256};
+use alloy::signers::local::PrivateKeySigner;
+use serde_json::{Value, json};
+use std::fs;
+
+on_both_families![
+    a_stolen_signing_key_is_replaced_and_its_open_batch_ends_without_it,
+    a_stolen_caller_secret_is_replaced,
+];
+
+/// The key that comes after the stolen one.
+const NEXT: &str = "5b8e1f2a3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7";
+
+fn edit(town: &Town, from: &str, to: &str) {
+    let path = town.installation.path().join("signer.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{from} is not in\n{text}");
+    fs::write(path, text.replace(from, to)).unwrap();
+}
+
+/// Lets an account bill, or no longer.
+async fn allow(town: &Town, who: Address, allowed: bool) {
+    let call = Billing::setBillerCall { merKey: town.merchant.mer_key, who, allowed };
+    town.merchant.execute(town.merchant.owner, &call).await;
+}
+
+async fn a_stolen_signing_key_is_replaced_and_its_open_batch_ends_without_it(family: Family) {
+    let town = Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await;
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    signer.terminate().await;
+    town.anvil.call::<Value>("anvil_dropAllTransactions", json!([])).await;
+    // The contract lets the stolen key bill no more, and another one instead.
+    let next = NEXT.parse::<PrivateKeySigner>().unwrap().address();
+    town.anvil.set_automine(true).await;
+    town.anvil.fund(&[next]).await;
+    let rich = json!([next, U256::from(1_000_000_000_000_000_000_000_u128)]);
+    town.anvil.call::<Value>("anvil_setBalance", rich).await;
+    allow(&town, signer_address(), false).await;
+    allow(&town, next, true).await;
+    town.anvil.set_automine(false).await;
+    let imported = town.installation.tell(&["keys", "import", "billing-next"], NEXT).await;
+    assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+    edit(&town, "key = \"file:evm.key\"", "key = \"keystore:billing-next\"");
+    let checked = town.installation.run(&["check"]).await;
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains(&format!("signs for {}", town.spell(next))), "{checked}");
+    let signer = town.signer().await;
+    let ended = town.settled(&signer, &hash).await;
+    assert_eq!(ended["state"], "reverted", "{ended}");
+    town.assert_paid(&[0, 0, 0]).await;
+    let fresh = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &fresh).await["state"], "charged");
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+async fn status_with(signer: &Signer, secret: &str) -> u16 {
+    let mut scheduler = signer.scheduler.clone();
+    secret.clone_into(&mut scheduler.secret);
+    scheduler.billings("nothing").await.status
+}
+
+async fn a_stolen_caller_secret_is_replaced(family: Family) {
+    const NEW: &str = "a secret that nobody has stolen";
+    let town = Town::on(family).await;
+    town.signer().await.terminate().await;
+    // Both are good while the callers move.
+    let both = format!("[callers.next]\nkey = {CALLER:?}\nsecret = {NEW:?}\n[callers.tests]");
+    edit(&town, "[callers.tests]", &both);
+    let signer = town.signer().await;
+    assert_eq!((status_with(&signer, SECRET).await, status_with(&signer, NEW).await), (404, 404));
+    signer.terminate().await;
+    edit(&town, &format!("[callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n"), "");
+    let signer = town.signer().await;
+    assert_eq!((status_with(&signer, SECRET).await, status_with(&signer, NEW).await), (401, 404));
+}

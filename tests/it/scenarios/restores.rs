@@ -1,0 +1,167 @@
+//! Files of the journal that are put back, with and without the mark, and a disk that is full: the
+//! procedures of docs/operations.md, as they are written there.
+
+use crate::world::anvil::{Family, Mining};
+use crate::world::patience::eventually;
+use crate::world::signer::Signer;
+use crate::world::town::{Founding, Town};
+use serde_json::json;
+use std::path::PathBuf;
+
+on_both_families![
+    yesterdays_copy_is_noticed_with_its_mark_left_and_without_any,
+    a_newer_file_that_is_put_back_is_noticed,
+];
+
+async fn on_request(family: Family) -> Town {
+    Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await
+}
+
+async fn lane(signer: &Signer) -> String {
+    let heard = signer.scheduler.get("/health/ready").await;
+    heard.body["chains"][0]["status"].as_str().unwrap().to_owned()
+}
+
+fn beside(town: &Town, name: &str) -> PathBuf {
+    town.installation.path().join(name)
+}
+
+/// Bills one and waits for the end.
+async fn billed(town: &Town, signer: &Signer, place: usize) -> String {
+    let hash = signer.scheduler.bill(&json!(town.entries([place]))).await.tx_hash();
+    assert_eq!(town.settled(signer, &hash).await["state"], "charged");
+    hash
+}
+
+/// The forgotten billing is known again, and nobody pays twice for it.
+async fn learns(town: &Town, signer: &Signer, place: usize, hash: &str) {
+    eventually("it is learnt", async || {
+        town.anvil.mine(1).await;
+        let heard = signer.scheduler.billings(hash).await;
+        heard.body["data"][0]["state"] == "charged"
+    })
+    .await;
+    let again = signer.scheduler.bill(&json!(town.entries([place]))).await;
+    assert_eq!(again.tx_hash(), hash, "{again:?}");
+}
+
+async fn yesterdays_copy_is_noticed_with_its_mark_left_and_without_any(family: Family) {
+    for without_mark in [false, true] {
+        let town = on_request(family).await;
+        let signer = town.signer().await;
+        billed(&town, &signer, 0).await;
+        signer.terminate().await;
+        std::fs::copy(town.installation.journal(), beside(&town, "copy")).unwrap();
+        let signer = town.signer().await;
+        let forgotten = billed(&town, &signer, 1).await;
+        signer.terminate().await;
+        std::fs::copy(beside(&town, "copy"), town.installation.journal()).unwrap();
+        if without_mark {
+            std::fs::remove_file(beside(&town, "journal.sqlite.mark")).unwrap();
+        }
+        let signer = town.signer().await;
+        learns(&town, &signer, 1, &forgotten).await;
+        town.assert_paid(&[1, 1, 0]).await;
+    }
+}
+
+async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {
+    let town = on_request(family).await;
+    let signer = town.signer().await;
+    signer.terminate().await;
+    std::fs::copy(town.installation.journal(), beside(&town, "old")).unwrap();
+    let signer = town.signer().await;
+    let first = billed(&town, &signer, 0).await;
+    signer.terminate().await;
+    std::fs::rename(town.installation.journal(), beside(&town, "newer")).unwrap();
+    std::fs::copy(beside(&town, "old"), town.installation.journal()).unwrap();
+    let signer = town.signer().await;
+    learns(&town, &signer, 0, &first).await;
+    if family == Family::Evm {
+        eventually("the lane is open", async || {
+            town.anvil.mine(1).await;
+            lane(&signer).await == "ok"
+        })
+        .await;
+        let between = billed(&town, &signer, 1).await;
+        signer.terminate().await;
+        std::fs::rename(beside(&town, "newer"), town.installation.journal()).unwrap();
+        let signer = town.signer().await;
+        learns(&town, &signer, 1, &between).await;
+    } else {
+        signer.terminate().await;
+        std::fs::rename(beside(&town, "newer"), town.installation.journal()).unwrap();
+        let signer = town.signer().await;
+        let reason = lane(&signer).await;
+        assert!(reason.contains("an old copy"), "another process wrote last: {reason}");
+        let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
+        assert_eq!(refused.status, 503, "{refused:?}");
+    }
+    let paid = if family == Family::Evm { [1, 1, 0] } else { [1, 0, 0] };
+    town.assert_paid(&paid).await;
+}
+
+/// What `mount` makes, gone with it.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mounted(at: PathBuf) -> Self {
+        std::fs::create_dir(&at).unwrap();
+        let mount = std::process::Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=3m", "tmpfs"])
+            .arg(&at)
+            .status();
+        assert!(mount.unwrap().success(), "run this as root");
+        Self(at)
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        drop(std::process::Command::new("umount").arg("-l").arg(&self.0).status());
+    }
+}
+
+#[tokio::test]
+#[ignore = "mounts a file system of 3 MiB: needs root"]
+async fn with_a_full_disk_a_process_starts_follows_what_is_open_and_heals_by_itself() {
+    let mut town = on_request(Family::Evm).await;
+    let disk = SmallDisk::mounted(beside(&town, "disk"));
+    let journal = disk.0.join("journal.sqlite");
+    town.installation = town.installation.env("SIGNER__JOURNAL__PATH", journal.to_str().unwrap());
+    assert!(town.installation.run(&["init"]).await.status.success());
+    let signer = town.signer().await;
+    let open = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    drop(signer.kill());
+    // As if the pool had lost it: whoever follows it offers it again.
+    town.anvil.call::<serde_json::Value>("anvil_dropTransaction", json!([open])).await;
+    let ballast = disk.0.join("ballast");
+    let fill = std::process::Command::new("dd")
+        .args(["if=/dev/zero", "bs=4k"])
+        .arg(format!("of={}", ballast.display()))
+        .status();
+    assert!(!fill.unwrap().success(), "the disk is full");
+
+    let signer = town.signer().await;
+    let ready = signer.scheduler.get("/health/ready").await;
+    assert_eq!(ready.status, 503);
+    assert!(ready.body["journal"].as_str().unwrap().contains("make room"), "{ready:?}");
+    let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+    let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(again.tx_hash(), open, "what is open is known");
+    eventually("it is offered again", async || {
+        town.anvil.mine(1).await;
+        town.transactions().await == 1
+    })
+    .await;
+
+    std::fs::remove_file(&ballast).unwrap();
+    assert_eq!(town.settled(&signer, &open).await["state"], "charged");
+    eventually("it is ready", async || signer.scheduler.get("/health/ready").await.status == 200)
+        .await;
+    billed(&town, &signer, 1).await;
+    signer.terminate().await;
+    assert!(town.installation.run(&["audit"]).await.status.success());
+    town.assert_paid(&[1, 1, 0]).await;
+}
