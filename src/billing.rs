@@ -23,8 +23,8 @@ pub use carried::Carried;
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unsettled, next_step};
 pub use entry::{BadField, Entry, Scalar};
 pub use gate::{
-    AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, OnlyFollows, PoolView, Ruling,
-    first_position, rule,
+    AccountView, BlocksRead, Brake, Closed, Gate, LaneView, NonceView, OnlyFollows, PoolView,
+    Ruling, first_position, rule,
 };
 pub use ids::{
     ChargeKey, Family, Ineligible, Period, PlanId, PlatformChainId, RequestId, SubscribeId,

@@ -17,13 +17,13 @@ pub use inspect::{Finding, Inspect};
 pub use ready::{ClockGap, Purse, Unready};
 
 use crate::billing::{
-    Admitted, Attempt, AttemptKind, Charge, Checked, Family, Foreign, NonceView, Objection,
+    Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, Foreign, NonceView, Objection,
     PlatformChainId, Sighting, Signed, Slot,
 };
 pub use crate::journal::SealError;
 
 use crate::contract::{Looked, Profile};
-use crate::journal::Durable;
+use crate::journal::{Durable, Past};
 use crate::node::{AskError, Fault};
 use crate::node::{NodeView, Trust};
 use crate::policy::{Meant, Policy};
@@ -120,6 +120,21 @@ pub enum ChainError {
         /// The largest batch that would fit.
         max: usize,
     },
+    /// The batch takes the nodes longer than a block allows a transaction (TRON), or it took too long
+    /// before. A block that stops it takes the fee and charges nobody.
+    #[error(
+        "{charges} charges at once take more CPU time than the chain allows one transaction: post at \
+         most {max}"
+    )]
+    BatchTooSlow {
+        /// How many were to be charged.
+        charges: usize,
+        /// The largest batch that is tried now, at least 1.
+        max: usize,
+    },
+    /// One charge alone takes that long.
+    #[error("one charge alone takes more CPU time than the chain allows one transaction: {0}")]
+    ChargeTooSlow(String),
     /// Nothing more may be signed for a batch as things stand. Its claims stay.
     #[error("{0}")]
     Stays(String),
@@ -285,6 +300,22 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// number of blocks. Nothing to do where [`Chain::strangers`] tells.
     async fn recall(&self, _since_ms: i64) -> Result<Recall, ChainError> {
         Ok(Recall { found: Vec::new(), percent: 100, complete: true })
+    }
+
+    /// When the account last used the chain, by what is irrevocable, Unix ms of its blocks: the latest that any
+    /// node tells. None where it never did, and where positions tell more. Fails while a node that is fit
+    /// to be asked does not tell.
+    async fn last_used(&self) -> Result<Option<u64>, ChainError> {
+        Ok(None)
+    }
+
+    /// Is told, once at start, how the batches of its account ended lately.
+    fn recollect(&self, _past: Past) {}
+
+    /// Why nothing new should be signed on the chain, whatever the journal knows; none where nothing
+    /// speaks against it.
+    fn brake(&self) -> Option<Brake> {
+        None
     }
 
     /// Looks for every slot, in order.

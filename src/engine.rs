@@ -2,12 +2,14 @@
 //! its end. The decisions are in `billing`, the last word is the chain's.
 
 pub(crate) mod bill;
+mod hindrance;
 mod lane;
 mod recall;
 mod reservation;
 mod watcher;
 
 pub use bill::{Answer, NoVerdict, Rehearsed, Sent};
+pub use hindrance::Hindrance;
 pub use lane::Lane;
 
 pub use crate::billing::Gate;

@@ -10,11 +10,13 @@ mod durable;
 mod end;
 mod files;
 mod history;
+mod interchange;
 mod left;
 mod mark;
 mod migrate;
 mod networks;
 mod open;
+mod past;
 mod pause;
 mod record;
 mod rename;
@@ -32,9 +34,11 @@ pub use commit::{Addition, LaneId, Origin, Proposal, Seal, SealError};
 pub use durable::Durable;
 pub use end::Settlement;
 pub use history::Audit;
+pub use interchange::{Exported, Imported, NotImported};
 pub use left::Unfinished;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
+pub use past::{FailedBilling, Past};
 pub use pause::Pause;
 pub use record::{Billing, Line, Recorded};
 pub use rename::{NotRenamed, Renaming};
@@ -297,6 +301,29 @@ impl Journal {
             Ok((since, rows::open_slots(conn, lane)?))
         };
         self.read(left).await
+    }
+
+    /// Until when the journal knows for sure what the lane's account did, Unix ms; none before the lane is
+    /// opened.
+    pub async fn known_until(&self, lane: LaneId) -> Result<Option<i64>, JournalError> {
+        self.read(move |conn| past::known_until(conn, lane)).await
+    }
+
+    /// Writes down that the lane's account did something after `known_until_ms` (Unix ms) that is not in
+    /// the journal.
+    pub async fn begin_doubt(
+        &self,
+        lane: LaneId,
+        known_until_ms: i64,
+        at_ms: i64,
+    ) -> Result<(), JournalError> {
+        let begin = move |conn: &Connection| doubt::begin_for(conn, lane, known_until_ms, at_ms);
+        Ok(self.write(begin).await??)
+    }
+
+    /// How the newest batches of a lane ended, as far back as `since_ms` (Unix ms of this machine).
+    pub async fn past(&self, lane: LaneId, since_ms: i64) -> Result<Past, JournalError> {
+        self.read(move |conn| past::past(conn, lane, since_ms)).await
     }
 
     /// Whether there is room in the sums of the day for this much more. Takes nothing.

@@ -56,6 +56,9 @@ enum Command {
     /// What the platform's ids of chains stand for.
     #[command(subcommand)]
     Networks(NetworksCommand),
+    /// Take claims from one journal to another. The Signer must not be running.
+    #[command(subcommand)]
+    Claims(ClaimsCommand),
     /// Encrypted keystores.
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -71,6 +74,24 @@ enum NetworksCommand {
         /// The id that it gets.
         to: u32,
         /// Why, for the history.
+        #[arg(long)]
+        why: String,
+    },
+}
+
+#[derive(Subcommand, Debug)]
+enum ClaimsCommand {
+    /// Write every billing that the chain has decided, with its claims, as JSON lines.
+    Export {
+        /// Where to; standard output otherwise.
+        #[arg(long)]
+        out: Option<PathBuf>,
+    },
+    /// Add the billings of such a file that the journal does not know: all of it or nothing.
+    Import {
+        /// The file.
+        file: PathBuf,
+        /// Why: kept in the history.
         #[arg(long)]
         why: String,
     },
@@ -133,6 +154,12 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             let renaming = Renaming { from, to, why: why.clone() };
             runtime.block_on(app::networks::rename(&config.journal, renaming))?;
             say(&format!("chain {from} is chain {to} now: rename [chains.{from}] as well"))?;
+        }
+        Command::Claims(ClaimsCommand::Export { out }) => {
+            say(&runtime.block_on(claims::export(&config.journal, out.as_deref()))?)?;
+        }
+        Command::Claims(ClaimsCommand::Import { file, why }) => {
+            say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
         Command::Keys(KeysCommand::List) => {
             for (name, address) in keys::list(&config.keys.directory)? {

@@ -4,6 +4,7 @@ use crate::billing::SubscribeId;
 use crate::config::JournalConfig;
 use crate::journal::{Journal, PersonsWord, Resolution};
 use std::error::Error;
+use std::path::Path;
 
 /// Who says so, in the history: whoever may run commands here.
 const BY: &str = "the command line";
@@ -27,4 +28,33 @@ pub async fn resolve(
     } else {
         format!("billing {number}, subscription {subscription}: resolved as {outcome}")
     })
+}
+
+/// `claims export`: what is in the file, in words.
+pub async fn export(config: &JournalConfig, to: Option<&Path>) -> Result<String, Box<dyn Error>> {
+    let journal = Journal::open(config)?;
+    let exported = journal.export_claims().await;
+    journal.close().await;
+    let exported = exported?;
+    let Some(path) = to else { return Ok(exported.text.trim_end().to_owned()) };
+    std::fs::write(path, &exported.text)?;
+    let (billings, open) = (exported.billings, exported.open);
+    Ok(format!(
+        "{billings} billings in {}; {open} are still open, and are not in it",
+        path.display()
+    ))
+}
+
+/// `claims import FILE --why WHY`: what was added, in words.
+pub async fn import(
+    config: &JournalConfig,
+    from: &Path,
+    why: &str,
+) -> Result<String, Box<dyn Error>> {
+    let text = std::fs::read_to_string(from)?;
+    let journal = Journal::open(config)?;
+    let told = journal.import_claims(text, BY.to_owned(), why.to_owned()).await;
+    journal.close().await;
+    let imported = told?.map_err(|why| format!("{}, {why}", from.display()))?;
+    Ok(format!("{} billings added, {} were known", imported.added, imported.known))
 }

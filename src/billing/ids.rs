@@ -143,7 +143,7 @@ pub enum Ineligible {
 /// Reads an address in the spellings of `family`.
 ///
 /// EVM: `0x` and 40 hex digits; mixed case must carry a right EIP-55 checksum. TRON: base58check
-/// `T…`, or hex with the prefix byte `41`, or the 20 bytes as `0x…`.
+/// `T…`, or hex with the prefix byte `41`, or the 20 bytes as `0x…` with the same checksum.
 pub fn parse_address(family: Family, text: &str) -> Result<Address, Ineligible> {
     match family {
         Family::Evm if text.starts_with('T') => Err(Ineligible::TronOnEvm),
@@ -181,8 +181,9 @@ fn parse_evm(text: &str) -> Result<Address, Ineligible> {
 }
 
 fn parse_tron(text: &str) -> Result<Address, Ineligible> {
-    if let Some(digits) = text.strip_prefix("0x") {
-        return address_of_hex(digits).ok_or(Ineligible::TronAddress);
+    if text.starts_with("0x") {
+        let bad = |why| if why == Ineligible::Checksum { why } else { Ineligible::TronAddress };
+        return parse_evm(text).map_err(bad);
     }
     if let (42, Some(digits)) = (text.len(), text.strip_prefix("41")) {
         return address_of_hex(digits).ok_or(Ineligible::TronAddress);
@@ -228,6 +229,8 @@ mod tests {
             (Family::Evm, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD", Ineligible::EvmAddress),
             (Family::Evm, "5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", Ineligible::EvmAddress),
             (Family::Evm, "0x12", Ineligible::EvmAddress),
+            (Family::Tvm, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeD", Ineligible::Checksum),
+            (Family::Tvm, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeA", Ineligible::TronAddress),
             (Family::Tvm, "", Ineligible::TronAddress),
         ];
         for (family, text, why) in table {

@@ -15,6 +15,7 @@ mod head;
 mod inspect;
 mod look;
 mod observe;
+mod pace;
 mod preflight;
 mod proofs;
 mod reads;
@@ -22,6 +23,7 @@ mod recall;
 mod redraft;
 mod resources;
 mod solid;
+mod throttle;
 mod transaction;
 mod vouched;
 
@@ -32,10 +34,10 @@ use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
     Recall, SigningAccount,
 };
-use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
+use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
 use crate::contract::{Looked, Profile};
-use crate::journal::Durable;
+use crate::journal::{Durable, Past};
 use crate::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeView, RealChain, Trust};
 use crate::policy::Policy;
 use api::Api;
@@ -97,6 +99,8 @@ pub struct TronChain {
     head: RwLock<Option<Arc<Head>>>,
     tracks: look::Tracks,
     solid: SolidBlocks,
+    /// How fast is signed.
+    throttle: throttle::Throttle,
     /// What is known of the witnesses.
     vouched: parking_lot::Mutex<Vouched>,
     /// Held while blocks are read for what was forgotten.
@@ -117,6 +121,7 @@ impl TronChain {
             head: RwLock::default(),
             tracks: look::Tracks::default(),
             solid: SolidBlocks::default(),
+            throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),
             reading: Mutex::default(),
         })
@@ -164,7 +169,7 @@ impl Chain for TronChain {
     }
 
     async fn beat(&self) -> Result<Pulse, ChainError> {
-        Ok(self.observe().await?.pulse)
+        self.beaten().await
     }
 
     /// Positions are ours alone: no chain knows them.
@@ -208,6 +213,18 @@ impl Chain for TronChain {
 
     async fn recall(&self, since_ms: i64) -> Result<Recall, ChainError> {
         self.read_on(since_ms).await
+    }
+
+    async fn last_used(&self) -> Result<Option<u64>, ChainError> {
+        self.last_use().await
+    }
+
+    fn recollect(&self, past: Past) {
+        self.take_up(past);
+    }
+
+    fn brake(&self) -> Option<Brake> {
+        self.throttled()
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {

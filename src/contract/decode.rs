@@ -77,13 +77,24 @@ impl Profile {
 
     /// The same call, with what the Signer computes computed anew and nothing else changed.
     pub fn renew(&self, calldata: &[u8], computed: &Computed) -> Result<Bytes, Undecodable> {
+        self.shorten(calldata, usize::MAX, computed)
+    }
+
+    /// The same for its first `charges` charges alone, where it carries several.
+    pub fn shorten(
+        &self,
+        calldata: &[u8],
+        charges: usize,
+        computed: &Computed,
+    ) -> Result<Bytes, Undecodable> {
         let args = self.call.read_args(calldata)?;
         let args = self.call.args.iter().zip(args).map(|(arg, value)| {
             let rows = value.as_array().filter(|_| arg.per_entry());
             match rows {
                 None => arg.renewed(&value, computed),
                 Some(rows) => {
-                    let rows = rows.iter().map(|row| arg.renewed(row, computed));
+                    let rows = rows.iter().take(charges);
+                    let rows = rows.map(|row| arg.renewed(row, computed));
                     rows.collect::<Result<_, _>>().map(DynSolValue::Array)
                 }
             }

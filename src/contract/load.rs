@@ -3,7 +3,7 @@
 //! Nothing here runs after start-up.
 
 use super::abi::Signature;
-use super::call::{Call, Slot, Source};
+use super::call::{Arg, Call, Slot, Source};
 use super::coerce::Kind;
 use super::events::Event;
 use super::lookup::{Lookup, Output};
@@ -92,9 +92,41 @@ pub(super) fn load(config: &BillingConfig, family: Family) -> Result<Profile, Ve
     let needs = loader.needs();
     match call {
         Some(call) if loader.faults.0.is_empty() => {
+            tell_what_is_not_carried(&call, period.as_deref(), &config.constants);
             Ok(Profile { family, call, lookup, needs, period, reasons, charged, skipped })
         }
         _ => Err(loader.faults.0),
+    }
+}
+
+/// Says which fields of a charge cannot be read from its transaction.
+fn tell_what_is_not_carried(
+    call: &Call,
+    period: Option<&str>,
+    constants: &BTreeMap<String, String>,
+) {
+    let slots: Vec<&Slot> = call
+        .args
+        .iter()
+        .flat_map(|arg| match arg {
+            Arg::One(slot) | Arg::Each(slot) => std::slice::from_ref(slot),
+            Arg::Struct(slots) | Arg::Rows(slots) => slots.as_slice(),
+        })
+        .collect();
+    let carried =
+        |name: &&str| slots.iter().any(|slot| slot.name == **name) || constants.contains_key(*name);
+    let missing: Vec<&str> = IDENTITY
+        .into_iter()
+        .chain(["amount"])
+        .chain(period)
+        .filter(|name| !carried(name))
+        .collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        tracing::warn!(
+            "billing.call does not carry {missing}: a restored journal cannot be learnt from the \
+             chain; use claims export/import"
+        );
     }
 }
 

@@ -2,6 +2,7 @@
 //! batches that the chain has not decided.
 
 use super::bill::NoVerdict;
+use super::hindrance::Hindrance;
 use super::reservation::Reservations;
 use crate::billing::{Again, Attempt, BatchId, Gate, Objection, OnlyFollows, Rules, Slot};
 use crate::chain::{Chain, Delivery, Pulse};
@@ -10,10 +11,13 @@ use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{info, warn};
+
+/// How far back a chain is told of batches that failed, ms.
+const PAST_MS: i64 = 86_400_000;
 
 /// A committed batch that the chain has not decided.
 #[derive(Clone, Debug)]
@@ -26,7 +30,7 @@ pub(super) struct Tracked {
     /// What the nodes had against its newest attempt when it was last offered.
     pub(super) objection: Option<Objection>,
     /// What keeps it from landing, as far as is known.
-    pub(super) held_up: Option<&'static str>,
+    pub(super) held_up: Option<Hindrance>,
     /// Why the last try to sign another attempt failed, if it did.
     pub(super) unsigned: Option<String>,
     /// Whether a person was called already.
@@ -51,6 +55,10 @@ pub struct Lane {
     gate: RwLock<Gate>,
     /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
     pub(super) doubt: RwLock<Option<i64>>,
+    /// Whether it is known that the journal knows of the account's last use.
+    pub(super) compared: AtomicBool,
+    /// When it was made.
+    pub(super) born: Instant,
     trouble: RwLock<Option<String>>,
     pub(super) next: AtomicU64,
 }
@@ -69,6 +77,8 @@ impl Lane {
             tracked: Mutex::default(),
             gate: RwLock::new(Gate::Opening),
             doubt: RwLock::new(doubt),
+            compared: AtomicBool::new(false),
+            born: Instant::now(),
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
         }
@@ -130,13 +140,13 @@ impl Lane {
     }
 
     /// What keeps single batches from landing, as far as is known: the oldest first.
-    pub fn held_up(&self) -> Vec<(BatchId, &'static str)> {
+    pub fn held_up(&self) -> Vec<(BatchId, Hindrance)> {
         let tracked = self.tracked.lock();
         tracked.values().filter_map(|t| t.held_up.map(|why| (t.slot.batch, why))).collect()
     }
 
     /// What keeps this batch from landing, as far as is known.
-    pub fn hindrance(&self, batch: BatchId) -> Option<&'static str> {
+    pub fn hindrance(&self, batch: BatchId) -> Option<Hindrance> {
         self.tracked.lock().get(&batch).and_then(|tracked| tracked.held_up)
     }
 
@@ -260,6 +270,8 @@ impl Lane {
         self.journal.bind(facts.id, network, facts.contract, self.journal.now_ms()).await?;
         let (doubt, open) = self.journal.take_up(self.id()).await?;
         *self.doubt.write() = doubt;
+        let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
+        self.chain.recollect(self.journal.past(self.id(), since_ms).await?);
         for slot in open {
             self.track(slot);
         }

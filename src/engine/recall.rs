@@ -11,7 +11,12 @@ use crate::billing::{
 use crate::chain::{MostSent, Pulse};
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 use tracing::warn;
+
+/// How long open batches are looked at before it is decided that none of them is what used the account
+/// last.
+const OPEN_BATCHES_FIRST: Duration = Duration::from_secs(30);
 
 /// What was learnt of transactions that the journal did not know.
 struct Learnt {
@@ -33,6 +38,10 @@ impl Lane {
                 None => return Ok(()),
             },
         };
+        if !self.knows_the_last_use().await? {
+            self.close_meanwhile(Closed::UsedLater);
+            return Ok(());
+        }
         let mut lane = LaneView {
             signer: self.chain.facts().signer,
             gate: self.gate_to_rule(),
@@ -78,6 +87,35 @@ impl Lane {
         }
     }
 
+    /// Whether it is settled, for this process, that the journal knows of everything that the account did
+    /// before, or that it does not: then the lane is in doubt. An open batch may be what used the account
+    /// last, so those are looked at first. A journal that was restored with its mark is noticed by this
+    /// alone, where nothing counts an account's transactions.
+    async fn knows_the_last_use(&self) -> Result<bool, NoVerdict> {
+        if self.doubt().is_some() || self.compared.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        let known_ms = self.journal.known_until(self.id()).await?.unwrap_or_default();
+        if let Some(used_ms) = self.chain.last_used().await?
+            && i64::try_from(used_ms).unwrap_or(i64::MAX) >= known_ms
+        {
+            if self.undecided() > 0 && self.born.elapsed() < OPEN_BATCHES_FIRST {
+                return Ok(false);
+            }
+            let chain = &self.chain.facts().name;
+            warn!(
+                chain,
+                used_ms,
+                known_ms,
+                "the account was used without this journal: it is an old copy, or the key is used elsewhere. What it did since is learnt from the chain's blocks"
+            );
+            self.journal.begin_doubt(self.id(), known_ms, self.journal.now_ms()).await?;
+            *self.doubt.write() = Some(known_ms);
+        }
+        self.compared.store(true, Ordering::Relaxed);
+        Ok(true)
+    }
+
     /// A lane that is closed keeps its reason.
     fn close_meanwhile(&self, why: Closed) {
         if !matches!(self.gate(), Gate::Closed(_)) {
@@ -101,7 +139,18 @@ impl Lane {
         } else {
             let sent = self.chain.first_position().await?;
             match first_position(self.chain.facts().signer, sent, nonces) {
-                Ok(first) => first,
+                Ok(first) => {
+                    if first > 0 {
+                        let chain = &self.chain.facts().name;
+                        warn!(
+                            chain,
+                            "{first} transactions of the account are older than this journal, and it \
+                             does not know whom they charged: if it has billed before, put its journal \
+                             back or import its claims"
+                        );
+                    }
+                    first
+                }
                 Err(why) => {
                     self.set_gate(Gate::Closed(why));
                     return Ok(None);
@@ -136,6 +185,9 @@ impl Lane {
             && let Some(other) = self.journal.another_in_doubt(self.id()).await?
         {
             gate = Gate::Closed(Closed::OtherInDoubt { other });
+        }
+        if let (Gate::Open, Some(why)) = (&gate, self.chain.brake()) {
+            gate = Gate::Closed(Closed::Braked(why));
         }
         self.set_gate(gate);
         Ok(())
@@ -181,7 +233,9 @@ impl Lane {
     /// a batch whose known ones are dead: another would be one too many.
     pub(super) fn rules_for_now(&self) -> Rules {
         match self.rules.again {
-            Again::Renew { .. } if self.doubt().is_some() => {
+            Again::Renew { .. }
+                if self.doubt().is_some() || !self.compared.load(Ordering::Relaxed) =>
+            {
                 Rules { again: Again::Never, ..self.rules }
             }
             Again::Never | Again::Replace { .. } | Again::Renew { .. } => self.rules,

@@ -2,10 +2,10 @@
 //! the loop only sleeps.
 
 use super::bill::NoVerdict;
+use super::hindrance::Hindrance;
 use super::lane::{Lane, Tracked};
 use crate::billing::{
-    Attempt, AttemptKind, BatchState, Foreign, Memory, Objection, Sighting, Slot, Standing, Step,
-    Verdict, next_step,
+    Attempt, AttemptKind, BatchState, Memory, Sighting, Slot, Step, Verdict, next_step,
 };
 use crate::chain::ChainError;
 use crate::journal::{Addition, Durable, Settlement};
@@ -184,7 +184,7 @@ impl Watcher {
 
     /// Remembers what keeps a batch from landing; says so once.
     fn remark(&self, seen: &Tracked, sighting: &Sighting) {
-        let why = hindrance(sighting, seen.objection);
+        let why = Hindrance::of(sighting, seen.objection);
         if let Some(why) = why.filter(|_| why != seen.held_up) {
             warn!(
                 chain = self.lane.chain.facts().name,
@@ -263,33 +263,4 @@ fn memory(tracked: &Tracked, now_ms: i64) -> Memory {
 
 fn since(then: Instant) -> u64 {
     u64::try_from(then.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
-/// What a merchant should know about a batch that does not land.
-fn hindrance(sighting: &Sighting, objection: Option<Objection>) -> Option<&'static str> {
-    match (sighting, objection) {
-        (Sighting::Absent(Standing::Starved), _)
-        | (Sighting::Absent(_), Some(Objection::Starved)) => {
-            Some("the signing account cannot pay for it: top it up")
-        }
-        (Sighting::Absent(Standing::Shown), _) => {
-            Some("a node shows it in a block, and too few others do: see nodes")
-        }
-        (Sighting::Absent(Standing::Underpriced), _)
-        | (Sighting::Absent(_), Some(Objection::Underpriced)) => {
-            Some("it bids less than the chain asks now")
-        }
-        (Sighting::Absent(_), Some(Objection::Structural)) => {
-            Some("the nodes say that its bytes can never be taken")
-        }
-        (Sighting::Absent(_), Some(Objection::Policy)) => {
-            Some("the nodes do not take transactions of this kind: use other nodes")
-        }
-        (Sighting::Absent(_), Some(Objection::Reverts)) => Some("it would revert now"),
-        (Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified, _) => {
-            Some("it is not known whom the transaction that took its place charged")
-        }
-        (Sighting::Unsettled(why), _) => Some(why.sentence()),
-        _ => None,
-    }
 }

@@ -137,7 +137,9 @@ fn status_of(why: &NoVerdict) -> StatusCode {
         NoVerdict::UnknownChain(_) => StatusCode::NOT_FOUND,
         NoVerdict::OnePerRequest => StatusCode::BAD_REQUEST,
         NoVerdict::Policy(_) => StatusCode::FORBIDDEN,
-        NoVerdict::Chain(ChainError::BatchTooLarge { .. }) => StatusCode::PAYLOAD_TOO_LARGE,
+        NoVerdict::Chain(ChainError::BatchTooLarge { .. } | ChainError::ChargeTooSlow(_)) => {
+            StatusCode::PAYLOAD_TOO_LARGE
+        }
         NoVerdict::LaneClosed(_)
         | NoVerdict::LaneOpening(_)
         | NoVerdict::NotAccepted(_)
@@ -149,6 +151,7 @@ fn status_of(why: &NoVerdict) -> StatusCode {
             | ChainError::Unready(_)
             | ChainError::NoKey { .. }
             | ChainError::FeeTooHigh(_)
+            | ChainError::BatchTooSlow { .. }
             | ChainError::Stays(_)
             | ChainError::CallFails(_),
         )
@@ -175,6 +178,9 @@ impl IntoResponse for Reply {
                 envelope(status, code, msg, failures(*family, refused))
             }
             Self::Answer(_, Answer::Rehearsed(dry)) => envelope(status, code, msg, rehearsal(dry)),
+            Self::NoVerdict(NoVerdict::Chain(
+                ChainError::BatchTooLarge { max } | ChainError::BatchTooSlow { max, .. },
+            )) => envelope(status, code, msg, Fits { max_batch: *max }),
             Self::NoVerdict(_) | Self::TurnedAway(_) => envelope(status, code, msg, ()),
         };
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
@@ -188,6 +194,13 @@ impl IntoResponse for TurnedAway {
     fn into_response(self) -> Response {
         Reply::TurnedAway(self).into_response()
     }
+}
+
+/// What would fit, where a batch does not.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Fits {
+    max_batch: usize,
 }
 
 /// An envelope as a response.

@@ -3,7 +3,7 @@
 
 use super::Door;
 use crate::billing::{BatchId, Closed, spell_address};
-use crate::engine::{Engine, Gate, Lane};
+use crate::engine::{Engine, Gate, Hindrance, Lane};
 use crate::node::NodeView;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -70,8 +70,8 @@ fn node(node: &NodeView) -> Value {
     })
 }
 
-fn held_up((batch, why): (BatchId, &'static str)) -> Value {
-    json!({"batch": batch.0, "why": why})
+fn held_up((batch, why): (BatchId, Hindrance)) -> Value {
+    json!({"batch": batch.0, "why": why.sentence()})
 }
 
 fn trouble(lane: &Lane) -> Option<String> {

@@ -3,7 +3,7 @@
 use super::answer::{Reply, TurnedAway, envelope, integer, spell_hash};
 use super::{Door, authenticate};
 use crate::billing::{BatchState, ItemOutcome, Period, TxRecord, spell_address};
-use crate::engine::NoVerdict;
+use crate::engine::{Hindrance, NoVerdict};
 use crate::journal::{Billing, JournalError, Line, LineOutcome, Resolution};
 use alloy::primitives::B256;
 use axum::extract::rejection::PathRejection;
@@ -121,7 +121,7 @@ pub(super) fn report(door: &Door, billing: &Billing) -> Report {
         tx_hash: spell_hash(family, billing.current().hash()),
         tx_hashes: billing.attempts.iter().map(|a| spell_hash(family, a.hash())).collect(),
         state: billing.state.word(),
-        held_up: running.and_then(|lane| lane.hindrance(billing.batch)),
+        held_up: running.and_then(|lane| lane.hindrance(billing.batch)).map(Hindrance::sentence),
         chain_id: lane.chain.0,
         address: spell_address(family, lane.signer),
         contract: spell_address(family, contract),

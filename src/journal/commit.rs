@@ -221,6 +221,14 @@ pub(super) fn advance(conn: &Connection, lane: LaneId) -> rusqlite::Result<()> {
     .map(drop)
 }
 
+/// Whether a batch has this position for good, or hopes for it.
+pub(super) fn is_taken(conn: &Connection, lane: LaneId, position: u64) -> rusqlite::Result<bool> {
+    conn.prepare_cached(
+        "SELECT 1 FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3 AND state <> 'usurped'",
+    )?
+    .exists(params![lane.chain.0, lane.signer.as_slice(), position])
+}
+
 fn undecided(conn: &Connection, lane: LaneId) -> rusqlite::Result<u64> {
     conn.prepare_cached(
         "SELECT count(*) FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2",

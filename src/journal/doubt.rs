@@ -32,6 +32,22 @@ pub(super) fn include(conn: &Connection, lane: LaneId) -> rusqlite::Result<()> {
     .map(drop)
 }
 
+/// Puts a lane in doubt whose account did something after `known_until_ms` that is not in the journal.
+pub(super) fn begin_for(
+    conn: &Connection,
+    lane: LaneId,
+    known_until_ms: i64,
+    at_ms: i64,
+) -> rusqlite::Result<()> {
+    conn.execute(
+        "INSERT OR IGNORE INTO doubt VALUES (?1, ?2, ?3)",
+        params![lane.chain.0, lane.signer.as_slice(), known_until_ms],
+    )?;
+    let body =
+        json!({"chain": lane.chain.0, "signer": lane.signer, "known_until_ms": known_until_ms});
+    history::append(conn, at_ms, "used without the journal", &body)
+}
+
 /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
 pub(super) fn since(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<i64>> {
     let sql = "SELECT since_ms FROM doubt WHERE chain = ?1 AND signer = ?2";

@@ -2,7 +2,7 @@
 
 use super::columns::outcome_words;
 use super::commit::{
-    NewBatch, Origin, advance, insert_batch, insert_claim, insert_learnt, next_position,
+    NewBatch, Origin, advance, insert_batch, insert_claim, insert_learnt, is_taken, next_position,
     release_expired_guard,
 };
 use super::rows::origin_of;
@@ -148,6 +148,8 @@ pub(super) fn adopt(
 ) -> rusqlite::Result<()> {
     let landed = tx.landed.clone();
     match &tx.effect {
+        // What was imported is learnt once.
+        ForeignEffect::Billed { .. } if is_learnt(conn, origin, tx)? => {}
         ForeignEffect::Billed { items, execution } => {
             let batch = insert_adopted(conn, origin, tx, items, at_ms)?;
             let verdict = match execution {
@@ -163,10 +165,38 @@ pub(super) fn adopt(
             history::append(conn, at_ms, "used elsewhere", &body)?;
         }
     }
-    if next_position(conn, origin.lane)? == Some(tx.position) {
+    let mut taken = tx.position;
+    // Places that were imported before those that come ahead of them.
+    while next_position(conn, origin.lane)? == Some(taken)
+        && is_taken_for_good(conn, origin, tx, taken)?
+    {
         advance(conn, origin.lane)?;
+        taken = taken.saturating_add(1);
     }
     Ok(())
+}
+
+fn is_taken_for_good(
+    conn: &Connection,
+    origin: &Origin,
+    tx: &ForeignTx,
+    position: u64,
+) -> rusqlite::Result<bool> {
+    Ok(position == tx.position || is_taken(conn, origin.lane, position)?)
+}
+
+/// Whether this transaction is known as the one that ended the batch in its place.
+fn is_learnt(conn: &Connection, origin: &Origin, tx: &ForeignTx) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM attempt JOIN batch ON batch.id = attempt.batch
+               WHERE hash = ?1 AND winner = ?1 AND chain = ?2 AND signer = ?3 AND position = ?4
+               AND state IN ('charged', 'reverted', 'cancelled')";
+    let (hash, lane) = (tx.landed.hash, origin.lane);
+    conn.prepare_cached(sql)?.exists(params![
+        hash.as_slice(),
+        lane.chain.0,
+        lane.signer.as_slice(),
+        tx.position
+    ])
 }
 
 /// Its bytes are not known here: it has landed for good, so nobody has to offer them again.

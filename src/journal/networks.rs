@@ -134,3 +134,10 @@ pub(super) fn is_bound(
     let known = conn.query_row(by_id, [chain.0], |row| Ok((read(row)?, address(row, 2)?)));
     Ok(known.optional()? == Some((network, contract)))
 }
+
+/// Every id of the platform that is known, and the contract that is billed through now.
+pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<(PlatformChainId, Address)>> {
+    conn.prepare_cached("SELECT id, contract FROM chain ORDER BY id")?
+        .query_map([], |row| Ok((PlatformChainId(row.get(0)?), address(row, 1)?)))?
+        .collect()
+}

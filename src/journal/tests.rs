@@ -7,6 +7,7 @@ mod any_order;
 mod auditing;
 mod binding;
 mod claiming;
+mod exchanging;
 mod opening;
 mod pausing;
 mod resolving;

@@ -25,6 +25,8 @@ pub struct Settings {
     pub slot_ms: u64,
     /// How many blocks the solid head lags behind the head.
     pub lag: u64,
+    /// The solid head moves when it can move by so many blocks at once.
+    pub stride: u64,
     /// How many states are kept behind the head for reads by block, never fewer than `lag`.
     pub keep: u64,
     /// How many blocks make an epoch after which the solid head is called safe (EVM `safe` tag): blocks behind head.
@@ -33,7 +35,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { slot_ms: 3000, lag: 19, keep: 256, safe: 4 }
+        Self { slot_ms: 3000, lag: 19, stride: 1, keep: 256, safe: 4 }
     }
 }
 
@@ -103,6 +105,12 @@ impl<F: Family> Chain<F> {
     /// Changes how far the solid head lags (blocks). It never moves back.
     pub fn set_lag(&mut self, lag: u64) {
         self.settings.lag = lag;
+        self.settle();
+    }
+
+    /// Changes by how many blocks at once the solid head moves at least: one or more.
+    pub fn set_stride(&mut self, stride: u64) {
+        self.settings.stride = stride.max(1);
         self.settle();
     }
 
@@ -338,7 +346,10 @@ impl<F: Family> Chain<F> {
     fn settle(&mut self) {
         let head = self.head().header.number;
         let rule = self.family.solidified(&self.blocks);
-        self.solid = self.solid.max(head.saturating_sub(self.settings.lag).min(rule));
+        let solid = head.saturating_sub(self.settings.lag).min(rule);
+        if solid >= self.solid.saturating_add(self.settings.stride) {
+            self.solid = solid;
+        }
         let kept = self.settings.keep.max(self.settings.lag);
         if let Some(old) = head.checked_sub(kept.saturating_add(1)).filter(|old| *old < self.solid)
         {

@@ -4,6 +4,7 @@ pub mod address;
 pub mod admission;
 pub mod bandwidth;
 pub mod calls;
+pub mod cpu;
 pub mod execute;
 mod family;
 pub mod http;
@@ -23,6 +24,7 @@ pub mod tx;
 mod wallet;
 pub mod witness;
 
+pub use cpu::Cpu;
 pub use family::Tron;
 pub use node::{Options, TronNode};
 pub use wallet::Wallet;

@@ -40,7 +40,7 @@ impl World {
             price: 1_000_000_000,
             ..Header::default()
         };
-        let settings = Settings { slot_ms: 1000, lag: 4, safe: 2, keep: 8 };
+        let settings = Settings { slot_ms: 1000, lag: 4, stride: 1, safe: 2, keep: 8 };
         let chain = Chain::new(Evm::default(), settings, genesis, State::new(()));
         let node = Node::new(chain);
         node.endow(&[ann()]);

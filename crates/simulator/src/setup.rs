@@ -69,7 +69,8 @@ fn tron(at: &Places, mutant: Option<Mutant>) -> String {
         "[chains.195]\nfamily = \"tvm\"\nname = \"tron\"\ntest = true\nchain_id = {}\n\
          nodes = [{}]\n\
          contract = \"{}\"\nmulticall = \"{}\"\nkey = \"env\"\npoll_interval = \"{}\"\n\
-         rebroadcast_interval = \"4s\"\nexpiry = \"60s\"\nretry_within = \"3m\"\n{}",
+         rebroadcast_interval = \"4s\"\nexpiry = \"60s\"\nretry_within = \"3m\"\n\
+         [chains.195.fees]\nmax_run_percent = 1000000\n{}",
         at.chain_id,
         nodes.join(", "),
         base58(&at.billing),

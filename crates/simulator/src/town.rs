@@ -56,7 +56,7 @@ impl Towns {
     /// Builds both.
     pub(crate) fn found() -> Self {
         let rules = Evm { base_fee: Some(10_000_000_000), ..Evm::default() };
-        let settings = Settings { slot_ms: 1000, lag: EVM_LAG, keep: 400, safe: 3 };
+        let settings = Settings { slot_ms: 1000, lag: EVM_LAG, stride: 1, keep: 400, safe: 3 };
         let genesis = Header {
             time_ms: GENESIS_MS,
             gas_limit: 30_000_000,

@@ -75,6 +75,11 @@ impl Witnesses {
         }
     }
 
+    /// Each of them.
+    pub fn producers(&self) -> impl Iterator<Item = Producer> + '_ {
+        self.0.iter().map(|(witness, signer)| Producer { witness: *witness, signer: *signer })
+    }
+
     /// How many they are.
     #[expect(clippy::len_without_is_empty, reason = "a list is never empty")]
     pub fn len(&self) -> usize {

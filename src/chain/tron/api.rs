@@ -11,7 +11,7 @@ mod error;
 mod outcome;
 mod records;
 
-pub(super) use answers::{Block, Parameters, Resources};
+pub(super) use answers::{Authority, Block, Parameters, Resources};
 pub(super) use calls::{CallOutcome, ConstantCall};
 pub(super) use outcome::CallResult;
 pub(super) use records::{Broadcast, TxInfo, offer};
@@ -29,9 +29,11 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
+use tracing::debug;
 
 /// How many questions one endpoint is asked at once. A node takes 50 connections per port and leaves
 /// the next one without an answer (node.maxHttpConnectNumber); others want to ask it as well.
@@ -63,6 +65,8 @@ pub struct Endpoints {
     full: Endpoint,
     solidity: Endpoint,
     jsonrpc: Option<JsonRpc>,
+    /// Whether the JSON-RPC has answered, as far as it was asked.
+    jsonrpc_fit: AtomicBool,
     calls: Semaphore,
     redactor: Redactor,
     shut_until: Mutex<Option<Instant>>,
@@ -126,15 +130,34 @@ impl Endpoints {
             full: http(&node.full, "wallet", "full")?,
             solidity: http(&node.solidity, "walletsolidity", "solidity")?,
             jsonrpc: jsonrpc.transpose().map_err(unusable("jsonrpc"))?,
+            jsonrpc_fit: AtomicBool::new(true),
             calls: Semaphore::new(CALLS_AT_ONCE),
             redactor: secrets.fold(Redactor::default(), Redactor::and),
             shut_until: Mutex::new(None),
         })
     }
 
-    /// Whether calls can be asked about over JSON-RPC.
+    /// Whether calls can be asked about over JSON-RPC at present.
     pub(super) fn speaks_jsonrpc(&self) -> bool {
-        self.jsonrpc.is_some()
+        self.jsonrpc.is_some() && self.jsonrpc_fit.load(Ordering::Relaxed)
+    }
+
+    /// Whether a JSON-RPC is configured that cannot be used: it is out of reach, or says what nobody
+    /// understands.
+    pub(super) fn jsonrpc_is_dead(&self) -> bool {
+        self.jsonrpc.is_some() && !self.speaks_jsonrpc()
+    }
+
+    /// Which chain the JSON-RPC is on. One that does not answer is not used; the HTTP API answers the
+    /// same questions.
+    async fn jsonrpc_chains(&self) -> Vec<RealChain> {
+        let Some(rpc) = &self.jsonrpc else { return Vec::new() };
+        let chains = rpc.chains().await;
+        let fit = chains.is_ok();
+        if self.jsonrpc_fit.swap(fit, Ordering::Relaxed) != fit || !fit {
+            debug!(fit, "the node's JSON-RPC");
+        }
+        chains.unwrap_or_default().into_iter().map(by_genesis).collect()
     }
 
     async fn ask_http(
@@ -191,12 +214,28 @@ impl Endpoints {
     }
 
     async fn genesis(&self, side: Side) -> Result<RealChain, AskError> {
-        const QUESTION: &str = "getblock";
         let params = json!({ "id_or_num": "0", "detail": false });
-        let raw = self.ask_http(side, QUESTION, &params).await;
+        let raw = self.ask_http(side, "getblock", &params).await;
         let block = raw.and_then(|raw| answers::genesis(&raw).ok_or(Fault::Garbled));
-        let block = block.map_err(|fault| AskError { question: QUESTION, fault })?;
+        let question = match side {
+            Side::Full => "getblock at `full`",
+            Side::Solidity => "getblock at `solidity`",
+        };
+        let block = block.map_err(|fault| AskError { question, fault })?;
         Ok(RealChain::Genesis(chain_id(block)))
+    }
+}
+
+/// Whether a question was not answered because of the door that it was put to, rather than by the node
+/// behind it.
+pub(super) fn is_of_the_door(fault: &Fault) -> bool {
+    match fault {
+        Fault::Lost(_)
+        | Fault::Http(_)
+        | Fault::Garbled
+        | Fault::ShutOut { .. }
+        | Fault::NoNode => true,
+        Fault::Node(_) | Fault::WrongChain { .. } => false,
     }
 }
 
@@ -238,18 +277,22 @@ impl Client for Endpoints {
             Question::JsonRpc(request) => {
                 let Some(rpc) = &self.jsonrpc else { return Err(Fault::NoNode) };
                 let _turn = self.calls.acquire().await.map_err(|_| Fault::Garbled)?;
-                rpc.ask(request).await
+                let answer = rpc.ask(request).await;
+                if answer.as_ref().is_err_and(is_of_the_door) {
+                    self.jsonrpc_fit.store(false, Ordering::Relaxed);
+                }
+                answer
             }
         }
     }
 
     async fn chains(&self) -> Result<Vec<RealChain>, AskError> {
-        let (full, solidity) =
-            tokio::try_join!(self.genesis(Side::Full), self.genesis(Side::Solidity))?;
-        let jsonrpc = match &self.jsonrpc {
-            Some(rpc) => rpc.chains().await?.into_iter().map(by_genesis).collect(),
-            None => Vec::new(),
-        };
+        let (full, solidity, jsonrpc) = tokio::join!(
+            self.genesis(Side::Full),
+            self.genesis(Side::Solidity),
+            self.jsonrpc_chains()
+        );
+        let (full, solidity) = (full?, solidity?);
         Ok([vec![full, solidity], jsonrpc].concat())
     }
 

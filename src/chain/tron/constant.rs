@@ -5,7 +5,7 @@
 //! about the contract, only that less should be asked at a time.
 
 use super::TronChain;
-use super::api::{Api, CallOutcome, ConstantCall, Side};
+use super::api::{Api, CallOutcome, ConstantCall, Side, is_of_the_door};
 use crate::chain::ChainError;
 use crate::chain::trial::Failure;
 use crate::node::{AskError, Fault};
@@ -14,8 +14,11 @@ use alloy::primitives::{Address, Bytes};
 /// How often a call that was stopped for want of time is tried in all.
 pub(super) const TRIES: usize = 3;
 
+/// How a call begins to say that it was stopped because it took too long.
+const TOO_LONG: &str = "CPU timeout";
+
 /// How a call begins to say that it was stopped because too much was asked of it.
-const STOPPED: [&str; 2] = ["CPU timeout", "Not enough energy"];
+const STOPPED: [&str; 2] = [TOO_LONG, "Not enough energy"];
 
 /// What is said of an address without a contract.
 const NO_CONTRACT: &str = "Smart contract is not exist";
@@ -67,8 +70,16 @@ impl TronChain {
             return self.call(api, contract, data).await;
         }
         let call = ConstantCall { owner: self.account.facts.signer, contract, data };
-        judge_rpc(api.eth_call(call).await)
+        match api.eth_call(call).await {
+            Err(error) if is_of_the_door(&error.fault) => self.call(api, contract, data).await,
+            said => judge_rpc(said),
+        }
     }
+}
+
+/// Whether a call that was stopped took too long, rather than too much energy.
+pub(super) fn out_of_time(words: &str) -> bool {
+    words.contains(TOO_LONG)
 }
 
 fn judge(ran: CallOutcome) -> Result<ConstantCallOutcome, ChainError> {

@@ -3,10 +3,11 @@
 //! these questions.
 
 use super::TronChain;
-use super::api::{Block, Resources, Side};
+use super::api::{Authority, Block, Resources, Side};
 use super::observe::{Look, no_block};
 use super::resources::{Means, Prices};
 use crate::chain::{ChainError, Pulse};
+use crate::config::TvmConfig;
 use crate::node::{HeadSeen, NodeId, median, reached_by, shared};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -36,7 +37,12 @@ pub(super) struct Head {
     pub(super) solid: Block,
     /// What the signing account has, with the effects of what waits in the node's pool.
     pub(super) means: Means,
+    /// Why the signing key cannot sign alone, where as many providers as have to agree say so.
+    pub(super) not_alone: Option<Authority>,
     pub(super) prices: Prices,
+    /// How long a simulation of more than one charge may take as seen from here; none where the nodes
+    /// do not tell what the chain allows.
+    pub(super) longest_run: Option<Duration>,
     /// How far the newest block may be from this machine's clock before nothing is signed.
     clock_tolerance: Duration,
     seen: Instant,
@@ -63,6 +69,14 @@ impl Head {
             "its newest block is {} s {side} this machine's clock: check the node and the clock",
             off.div_euclid(1000)
         )))
+    }
+}
+
+impl Head {
+    /// Whether a simulation of so many charges took so long that a block might stop it. One charge is
+    /// as little as can be asked for: nothing is gained by asking for less.
+    pub(super) fn too_long(&self, took: Duration, charges: usize) -> bool {
+        charges > 1 && self.longest_run.is_some_and(|longest| took > longest)
     }
 }
 
@@ -114,7 +128,11 @@ impl TronChain {
         }
         let before = self.head.read().clone().map(|head| head.solid.clone());
         let solid = self.solid_head(&looks, before).await?;
-        Ok(self.publish(together(&looks, solid, self.parts.config.clock_tolerance)?))
+        let head = together(&looks, solid, &self.parts.config)?;
+        let told: Vec<Authority> = looks.iter().map(|(_, look)| look.own_key).collect();
+        let agreed = shared(&told, fleet.needed()).copied();
+        let not_alone = agreed.filter(|own_key| !own_key.suffices());
+        Ok(self.publish(Head { not_alone, ..head }))
     }
 
     fn publish(&self, head: Head) -> Arc<Head> {
@@ -178,7 +196,7 @@ impl TronChain {
 fn together(
     looks: &[(NodeId, Look)],
     solid: Block,
-    clock_tolerance: Duration,
+    config: &TvmConfig,
 ) -> Result<Head, ChainError> {
     let each = || looks.iter().map(|(_, look)| look);
     let two = looks.len().min(2);
@@ -199,9 +217,19 @@ fn together(
         bandwidth: middle(|look| look.prices.bandwidth),
         max_fee_limit: middle(|look| look.prices.max_fee_limit),
     };
+    let cpu_ms = median(each().filter_map(|look| look.cpu_ms));
+    // Whoever answers a simulation is not known, so the longest way counts.
+    let way = each().map(|look| look.way).max().unwrap_or_default();
+    let longest_run = cpu_ms.map(|ms| {
+        let percent = config.fees.max_run_percent;
+        let run = Duration::from_millis(ms).saturating_mul(percent).checked_div(100);
+        run.unwrap_or_default().saturating_add(way)
+    });
     // Nothing on TRON counts an account's transactions.
     let head_time = newest.time_ms.div_euclid(1000);
     let final_time = solid.time_ms.div_euclid(1000);
     let pulse = Pulse { head: newest.number, head_time, final_time, nonces: None };
-    Ok(Head { pulse, newest, solid, means, prices, clock_tolerance, seen: Instant::now() })
+    let (clock_tolerance, seen) = (config.clock_tolerance, Instant::now());
+    let not_alone = None;
+    Ok(Head { pulse, newest, solid, means, not_alone, prices, longest_run, clock_tolerance, seen })
 }

@@ -1,5 +1,7 @@
 //! What `check` wants to know about a TRON chain.
 
+mod doors;
+
 use super::TronChain;
 use super::address::to_base58;
 use super::api::Side;
@@ -32,6 +34,10 @@ impl Inspect for TronChain {
             Ok(_) => Finding::fine("contract", to_base58(self.account.facts.contract)),
             Err(error) => Finding::fault("contract", error.to_string()),
         });
+        found.extend(self.dead_doors());
+        found.push(self.permission(&head));
+        found.extend(self.records(&head).await);
+        found.push(self.witnesses(&head).await);
         found.push(self.reading().await);
         found.push(self.account(&head).await);
         found.push(self.fees(&head));

@@ -114,7 +114,7 @@ impl TronChain {
             sightings.push(match case {
                 Some(case) => {
                     let fate = self.fate(case, said, &head, &mut budget).await;
-                    self.sighting(slot, fate)
+                    self.note_end(slot, self.sighting(slot, fate))
                 }
                 None => Sighting::Nothing,
             });

@@ -1,7 +1,7 @@
 //! What each node tells in one look: its newest blocks, the account, prices, and what is deployed.
 
 use super::TronChain;
-use super::api::{Api, Block, Parameters, Resources, Side};
+use super::api::{Api, Authority, Block, Parameters, Resources, Side};
 use super::resources::Prices;
 use crate::chain::ChainError;
 use crate::node::{HeadSeen, NodeId, reached_by};
@@ -20,6 +20,8 @@ pub(super) struct Known {
     /// Whether there is a contract at the aggregator's address.
     pub(super) multicall: bool,
     prices: Prices,
+    /// How long a block lets one transaction compute, ms; none where the node does not tell.
+    cpu_ms: Option<u64>,
     /// When prices change next, Unix ms.
     maintenance_ms: u64,
     checked: Instant,
@@ -34,8 +36,14 @@ pub(super) struct Look {
     pub(super) solid: Block,
     /// What the signing account has, with the effects of what waits in the node's pool, sun.
     pub(super) balance: u64,
+    /// What the signing key may do alone.
+    pub(super) own_key: Authority,
     pub(super) resources: Resources,
     pub(super) prices: Prices,
+    /// How long a block lets one transaction compute, ms; none where the node does not tell.
+    pub(super) cpu_ms: Option<u64>,
+    /// How long the way to the node and back takes, with a question that costs it nothing.
+    pub(super) way: Duration,
 }
 
 impl Look {
@@ -54,15 +62,18 @@ impl TronChain {
     async fn look_at(&self, id: NodeId, passed_ms: u64) -> Result<Look, ChainError> {
         self.parts.fleet.verify_when_due(id).await?;
         let (api, me) = (self.api_of(id), self.account.facts.signer);
-        let (newest, solid, account, resources, known) = tokio::try_join!(
-            newest(api, Side::Full),
+        let began = Instant::now();
+        let ((newest, way), solid, account, resources, known) = tokio::try_join!(
+            async { newest(api, Side::Full).await.map(|block| (block, began.elapsed())) },
             newest(api, Side::Solidity),
             async { Ok(api.account(Side::Full, me).await?) },
             async { Ok(api.resources(me).await?) },
             self.learn_when_due(id, passed_ms),
         )?;
         let balance = account.map_or(0, |account| account.balance);
-        Ok(Look { newest, solid, balance, resources, prices: known.prices })
+        let own_key = account.map_or(Authority::ALONE, |account| account.own_key);
+        let Known { prices, cpu_ms, .. } = known;
+        Ok(Look { newest, solid, balance, own_key, resources, prices, cpu_ms, way })
     }
 
     /// What the fit nodes know together; they are asked when nothing is known. A contract is there
@@ -113,8 +124,8 @@ impl TronChain {
                 }
             },
         )?;
-        let prices = prices(&parameters)?;
-        let known = Known { contract, multicall, prices, maintenance_ms, checked, breaks };
+        let (prices, cpu_ms) = (prices(&parameters)?, parameters.get("getMaxCpuTimeOfOneTx"));
+        let known = Known { contract, multicall, prices, cpu_ms, maintenance_ms, checked, breaks };
         self.learnt.write().insert(id, known);
         Ok(known)
     }

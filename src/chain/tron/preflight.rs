@@ -7,21 +7,41 @@
 
 use super::TronChain;
 use super::api::{Api, CALLS_AT_ONCE};
-use super::constant::{ConstantCallOutcome, TRIES};
+use super::constant::{ConstantCallOutcome, TRIES, out_of_time};
 use super::head::Head;
 use crate::billing::{Charge, Opinion};
 use crate::chain::trial::{Fit, Group, Outcome, Ran, Runner, conclude, note};
-use crate::chain::{ChainError, Estimate, Preflight};
+use crate::chain::{Chain, ChainError, Estimate, Preflight};
 use crate::contract::Profile;
+use alloy::primitives::Address;
 use async_trait::async_trait;
 use std::sync::Arc;
+use tokio::time::Instant;
+use tracing::warn;
 
 /// What every run of one preflight shares.
 struct Trial<'a> {
     chain: &'a TronChain,
     api: Api<'a>,
+    contract: Address,
     head: Arc<Head>,
     charges: &'a [Charge],
+}
+
+impl<'a> Trial<'a> {
+    /// A trial of the billing call for these; refused where so many were stopped before.
+    async fn of(
+        chain: &'a TronChain,
+        api: Api<'a>,
+        charges: &'a [Charge],
+    ) -> Result<Self, ChainError> {
+        let max = chain.most_at_once();
+        if charges.len() > max {
+            return Err(ChainError::BatchTooSlow { charges: charges.len(), max });
+        }
+        let (head, contract) = (chain.current().await?, chain.facts().contract);
+        Ok(Self { chain, api, contract, head, charges })
+    }
 }
 
 #[async_trait]
@@ -38,12 +58,12 @@ impl Runner for Trial<'_> {
         CALLS_AT_ONCE
     }
 
-    /// A run that the node keeps stopping is no verdict on anybody: on chain the same would burn the
-    /// whole fee limit, so the batch is too large.
+    /// A run that the node stops is no verdict on anybody: on chain the same would burn the whole fee
+    /// limit, so the batch is too large.
     async fn run(&self, places: &Group, _measured: bool) -> Result<Ran, ChainError> {
         match self.attempt(places).await? {
             Tried::Ran(ran) => Ok(ran),
-            Tried::Stopped(words) => Err(self.too_large(places, words).await),
+            Tried::Stopped(stop) => Err(self.too_large(places, stop).await),
         }
     }
 }
@@ -51,11 +71,27 @@ impl Runner for Trial<'_> {
 /// What became of a run.
 enum Tried {
     Ran(Ran),
-    /// The node stopped it every time.
-    Stopped(String),
+    Stopped(Excess),
+}
+
+/// Why so much must not be asked of a block.
+enum Excess {
+    /// It took too long, or nearly.
+    Time(String),
+    /// The node gives a simulation less energy.
+    Energy(String),
+}
+
+impl Excess {
+    fn of(words: String) -> Self {
+        if out_of_time(&words) { Self::Time(words) } else { Self::Energy(words) }
+    }
 }
 
 impl Trial<'_> {
+    /// Runs the call as often as it has to pass. One try that is stopped is enough: of a call that a node
+    /// stops now and then, a block stops nearly all. A charge alone is tried again, since the node may
+    /// only be busy.
     async fn attempt(&self, places: &[usize]) -> Result<Tried, ChainError> {
         if places.is_empty() {
             return Ok(Tried::Ran(Ran::Passed { used: 0, answer: Vec::new().into() }));
@@ -66,36 +102,72 @@ impl Trial<'_> {
             .chain
             .calldata(&self.head, &charges)
             .map_err(|bad| ChainError::CallFails(bad.to_string()))?;
-        let mut words = String::new();
-        for _ in 0..TRIES {
-            match self.chain.call(self.api, self.chain.account.facts.contract, &data).await? {
+        let mut passes = self.chain.throttle.pace.lock().passes();
+        let mut stop = Excess::Time(String::new());
+        for _ in 0..TRIES.max(passes) {
+            let began = Instant::now();
+            let ran = match self.chain.call(self.api, self.contract, &data).await? {
                 ConstantCallOutcome::Said { energy, answer } => {
-                    return Ok(Tried::Ran(Ran::Passed { used: energy, answer }));
+                    Ran::Passed { used: energy, answer }
                 }
                 ConstantCallOutcome::Failed(failure) => {
                     return Ok(Tried::Ran(Ran::Failed(failure)));
                 }
-                ConstantCallOutcome::Stopped(why) => words = why,
+                ConstantCallOutcome::Stopped(words) if charges.len() > 1 => {
+                    return Ok(Tried::Stopped(Excess::of(words)));
+                }
+                ConstantCallOutcome::Stopped(words) => {
+                    stop = Excess::of(words);
+                    continue;
+                }
+            };
+            let took = began.elapsed();
+            // The way there may have been long this time.
+            if self.head.too_long(took, charges.len()) {
+                stop = Excess::Time(format!("a simulation took {} ms", took.as_millis()));
+                continue;
+            }
+            passes = passes.saturating_sub(1);
+            if passes == 0 {
+                return Ok(Tried::Ran(ran));
             }
         }
-        Ok(Tried::Stopped(words))
+        Ok(Tried::Stopped(stop))
     }
 
-    /// How many of a group that the node stops would fit: halves, until one is not stopped.
-    async fn too_large(&self, places: &[usize], words: String) -> ChainError {
+    /// How many of a group that is stopped would fit: halves, until one is not stopped.
+    async fn too_large(&self, places: &[usize], stop: Excess) -> ChainError {
         let mut part = places;
         loop {
             part = part.get(..part.len() >> 1).unwrap_or_default();
-            if part.is_empty() {
-                let words = format!("it keeps stopping the billing call: {words}");
-                return ChainError::Unavailable(words);
-            }
-            match self.attempt(part).await {
-                Ok(Tried::Ran(_)) => return ChainError::BatchTooLarge { max: part.len() },
-                Ok(Tried::Stopped(_)) => {}
-                Err(error) => return error,
-            }
+            let passed = match part {
+                [] => false,
+                part => match self.attempt(part).await {
+                    Ok(Tried::Ran(_)) => true,
+                    Ok(Tried::Stopped(_)) => continue,
+                    Err(error) => return error,
+                },
+            };
+            return match stop {
+                Excess::Time(words) => self.too_slow(places.len(), part.len(), words),
+                Excess::Energy(_) if passed => ChainError::BatchTooLarge { max: part.len() },
+                Excess::Energy(words) => {
+                    ChainError::Unavailable(format!("it keeps stopping the billing call: {words}"))
+                }
+            };
         }
+    }
+
+    /// So many take too long, and so many of them do not. A size that was stopped is not asked about
+    /// again for a while.
+    fn too_slow(&self, charges: usize, max: usize, words: String) -> ChainError {
+        if charges == 1 {
+            return ChainError::ChargeTooSlow(words);
+        }
+        let chain = self.chain;
+        chain.throttle.pace.lock().stopped(max, chain.account.clock.unix_ms());
+        warn!(chain = chain.facts().name, charges, max, words, "the billing call takes too long");
+        ChainError::BatchTooSlow { charges, max: max.max(1) }
     }
 }
 
@@ -108,7 +180,7 @@ impl TronChain {
     ) -> Result<Preflight, ChainError> {
         let known = self.ready().await?;
         let fit = Fit::of(&self.account.profile, charges, self.account.facts.signer);
-        let trial = Trial { chain: self, api, head: self.current().await?, charges };
+        let trial = Trial::of(self, api, charges).await?;
         let (funds, ran) =
             tokio::try_join!(self.funds(api, known, charges), trial.run(&fit.places, true))?;
         match conclude(&trial, &funds, fit, ran).await? {
@@ -120,8 +192,7 @@ impl TronChain {
     /// Runs the billing call for exactly these and says what it used.
     pub(super) async fn measure(&self, good: &[Charge]) -> Result<Estimate, ChainError> {
         self.ready().await?;
-        let head = self.current().await?;
-        let trial = Trial { chain: self, api: self.api(), head, charges: good };
+        let trial = Trial::of(self, self.api(), good).await?;
         let all: Group = (0..good.len()).collect();
         let (used, answer) = match trial.run(&all, true).await? {
             Ran::Passed { used, answer } => (used, answer),

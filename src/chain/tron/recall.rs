@@ -16,6 +16,7 @@ use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, L
 use crate::chain::{ChainError, Recall};
 use crate::node::NodeId;
 use alloy::primitives::{Address, B256};
+use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use prost::Message as _;
 use tracing::warn;
@@ -116,6 +117,20 @@ fn call_by(owner: Address, raw_data: &[u8]) -> Option<(Address, Vec<u8>)> {
 }
 
 impl TronChain {
+    /// When the account was last used, as the latest that any node tells: one that lies has blocks read
+    /// for nothing, and one that hides a use is not alone where there are two.
+    pub(super) async fn last_use(&self) -> Result<Option<u64>, ChainError> {
+        self.current().await?;
+        let me = self.account.facts.signer;
+        let asked = self.parts.fleet.fit().into_iter();
+        let asked = asked.map(async |id| self.api_of(id).account(Side::Solidity, me).await);
+        let mut latest = None;
+        for told in join_all(asked).await {
+            latest = latest.max(told?.map(|account| account.used_ms).filter(|ms| *ms > 0));
+        }
+        Ok(latest)
+    }
+
     /// Reads on.
     pub(super) async fn read_on(&self, since_ms: i64) -> Result<Recall, ChainError> {
         let head = self.current().await?;

@@ -31,6 +31,12 @@ impl TronChain {
         let renewed = self.account.profile.renew(&dead, &self.computed(&head));
         let data = renewed.map_err(|why| stays(why.to_string()))?.to_vec();
         let charges = slot.items.len();
+        if head.not_alone.is_some() {
+            return Err(stays("the key cannot sign for the account alone".to_owned()));
+        }
+        if charges > self.most_at_once() {
+            return Err(stays("so many charges at once take too long at present".to_owned()));
+        }
         let call = ContractCall { to: slot.contract, data };
         let used = self.still_passes(&call, charges).await?;
         self.draft_of(&head, call, &Estimate { used, charges }, charges)

@@ -80,7 +80,8 @@ pub(super) fn budget(
     if charges > 1 {
         let reserve = u128::from(rules.energy_reserve).saturating_mul(prices.energy.into());
         let per_charge = wanted.saturating_sub(reserve).div_ceil(charges).max(1);
-        let room = u128::from(most).saturating_sub(reserve);
+        // A tenth is left for what a batch costs however many charges are in it.
+        let room = u128::from(most).saturating_sub(reserve).saturating_mul(9).div_euclid(10);
         let fits = room.checked_div(per_charge).unwrap_or(1);
         let fewer = fits.clamp(1, charges.saturating_sub(1));
         return Err(ChainError::BatchTooLarge { max: usize::try_from(fewer).unwrap_or(1) });
@@ -158,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_limit_that_would_be_cut_is_refused() {
-        assert_eq!(limit(5_000_000, 100, 100), Err(ChainError::BatchTooLarge { max: 75 }));
+        assert_eq!(limit(5_000_000, 100, 100), Err(ChainError::BatchTooLarge { max: 68 }));
         let dear = limit(5_000_000, 1, 1).unwrap_err();
         assert!(matches!(&dear, ChainError::FeeTooHigh(why) if why.contains("max_fee_limit")));
         let cheap = Prices { max_fee_limit: 1_000, ..PRICES };
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(told, Ok(Budget { energy: 582_000, fee_limit: 58_200_000 }));
         let estimate = Estimate { used: 5_000_000, charges: 100 };
         let told = budget(&estimate, 100, &PRICES, rules);
-        assert_eq!(told, Err(ChainError::BatchTooLarge { max: 68 }));
+        assert_eq!(told, Err(ChainError::BatchTooLarge { max: 62 }));
     }
 
     fn need(resources: Resources) -> Option<String> {

@@ -55,6 +55,11 @@ impl SolidBlocks {
         found
     }
 
+    /// The block with this number, if it was read.
+    pub(super) fn kept(&self, number: u64) -> Option<Arc<ProvenBlock>> {
+        self.0.lock().get(&number).map(Arc::clone)
+    }
+
     /// Forgets everything: some of it does not fit together.
     pub(super) fn forget(&self) {
         self.0.lock().clear();

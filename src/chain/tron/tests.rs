@@ -4,6 +4,7 @@
 mod answers;
 mod beat;
 mod broadcasts;
+mod doors;
 #[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod drafts;
 mod forged;

@@ -39,6 +39,11 @@ impl Vouched {
         self.list.is_some()
     }
 
+    /// Who the witnesses are, as far as that is known.
+    pub(super) fn list(&self) -> Option<&Witnesses> {
+        self.list.as_ref()
+    }
+
     /// Takes the first list, unless there is one by now. It was read from so many blocks: few of them
     /// may not show everybody.
     pub(super) fn learn(&mut self, list: Witnesses, blocks: usize) {

@@ -89,6 +89,12 @@ pub struct TvmFeeConfig {
     /// What is added on top of both, energy: 0 to 5000000. A contract that isolates failures needs it
     /// in hand to tell a charge that failed from one that it could not afford to try.
     pub energy_reserve: u64,
+    /// What transactions that failed may cost in one UTC day, in sun, before nothing new is signed:
+    /// 1 TRX to 1000000 TRX.
+    pub max_burnt_per_day: Sun,
+    /// How long a simulation of more than one charge may take, the way to the node not counted, in percent of the CPU
+    /// time that the chain allows one transaction: 50 to 1000000.
+    pub max_run_percent: u32,
 }
 
 /// What `key = "env"` means here.
@@ -203,11 +209,15 @@ impl TvmFeeConfig {
         let energy_margin_percent = reader.get("energy_margin_percent", &whole(0..=400));
         let drift_margin_percent = reader.get("drift_margin_percent", &whole(0..=400));
         let energy_reserve = reader.get("energy_reserve", &whole(0..=5_000_000));
+        let burnt = reader.get("max_burnt_per_day", &sun(Sun(TRX)..=Sun(1_000_000 * TRX)));
+        let max_run_percent = reader.get("max_run_percent", &whole(50..=1_000_000));
         Ok(Self {
             max_fee_limit: max_fee_limit?,
             energy_margin_percent: energy_margin_percent?,
             drift_margin_percent: drift_margin_percent?,
             energy_reserve: energy_reserve?,
+            max_burnt_per_day: burnt?,
+            max_run_percent: max_run_percent?,
         })
     }
 }

@@ -3,6 +3,7 @@
 //! a transaction is dead which could still land.
 
 mod answers;
+mod cpu;
 mod death;
 mod delivery;
 mod doors;

@@ -19,7 +19,7 @@ use sandbox_chains::state::State;
 use sandbox_chains::tron::ledger::Ledger;
 use sandbox_chains::tron::meter::Meter;
 use sandbox_chains::tron::tvm::{self, Call, Ending, Outcome};
-use sandbox_chains::tron::{Tron, TronNode};
+use sandbox_chains::tron::{Cpu, Tron, TronNode};
 use std::time::Duration;
 
 /// How many blocks the solid head is behind.
@@ -32,7 +32,7 @@ pub(crate) const SLOT_MS: u64 = 3000;
 const PLENTY: u64 = 10_000_000_000;
 
 /// How long a call may compute (steps): a node that is warm and has little to do.
-const BUDGET: u64 = 20_000_000;
+const STEPS: u64 = 20_000_000;
 
 /// The head is never further ahead of this machine's clock when blocks are made without being asked
 /// for (ms), since the Signer believes no node that is a minute ahead.
@@ -52,10 +52,8 @@ impl TronWorld {
     /// A chain that began an hour ago and has no block since; and the door that speaks anvil's dialect.
     pub(crate) async fn start() -> (Self, Anvil) {
         let genesis = (unix_ms() / SLOT_MS * SLOT_MS) - 3_600_000;
-        let tron = Tron { budget: Some(BUDGET), ..Tron::default().with_witnesses(1) };
+        let tron = Tron { cpu: Cpu::of(STEPS), ..Tron::default().with_witnesses(1) };
         let node = TronNode::new(tron, genesis, LAG, State::new(Ledger::default()));
-        // As on the main network.
-        node.set_param("getMaxFeeLimit", 15_000_000_000);
         let served = node.serve(Ports::default()).await.unwrap();
         let url = dialect::serve(node.clone()).await;
         let anvil = Anvil::elsewhere(&url, Family::Tron).await;
@@ -157,7 +155,7 @@ fn transactions_of(node: &TronNode, owner: Address) -> (Vec<B256>, Vec<B256>) {
 }
 
 /// What a call would do on the state of the head, without what the pool would do before it.
-fn peek(node: &TronNode, from: Address, to: Address, data: Bytes) -> Outcome {
+pub(crate) fn peek(node: &TronNode, from: Address, to: Address, data: Bytes) -> Outcome {
     let chain = node.node().chain();
     let header = chain.head().header.clone();
     let setting = chain.family().setting(&header, header.time_ms, &*chain);

@@ -10,6 +10,7 @@ use crate::chain::{Block, Chain};
 use crate::state::State;
 use revm::primitives::{Address, Bytes, U256};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Which of a node's two views is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +103,9 @@ impl TronNode {
         }
         let setting = chain.family().setting(&block.header, block.header.time_ms, &*chain);
         let factors = execute::factors(setting.params, state.ledger());
-        let budget = if question.out_of_time { Some(0) } else { setting.budget };
+        let before = self.asked.fetch_add(1, Ordering::Relaxed);
+        let limit = chain.family().cpu.of_call(before);
+        let budget = if question.out_of_time { 0 } else { limit };
         let (to, data, code) = match question.to {
             Some(to) => (to, question.data.clone(), None),
             None => (Address::repeat_byte(0xcc), Bytes::new(), Some(question.data.clone())),

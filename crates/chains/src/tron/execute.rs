@@ -27,7 +27,7 @@ pub struct Setting<'a> {
     /// The head's time (ms): the block before.
     pub head_ms: u64,
     /// How long a call may compute, in steps.
-    pub budget: Option<u64>,
+    pub budget: u64,
 }
 
 /// Runs a transaction. After an error the state is to be thrown away.

@@ -1,5 +1,6 @@
 //! TRON's rules for blocks: which transactions may be in one, when it is due, what its id is.
 
+use super::cpu::Cpu;
 use super::execute::{self, Setting};
 use super::info::Info;
 use super::ledger::Ledger;
@@ -24,8 +25,6 @@ const BLOCK_BYTES: u64 = 2_000_000;
 const MAINTENANCE_SLOTS: u64 = 2;
 /// The length of a slot (ms).
 pub(super) const SLOT_MS: u64 = 3000;
-/// How long a call may compute if nobody says otherwise (steps): what the reference node managed in 50 ms.
-const BUDGET: u64 = 500_000;
 
 /// The rules of a TRON chain.
 #[derive(Clone, Debug)]
@@ -40,8 +39,8 @@ pub struct Tron {
     pub scripted: HashMap<u64, B256>,
     /// Whether blocks are solid by the chain's lag alone, whoever made them: for replaying recorded heads.
     pub lag_alone: bool,
-    /// How long a call may compute (steps); None is no limit.
-    pub budget: Option<u64>,
+    /// How long a call may compute.
+    pub cpu: Cpu,
 }
 
 impl Default for Tron {
@@ -52,7 +51,7 @@ impl Default for Tron {
             elections: vec![],
             scripted: HashMap::new(),
             lag_alone: false,
-            budget: Some(BUDGET),
+            cpu: Cpu::default(),
         }
     }
 }
@@ -138,7 +137,7 @@ impl Tron {
                 chain_id: chain_id(hashes),
             },
             head_ms,
-            budget: self.budget,
+            budget: self.cpu.in_block(header),
         }
     }
 

@@ -13,12 +13,14 @@ use revm::primitives::{Address, U256};
 use std::collections::HashMap;
 
 /// The factors by which the contracts of a call are dearer (ten-thousandths), and how much it may compute.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Meter {
     /// Penalty factor by contract.
     pub factors: HashMap<Address, u64>,
-    /// How much may be computed, in steps of which a storage access counts 50; None is no limit.
-    pub budget: Option<u64>,
+    /// How much may be computed, in steps of which a storage access counts 50.
+    pub budget: u64,
+    /// How much was.
+    pub steps: u64,
     /// Base energy by contract.
     pub usage: HashMap<Address, u64>,
     /// The part of the energy that is penalty.
@@ -39,12 +41,27 @@ struct Last {
     stack: usize,
 }
 
+/// Nothing is dearer, and there is no limit.
+impl Default for Meter {
+    fn default() -> Self {
+        Self {
+            factors: HashMap::new(),
+            budget: u64::MAX,
+            steps: 0,
+            usage: HashMap::new(),
+            penalty: 0,
+            timed_out: None,
+            last: Last::default(),
+        }
+    }
+}
+
 /// How much longer a storage access takes than another opcode.
 const STORAGE_STEPS: u64 = 50;
 
 impl Meter {
     /// A meter for one call.
-    pub fn new(factors: HashMap<Address, u64>, budget: Option<u64>) -> Self {
+    pub fn new(factors: HashMap<Address, u64>, budget: u64) -> Self {
         Self { factors, budget, ..Self::default() }
     }
 
@@ -77,17 +94,12 @@ impl Meter {
 
     fn spend_time(&mut self) -> bool {
         let steps = if matches!(self.last.code, SLOAD | SSTORE) { STORAGE_STEPS } else { 1 };
-        match self.budget.map(|left| left.checked_sub(steps)) {
-            None => true,
-            Some(Some(left)) => {
-                self.budget = Some(left);
-                true
-            }
-            Some(None) => {
-                self.timed_out.get_or_insert(name(self.last.code));
-                false
-            }
+        self.steps = self.steps.saturating_add(steps);
+        if self.steps > self.budget {
+            self.timed_out.get_or_insert(name(self.last.code));
+            return false;
         }
+        true
     }
 }
 

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use revm::primitives::{Address, B256};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use super::execute;
@@ -73,6 +74,8 @@ pub struct TronNode {
     options: Arc<Mutex<Options>>,
     session: Arc<Mutex<Session>>,
     pub(super) seen: Arc<Mutex<HashSet<B256>>>,
+    /// How many calls were asked about.
+    pub(super) asked: Arc<AtomicU64>,
     faults: Faults,
 }
 
@@ -95,6 +98,7 @@ impl TronNode {
             options: Arc::default(),
             session: Arc::default(),
             seen: Arc::default(),
+            asked: Arc::default(),
             faults: Faults::default(),
         }
     }
@@ -108,6 +112,7 @@ impl TronNode {
             options: Arc::new(Mutex::new(self.options())),
             session: Arc::default(),
             seen: Arc::new(Mutex::new(self.seen.lock().clone())),
+            asked: Arc::default(),
             faults: Faults::default(),
         }
     }

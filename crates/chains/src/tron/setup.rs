@@ -55,6 +55,13 @@ impl TronNode {
             .edit(|state| state.ledger_mut().account_mut(who).active = vec![permission]);
     }
 
+    /// Replaces an account's owner permission.
+    pub fn set_owner(&self, who: Address, permission: &Permission) {
+        self.node().chain().edit_all(|state| {
+            state.ledger_mut().account_mut(who).owner = Some(permission.clone());
+        });
+    }
+
     /// Deploys creation code at a chosen address; None if it fails.
     pub fn deploy_at(
         &self,

@@ -139,6 +139,8 @@ pub struct Outcome {
     pub energy: u64,
     /// The part of it that is penalty.
     pub penalty: u64,
+    /// How long it computed, in steps.
+    pub steps: u64,
     /// Base energy by contract.
     pub usage: Vec<(Address, u64)>,
     /// Returned or reverted bytes.
@@ -187,6 +189,7 @@ pub fn run(
             ending: Ending::Unknown,
             energy: call.energy,
             penalty: 0,
+            steps: 0,
             usage: vec![],
             output: Bytes::new(),
             logs: vec![],
@@ -201,6 +204,7 @@ fn outcome(result: ExecutionResult, changes: EvmState, limit: u64, meter: &Meter
         ending: Ending::Success,
         energy: result.gas().total_gas_spent(),
         penalty: meter.penalty,
+        steps: meter.steps,
         usage: meter.usage.iter().map(|(address, used)| (*address, *used)).collect(),
         output: result.output().cloned().unwrap_or_default(),
         logs: vec![],

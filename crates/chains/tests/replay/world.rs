@@ -7,13 +7,15 @@ use sandbox_chains::state::State;
 use sandbox_chains::tron::ledger::Permission;
 use sandbox_chains::tron::tvm::Ending;
 use sandbox_chains::tron::tx::sha256;
-use sandbox_chains::tron::{Tron, TronNode, address};
+use sandbox_chains::tron::{Cpu, Tron, TronNode, address};
 use serde_json::Value;
 use std::path::Path;
 
 /// The genesis of the recorded chains.
 const GENESIS: &str = "0000000000000000d7cf487df380a00bf740b3c1e5c11e0cac48146729d6a48c";
 const TRX: u64 = 1_000_000;
+/// What the recorded node managed in 50 ms, in steps.
+const CPU_STEPS: u64 = 500_000;
 pub(crate) const TOKEN: &str = "018fe837d17b73a359fa872f989d74236de64212";
 pub(crate) const USDT: &str = "34ceb3ad4b5fe61e17ebf399dfd7c0e90cbd53c3";
 pub(crate) const PROBE: &str = "c0723721b059d35515ddc7c974bbb2e305ce2c52";
@@ -62,7 +64,7 @@ pub(crate) fn bare_world(recordings: &[Recording]) -> TronNode {
 
 /// A chain with the recorded ids and times and nobody in it.
 fn empty(recordings: &[Recording]) -> TronNode {
-    let mut rules = Tron { lag_alone: true, ..Tron::default() };
+    let mut rules = Tron { lag_alone: true, cpu: Cpu::of(CPU_STEPS), ..Tron::default() };
     let ids = recordings.iter().flat_map(Recording::ids);
     rules.scripted = ids.map(|(number, id)| (number, id.parse().unwrap())).collect();
     rules.scripted.insert(0, GENESIS.parse::<B256>().unwrap());

@@ -93,6 +93,53 @@ pub(super) fn genesis(raw: &RawValue) -> Option<B256> {
 pub(in crate::chain::tron) struct Account {
     /// Sun.
     pub(in crate::chain::tron) balance: u64,
+    /// The time of the block before the one that holds its newest transaction, Unix ms; 0 where it has
+    /// none.
+    pub(in crate::chain::tron) used_ms: u64,
+    /// What its own key may do alone.
+    pub(in crate::chain::tron) own_key: Authority,
+}
+
+/// What one key may do by the owner permission of an account, which is what we sign by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::chain::tron) struct Authority {
+    /// What its signature weighs.
+    pub(in crate::chain::tron) weight: u64,
+    /// What signatures have to weigh together.
+    pub(in crate::chain::tron) threshold: u64,
+}
+
+impl Authority {
+    /// That of the only key of an ordinary account.
+    pub(in crate::chain::tron) const ALONE: Self = Self { weight: 1, threshold: 1 };
+
+    /// Whether a signature is enough.
+    pub(in crate::chain::tron) fn suffices(self) -> bool {
+        self.weight >= self.threshold
+    }
+}
+
+#[derive(Deserialize)]
+struct RawPermission {
+    #[serde(default)]
+    threshold: u64,
+    #[serde(default)]
+    keys: Vec<RawKey>,
+}
+
+#[derive(Deserialize)]
+struct RawKey {
+    address: String,
+    #[serde(default)]
+    weight: u64,
+}
+
+impl RawPermission {
+    fn of(&self, who: &str) -> Authority {
+        let own = self.keys.iter().filter(|key| key.address == who);
+        let weight = own.fold(0_u64, |sum, key| sum.saturating_add(key.weight));
+        Authority { weight, threshold: self.threshold }
+    }
 }
 
 #[derive(Deserialize)]
@@ -100,6 +147,11 @@ struct RawAccount {
     address: String,
     #[serde(default)]
     balance: u64,
+    /// The node's own spelling.
+    #[serde(default, rename = "latest_opration_time")]
+    used_ms: u64,
+    /// Left out for accounts of the genesis block, whose own key is enough.
+    owner_permission: Option<RawPermission>,
 }
 
 /// What an account can use without paying for it.
@@ -254,8 +306,9 @@ impl Api<'_> {
         let who = to_hex(who);
         match self.ask(side, QUESTION, json!({ "address": who })).await? {
             None => Ok(None),
-            Some(RawAccount { address, balance }) if address == who => {
-                Ok(Some(Account { balance }))
+            Some(RawAccount { address, balance, used_ms, owner_permission }) if address == who => {
+                let own_key = owner_permission.map_or(Authority::ALONE, |owner| owner.of(&who));
+                Ok(Some(Account { balance, used_ms, own_key }))
             }
             Some(RawAccount { .. }) => Err(garbled(QUESTION)),
         }

@@ -246,6 +246,8 @@ pub(super) fn config(full: &str, solidity: &str) -> TvmConfig {
             energy_margin_percent: 20,
             drift_margin_percent: 10,
             energy_reserve: 0,
+            max_burnt_per_day: Sun(1_000_000_000),
+            max_run_percent: 1_000_000,
         },
         billing: billing(),
     }

@@ -2,7 +2,7 @@
 
 use super::super::transaction::{RefBlock, SignedBytes, Unsigned};
 use super::golden_billing::{self, step};
-use super::node::{connected, node, parts};
+use super::node::{HEAD_MS, connected, node, parts};
 use super::*;
 use crate::billing::{
     Attempts, BatchId, BlockRef, Execution, ItemOutcome, Landed, Signed, Standing,
@@ -98,6 +98,11 @@ fn sent_after(block: B256, time_ms: u64) -> Vec<u8> {
         fee_limit: 1_000_000,
     };
     vectors::sign(&unsigned, &key).unwrap().raw
+}
+
+/// A contract call, as it was sent.
+pub(super) fn any_call() -> Vec<u8> {
+    sent_after(B256::repeat_byte(3), HEAD_MS)
 }
 
 /// Has the node show the block that a record of a transaction speaks of.

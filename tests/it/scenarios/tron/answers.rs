@@ -118,6 +118,11 @@ async fn the_report_on_a_billing_looks_like_this() {
     "acceptedAt":<acceptedAt>,
     "settledAt":<settledAt>,
     "block":<block>,
+    "execution":{"result":"SUCCESS",
+    "message":null,
+    "used":<used>,
+    "fee":<fee>,
+    "whatToDo":null},
     "subscriptions":[
     {"subscribeId":7000001,
     "planId":7,
@@ -140,6 +145,11 @@ fn golden(heard: &Heard, town: &Town) -> String {
         let value = data[field].as_str().unwrap_or("absent");
         assert!(!value.starts_with("0x"), "TRON spells without 0x: {value}");
         text = text.replace(value, &format!("<{field}>"));
+    }
+    for field in ["used", "fee"] {
+        let value = data["execution"][field].to_string();
+        let redacted = format!("\"{field}\":<{field}>");
+        text = text.replace(&format!("\"{field}\":{value}"), &redacted);
     }
     for field in ["gasRequired", "acceptedAt", "settledAt", "block"] {
         let value = data[field].to_string();

@@ -131,3 +131,47 @@ async fn a_batch_that_was_renewed_after_the_copy_is_not_renewed_again() {
     scene.town.assert_paid(&[1]).await;
     scene.audited().await;
 }
+
+/// What a snapshot of a volume puts back: the journal and all that lies beside it.
+#[tokio::test]
+async fn a_copy_that_was_restored_with_its_mark_is_noticed_by_the_accounts_last_use() {
+    let scene = Scene::set(3).await;
+    let known = scene.bill(0).await;
+    assert_eq!(scene.settled(&known).await, "charged");
+    let mark = |town: &Town| {
+        let mut path = town.installation.journal().into_os_string();
+        path.push(".mark");
+        PathBuf::from(path)
+    };
+    let (scene, copy) = scene.copied().await;
+    let Scene { town, signer } = scene;
+    signer.terminate().await;
+    let marked = copy.0.with_extension("mark");
+    std::fs::copy(town.installation.journal(), &copy.0).unwrap();
+    std::fs::copy(mark(&town), &marked).unwrap();
+    let signer = town.signer().await;
+    let scene = Scene { town, signer };
+    let forgotten = scene.bill(1).await;
+    assert_eq!(scene.settled(&forgotten).await, "charged");
+    scene.world().approach(BEHIND_MS);
+    let scene = scene
+        .stopped(|town| {
+            std::fs::copy(&copy.0, town.installation.journal()).unwrap();
+            std::fs::copy(&marked, mark(town)).unwrap();
+        })
+        .await;
+    let refused = scene.post(1).await;
+    let learnt = refused.code() == 1 && refused.tx_hash() == forgotten;
+    assert!(learnt || (refused.status, refused.code()) == (503, 0), "{refused:?}");
+    scene.learns(&forgotten).await;
+    scene.world().solidify_at(scene.last_expiry());
+    scene.opens().await;
+    assert_eq!(scene.post(1).await.tx_hash(), forgotten);
+    assert_eq!(scene.landed(), 2);
+    // What was learnt is known from now on: the next start opens at once.
+    let scene = scene.killed().await;
+    scene.opens().await;
+    assert!(!scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
+    scene.town.assert_paid(&[1, 1, 0]).await;
+    scene.audited().await;
+}

@@ -1,0 +1,142 @@
+//! What `check` finds out about single nodes, and about who may sign and who makes the blocks.
+
+use super::super::TronChain;
+use super::super::address::to_base58;
+use super::super::api::{Endpoints, Side};
+use super::super::head::Head;
+use crate::chain::Finding;
+use crate::node::NodeId;
+use prost::Message as _;
+use tron_primitives::block::{Producer, ProvenTransaction};
+use tron_primitives::messages::{Raw, TRIGGER};
+use tron_primitives::result::Ending;
+
+/// How many irrevocable blocks are searched for a transaction.
+const BLOCKS: u64 = 40;
+
+/// How many of its transactions are asked about.
+const ASKED: usize = 8;
+
+/// So many successful calls without a single log are no accident.
+const SUSPICIOUS: usize = 3;
+
+impl TronChain {
+    /// The JSON-RPC URLs that are of no use.
+    pub(super) fn dead_doors(&self) -> Vec<Finding> {
+        let clients = self.parts.fleet.clients().enumerate();
+        let dead = clients.filter(|(_, client)| Endpoints::jsonrpc_is_dead(client));
+        let finding = |(place, _): (usize, &Endpoints)| {
+            let said = format!(
+                "nodes[{place}].jsonrpc does not answer as a node's JSON-RPC does; everything is \
+                 read over `full` instead: correct it, or leave it out"
+            );
+            Finding::fault("jsonrpc", said)
+        };
+        dead.map(finding).collect()
+    }
+
+    /// Whether the key may sign for the account by itself.
+    pub(super) fn permission(&self, head: &Head) -> Finding {
+        let what = "permission to sign";
+        match head.not_alone {
+            None => Finding::fine(what, "the key signs for the account alone"),
+            Some(_) => Finding::fault(
+                what,
+                self.throttled().map_or_else(String::new, |closed| closed.to_string()),
+            ),
+        }
+    }
+
+    /// Whether each node has the record of a transaction that it must know, and logs in it: without,
+    /// every billing ends unproven.
+    pub(super) async fn records(&self, head: &Head) -> Vec<Finding> {
+        let mut found = Vec::new();
+        for node in self.parts.fleet.fit() {
+            let label = self.parts.fleet.label(node);
+            found.push(match self.history_of(node, head).await {
+                Ok(said) => Finding::fine("history", format!("{label}: {said}")),
+                Err(why) => Finding::fault("history", format!("{label}: {why}")),
+            });
+        }
+        found
+    }
+
+    async fn history_of(&self, node: NodeId, head: &Head) -> Result<String, String> {
+        let (mut silent, mut asked) = (0_usize, 0_usize);
+        for transaction in self.newest_calls(node, head).await {
+            asked = asked.saturating_add(1);
+            let id = transaction.id();
+            match self.api_of(node).info(Side::Solidity, id).await {
+                Err(error) => return Err(error.to_string()),
+                Ok(None) => {
+                    return Err(format!(
+                        "it has no record of {id}, which is in an irrevocable block: it keeps no \
+                         history (storage.transHistory.switch), and every billing would end unproven"
+                    ));
+                }
+                Ok(Some(info)) if info.logs.is_empty() => silent = silent.saturating_add(1),
+                Ok(Some(_)) => return Ok("it keeps records and logs".to_owned()),
+            }
+        }
+        if silent >= SUSPICIOUS {
+            return Err(format!(
+                "its records of {silent} contract calls hold no log at all: every billing would end \
+                 unproven"
+            ));
+        }
+        Ok(match asked {
+            0 => format!("not asked: no contract was called in the last {BLOCKS} blocks"),
+            _ => "it keeps records; none of those asked for has logs".to_owned(),
+        })
+    }
+
+    /// Successful contract calls in the newest irrevocable block that has any.
+    async fn newest_calls(&self, node: NodeId, head: &Head) -> Vec<ProvenTransaction> {
+        let newest = head.solid.number;
+        for number in (newest.saturating_sub(BLOCKS)..=newest).rev() {
+            let claimed = self.api_of(node).claimed(Side::Solidity, number, true).await;
+            let proven = claimed.ok().flatten().and_then(|block| block.prove().ok());
+            let Some(block) = proven else { continue };
+            let calls = block.transactions().iter().filter(|one| is_call(one)).take(ASKED);
+            let calls: Vec<ProvenTransaction> = calls.cloned().collect();
+            if !calls.is_empty() {
+                return calls;
+            }
+        }
+        Vec::new()
+    }
+
+    /// Who makes the blocks, as a row for the configuration.
+    pub(super) async fn witnesses(&self, head: &Head) -> Finding {
+        let what = "witnesses";
+        if self.parts.config.witnesses.is_some() {
+            return Finding::fine(what, "pinned in the configuration");
+        }
+        self.meet_witnesses(head).await;
+        let vouched = self.vouched.lock();
+        let Some(list) = vouched.list() else {
+            return Finding::fault(what, "no node shows who makes the blocks");
+        };
+        let row: Vec<String> = list.producers().map(spelled).collect();
+        Finding::fine(
+            what,
+            format!(
+                "as the nodes tell; to begin with these, whoever tells what, compare them with a \
+                 source of your own and write: witnesses = [{}]",
+                row.join(", ")
+            ),
+        )
+    }
+}
+
+fn is_call(transaction: &ProvenTransaction) -> bool {
+    let calls = |raw: Raw| raw.contract.iter().any(|contract| contract.kind == TRIGGER);
+    transaction.ending() == Ending::Succeeded
+        && Raw::decode(transaction.raw_data()).is_ok_and(calls)
+}
+
+/// As the configuration has it: with the address that signs, where that is another.
+fn spelled(producer: Producer) -> String {
+    let (witness, signer) = (to_base58(producer.witness), to_base58(producer.signer));
+    if witness == signer { format!("\"{witness}\"") } else { format!("\"{witness}/{signer}\"") }
+}

@@ -1,0 +1,94 @@
+//! What is signed after blocks have stopped transactions.
+
+use super::*;
+
+/// Noon of some day, Unix ms.
+const NOON: i64 = 1_795_262_400_000;
+const TRX: u64 = 1_000_000;
+const MOST: u64 = 1_000 * TRX;
+
+fn burnt(n: u8, charges: usize, at_ms: i64) -> Burnt {
+    Burnt {
+        id: B256::repeat_byte(n),
+        charges,
+        calldata: vec![n].into(),
+        fee: 200 * TRX,
+        out_of_time: true,
+        at_ms,
+    }
+}
+
+#[test]
+fn a_size_that_was_stopped_is_not_signed_until_it_was_quiet_for_a_while() {
+    let mut pace = CpuPace::default();
+    assert_eq!(pace.most(NOON), usize::MAX);
+    pace.stopped(10, NOON);
+    assert_eq!(pace.most(NOON), 10);
+    assert_eq!(pace.most(NOON + SIMULATED_MS - 1), 10);
+    assert_eq!(pace.most(NOON + SIMULATED_MS), 20);
+    pace.stopped(0, NOON + 1);
+    assert_eq!(pace.most(NOON + 1), 1, "one charge may always be tried");
+    assert_eq!(pace.most(i64::MAX), usize::MAX);
+    pace.stopped(50, NOON + 2);
+    assert_eq!(pace.most(NOON + 2), 1, "a larger size that was stopped raises nothing");
+}
+
+#[test]
+fn each_transaction_that_a_block_stopped_halves_the_size_and_it_stays_small_for_longer() {
+    let mut pace = CpuPace::default();
+    pace.failed(burnt(1, 34, NOON));
+    assert_eq!((pace.most(NOON), pace.passes()), (17, FEW));
+    pace.failed(burnt(1, 34, NOON));
+    assert_eq!(pace.most(NOON), 17, "the same one counts once");
+    assert_eq!(pace.most(NOON + SIMULATED_MS), 17);
+    pace.stopped(12, NOON + 1);
+    assert_eq!(pace.most(NOON + SIMULATED_MS + 1), 12, "it is still the block that was burnt by");
+    pace.failed(burnt(2, 12, NOON + 2));
+    assert_eq!(pace.most(NOON + 2), 6);
+    assert_eq!(pace.closed(MOST, NOON + 2), None);
+}
+
+#[test]
+fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
+    let mut pace = CpuPace::default();
+    pace.failed(burnt(1, 40, NOON));
+    pace.charged(B256::repeat_byte(2));
+    pace.failed(burnt(3, 20, NOON));
+    pace.failed(burnt(4, 10, NOON));
+    assert_eq!(pace.closed(10 * MOST, NOON), None, "one went through in between");
+    pace.failed(burnt(5, 5, NOON));
+    assert_eq!(pace.closed(10 * MOST, NOON), Some(Brake::OutOfTime { times: 3 }));
+    assert_eq!(pace.probe(NOON), None, "not at once");
+    let due = NOON + PROBE_MS;
+    assert_eq!(pace.probe(due), Some(Probe { calldata: vec![5].into(), charges: 2 }));
+    pace.probed(false, due);
+    assert_eq!((pace.probe(due), pace.most(due)), (None, 1));
+    let due = due + PROBE_MS;
+    assert_eq!(pace.probe(due).map(|probe| probe.charges), Some(1));
+    pace.probed(true, due);
+    assert_eq!((pace.closed(10 * MOST, due), pace.most(due)), (None, 1));
+    pace.failed(burnt(6, 1, due));
+    assert_eq!(pace.closed(10 * MOST, due), Some(Brake::OutOfTime { times: 4 }), "at once");
+    assert!(pace.probe(due + PROBE_MS).is_none() && pace.probe(due + 2 * PROBE_MS).is_some());
+    pace.probed(true, due);
+    pace.charged(B256::repeat_byte(7));
+    assert_eq!(pace.passes(), 1);
+}
+
+#[test]
+fn what_failures_may_cost_in_a_day_is_limited_and_the_next_day_is_another() {
+    let mut pace = CpuPace::default();
+    for n in 1..=4 {
+        pace.failed(Burnt { out_of_time: false, ..burnt(n, 40, NOON) });
+    }
+    assert_eq!((pace.closed(MOST, NOON), pace.most(NOON)), (None, usize::MAX));
+    pace.failed(Burnt { out_of_time: false, ..burnt(5, 40, NOON) });
+    let closed = Brake::Burnt { sun: MOST, most: MOST };
+    assert_eq!(pace.closed(MOST, NOON), Some(closed));
+    assert_eq!(pace.closed(MOST + 1, NOON), None);
+    let tomorrow = NOON + 86_400_000;
+    assert_eq!(pace.closed(MOST, tomorrow), None);
+    pace.failed(Burnt { out_of_time: false, ..burnt(6, 40, NOON) });
+    pace.failed(Burnt { out_of_time: false, ..burnt(7, 40, tomorrow) });
+    assert_eq!(pace.closed(MOST, tomorrow), None);
+}

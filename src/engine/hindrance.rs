@@ -1,0 +1,85 @@
+//! What keeps an open batch from landing, as far as is known.
+
+use crate::billing::{Foreign, Objection, Sighting, Standing, Unsettled};
+use std::fmt;
+
+/// What a merchant should know about a batch that does not land.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hindrance {
+    /// The account cannot pay for it.
+    Starved,
+    /// Too few nodes show the block that it is in.
+    Shown,
+    /// It bids less than the chain asks.
+    Underpriced,
+    /// No node can take its bytes.
+    Structural,
+    /// Its nodes do not take such transactions.
+    Policy,
+    /// It would revert.
+    Reverts,
+    /// A transaction that nobody can read took its place.
+    Unidentified,
+    /// It is in a final block, and nothing can be concluded.
+    Unsettled(Unsettled),
+}
+
+impl Hindrance {
+    /// What is known after a look at the chain and the last offer.
+    pub(super) fn of(sighting: &Sighting, objection: Option<Objection>) -> Option<Self> {
+        match sighting {
+            Sighting::Absent(standing) => Self::absent(*standing, objection),
+            Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified => {
+                Some(Self::Unidentified)
+            }
+            Sighting::Unsettled(why) => Some(Self::Unsettled(*why)),
+            Sighting::Included
+            | Sighting::Final(..)
+            | Sighting::Usurped(Foreign::Readable(_))
+            | Sighting::Never(_)
+            | Sighting::Nothing => None,
+        }
+    }
+
+    fn absent(standing: Standing, objection: Option<Objection>) -> Option<Self> {
+        match (standing, objection) {
+            (Standing::Starved, _) | (_, Some(Objection::Starved)) => Some(Self::Starved),
+            (Standing::Shown, _) => Some(Self::Shown),
+            (Standing::Underpriced, _) | (_, Some(Objection::Underpriced)) => {
+                Some(Self::Underpriced)
+            }
+            (Standing::Fair, Some(Objection::Structural)) => Some(Self::Structural),
+            (Standing::Fair, Some(Objection::Policy)) => Some(Self::Policy),
+            (Standing::Fair, Some(Objection::Reverts)) => Some(Self::Reverts),
+            (
+                Standing::Fair,
+                None
+                | Some(
+                    Objection::NonceTaken | Objection::Replaced | Objection::Gap | Objection::Busy,
+                ),
+            ) => None,
+        }
+    }
+
+    /// The sentence for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::Starved => "the signing account cannot pay for it: top it up",
+            Self::Shown => "a node shows it in a block, and too few others do: see nodes",
+            Self::Underpriced => "it bids less than the chain asks now",
+            Self::Structural => "the nodes say that its bytes can never be taken",
+            Self::Policy => "the nodes do not take transactions of this kind: use other nodes",
+            Self::Reverts => "it would revert now",
+            Self::Unidentified => {
+                "it is not known whom the transaction that took its place charged"
+            }
+            Self::Unsettled(why) => why.sentence(),
+        }
+    }
+}
+
+impl fmt::Display for Hindrance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.sentence())
+    }
+}

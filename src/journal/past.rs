@@ -1,0 +1,95 @@
+//! What the journal tells of a lane's past when a process begins.
+
+use super::LaneId;
+use super::columns::{ending, hash, number};
+use crate::billing::CallEnding;
+use alloy::primitives::{B256, U256};
+use rusqlite::{Connection, params};
+
+/// How many of the lane's newest batches are looked at.
+const NEWEST: u32 = 256;
+
+/// How far the time of blocks may be behind this machine's, ms.
+const CLOCKS_MS: i64 = 120_000;
+
+/// How the newest batches of a lane ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Past {
+    /// Billing transactions that failed in final blocks, oldest first.
+    pub failed: Vec<FailedBilling>,
+    /// When it was last noticed that one went through, Unix ms of this machine.
+    pub charged_ms: Option<i64>,
+}
+
+/// A billing transaction that failed in a final block: it charged nobody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedBilling {
+    /// Its hash.
+    pub hash: B256,
+    /// Its signed bytes.
+    pub raw: Vec<u8>,
+    /// How many charges were in it.
+    pub charges: usize,
+    /// How it failed, as far as nodes have told.
+    pub ending: Option<CallEnding>,
+    /// What it cost, wei or sun, as far as nodes have told.
+    pub fee: Option<U256>,
+    /// When that was noticed, Unix ms of this machine.
+    pub settled_ms: i64,
+}
+
+/// Until when the journal knows for sure what the lane's account did, Unix ms: by the time of the newest
+/// block that holds a transaction of it, and by this machine's clock when the lane was opened or
+/// everything was learnt, less what clocks may differ. None before the lane is opened.
+pub(super) fn known_until(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<i64>> {
+    let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
+    let block_s: Option<i64> = conn.query_row(
+        "SELECT max(block_s) FROM (
+             SELECT block_s FROM batch WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped'
+             AND winner IS NOT NULL ORDER BY position DESC LIMIT ?3)",
+        params![chain, signer, NEWEST],
+        |row| row.get(0),
+    )?;
+    let learnt_ms: Option<i64> = conn.query_row(
+        "SELECT max(at_ms) FROM history WHERE event IN ('lane opened', 'learnt what was forgotten')
+         AND json_extract(body, '$.chain') = ?1 AND json_extract(body, '$.signer') = ?2",
+        params![chain, format!("{:#x}", lane.signer)],
+        |row| row.get(0),
+    )?;
+    let learnt_ms = learnt_ms.map(|ms| ms.saturating_sub(CLOCKS_MS));
+    Ok(block_s.map(|s| s.saturating_mul(1000)).max(learnt_ms))
+}
+
+/// The lane's newest batches that ended in this state.
+const ENDED: &str = "FROM batch WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped'
+    AND state = ?3 ORDER BY position DESC LIMIT ?4";
+
+/// How the newest batches ended, as far back as `since_ms` (Unix ms of this machine).
+pub(super) fn past(conn: &Connection, lane: LaneId, since_ms: i64) -> rusqlite::Result<Past> {
+    let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
+    let sql = format!(
+        "SELECT attempt.hash, raw, settled_ms,
+                (SELECT count(*) FROM claim WHERE claim.batch = ended.id), ending, fee
+         FROM (SELECT id, winner, settled_ms {ENDED}) AS ended
+         JOIN attempt ON attempt.hash = ended.winner
+         WHERE settled_ms >= ?5 AND raw IS NOT NULL ORDER BY settled_ms"
+    );
+    let failed = conn
+        .prepare(&sql)?
+        .query_map(params![chain, signer, "reverted", NEWEST, since_ms], |row| {
+            let told = row.get::<_, Option<String>>(4)?.is_some();
+            Ok(FailedBilling {
+                hash: hash(row, 0)?,
+                raw: row.get(1)?,
+                settled_ms: row.get(2)?,
+                charges: row.get(3)?,
+                ending: told.then(|| ending(row, 4)).transpose()?,
+                fee: told.then(|| number(row, 5)).transpose()?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    let newest = format!("SELECT max(settled_ms) FROM (SELECT settled_ms {ENDED})");
+    let charged_ms =
+        conn.query_row(&newest, params![chain, signer, "charged", NEWEST], |row| row.get(0))?;
+    Ok(Past { failed, charged_ms })
+}

@@ -1,0 +1,117 @@
+//! Claims go from one journal to another, all of a file or nothing of it.
+
+use super::*;
+
+async fn exported(book: &Book) -> String {
+    book.journal.export_claims().await.unwrap().text
+}
+
+async fn imports(book: &Book, text: &str) -> Result<(u64, u64), String> {
+    let (by, why) = ("operator".to_owned(), "moved".to_owned());
+    let told = book.journal.import_claims(text.to_owned(), by, why).await.unwrap();
+    told.map(|imported| (imported.added, imported.known)).map_err(|why| why.to_string())
+}
+
+/// A journal that has charged, failed to, and left open.
+async fn full() -> Book {
+    let book = Book::new().await;
+    let items = [item(1, 1), item(2, 1), item(3, 1), guarded(4)];
+    let told = vec![
+        ItemOutcome::Charged,
+        short_of_allowance(),
+        ItemOutcome::Unproven,
+        ItemOutcome::Charged,
+    ];
+    let slot = book.accept(&items).await.unwrap();
+    book.settle(end(&slot, BatchState::Charged, told)).await;
+    let slot = book.accept(&[item(5, 1)]).await.unwrap();
+    let mut reverted = end(&slot, BatchState::Reverted, vec![]);
+    reverted.verdict = Verdict::Reverted(Landed {
+        hash: slot.attempts.first().get().signed.hash,
+        block: BLOCK,
+        record: None,
+    });
+    book.settle(reverted).await;
+    book
+}
+
+#[tokio::test]
+async fn what_one_journal_has_charged_no_other_charges_after_an_import() {
+    let text = exported(&full().await).await;
+    let other = Book::new().await;
+    assert_eq!(imports(&other, &text).await, Ok((2, 0)));
+    assert_eq!(other.next_position().await, FIRST + 2, "the places are taken");
+    let before = other.everything().await.len();
+    assert_eq!(imports(&other, &text).await, Ok((0, 2)), "it is idempotent");
+    assert_eq!(other.everything().await.len(), before + 1, "but for the row that tells of it");
+    assert_eq!(exported(&other).await, text);
+    for (item, free) in [(item(1, 1), false), (item(2, 1), true), (item(3, 1), false)] {
+        assert_eq!(other.takes(item).await, free, "{item:?}");
+    }
+    assert!(!other.takes(guarded(4)).await, "it is guarded");
+    assert!(other.takes(item(5, 1)).await, "it reverted");
+    let path = config(&other.room).path;
+    other.journal.close().await;
+    assert_eq!(Journal::audit(&path).unwrap().faults, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nonsense_is_refused_as_a_whole_with_its_line() {
+    let text = exported(&full().await).await;
+    let other = Book::new().await;
+    let before = other.everything().await;
+    let lines = [
+        (text.replace("\"version\":1", "\"version\":2"), "line 1"),
+        (text.replace("\"network\":31337", "\"network\":1"), "line 1"),
+        (text.replace(&"c0".repeat(20), &"c1".repeat(20)), "line 1"),
+        (text.replace("\"outcome\":\"unproven\"", "\"outcome\":\"failed\""), "line 2"),
+        (text.replace("\"amount\":\"500\"", "\"amount\":\"0x1f4\""), "line 2"),
+        (text.clone() + "{}\n", "line 4"),
+        (text.clone() + "\n", "line 4"),
+        (String::new(), "line 1"),
+    ];
+    for (bad, line) in lines {
+        let told = imports(&other, &bad).await.unwrap_err();
+        assert!(told.contains(line) && told.contains("Nothing was imported"), "{bad}: {told}");
+        assert_eq!(other.everything().await, before);
+    }
+}
+
+#[tokio::test]
+async fn a_place_that_another_transaction_has_here_is_refused() {
+    let text = exported(&full().await).await;
+    let other = Book::new().await;
+    // The same nonce, and another transaction.
+    let theirs =
+        text.replace(&hex::encode(signed(FIRST).hash), &hex::encode(B256::repeat_byte(0xAA)));
+    assert!(other.takes(item(9, 1)).await);
+    let told = imports(&other, &theirs).await.unwrap_err();
+    assert!(told.contains("line 2") && told.contains("nonce 7"), "{told}");
+    assert!(other.takes(item(1, 1)).await, "nothing of it was taken");
+}
+
+#[tokio::test]
+async fn what_was_imported_and_is_learnt_afterwards_is_one_billing() {
+    let text = exported(&full().await).await;
+    let other = Book::new().await;
+    // The second line alone: its place comes behind one that is not known.
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.remove(1);
+    assert_eq!(imports(&other, &lines.join("\n")).await, Ok((1, 0)));
+    assert_eq!(other.next_position().await, FIRST);
+    let did = ForeignEffect::Billed {
+        items: vec![item(1, 1)],
+        execution: Execution::Succeeded(vec![ItemOutcome::Charged]),
+    };
+    let landed = Landed { hash: signed(FIRST).hash, block: BLOCK, record: None };
+    let first = ForeignTx { position: FIRST, landed, effect: did };
+    let landed = Landed { hash: signed(FIRST + 1).hash, block: BLOCK, record: None };
+    let effect = ForeignEffect::Billed { items: vec![item(5, 1)], execution: Execution::Reverted };
+    let second = ForeignTx { position: FIRST + 1, landed, effect };
+    other.journal.adopt(origin(), vec![first, second], 600, NOW_MS).await.unwrap();
+    assert_eq!(other.next_position().await, FIRST + 2);
+    let path = config(&other.room).path;
+    other.journal.close().await;
+    let audit = Journal::audit(&path).unwrap();
+    assert_eq!((audit.batches, audit.faults), (2, vec![]));
+}
