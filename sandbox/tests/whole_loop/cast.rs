@@ -66,7 +66,9 @@ impl Cast {
     /// Ends everybody for good.
     pub(crate) fn close(&self) {
         self.over.store(true, Ordering::SeqCst);
-        Part::ALL.into_iter().for_each(|part| self.end(part));
+        for part in Part::ALL {
+            self.end(part);
+        }
     }
 
     /// Ends a program.

@@ -79,7 +79,9 @@ async fn forward(road: &Road, head: Parts, body: Bytes) -> Option<Came> {
     let url = format!("{}{path}", road.to.read());
     let mut headers = head.headers;
     let own: [HeaderName; 3] = [header::HOST, header::CONTENT_LENGTH, header::CONNECTION];
-    own.iter().for_each(|name| drop(headers.remove(name)));
+    for name in &own {
+        headers.remove(name);
+    }
     let request = road.client.request(head.method, url).headers(headers).body(body);
     let answer = request.send().await.ok()?;
     let (status, kind) = (answer.status(), answer.headers().get(header::CONTENT_TYPE).cloned());

@@ -46,7 +46,8 @@ impl World {
         let started = tokio::task::spawn_blocking(move || {
             starting.start(Part::Platform);
             installing.install_signer();
-            [Part::Signer, Part::Inbox].into_iter().for_each(|part| starting.start(part));
+            starting.start(Part::Signer);
+            starting.start(Part::Inbox);
         });
         started.await.unwrap();
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
