@@ -23,7 +23,7 @@ use crate::signer::{Family, SignerClient};
 use futures_util::{StreamExt as _, pin_mut};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tracing::{info, warn};
+use tracing::{debug, warn};
 
 /// Whom the scheduler speaks with.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Scheduler {
         // What an earlier run planned and heard no verdict on comes first, with the same bytes.
         self.post_all(&mut report).await?;
         // Whoever's transaction has ended since the last run is free for the next period.
-        self.look_all(&mut report).await?;
+        self.look_now(&mut report).await?;
         match self.read_list(&mut report).await {
             Ok(listed) => {
                 report.listed = listed.due.len();
@@ -75,7 +75,7 @@ impl Scheduler {
         self.tend(&mut report).await?;
         let dropped = self.book.prune(self.peers.feed.is_some(), now_ms(), &self.setup.rules)?;
         if dropped > 0 {
-            info!(rows = dropped, "what was settled long ago left the state");
+            debug!(rows = dropped, "what is settled has left the state");
         }
         self.metrics.ran(&report, now_ms());
         Ok(report)

@@ -1,6 +1,6 @@
 //! The chains and the platform alone, for a Signer and a merchant of one's own.
 
-use super::{Error, Options, doors, paper, sides, signer, tell};
+use super::{Error, Options, paper, sides, signer, tell};
 use sandbox_platform::clock::Clock;
 use sandbox_platform::{Options as Setup, Pace, Platform, Running};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let platform = tokio::task::spawn_blocking(move || Platform::found(&setup)).await??;
     let running = platform.serve(options.ports().await?).await?;
     let sides = sides::both(&running, &place);
-    let port = doors::free(options.port(options.signer_port, super::SIGNER_PORT)).await?;
+    let port = options.signer_port.unwrap_or(super::SIGNER_PORT);
     let config = signer::install(port, &place, &sides)?;
     let paper = paper::Paper::new(options.json);
     if options.json {
@@ -31,7 +31,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
         paper.title("A Signer for them, with an empty journal:");
         let config = config.display();
         paper.line(&format!("  merchant-signer --config {config} init"));
-        paper.line(&format!("  merchant-signer --config {config} run"));
+        paper.line(&format!("  merchant-signer --config {config}"));
     }
     super::stay::watch(&paper, &running).await?;
     running.shutdown().await;

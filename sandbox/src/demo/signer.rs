@@ -75,8 +75,8 @@ path = "{}"
 min_free = "16MiB"
 
 [log]
-# A chain on one machine has one node, and nobody else to ask.
-filter = "warn,merchant_signer::chain::evm=error"
+# A chain on one machine has one node, and nobody else to ask; it is away whenever time is moved.
+filter = "warn,merchant_signer::chain::evm=error,merchant_signer::engine::lane=error"
 
 [callers.scheduler]
 key = "{CALLER}"

@@ -31,36 +31,51 @@ impl Scheduler {
         Ok(())
     }
 
-    pub(super) async fn look_all(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
+    /// Looks at every open transaction, due for it or not: a run wants to know who is free again.
+    pub(super) async fn look_now(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
+        let open = self.book.flights(i64::MAX, u32::MAX)?;
+        self.look_at(open, report).await.map(drop)
+    }
+
+    async fn look_all(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {
         loop {
-            let flights = self.book.flights(now_ms(), 256)?;
-            if flights.is_empty() {
+            let due = self.book.flights(now_ms(), 256)?;
+            if due.is_empty() || !self.look_at(due, report).await? {
                 progress_ends();
                 return Ok(());
             }
-            let signer = self.peers.signer.clone();
-            let mut looks = stream::iter(flights.into_iter().map(|flight| ask(&signer, flight)))
-                .buffer_unordered(LOOKS_AT_ONCE);
-            let mut deaf = None;
-            while let Some((flight, look)) = looks.next().await {
-                let now_ms = now_ms();
-                match look {
-                    Ok(Some(look)) => {
-                        self.book.looked(&flight, look, now_ms, &self.setup.rules)?;
-                    }
-                    Ok(None) => self.book.not_looked(&flight, now_ms, &self.setup.rules)?,
-                    Err(error) => {
-                        deaf = Some(error.to_string());
-                        self.book.not_looked(&flight, now_ms, &self.setup.rules)?;
-                    }
-                }
-                progress(|| format!("looked at {}", flight.tx_hash));
-            }
-            if let Some(why) = deaf {
-                report.faults.push(format!("outcomes could not be read: {why}"));
-                return Ok(());
-            }
         }
+    }
+
+    /// Asks the Signer about transactions. False if it did not answer on one of them.
+    async fn look_at(
+        &mut self,
+        flights: Vec<Flight>,
+        report: &mut RunReport,
+    ) -> Result<bool, ScheduleError> {
+        let signer = self.peers.signer.clone();
+        let mut looks = stream::iter(flights.into_iter().map(|flight| ask(&signer, flight)))
+            .buffer_unordered(LOOKS_AT_ONCE);
+        let mut deaf = None;
+        while let Some((flight, look)) = looks.next().await {
+            let now_ms = now_ms();
+            match look {
+                Ok(Some(look)) => {
+                    self.book.looked(&flight, look, now_ms, &self.setup.rules)?;
+                }
+                Ok(None) => self.book.not_looked(&flight, now_ms, &self.setup.rules)?,
+                Err(error) => {
+                    deaf = Some(error.to_string());
+                    self.book.not_looked(&flight, now_ms, &self.setup.rules)?;
+                }
+            }
+            progress(|| format!("looked at {}", flight.tx_hash));
+        }
+        let heard = deaf.is_none();
+        if let Some(why) = deaf {
+            report.faults.push(format!("outcomes could not be read: {why}"));
+        }
+        Ok(heard)
     }
 
     async fn read_callbacks(&mut self, report: &mut RunReport) -> Result<(), ScheduleError> {

@@ -1,0 +1,133 @@
+//! The programs: each is killed as a power cut would, and started again at once.
+
+use super::place::Place;
+use parking_lot::Mutex;
+use serde_json::Value;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// A program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Part {
+    /// The platform, which holds both chains and their nodes.
+    Platform,
+    Signer,
+    Scheduler,
+    Inbox,
+}
+
+impl Part {
+    pub(crate) const ALL: [Self; 4] = [Self::Platform, Self::Signer, Self::Scheduler, Self::Inbox];
+
+    fn index(self) -> usize {
+        Self::ALL.iter().position(|part| *part == self).unwrap()
+    }
+}
+
+/// All of them.
+pub(crate) struct Cast {
+    place: Place,
+    children: [Mutex<Option<Child>>; 4],
+    /// How many are being started.
+    missing: AtomicUsize,
+    /// The play is over: whoever starts now ends at once.
+    over: AtomicBool,
+}
+
+impl Cast {
+    /// Starts nobody yet.
+    pub(crate) fn new(place: Place) -> Arc<Self> {
+        Arc::new(Self {
+            place,
+            children: Default::default(),
+            missing: AtomicUsize::new(0),
+            over: AtomicBool::new(false),
+        })
+    }
+
+    /// Starts a program, and returns when it is there: the platform when it listens.
+    pub(crate) fn start(&self, part: Part) {
+        let mut child = self.place.command(part).spawn().unwrap();
+        if part == Part::Platform {
+            let mut line = String::new();
+            let mut output = BufReader::new(child.stdout.take().unwrap());
+            output.read_line(&mut line).unwrap();
+            let addresses: Value = serde_json::from_str(&line).expect("the platform starts");
+            self.place.lead(&addresses);
+        }
+        *self.children[part.index()].lock() = Some(child);
+        if self.over.load(Ordering::SeqCst) {
+            self.end(part);
+        }
+    }
+
+    /// Ends everybody for good.
+    pub(crate) fn close(&self) {
+        self.over.store(true, Ordering::SeqCst);
+        for part in Part::ALL {
+            self.end(part);
+        }
+    }
+
+    /// Ends a program.
+    pub(crate) fn end(&self, part: Part) {
+        if let Some(mut child) = self.children[part.index()].lock().take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Kills a program; it is started again meanwhile.
+    pub(crate) fn kill(self: &Arc<Self>, part: Part) {
+        self.missing.fetch_add(1, Ordering::SeqCst);
+        self.end(part);
+        let cast = Arc::clone(self);
+        std::thread::spawn(move || {
+            cast.start(part);
+            cast.missing.fetch_sub(1, Ordering::SeqCst);
+        });
+    }
+
+    /// Whether everybody runs.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.missing.load(Ordering::SeqCst) == 0
+    }
+
+    /// Who ended without having been killed.
+    pub(crate) fn gave_up(&self) -> Vec<Part> {
+        let ended = |part: &Part| {
+            let mut child = self.children[part.index()].lock();
+            child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some())
+        };
+        Part::ALL.into_iter().filter(ended).collect()
+    }
+
+    /// What the scheduler says when it runs once. Its daemon must have been ended.
+    pub(crate) fn run_once(&self) -> String {
+        let mut command = self.place.scheduler(&["--once"]);
+        let output = command.stdout(Stdio::piped()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// What the inbox has kept.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let mut list = self.place.merchant(&["events", "list", "--limit", "1000000", "--json"]);
+        let output = list.stdout(Stdio::piped()).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+/// The programs as they are built for this test.
+pub(crate) fn programs() -> std::path::PathBuf {
+    // target/debug/deps/whole_loop-…
+    let place = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "-q", "-p", "merchant-signer", "-p", "merchant", "--bins"]);
+    if place.ends_with("release") {
+        build.arg("--release");
+    }
+    assert!(build.status().unwrap().success());
+    place
+}

@@ -1,0 +1,79 @@
+//! Why the journal did not do what it was asked for.
+
+use super::{Misbound, SealError};
+use crate::policy::Refusal;
+
+/// Why the journal gave no answer. Every variant means: nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// The disk is nearly full, so nothing new is accepted.
+    #[error("only {free} bytes are free where the journal is, {wanted} are required: make room")]
+    DiskFull {
+        /// Bytes that are free.
+        free: u64,
+        /// Bytes that must be free (`journal.min_free_bytes`).
+        wanted: u64,
+    },
+    /// Nothing could be written since the start.
+    #[error("nothing can be written where the journal is: make room")]
+    NoRoom,
+    /// The file system was made read-only.
+    #[error("the file system of the journal is read-only")]
+    ReadOnly,
+    /// The database refused.
+    #[error("the journal could not be used: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// A chain of the configuration is not the one that the journal knows.
+    #[error(transparent)]
+    Misbound(#[from] Misbound),
+    /// The journal's thread has ended or lost the transaction.
+    #[error("the journal could not be written")]
+    Lost,
+}
+
+/// Why a batch was not accepted. Every variant means: nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// A charge of the batch is claimed already.
+    #[error("a charge of this batch is claimed already")]
+    Claimed,
+    /// Too many transactions wait for a block.
+    #[error("too many transactions are waiting for a block")]
+    LaneFull,
+    /// The lane was never opened.
+    #[error("the lane is not open")]
+    NoLane,
+    /// The next position is in a block already, so a transaction for it could never land.
+    #[error("the account has sent more transactions than the journal knows")]
+    Behind,
+    /// The caller has given the same name to another request.
+    #[error(
+        "this requestId stands for other entries already: give a request with other entries another \
+         one, or post the same entries again"
+    )]
+    RequestTaken,
+    /// The policy refuses it: a limit of the day, a pause, or what was read in the final bytes.
+    #[error(transparent)]
+    Policy(#[from] Refusal),
+    /// The transaction could not be signed.
+    #[error("{0}")]
+    Seal(String),
+    /// The journal did not take it.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+}
+
+impl From<rusqlite::Error> for AcceptError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Journal(error.into())
+    }
+}
+
+impl From<SealError> for AcceptError {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::Refused(refusal) => Self::Policy(refusal),
+            SealError::Failed(why) => Self::Seal(why),
+        }
+    }
+}
