@@ -88,7 +88,7 @@ impl Scheduler {
         let verdict = self.signer.bill(family.kind(), &body.to_string()).await?;
         let (code, data) = match verdict {
             Verdict::Sent(sent) => (1, serde_json::from_str(sent.raw().get())?),
-            Verdict::Refused(failed) => (2, json!(failed)),
+            Verdict::Refused(failed, _) => (2, json!(failed)),
             Verdict::Rehearsed(would) => (0, serde_json::from_str(would.raw().get())?),
         };
         Ok(Heard { code, data, took: began.elapsed() })

@@ -56,7 +56,11 @@ fn who_pays_already_is_no_failure_and_who_may_have_paid_is_for_a_person() {
     let Answer::Verdict(heard) = read(&[1, 2, 3], Ok(verdict)) else { panic!("no verdict") };
     let advice = |heard: &Heard| match heard {
         Heard::Refused(decline) => Some(decline.advice),
-        _ => None,
+        Heard::Accepted { .. }
+        | Heard::Charged { .. }
+        | Heard::Failed(_)
+        | Heard::Freed { .. }
+        | Heard::Unproven { .. } => None,
     };
     assert_eq!(advice(&heard[0].1), Some(Advice::Fix));
     assert_eq!(advice(&heard[1].1), Some(Advice::Lost));
