@@ -364,10 +364,8 @@ fn failures(family: Family, refused: &[Refused]) -> Vec<Failure> {
 /// As the caller stated it. One that the chain supplied is written as the subscription is.
 fn amount(refused: &Refused) -> Option<Box<RawValue>> {
     let Refused { spelling, .. } = refused;
-    let digits = |amount| {
-        let stated = spelling.amount.clone();
-        stated.unwrap_or_else(|| spelling.subscribe.like(amount))
-    };
+    let digits =
+        |amount| spelling.amount.clone().unwrap_or_else(|| spelling.subscribe.like(amount));
     refused.amount.map(digits).as_ref().and_then(echo)
 }
 

@@ -23,7 +23,7 @@ impl Shop {
     fn open() -> Self {
         let node = TronNode::new(Tron::default(), GENESIS_MS, 2, State::new(Ledger::default()));
         let biller = wallet("biller").address();
-        let founding = Founding { biller, decimals: 6, price: 1_000_000, people: 60, trial: 0 };
+        let founding = Founding { biller, decimals: 6, price: 1_000_000, people: 100, trial: 0 };
         let town = Town::found(&node, founding);
         Self { node, town }
     }
@@ -76,23 +76,23 @@ impl Shop {
 }
 
 #[test]
-fn twenty_charges_always_pass_and_thirty_eight_never_do_in_a_block_though_more_pass_when_asked() {
+fn forty_charges_always_pass_and_sixty_six_never_do_in_a_block_though_more_pass_when_asked() {
     let shop = Shop::open();
-    let (ending, steps) = shop.asked(20);
+    let (ending, steps) = shop.asked(40);
     assert_eq!(ending, Ending::Success, "{steps} steps");
-    assert!((0..20).all(|_| shop.asked(20).0 == Ending::Success));
-    let passed = (0..24).filter(|_| shop.asked(40).0 == Ending::Success).count();
-    assert!((1..12).contains(&passed), "{passed} of 24 with 40 charges");
+    assert!((0..20).all(|_| shop.asked(40).0 == Ending::Success));
+    let passed = (0..24).filter(|_| shop.asked(68).0 == Ending::Success).count();
+    assert!((1..12).contains(&passed), "{passed} of 24 with 68 charges");
     for _ in 0..2 {
-        assert_eq!(shop.sent(0, 38), Ending::OutOfTime);
+        assert_eq!(shop.sent(0, 66), Ending::OutOfTime);
     }
-    let mut thirty_two = [Ending::OutOfTime, Ending::Success].map(|ending| (ending, 0));
+    let mut fifty_five = [Ending::OutOfTime, Ending::Success].map(|ending| (ending, 0));
     for _ in 0..8 {
         let copy = Shop { node: shop.node.split(), town: shop.town.clone() };
-        let ended = copy.sent(0, 32);
-        thirty_two.iter_mut().filter(|(ending, _)| *ending == ended).for_each(|one| one.1 += 1);
+        let ended = copy.sent(0, 55);
+        fifty_five.iter_mut().filter(|(ending, _)| *ending == ended).for_each(|one| one.1 += 1);
         shop.node.step();
     }
-    assert!(thirty_two.iter().all(|(_, count)| *count > 0), "{thirty_two:?}");
-    assert_eq!(shop.sent(40, 20), Ending::Success);
+    assert!(fifty_five.iter().all(|(_, count)| *count > 0), "{fifty_five:?}");
+    assert_eq!(shop.sent(60, 40), Ending::Success);
 }

@@ -6,8 +6,8 @@ use super::*;
 async fn nobody_is_asked_to_pay_for_a_batch_that_cannot_be_sent() {
     let shop = Shop::open(12).await;
     let all = charges(&shop.crowd);
-    // Twelve use about 560,000 gas: under the first cap they run, under the second not even that.
-    for cap in [700_000, 400_000] {
+    // Twelve use about 460,000 gas: under the first cap they run, under the second not even that.
+    for cap in [600_000, 330_000] {
         let change = |config: &mut EvmConfig| (config.gas_limit_cap, config.gas_reserve) = (cap, 0);
         let small = shop.adapter(change).await;
         let refused = match small.preflight(all.clone()).await {

@@ -130,7 +130,8 @@ async fn the_report_on_a_billing_looks_like_this() {
     "amountText":"10000000000000000000",
     "state":"charged",
     "failCode":null,
-    "failReason":null}]}]}
+    "failReason":null,
+    "resolved":null}]}]}
     "#);
 }
 

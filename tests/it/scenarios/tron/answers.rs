@@ -125,10 +125,13 @@ async fn the_report_on_a_billing_looks_like_this() {
     "whatToDo":null},
     "subscriptions":[
     {"subscribeId":7000001,
+    "subscribeIdText":"7000001",
     "planId":7,
+    "planIdText":"7",
     "userHash":"0x47388e55cd52ba4d95889571c8145711153fe59d0d453f2fe20d541cd076fddf",
     "period":"1",
     "amount":10000000000000000000,
+    "amountText":"10000000000000000000",
     "state":"charged",
     "failCode":null,
     "failReason":null,

@@ -74,7 +74,14 @@ async fn without_history_a_charge_that_landed_is_unproven_and_never_repeated() {
     scene.becomes(&hash, "charged").await;
     let billing = scene.billing(&hash).await;
     assert_eq!(billing["subscriptions"][0]["state"], "unproven", "{billing}");
-    assert_eq!(scene.post(0).await.tx_hash(), hash, "its claim stays");
+    let again = scene.post(0).await;
+    assert_eq!(again.code(), 2, "its claim stays: {again:?}");
+    let failure = &again.body["data"][0];
+    assert_eq!(
+        (failure["failCode"].as_str(), failure["retry"].as_str()),
+        (Some("OUTCOME_UNKNOWN"), Some("FIX"))
+    );
+    assert_eq!(failure["txHash"], hash);
     scene.town.assert_paid(&[1, 0]).await;
 }
 
