@@ -96,6 +96,8 @@ clock_tolerance = "36500d"
 
 [chains.{}.fees]
 max_fee_limit = "500 TRX"
+# this node counts steps: how long a simulation takes tells how busy the machine is, and no more
+max_run_percent = 1000000
 "#,
         side.id,
         side.chain.chain_id(),

@@ -269,7 +269,7 @@ full = "{}"
 solidity = "{}"
 jsonrpc = "{}"
 clock_tolerance = "3650d"
-fees = {{ max_fee_limit = "500 TRX" }}"#,
+fees = {{ max_fee_limit = "500 TRX", max_run_percent = 1000000 }}"#,
         world.side(ChainId(TRON_CHAIN.into())).chain.chain_id(),
         running.tron.full,
         running.tron.solidity,
