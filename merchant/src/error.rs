@@ -70,6 +70,8 @@ pub struct Refusal {
     pub description: Option<String>,
     /// `Retry-After`, in seconds, if the peer sent it as a number.
     pub retry_after_seconds: Option<u64>,
+    /// How many subscriptions the Signer takes at once, where it refused more than that.
+    pub max_batch: Option<usize>,
 }
 
 impl Refusal {

@@ -177,6 +177,16 @@ impl Reply {
     }
 }
 
+/// `{"maxBatch": n}`, which the Signer's refusal of a batch that is too large holds.
+fn max_batch(data: &RawValue) -> Option<usize> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Fits {
+        max_batch: usize,
+    }
+    serde_json::from_str::<Fits>(data.get()).ok().map(|fits| fits.max_batch)
+}
+
 fn reply(
     http_status: u16,
     headers: &HeaderMap,
@@ -196,6 +206,7 @@ fn reply(
         msg: wire.msg.unwrap_or_default(),
         description,
         retry_after_seconds: header(headers, &RETRY_AFTER).and_then(|text| text.parse().ok()),
+        max_batch: wire.data.as_deref().and_then(max_batch),
     };
     let Wire { code, data, earlier, .. } = wire;
     Ok(Reply { http_status, code, data, earlier, refusal, clocks })

@@ -53,7 +53,9 @@ pub(crate) fn read(ids: &[i64], answer: Result<Verdict, CallError>) -> Answer {
 
 /// Code 0. What is wrong with one entry may spoil the whole batch: it is found by halving.
 fn no_verdict(ids: &[i64], refusal: &Refusal) -> Answer {
-    let too_large = refusal.http_status == 413 || names_rule(refusal, "max_batch");
+    // On TRON what fits depends on how busy the node is, so that too many at once are a 503 there.
+    let fits = refusal.max_batch.is_none_or(|most| ids.len() <= most);
+    let too_large = refusal.http_status == 413 || names_rule(refusal, "max_batch") || !fits;
     let spoilt = refusal.http_status == 400 || names_rule(refusal, "max_amount.");
     if too_large || spoilt {
         return match ids {

@@ -12,7 +12,18 @@ fn refused(http_status: u16, msg: &str) -> Result<Verdict, CallError> {
         msg: msg.to_owned(),
         description: None,
         retry_after_seconds: (http_status == 503).then_some(7),
+        max_batch: None,
     }))
+}
+
+#[test]
+fn a_batch_that_takes_too_long_is_halved_and_a_single_charge_waits() {
+    let slow = || {
+        let Err(CallError::Refused(refusal)) = refused(503, "takes too long") else { panic!() };
+        Err(CallError::Refused(Refusal { max_batch: Some(1), ..refusal }))
+    };
+    assert_eq!(read(&[1, 2], slow()), Answer::Halve { too_large: true });
+    assert!(matches!(read(&[1], slow()), Answer::Silence { pause_ms: 7000, .. }));
 }
 
 #[test]
