@@ -122,7 +122,8 @@ async fn reached(
 ) -> Result<Value, String> {
     for _ in 0..PATIENCE {
         let case = platform.case(token, purpose).map_err(words)?;
-        if case.stage == stage {
+        // A wallet that authorised for another subscription already is active as soon as it has signed.
+        if case.stage == stage || (stage, case.stage) == (Stage::Signed, Stage::Active) {
             let number = case.subscription.out_trade_no;
             return Ok(
                 json!({"subscriptionId": case.subscription.id, "outTradeNo": number, "status": stage.number()}),
