@@ -1,5 +1,6 @@
-//! Whether an ordinary batch could be signed, as far as the last look at a chain tells, on either
-//! family: what readiness and `check` say before the first request finds out.
+//! Whether an ordinary batch could be signed, as far as the last look at a chain tells: what readiness
+//! and `check` say before the first request finds out. The shape is for either family; so far the EVM
+//! adapter alone fills it, and on TRON the request itself finds out.
 
 use alloy::primitives::U256;
 use std::fmt;

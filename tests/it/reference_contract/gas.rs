@@ -112,12 +112,15 @@ async fn a_hundred_charges_fit_into_one_transaction() {
         shop.cost_of(batch, 1).await;
     }
     shop.chain.pass(super::MONTH).await;
-    let mut paid = crowd.as_slice();
+    let (mut paid, mut hundred) = (crowd.as_slice(), 0);
     for size in [1, 10, 100, 200] {
         let (batch, later) = paid.split_at(size);
         paid = later;
         let gas = shop.cost_of(batch, 2).await;
         assert!(gas < TRANSACTION_CAP / 2, "{gas}");
+        if size == 100 {
+            hundred = gas;
+        }
     }
     // What a merchant would pay without any contract: one transfer in a transaction of its own.
     let (who, payee) = (&crowd[0], shop.merchant.monthly(&shop.token, super::PRICE).payee);
@@ -126,6 +129,10 @@ async fn a_hundred_charges_fit_into_one_transaction() {
     let bare = AnyToken::transferFromCall { from: who.wallet, to: payee, value: U256::from(1) };
     let receipt = shop.chain.execute(biller, shop.token.address, &bare).await;
     println!("a bare transferFrom: {:>8} gas", receipt.gas_used);
+    assert!(
+        hundred / 100 < receipt.gas_used,
+        "docs/contract-profile.md says that a batch is cheaper"
+    );
 }
 
 impl Shop {
