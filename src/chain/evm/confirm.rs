@@ -21,7 +21,11 @@ impl EvmChain {
         if !fleet.is_quorate() {
             return Err(too_few(fleet));
         }
-        let runs = views.into_iter().map(|(id, view)| (id, self.check_at(view, &charges)));
+        // Whoever is refused is refused by the call as it would be sent.
+        let runs = views.into_iter().map(|(id, view)| {
+            let view = View { known: view.known.without_reader(), ..view };
+            (id, self.check_at(view, &charges))
+        });
         two_alike(fleet, runs.collect(), refused).await
     }
 

@@ -100,8 +100,9 @@ impl EvmChain {
         let known = self.ready().await?;
         let fleet = &self.parts.fleet;
         let view = |id| {
-            let simulates = self.learnt.read().get(&id).is_some_and(|known| known.simulates);
-            (id, self.view_of(fleet.only(id), head, known.but(simulates)))
+            let alone = Known { simulates: false, reader: false, ..known };
+            let known = self.learnt.read().get(&id).map_or(alone, |node| known.at(node));
+            (id, self.view_of(fleet.only(id), head, known))
         };
         Ok(fleet.fit().into_iter().take(OPINIONS).map(view).collect())
     }

@@ -11,6 +11,8 @@ pub(super) struct Known {
     pub(super) multicall: bool,
     /// Whether `eth_simulateV1` works.
     pub(super) simulates: bool,
+    /// Whether it answers one question with a reader at the account's address.
+    pub(super) reader: bool,
     /// How many transactions of the signing account nodes hold at once: one, when it has delegated
     /// itself to a contract (EIP-7702). geth: core/txpool/legacypool, `checkDelegationLimit`.
     pub(super) held_at_once: u64,
@@ -21,8 +23,13 @@ pub(super) struct Known {
 }
 
 impl Known {
-    /// The same for a node that can simulate, or can't.
-    pub(super) fn but(self, simulates: bool) -> Self {
-        Self { simulates, ..self }
+    /// The same for the node of which this is known.
+    pub(super) fn at(self, node: &Self) -> Self {
+        Self { simulates: node.simulates, reader: node.reader, ..self }
+    }
+
+    /// The same for whoever is asked without the reader.
+    pub(super) fn without_reader(self) -> Self {
+        Self { reader: false, ..self }
     }
 }

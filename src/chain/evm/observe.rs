@@ -4,7 +4,7 @@ use super::in_flight::Holding;
 use super::known::Known;
 use super::node::Asker;
 use super::node::{Header, Tips};
-use super::{EvmChain, node, simulate};
+use super::{EvmChain, node, reader, simulate};
 use crate::chain::{ChainError, MostSent};
 use crate::config::Finality;
 use crate::node::{HeadSeen, NodeId, reached_by};
@@ -150,6 +150,7 @@ impl EvmChain {
             held_at_once: reached_by(fit.iter().map(|known| known.held_at_once), fit.len().min(2))
                 .unwrap_or(u64::MAX),
             simulates: fit.iter().all(|known| known.simulates),
+            reader: fit.iter().all(|known| known.reader),
             ..*any
         })
     }
@@ -167,11 +168,12 @@ impl EvmChain {
         let config = &self.parts.config;
         let checked = Instant::now();
         let facts = &self.account.facts;
-        let (contract, multicall, signer, simulates) = tokio::try_join!(
+        let (contract, multicall, signer, simulates, reader) = tokio::try_join!(
             node::code(rpc, facts.contract),
             node::code(rpc, config.multicall),
             node::code(rpc, facts.signer),
             simulate::works(rpc, facts.signer),
+            reader::works(rpc, facts.signer, config.gas_limit_cap),
         )?;
         let (contract, multicall) = (!contract.is_empty(), !multicall.is_empty());
         let held_at_once = if signer.starts_with(&DELEGATION) { 1 } else { u64::MAX };
@@ -182,7 +184,9 @@ impl EvmChain {
                  transactions at a time"
             );
         }
-        let known = Known { contract, multicall, simulates, held_at_once, checked, breaks };
+        // Code that is there is part of the answer: nothing is put in its place.
+        let reader = reader && signer.is_empty();
+        let known = Known { contract, multicall, simulates, reader, held_at_once, checked, breaks };
         self.learnt.write().insert(id, known);
         Ok(())
     }

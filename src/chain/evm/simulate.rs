@@ -60,17 +60,22 @@ pub(super) async fn works(rpc: Asker<'_>, from: Address) -> Result<bool, AskErro
     let probe = Call { from, to: from, data: &[], gas: TRANSFER_GAS };
     match simulate(rpc, "latest", probe).await {
         Ok(ran) => Ok(matches!(ran, Ran::Passed { .. })),
-        Err(AskError { fault, question }) => match fault {
-            Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
-                Ok(false)
-            }
-            Fault::Lost(
-                NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,
-            )
-            | Fault::ShutOut { .. }
-            | Fault::WrongChain { .. }
-            | Fault::NoNode => Err(AskError { question, fault }),
-        },
+        Err(error) => cannot(error),
+    }
+}
+
+/// Whether an error of a probe says that the node cannot do it: false. Else nothing is known.
+pub(super) fn cannot(error: AskError) -> Result<bool, AskError> {
+    match &error.fault {
+        Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
+            Ok(false)
+        }
+        Fault::Lost(
+            NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,
+        )
+        | Fault::ShutOut { .. }
+        | Fault::WrongChain { .. }
+        | Fault::NoNode => Err(error),
     }
 }
 
@@ -82,7 +87,8 @@ pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Ran, ChainErr
             ran => return Ok(ran?),
         }
     }
-    let (answer, used) = tokio::join!(attempt(view, call), node::estimate_gas(view, call));
+    let (answer, used) =
+        tokio::join!(attempt(view, call), node::estimate_gas(view.rpc, &view.block, call));
     match answer? {
         Ok(answer) => Ok(Ran::Passed { used: used?, answer }),
         Err(failure) => Ok(Ran::Failed(failure)),
