@@ -100,9 +100,8 @@ impl EvmChain {
         let known = self.ready().await?;
         let fleet = &self.parts.fleet;
         let view = |id| {
-            let alone = Known { simulates: false, reader: false, ..known };
-            let known = self.learnt.read().get(&id).map_or(alone, |node| known.at(node));
-            (id, self.view_of(fleet.only(id), head, known))
+            let ways = self.learnt.read().get(&id).map(|node| node.ways).unwrap_or_default();
+            (id, self.view_of(fleet.only(id), head, Known { ways, ..known }))
         };
         Ok(fleet.fit().into_iter().take(OPINIONS).map(view).collect())
     }

@@ -1,7 +1,7 @@
 //! What each node tells in one look: its head, the account, prices, and what it can do.
 
 use super::in_flight::Holding;
-use super::known::Known;
+use super::known::{Known, Ways};
 use super::node::Asker;
 use super::node::{Header, Tips};
 use super::{EvmChain, node, reader, simulate};
@@ -149,8 +149,10 @@ impl EvmChain {
             multicall: reached_by(borne_out, fit.len().min(2)).unwrap_or(false),
             held_at_once: reached_by(fit.iter().map(|known| known.held_at_once), fit.len().min(2))
                 .unwrap_or(u64::MAX),
-            simulates: fit.iter().all(|known| known.simulates),
-            reader: fit.iter().all(|known| known.reader),
+            ways: Ways {
+                simulates: fit.iter().all(|known| known.ways.simulates),
+                reader: fit.iter().all(|known| known.ways.reader),
+            },
             ..*any
         })
     }
@@ -185,8 +187,8 @@ impl EvmChain {
             );
         }
         // Code that is there is part of the answer: nothing is put in its place.
-        let reader = reader && signer.is_empty();
-        let known = Known { contract, multicall, simulates, reader, held_at_once, checked, breaks };
+        let ways = Ways { simulates, reader: reader && signer.is_empty() };
+        let known = Known { contract, multicall, ways, held_at_once, checked, breaks };
         self.learnt.write().insert(id, known);
         Ok(())
     }

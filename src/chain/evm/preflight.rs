@@ -58,7 +58,7 @@ impl Runner for Trial<'_> {
     }
 
     async fn run(&self, places: &Group, measured: bool) -> Result<Ran, ChainError> {
-        let seen = if measured && self.view.known.reader {
+        let seen = if measured && self.view.known.ways.reader {
             self.chain.one_look(self, places, FundsAsked::Not).await?
         } else {
             None
@@ -129,7 +129,7 @@ impl EvmChain {
         trial: &Trial<'_>,
         places: &Group,
     ) -> Result<(Vec<Option<Funds>>, Ran), ChainError> {
-        let seen = if trial.view.known.reader {
+        let seen = if trial.view.known.ways.reader {
             self.one_look(trial, places, FundsAsked::All).await?
         } else {
             None

@@ -18,7 +18,8 @@ impl EvmChain {
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let profile = &self.account.profile;
         let asked = LookupReads::of(profile, self.account.facts.contract, entries);
-        let told = if view.known.reader { self.looked_at_once(view, &asked).await? } else { None };
+        let told =
+            if view.known.ways.reader { self.looked_at_once(view, &asked).await? } else { None };
         let answers = match told {
             Some(answers) => answers,
             None => aggregate(view, self.aggregator(view), &asked.reads()).await?,

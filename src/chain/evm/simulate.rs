@@ -81,7 +81,7 @@ pub(super) fn cannot(error: AskError) -> Result<bool, AskError> {
 
 /// Runs a call and says what it used.
 pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Ran, ChainError> {
-    if view.known.simulates {
+    if view.known.ways.simulates {
         match simulate(view.rpc, &view.block, call).await {
             Err(AskError { fault: Fault::Node(_), .. }) => {}
             ran => return Ok(ran?),

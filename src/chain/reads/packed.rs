@@ -89,64 +89,72 @@ pub(in crate::chain) fn unpack(
     funds: &FundsReads,
 ) -> Option<Told> {
     let mut unread = Unread(output);
-    let billing = if billing { Some(unread.billing()?) } else { None };
-    let lookups = lookups.calls.iter().map(|_| unread.lookup()).collect::<Option<_>>()?;
-    let funds = funds.wallets.iter().map(|_| unread.funds()).collect::<Option<_>>()?;
-    unread.0.is_empty().then_some(Told { billing, lookups, funds })
+    let mut told = || {
+        let billing = if billing { Some(unread.billing()?) } else { None };
+        let lookups = lookups.calls.iter().map(|_| unread.lookup()).collect::<Result<_, _>>()?;
+        let funds = funds.wallets.iter().map(|_| unread.funds()).collect::<Result<_, _>>()?;
+        if unread.0.is_empty() { Ok(Told { billing, lookups, funds }) } else { Err(Unreadable) }
+    };
+    told().ok()
 }
 
-/// What is left of the output. Every method takes one answer off its front, and is none where it
-/// does not hold one.
+/// The output is not of these questions.
+struct Unreadable;
+
+/// What is left of the output. Every method takes one answer off its front.
 struct Unread<'a>(&'a [u8]);
 
 impl<'a> Unread<'a> {
-    fn take(&mut self, length: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(length)?;
+    fn take(&mut self, length: usize) -> Result<&'a [u8], Unreadable> {
+        let (taken, rest) = self.0.split_at_checked(length).ok_or(Unreadable)?;
         self.0 = rest;
-        Some(taken)
+        Ok(taken)
     }
 
-    fn number<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
+    fn number<const N: usize>(&mut self) -> Result<[u8; N], Unreadable> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(Unreadable)?;
         self.0 = rest;
-        Some(*taken)
+        Ok(*taken)
     }
 
-    fn byte(&mut self) -> Option<u8> {
+    fn byte(&mut self) -> Result<u8, Unreadable> {
         self.number::<1>().map(|[byte]| byte)
     }
 
-    fn billing(&mut self) -> Option<BillingRan> {
+    fn billing(&mut self) -> Result<BillingRan, Unreadable> {
         let passed = self.byte()? == 1;
         let used = u64::from_be_bytes(self.number()?);
-        let length = usize::try_from(u32::from_be_bytes(self.number()?)).ok()?;
-        Some(BillingRan { passed, used, data: Bytes::copy_from_slice(self.take(length)?) })
+        let length = u32::from_be_bytes(self.number()?);
+        let data = self.take(usize::try_from(length).map_err(|_| Unreadable)?)?;
+        Ok(BillingRan { passed, used, data: Bytes::copy_from_slice(data) })
     }
 
-    /// A word; the inner none stands for one that was not told.
-    fn word(&mut self) -> Option<Option<U256>> {
+    /// A word; none for one that was not told.
+    fn word(&mut self) -> Result<Option<U256>, Unreadable> {
         match self.byte()? {
-            FAILED => Some(None),
-            length => self.take(length.into()).and_then(U256::try_from_be_slice).map(Some),
+            FAILED => Ok(None),
+            length => {
+                U256::try_from_be_slice(self.take(length.into())?).map(Some).ok_or(Unreadable)
+            }
         }
     }
 
-    fn lookup(&mut self) -> Option<Option<Bytes>> {
+    fn lookup(&mut self) -> Result<Option<Bytes>, Unreadable> {
         let words = match self.byte()? {
-            FAILED => return Some(None),
+            FAILED => return Ok(None),
             words => usize::from(words),
         };
         let mut answer = Vec::with_capacity(words.saturating_mul(32));
         for _ in 0..words {
-            answer.extend(self.word()??.to_be_bytes::<32>());
+            answer.extend(self.word()?.ok_or(Unreadable)?.to_be_bytes::<32>());
         }
-        Some(Some(answer.into()))
+        Ok(Some(answer.into()))
     }
 
-    fn funds(&mut self) -> Option<Option<Funds>> {
+    fn funds(&mut self) -> Result<Option<Funds>, Unreadable> {
         let (balance, allowance) = (self.word()?, self.word()?);
         let funds = || Some(Funds { balance: balance?, allowance: allowance? });
-        Some(funds())
+        Ok(funds())
     }
 }
 

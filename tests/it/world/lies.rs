@@ -35,18 +35,25 @@ fn changed_by_reader(told: &[u8], change: fn(&mut Vec<U256>)) -> Option<Vec<u8>>
     };
     let mut answers = Words::new();
     while let Some((count, words)) = rest.split_first() {
-        (answers, rest) = if looked && *count != 255 {
-            let mut answer = Vec::new();
-            let mut left = words;
-            for _ in 0..*count {
-                answer.push(word(&mut left)??);
-            }
-            (with(answers, Some(answer)), left)
+        if *count == 255 {
+            answers.push(None);
+            rest = words;
+            continue;
+        }
+        let count = if looked {
+            rest = words;
+            usize::from(*count)
         } else {
-            let mut left = rest;
-            let said = word(&mut left)?.map(|word| vec![word]);
-            (with(answers, said), left)
+            1
         };
+        let mut answer = Vec::new();
+        for _ in 0..count {
+            let (length, words) = rest.split_first()?;
+            let (word, behind) = words.split_at_checked(usize::from(*length))?;
+            answer.push(U256::try_from_be_slice(word)?);
+            rest = behind;
+        }
+        answers.push(Some(answer));
     }
     let mut lie = billing.to_vec();
     for answer in answers {
@@ -65,23 +72,6 @@ fn changed_by_reader(told: &[u8], change: fn(&mut Vec<U256>)) -> Option<Vec<u8>>
         }
     }
     Some(lie)
-}
-
-fn with(mut answers: Words, answer: Option<Vec<U256>>) -> Words {
-    answers.push(answer);
-    answers
-}
-
-/// Takes a word off; the inner none is one that was not told.
-fn word(left: &mut &[u8]) -> Option<Option<U256>> {
-    let (length, rest) = left.split_first()?;
-    if *length == 255 {
-        *left = rest;
-        return Some(None);
-    }
-    let (bytes, rest) = rest.split_at_checked(usize::from(*length))?;
-    *left = rest;
-    U256::try_from_be_slice(bytes).map(Some)
 }
 
 /// Every word in the answers becomes zero: nobody holds or allows anything.
