@@ -49,9 +49,17 @@ pub(super) enum TurnedAway {
     Unreadable,
     #[error("the body did not arrive in time")]
     Slow,
+    #[error("too many bodies are on their way: send it in one piece")]
+    Crowd,
     #[error("too many requests at once: post it again")]
     Busy,
-    #[error("no {} chain configured", common_name(*.0))]
+    #[error(
+        "these signed bytes were answered before, and the answer is not kept any more: sign them again"
+    )]
+    AnsweredBefore,
+    #[error("these signed bytes are being answered elsewhere, and that takes long: ask again")]
+    StillJudged,
+    #[error("no {} chain is configured", common_name(*.0))]
     NoChain(Family),
     #[error("chainId is missing, and no default chain is configured")]
     NoDefaultChain,
@@ -80,7 +88,7 @@ fn common_name(family: Family) -> &'static str {
 }
 
 impl TurnedAway {
-    fn status(&self) -> StatusCode {
+    pub(super) fn status(&self) -> StatusCode {
         match self {
             Self::Malformed(_)
             | Self::NotAdmitted(NotAdmitted::Empty)
@@ -96,9 +104,10 @@ impl TurnedAway {
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
             Self::NoControl => StatusCode::FORBIDDEN,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::Busy => StatusCode::TOO_MANY_REQUESTS,
-            Self::NoChain(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Busy | Self::Crowd => StatusCode::TOO_MANY_REQUESTS,
+            Self::AnsweredBefore => StatusCode::CONFLICT,
+            Self::StillJudged => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoChain(_) | Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
         }
     }

@@ -1,42 +1,46 @@
 //! The two billing paths: authenticate, parse, admit, and hand over to the engine.
 
 use super::answer::{Reply, TurnedAway};
-use super::{Authentic, Door, authenticate, chain_for, wire};
+use super::guard::{Authentic, Purpose, pass};
+use super::{Door, chain_for, wire};
 use crate::billing::{Family, Order};
 use crate::engine::{Answer, HowFar};
 use crate::telemetry::Billed;
 use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 /// `POST /PayTool/EVM/subscribe/signProcessSubscribePlan`
-pub(super) async fn evm(State(door): State<Arc<Door>>, request: Request) -> Reply {
-    serve(&door, Family::Evm, request).await
+pub(super) async fn evm(State(door): State<Arc<Door>>, request: Request) -> Response {
+    serve(door, Family::Evm, request).await
 }
 
 /// `POST /PayTool/TVM/subscribe/signProcessSubscribePlan`
-pub(super) async fn tvm(State(door): State<Arc<Door>>, request: Request) -> Reply {
-    serve(&door, Family::Tvm, request).await
+pub(super) async fn tvm(State(door): State<Arc<Door>>, request: Request) -> Response {
+    serve(door, Family::Tvm, request).await
 }
 
-async fn serve(door: &Door, family: Family, request: Request) -> Reply {
-    let begun = Instant::now();
-    let reply = match door.places.try_acquire() {
-        Ok(_place) => bill(door, family, request).await.unwrap_or_else(Reply::TurnedAway),
-        Err(_) => Reply::TurnedAway(TurnedAway::Busy),
-    };
-    door.metrics.billed(&reply_facts(&reply), begun.elapsed());
-    log(family, &reply, begun);
-    reply
-}
-
-async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, TurnedAway> {
+async fn serve(door: Arc<Door>, family: Family, request: Request) -> Response {
     // An option that is put there must not be ignored: it may be a dry run.
     if request.uri().query().is_some() {
-        return Err(TurnedAway::Query);
+        return TurnedAway::Query.into_response();
     }
-    let Authentic { body, deadline, caller, .. } = authenticate(door, request).await?;
+    pass(door, request, Purpose::Bill, async move |door, authentic| {
+        let begun = Instant::now();
+        let caller = authentic.caller.as_ref().map(|caller| caller.label.clone());
+        let reply = bill(&door, family, authentic).await.unwrap_or_else(Reply::TurnedAway);
+        door.metrics.billed(&reply_facts(&reply), begun.elapsed());
+        log((family, caller.as_deref()), &reply, begun);
+        reply.into_response()
+    })
+    .await
+}
+
+async fn bill(door: &Door, family: Family, authentic: Authentic) -> Result<Reply, TurnedAway> {
+    let Authentic { body, deadline, caller } = authentic;
+    let caller = caller.map(|caller| caller.key.clone());
     let posted = wire::read(&body)?;
     let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;
@@ -66,21 +70,21 @@ fn reply_facts(reply: &Reply) -> Billed {
 }
 
 /// One line for every request.
-fn log(family: Family, reply: &Reply, begun: Instant) {
+fn log((family, caller): (Family, Option<&str>), reply: &Reply, begun: Instant) {
     let took_ms = begun.elapsed().as_millis();
     match reply {
         Reply::Answer(_, Answer::Sent(sent)) => info!(
-            %family, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
+            %family, caller, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
             failed = sent.failed.len(), earlier = sent.earlier.len(), took_ms,
             "{}", if sent.progress == HowFar::New { "billed" } else { "billed before" }
         ),
         Reply::Answer(_, Answer::Refused(refused, earlier)) => {
             let first = refused.first().map(|refused| refused.code.token());
             let (refused, earlier) = (refused.len(), earlier.len());
-            info!(%family, refused, earlier, first, took_ms, "refused");
+            info!(%family, caller, refused, earlier, first, took_ms, "refused");
         }
-        Reply::Answer(_, Answer::Rehearsed(_)) => info!(%family, took_ms, "rehearsed"),
-        Reply::NoVerdict(why) => warn!(%family, took_ms, "no verdict: {why}"),
-        Reply::TurnedAway(why) => info!(%family, took_ms, "turned away: {why}"),
+        Reply::Answer(_, Answer::Rehearsed(_)) => info!(%family, caller, took_ms, "rehearsed"),
+        Reply::NoVerdict(why) => warn!(%family, caller, took_ms, "no verdict: {why}"),
+        Reply::TurnedAway(why) => info!(%family, caller, took_ms, "turned away: {why}"),
     }
 }

@@ -1,7 +1,8 @@
 //! `GET /PayTool/billings/{any hash or request id}`: what became of a billing.
 
+use super::Door;
 use super::answer::{Reply, TurnedAway, envelope, integer, spell_hash};
-use super::{Door, authenticate};
+use super::guard::{Purpose, pass};
 use crate::billing::{BatchState, ItemOutcome, Period, TxRecord, spell_address};
 use crate::engine::{Hindrance, NoVerdict};
 use crate::journal::{Billing, JournalError, Line, LineOutcome, Resolution};
@@ -20,18 +21,19 @@ pub(super) async fn billings(
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    if let Err(reply) = authenticate(&door, request).await {
-        return reply.into_response();
-    }
-    let Ok(Path(id)) = path else { return NOTHING.into_response() };
-    match find(&door, id).await {
-        Err(error) => Reply::NoVerdict(NoVerdict::Journal(error)).into_response(),
-        Ok(found) if found.is_empty() => NOTHING.into_response(),
-        Ok(found) => {
-            let report: Vec<Report> = found.iter().map(|billing| report(&door, billing)).collect();
-            envelope(StatusCode::OK, 1, "success".to_owned(), report)
+    pass(door, request, Purpose::Ask, async move |door, _| {
+        let Ok(Path(id)) = path else { return NOTHING.into_response() };
+        match find(&door, id).await {
+            Err(error) => Reply::NoVerdict(NoVerdict::Journal(error)).into_response(),
+            Ok(found) if found.is_empty() => NOTHING.into_response(),
+            Ok(found) => {
+                let report: Vec<Report> =
+                    found.iter().map(|billing| report(&door, billing)).collect();
+                envelope(StatusCode::OK, 1, "success".to_owned(), report)
+            }
         }
-    }
+    })
+    .await
 }
 
 const NOTHING: TurnedAway =
