@@ -8,7 +8,7 @@
 
 mod replays;
 
-pub use replays::{Answered, Begun, Replays, Ticket, Waiting};
+pub use replays::{Answered, Judging, Replays, Ticket, Waiting};
 
 use std::fmt;
 use std::sync::Arc;

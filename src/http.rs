@@ -11,6 +11,7 @@ mod patient;
 mod serve;
 mod status;
 mod strangers;
+mod turned_away;
 mod wire;
 
 use crate::auth::{Callers, Replays, SignedParts};
@@ -21,7 +22,6 @@ use crate::engine::Engine;
 use crate::telemetry::Metrics;
 pub use serve::{Manners, serve};
 
-use answer::TurnedAway;
 use arrivals::Arrivals;
 use axum::Router;
 use axum::http::request::Parts;
@@ -30,6 +30,7 @@ use guard::Said;
 use std::sync::Arc;
 use strangers::Strangers;
 use tokio::sync::Semaphore;
+use turned_away::TurnedAway;
 
 /// How many requests that do not bill are at work at one time.
 const DESK: usize = 64;

@@ -21,10 +21,10 @@ const MOST_BYTES: usize = 32 << 20;
 
 /// The messages of the last minutes, with their answers.
 #[derive(Debug)]
-pub struct Replays<A>(Arc<Mutex<Memory<A>>>);
+pub struct Replays<A>(Arc<Mutex<Messages<A>>>);
 
 #[derive(Debug)]
-struct Memory<A> {
+struct Messages<A> {
     /// Nothing signed earlier is taken, Unix seconds.
     oldest: i64,
     answers: HashMap<[u8; 32], Place<A>>,
@@ -62,7 +62,7 @@ impl<A> Clone for Answered<A> {
 
 /// What to do with a message.
 #[derive(Debug)]
-pub enum Begun<A> {
+pub enum Judging<A> {
     /// It is new: judge it, and answer the ticket.
     New(Ticket<A>),
     /// It was here before.
@@ -75,7 +75,7 @@ pub enum Begun<A> {
 /// same, and is not judged again.
 #[derive(Debug)]
 pub struct Ticket<A> {
-    memory: Arc<Mutex<Memory<A>>>,
+    memory: Arc<Mutex<Messages<A>>>,
     sign: [u8; 32],
     place: watch::Sender<Answered<A>>,
 }
@@ -91,7 +91,7 @@ impl<A> Replays<A> {
     }
 
     fn holding(oldest: i64, most: usize, most_bytes: usize) -> Self {
-        Self(Arc::new(Mutex::new(Memory {
+        Self(Arc::new(Mutex::new(Messages {
             oldest,
             answers: HashMap::new(),
             by_time: BTreeMap::new(),
@@ -109,7 +109,7 @@ impl<A> Replays<A> {
     }
 
     /// Takes note of a message at a moment (Unix seconds).
-    pub fn begin(&self, message: &Proven, now_unix_seconds: i64) -> Result<Begun<A>, AuthError> {
+    pub fn begin(&self, message: &Proven, now_unix_seconds: i64) -> Result<Judging<A>, AuthError> {
         let mut memory = self.0.lock();
         memory.forget_before(now_unix_seconds);
         let (timestamp, oldest) = (message.at_unix_seconds, memory.oldest);
@@ -117,21 +117,21 @@ impl<A> Replays<A> {
             return Err(AuthError::TooOld { timestamp, oldest });
         }
         if let Some(place) = memory.answers.get(&message.sign) {
-            return Ok(Begun::Again(Waiting(place.clone())));
+            return Ok(Judging::Again(Waiting(place.clone())));
         }
         if memory.answers.len() >= memory.most {
-            return Ok(Begun::Full);
+            return Ok(Judging::Full);
         }
         let (sender, receiver) = watch::channel(Answered::Not);
         memory.answers.insert(message.sign, receiver);
         memory.by_time.entry(timestamp).or_default().push(message.sign);
         drop(memory);
         let memory = Arc::clone(&self.0);
-        Ok(Begun::New(Ticket { memory, sign: message.sign, place: sender }))
+        Ok(Judging::New(Ticket { memory, sign: message.sign, place: sender }))
     }
 }
 
-impl<A> Memory<A> {
+impl<A> Messages<A> {
     /// Forgets what the window refuses by now. A clock that is put back does not make it new again.
     fn forget_before(&mut self, now_unix_seconds: i64) {
         let window = i64::try_from(CLOCK_WINDOW_SECONDS).unwrap_or(i64::MAX);

@@ -2,7 +2,7 @@
 //! is bounded: their number, their bytes, and the time of each. When there is no room the one that has
 //! been on its way longest has to go: whoever sends his in one piece is never in anybody's way.
 
-use super::answer::TurnedAway;
+use super::turned_away::TurnedAway;
 use axum::body::{Body, Bytes, HttpBody as _};
 use http_body_util::BodyExt as _;
 use parking_lot::Mutex;

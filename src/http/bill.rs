@@ -1,7 +1,8 @@
 //! The two billing paths: authenticate, parse, admit, and hand over to the engine.
 
-use super::answer::{Reply, TurnedAway};
+use super::answer::Reply;
 use super::guard::{Authentic, Purpose, pass};
+use super::turned_away::TurnedAway;
 use super::{Door, chain_for, wire};
 use crate::billing::{Family, Order};
 use crate::engine::{Answer, HowFar};

@@ -13,16 +13,21 @@ use tokio_util::sync::CancellationToken;
 /// The bits of an IPv6 address that one customer of a network has.
 const CUSTOMERS_BITS: u128 = u128::MAX << 64;
 
+/// How many connections may be on their way out before another is accepted.
+const LEAVING: usize = 32;
+
 /// Everybody who is connected.
 #[derive(Debug)]
 pub(super) struct Connections {
-    open: Mutex<Open>,
+    open: Mutex<Guests>,
+    /// Those that are open, and those that are being closed.
+    living: AtomicUsize,
     most: usize,
     most_of_one: usize,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct Guests {
     next: u64,
     guests: BTreeMap<u64, Arc<Presence>>,
 }
@@ -58,7 +63,12 @@ pub(super) struct Busy(Arc<Presence>);
 impl Connections {
     /// Room for `most` connections, of which `most_of_one` may be of one address.
     pub(super) fn new(most: usize, most_of_one: usize) -> Arc<Self> {
-        Arc::new(Self { open: Mutex::default(), most, most_of_one })
+        Arc::new(Self { open: Mutex::default(), living: AtomicUsize::new(0), most, most_of_one })
+    }
+
+    /// Whether so many are being closed that it is better to wait for them.
+    pub(super) fn crowded(&self) -> bool {
+        self.living.load(Ordering::Relaxed) > self.most.saturating_add(LEAVING)
     }
 
     /// Takes a connection in, if need be for another. `None`: something is done on every one of them.
@@ -82,11 +92,12 @@ impl Connections {
         let presence = Arc::new(presence);
         open.guests.insert(number, Arc::clone(&presence));
         drop(open);
+        self.living.fetch_add(1, Ordering::Relaxed);
         Some(Stay { connections: Arc::clone(self), number, guest: Guest { peer, presence } })
     }
 }
 
-impl Open {
+impl Guests {
     /// Sends one of those away that are meant.
     fn make_room(&mut self, meant: impl Fn(&Presence) -> bool) -> Option<()> {
         let idle = self
@@ -126,6 +137,7 @@ impl Stay {
 impl Drop for Stay {
     fn drop(&mut self) {
         self.connections.open.lock().guests.remove(&self.number);
+        self.connections.living.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -2,8 +2,9 @@
 //! person where the chain has none. For callers with `control = true` alone.
 
 use super::Door;
-use super::answer::{Reply, TurnedAway, envelope, integer};
+use super::answer::{Reply, envelope, integer};
 use super::guard::{Authentic, Purpose, pass};
+use super::turned_away::TurnedAway;
 use crate::billing::{Family, PlatformChainId, SubscribeId, spell_address};
 use crate::engine::{Lane, NoVerdict};
 use crate::journal::{PersonsWord, Resolution, Unresolved};
@@ -45,7 +46,7 @@ pub(super) async fn resolve(State(door): State<Arc<Door>>, request: Request) -> 
 }
 
 /// What somebody who may control has sent.
-struct Sent {
+struct Instruction {
     /// The caller's key.
     by: String,
     body: Bytes,
@@ -54,7 +55,7 @@ struct Sent {
 /// Lets those through who may control.
 async fn controlled<W, F>(door: Arc<Door>, request: Request, purpose: Purpose, work: W) -> Response
 where
-    W: FnOnce(Arc<Door>, Sent) -> F + Send + 'static,
+    W: FnOnce(Arc<Door>, Instruction) -> F + Send + 'static,
     F: Future<Output = Result<Response, Reply>> + Send + 'static,
 {
     if request.uri().query().is_some() {
@@ -64,7 +65,7 @@ where
         let Some(caller) = caller.filter(|caller| caller.control) else {
             return TurnedAway::NoControl.into_response();
         };
-        let sent = Sent { by: caller.key.clone(), body };
+        let sent = Instruction { by: caller.key.clone(), body };
         work(door, sent).await.unwrap_or_else(IntoResponse::into_response)
     })
     .await
@@ -82,7 +83,7 @@ struct Found {
     why: String,
 }
 
-async fn settle(door: &Door, Sent { by, body }: Sent) -> Result<Response, Reply> {
+async fn settle(door: &Door, Instruction { by, body }: Instruction) -> Result<Response, Reply> {
     let unclear = |why: String| {
         let form =
             r#"{"billing": "…", "subscribeId": n, "outcome": "charged" or "free", "why": "…"}"#;
@@ -134,7 +135,7 @@ fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::
 }
 
 /// The chain that is meant.
-fn which(Sent { body, .. }: &Sent) -> Result<Which, Reply> {
+fn which(Instruction { body, .. }: &Instruction) -> Result<Which, Reply> {
     if body.is_empty() {
         return Ok(Which::default());
     }
@@ -145,7 +146,7 @@ fn which(Sent { body, .. }: &Sent) -> Result<Which, Reply> {
     serde_json::from_slice(body).map_err(|why| unclear(why.to_string()))
 }
 
-async fn set(door: &Door, sent: Sent, paused: bool) -> Result<Response, Reply> {
+async fn set(door: &Door, sent: Instruction, paused: bool) -> Result<Response, Reply> {
     let chain = which(&sent)?.chain_id.map(PlatformChainId);
     door.engine.set_paused(chain, paused, &sent.by).await.map_err(Reply::NoVerdict)?;
     report(door).await

@@ -2,11 +2,14 @@
 //! a repeated message sent to the answer that it had, and only then a place is taken and something done.
 //! The place is held by what is done, whether or not anybody still waits for it.
 
-use super::answer::{Reply, TurnedAway};
+use super::answer::Reply;
 use super::arrivals::discard;
 use super::connections::Guest;
+use super::turned_away::TurnedAway;
 use super::{Door, signed_parts};
-use crate::auth::{Answered, AuthError, Begun, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer};
+use crate::auth::{
+    Answered, AuthError, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer,
+};
 use crate::config::Caller;
 use crate::engine::NoVerdict;
 use crate::telemetry::Billed;
@@ -86,11 +89,11 @@ where
         set_to_work(&door, purpose, begun, authentic, work, |_| ()).await
     } else {
         match door.replays.begin(&proven, now(&door)) {
-            Ok(Begun::New(ticket)) => {
+            Ok(Judging::New(ticket)) => {
                 let keep = |said: &Arc<Said>| ticket.answer(Arc::clone(said), said.body.len());
                 set_to_work(&door, purpose, begun, authentic, work, keep).await
             }
-            Ok(Begun::Again(waiting)) => {
+            Ok(Judging::Again(waiting)) => {
                 door.metrics.replayed();
                 match timeout_at(deadline, waiting.answer()).await {
                     Ok(Answered::So(said)) => Some(said),
@@ -100,7 +103,7 @@ where
                     Err(_) => Some(Said::of(TurnedAway::StillJudged.into_response()).await),
                 }
             }
-            Ok(Begun::Full) => Some(Said::of(turned_away(TurnedAway::Busy)).await),
+            Ok(Judging::Full) => Some(Said::of(turned_away(TurnedAway::Busy)).await),
             Err(why) => return turned_away(why.into()),
         }
     };

@@ -16,12 +16,16 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
 
 /// How long to wait when no connection can be accepted, as when file descriptors run out.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How long to wait for connections that are being closed.
+const A_MOMENT: Duration = Duration::from_millis(1);
 
 /// The longest head of a request, and how much of a body is read at once, bytes.
 const HEAD_BYTES: usize = 16 << 10;
@@ -108,6 +112,9 @@ pub async fn serve(
     let connections = Connections::new(manners.connections, manners.of_one);
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let Some((stream, peer)) = ready(accepted).await else { continue };
+        while connections.crowded() {
+            sleep(A_MOMENT).await;
+        }
         let Some(stay) = connections.admit(peer) else {
             // Whoever does not hear it finds the connection closed: that says the same.
             drop(stream.into_std().and_then(|mut stream| stream.write(FULL)));
@@ -150,7 +157,7 @@ async fn ready<P>(accepted: std::io::Result<(TcpStream, P)>) -> Option<(TcpStrea
         Ok(accepted) => Some(accepted),
         Err(error) => {
             warn!(%error, "a connection could not be accepted");
-            tokio::time::sleep(PAUSE).await;
+            sleep(PAUSE).await;
             None
         }
     }

@@ -1,8 +1,9 @@
 //! `GET /PayTool/billings/{any hash or request id}`: what became of a billing.
 
 use super::Door;
-use super::answer::{Reply, TurnedAway, envelope, integer, spell_hash};
+use super::answer::{Reply, envelope, integer, spell_hash};
 use super::guard::{Purpose, pass};
+use super::turned_away::TurnedAway;
 use crate::billing::{BatchState, ItemOutcome, Period, TxRecord, spell_address};
 use crate::engine::{Hindrance, NoVerdict};
 use crate::journal::{Billing, JournalError, Line, LineOutcome, Resolution};

@@ -1,7 +1,7 @@
 //! Log lines about requests that nothing was done for: a few at a time, however many there are, or a
 //! stranger would fill the disk.
 
-use super::answer::TurnedAway;
+use super::turned_away::TurnedAway;
 use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -8,9 +8,9 @@ fn message(byte: u8, at_unix_seconds: i64) -> Proven {
     Proven { caller, sign: [byte; 32], at_unix_seconds }
 }
 
-fn new(begun: Result<Begun<&'static str>, AuthError>) -> Ticket<&'static str> {
+fn new(begun: Result<Judging<&'static str>, AuthError>) -> Ticket<&'static str> {
     match begun {
-        Ok(Begun::New(ticket)) => ticket,
+        Ok(Judging::New(ticket)) => ticket,
         other => panic!("{other:?}"),
     }
 }
@@ -20,7 +20,7 @@ async fn again(
     message: &Proven,
     now: i64,
 ) -> Option<&'static str> {
-    let Ok(Begun::Again(waiting)) = replays.begin(message, now) else { panic!("it is new") };
+    let Ok(Judging::Again(waiting)) = replays.begin(message, now) else { panic!("it is new") };
     match waiting.answer().await {
         Answered::So(answer) => Some(*answer),
         Answered::Forgotten => None,
@@ -50,7 +50,7 @@ fn nothing_older_than_the_start_or_than_what_is_forgotten_is_taken() {
     assert_eq!(replays.begin(&message(1, 999), 1000).unwrap_err(), too_old(999, 1000));
     assert_eq!(replays.check_age(999), Err(too_old(999, 1000)));
     new(replays.begin(&message(1, 1010), 1010)).answer(Arc::new("yes"), 3);
-    assert!(matches!(replays.begin(&message(1, 1010), 1070), Ok(Begun::Again(_))));
+    assert!(matches!(replays.begin(&message(1, 1010), 1070), Ok(Judging::Again(_))));
     drop(new(replays.begin(&message(2, 1071), 1071)));
     // The clock is put back: the window would let the first one in, and nobody remembers it.
     assert_eq!(replays.begin(&message(1, 1010), 1010).unwrap_err(), too_old(1010, 1011));
@@ -65,6 +65,9 @@ async fn without_room_answers_are_forgotten_and_messages_are_not() {
     assert_eq!(again(&replays, &message(1, 5), 5).await, None);
     assert_eq!(again(&replays, &message(2, 5), 5).await, Some("yes"));
     assert_eq!(again(&replays, &message(3, 5), 5).await, Some("yes"));
-    assert!(matches!(replays.begin(&message(4, 5), 5), Ok(Begun::Full)), "never the oldest for it");
+    assert!(
+        matches!(replays.begin(&message(4, 5), 5), Ok(Judging::Full)),
+        "never the oldest for it"
+    );
     drop(new(replays.begin(&message(4, 66), 66)));
 }

@@ -125,7 +125,8 @@ async fn an_answer_proves_whose_it_is_and_to_what() {
         mac.update(format!("{at}{status}{}{body}", asked.to_str().unwrap()).as_bytes());
         assert_eq!(sign, STANDARD.encode(mac.finalize().into_bytes()), "{body}");
     }
-    let stranger = Scheduler { secret: "not the secret of anybody".into(), ..signer.scheduler };
+    let secret = "not the secret of anybody".to_owned();
+    let stranger = Scheduler { secret, ..signer.scheduler.clone() };
     let letter = stranger.letter("GET", "/PayTool/billings/x", b"", unix_seconds());
     let answer = letter.send().await.unwrap();
     assert!(answer.headers().get("x-pay-sign").is_none(), "there is nobody to prove it to");

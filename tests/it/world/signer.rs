@@ -327,6 +327,7 @@ impl Scheduler {
         body: &[u8],
         at: u64,
     ) -> reqwest::RequestBuilder {
+        SENT.lock().insert((at, path.to_owned(), body.to_vec()));
         let at = at.to_string();
         let parts = SignedParts {
             key: Some(&self.key),
