@@ -16,7 +16,7 @@ use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
-use crate::http::{self, Door, Manners};
+use crate::http::{self, AppState, Manners};
 use crate::journal::{Journal, JournalError, OpenError};
 use crate::node::Dial;
 use axum::Router;
@@ -155,7 +155,7 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     let callers =
         if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) };
     let default_chain = chains.iter().find(|chain| chain.config.default).map(Connected::id);
-    let door = Arc::new(Door::new(Arc::clone(&engine), callers, config.http, default_chain));
+    let door = Arc::new(AppState::new(Arc::clone(&engine), callers, config.http, default_chain));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
     Ok(Assembled { engine, watchers, router, health_router })
 }

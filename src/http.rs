@@ -37,7 +37,7 @@ const DESK: usize = 64;
 
 /// What the handlers share.
 #[derive(Debug)]
-pub struct Door {
+pub struct AppState {
     /// The engine behind it.
     engine: Arc<Engine>,
     /// Who may ask; none when anybody may, which the configuration allows on loopback only.
@@ -60,7 +60,7 @@ pub struct Door {
     metrics: Metrics,
 }
 
-impl Door {
+impl AppState {
     /// The door of `engine`, which opens now. Without `callers` anybody may ask.
     pub fn new(
         engine: Arc<Engine>,
@@ -85,7 +85,7 @@ impl Door {
 }
 
 /// Everything that callers ask for, and what machines ask for where that has no port of its own.
-pub fn router(door: &Arc<Door>) -> Router {
+pub fn router(door: &Arc<AppState>) -> Router {
     let router = Router::new()
         .route("/PayTool/EVM/subscribe/signProcessSubscribePlan", post(bill::evm))
         .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
@@ -100,18 +100,18 @@ pub fn router(door: &Arc<Door>) -> Router {
 }
 
 /// What machines of the merchant's own network ask for, where that has a port of its own.
-pub fn health_router(door: &Arc<Door>) -> Option<Router> {
+pub fn health_router(door: &Arc<AppState>) -> Option<Router> {
     door.limits.health_listen.map(|_| finished(for_machines(Router::new()), door))
 }
 
-fn for_machines(router: Router<Arc<Door>>) -> Router<Arc<Door>> {
+fn for_machines(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
     router
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
         .route("/metrics", get(health::metrics))
 }
 
-fn finished(router: Router<Arc<Door>>, door: &Arc<Door>) -> Router {
+fn finished(router: Router<Arc<AppState>>, door: &Arc<AppState>) -> Router {
     router
         .fallback(async || TurnedAway::NotFound("there is nothing at this path"))
         .method_not_allowed_fallback(async || TurnedAway::WrongMethod)
@@ -136,7 +136,7 @@ fn signed_parts<'a>(parts: &'a Parts, body: &'a [u8]) -> SignedParts<'a> {
 
 /// The chain that a request is for.
 fn chain_for(
-    door: &Door,
+    door: &AppState,
     family: Family,
     stated: Option<PlatformChainId>,
 ) -> Result<PlatformChainId, TurnedAway> {

@@ -1,8 +1,8 @@
 //! `/PayTool/control`: pausing and resuming chains, what is used up of their limits, and the word of a
 //! person where the chain has none. For callers with `control = true` alone.
 
-use super::Door;
-use super::answer::{Reply, envelope, integer};
+use super::AppState;
+use super::answer::{HttpReply, envelope, integer};
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{Family, PlatformChainId, SubscribeId, spell_address};
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// `GET /PayTool/control`
-pub(super) async fn show(State(door): State<Arc<Door>>, request: Request) -> Response {
+pub(super) async fn show(State(door): State<Arc<AppState>>, request: Request) -> Response {
     controlled(door, request, Purpose::Ask, async move |door, sent| {
         which(&sent)?;
         report(&door).await
@@ -28,20 +28,20 @@ pub(super) async fn show(State(door): State<Arc<Door>>, request: Request) -> Res
 }
 
 /// `POST /PayTool/control/pause`
-pub(super) async fn pause(State(door): State<Arc<Door>>, request: Request) -> Response {
-    let pause = async move |door: Arc<Door>, sent| set(&door, sent, true).await;
+pub(super) async fn pause(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    let pause = async move |door: Arc<AppState>, sent| set(&door, sent, true).await;
     controlled(door, request, Purpose::Control, pause).await
 }
 
 /// `POST /PayTool/control/resume`
-pub(super) async fn resume(State(door): State<Arc<Door>>, request: Request) -> Response {
-    let resume = async move |door: Arc<Door>, sent| set(&door, sent, false).await;
+pub(super) async fn resume(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    let resume = async move |door: Arc<AppState>, sent| set(&door, sent, false).await;
     controlled(door, request, Purpose::Control, resume).await
 }
 
 /// `POST /PayTool/control/resolve`
-pub(super) async fn resolve(State(door): State<Arc<Door>>, request: Request) -> Response {
-    let resolve = async move |door: Arc<Door>, sent| settle(&door, sent).await;
+pub(super) async fn resolve(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    let resolve = async move |door: Arc<AppState>, sent| settle(&door, sent).await;
     controlled(door, request, Purpose::Control, resolve).await
 }
 
@@ -53,10 +53,15 @@ struct Instruction {
 }
 
 /// Lets those through who may control.
-async fn controlled<W, F>(door: Arc<Door>, request: Request, purpose: Purpose, work: W) -> Response
+async fn controlled<W, F>(
+    door: Arc<AppState>,
+    request: Request,
+    purpose: Purpose,
+    work: W,
+) -> Response
 where
-    W: FnOnce(Arc<Door>, Instruction) -> F + Send + 'static,
-    F: Future<Output = Result<Response, Reply>> + Send + 'static,
+    W: FnOnce(Arc<AppState>, Instruction) -> F + Send + 'static,
+    F: Future<Output = Result<Response, HttpReply>> + Send + 'static,
 {
     if request.uri().query().is_some() {
         return TurnedAway::Query.into_response();
@@ -74,7 +79,7 @@ where
 /// What a person found out about a charge that the chain does not tell of.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Found {
+struct ResolveRequest {
     /// The billing's number, any of its hashes, or its request id.
     billing: String,
     subscribe_id: i64,
@@ -83,14 +88,17 @@ struct Found {
     why: String,
 }
 
-async fn settle(door: &Door, Instruction { by, body }: Instruction) -> Result<Response, Reply> {
+async fn settle(
+    door: &AppState,
+    Instruction { by, body }: Instruction,
+) -> Result<Response, HttpReply> {
     let unclear = |why: String| {
         let form =
             r#"{"billing": "…", "subscribeId": n, "outcome": "charged" or "free", "why": "…"}"#;
         let msg = format!("the body must be {form}: {why}");
         envelope(StatusCode::BAD_REQUEST, 0, msg, ())
     };
-    let found: Found = match serde_json::from_slice(&body) {
+    let found: ResolveRequest = match serde_json::from_slice(&body) {
         Ok(found) => found,
         Err(why) => return Ok(unclear(why.to_string())),
     };
@@ -100,7 +108,7 @@ async fn settle(door: &Door, Instruction { by, body }: Instruction) -> Result<Re
     let subscribe = SubscribeId(found.subscribe_id);
     let (billing, why, at_ms) = (found.billing, found.why, door.engine.journal.now_ms());
     let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms };
-    let told = door.engine.resolve(finding).await.map_err(Reply::NoVerdict)?;
+    let told = door.engine.resolve(finding).await.map_err(HttpReply::NoVerdict)?;
     Ok(match told {
         Ok(resolved) => {
             let word = if resolved.repeated { "resolved so before" } else { "resolved" };
@@ -135,20 +143,20 @@ fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::
 }
 
 /// The chain that is meant.
-fn which(Instruction { body, .. }: &Instruction) -> Result<Which, Reply> {
+fn which(Instruction { body, .. }: &Instruction) -> Result<Which, HttpReply> {
     if body.is_empty() {
         return Ok(Which::default());
     }
-    let unclear = |why: String| Reply::TurnedAway(TurnedAway::Control(why));
+    let unclear = |why: String| HttpReply::TurnedAway(TurnedAway::Control(why));
     if !body.trim_ascii_start().starts_with(b"{") {
         return Err(unclear("it is no object".to_owned()));
     }
     serde_json::from_slice(body).map_err(|why| unclear(why.to_string()))
 }
 
-async fn set(door: &Door, sent: Instruction, paused: bool) -> Result<Response, Reply> {
+async fn set(door: &AppState, sent: Instruction, paused: bool) -> Result<Response, HttpReply> {
     let chain = which(&sent)?.chain_id.map(PlatformChainId);
-    door.engine.set_paused(chain, paused, &sent.by).await.map_err(Reply::NoVerdict)?;
+    door.engine.set_paused(chain, paused, &sent.by).await.map_err(HttpReply::NoVerdict)?;
     report(door).await
 }
 
@@ -172,13 +180,13 @@ fn spell(family: Family, unit: String) -> String {
     token.map_or(unit, |token| spell_address(family, token))
 }
 
-async fn report(door: &Door) -> Result<Response, Reply> {
+async fn report(door: &AppState) -> Result<Response, HttpReply> {
     let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);
     let mut chains = Vec::with_capacity(lanes.len());
     for lane in lanes {
         let spent = door.engine.spent(lane).await;
-        let spent = spent.map_err(|error| Reply::NoVerdict(NoVerdict::Journal(error)))?;
+        let spent = spent.map_err(|error| HttpReply::NoVerdict(NoVerdict::Journal(error)))?;
         let facts = lane.chain.facts();
         chains.push(Control {
             chain_id: facts.id.0,

@@ -2,11 +2,11 @@
 //! a repeated message sent to the answer that it had, and only then a place is taken and something done.
 //! The place is held by what is done, whether or not anybody still waits for it.
 
-use super::answer::Reply;
+use super::answer::HttpReply;
 use super::arrivals::discard;
 use super::connections::Guest;
 use super::turned_away::TurnedAway;
-use super::{Door, signed_parts};
+use super::{AppState, signed_parts};
 use crate::auth::{
     Answered, AuthError, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer,
 };
@@ -55,13 +55,13 @@ pub(super) struct Said {
 
 /// Has `work` done for a request that passes, and signs the answer.
 pub(super) async fn pass<W, F>(
-    door: Arc<Door>,
+    door: Arc<AppState>,
     request: Request,
     purpose: Purpose,
     work: W,
 ) -> Response
 where
-    W: FnOnce(Arc<Door>, Authentic) -> F + Send + 'static,
+    W: FnOnce(Arc<AppState>, Authentic) -> F + Send + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     let begun = Instant::now();
@@ -116,7 +116,7 @@ where
 
 /// The body and who sent it; nobody where nobody has to sign.
 async fn prove(
-    door: &Door,
+    door: &AppState,
     parts: &Parts,
     body: Body,
     (purpose, begun, deadline): (Purpose, Instant, Instant),
@@ -152,7 +152,7 @@ async fn prove(
 /// Does the work in a task of its own, which holds the place until it is done, and tells `keep` of the
 /// answer. `None` when the process ends meanwhile.
 async fn set_to_work<W, F>(
-    door: &Arc<Door>,
+    door: &Arc<AppState>,
     purpose: Purpose,
     begun: Instant,
     authentic: Authentic,
@@ -160,7 +160,7 @@ async fn set_to_work<W, F>(
     keep: impl FnOnce(&Arc<Said>) + Send + 'static,
 ) -> Option<Arc<Said>>
 where
-    W: FnOnce(Arc<Door>, Authentic) -> F + Send + 'static,
+    W: FnOnce(Arc<AppState>, Authentic) -> F + Send + 'static,
     F: Future<Output = Response> + Send + 'static,
 {
     let places: &Arc<Semaphore> = match purpose {
@@ -185,7 +185,7 @@ where
 
 /// Counts a request that nothing was done for, and says so in the log now and then.
 fn note(
-    door: &Door,
+    door: &AppState,
     why: &TurnedAway,
     (purpose, begun): (Purpose, Instant),
     guest: Option<&Guest>,
@@ -202,10 +202,10 @@ fn note(
 }
 
 fn shutting_down() -> Response {
-    Reply::NoVerdict(NoVerdict::ShuttingDown).into_response()
+    HttpReply::NoVerdict(NoVerdict::ShuttingDown).into_response()
 }
 
-fn now(door: &Door) -> i64 {
+fn now(door: &AppState) -> i64 {
     door.engine.journal.now_ms().div_euclid(1000)
 }
 
