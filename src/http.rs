@@ -69,13 +69,14 @@ impl AppState {
         default_chain: Option<PlatformChainId>,
     ) -> Self {
         let start = engine.journal.now_ms().div_euclid(1000);
+        let arrivals = Arrivals::new(limits.body_limit_bytes, engine.tasks.clone());
         Self {
             engine,
             callers,
             default_chain,
             places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
             desk: Arc::new(Semaphore::new(DESK)),
-            arrivals: Arrivals::new(limits.body_limit_bytes),
+            arrivals,
             replays: Replays::new(start),
             strangers: Strangers::default(),
             metrics: Metrics::new(),

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// How many bodies may be on their way at once.
 const MOST: usize = 256;
@@ -29,6 +30,8 @@ pub(super) struct Arrivals {
     under_way: Mutex<UnderWay>,
     most: usize,
     most_bytes: usize,
+    /// Where what is not wanted is read to its end.
+    tasks: TaskTracker,
 }
 
 #[derive(Debug, Default)]
@@ -54,12 +57,12 @@ struct Seat<'a> {
 
 impl Arrivals {
     /// Room for bodies of up to `largest` bytes.
-    pub(super) fn new(largest: usize) -> Self {
-        Self::holding(MOST, MOST_BYTES.max(largest.saturating_mul(2)))
+    pub(super) fn new(largest: usize, tasks: TaskTracker) -> Self {
+        Self { tasks, ..Self::holding(MOST, MOST_BYTES.max(largest.saturating_mul(2))) }
     }
 
     fn holding(most: usize, most_bytes: usize) -> Self {
-        Self { under_way: Mutex::default(), most, most_bytes }
+        Self { under_way: Mutex::default(), most, most_bytes, tasks: TaskTracker::new() }
     }
 
     /// Reads a whole body of at most `limit` bytes until `deadline`. Of one that is too large the rest is
@@ -75,9 +78,28 @@ impl Arrivals {
         let whole = seat.go.run_until_cancelled(collected).await.ok_or(TurnedAway::Crowd)?;
         let whole = whole.map_err(|_| TurnedAway::Slow)?;
         if let Err(TurnedAway::TooLarge { .. }) = whole {
-            discard(body);
+            self.discard(body);
         }
         whole
+    }
+
+    /// Reads on for a while, in the background, and keeps nothing: a connection that is closed on somebody
+    /// who is still sending is reset, and the answer is lost.
+    pub(super) fn discard(&self, mut body: Body) {
+        if body.is_end_stream() {
+            return;
+        }
+        let rest = async move {
+            let mut left = MOST_DISCARDED;
+            while let Some(Ok(frame)) = body.frame().await {
+                left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+                if left == 0 {
+                    return;
+                }
+            }
+        };
+        // However it ends, the answer is the same.
+        self.tasks.spawn(timeout(LONGEST_DISCARDING, rest));
     }
 
     fn sit_down(&self) -> Seat<'_> {
@@ -135,25 +157,6 @@ async fn collect(body: &mut Body, limit: usize, seat: &Seat<'_>) -> Result<Bytes
     Ok(whole.into())
 }
 
-/// Reads on for a while, in the background, and keeps nothing: a connection that is closed on somebody
-/// who is still sending is reset, and the answer is lost.
-pub(super) fn discard(mut body: Body) {
-    if body.is_end_stream() {
-        return;
-    }
-    let rest = async move {
-        let mut left = MOST_DISCARDED;
-        while let Some(Ok(frame)) = body.frame().await {
-            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
-            if left == 0 {
-                return;
-            }
-        }
-    };
-    // However it ends, the answer is the same.
-    drop(tokio::spawn(timeout(LONGEST_DISCARDING, rest)));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,7 +170,7 @@ mod tests {
     }
 
     fn soon() -> Instant {
-        Instant::now() + Duration::from_secs(60)
+        Instant::now().checked_add(Duration::from_mins(1)).unwrap()
     }
 
     #[tokio::test(start_paused = true)]

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// `GET /PayTool/control`
 pub(super) async fn show(State(door): State<Arc<AppState>>, request: Request) -> Response {
     controlled(door, request, Purpose::Ask, async move |door, sent| {
-        which(&sent)?;
+        which(&sent).map_err(HttpReply::TurnedAway)?;
         report(&door).await
     })
     .await
@@ -143,11 +143,11 @@ fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::
 }
 
 /// The chain that is meant.
-fn which(Instruction { body, .. }: &Instruction) -> Result<Which, HttpReply> {
+fn which(Instruction { body, .. }: &Instruction) -> Result<Which, TurnedAway> {
     if body.is_empty() {
         return Ok(Which::default());
     }
-    let unclear = |why: String| HttpReply::TurnedAway(TurnedAway::Control(why));
+    let unclear = TurnedAway::Control;
     if !body.trim_ascii_start().starts_with(b"{") {
         return Err(unclear("it is no object".to_owned()));
     }
@@ -155,7 +155,8 @@ fn which(Instruction { body, .. }: &Instruction) -> Result<Which, HttpReply> {
 }
 
 async fn set(door: &AppState, sent: Instruction, paused: bool) -> Result<Response, HttpReply> {
-    let chain = which(&sent)?.chain_id.map(PlatformChainId);
+    let which = which(&sent).map_err(HttpReply::TurnedAway)?;
+    let chain = which.chain_id.map(PlatformChainId);
     door.engine.set_paused(chain, paused, &sent.by).await.map_err(HttpReply::NoVerdict)?;
     report(door).await
 }

@@ -3,7 +3,6 @@
 //! The place is held by what is done, whether or not anybody still waits for it.
 
 use super::answer::HttpReply;
-use super::arrivals::discard;
 use super::connections::Guest;
 use super::turned_away::TurnedAway;
 use super::{AppState, signed_parts};
@@ -80,18 +79,18 @@ where
     };
     let Some(proven) = proven else {
         let authentic = Authentic { body, deadline, caller: None };
-        let done = set_to_work(&door, purpose, begun, authentic, work, |_| ()).await;
+        let done = set_to_work(&door, (purpose, begun), authentic, work, |_| ()).await;
         return done.as_ref().map_or_else(shutting_down, Said::response);
     };
     let _busy = guest.map(Guest::works);
     let authentic = Authentic { body, deadline, caller: Some(Arc::clone(&proven.caller)) };
     let said = if purpose == Purpose::Ask {
-        set_to_work(&door, purpose, begun, authentic, work, |_| ()).await
+        set_to_work(&door, (purpose, begun), authentic, work, |_| ()).await
     } else {
         match door.replays.begin(&proven, now(&door)) {
             Ok(Judging::New(ticket)) => {
                 let keep = |said: &Arc<Said>| ticket.answer(Arc::clone(said), said.body.len());
-                set_to_work(&door, purpose, begun, authentic, work, keep).await
+                set_to_work(&door, (purpose, begun), authentic, work, keep).await
             }
             Ok(Judging::Again(waiting)) => {
                 door.metrics.replayed();
@@ -130,7 +129,7 @@ async fn prove(
     let presented = match presented.transpose() {
         Ok(presented) => presented,
         Err(why) => {
-            discard(body);
+            door.arrivals.discard(body);
             return Err(why.into());
         }
     };
@@ -139,7 +138,7 @@ async fn prove(
         Purpose::Control | Purpose::Ask => SHORT_BODY.min(door.limits.body_limit_bytes),
     };
     if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
-        discard(body);
+        door.arrivals.discard(body);
         return Err(TurnedAway::TooLarge { limit });
     }
     let arrived = begun.checked_add(door.limits.body_timeout).unwrap_or(deadline).min(deadline);
@@ -153,8 +152,7 @@ async fn prove(
 /// answer. `None` when the process ends meanwhile.
 async fn set_to_work<W, F>(
     door: &Arc<AppState>,
-    purpose: Purpose,
-    begun: Instant,
+    (purpose, begun): (Purpose, Instant),
     authentic: Authentic,
     work: W,
     keep: impl FnOnce(&Arc<Said>) + Send + 'static,

@@ -28,11 +28,10 @@ impl Strangers {
     pub(super) fn turned_away(&self, why: &TurnedAway, peer: Option<SocketAddr>) {
         let Some(unwritten) = self.0.lock().may_write() else { return };
         let peer = peer.map(tracing::field::display);
-        match why {
-            TurnedAway::Unauthenticated(_) => {
-                warn!(peer, unwritten, "turned away: {why}");
-            }
-            _ => info!(peer, unwritten, "turned away: {why}"),
+        if matches!(why, TurnedAway::Unauthenticated(_)) {
+            warn!(peer, unwritten, "turned away: {why}");
+        } else {
+            info!(peer, unwritten, "turned away: {why}");
         }
     }
 }

@@ -242,7 +242,10 @@ pub(crate) struct Scheduler {
 }
 
 /// What was sent in which second, by anybody to anybody.
-static SENT: LazyLock<Mutex<HashSet<(u64, String, Vec<u8>)>>> = LazyLock::new(Mutex::default);
+static SENT: LazyLock<Mutex<HashSet<SentBytes>>> = LazyLock::new(Mutex::default);
+
+/// When, where to, and what.
+type SentBytes = (u64, String, Vec<u8>);
 
 /// What the scheduler hears.
 #[derive(Clone, Debug, PartialEq)]
