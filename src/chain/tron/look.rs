@@ -146,15 +146,23 @@ impl TronChain {
         said: &Said,
         (head, budget): (&Head, &mut usize),
     ) -> Fate {
-        let number = match &fate {
-            Fate::Landed(landing) => landing.block,
-            Fate::Dead(place) => place.number,
+        let (number, read) = match &fate {
+            Fate::Landed(landing) => (landing.block, None),
+            Fate::Dead(place) => (place.number, Some(place.id)),
             Fate::Absent | Fate::Included | Fate::Unclear => return fate,
         };
         let block = self.solid.get(&self.parts.fleet, number, number, budget).await;
         let support = match &block {
+            // What leads to one block proves nothing about another of the same number.
+            Some(block) if read.is_some_and(|read| read != block.header().id()) => Support::Refuted,
             Some(block) => self.support(number, block.header().id(), head).await,
             None => Support::NotYet,
+        };
+        let support = match (read, support, self.tracks.scan(case.tx).rests_on()) {
+            (Some(_), Support::Stands, Some(below)) => {
+                self.support(below.number, below.id, head).await
+            }
+            (_, support, _) => support,
         };
         match (fate, block, support) {
             (Fate::Landed(landing), Some(block), Support::Stands) => {
