@@ -89,7 +89,8 @@ fn copy(from: &Path, to: &Path) {
 fn workspace(at: &Path) {
     let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let sections = text.split("\n[").filter(|section| section.starts_with("workspace."));
-    let shared: String = sections.map(|section| format!("\n[{section}")).collect();
+    let shared: Vec<String> = sections.map(|section| format!("[{section}\n")).collect();
+    let shared = shared.concat();
     let manifest = format!("[workspace]\nresolver = \"3\"\nmembers = [\"crates/tron\"]\n{shared}");
     fs::create_dir_all(at).unwrap();
     fs::write(at.join("Cargo.toml"), manifest).unwrap();
