@@ -24,6 +24,7 @@ mod redraft;
 mod resources;
 mod solid;
 mod throttle;
+mod tracks;
 mod transaction;
 mod vouched;
 
@@ -42,13 +43,14 @@ use crate::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeView, RealChain, 
 use crate::policy::Policy;
 use api::Api;
 use async_trait::async_trait;
-use head::Head;
-use observe::Known;
+use head::TronHead;
+use observe::TronNodeFacts;
 use parking_lot::RwLock;
 use solid::SolidBlocks;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
+use tracks::Tracks;
 use tron_primitives::address;
 use vouched::Vouched;
 
@@ -64,7 +66,7 @@ pub struct TronParts {
 /// A node of the configuration that there are no clients for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nodes[{place}].{unusable}")]
-pub struct Unusable {
+pub struct UnusableNode {
     /// Its place in the list.
     pub place: usize,
     /// Which of its URLs, and why.
@@ -72,10 +74,10 @@ pub struct Unusable {
 }
 
 /// The fleet of a TRON chain's nodes. Nothing is asked yet.
-pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Unusable> {
+pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, UnusableNode> {
     let member = |(place, node)| {
         let client = Endpoints::dial(dial, node, config.rpc_timeout)
-            .map_err(|unusable| Unusable { place, unusable })?;
+            .map_err(|unusable| UnusableNode { place, unusable })?;
         Ok(Member::at(&node.full, false, client))
     };
     let members: Result<Vec<_>, _> = config.nodes.iter().enumerate().map(member).collect();
@@ -95,9 +97,9 @@ pub struct TronChain {
     account: SigningAccount,
     parts: TronParts,
     /// What is known of each node.
-    learnt: RwLock<BTreeMap<NodeId, Known>>,
-    head: RwLock<Option<Arc<Head>>>,
-    tracks: look::Tracks,
+    learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
+    head: RwLock<Option<Arc<TronHead>>>,
+    tracks: Tracks,
     solid: SolidBlocks,
     /// How fast is signed.
     throttle: throttle::Throttle,
@@ -119,7 +121,7 @@ impl TronChain {
             parts,
             learnt: RwLock::default(),
             head: RwLock::default(),
-            tracks: look::Tracks::default(),
+            tracks: Tracks::default(),
             solid: SolidBlocks::default(),
             throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),

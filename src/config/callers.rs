@@ -4,16 +4,18 @@
 //! (`SIGNER__CALLERS__SCHEDULER__SECRET`). Rotation is two labels with the same key: both secrets
 //! are good until the older label is removed. Secrets go straight into `SecretString`.
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::faults::Reported;
-use super::kinds::{Kind, flag};
-use super::reader::Reader;
+use super::kinds::{Expected, flag};
+use super::reader::TableReader;
 use super::secret;
 
 /// Somebody who may ask, with one secret. The same key may occur again with another secret.
 #[derive(Debug, Clone)]
 pub struct Caller {
+    /// The operator's name for it and for its secret. Unique.
+    pub label: String,
     /// The API key that the caller sends in the clear: 1 to 128 visible ASCII characters.
     pub key: String,
     /// What the caller signs with: 16 to 4096 bytes.
@@ -28,29 +30,55 @@ const EXAMPLES: [&str; 1] = ["local-example-secret-do-not-use-elsewhere"];
 /// What a secret must look like.
 const SECRET: &str = "a secret of 16 to 4096 bytes";
 
-/// All callers, ordered by label. `serious` is a chain where an example's secret is refused.
+/// All callers, ordered by label. `non_test_chain` is a chain where an example's secret is refused.
 pub(super) fn read_all(
-    root: &mut Reader<'_>,
-    serious: Option<&str>,
+    root: &mut TableReader<'_>,
+    non_test_chain: Option<&str>,
 ) -> Result<Vec<Caller>, Reported> {
-    let all = root.each("callers", |label, reader| read(label, reader, serious))?;
-    all.into_iter().collect()
+    let all = root.each("callers", |label, reader| read(label, reader, non_test_chain))?;
+    let all: Vec<Caller> = all.into_iter().collect::<Result<_, _>>()?;
+    let mut outcome = Ok(());
+    for (place, caller) in all.iter().enumerate() {
+        let twin = all.iter().take(place).find(|before| one_secret(before, caller));
+        if let Some(twin) = twin {
+            let path = format!("callers.{}", caller.label);
+            let problem = format!(
+                "has the secret of callers.{}; make one for each, or whoever has the rights of the one \
+                 has those of the other",
+                twin.label
+            );
+            outcome = Err(root.fault_at(&path, problem));
+        }
+    }
+    outcome.map(|()| all)
 }
 
-fn read(label: &str, reader: &mut Reader<'_>, serious: Option<&str>) -> Result<Caller, Reported> {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "compares two secrets and tells nobody what they are"
+)]
+fn one_secret(one: &Caller, other: &Caller) -> bool {
+    one.secret.expose_secret() == other.secret.expose_secret()
+}
+
+fn read(
+    label: &str,
+    reader: &mut TableReader<'_>,
+    non_test_chain: Option<&str>,
+) -> Result<Caller, Reported> {
     let label = check_label(label, reader);
     let key = reader.get("key", &api_key());
     let control = reader.optional("control", &flag()).map(Option::unwrap_or_default);
-    let serious = serious.map(str::to_owned);
-    let accept = move |text: &str| accept(text, serious.as_deref());
+    let non_test_chain = non_test_chain.map(str::to_owned);
+    let accept = move |text: &str| accept(text, non_test_chain.as_deref());
     let read = secret::read(reader, ("secret", "secret_file"), SECRET, accept);
     let secret = read.and_then(|read| {
         read.ok_or_else(|| reader.fault("secret", "missing; set secret, or secret_file"))
     });
-    label.and(Ok(Caller { key: key?, secret: secret?, control: control? }))
+    Ok(Caller { label: label?, key: key?, secret: secret?, control: control? })
 }
 
-fn check_label(label: &str, reader: &Reader<'_>) -> Result<(), Reported> {
+fn check_label(label: &str, reader: &TableReader<'_>) -> Result<String, Reported> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let reachable = label.bytes().all(plain)
         && (1..=64).contains(&label.len())
@@ -58,23 +86,23 @@ fn check_label(label: &str, reader: &Reader<'_>) -> Result<(), Reported> {
         && !label.starts_with('_')
         && !label.ends_with('_');
     if reachable {
-        return Ok(());
+        return Ok(label.to_owned());
     }
     let problem = "not a label; name the caller in lower case letters, digits and single \
                    underscores, and write its API key as key = \"…\"";
     Err(reader.fault_at(&reader.path(), problem))
 }
 
-fn api_key() -> Kind<String> {
-    Kind::of_text("the API key of the caller: 1 to 128 visible ASCII characters", |text| {
+fn api_key() -> Expected<String> {
+    Expected::of_text("the API key of the caller: 1 to 128 visible ASCII characters", |text| {
         let good = text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_graphic());
         good.then(|| text.to_owned()).ok_or("is not that")
     })
 }
 
-fn accept(text: &str, serious: Option<&str>) -> Result<SecretString, String> {
+fn accept(text: &str, non_test_chain: Option<&str>) -> Result<SecretString, String> {
     let known_to_all = EXAMPLES.contains(&text);
-    match (text.len(), serious) {
+    match (text.len(), non_test_chain) {
         (..16, _) => Err("is too short".to_owned()),
         (4097.., _) => Err("is too long".to_owned()),
         (_, Some(chain)) if known_to_all => {

@@ -1,42 +1,51 @@
 //! The two billing paths: authenticate, parse, admit, and hand over to the engine.
 
-use super::answer::{Reply, TurnedAway};
-use super::{Authentic, Door, authenticate, chain_for, wire};
+use super::answer::HttpReply;
+use super::guard::{Authentic, Purpose, pass};
+use super::turned_away::TurnedAway;
+use super::{AppState, chain_for, wire};
 use crate::billing::{Family, Order};
 use crate::engine::{Answer, HowFar};
 use crate::telemetry::Billed;
 use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 /// `POST /PayTool/EVM/subscribe/signProcessSubscribePlan`
-pub(super) async fn evm(State(door): State<Arc<Door>>, request: Request) -> Reply {
-    serve(&door, Family::Evm, request).await
+pub(super) async fn evm(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    serve(door, Family::Evm, request).await
 }
 
 /// `POST /PayTool/TVM/subscribe/signProcessSubscribePlan`
-pub(super) async fn tvm(State(door): State<Arc<Door>>, request: Request) -> Reply {
-    serve(&door, Family::Tvm, request).await
+pub(super) async fn tvm(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    serve(door, Family::Tvm, request).await
 }
 
-async fn serve(door: &Door, family: Family, request: Request) -> Reply {
-    let begun = Instant::now();
-    let reply = match door.places.try_acquire() {
-        Ok(_place) => bill(door, family, request).await.unwrap_or_else(Reply::TurnedAway),
-        Err(_) => Reply::TurnedAway(TurnedAway::Busy),
-    };
-    door.metrics.billed(&reply_facts(&reply), begun.elapsed());
-    log(family, &reply, begun);
-    reply
-}
-
-async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, TurnedAway> {
+async fn serve(door: Arc<AppState>, family: Family, request: Request) -> Response {
     // An option that is put there must not be ignored: it may be a dry run.
     if request.uri().query().is_some() {
-        return Err(TurnedAway::Query);
+        return TurnedAway::Query.into_response();
     }
-    let Authentic { body, deadline, caller, .. } = authenticate(door, request).await?;
+    pass(door, request, Purpose::Bill, async move |door, authentic| {
+        let begun = Instant::now();
+        let caller = authentic.caller.as_ref().map(|caller| caller.label.clone());
+        let reply = bill(&door, family, authentic).await.unwrap_or_else(HttpReply::TurnedAway);
+        door.metrics.billed(&reply_facts(&reply), begun.elapsed());
+        log((family, caller.as_deref()), &reply, begun);
+        reply.into_response()
+    })
+    .await
+}
+
+async fn bill(
+    door: &AppState,
+    family: Family,
+    authentic: Authentic,
+) -> Result<HttpReply, TurnedAway> {
+    let Authentic { body, deadline, caller } = authentic;
+    let caller = caller.map(|caller| caller.key.clone());
     let posted = wire::read(&body)?;
     let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;
@@ -48,15 +57,17 @@ async fn bill(door: &Door, family: Family, request: Request) -> Result<Reply, Tu
         ..admitted
     };
     let answer = door.engine.bill(chain, order, deadline).await;
-    Ok(answer.map_or_else(Reply::NoVerdict, |answer| Reply::Answer(family, answer)))
+    Ok(answer.map_or_else(HttpReply::NoVerdict, |answer| HttpReply::Answer(family, answer)))
 }
 
 /// What of a reply is counted: its code, and the code of every refusal in it.
-fn reply_facts(reply: &Reply) -> Billed {
+fn reply_facts(reply: &HttpReply) -> Billed {
     let refused = match reply {
-        Reply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
-        Reply::Answer(_, Answer::Refused(refused, _)) => refused,
-        Reply::Answer(_, Answer::Rehearsed(_)) | Reply::NoVerdict(_) | Reply::TurnedAway(_) => &[],
+        HttpReply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
+        HttpReply::Answer(_, Answer::Refused(refused, _)) => refused,
+        HttpReply::Answer(_, Answer::Rehearsed(_))
+        | HttpReply::NoVerdict(_)
+        | HttpReply::TurnedAway(_) => &[],
     };
     Billed {
         code: reply.code(),
@@ -66,21 +77,21 @@ fn reply_facts(reply: &Reply) -> Billed {
 }
 
 /// One line for every request.
-fn log(family: Family, reply: &Reply, begun: Instant) {
+fn log((family, caller): (Family, Option<&str>), reply: &HttpReply, begun: Instant) {
     let took_ms = begun.elapsed().as_millis();
     match reply {
-        Reply::Answer(_, Answer::Sent(sent)) => info!(
-            %family, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
+        HttpReply::Answer(_, Answer::Sent(sent)) => info!(
+            %family, caller, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
             failed = sent.failed.len(), earlier = sent.earlier.len(), took_ms,
             "{}", if sent.progress == HowFar::New { "billed" } else { "billed before" }
         ),
-        Reply::Answer(_, Answer::Refused(refused, earlier)) => {
+        HttpReply::Answer(_, Answer::Refused(refused, earlier)) => {
             let first = refused.first().map(|refused| refused.code.token());
             let (refused, earlier) = (refused.len(), earlier.len());
-            info!(%family, refused, earlier, first, took_ms, "refused");
+            info!(%family, caller, refused, earlier, first, took_ms, "refused");
         }
-        Reply::Answer(_, Answer::Rehearsed(_)) => info!(%family, took_ms, "rehearsed"),
-        Reply::NoVerdict(why) => warn!(%family, took_ms, "no verdict: {why}"),
-        Reply::TurnedAway(why) => info!(%family, took_ms, "turned away: {why}"),
+        HttpReply::Answer(_, Answer::Rehearsed(_)) => info!(%family, caller, took_ms, "rehearsed"),
+        HttpReply::NoVerdict(why) => warn!(%family, caller, took_ms, "no verdict: {why}"),
+        HttpReply::TurnedAway(why) => info!(%family, caller, took_ms, "turned away: {why}"),
     }
 }

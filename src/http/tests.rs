@@ -1,6 +1,6 @@
 //! The routes, and the document that describes them to machines.
 
-use super::answer::Reply;
+use super::answer::HttpReply;
 use super::*;
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
@@ -12,13 +12,15 @@ use crate::config::JournalConfig;
 use crate::engine::{Answer, HowFar, NamedTransaction, Rehearsed, Sent};
 use crate::journal::{Journal, LaneId, Network, Origin, Proposal};
 use alloy::primitives::{Address, B256, U256};
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse as _;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 
@@ -27,7 +29,7 @@ const SIGNER: Address = Address::repeat_byte(0x51);
 
 /// A door without chains, before a journal of its own.
 struct House {
-    door: Arc<Door>,
+    door: Arc<AppState>,
     _room: TempDir,
 }
 
@@ -47,23 +49,21 @@ impl House {
             max_entries: 10,
             request_deadline: second,
             header_timeout: second,
+            body_timeout: second,
+            write_timeout: second,
+            max_connections: 16,
+            max_connections_per_address: 16,
+            health_listen: None,
             shutdown_grace: second,
             max_concurrent_requests: 1,
         };
-        let door = Door {
-            engine: Arc::new(engine),
-            callers: None,
-            limits,
-            default_chain: None,
-            places: Semaphore::new(1),
-            metrics: Metrics::new(),
-        };
+        let door = AppState::new(Arc::new(engine), None, limits, None);
         Self { door: Arc::new(door), _room: room }
     }
 
     async fn ask(&self, method: Method, path: &str) -> (StatusCode, String) {
         let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
-        let router = TowerToHyperService::new(router(Arc::clone(&self.door)));
+        let router = TowerToHyperService::new(router(&self.door));
         text(router.call(request).await.unwrap()).await
     }
 
@@ -265,7 +265,7 @@ async fn told(answer: Answer) -> Value {
 }
 
 async fn told_on(family: Family, answer: Answer) -> Value {
-    let (status, body) = text(Reply::Answer(family, answer).into_response()).await;
+    let (status, body) = text(HttpReply::Answer(family, answer).into_response()).await;
     assert_eq!(status, StatusCode::OK);
     assert!(!body.contains("amount") || body.contains(&format!("\"amount\":{}", U256::MAX)));
     serde_json::from_str(&body).unwrap()
@@ -305,7 +305,7 @@ async fn every_answer_is_as_the_document_describes_it() {
     assert_eq!(dry["code"], 0, "a rehearsal is not taken for a charge");
     fits(&dry["data"], "DryRun");
 
-    let (_, nothing) = text(Reply::TurnedAway(TurnedAway::Busy).into_response()).await;
+    let (_, nothing) = text(HttpReply::TurnedAway(TurnedAway::Busy).into_response()).await;
     fits(&serde_json::from_str(&nothing).unwrap(), "NoVerdict");
     let (status, ready) = House::new().ask_json("/health/ready").await;
     assert_eq!(status, StatusCode::OK);

@@ -3,13 +3,13 @@
 
 use super::EvmChain;
 use super::gas::gas_limit;
-use super::head::Head;
+use super::head::EvmHead;
 use super::node::{Call, View};
 use super::reader::Seen;
 use super::simulate;
 use crate::billing::{BadField, Charge, Funds};
 use crate::chain::trial::{
-    Failure, Fit, Group, Outcome, Ran, Runner, conclude, passes_all_who_can_pay,
+    CallFailure, Fit, Group, Outcome, Simulated, Simulator, conclude, passes_all_who_can_pay,
 };
 use crate::chain::{ChainError, Estimate, Preflight};
 use crate::contract::{Computed, Profile};
@@ -36,15 +36,15 @@ impl FundsAsked {
 }
 
 /// What every run of one preflight shares.
-pub(super) struct Trial<'a> {
+pub(super) struct EvmPreflight<'a> {
     pub(super) chain: &'a EvmChain,
     pub(super) view: View<'a>,
-    pub(super) head: Arc<Head>,
+    pub(super) head: Arc<EvmHead>,
     pub(super) charges: &'a [Charge],
 }
 
 #[async_trait]
-impl Runner for Trial<'_> {
+impl Simulator for EvmPreflight<'_> {
     fn profile(&self) -> &Profile {
         &self.chain.account.profile
     }
@@ -57,7 +57,7 @@ impl Runner for Trial<'_> {
         AT_ONCE
     }
 
-    async fn run(&self, places: &Group, measured: bool) -> Result<Ran, ChainError> {
+    async fn run(&self, places: &Group, measured: bool) -> Result<Simulated, ChainError> {
         let seen = if measured && self.view.known.ways.reader {
             self.chain.one_look(self, places, FundsAsked::Not).await?
         } else {
@@ -70,7 +70,7 @@ impl Runner for Trial<'_> {
     }
 }
 
-impl Trial<'_> {
+impl EvmPreflight<'_> {
     /// The billing call for the charges at `places`; none for nobody.
     fn calldata(&self, places: &Group) -> Result<Option<Vec<u8>>, ChainError> {
         let charges: Vec<Charge> =
@@ -83,9 +83,9 @@ impl Trial<'_> {
     }
 
     /// Runs the call from the account as it is.
-    async fn run_as_sent(&self, places: &Group, measured: bool) -> Result<Ran, ChainError> {
+    async fn run_as_sent(&self, places: &Group, measured: bool) -> Result<Simulated, ChainError> {
         let Some(data) = self.calldata(places)? else {
-            return Ok(Ran::Passed { used: 0, answer: Vec::new().into() });
+            return Ok(Simulated::Passed { used: 0, answer: Vec::new().into() });
         };
         let facts = &self.chain.account.facts;
         let (from, to) = (facts.signer, facts.contract);
@@ -94,8 +94,8 @@ impl Trial<'_> {
             return simulate::run(&self.view, call).await;
         }
         Ok(match simulate::attempt(&self.view, call).await? {
-            Ok(answer) => Ran::Passed { used: 0, answer },
-            Err(failure) => Ran::Failed(failure),
+            Ok(answer) => Simulated::Passed { used: 0, answer },
+            Err(failure) => Simulated::Failed(failure),
         })
     }
 }
@@ -108,7 +108,7 @@ impl EvmChain {
         charges: &[Charge],
     ) -> Result<Preflight, ChainError> {
         let fit = Fit::of(&self.account.profile, charges, self.account.facts.signer);
-        let trial = Trial { chain: self, view, head: self.current().await?, charges };
+        let trial = EvmPreflight { chain: self, view, head: self.current().await?, charges };
         let ((funds, ran), ()) = tokio::try_join!(
             self.first_run(&trial, &fit.places),
             self.price_data(&trial.view, charges)
@@ -126,9 +126,9 @@ impl EvmChain {
     /// node takes it.
     async fn first_run(
         &self,
-        trial: &Trial<'_>,
+        trial: &EvmPreflight<'_>,
         places: &Group,
-    ) -> Result<(Vec<Option<Funds>>, Ran), ChainError> {
+    ) -> Result<(Vec<Option<Funds>>, Simulated), ChainError> {
         let seen = if trial.view.known.ways.reader {
             self.one_look(trial, places, FundsAsked::All).await?
         } else {
@@ -149,29 +149,29 @@ impl EvmChain {
     /// The same by the reader. The run is left out where it would have somebody refused who can pay.
     async fn one_look(
         &self,
-        trial: &Trial<'_>,
+        trial: &EvmPreflight<'_>,
         places: &Group,
         asked: FundsAsked,
     ) -> Result<Option<Seen>, ChainError> {
-        let Trial { view, charges, head, .. } = trial;
+        let EvmPreflight { view, charges, head, .. } = trial;
         let Some(data) = trial.calldata(places)? else { return Ok(None) };
         let (most, wallets) = (self.gas_rules(head).most, asked.of(charges));
         let Some(seen) = self.seen_at_once(view, wallets, &data, most).await? else {
             return Ok(None);
         };
         let profile = &self.account.profile;
-        let harmless = |ran: &Ran| match ran {
-            Ran::Passed { answer, .. } => {
+        let harmless = |ran: &Simulated| match ran {
+            Simulated::Passed { answer, .. } => {
                 passes_all_who_can_pay(profile, charges, &seen.funds, places, answer)
             }
-            Ran::Failed(_) => false,
+            Simulated::Failed(_) => false,
         };
         let passed = seen.passed.filter(harmless);
         Ok(Some(Seen { funds: seen.funds, passed }))
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
-    pub(super) fn calldata(&self, head: &Head, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
+    pub(super) fn calldata(&self, head: &EvmHead, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
         let time = head.pulse.head_time;
         let deadline = time.saturating_add(self.parts.config.billing.deadline.as_secs());
         let computed = Computed { deadline, signer: self.account.facts.signer };
@@ -182,9 +182,9 @@ impl EvmChain {
     /// part of it says how much.
     pub(super) async fn unexplained(
         &self,
-        trial: &Trial<'_>,
+        trial: &EvmPreflight<'_>,
         places: Group,
-        failure: &Failure,
+        failure: &CallFailure,
     ) -> Result<ChainError, ChainError> {
         let mut part = places.clone();
         loop {
@@ -192,7 +192,7 @@ impl EvmChain {
             if part.is_empty() {
                 return Ok(failure.of_all(&self.account.profile));
             }
-            if let Ran::Passed { used, .. } = trial.run(&part, true).await? {
+            if let Simulated::Passed { used, .. } = trial.run(&part, true).await? {
                 let estimate = Estimate { used, charges: part.len() };
                 return Ok(match gas_limit(&estimate, places.len(), self.gas_rules(&trial.head)) {
                     Ok(_) => failure.of_all(&self.account.profile),
@@ -206,13 +206,13 @@ impl EvmChain {
     /// batch, so that an estimate for many promises too much for fewer.
     pub(super) async fn tried(
         &self,
-        trial: &Trial<'_>,
+        trial: &EvmPreflight<'_>,
         places: &Group,
         mut said: ChainError,
     ) -> ChainError {
         while let ChainError::BatchTooLarge { max } = said
             && let Some(fewer) = places.get(..max).map(<[usize]>::to_vec)
-            && let Ok(Ran::Passed { used, .. }) = trial.run(&fewer, true).await
+            && let Ok(Simulated::Passed { used, .. }) = trial.run(&fewer, true).await
             && let Err(again) =
                 gas_limit(&Estimate { used, charges: max }, max, self.gas_rules(&trial.head))
         {

@@ -7,14 +7,14 @@
 //! whose funds are not short, and no call is taken to fail: that is asked again without the reader.
 
 use super::EvmChain;
-use super::node::{self, Asker, Call, View};
+use super::node::{self, Call, EvmAsker, View};
 use super::simulate::cannot;
 use crate::billing::{Charge, Funds};
 use crate::chain::ChainError;
 use crate::chain::reads::{
     Answers, BillingRan, BillingRun, FundsReads, LookupReads, READER, Told, pack, unpack,
 };
-use crate::chain::trial::Ran;
+use crate::chain::trial::Simulated;
 use crate::node::{AskError, Fault};
 use alloy::primitives::{Address, Bytes, address, keccak256};
 use serde_json::json;
@@ -40,7 +40,7 @@ const PROBE_WORDS: u8 = 32;
 pub(super) struct Seen {
     pub(super) funds: Vec<Option<Funds>>,
     /// The billing call, if it passed; none where it has to be run without the reader.
-    pub(super) passed: Option<Ran>,
+    pub(super) passed: Option<Simulated>,
 }
 
 impl EvmChain {
@@ -66,7 +66,7 @@ impl EvmChain {
             return Ok(None);
         }
         let passed = told.billing.filter(|ran| ran.passed).map(
-            |BillingRan { used, data: answer, .. }| Ran::Passed {
+            |BillingRan { used, data: answer, .. }| Simulated::Passed {
                 used: transaction_gas(used, data),
                 answer,
             },
@@ -111,12 +111,12 @@ impl EvmChain {
 /// Whether the node lets the reader stand at the account's address, and whether a transaction uses what
 /// is computed here besides what its call uses: some rollups count more. Only a node that could not be
 /// reached leaves it open.
-pub(super) async fn works(rpc: Asker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
+pub(super) async fn works(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
     let (stands, counts) = tokio::try_join!(stands(rpc, signer, most), counts(rpc, signer, most))?;
     Ok(stands && counts)
 }
 
-async fn stands(rpc: Asker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
+async fn stands(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
     let (lookups, funds) = (LookupReads::none(IDENTITY), FundsReads::of(&[], IDENTITY));
     let run = BillingRun { gas: most.max(1), data: &[0xaa] };
     let input = pack(IDENTITY, Some(run), &lookups, &funds);
@@ -130,7 +130,7 @@ async fn stands(rpc: Asker<'_>, signer: Address, most: u64) -> Result<bool, AskE
     }
 }
 
-async fn counts(rpc: Asker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
+async fn counts(rpc: EvmAsker<'_>, signer: Address, most: u64) -> Result<bool, AskError> {
     // Nothing repeats, so that whoever counts what is left after compression counts all of it.
     let data: Vec<u8> = (0..PROBE_WORDS).flat_map(|word| keccak256([word])).collect();
     let call = Call { from: signer, to: signer, data: &data, gas: most };
@@ -148,7 +148,7 @@ struct ReaderCall<'a> {
     gas: u64,
 }
 
-async fn ask(rpc: Asker<'_>, block: &str, asked: ReaderCall<'_>) -> Result<Bytes, AskError> {
+async fn ask(rpc: EvmAsker<'_>, block: &str, asked: ReaderCall<'_>) -> Result<Bytes, AskError> {
     let ReaderCall { signer, input, gas } = asked;
     let call = Call { from: signer, to: signer, data: input, gas };
     rpc.ask(

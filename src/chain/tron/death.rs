@@ -5,14 +5,20 @@
 //! up to and including the first that has that time, it is in one of them or it is dead. That last
 //! block counts, since only its parent's time decides about it. No other proof is taken: neither the
 //! clock of this machine, nor a node that does not know the transaction.
+//!
+//! The block that it builds on may not be on the chain at all: then whoever told of it lied. A chain lets a
+//! transaction build on nothing but the newest block with the low number that it names. Where that one
+//! has another hash, and the one 65,536 below it too, no block above the lower one can hold the
+//! transaction, and none below it is young enough. Still all blocks above the higher one are read up to
+//! its expiration, and say whether it is dead.
 
-use super::api::Block;
+use super::api::TronBlock;
 use super::transaction::RefBlock;
 use alloy::primitives::B256;
 
 /// What a transaction says of its own life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mortal {
+pub(super) struct ExpiringTx {
     /// Its id.
     pub(super) id: B256,
     /// What it builds on.
@@ -23,18 +29,20 @@ pub(super) struct Mortal {
 
 /// What became of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum TxFate {
     /// It is in this irrevocable block.
-    Landed(Place),
+    Landed(BlockTime),
     /// It is in no block, and can get into none: proven by this irrevocable block.
-    Dead(Place),
+    Dead(BlockTime),
 }
 
 /// A block, as far as a fate speaks of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BlockTime {
     /// Its number.
     pub(super) number: u64,
+    /// Its id: what was read leads to this block, and to no other of its number.
+    pub(super) id: B256,
     /// Its time, Unix ms. That of a landing can be later than the expiration.
     pub(super) time_ms: u64,
 }
@@ -49,63 +57,75 @@ pub(super) enum Misfit {
     /// It does not follow the block before it.
     #[error("it does not follow the block before it")]
     Link,
-    /// The transaction builds on another block at this height.
-    #[error("the transaction builds on another block at this height")]
-    Foreign,
 }
+
+/// So many blocks are between two whose low numbers are the same.
+const ROUND: u64 = 0x1_0000;
 
 /// How far the irrevocable blocks have been read for one transaction. Only ever reads on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scan {
-    tx: Mortal,
-    reached: Reached,
+    tx: ExpiringTx,
+    /// The blocks of the low number that it names, where they are others: the newest that is young
+    /// enough, and the one before.
+    others: Vec<BlockTime>,
+    reached: ReadUpTo,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reached {
+enum ReadUpTo {
     /// The block that the transaction builds on is not known; so many later ones of the same low
     /// number were not it.
     Nothing { later: usize },
     /// All blocks from that one to this one are read, and hold no such transaction.
     Block { id: B256, number: u64, time_ms: u64 },
     /// Read to the end.
-    End(Fate),
+    End(TxFate),
 }
 
 impl Scan {
     /// Nothing is read yet.
-    pub(super) fn new(tx: Mortal) -> Self {
-        Self { tx, reached: Reached::Nothing { later: 0 } }
+    pub(super) fn new(tx: ExpiringTx) -> Self {
+        Self { tx, others: Vec::new(), reached: ReadUpTo::Nothing { later: 0 } }
+    }
+
+    /// The blocks whose word this scan takes besides the one that its fate names, and that have to be
+    /// the chain's as well: nothing links them to it.
+    pub(super) fn rests_on(&self) -> Option<BlockTime> {
+        self.others.get(1).copied()
     }
 
     /// The number of the block to read next, where blocks up to `solid` are irrevocable. None when
     /// there is nothing to read, or not yet.
     pub(super) fn next(&self, solid: u64) -> Option<u64> {
         let next = match self.reached {
-            Reached::Nothing { later } => self.tx.ref_block.numbers(solid).nth(later),
-            Reached::Block { number, .. } => number.checked_add(1),
-            Reached::End(_) => None,
+            ReadUpTo::Nothing { later } => match self.others.first() {
+                Some(other) => other.number.checked_sub(ROUND),
+                None => self.tx.ref_block.numbers(solid).nth(later),
+            },
+            ReadUpTo::Block { number, .. } => number.checked_add(1),
+            ReadUpTo::End(_) => None,
         };
         next.filter(|number| *number <= solid)
     }
 
     /// What became of the transaction, if that is known.
-    pub(super) fn fate(&self) -> Option<Fate> {
+    pub(super) fn fate(&self) -> Option<TxFate> {
         match self.reached {
-            Reached::End(fate) => Some(fate),
-            Reached::Nothing { .. } | Reached::Block { .. } => None,
+            ReadUpTo::End(fate) => Some(fate),
+            ReadUpTo::Nothing { .. } | ReadUpTo::Block { .. } => None,
         }
     }
 
     /// Reads the irrevocable block that [`Scan::next`] asked for. One that does not fit changes
     /// nothing.
-    pub(super) fn read(&mut self, block: &Block) -> Result<(), Misfit> {
+    pub(super) fn read(&mut self, block: &TronBlock) -> Result<(), Misfit> {
         if number_in(block.id) != block.number {
             return Err(Misfit::Other);
         }
         self.reached = match self.reached {
-            Reached::Nothing { later } => self.begin(block, later)?,
-            Reached::Block { id, number, time_ms } => {
+            ReadUpTo::Nothing { later } => self.begin(block, later)?,
+            ReadUpTo::Block { id, number, time_ms } => {
                 if number.checked_add(1) != Some(block.number) {
                     return Err(Misfit::Other);
                 }
@@ -114,43 +134,63 @@ impl Scan {
                 }
                 self.judge(block)
             }
-            end @ Reached::End(_) => end,
+            end @ ReadUpTo::End(_) => end,
         };
         Ok(())
     }
 
     /// Begins at the block that the transaction builds on, which cannot hold it: it would have to
     /// hold its own id's hash.
-    fn begin(&self, block: &Block, later: usize) -> Result<Reached, Misfit> {
+    fn begin(&mut self, block: &TronBlock, later: usize) -> Result<ReadUpTo, Misfit> {
         if self.tx.ref_block.is(block.id) {
+            self.others.clear();
             return Ok(self.after(block));
+        }
+        if self.tx.ref_block.low != low(block.number) {
+            return Err(Misfit::Other);
+        }
+        if let Some(newest) = self.others.first().copied() {
+            if newest.number.checked_sub(ROUND) != Some(block.number) {
+                return Err(Misfit::Other);
+            }
+            self.others.push(place(block));
+            return Ok(self.beyond(newest));
         }
         // 65,536 blocks take longer than any transaction lives, so the right one is further down
         // only where this one is too late.
-        if block.time_ms >= self.tx.expiration_ms && self.tx.ref_block.low == low(block.number) {
-            return Ok(Reached::Nothing { later: later.saturating_add(1) });
+        if block.time_ms >= self.tx.expiration_ms {
+            return Ok(ReadUpTo::Nothing { later: later.saturating_add(1) });
         }
-        Err(Misfit::Foreign)
+        self.others.push(place(block));
+        if block.number < ROUND {
+            return Ok(self.after(block));
+        }
+        Ok(ReadUpTo::Nothing { later })
     }
 
-    fn judge(&self, block: &Block) -> Reached {
+    fn judge(&self, block: &TronBlock) -> ReadUpTo {
         if block.transactions.contains(&self.tx.id) {
-            return Reached::End(Fate::Landed(place(block)));
+            return ReadUpTo::End(TxFate::Landed(place(block)));
         }
         self.after(block)
     }
 
     /// After a block that does not hold the transaction.
-    fn after(&self, block: &Block) -> Reached {
-        if block.time_ms >= self.tx.expiration_ms {
-            return Reached::End(Fate::Dead(place(block)));
+    fn after(&self, block: &TronBlock) -> ReadUpTo {
+        self.beyond(place(block))
+    }
+
+    /// After all up to this one.
+    fn beyond(&self, place: BlockTime) -> ReadUpTo {
+        if place.time_ms >= self.tx.expiration_ms {
+            return ReadUpTo::End(TxFate::Dead(place));
         }
-        Reached::Block { id: block.id, number: block.number, time_ms: block.time_ms }
+        ReadUpTo::Block { id: place.id, number: place.number, time_ms: place.time_ms }
     }
 }
 
-fn place(block: &Block) -> Place {
-    Place { number: block.number, time_ms: block.time_ms }
+fn place(block: &TronBlock) -> BlockTime {
+    BlockTime { number: block.number, id: block.id, time_ms: block.time_ms }
 }
 
 /// The number that an id begins with.

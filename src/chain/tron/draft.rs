@@ -1,7 +1,7 @@
 //! A billing transaction that lacks its place in the lane and its signature, and how it gets them.
 
 use super::TronChain;
-use super::head::Head;
+use super::head::TronHead;
 use super::resources::{EnergyRules, affordable, bandwidth, budget};
 use super::transaction::{RefBlock, Unsigned, sign};
 use crate::billing::{BadField, Charge, Signed};
@@ -49,7 +49,7 @@ impl TronChain {
     /// A call of the contract that builds on what is irrevocable at `head`, and dies by its time.
     pub(super) fn draft_of(
         &self,
-        head: &Head,
+        head: &TronHead,
         call: ContractCall,
         estimate: &Estimate,
         charges: usize,
@@ -72,12 +72,16 @@ impl TronChain {
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
-    pub(super) fn calldata(&self, head: &Head, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
+    pub(super) fn calldata(
+        &self,
+        head: &TronHead,
+        charges: &[Charge],
+    ) -> Result<Vec<u8>, BadField> {
         self.account.profile.encode(charges, &self.computed(head))
     }
 
     /// What the Signer itself puts into a call.
-    pub(super) fn computed(&self, head: &Head) -> Computed {
+    pub(super) fn computed(&self, head: &TronHead) -> Computed {
         let wait = self.parts.config.billing.deadline.as_secs();
         let deadline = head.pulse.head_time.saturating_add(wait);
         Computed { deadline, signer: self.account.facts.signer }

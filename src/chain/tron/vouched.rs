@@ -8,7 +8,7 @@
 use alloy::primitives::B256;
 use std::collections::BTreeMap;
 use tron_primitives::block::ProvenHeader;
-use tron_primitives::finality::{Following, MOST_WITNESSES, Unlinked, Witnesses};
+use tron_primitives::finality::{Claim, Following, MOST_WITNESSES, Unlinked, Witnesses};
 
 /// How many blocks are remembered to stand: about three hours.
 const KEPT: usize = 4_096;
@@ -56,9 +56,9 @@ impl Vouched {
     }
 
     /// A walk from the block with this number upwards; none while nobody is known.
-    pub(super) fn walk(&self, first: u64) -> Option<Walk> {
+    pub(super) fn walk(&self, first: u64) -> Option<HeaderWalk> {
         let following = Following::from(self.list.clone()?);
-        Some(Walk { first, patience: self.patience, following, read: Vec::new() })
+        Some(HeaderWalk { first, patience: self.patience, following, read: Vec::new() })
     }
 
     /// The id of the block with this number that stands, if one is known to.
@@ -67,7 +67,7 @@ impl Vouched {
     }
 
     /// Takes what a walk has shown. The list only ever moves on.
-    pub(super) fn take(&mut self, walk: Walk) {
+    pub(super) fn take(&mut self, walk: HeaderWalk) {
         let Some((solid, _)) = walk.following.solid() else { return };
         self.standing.extend(walk.read.into_iter().filter(|(number, _)| *number <= solid));
         if solid > self.until {
@@ -82,14 +82,14 @@ impl Vouched {
 
 /// A chain of proven headers, read upwards until its first one stands.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct HeaderWalk {
     first: u64,
     patience: usize,
     following: Following,
     read: Vec<(u64, B256)>,
 }
 
-impl Walk {
+impl HeaderWalk {
     /// How many more headers than one it takes at least.
     pub(super) fn needed(&self) -> u64 {
         let needed = self.following.witnesses().needed().saturating_sub(1);
@@ -111,9 +111,25 @@ impl Walk {
         Ok(())
     }
 
+    /// Keys that the node which was read shows, and that nothing else speaks for.
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        self.following.claims().collect()
+    }
+
+    /// Takes a claim for true: enough others show the same.
+    pub(super) fn bear_out(&mut self, claim: Claim) {
+        self.following.bear_out(claim);
+    }
+
     /// Whether the first block stands.
     pub(super) fn stands(&self) -> bool {
         self.following.solid().is_some_and(|(number, _)| number >= self.first)
+    }
+
+    /// Whether reading on may teach who was elected: the first block stands, and above it are blocks of
+    /// others than the list has, for no more than two rounds.
+    pub(super) fn may_teach(&self) -> bool {
+        self.stands() && self.read.len() <= self.patience && self.following.meets_strangers()
     }
 
     /// Whether so much was read that the first block would stand, had the witnesses of the list made
