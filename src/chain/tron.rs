@@ -5,6 +5,7 @@
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
 mod api;
+mod case;
 mod conclude;
 mod confirm;
 mod constant;
@@ -23,6 +24,7 @@ mod recall;
 mod redraft;
 mod resources;
 mod solid;
+mod spends;
 mod throttle;
 mod transaction;
 mod vouched;
@@ -30,9 +32,10 @@ mod vouched;
 pub use api::{ApiUnusable, Endpoints, Question, Side};
 
 use super::account::meet;
+use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
-    Recall, SigningAccount,
+    Recall, SigningAccount, Unready,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -45,7 +48,9 @@ use async_trait::async_trait;
 use head::Head;
 use observe::Known;
 use parking_lot::RwLock;
+use resources::Spend;
 use solid::SolidBlocks;
+use spends::SpendOf;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
@@ -98,6 +103,9 @@ pub struct TronChain {
     learnt: RwLock<BTreeMap<NodeId, Known>>,
     head: RwLock<Option<Arc<Head>>>,
     tracks: look::Tracks,
+    promises: Arc<Promises<SpendOf>>,
+    /// What the last billing that was drafted may cost; none before the first.
+    last_spend: parking_lot::Mutex<Option<Spend>>,
     solid: SolidBlocks,
     /// How fast is signed.
     throttle: throttle::Throttle,
@@ -120,6 +128,8 @@ impl TronChain {
             learnt: RwLock::default(),
             head: RwLock::default(),
             tracks: look::Tracks::default(),
+            promises: Arc::default(),
+            last_spend: parking_lot::Mutex::default(),
             solid: SolidBlocks::default(),
             throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),
@@ -158,6 +168,10 @@ impl Chain for TronChain {
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
         self.account.pulse.subscribe()
+    }
+
+    fn unready(&self) -> Option<Unready> {
+        self.unready_now()
     }
 
     fn nodes(&self) -> Vec<NodeView> {
@@ -219,8 +233,11 @@ impl Chain for TronChain {
         self.last_use().await
     }
 
-    fn recollect(&self, past: Past) {
+    fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
         self.take_up(past);
+        for slot in open {
+            self.note_spend(slot, None);
+        }
     }
 
     fn brake(&self) -> Option<Brake> {

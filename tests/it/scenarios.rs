@@ -20,6 +20,7 @@ mod costs;
 mod crash;
 mod ends;
 mod fleet;
+mod gas_money;
 mod happy;
 mod hostile_evm;
 mod lanes;

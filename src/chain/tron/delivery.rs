@@ -44,7 +44,7 @@ const ANSWERS: [(&str, &str, Meaning); 13] = [
     ("SIGERROR", "", Meaning::Not(Objection::Policy)),
     ("TOO_BIG_TRANSACTION_ERROR", "", Meaning::Not(Objection::Structural)),
     // Said of a transaction that is in a block, too: expiry is judged before duplicates are.
-    ("TRANSACTION_EXPIRATION_ERROR", "", Meaning::Not(Objection::Policy)),
+    ("TRANSACTION_EXPIRATION_ERROR", "", Meaning::Not(Objection::Late)),
     ("CONTRACT_VALIDATE_ERROR", "", Meaning::Not(Objection::Policy)),
 ];
 

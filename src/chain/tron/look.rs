@@ -3,15 +3,16 @@
 
 use super::TronChain;
 use super::api::{Block, CallResult, Side, TxInfo};
+use super::case::{Case, case};
 use super::conclude::{
     Conclusion, Fate, Ground, LOGS_WITHIN, Landing, Shown, Testimony, conclude, record, told_alike,
 };
 use super::death::{self, Mortal, Place, Scan};
 use super::head::Head;
 use super::proofs::Support;
-use super::transaction::SignedBytes;
 use crate::billing::{
     Attempt, AttemptKind, BlockRef, Execution, ItemOutcome, Landed, Sighting, Slot, Standing,
+    Unsettled,
 };
 use crate::node::{AskError, NodeId};
 use alloy::primitives::B256;
@@ -19,7 +20,7 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
-use tracing::{debug, error, warn};
+use tracing::{debug, warn};
 use tron_primitives::block::{ProvenBlock, ProvenTransaction};
 
 /// How many batches are asked about at once.
@@ -77,16 +78,6 @@ impl Tracks {
     }
 }
 
-/// A batch that is looked for.
-struct Case {
-    /// Its transactions, the newest last.
-    attempts: Vec<B256>,
-    /// The newest.
-    tx: Mortal,
-    /// Whether it is too late for the newest.
-    expired: bool,
-}
-
 /// The testimonies of one look, by node.
 type Said = Vec<(NodeId, Testimony)>;
 
@@ -104,6 +95,7 @@ impl TronChain {
         }
         let newest = slots.iter().map(|slot| slot.attempts.newest().as_ref().signed.hash);
         self.tracks.keep(&newest.collect());
+        self.keep_spends(slots);
         let cases: Vec<Option<Case>> = slots.iter().map(|slot| case(slot, &head)).collect();
         let asked: Vec<_> =
             cases.iter().map(|case| self.testimonies(case.as_ref(), &head)).collect();
@@ -114,7 +106,10 @@ impl TronChain {
             sightings.push(match case {
                 Some(case) => {
                     let fate = self.fate(case, said, &head, &mut budget).await;
-                    self.note_end(slot, self.sighting(slot, fate))
+                    let included = matches!(fate, Fate::Included | Fate::Landed(_));
+                    let block = self.tracks.seen(case.tx.id, &head).filter(|_| included);
+                    self.note_spend(slot, block);
+                    self.note_end(slot, self.sighting(slot, fate, case.late))
                 }
                 None => Sighting::Nothing,
             });
@@ -333,12 +328,15 @@ impl TronChain {
         fate
     }
 
-    fn sighting<A: AsRef<Attempt>>(&self, slot: &Slot<A>, fate: Fate) -> Sighting {
+    /// What a fate means for a slot; `late` is whether the newest block is past its time.
+    fn sighting<A: AsRef<Attempt>>(&self, slot: &Slot<A>, fate: Fate, late: bool) -> Sighting {
         match fate {
+            Fate::Absent if late => Sighting::Absent(Standing::Late),
             Fate::Absent => Sighting::Absent(Standing::Fair),
             Fate::Included => Sighting::Included,
             Fate::Landed(landing) => self.ended(slot, landing),
             Fate::Dead(place) => Sighting::Never(block(place.number, place.time_ms)),
+            Fate::Unclear if late => Sighting::Unsettled(Unsettled::Late),
             Fate::Unclear => Sighting::Nothing,
         }
     }
@@ -367,28 +365,6 @@ impl TronChain {
 
 fn block(number: u64, time_ms: u64) -> BlockRef {
     BlockRef { number, time: seconds(time_ms) }
-}
-
-fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &Head) -> Option<Case> {
-    let tx = mortal(slot.attempts.newest().as_ref())?;
-    let attempts = slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash).collect();
-    Some(Case { attempts, tx, expired: head.solid.time_ms >= tx.expiration_ms })
-}
-
-/// What the stored bytes of an attempt say of its life.
-fn mortal(attempt: &Attempt) -> Option<Mortal> {
-    let id = attempt.signed.hash;
-    match SignedBytes::read(&attempt.signed.raw) {
-        Ok(read) if read.txid == id => Some(Mortal {
-            id,
-            ref_block: read.unsigned.ref_block,
-            expiration_ms: read.unsigned.expiration_ms,
-        }),
-        Ok(_) | Err(_) => {
-            error!(tx.hash = %id, "the journal's bytes are not this transaction's; it is not followed");
-            None
-        }
-    }
 }
 
 fn untold(id: B256) -> impl FnOnce(AskError) {
