@@ -31,10 +31,10 @@ pub(super) trait Means {
 
 /// What is open.
 #[derive(Debug)]
-pub(super) struct Promises<C>(Mutex<Open<C>>);
+pub(super) struct Promises<C>(Mutex<Ledger<C>>);
 
 #[derive(Debug)]
-struct Open<C> {
+struct Ledger<C> {
     signed: BTreeMap<u64, C>,
     drafts: BTreeMap<u64, C>,
     /// The number of the next draft.
@@ -44,7 +44,7 @@ struct Open<C> {
 impl<C> Default for Promises<C> {
     fn default() -> Self {
         let (signed, drafts) = (BTreeMap::new(), BTreeMap::new());
-        Self(Mutex::new(Open { signed, drafts, next_draft: 0 }))
+        Self(Mutex::new(Ledger { signed, drafts, next_draft: 0 }))
     }
 }
 
@@ -110,7 +110,7 @@ impl<C: Copy> Promises<C> {
     }
 }
 
-impl<C: Copy> Open<C> {
+impl<C: Copy> Ledger<C> {
     fn purse<H>(
         &self,
         (cost, instead): (C, Option<u64>),

@@ -7,14 +7,14 @@ use std::fmt;
 
 /// Why no other attempt could be signed for a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unsigned {
+pub(super) enum WhyUnsigned {
     /// The account cannot pay for it.
     NoMoney,
     /// For a reason that passes by itself, or that is told elsewhere.
     Otherwise,
 }
 
-impl Unsigned {
+impl WhyUnsigned {
     /// What a failure to sign comes to.
     pub(super) fn of(why: &NoVerdict) -> Self {
         match why {
@@ -51,11 +51,11 @@ impl Hindrance {
     pub(super) fn of(
         sighting: &Sighting,
         objection: Option<Objection>,
-        unsigned: Option<Unsigned>,
+        unsigned: Option<WhyUnsigned>,
     ) -> Option<Self> {
         match (sighting, unsigned) {
-            (Sighting::Never(_), Some(Unsigned::NoMoney)) => return Some(Self::Starved),
-            (Sighting::Never(_), Some(Unsigned::Otherwise) | None) | (_, _) => {}
+            (Sighting::Never(_), Some(WhyUnsigned::NoMoney)) => return Some(Self::Starved),
+            (Sighting::Never(_), Some(WhyUnsigned::Otherwise) | None) | (_, _) => {}
         }
         match sighting {
             Sighting::Absent(standing) => Self::absent(*standing, objection),

@@ -1,7 +1,7 @@
 //! Follows every undecided batch of one lane until the chain has decided. The tick is the program;
 //! the loop only sleeps.
 
-use super::hindrance::{Hindrance, Unsigned};
+use super::hindrance::{Hindrance, WhyUnsigned};
 use super::lane::{Lane, Tracked};
 use super::verdict::NoVerdict;
 use crate::billing::{
@@ -153,7 +153,7 @@ impl Watcher {
             warn!(batch = seen.slot.batch.0, why, "no other attempt can be signed now");
         }
         if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
-            tracked.unsigned = unsigned.map(Unsigned::of);
+            tracked.unsigned = unsigned.map(WhyUnsigned::of);
         }
     }
 
