@@ -16,7 +16,7 @@ use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
-use crate::http::{self, Door};
+use crate::http::{self, AppState};
 use crate::journal::{Journal, JournalError, OpenError};
 use crate::node::Dial;
 use crate::telemetry::Metrics;
@@ -136,7 +136,7 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     }
     look_once(&watchers).await;
     let engine = Arc::new(Engine { lanes, followers, journal, tasks: TaskTracker::new() });
-    let door = Door {
+    let door = AppState {
         engine: Arc::clone(&engine),
         callers: if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) },
         default_chain: chains.iter().find(|chain| chain.config.default).map(Connected::id),

@@ -42,9 +42,9 @@ pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::{Sun, Wei};
 
 use faults::{Faults, Reported};
-use kinds::{Kind, memory, path, size, socket_address, time, whole};
+use kinds::{Expected, memory, path, size, socket_address, time, whole};
 use layers::Environment;
-use reader::Reader;
+use reader::TableReader;
 
 /// The whole configuration. Only [`Config::load`] and [`Config::from_toml`] make one, so whoever
 /// holds it need not check anything again.
@@ -148,13 +148,13 @@ impl Config {
 
     fn read(text: &str, environment: &Environment, faults: &Faults) -> Result<Self, Reported> {
         let tree = layers::merge(text, environment, faults)?;
-        Reader::read_all(&tree, faults, |root| {
+        TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);
             let journal = root.section("journal", JournalConfig::read);
             let keys = root.section("keys", KeysConfig::read);
             let log = root.section("log", LogConfig::read);
             let chains = chain::read_all(root, environment);
-            let callers = callers::read_all(root, chains.serious.as_deref());
+            let callers = callers::read_all(root, chains.non_test_chain.as_deref());
             let unsigned = root.get("allow_unauthenticated", &kinds::flag());
             if let Ok(unsigned) = unsigned {
                 let heard_at = http.as_ref().map(|http| http.listen);
@@ -175,7 +175,7 @@ impl Config {
 
 /// Nobody is served unsigned by accident, nor from another machine.
 fn check_doors(
-    root: &Reader<'_>,
+    root: &TableReader<'_>,
     unsigned: bool,
     callers: Result<&[Caller], &Reported>,
     heard_at: Result<SocketAddr, &Reported>,
@@ -207,7 +207,7 @@ const fn seconds(count: u64) -> Duration {
 }
 
 impl HttpConfig {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let listen = reader.get("listen", &socket_address());
         let body_limit_bytes = reader.get("body_limit", &memory(KIB..=64 * MIB));
         let max_entries = reader.get("max_entries", &whole(1..=10_000));
@@ -228,7 +228,7 @@ impl HttpConfig {
 }
 
 impl JournalConfig {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let file = reader.get("path", &path("the path of the journal file"));
         let mark = reader.optional("mark_path", &path("the path of the mark's file"));
         let min_free_bytes = reader.get("min_free", &size(1 << 20..=1 << 40));
@@ -243,21 +243,21 @@ impl JournalConfig {
 }
 
 impl KeysConfig {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let directory = reader.get("directory", &path("the path of the keystore directory"))?;
         Ok(Self { directory })
     }
 }
 
 impl LogConfig {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
-        let format = Kind::of_text("\"text\" or \"json\"", |text| match text {
+    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
+        let format = Expected::of_text("\"text\" or \"json\"", |text| match text {
             "text" => Ok(LogFormat::Text),
             "json" => Ok(LogFormat::Json),
             _ => Err("is neither"),
         });
         let directives =
-            Kind::of_text("log directives such as \"info,merchant_signer=debug\"", |text| {
+            Expected::of_text("log directives such as \"info,merchant_signer=debug\"", |text| {
                 let parsed = EnvFilter::builder().parse(text);
                 parsed.map(|_| text.to_owned()).map_err(|_| "is not that")
             });

@@ -21,7 +21,7 @@ use crate::billing::{Admitted, BadField, Charge, FailCode, Family, Item, ItemOut
 use crate::config::BillingConfig;
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::{Address, Log, Selector};
-use call::Call;
+use call::BillingCall;
 use events::{Event, Events};
 use lookup::Lookup;
 use reasons::Reasons;
@@ -39,9 +39,9 @@ pub struct ProfileFault {
 
 /// Faults in the order in which they were found.
 #[derive(Debug, Default)]
-struct Faults(Vec<ProfileFault>);
+struct ProfileFaults(Vec<ProfileFault>);
 
-impl Faults {
+impl ProfileFaults {
     fn add(&mut self, key: impl Into<String>, problem: impl Into<String>) {
         let fault = ProfileFault { key: key.into(), problem: problem.into() };
         if !self.0.contains(&fault) {
@@ -67,7 +67,7 @@ pub struct Computed {
 #[derive(Clone, Debug)]
 pub struct Profile {
     family: Family,
-    call: Call,
+    call: BillingCall,
     lookup: Option<Lookup>,
     needs: Vec<Need>,
     period: Option<String>,

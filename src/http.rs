@@ -36,7 +36,7 @@ const LONGEST_DISCARDING: Duration = Duration::from_secs(2);
 
 /// What the handlers share.
 #[derive(Debug)]
-pub struct Door {
+pub struct AppState {
     /// The engine behind it.
     pub engine: Arc<Engine>,
     /// Who may ask; none when anybody may, which the configuration allows on loopback only.
@@ -52,7 +52,7 @@ pub struct Door {
 }
 
 /// All routes.
-pub fn router(door: Arc<Door>) -> Router {
+pub fn router(door: Arc<AppState>) -> Router {
     Router::new()
         .route("/PayTool/EVM/subscribe/signProcessSubscribePlan", post(bill::evm))
         .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
@@ -81,7 +81,7 @@ struct Authentic {
 }
 
 /// Reads the body, once and bounded, and checks who sent it. Nothing is parsed before.
-async fn authenticate(door: &Door, request: Request) -> Result<Authentic, TurnedAway> {
+async fn authenticate(door: &AppState, request: Request) -> Result<Authentic, TurnedAway> {
     let deadline =
         Instant::now().checked_add(door.limits.request_deadline).ok_or(TurnedAway::Slow)?;
     let (parts, body) = request.into_parts();
@@ -95,7 +95,7 @@ async fn authenticate(door: &Door, request: Request) -> Result<Authentic, Turned
     Ok(Authentic { body, deadline, caller: known, controls })
 }
 
-async fn read(door: &Door, mut body: Body, deadline: Instant) -> Result<Bytes, TurnedAway> {
+async fn read(door: &AppState, mut body: Body, deadline: Instant) -> Result<Bytes, TurnedAway> {
     let limit = door.limits.body_limit_bytes;
     let whole = timeout_at(deadline, collect(&mut body, limit)).await;
     let whole = whole.map_err(|_| TurnedAway::Slow)?;
@@ -151,7 +151,7 @@ fn signed_parts<'a>(parts: &'a Parts, body: &'a [u8]) -> SignedParts<'a> {
 
 /// The chain that a request is for.
 fn chain_for(
-    door: &Door,
+    door: &AppState,
     family: Family,
     stated: Option<PlatformChainId>,
 ) -> Result<PlatformChainId, TurnedAway> {

@@ -45,7 +45,7 @@ pub use record::{Billing, Line, Recorded};
 pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
 pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
-pub use rows::Scope;
+pub use rows::ClaimScope;
 pub use spend::Spent;
 pub use writer::{Disk, Figures, Served, Writer};
 
@@ -61,7 +61,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
-use writer::{Job, Ran};
+use writer::{Job, RanWrite};
 
 /// The handle. Cheap to clone; the thread ends when the last handle is dropped.
 #[derive(Clone, Debug)]
@@ -125,7 +125,7 @@ impl Journal {
     /// The live claims on each subject, in order.
     pub async fn claims(
         &self,
-        scope: Scope,
+        scope: ClaimScope,
         subjects: Vec<Subject>,
     ) -> Result<Vec<Vec<Claim>>, JournalError> {
         self.read(move |conn| rows::claims(conn, scope, &subjects)).await
@@ -294,7 +294,7 @@ impl Journal {
             let reply = Box::new(move || {
                 tell_if_heard(tell, result.map(|now| *known.write() = now));
             });
-            Ran { keep, reply }
+            RanWrite { keep, reply }
         }));
         self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
         Ok(told.await.map_err(|_| JournalError::Lost)??)
@@ -335,7 +335,7 @@ impl Journal {
         let (tell, told) = oneshot::channel();
         let job = Job::Write(Box::new(move |conn| {
             let result = work(conn);
-            Ran { keep: result.is_ok(), reply: Box::new(move || tell_if_heard(tell, result)) }
+            RanWrite { keep: result.is_ok(), reply: Box::new(move || tell_if_heard(tell, result)) }
         }));
         self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
         told.await.map_err(|_| JournalError::Lost)

@@ -26,7 +26,7 @@ pub use exchange::{Dial, Exchange, HeaderKey, LONGEST_ANSWER, NoReply, Reply, Ta
 pub use fleet::{Fleet, NodeView};
 pub use health::State;
 pub use http::Http;
-pub use jsonrpc::{JsonRpc, Request, Unusable};
+pub use jsonrpc::{JsonRpc, Request, UnusableUrl};
 pub use quorum::{NoAgreement, Trust};
 pub use redact::Redactor;
 pub use rules::{FleetRules, Member, NodeId};

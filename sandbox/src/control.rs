@@ -42,6 +42,12 @@ pub(crate) enum Control {
         #[arg(default_value_t = 1)]
         count: u64,
     },
+    /// Hold blocks: from now on none comes unless somebody makes it.
+    Hold {
+        /// Let them come by themselves again.
+        #[arg(long)]
+        off: bool,
+    },
     /// Let something go wrong on a chain.
     Fault(Fault),
     /// Send tokens from a wallet of the sandbox.
@@ -206,6 +212,7 @@ impl Control {
             Self::Day { count } => ("advance", json!({"days": count})),
             Self::Advance { seconds } => ("advance", json!({"seconds": seconds})),
             Self::Blocks { count } => ("blocks", json!({"count": count})),
+            Self::Hold { off } => ("hold", json!({"on": !off})),
             Self::Fault(fault) => ("fault", fault.body()),
             Self::Transfer { chain, from, to, amount } => {
                 ("transfer", json!({"chainId": chain, "from": from, "to": to, "amount": amount}))

@@ -13,16 +13,16 @@ use std::fmt;
 
 /// What was found, as a table with one line for each thing looked at.
 #[derive(Debug)]
-pub struct Report(Vec<(String, Finding)>);
+pub struct CheckReport(Vec<(String, Finding)>);
 
-impl Report {
+impl CheckReport {
     /// Whether nothing stands in the way.
     pub fn passed(&self) -> bool {
         !self.0.iter().any(|(_, finding)| finding.fault)
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.0.iter().map(|(place, _)| place.len()).max().unwrap_or(0);
         for (place, Finding { what, fault, said }) in &self.0 {
@@ -34,9 +34,9 @@ impl fmt::Display for Report {
 }
 
 /// Looks at keys, journal and every chain. The configuration is good, or there would be none.
-pub async fn run(config: &Config, dial: &dyn Dial) -> Report {
+pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
     let callers = format!("{} with a secret", config.callers.len());
-    let seen = Seen::of(config).await;
+    let seen = JournalSeen::of(config).await;
     let mut found = vec![
         ("config".to_owned(), Finding::fine("callers", callers)),
         ("journal".to_owned(), seen.file.clone()),
@@ -61,11 +61,11 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> Report {
         let told = orphans.sentences().map(|said| Finding::fault("left open", said));
         found.extend(told.map(|finding| ("journal".to_owned(), finding)));
     }
-    Report(found)
+    CheckReport(found)
 }
 
 /// Looks at a chain, and at what the journal has open on it.
-async fn look_at(connected: &Connected, seen: &Seen) -> Vec<Finding> {
+async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     let (id, facts) = (connected.id(), connected.chain.facts());
     let signer = spell_address(facts.family, facts.signer);
     let mut found = vec![Finding::fine("key", format!("signs for {signer}"))];
@@ -94,14 +94,14 @@ async fn look_at(connected: &Connected, seen: &Seen) -> Vec<Finding> {
 }
 
 /// What the journal tells. A running Signer alone knows what is in its own.
-struct Seen {
+struct JournalSeen {
     journal: Option<Journal>,
     file: Finding,
     pauses: BTreeMap<PlatformChainId, String>,
     unfinished: Vec<Unfinished>,
 }
 
-impl Seen {
+impl JournalSeen {
     async fn of(config: &Config) -> Self {
         let path = config.journal.path.display();
         let unread =

@@ -46,9 +46,9 @@ use crate::policy::Policy;
 use async_trait::async_trait;
 use disputes::Disputes;
 pub use errors::{known_messages, passing};
-use head::Head;
+use head::EvmHead;
 use in_flight::InFlight;
-use known::Known;
+use known::EvmNodeFacts;
 use l1_fee::DataFee;
 use look::{LandedIn, Searched};
 use milestones::Milestones;
@@ -68,7 +68,7 @@ pub struct EvmParts {
 }
 
 /// The fleet of an EVM chain's nodes. Nothing is asked yet.
-pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, nodes::Unusable> {
+pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, nodes::UnusableUrl> {
     let chain = RealChain::Eip155(config.eip155_id);
     let seed = dial.seed();
     let rules = FleetRules { chain, timeout: config.rpc_timeout, passing, seed };
@@ -81,8 +81,8 @@ pub struct EvmChain {
     account: SigningAccount,
     parts: EvmParts,
     /// What is known of each node.
-    learnt: RwLock<BTreeMap<NodeId, Known>>,
-    head: RwLock<Option<Arc<Head>>>,
+    learnt: RwLock<BTreeMap<NodeId, EvmNodeFacts>>,
+    head: RwLock<Option<Arc<EvmHead>>>,
     in_flight: Arc<InFlight>,
     milestones: Milestones,
     disputes: Disputes,

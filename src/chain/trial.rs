@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashSet};
 
 /// How a call went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ran {
+pub(super) enum Simulated {
     /// It went through.
     Passed {
         /// Gas or energy used.
@@ -27,19 +27,19 @@ pub(super) enum Ran {
         answer: Bytes,
     },
     /// It failed as a whole.
-    Failed(Failure),
+    Failed(CallFailure),
 }
 
 /// How a call failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failure {
+pub(super) struct CallFailure {
     /// What it reverted with; empty when it ran out of gas or hit an invalid instruction.
     pub(super) data: Vec<u8>,
     /// The node's words.
     pub(super) words: String,
 }
 
-impl Failure {
+impl CallFailure {
     /// What it means for the whole batch, in words.
     pub(super) fn of_all(&self, profile: &Profile) -> ChainError {
         let (code, detail) = profile.reverted(&self.data);
@@ -56,7 +56,7 @@ impl Failure {
 
 /// Runs the billing call for parts of one batch, without sending it.
 #[async_trait]
-pub(super) trait Runner: Sync {
+pub(super) trait Simulator: Sync {
     /// How the contract is called.
     fn profile(&self) -> &Profile;
 
@@ -67,7 +67,7 @@ pub(super) trait Runner: Sync {
     fn at_once(&self) -> usize;
 
     /// Runs the call for the charges at `places`; what it uses matters only if `measured`.
-    async fn run(&self, places: &Group, measured: bool) -> Result<Ran, ChainError>;
+    async fn run(&self, places: &Group, measured: bool) -> Result<Simulated, ChainError>;
 }
 
 /// The charges that a call can be made for.
@@ -94,24 +94,24 @@ pub(super) enum Outcome {
     /// A verdict on every charge.
     Judged(Preflight),
     /// The call fails, and no single charge is to blame.
-    Unexplained(Failure),
+    Unexplained(CallFailure),
 }
 
 /// From the first run, for all that fit, to a verdict on every charge. When that run failed, ever
 /// smaller parts are run until every culprit stands alone.
-pub(super) async fn conclude<R: Runner>(
+pub(super) async fn conclude<R: Simulator>(
     runner: &R,
     funds: &[Option<Funds>],
     fit: Fit,
-    first: Ran,
+    first: Simulated,
 ) -> Result<Outcome, ChainError> {
     let Fit { mut opinions, places } = fit;
     let (estimate, failure) = match first {
-        Ran::Passed { used, answer } => {
+        Simulated::Passed { used, answer } => {
             note(runner.profile(), &mut opinions, &places, &answer)?;
             (Estimate { used, charges: places.len() }, None)
         }
-        Ran::Failed(failure) => {
+        Simulated::Failed(failure) => {
             let short = short_of_funds(runner.charges(), funds, &places);
             let failed = vec![(places, failure.clone())];
             (probe(runner, &mut opinions, failed, &short).await?, Some(failure))
@@ -147,10 +147,10 @@ pub(super) fn note(
 
 /// Tries ever smaller groups until every culprit stands alone. When the batch without those short of
 /// funds passes, that is the estimate; else there is none.
-async fn probe<R: Runner>(
+async fn probe<R: Simulator>(
     runner: &R,
     opinions: &mut [Opinion],
-    mut failed: Vec<(Group, Failure)>,
+    mut failed: Vec<(Group, CallFailure)>,
     short: &BTreeSet<usize>,
 ) -> Result<Estimate, ChainError> {
     let profile = runner.profile();
@@ -166,13 +166,13 @@ async fn probe<R: Runner>(
         failed = Vec::new();
         for (group, ran, first) in try_all(runner, groups, measured).await? {
             match ran {
-                Ran::Passed { used, answer } => {
+                Simulated::Passed { used, answer } => {
                     note(profile, opinions, &group, &answer)?;
                     if measured && first {
                         estimate = Estimate { used, charges: group.len() };
                     }
                 }
-                Ran::Failed(failure) => failed.push((group, failure)),
+                Simulated::Failed(failure) => failed.push((group, failure)),
             }
         }
         measured = false;
@@ -180,11 +180,11 @@ async fn probe<R: Runner>(
     Ok(estimate)
 }
 
-async fn try_all<R: Runner>(
+async fn try_all<R: Simulator>(
     runner: &R,
     groups: Vec<Group>,
     measured: bool,
-) -> Result<Vec<(Group, Ran, bool)>, ChainError> {
+) -> Result<Vec<(Group, Simulated, bool)>, ChainError> {
     let tries = groups.into_iter().enumerate().map(|(index, group)| async move {
         let first = index == 0;
         let ran = runner.run(&group, measured && first).await?;

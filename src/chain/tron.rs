@@ -26,6 +26,7 @@ mod resources;
 mod solid;
 mod spends;
 mod throttle;
+mod tracks;
 mod transaction;
 mod vouched;
 
@@ -45,8 +46,8 @@ use crate::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeView, RealChain, 
 use crate::policy::Policy;
 use api::Api;
 use async_trait::async_trait;
-use head::Head;
-use observe::Known;
+use head::TronHead;
+use observe::TronNodeFacts;
 use parking_lot::RwLock;
 use resources::Spend;
 use solid::SolidBlocks;
@@ -54,6 +55,7 @@ use spends::SpendOf;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
+use tracks::Tracks;
 use tron_primitives::address;
 use vouched::Vouched;
 
@@ -69,7 +71,7 @@ pub struct TronParts {
 /// A node of the configuration that there are no clients for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nodes[{place}].{unusable}")]
-pub struct Unusable {
+pub struct UnusableNode {
     /// Its place in the list.
     pub place: usize,
     /// Which of its URLs, and why.
@@ -77,10 +79,10 @@ pub struct Unusable {
 }
 
 /// The fleet of a TRON chain's nodes. Nothing is asked yet.
-pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Unusable> {
+pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, UnusableNode> {
     let member = |(place, node)| {
         let client = Endpoints::dial(dial, node, config.rpc_timeout)
-            .map_err(|unusable| Unusable { place, unusable })?;
+            .map_err(|unusable| UnusableNode { place, unusable })?;
         Ok(Member::at(&node.full, false, client))
     };
     let members: Result<Vec<_>, _> = config.nodes.iter().enumerate().map(member).collect();
@@ -100,9 +102,9 @@ pub struct TronChain {
     account: SigningAccount,
     parts: TronParts,
     /// What is known of each node.
-    learnt: RwLock<BTreeMap<NodeId, Known>>,
-    head: RwLock<Option<Arc<Head>>>,
-    tracks: look::Tracks,
+    learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
+    head: RwLock<Option<Arc<TronHead>>>,
+    tracks: Tracks,
     promises: Arc<Promises<SpendOf>>,
     /// What the last billing that was drafted may cost; none before the first.
     last_spend: parking_lot::Mutex<Option<Spend>>,
@@ -127,7 +129,7 @@ impl TronChain {
             parts,
             learnt: RwLock::default(),
             head: RwLock::default(),
-            tracks: look::Tracks::default(),
+            tracks: Tracks::default(),
             promises: Arc::default(),
             last_spend: parking_lot::Mutex::default(),
             solid: SolidBlocks::default(),

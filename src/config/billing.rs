@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::faults::Reported;
 use super::kinds::{field_name, is_field_name, text, time};
 use super::profiles::shipped;
-use super::reader::Reader;
+use super::reader::TableReader;
 use super::{millis, seconds};
 
 /// The billing call of a chain. Signatures are in human-readable ABI, and their parameter names are
@@ -41,7 +41,7 @@ pub struct BillingConfig {
 const DAY: u64 = 86_400;
 
 impl BillingConfig {
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+    pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         if let Some(profile) = reader.optional("profile", &shipped())? {
             reader.fall_back_on(&profile.table());
         }

@@ -7,8 +7,8 @@
 use secrecy::SecretString;
 
 use super::faults::Reported;
-use super::kinds::{Kind, flag};
-use super::reader::Reader;
+use super::kinds::{Expected, flag};
+use super::reader::TableReader;
 use super::secret;
 
 /// Somebody who may ask, with one secret. The same key may occur again with another secret.
@@ -28,21 +28,25 @@ const EXAMPLES: [&str; 1] = ["local-example-secret-do-not-use-elsewhere"];
 /// What a secret must look like.
 const SECRET: &str = "a secret of 16 to 4096 bytes";
 
-/// All callers, ordered by label. `serious` is a chain where an example's secret is refused.
+/// All callers, ordered by label. `non_test_chain` is a chain where an example's secret is refused.
 pub(super) fn read_all(
-    root: &mut Reader<'_>,
-    serious: Option<&str>,
+    root: &mut TableReader<'_>,
+    non_test_chain: Option<&str>,
 ) -> Result<Vec<Caller>, Reported> {
-    let all = root.each("callers", |label, reader| read(label, reader, serious))?;
+    let all = root.each("callers", |label, reader| read(label, reader, non_test_chain))?;
     all.into_iter().collect()
 }
 
-fn read(label: &str, reader: &mut Reader<'_>, serious: Option<&str>) -> Result<Caller, Reported> {
+fn read(
+    label: &str,
+    reader: &mut TableReader<'_>,
+    non_test_chain: Option<&str>,
+) -> Result<Caller, Reported> {
     let label = check_label(label, reader);
     let key = reader.get("key", &api_key());
     let control = reader.optional("control", &flag()).map(Option::unwrap_or_default);
-    let serious = serious.map(str::to_owned);
-    let accept = move |text: &str| accept(text, serious.as_deref());
+    let non_test_chain = non_test_chain.map(str::to_owned);
+    let accept = move |text: &str| accept(text, non_test_chain.as_deref());
     let read = secret::read(reader, ("secret", "secret_file"), SECRET, accept);
     let secret = read.and_then(|read| {
         read.ok_or_else(|| reader.fault("secret", "missing; set secret, or secret_file"))
@@ -50,7 +54,7 @@ fn read(label: &str, reader: &mut Reader<'_>, serious: Option<&str>) -> Result<C
     label.and(Ok(Caller { key: key?, secret: secret?, control: control? }))
 }
 
-fn check_label(label: &str, reader: &Reader<'_>) -> Result<(), Reported> {
+fn check_label(label: &str, reader: &TableReader<'_>) -> Result<(), Reported> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let reachable = label.bytes().all(plain)
         && (1..=64).contains(&label.len())
@@ -65,16 +69,16 @@ fn check_label(label: &str, reader: &Reader<'_>) -> Result<(), Reported> {
     Err(reader.fault_at(&reader.path(), problem))
 }
 
-fn api_key() -> Kind<String> {
-    Kind::of_text("the API key of the caller: 1 to 128 visible ASCII characters", |text| {
+fn api_key() -> Expected<String> {
+    Expected::of_text("the API key of the caller: 1 to 128 visible ASCII characters", |text| {
         let good = text.len() <= 128 && text.bytes().all(|byte| byte.is_ascii_graphic());
         good.then(|| text.to_owned()).ok_or("is not that")
     })
 }
 
-fn accept(text: &str, serious: Option<&str>) -> Result<SecretString, String> {
+fn accept(text: &str, non_test_chain: Option<&str>) -> Result<SecretString, String> {
     let known_to_all = EXAMPLES.contains(&text);
-    match (text.len(), serious) {
+    match (text.len(), non_test_chain) {
         (..16, _) => Err("is too short".to_owned()),
         (4097.., _) => Err("is too long".to_owned()),
         (_, Some(chain)) if known_to_all => {

@@ -18,10 +18,10 @@ use secrecy::SecretString;
 
 use super::billing::BillingConfig;
 use super::faults::Reported;
-use super::kinds::{Kind, flag, time};
+use super::kinds::{Expected, flag, time};
 use super::layers::Environment;
 use super::policy::PolicyConfig;
-use super::reader::Reader;
+use super::reader::TableReader;
 use super::seconds;
 use super::units::is_digits;
 use crate::billing::{Family, PlatformChainId};
@@ -137,11 +137,11 @@ pub(super) struct Chains {
     /// The chains, unless one of them is faulty.
     pub(super) read: Result<Vec<ChainConfig>, Reported>,
     /// The path of a chain that is not marked as a test chain, if there is one.
-    pub(super) serious: Option<String>,
+    pub(super) non_test_chain: Option<String>,
 }
 
 /// Reads all chains, ordered by platform chain id.
-pub(super) fn read_all(root: &mut Reader<'_>, environment: &Environment) -> Chains {
+pub(super) fn read_all(root: &mut TableReader<'_>, environment: &Environment) -> Chains {
     let defaults =
         root.section("chain_defaults", |reader| Ok([reader.table("evm")?, reader.table("tvm")?]));
     let mut outlines = Vec::new();
@@ -170,8 +170,9 @@ pub(super) fn read_all(root: &mut Reader<'_>, environment: &Environment) -> Chai
         all.sort_by_key(|chain| chain.platform_id);
         all
     });
-    let serious = outlines.into_iter().find(|outline| !outline.test).map(|outline| outline.path);
-    Chains { read, serious }
+    let non_test_chain =
+        outlines.into_iter().find(|outline| !outline.test).map(|outline| outline.path);
+    Chains { read, non_test_chain }
 }
 
 /// What a chain is compared by with the others, as far as it can be read.
@@ -185,7 +186,7 @@ struct Outline {
 }
 
 impl Outline {
-    fn of(reader: &Reader<'_>, family: Option<Family>) -> Self {
+    fn of(reader: &TableReader<'_>, family: Option<Family>) -> Self {
         let evm = || reader.peek("eip155_id", &evm::eip155_id()).map(|id| ("eip155_id", id));
         let tvm = || reader.peek("chain_id", &tvm::chain_id()).map(|id| ("chain_id", id.into()));
         let real = match family {
@@ -205,7 +206,7 @@ impl Outline {
 
 /// No two chains may share what has to tell them apart. Two entries for one real chain would be
 /// two claims to one charge, and two sources of nonces for one account.
-fn compare(outlines: &[Outline], root: &Reader<'_>) {
+fn compare(outlines: &[Outline], root: &TableReader<'_>) {
     let (mut defaults, mut names, mut ids) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for Outline { path, default, name, real, .. } in outlines {
         if let Some(other) = default.then(|| defaults.insert((), path)).flatten() {
@@ -229,7 +230,7 @@ impl ChainConfig {
     fn read(
         id: &str,
         family: Family,
-        reader: &mut Reader<'_>,
+        reader: &mut TableReader<'_>,
         environment: &Environment,
     ) -> Result<Self, Reported> {
         let platform_id = platform_id(id, reader);
@@ -268,7 +269,7 @@ impl ChainConfig {
     }
 }
 
-fn platform_id(id: &str, reader: &Reader<'_>) -> Result<PlatformChainId, Reported> {
+fn platform_id(id: &str, reader: &TableReader<'_>) -> Result<PlatformChainId, Reported> {
     let canonical = is_digits(id) && !id.starts_with('0');
     match id.parse::<i32>().ok().and_then(|id| u32::try_from(id).ok()) {
         Some(id) if canonical => Ok(PlatformChainId(id)),
@@ -279,27 +280,27 @@ fn platform_id(id: &str, reader: &Reader<'_>) -> Result<PlatformChainId, Reporte
     }
 }
 
-fn family() -> Kind<Family> {
-    Kind::of_text("\"evm\" or \"tvm\"", |text| match text {
+fn family() -> Expected<Family> {
+    Expected::of_text("\"evm\" or \"tvm\"", |text| match text {
         "evm" => Ok(Family::Evm),
         "tvm" => Ok(Family::Tvm),
         _ => Err("is not a family of chains"),
     })
 }
 
-fn name() -> Kind<String> {
-    Kind::of_text("a name of 1 to 64 letters, digits, \"-\", \"_\" or \".\"", |text| {
+fn name() -> Expected<String> {
+    Expected::of_text("a name of 1 to 64 letters, digits, \"-\", \"_\" or \".\"", |text| {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         let good = text.len() <= 64 && text.bytes().all(plain);
         good.then(|| text.to_owned()).ok_or("is not that")
     })
 }
 
-fn key_ref(variable: &'static str, environment: &Environment) -> Kind<KeyRef> {
+fn key_ref(variable: &'static str, environment: &Environment) -> Expected<KeyRef> {
     let set = environment.iter().find(|(name, value)| name == variable && !value.is_empty());
     let set = set.map(|(_, value)| SecretString::from(value.as_str()));
     let expects = "\"keystore:<name>\", \"file:<path>\" or \"env\", never the key itself";
-    Kind::of_text(expects, move |text| match text.split_once(':') {
+    Expected::of_text(expects, move |text| match text.split_once(':') {
         None if text == "env" => match &set {
             Some(secret) => Ok(KeyRef::Env(secret.clone())),
             None => Err(format!("the environment variable {variable} is not set")),
@@ -321,7 +322,7 @@ fn is_file_name(name: &str) -> bool {
 
 /// How far the newest block may be from this machine's clock, at most `most` seconds. Only a test chain,
 /// whose time may be moved by hand, is allowed more.
-fn clock_tolerance(reader: &Reader<'_>, most: u64) -> Kind<Duration> {
+fn clock_tolerance(reader: &TableReader<'_>, most: u64) -> Expected<Duration> {
     let test = reader.peek("test", &flag()).unwrap_or(false);
     let any = seconds(36_500 * 86_400);
     time(seconds(1)..=if test { any } else { seconds(most) })

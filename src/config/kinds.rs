@@ -19,14 +19,14 @@ use crate::billing::{Family, parse_address};
 type Parse<T> = Box<dyn Fn(&Value) -> Result<T, String>>;
 
 /// What a value must look like.
-pub(super) struct Kind<T> {
+pub(super) struct Expected<T> {
     /// Ends the sentence "expected …".
     pub(super) expects: String,
     /// Reads the value, or says what it is instead.
     pub(super) parse: Parse<T>,
 }
 
-impl<T: 'static> Kind<T> {
+impl<T: 'static> Expected<T> {
     fn new(
         expects: impl Into<String>,
         parse: impl Fn(&Value) -> Result<T, String> + 'static,
@@ -43,9 +43,9 @@ impl<T: 'static> Kind<T> {
     }
 
     /// The same kind, as another type.
-    pub(super) fn map<U: 'static>(self, turn: impl Fn(T) -> U + 'static) -> Kind<U> {
+    pub(super) fn map<U: 'static>(self, turn: impl Fn(T) -> U + 'static) -> Expected<U> {
         let parse = self.parse;
-        Kind::new(self.expects, move |value| parse(value).map(&turn))
+        Expected::new(self.expects, move |value| parse(value).map(&turn))
     }
 
     /// The same kind, held to a range.
@@ -109,8 +109,8 @@ pub(super) fn as_scalar(value: &Value) -> Result<String, String> {
 }
 
 /// `true` or `false`.
-pub(super) fn flag() -> Kind<bool> {
-    Kind::new("true or false", |value| match as_scalar(value)?.as_str() {
+pub(super) fn flag() -> Expected<bool> {
+    Expected::new("true or false", |value| match as_scalar(value)?.as_str() {
         "true" => Ok(true),
         "false" => Ok(false),
         _ => Err("is neither".to_owned()),
@@ -118,12 +118,12 @@ pub(super) fn flag() -> Kind<bool> {
 }
 
 /// A whole number in a range.
-pub(super) fn whole<T>(range: RangeInclusive<T>) -> Kind<T>
+pub(super) fn whole<T>(range: RangeInclusive<T>) -> Expected<T>
 where
     T: TryFrom<u64> + PartialOrd + Display + 'static,
 {
     let expects = format!("a whole number from {} to {}", range.start(), range.end());
-    Kind::new(expects, |value| {
+    Expected::new(expects, |value| {
         let digits = as_scalar(value)?;
         if !units::is_digits(&digits) {
             return Err("is not such a number".to_owned());
@@ -135,35 +135,35 @@ where
 }
 
 /// A time in a range.
-pub(super) fn time(range: RangeInclusive<Duration>) -> Kind<Duration> {
+pub(super) fn time(range: RangeInclusive<Duration>) -> Expected<Duration> {
     let (from, to) = (units::show_time(range.start()), units::show_time(range.end()));
     let expects = format!("a time from \"{from}\" to \"{to}\" (units ms, s, m, h, d)");
-    Kind::of_scalar(expects, units::time).within(range)
+    Expected::of_scalar(expects, units::time).within(range)
 }
 
 /// A time in a range, or a word for none.
 pub(super) fn optional_time(
     none: &'static str,
     range: RangeInclusive<Duration>,
-) -> Kind<Option<Duration>> {
+) -> Expected<Option<Duration>> {
     let some = time(range);
-    Kind::new(format!("\"{none}\" or {}", some.expects), move |value| {
+    Expected::new(format!("\"{none}\" or {}", some.expects), move |value| {
         if as_scalar(value)? == none { Ok(None) } else { (some.parse)(value).map(Some) }
     })
 }
 
 /// A number of bytes in a range.
-pub(super) fn size(range: RangeInclusive<u64>) -> Kind<u64> {
+pub(super) fn size(range: RangeInclusive<u64>) -> Expected<u64> {
     let (from, to) = (units::show_size(*range.start()), units::show_size(*range.end()));
     let expects = format!("a size from \"{from}\" to \"{to}\" (units B, KiB, MiB, GiB)");
-    Kind::of_scalar(expects, units::size).within(range)
+    Expected::of_scalar(expects, units::size).within(range)
 }
 
 /// The same for what is kept in memory.
-pub(super) fn memory(range: RangeInclusive<usize>) -> Kind<usize> {
+pub(super) fn memory(range: RangeInclusive<usize>) -> Expected<usize> {
     let (from, to) = range.into_inner();
     let bytes = size(wide(from)..=wide(to));
-    Kind::new(bytes.expects, move |value| {
+    Expected::new(bytes.expects, move |value| {
         usize::try_from((bytes.parse)(value)?).map_err(|_| "out of range".to_owned())
     })
 }
@@ -173,20 +173,20 @@ fn wide(size: usize) -> u64 {
 }
 
 /// An amount of the chain's own coin in a range.
-pub(super) fn wei(range: RangeInclusive<Wei>) -> Kind<Wei> {
+pub(super) fn wei(range: RangeInclusive<Wei>) -> Expected<Wei> {
     let (from, to) = (range.start(), range.end());
     let expects = format!("an amount from \"{from}\" to \"{to}\" (units wei, gwei, ether)");
-    Kind::of_scalar(expects, units::wei).within(range)
+    Expected::of_scalar(expects, units::wei).within(range)
 }
 
 /// An amount of TRX in a range.
-pub(super) fn sun(range: RangeInclusive<Sun>) -> Kind<Sun> {
+pub(super) fn sun(range: RangeInclusive<Sun>) -> Expected<Sun> {
     let (from, to) = (range.start(), range.end());
     let expects = format!("an amount from \"{from}\" to \"{to}\" (units sun, TRX)");
-    Kind::of_scalar(expects, units::sun).within(range)
+    Expected::of_scalar(expects, units::sun).within(range)
 }
 
-impl<T: 'static> Kind<T> {
+impl<T: 'static> Expected<T> {
     /// A kind that is written as text, or as a number when no unit is needed.
     pub(super) fn of_scalar<E: Display>(
         expects: impl Into<String>,
@@ -197,8 +197,8 @@ impl<T: 'static> Kind<T> {
 }
 
 /// Any text of at most so many bytes without control characters other than line breaks.
-pub(super) fn text(expects: &str, longest: usize) -> Kind<String> {
-    Kind::of_text(expects, move |text| {
+pub(super) fn text(expects: &str, longest: usize) -> Expected<String> {
+    Expected::of_text(expects, move |text| {
         let strange = |letter: char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
         match text {
             _ if text.trim().is_empty() => Err("is empty"),
@@ -210,8 +210,8 @@ pub(super) fn text(expects: &str, longest: usize) -> Kind<String> {
 }
 
 /// A name such as a contract or an entry gives to its fields: `^[A-Za-z_][A-Za-z0-9_]*$`.
-pub(super) fn field_name(expects: &str) -> Kind<String> {
-    Kind::of_text(expects, |text| {
+pub(super) fn field_name(expects: &str) -> Expected<String> {
+    Expected::of_text(expects, |text| {
         is_field_name(text).then(|| text.to_owned()).ok_or("is not a name")
     })
 }
@@ -224,28 +224,28 @@ pub(super) fn is_field_name(text: &str) -> bool {
 }
 
 /// An IP address with a port.
-pub(super) fn socket_address() -> Kind<SocketAddr> {
-    Kind::of_text("an IP address and a port, such as \"127.0.0.1:9980\"", |text| {
+pub(super) fn socket_address() -> Expected<SocketAddr> {
+    Expected::of_text("an IP address and a port, such as \"127.0.0.1:9980\"", |text| {
         text.parse().map_err(|_| "is not that")
     })
 }
 
 /// A path of the file system. Relative paths start at the working directory.
-pub(super) fn path(expects: &str) -> Kind<PathBuf> {
-    Kind::of_text(expects, |text| match text {
+pub(super) fn path(expects: &str) -> Expected<PathBuf> {
+    Expected::of_text(expects, |text| match text {
         _ if text.contains('\0') => Err("has a zero byte"),
         _ => Ok(PathBuf::from(text)),
     })
 }
 
 /// The URL of a node.
-pub(super) fn rpc_url() -> Kind<RpcUrl> {
-    Kind::of_text("the http or https URL of a node", RpcUrl::parse)
+pub(super) fn rpc_url() -> Expected<RpcUrl> {
+    Expected::of_text("the http or https URL of a node", RpcUrl::parse)
 }
 
 /// An EVM address other than zero. With capitals in it, the checksum of EIP-55 must be right.
-pub(super) fn address() -> Kind<Address> {
-    Kind::of_text("an address: 0x and 40 hexadecimal digits", |text| {
+pub(super) fn address() -> Expected<Address> {
+    Expected::of_text("an address: 0x and 40 hexadecimal digits", |text| {
         let digits = text.strip_prefix("0x").ok_or("does not start with 0x")?;
         let address: Address = digits.parse().map_err(|_| "is not an address")?;
         let mixed = digits.contains(|c: char| c.is_ascii_uppercase())
@@ -258,9 +258,9 @@ pub(super) fn address() -> Kind<Address> {
 }
 
 /// A TRON address other than zero, in any of its spellings.
-pub(super) fn tron_address() -> Kind<Address> {
+pub(super) fn tron_address() -> Expected<Address> {
     let expects = "a TRON address: T…, or 41 and 40 hexadecimal digits";
-    Kind::of_text(expects, |text| {
+    Expected::of_text(expects, |text| {
         let address = parse_address(Family::Tvm, text).map_err(|why| why.to_string())?;
         if address.is_zero() { Err("is the zero address".to_owned()) } else { Ok(address) }
     })

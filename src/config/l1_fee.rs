@@ -1,6 +1,6 @@
 //! What a rollup takes beside gas for putting a transaction on the chain below it.
 
-use super::kinds::Kind;
+use super::kinds::Expected;
 
 /// Whether a chain takes a fee for data that its gas price does not bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,8 +11,8 @@ pub enum L1Fee {
     Op,
 }
 
-pub(super) fn l1_fee() -> Kind<L1Fee> {
-    Kind::of_text("\"none\" or \"op\"", |text| match text {
+pub(super) fn l1_fee() -> Expected<L1Fee> {
+    Expected::of_text("\"none\" or \"op\"", |text| match text {
         "none" => Ok(L1Fee::None),
         "op" => Ok(L1Fee::Op),
         _ => Err("is neither"),

@@ -2,12 +2,12 @@
 
 use super::faults::Reported;
 use super::kinds::rpc_url;
-use super::reader::Reader;
+use super::reader::TableReader;
 use super::secret_url::RpcUrl;
 
 /// The URLs of nodes, none of them twice: a node that agrees with itself proves nothing.
 pub(super) fn rpc_urls(
-    reader: &mut Reader<'_>,
+    reader: &mut TableReader<'_>,
     key: &'static str,
     taken: &[RpcUrl],
 ) -> Result<Vec<RpcUrl>, Reported> {

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use alloy::primitives::{Address, U256};
 
 use super::faults::Reported;
-use super::kinds::{Kind, sun, wei, whole};
-use super::reader::Reader;
+use super::kinds::{Expected, sun, wei, whole};
+use super::reader::TableReader;
 use super::units::{Sun, Wei, is_digits};
 use crate::billing::{Family, parse_address};
 
@@ -34,7 +34,7 @@ pub struct TokenLimits {
 }
 
 impl PolicyConfig {
-    pub(super) fn read(reader: &mut Reader<'_>, family: Family) -> Result<Self, Reported> {
+    pub(super) fn read(reader: &mut TableReader<'_>, family: Family) -> Result<Self, Reported> {
         let max_batch = reader.optional("max_batch", &whole(1..=10_000));
         let max_fee_per_day = reader.optional("max_fee_per_day", &fee(family));
         let tokens = reader.words("tokens", |_, text| token(family, text).map(drop));
@@ -77,7 +77,7 @@ fn amount(text: &str) -> Result<U256, String> {
 }
 
 /// An amount of the chain's own coin.
-fn fee(family: Family) -> Kind<U256> {
+fn fee(family: Family) -> Expected<U256> {
     match family {
         Family::Evm => wei(Wei(1)..=Wei(u128::MAX)).map(|Wei(wei)| U256::from(wei)),
         Family::Tvm => sun(Sun(1)..=Sun(u64::MAX)).map(|Sun(sun)| U256::from(sun)),

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use config::{Config, File, FileFormat, Value, ValueKind};
 
-use super::kinds::Kind;
+use super::kinds::Expected;
 use super::reader::Table;
 
 /// How the reference contract is called.
@@ -28,8 +28,8 @@ impl Shipped {
 }
 
 /// The name of a profile.
-pub(super) fn shipped() -> Kind<Shipped> {
-    Kind::of_text("\"reference\"", |text| match text {
+pub(super) fn shipped() -> Expected<Shipped> {
+    Expected::of_text("\"reference\"", |text| match text {
         "reference" => Ok(Shipped::Reference),
         _ => Err("is no profile that comes with the program"),
     })

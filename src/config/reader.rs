@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use config::{Map, Value, ValueKind};
 
 use super::faults::{Faults, Reported, nearest};
-use super::kinds::{Kind, as_scalar, noun};
+use super::kinds::{Expected, as_scalar, noun};
 
 /// A table of the tree and where it is.
 #[derive(Clone)]
@@ -56,14 +56,14 @@ impl<'t> Table<'t> {
 }
 
 /// Reads one table, and what it lacks from others, of which the first that has it counts.
-pub(super) struct Reader<'t> {
+pub(super) struct TableReader<'t> {
     own: Table<'t>,
     fallbacks: Vec<Table<'t>>,
     asked: BTreeSet<&'static str>,
     faults: &'t Faults,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> TableReader<'t> {
     /// Reads a whole tree.
     pub(super) fn read_all<T>(
         tree: &'t Value,
@@ -78,7 +78,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A value that must be there.
-    pub(super) fn get<T>(&mut self, key: &'static str, kind: &Kind<T>) -> Result<T, Reported> {
+    pub(super) fn get<T>(&mut self, key: &'static str, kind: &Expected<T>) -> Result<T, Reported> {
         match self.optional(key, kind)? {
             Some(read) => Ok(read),
             None => Err(self.fault(key, format!("missing; expected {}", kind.expects))),
@@ -89,7 +89,7 @@ impl<'t> Reader<'t> {
     pub(super) fn optional<T>(
         &mut self,
         key: &'static str,
-        kind: &Kind<T>,
+        kind: &Expected<T>,
     ) -> Result<Option<T>, Reported> {
         let Some((path, value)) = self.find(key) else { return Ok(None) };
         match (kind.parse)(value) {
@@ -108,7 +108,7 @@ impl<'t> Reader<'t> {
     pub(super) fn several<T>(
         &mut self,
         key: &'static str,
-        kind: &Kind<T>,
+        kind: &Expected<T>,
     ) -> Result<Vec<T>, Reported> {
         let Some((path, value)) = self.find(key) else { return Ok(Vec::new()) };
         let parts: Vec<Value> = match &value.kind {
@@ -141,7 +141,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A value for comparisons with other tables: faults in it are left to whoever reads it.
-    pub(super) fn peek<T>(&self, key: &'static str, kind: &Kind<T>) -> Option<T> {
+    pub(super) fn peek<T>(&self, key: &'static str, kind: &Expected<T>) -> Option<T> {
         let value = self.tables().find_map(|table| table.get(key))?;
         (kind.parse)(value).ok()
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::faults::Reported;
-use super::kinds::{Kind, optional_time, time, whole};
-use super::reader::Reader;
+use super::kinds::{Expected, optional_time, time, whole};
+use super::reader::TableReader;
 use super::seconds;
 
 /// When a transaction that the chain does not take is replaced.
@@ -25,7 +25,7 @@ pub enum Replacement {
 }
 
 impl Replacement {
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+    pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let on = reader.get("replacement", &on_or_off());
         let after = reader.get("replace_after", &time(seconds(1)..=seconds(3600)));
         let most = reader.get("max_attempts", &whole(2..=20));
@@ -36,8 +36,8 @@ impl Replacement {
     }
 }
 
-fn on_or_off() -> Kind<bool> {
-    Kind::of_text("\"on\" or \"off\"", |text| match text {
+fn on_or_off() -> Expected<bool> {
+    Expected::of_text("\"on\" or \"off\"", |text| match text {
         "on" => Ok(true),
         "off" => Ok(false),
         _ => Err("is neither"),

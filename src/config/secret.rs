@@ -6,18 +6,18 @@ use std::path::Path;
 use secrecy::SecretString;
 
 use super::faults::Reported;
-use super::kinds::Kind;
-use super::reader::Reader;
+use super::kinds::Expected;
+use super::reader::TableReader;
 
 /// The secret at `key`, or in the file that `file_key` names; none where neither is set. `expects`
 /// says what it must look like, and `accept` judges it.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
+    reader: &mut TableReader<'_>,
     (key, file_key): (&'static str, &'static str),
     expects: &str,
     accept: impl Fn(&str) -> Result<SecretString, String> + Clone + 'static,
 ) -> Result<Option<SecretString>, Reported> {
-    let inline = reader.optional(key, &Kind::of_text(expects, accept.clone()));
+    let inline = reader.optional(key, &Expected::of_text(expects, accept.clone()));
     let file = reader.optional(file_key, &in_file(expects, accept));
     if reader.has(key) && reader.has(file_key) {
         return Err(reader.fault(key, format!("set beside {file_key}; keep one of the two")));
@@ -28,8 +28,8 @@ pub(super) fn read(
 fn in_file(
     expects: &str,
     accept: impl Fn(&str) -> Result<SecretString, String> + 'static,
-) -> Kind<SecretString> {
-    Kind::of_text(format!("the path of a file that holds {expects}"), move |path| {
+) -> Expected<SecretString> {
+    Expected::of_text(format!("the path of a file that holds {expects}"), move |path| {
         let text = std::fs::read_to_string(Path::new(path))
             .map_err(|error| format!("the file cannot be read: {}", error.kind()))?;
         let text = text.strip_suffix('\n').unwrap_or(&text);

@@ -3,7 +3,7 @@
 //!
 //! It knows nothing of entries and constants: names get their meaning in `load`.
 
-use super::coerce::Kind;
+use super::coerce::AbiKind;
 use alloy::dyn_abi::DynSolType;
 use alloy::primitives::{B256, Selector, keccak256};
 
@@ -31,7 +31,7 @@ pub(super) struct Param {
 /// The type of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Type {
-    Word(Kind),
+    Word(AbiKind),
     Tuple(Vec<Param>),
     Array(Box<Self>),
     Fixed(Box<Self>, usize),
@@ -42,7 +42,7 @@ impl Signature {
     pub(super) fn parse(text: &str, keyword: &str) -> Result<Self, String> {
         let text = text.trim();
         let bare = text.strip_prefix(keyword).filter(|rest| rest.starts_with(char::is_whitespace));
-        let mut reader = Reader { rest: bare.unwrap_or(text) };
+        let mut reader = AbiReader { rest: bare.unwrap_or(text) };
         let name = reader.word().ok_or_else(|| format!("has no {keyword} name"))?.to_owned();
         let inputs = reader.params()?;
         let outputs = reader.after_inputs()?;
@@ -108,11 +108,11 @@ impl Type {
 }
 
 /// What is left to read.
-struct Reader<'a> {
+struct AbiReader<'a> {
     rest: &'a str,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> AbiReader<'a> {
     fn eat(&mut self, mark: char) -> bool {
         let rest = self.rest.trim_start();
         self.rest = rest.strip_prefix(mark).unwrap_or(rest);
@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
             }
             None | Some("tuple") => return Err("nests tuples too deeply".to_owned()),
             Some(word) => Type::Word(
-                Kind::parse(word)
+                AbiKind::parse(word)
                     .ok_or_else(|| format!("has `{word}` where a supported ABI type should be"))?,
             ),
         };

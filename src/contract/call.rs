@@ -1,8 +1,8 @@
 //! The billing call: where each argument comes from, and how charges become calldata.
 
 use super::abi::{Param, Signature, Type};
-use super::coerce::{Kind, same};
-use super::{Computed, Faults};
+use super::coerce::{AbiKind, same};
+use super::{Computed, ProfileFaults};
 use crate::billing::{BadField, Charge, Ineligible, Period};
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Selector, U256};
@@ -30,9 +30,9 @@ pub(super) enum Source {
 
 /// A named value in an argument.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Slot {
+pub(super) struct ArgSlot {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: AbiKind,
     pub(super) source: Source,
 }
 
@@ -40,27 +40,27 @@ pub(super) struct Slot {
 #[derive(Clone, Debug)]
 pub(super) enum Arg {
     /// One value for all charges.
-    One(Slot),
+    One(ArgSlot),
     /// Several of them.
-    Struct(Vec<Slot>),
+    Struct(Vec<ArgSlot>),
     /// A value of every charge.
-    Each(Slot),
+    Each(ArgSlot),
     /// Several values of every charge.
-    Rows(Vec<Slot>),
+    Rows(Vec<ArgSlot>),
 }
 
 /// The billing call.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(super) struct BillingCall {
     pub(super) selector: Selector,
     pub(super) args: Vec<Arg>,
     /// The type of the code that the call returns for each charge, if it returns any.
-    pub(super) answer: Option<Kind>,
+    pub(super) answer: Option<AbiKind>,
 }
 
-impl Call {
+impl BillingCall {
     /// Reads the shape of `call`; where values come from is settled by `load`.
-    pub(super) fn read(signature: &Signature, faults: &mut Faults) -> Self {
+    pub(super) fn read(signature: &Signature, faults: &mut ProfileFaults) -> Self {
         let mut args = Vec::new();
         for param in &signature.inputs {
             let alone = std::slice::from_ref(param);
@@ -85,9 +85,9 @@ impl Call {
         call
     }
 
-    fn read_answer(&self, outputs: &[Param]) -> Result<Option<Kind>, String> {
+    fn read_answer(&self, outputs: &[Param]) -> Result<Option<AbiKind>, String> {
         let code = |ty: &Type| match ty {
-            Type::Word(kind @ (Kind::Uint(_) | Kind::Int(_) | Kind::Bool)) => Some(*kind),
+            Type::Word(kind @ (AbiKind::Uint(_) | AbiKind::Int(_) | AbiKind::Bool)) => Some(*kind),
             Type::Word(_) | Type::Tuple(_) | Type::Array(_) | Type::Fixed(..) => None,
         };
         let item = match outputs {
@@ -111,12 +111,12 @@ impl Call {
     }
 
     /// Every named value, and whether it may differ from one entry of a request to the next.
-    pub(super) fn slots(&self) -> impl Iterator<Item = (bool, &Slot)> {
+    pub(super) fn slots(&self) -> impl Iterator<Item = (bool, &ArgSlot)> {
         self.args.iter().flat_map(|arg| arg.slots().iter().map(|slot| (arg.per_entry(), slot)))
     }
 
     /// The same, to settle where they come from.
-    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = (bool, &mut Slot)> {
+    pub(super) fn slots_mut(&mut self) -> impl Iterator<Item = (bool, &mut ArgSlot)> {
         self.args.iter_mut().flat_map(|arg| {
             let per_entry = arg.per_entry();
             arg.slots_mut().iter_mut().map(move |slot| (per_entry, slot))
@@ -132,7 +132,7 @@ impl Call {
         if self.single() && charges.len() > 1 {
             return Err(bad("subscribeId", Ineligible::Differs));
         }
-        let scope = Scope { computed };
+        let scope = ValueScope { computed };
         let args = self.args.iter().map(|arg| match arg {
             Arg::One(slot) => scope.shared(slot, charges),
             Arg::Struct(slots) => slots
@@ -165,14 +165,14 @@ impl Arg {
         matches!(self, Self::Each(_) | Self::Rows(_))
     }
 
-    fn slots(&self) -> &[Slot] {
+    fn slots(&self) -> &[ArgSlot] {
         match self {
             Self::One(slot) | Self::Each(slot) => std::slice::from_ref(slot),
             Self::Struct(slots) | Self::Rows(slots) => slots,
         }
     }
 
-    fn slots_mut(&mut self) -> &mut [Slot] {
+    fn slots_mut(&mut self) -> &mut [ArgSlot] {
         match self {
             Self::One(slot) | Self::Each(slot) => std::slice::from_mut(slot),
             Self::Struct(slots) | Self::Rows(slots) => slots,
@@ -181,13 +181,13 @@ impl Arg {
 }
 
 /// What values are read in the light of.
-struct Scope<'a> {
+struct ValueScope<'a> {
     computed: &'a Computed,
 }
 
-impl Scope<'_> {
+impl ValueScope<'_> {
     /// The value that all charges share. What no charge has a say in is known even for nobody.
-    fn shared(&self, slot: &Slot, charges: &[Charge]) -> Result<DynSolValue, BadField> {
+    fn shared(&self, slot: &ArgSlot, charges: &[Charge]) -> Result<DynSolValue, BadField> {
         let Some((first, others)) = charges.split_first() else {
             return self.value(slot, None);
         };
@@ -200,12 +200,12 @@ impl Scope<'_> {
         Ok(value)
     }
 
-    fn row(&self, slots: &[Slot], charge: &Charge) -> Result<DynSolValue, BadField> {
+    fn row(&self, slots: &[ArgSlot], charge: &Charge) -> Result<DynSolValue, BadField> {
         let row: Result<_, _> = slots.iter().map(|slot| self.value(slot, Some(charge))).collect();
         row.map(DynSolValue::Tuple)
     }
 
-    fn value(&self, slot: &Slot, charge: Option<&Charge>) -> Result<DynSolValue, BadField> {
+    fn value(&self, slot: &ArgSlot, charge: Option<&Charge>) -> Result<DynSolValue, BadField> {
         let number = |n: Option<U256>| {
             let fits = n.and_then(|n| slot.kind.number(n));
             fits.ok_or_else(|| bad(&slot.name, slot.kind.not_readable()))
@@ -239,15 +239,15 @@ pub(super) fn bad(field: &str, problem: Ineligible) -> BadField {
 }
 
 /// A parameter that holds one value, with its source still to be settled.
-fn slot(param: &Param, kind: Kind) -> Result<Slot, String> {
+fn slot(param: &Param, kind: AbiKind) -> Result<ArgSlot, String> {
     if param.name.is_empty() {
         return Err(format!("has a parameter of type {kind} without a name: name the entry field"));
     }
-    Ok(Slot { name: param.name.clone(), kind, source: Source::Field })
+    Ok(ArgSlot { name: param.name.clone(), kind, source: Source::Field })
 }
 
 /// Parameters that hold one value each; those that do not are faults of `key`.
-pub(super) fn slots(key: &str, params: &[Param], faults: &mut Faults) -> Vec<Slot> {
+pub(super) fn slots(key: &str, params: &[Param], faults: &mut ProfileFaults) -> Vec<ArgSlot> {
     let read = params.iter().map(|param| match &param.ty {
         Type::Word(kind) => slot(param, *kind),
         Type::Tuple(_) | Type::Array(_) | Type::Fixed(..) => Err(unsupported(param)),
@@ -257,7 +257,7 @@ pub(super) fn slots(key: &str, params: &[Param], faults: &mut Faults) -> Vec<Slo
 
 /// An array that cannot be filled: it keeps the shape of the call, so that no other fault is made
 /// up because of this one.
-fn faulty(faults: &mut Faults, problem: String) -> Arg {
+fn faulty(faults: &mut ProfileFaults, problem: String) -> Arg {
     faults.add("call", problem);
     Arg::Rows(Vec::new())
 }

@@ -11,7 +11,7 @@ const LONGEST: usize = 160;
 
 /// A scalar ABI type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum AbiKind {
     Uint(usize),
     Int(usize),
     Address,
@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Text,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for AbiKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Uint(bits) => write!(f, "uint{bits}"),
@@ -35,7 +35,7 @@ impl fmt::Display for Kind {
     }
 }
 
-impl Kind {
+impl AbiKind {
     /// The type that Solidity spells `word`.
     pub(super) fn parse(word: &str) -> Option<Self> {
         let bits = |digits: &str| match digits {

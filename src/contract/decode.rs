@@ -3,7 +3,7 @@
 //! Reads only what [`Profile::encode`] can have written, to the last bit: bytes that a contract
 //! might understand in another way are not understood at all.
 
-use super::call::{Arg, Call, Slot, Source};
+use super::call::{Arg, ArgSlot, BillingCall, Source};
 use super::coerce::same;
 use super::{Computed, Profile};
 use crate::billing::{Carried, Item, Period, PlanId, SubscribeId, UserHash, whole_number};
@@ -121,7 +121,7 @@ impl Profile {
     }
 }
 
-impl Call {
+impl BillingCall {
     /// The arguments of `calldata`, if they are exactly what [`Self::calldata`] writes for them.
     fn read_args(&self, calldata: &[u8]) -> Result<Vec<DynSolValue>, Undecodable> {
         let words = calldata.strip_prefix(self.selector.as_slice()).ok_or(Undecodable::Selector)?;
@@ -139,7 +139,8 @@ impl Call {
 impl Arg {
     /// The type to decode it as, so that [`Self::strict`] sees every bit.
     fn raw(&self) -> DynSolType {
-        let row = |slots: &[Slot]| DynSolType::Tuple(slots.iter().map(|s| s.kind.raw()).collect());
+        let row =
+            |slots: &[ArgSlot]| DynSolType::Tuple(slots.iter().map(|s| s.kind.raw()).collect());
         match self {
             Self::One(slot) => slot.kind.raw(),
             Self::Struct(slots) => row(slots),
@@ -150,7 +151,7 @@ impl Arg {
 
     /// What was decoded as [`Self::raw`], in the types of the call.
     fn strict(&self, raw: &DynSolValue) -> Option<DynSolValue> {
-        let row = |slots: &[Slot], raw: &DynSolValue| -> Option<DynSolValue> {
+        let row = |slots: &[ArgSlot], raw: &DynSolValue| -> Option<DynSolValue> {
             let raw = raw.as_tuple().filter(|raw| raw.len() == slots.len())?;
             let values = slots.iter().zip(raw).map(|(slot, raw)| slot.kind.strict(raw));
             values.collect::<Option<_>>().map(DynSolValue::Tuple)
@@ -185,12 +186,12 @@ impl Arg {
 }
 
 impl Carried {
-    fn note_all(&mut self, slots: &[Slot], value: &DynSolValue) -> Result<(), Undecodable> {
+    fn note_all(&mut self, slots: &[ArgSlot], value: &DynSolValue) -> Result<(), Undecodable> {
         let values = value.as_tuple().ok_or(Undecodable::Layout)?;
         slots.iter().zip(values).try_for_each(|(slot, value)| self.note(slot, value))
     }
 
-    fn note(&mut self, slot: &Slot, value: &DynSolValue) -> Result<(), Undecodable> {
+    fn note(&mut self, slot: &ArgSlot, value: &DynSolValue) -> Result<(), Undecodable> {
         self.take(&slot.source, &slot.name, value)
     }
 
@@ -255,7 +256,7 @@ fn put<T: PartialEq>(place: &mut Option<T>, value: T, name: &str) -> Result<(), 
     }
 }
 
-fn renewed(slot: &Slot, old: &DynSolValue, now: &Computed) -> Result<DynSolValue, Undecodable> {
+fn renewed(slot: &ArgSlot, old: &DynSolValue, now: &Computed) -> Result<DynSolValue, Undecodable> {
     match slot.source {
         Source::Deadline => {
             let fits = slot.kind.number(U256::from(now.deadline));

@@ -2,9 +2,9 @@
 //!
 //! An event that fits several items proves nothing on any of them.
 
-use super::Faults;
+use super::ProfileFaults;
 use super::abi::{Param, Signature, Type};
-use super::coerce::{Kind, digits};
+use super::coerce::{AbiKind, digits};
 use super::reasons::Reasons;
 use crate::billing::{FailCode, Item, ItemOutcome, Period};
 use alloy::dyn_abi::{DecodedEvent, DynSolEvent, DynSolType, DynSolValue};
@@ -12,10 +12,10 @@ use alloy::primitives::{Address, B256, Log, U256};
 
 /// Where a parameter is in a log.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct ParameterPlace {
     indexed: bool,
     at: usize,
-    kind: Kind,
+    kind: AbiKind,
 }
 
 /// An event that tells about one item.
@@ -23,15 +23,15 @@ struct Place {
 pub(super) struct Event {
     shape: DynSolEvent,
     topic: B256,
-    subscribe: Option<Place>,
-    plan: Option<Place>,
-    user: Option<Place>,
-    period: Option<Place>,
-    reason: Option<Place>,
+    subscribe: Option<ParameterPlace>,
+    plan: Option<ParameterPlace>,
+    user: Option<ParameterPlace>,
+    period: Option<ParameterPlace>,
+    reason: Option<ParameterPlace>,
 }
 
 /// What one log says about an item.
-struct Report {
+struct ItemEvent {
     subscribe: Option<B256>,
     plan: Option<B256>,
     user: Option<B256>,
@@ -45,13 +45,13 @@ impl Event {
         key: &str,
         signature: &Signature,
         period: Option<&str>,
-        faults: &mut Faults,
+        faults: &mut ProfileFaults,
     ) -> Option<Self> {
         for param in signature.inputs.iter().filter(|param| param.name.is_empty()) {
             let ty = param.ty.canonical();
             faults.add(key, format!("has a parameter of type {ty} without a name"));
         }
-        let mut find = |name: &str, wanted: Kind| {
+        let mut find = |name: &str, wanted: AbiKind| {
             let place = place_of(&signature.inputs, name)?;
             if place.kind.alike(wanted) {
                 return Some(place);
@@ -60,9 +60,9 @@ impl Event {
             None
         };
         let (subscribe, plan) =
-            (find("subscribeId", Kind::Uint(256)), find("planId", Kind::Uint(256)));
-        let user = find("userHash", Kind::Fixed(32));
-        let period = period.and_then(|name| find(name, Kind::Uint(256)));
+            (find("subscribeId", AbiKind::Uint(256)), find("planId", AbiKind::Uint(256)));
+        let user = find("userHash", AbiKind::Fixed(32));
+        let period = period.and_then(|name| find(name, AbiKind::Uint(256)));
         if subscribe.is_none() && user.is_none() {
             faults.add(key, "must name subscribeId or userHash, to tell whom it is about");
         }
@@ -75,7 +75,7 @@ impl Event {
         if shape.is_none() {
             faults.add(key, "has more than three indexed parameters");
         }
-        let reason = place_of(&signature.inputs, "reason").filter(Place::readable);
+        let reason = place_of(&signature.inputs, "reason").filter(ParameterPlace::readable);
         Some(Self { shape: shape?, topic, subscribe, plan, user, period, reason })
     }
 
@@ -85,7 +85,7 @@ impl Event {
     }
 
     /// The type of its `reason`, if it has one.
-    pub(super) fn reason_kind(&self) -> Option<Kind> {
+    pub(super) fn reason_kind(&self) -> Option<AbiKind> {
         self.reason.map(|place| place.kind)
     }
 
@@ -93,17 +93,17 @@ impl Event {
         &self,
         log: &Log,
         outcome: impl Fn(&Self, &DecodedEvent) -> ItemOutcome,
-    ) -> Option<Report> {
+    ) -> Option<ItemEvent> {
         let topics = log.data.topics();
         if topics.first() != Some(&self.topic) {
             return None;
         }
         let told = self.shape.decode_log_parts(topics.iter().copied(), &log.data.data).ok()?;
-        let word = |place: Option<Place>| match place {
+        let word = |place: Option<ParameterPlace>| match place {
             Some(place) => place.value(&told)?.as_word().map(Some),
             None => Some(None),
         };
-        Some(Report {
+        Some(ItemEvent {
             subscribe: word(self.subscribe)?,
             plan: word(self.plan)?,
             user: word(self.user)?,
@@ -127,7 +127,7 @@ impl Event {
     }
 }
 
-impl Place {
+impl ParameterPlace {
     fn value<'a>(&self, told: &'a DecodedEvent) -> Option<&'a DynSolValue> {
         let values = if self.indexed { &told.indexed } else { &told.body };
         values.get(self.at)
@@ -135,12 +135,12 @@ impl Place {
 
     /// Whether it can be read as a reason: of indexed words only the hash is in the log.
     fn readable(&self) -> bool {
-        let words = matches!(self.kind, Kind::Text | Kind::Bytes);
+        let words = matches!(self.kind, AbiKind::Text | AbiKind::Bytes);
         self.kind.is_number() || (words && !self.indexed)
     }
 }
 
-impl Report {
+impl ItemEvent {
     fn fits(&self, item: &Item) -> bool {
         let number = |told: B256, ours: i64| U256::try_from(ours).ok() == Some(told.into());
         let (plan, user) = (item.key.plan.0, item.key.user.0);
@@ -190,7 +190,7 @@ impl Events<'_> {
         proofs.into_iter().map(|proof| proof.outcome(&silent)).collect()
     }
 
-    fn report(self, log: &Log) -> Option<Report> {
+    fn report(self, log: &Log) -> Option<ItemEvent> {
         let charged = self.charged.and_then(|event| event.report(log, |_, _| ItemOutcome::Charged));
         charged.or_else(|| {
             let skipped = self.skipped?;
@@ -199,7 +199,7 @@ impl Events<'_> {
     }
 }
 
-impl Report {
+impl ItemEvent {
     fn mark(self, items: &[Item], proofs: &mut [Proof]) {
         let fits = |item: &&Item| self.fits(item);
         let alone = items.iter().filter(fits).count() == 1;
@@ -225,12 +225,12 @@ impl Proof {
     }
 }
 
-fn place_of(params: &[Param], name: &str) -> Option<Place> {
+fn place_of(params: &[Param], name: &str) -> Option<ParameterPlace> {
     let found = params.iter().find(|param| param.name == name)?;
     let before = params.iter().take_while(|param| param.name != name);
     let at = before.filter(|param| param.indexed == found.indexed).count();
     match found.ty {
-        Type::Word(kind) => Some(Place { indexed: found.indexed, at, kind }),
+        Type::Word(kind) => Some(ParameterPlace { indexed: found.indexed, at, kind }),
         Type::Tuple(_) | Type::Array(_) | Type::Fixed(..) => None,
     }
 }

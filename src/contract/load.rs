@@ -3,28 +3,28 @@
 //! Nothing here runs after start-up.
 
 use super::abi::Signature;
-use super::call::{Arg, Call, Slot, Source};
-use super::coerce::Kind;
+use super::call::{Arg, ArgSlot, BillingCall, Source};
+use super::coerce::AbiKind;
 use super::events::Event;
 use super::lookup::{Lookup, Output};
 use super::reasons::{Codes, Reasons};
-use super::{Faults, Need, Profile, ProfileFault};
+use super::{Need, Profile, ProfileFault, ProfileFaults};
 use crate::billing::Family;
 use crate::config::BillingConfig;
 use alloy::dyn_abi::DynSolValue;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Entry fields that the Signer knows, with a type that their values fit.
-const KNOWN: [(&str, Kind); 9] = [
-    ("subscribeId", Kind::Uint(256)),
-    ("planId", Kind::Uint(256)),
-    ("userHash", Kind::Fixed(32)),
-    ("amount", Kind::Uint(256)),
-    ("userWallet", Kind::Address),
-    ("tokenAddress", Kind::Address),
-    ("planVersion", Kind::Uint(256)),
-    ("period", Kind::Uint(256)),
-    ("chainId", Kind::Uint(256)),
+const KNOWN: [(&str, AbiKind); 9] = [
+    ("subscribeId", AbiKind::Uint(256)),
+    ("planId", AbiKind::Uint(256)),
+    ("userHash", AbiKind::Fixed(32)),
+    ("amount", AbiKind::Uint(256)),
+    ("userWallet", AbiKind::Address),
+    ("tokenAddress", AbiKind::Address),
+    ("planVersion", AbiKind::Uint(256)),
+    ("period", AbiKind::Uint(256)),
+    ("chainId", AbiKind::Uint(256)),
 ];
 
 /// What the checks before a charge need, whatever the call looks like.
@@ -44,8 +44,8 @@ const COMPUTED: [&str; 2] = ["deadline", "signer"];
 
 /// All that the profile says about one name.
 #[derive(Debug, Default)]
-struct Name {
-    kinds: Vec<Kind>,
+struct NameUse {
+    kinds: Vec<AbiKind>,
     looked: bool,
     constant: Option<String>,
 }
@@ -53,20 +53,20 @@ struct Name {
 struct Loader<'a> {
     config: &'a BillingConfig,
     family: Family,
-    faults: Faults,
-    names: BTreeMap<String, Name>,
+    faults: ProfileFaults,
+    names: BTreeMap<String, NameUse>,
 }
 
 /// Reads a profile, or says all that is wrong with it.
 pub(super) fn load(config: &BillingConfig, family: Family) -> Result<Profile, Vec<ProfileFault>> {
-    let faults = Faults::default();
+    let faults = ProfileFaults::default();
     let mut loader = Loader { config, family, faults, names: BTreeMap::new() };
     let call = loader.signature("call", Some(&config.call), "function");
     let lookup = loader.signature("lookup", config.lookup.as_deref(), "function");
     let charged = loader.signature("charged", config.charged.as_deref(), "event");
     let skipped = loader.signature("skipped", config.skipped.as_deref(), "event");
 
-    let mut call = call.map(|signature| Call::read(&signature, &mut loader.faults));
+    let mut call = call.map(|signature| BillingCall::read(&signature, &mut loader.faults));
     let mut lookup = lookup.map(|signature| Lookup::read(&signature, &mut loader.faults));
     loader.gather(call.as_ref(), lookup.as_ref());
     let period = loader.period();
@@ -101,11 +101,11 @@ pub(super) fn load(config: &BillingConfig, family: Family) -> Result<Profile, Ve
 
 /// Says which fields of a charge cannot be read from its transaction.
 fn tell_what_is_not_carried(
-    call: &Call,
+    call: &BillingCall,
     period: Option<&str>,
     constants: &BTreeMap<String, String>,
 ) {
-    let slots: Vec<&Slot> = call
+    let slots: Vec<&ArgSlot> = call
         .args
         .iter()
         .flat_map(|arg| match arg {
@@ -142,8 +142,8 @@ impl Loader<'_> {
     }
 
     /// Collects the types of every name.
-    fn gather(&mut self, call: Option<&Call>, lookup: Option<&Lookup>) {
-        for (_, slot) in call.into_iter().flat_map(Call::slots) {
+    fn gather(&mut self, call: Option<&BillingCall>, lookup: Option<&Lookup>) {
+        for (_, slot) in call.into_iter().flat_map(BillingCall::slots) {
             self.note("call", &slot.name, slot.kind);
         }
         for slot in lookup.into_iter().flat_map(|lookup| &lookup.inputs) {
@@ -170,7 +170,7 @@ impl Loader<'_> {
         }
     }
 
-    fn note(&mut self, key: &str, name: &str, kind: Kind) {
+    fn note(&mut self, key: &str, name: &str, kind: AbiKind) {
         if COMPUTED.contains(&name) {
             return;
         }
@@ -194,7 +194,7 @@ impl Loader<'_> {
         let Some(name) = self.config.period.as_deref() else {
             let carried = self.names.contains_key("period");
             return carried.then(|| {
-                self.note("period", "period", Kind::Uint(256));
+                self.note("period", "period", AbiKind::Uint(256));
                 "period".to_owned()
             });
         };
@@ -203,7 +203,7 @@ impl Loader<'_> {
             self.faults.add("period", format!("`{name}` cannot number the billing period"));
             return None;
         }
-        self.note("period", name, Kind::Uint(256));
+        self.note("period", name, AbiKind::Uint(256));
         Some(name.to_owned())
     }
 
@@ -234,12 +234,12 @@ impl Loader<'_> {
         Ok(())
     }
 
-    fn constant_value(&self, name: &str, kind: Kind) -> Option<DynSolValue> {
+    fn constant_value(&self, name: &str, kind: AbiKind) -> Option<DynSolValue> {
         let text = self.names.get(name)?.constant.as_deref()?;
         kind.constant(self.family, text).ok()
     }
 
-    fn settle_call(&mut self, call: &mut Call, period: Option<&str>) {
+    fn settle_call(&mut self, call: &mut BillingCall, period: Option<&str>) {
         let single = call.single();
         let apart = call
             .slots()
@@ -254,7 +254,7 @@ impl Loader<'_> {
             let kind = slot.kind;
             match self.source(slot, period) {
                 Ok(Source::Field)
-                    if kind == Kind::Address && !per_entry && !self.supplied(&slot.name) =>
+                    if kind == AbiKind::Address && !per_entry && !self.supplied(&slot.name) =>
                 {
                     unsupplied.insert(slot.name.clone());
                 }
@@ -274,16 +274,16 @@ impl Loader<'_> {
             || self.names.get(name).is_some_and(|found| found.looked)
     }
 
-    fn source(&self, slot: &Slot, period: Option<&str>) -> Result<Source, String> {
+    fn source(&self, slot: &ArgSlot, period: Option<&str>) -> Result<Source, String> {
         let (name, kind) = (slot.name.as_str(), slot.kind);
         match (name, kind) {
-            ("deadline", Kind::Uint(32..)) => return Ok(Source::Deadline),
+            ("deadline", AbiKind::Uint(32..)) => return Ok(Source::Deadline),
             ("deadline", _) => {
                 return Err(format!(
                     "has `deadline` as {kind}, but it is a uint of 32 bits or more"
                 ));
             }
-            ("signer", Kind::Address) => return Ok(Source::Signer),
+            ("signer", AbiKind::Address) => return Ok(Source::Signer),
             ("signer", _) => return Err(format!("has `signer` as {kind}, but it is an address")),
             _ => {}
         }
@@ -327,7 +327,12 @@ impl Loader<'_> {
     }
 
     /// At finality somebody must be able to tell who was charged.
-    fn outcomes(&mut self, call: Option<&Call>, charged: Option<&Event>, skipped: Option<&Event>) {
+    fn outcomes(
+        &mut self,
+        call: Option<&BillingCall>,
+        charged: Option<&Event>,
+        skipped: Option<&Event>,
+    ) {
         let answers = call.is_some_and(|call| call.answer.is_some());
         let (charges, skips) = (&self.config.charged, &self.config.skipped);
         if answers && charges.is_none() && skips.is_none() {

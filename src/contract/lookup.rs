@@ -1,9 +1,9 @@
 //! The contract's own record of a subscription: how to ask for it and how to read the answer.
 
-use super::Faults;
+use super::ProfileFaults;
 use super::abi::{Signature, Type};
-use super::call::{Slot, Source, bad, slots};
-use super::coerce::{Kind, is_zero};
+use super::call::{ArgSlot, Source, bad, slots};
+use super::coerce::{AbiKind, is_zero};
 use crate::billing::{Admitted, BadField};
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::{Selector, U256};
@@ -21,7 +21,7 @@ impl Eq for Looked {}
 #[derive(Clone, Debug)]
 pub(super) struct Output {
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: AbiKind,
     /// What the configuration says it is.
     pub(super) constant: Option<DynSolValue>,
 }
@@ -30,14 +30,14 @@ pub(super) struct Output {
 #[derive(Clone, Debug)]
 pub(super) struct Lookup {
     selector: Selector,
-    pub(super) inputs: Vec<Slot>,
+    pub(super) inputs: Vec<ArgSlot>,
     pub(super) outputs: Vec<Output>,
     returns: DynSolType,
 }
 
 impl Lookup {
     /// Reads the shape of `lookup`; where its arguments come from is settled by `load`.
-    pub(super) fn read(signature: &Signature, faults: &mut Faults) -> Self {
+    pub(super) fn read(signature: &Signature, faults: &mut ProfileFaults) -> Self {
         let inputs = slots("lookup", &signature.inputs, faults);
         let outputs: Vec<Output> = slots("lookup", &signature.outputs, faults)
             .into_iter()
@@ -74,7 +74,7 @@ impl Lookup {
     }
 }
 
-fn argument(slot: &Slot, entry: &Admitted) -> Result<DynSolValue, BadField> {
+fn argument(slot: &ArgSlot, entry: &Admitted) -> Result<DynSolValue, BadField> {
     let number = |n: i64| {
         let fits = U256::try_from(n).ok().and_then(|n| slot.kind.number(n));
         fits.ok_or_else(|| bad(&slot.name, slot.kind.not_readable()))

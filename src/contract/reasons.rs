@@ -1,9 +1,9 @@
 //! The contract's reasons in our words: codes, error names and texts, from a simulated call, a
 //! revert or an event. What the table does not name is never taken for a success.
 
-use super::Faults;
+use super::ProfileFaults;
 use super::abi::Signature;
-use super::coerce::{Kind, clean, digits, is_zero};
+use super::coerce::{AbiKind, clean, digits, is_zero};
 use crate::billing::{FailCode, Family, Opinion, Scalar};
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::Selector;
@@ -18,9 +18,9 @@ const PANIC: Selector = Selector::new([0x4e, 0x48, 0x7b, 0x71]);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Codes {
     /// What the call returns for each charge.
-    pub(super) answer: Option<Kind>,
+    pub(super) answer: Option<AbiKind>,
     /// What the skipped event gives as its reason.
-    pub(super) event: Option<Kind>,
+    pub(super) event: Option<AbiKind>,
     /// Whether both could be read.
     pub(super) known: bool,
 }
@@ -29,18 +29,19 @@ impl Codes {
     /// Checks that the contract can report `number`.
     fn check(self, number: &str) -> Result<(), String> {
         let numbers = [self.answer, self.event].into_iter().flatten().filter(|k| k.is_number());
-        let numbers: Vec<Kind> = numbers.collect();
+        let numbers: Vec<AbiKind> = numbers.collect();
         if numbers.is_empty() {
             let unused = "is used by nothing: call returns no integer codes, and skipped has no \
                           integer parameter `reason`";
             return if self.known { Err(unused.to_owned()) } else { Ok(()) };
         }
         let value = Scalar::Text(number.to_owned());
-        let fits = |kind: &Kind| kind.read(Family::Evm, &value).is_ok_and(|n| digits(&n) == number);
+        let fits =
+            |kind: &AbiKind| kind.read(Family::Evm, &value).is_ok_and(|n| digits(&n) == number);
         if !numbers.iter().any(fits) {
             return Err("is no number that the contract's codes can be".to_owned());
         }
-        if number == "0" && self.answer.is_some_and(Kind::is_number) {
+        if number == "0" && self.answer.is_some_and(AbiKind::is_number) {
             return Err("cannot fail: 0 means that the subscription is charged".to_owned());
         }
         Ok(())
@@ -61,7 +62,7 @@ impl Reasons {
     pub(super) fn read(
         table: &BTreeMap<String, String>,
         codes: Codes,
-        faults: &mut Faults,
+        faults: &mut ProfileFaults,
     ) -> Self {
         let mut reasons = Self::default();
         for (key, token) in table {
@@ -81,7 +82,7 @@ impl Reasons {
             self.codes.insert(key.to_owned(), code);
             return Ok(());
         }
-        if key == "false" && codes.answer == Some(Kind::Bool) {
+        if key == "false" && codes.answer == Some(AbiKind::Bool) {
             self.codes.insert(key.to_owned(), code);
             return Ok(());
         }

@@ -4,7 +4,7 @@
 //! The caller's text is read once, by [`Profile::admit`]; from then on every field is a typed value.
 
 use super::call::bad;
-use super::coerce::{Kind, same, show};
+use super::coerce::{AbiKind, same, show};
 use super::{Looked, Profile};
 use crate::billing::{
     Admitted, BadField, Charge, Entry, FailCode, Family, Ineligible, Period, Refused, Values,
@@ -17,7 +17,7 @@ use alloy::primitives::{Address, U256};
 pub(super) struct Need {
     pub(super) name: String,
     /// Every type that it is read as.
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<AbiKind>,
     /// Whether the lookup returns it.
     pub(super) looked: bool,
     /// What the configuration says it is.
@@ -31,7 +31,7 @@ impl Need {
         if !entry.fields.contains_key(&self.name) {
             return Ok(None);
         }
-        let read = |kind: &Kind| stated(*kind, &self.name, family, entry);
+        let read = |kind: &AbiKind| stated(*kind, &self.name, family, entry);
         let values: Result<Vec<DynSolValue>, Ineligible> = self.kinds.iter().map(read).collect();
         let values = values.map_err(|problem| bad(&self.name, problem))?;
         Ok(values.into_iter().next())
@@ -48,7 +48,7 @@ impl Need {
 
 /// Reads a field that `entry` states. Those that the entry has as numbers already are not read again.
 fn stated(
-    kind: Kind,
+    kind: AbiKind,
     name: &str,
     family: Family,
     entry: &Entry,
@@ -65,18 +65,18 @@ fn stated(
 }
 
 /// Why an entry is not charged.
-struct Objection {
+struct NotCharged {
     code: FailCode,
     detail: Option<String>,
 }
 
-impl Objection {
+impl NotCharged {
     fn because(code: FailCode, detail: impl Into<String>) -> Self {
         Self { code, detail: Some(detail.into()) }
     }
 }
 
-impl From<BadField> for Objection {
+impl From<BadField> for NotCharged {
     fn from(problem: BadField) -> Self {
         Self::because(FailCode::InvalidEntry, problem.to_string())
     }
@@ -92,7 +92,7 @@ struct Supplied<'a> {
 
 impl Supplied<'_> {
     /// Fills the field of `entry`, or compares it.
-    fn meet(&self, family: Family, entry: &mut Admitted) -> Result<(), Objection> {
+    fn meet(&self, family: Family, entry: &mut Admitted) -> Result<(), NotCharged> {
         let Some(stated) = entry.value(self.name) else {
             entry.supply(self.name, self.value.clone());
             return Ok(());
@@ -103,7 +103,7 @@ impl Supplied<'_> {
         let (ours, stated) = (show(family, self.value), show(family, stated));
         let detail =
             format!("{} is {ours} {}, but the entry says {stated}", self.name, self.source);
-        Err(Objection::because(FailCode::TermsMismatch, detail))
+        Err(NotCharged::because(FailCode::TermsMismatch, detail))
     }
 }
 
@@ -143,7 +143,7 @@ impl Profile {
             Ok(Terms { amount, wallet, token, period }) => {
                 Ok(Charge { entry, period, amount, wallet, token })
             }
-            Err(Objection { code, detail }) => {
+            Err(NotCharged { code, detail }) => {
                 let mut refused = entry.refused(code);
                 refused.detail = detail;
                 Err(refused)
@@ -151,7 +151,7 @@ impl Profile {
         }
     }
 
-    fn fill(&self, entry: &mut Admitted, looked: Option<&Looked>) -> Result<(), Objection> {
+    fn fill(&self, entry: &mut Admitted, looked: Option<&Looked>) -> Result<(), NotCharged> {
         for need in &self.needs {
             if let Some(value) = &need.constant {
                 let source = "in the Signer's configuration";
@@ -160,7 +160,7 @@ impl Profile {
         }
         let Some(lookup) = &self.lookup else { return Ok(()) };
         let Some(looked) = looked else {
-            return Err(Objection { code: FailCode::SubscriptionNotFound, detail: None });
+            return Err(NotCharged { code: FailCode::SubscriptionNotFound, detail: None });
         };
         for (output, value) in lookup.outputs.iter().zip(&looked.values) {
             let name = output.name.as_str();
@@ -171,7 +171,7 @@ impl Profile {
                     let detail = format!(
                         "{name} is {chain} on chain, but {ours} in the Signer's configuration"
                     );
-                    return Err(Objection::because(FailCode::TermsMismatch, detail));
+                    return Err(NotCharged::because(FailCode::TermsMismatch, detail));
                 }
                 None => Supplied { name, value, source: "on chain" }.meet(self.family, entry)?,
             }
@@ -180,14 +180,14 @@ impl Profile {
     }
 
     /// The terms of an entry that lacks nothing.
-    fn terms(&self, entry: &Admitted) -> Result<Terms, Objection> {
+    fn terms(&self, entry: &Admitted) -> Result<Terms, NotCharged> {
         for need in &self.needs {
             let value = entry.value(&need.name);
             let value = value.ok_or_else(|| bad(&need.name, Ineligible::Missing))?;
             match need.fits(value) {
                 Err(problem) if need.looked => {
                     let detail = format!("on chain, {problem}");
-                    return Err(Objection::because(FailCode::TermsMismatch, detail));
+                    return Err(NotCharged::because(FailCode::TermsMismatch, detail));
                 }
                 checked => checked?,
             }
@@ -214,10 +214,10 @@ struct Terms {
 }
 
 fn whole(entry: &Admitted, name: &str) -> Result<U256, BadField> {
-    entry.whole(name).ok_or_else(|| bad(name, Kind::Uint(256).not_readable()))
+    entry.whole(name).ok_or_else(|| bad(name, AbiKind::Uint(256).not_readable()))
 }
 
 fn address(entry: &Admitted, name: &str) -> Result<Address, BadField> {
     let value = entry.value(name).and_then(DynSolValue::as_address);
-    value.ok_or_else(|| bad(name, Kind::Address.not_readable()))
+    value.ok_or_else(|| bad(name, AbiKind::Address.not_readable()))
 }

@@ -6,7 +6,7 @@ use crate::billing::{
     Admitted, BatchId, BatchState, ClaimState, NamedRequest, Order, Period, Refused, Repeat,
     Satisfied, Subject, repeat_of,
 };
-use crate::journal::{AcceptError, Billing, JournalError, Recorded, RequestStanding, Scope};
+use crate::journal::{AcceptError, Billing, ClaimScope, JournalError, Recorded, RequestStanding};
 use tracing::warn;
 
 /// Who asks, and how a request is answered that nothing is signed for.
@@ -152,7 +152,7 @@ pub(super) async fn unclaimed(
     let facts = lane.chain.facts();
     // Unknown time is early time: no guard has run out yet.
     let chain_time = lane.pulse().map_or(0, |pulse| pulse.final_time);
-    let scope = Scope { chain: facts.id, contract: facts.contract, chain_time };
+    let scope = ClaimScope { chain: facts.id, contract: facts.contract, chain_time };
     let claims = lane.journal.claims(scope, subjects).await?;
     match repeat_of(order, &claims) {
         Repeat::Of(newest, satisfied) => Err(asked.repeated(lane, newest, satisfied).await?),

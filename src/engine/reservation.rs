@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 /// A subscription is known by its number and by its plan and user: a request holds both names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Name {
+enum SubscriptionName {
     Number(SubscribeId),
     Record(PlanId, UserHash),
 }
@@ -22,23 +22,25 @@ pub(super) struct Reservations {
 
 #[derive(Debug, Default)]
 struct Shared {
-    held: Mutex<HashSet<Name>>,
+    held: Mutex<HashSet<SubscriptionName>>,
     freed: Notify,
 }
 
 /// The right to build a batch for some subscriptions, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Held {
-    names: Vec<Name>,
+    names: Vec<SubscriptionName>,
     shared: Arc<Shared>,
 }
 
 impl Reservations {
     /// Waits until nobody else builds for any of `entries`, then holds them all.
     pub(super) async fn hold(&self, entries: &[Admitted]) -> Held {
-        let names: Vec<Name> = entries
+        let names: Vec<SubscriptionName> = entries
             .iter()
-            .flat_map(|e| [Name::Number(e.subscribe), Name::Record(e.plan, e.user)])
+            .flat_map(|e| {
+                [SubscriptionName::Number(e.subscribe), SubscriptionName::Record(e.plan, e.user)]
+            })
             .collect();
         loop {
             let freed = self.shared.freed.notified();
@@ -49,7 +51,7 @@ impl Reservations {
         }
     }
 
-    fn take(&self, names: &[Name]) -> bool {
+    fn take(&self, names: &[SubscriptionName]) -> bool {
         let mut held = self.shared.held.lock();
         let free = !names.iter().any(|name| held.contains(name));
         if free {

@@ -27,7 +27,7 @@ pub(super) struct Envelope<T> {
 
 /// Everything that a request can come to.
 #[derive(Debug)]
-pub(super) enum Reply {
+pub(super) enum HttpReply {
     /// What the engine says about charges on a chain of this family.
     Answer(Family, Answer),
     NoVerdict(NoVerdict),
@@ -104,7 +104,7 @@ impl TurnedAway {
     }
 }
 
-impl Reply {
+impl HttpReply {
     /// 1, 2 or 0, computed from what happened and from nothing else.
     pub(super) fn code(&self) -> u8 {
         match self {
@@ -201,7 +201,7 @@ fn count(subscriptions: usize) -> String {
     }
 }
 
-impl IntoResponse for Reply {
+impl IntoResponse for HttpReply {
     fn into_response(self) -> Response {
         let (code, status, msg) = (self.code(), self.status(), self.msg());
         let mut response = match &self {
@@ -225,7 +225,7 @@ impl IntoResponse for Reply {
 
 impl IntoResponse for TurnedAway {
     fn into_response(self) -> Response {
-        Reply::TurnedAway(self).into_response()
+        HttpReply::TurnedAway(self).into_response()
     }
 }
 

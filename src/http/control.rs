@@ -1,8 +1,8 @@
 //! `/PayTool/control`: pausing and resuming chains, what is used up of their limits, and the word of a
 //! person where the chain has none. For callers with `control = true` alone.
 
-use super::answer::{Reply, TurnedAway, envelope, integer};
-use super::{Authentic, Door, authenticate};
+use super::answer::{HttpReply, TurnedAway, envelope, integer};
+use super::{AppState, Authentic, authenticate};
 use crate::billing::{Family, PlatformChainId, SubscribeId, spell_address};
 use crate::engine::{Lane, NoVerdict};
 use crate::journal::{PersonsWord, Resolution, Unresolved};
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// `GET /PayTool/control`
-pub(super) async fn show(State(door): State<Arc<Door>>, request: Request) -> Response {
+pub(super) async fn show(State(door): State<Arc<AppState>>, request: Request) -> Response {
     let shown = async {
         admit(&door, request).await?;
         report(&door).await
@@ -26,24 +26,24 @@ pub(super) async fn show(State(door): State<Arc<Door>>, request: Request) -> Res
 }
 
 /// `POST /PayTool/control/pause`
-pub(super) async fn pause(State(door): State<Arc<Door>>, request: Request) -> Response {
+pub(super) async fn pause(State(door): State<Arc<AppState>>, request: Request) -> Response {
     set(&door, request, true).await.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// `POST /PayTool/control/resume`
-pub(super) async fn resume(State(door): State<Arc<Door>>, request: Request) -> Response {
+pub(super) async fn resume(State(door): State<Arc<AppState>>, request: Request) -> Response {
     set(&door, request, false).await.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// `POST /PayTool/control/resolve`
-pub(super) async fn resolve(State(door): State<Arc<Door>>, request: Request) -> Response {
+pub(super) async fn resolve(State(door): State<Arc<AppState>>, request: Request) -> Response {
     settle(&door, request).await.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// What a person found out about a charge that the chain does not tell of.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Found {
+struct ResolveRequest {
     /// The billing's number, any of its hashes, or its request id.
     billing: String,
     subscribe_id: i64,
@@ -52,7 +52,7 @@ struct Found {
     why: String,
 }
 
-async fn settle(door: &Door, request: Request) -> Result<Response, Reply> {
+async fn settle(door: &AppState, request: Request) -> Result<Response, HttpReply> {
     let (by, body) = sent_by(door, request).await?;
     let unclear = |why: String| {
         let form =
@@ -60,7 +60,7 @@ async fn settle(door: &Door, request: Request) -> Result<Response, Reply> {
         let msg = format!("the body must be {form}: {why}");
         envelope(StatusCode::BAD_REQUEST, 0, msg, ())
     };
-    let found: Found = match serde_json::from_slice(&body) {
+    let found: ResolveRequest = match serde_json::from_slice(&body) {
         Ok(found) => found,
         Err(why) => return Ok(unclear(why.to_string())),
     };
@@ -70,7 +70,7 @@ async fn settle(door: &Door, request: Request) -> Result<Response, Reply> {
     let subscribe = SubscribeId(found.subscribe_id);
     let (billing, why, at_ms) = (found.billing, found.why, door.engine.journal.now_ms());
     let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms };
-    let told = door.engine.resolve(finding).await.map_err(Reply::NoVerdict)?;
+    let told = door.engine.resolve(finding).await.map_err(HttpReply::NoVerdict)?;
     Ok(match told {
         Ok(resolved) => {
             let word = if resolved.repeated { "resolved so before" } else { "resolved" };
@@ -105,23 +105,23 @@ fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::
 }
 
 /// The caller's key and what it sent, if it may control.
-async fn sent_by(door: &Door, request: Request) -> Result<(String, Bytes), Reply> {
+async fn sent_by(door: &AppState, request: Request) -> Result<(String, Bytes), HttpReply> {
     if request.uri().query().is_some() {
-        return Err(Reply::TurnedAway(TurnedAway::Query));
+        return Err(HttpReply::TurnedAway(TurnedAway::Query));
     }
     let Authentic { body, caller, controls, .. } =
-        authenticate(door, request).await.map_err(Reply::TurnedAway)?;
-    let by = caller.filter(|_| controls).ok_or(Reply::TurnedAway(TurnedAway::NoControl))?;
+        authenticate(door, request).await.map_err(HttpReply::TurnedAway)?;
+    let by = caller.filter(|_| controls).ok_or(HttpReply::TurnedAway(TurnedAway::NoControl))?;
     Ok((by, body))
 }
 
 /// The caller's key and the chain that it means, if it may control.
-async fn admit(door: &Door, request: Request) -> Result<(String, Which), Reply> {
+async fn admit(door: &AppState, request: Request) -> Result<(String, Which), HttpReply> {
     let (by, body) = sent_by(door, request).await?;
     if body.is_empty() {
         return Ok((by, Which::default()));
     }
-    let unclear = |why: String| Reply::TurnedAway(TurnedAway::Control(why));
+    let unclear = |why: String| HttpReply::TurnedAway(TurnedAway::Control(why));
     if !body.trim_ascii_start().starts_with(b"{") {
         return Err(unclear("it is no object".to_owned()));
     }
@@ -129,10 +129,10 @@ async fn admit(door: &Door, request: Request) -> Result<(String, Which), Reply> 
     Ok((by, which))
 }
 
-async fn set(door: &Door, request: Request, paused: bool) -> Result<Response, Reply> {
+async fn set(door: &AppState, request: Request, paused: bool) -> Result<Response, HttpReply> {
     let (by, which) = admit(door, request).await?;
     let chain = which.chain_id.map(PlatformChainId);
-    door.engine.set_paused(chain, paused, &by).await.map_err(Reply::NoVerdict)?;
+    door.engine.set_paused(chain, paused, &by).await.map_err(HttpReply::NoVerdict)?;
     report(door).await
 }
 
@@ -156,13 +156,13 @@ fn spell(family: Family, unit: String) -> String {
     token.map_or(unit, |token| spell_address(family, token))
 }
 
-async fn report(door: &Door) -> Result<Response, Reply> {
+async fn report(door: &AppState) -> Result<Response, HttpReply> {
     let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);
     let mut chains = Vec::with_capacity(lanes.len());
     for lane in lanes {
         let spent = door.engine.spent(lane).await;
-        let spent = spent.map_err(|error| Reply::NoVerdict(NoVerdict::Journal(error)))?;
+        let spent = spent.map_err(|error| HttpReply::NoVerdict(NoVerdict::Journal(error)))?;
         let facts = lane.chain.facts();
         chains.push(Control {
             chain_id: facts.id.0,

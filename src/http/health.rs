@@ -1,7 +1,7 @@
 //! Whether the process lives, whether it can do its work, and its counters. For machines inside the
 //! merchant's network: nothing here is secret, and nothing needs a signature.
 
-use super::Door;
+use super::AppState;
 use crate::billing::{BatchId, Closed, spell_address};
 use crate::engine::{Engine, Gate, Hindrance, Lane};
 use crate::node::NodeView;
@@ -18,7 +18,7 @@ pub(super) async fn live() -> Response {
 
 /// 200 when every lane can take new work and the journal would take a commit; 503 with the reasons
 /// otherwise. A pause is shown and changes nothing: whoever is to resume has to get through.
-pub(super) async fn ready(State(door): State<Arc<Door>>) -> Response {
+pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
     let journal = door.engine.journal.ready().err().map(|error| error.to_string());
     let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);
@@ -83,7 +83,7 @@ fn trouble(lane: &Lane) -> Option<String> {
 }
 
 /// Counters and gauges in the text format that Prometheus reads.
-pub(super) async fn metrics(State(door): State<Arc<Door>>) -> Response {
+pub(super) async fn metrics(State(door): State<Arc<AppState>>) -> Response {
     let text = door.metrics.render(&door.engine);
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     ([(header::CONTENT_TYPE, kind)], text).into_response()

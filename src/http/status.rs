@@ -1,7 +1,7 @@
 //! `GET /PayTool/billings/{any hash or request id}`: what became of a billing.
 
-use super::answer::{Reply, TurnedAway, envelope, integer, spell_hash};
-use super::{Door, authenticate};
+use super::answer::{HttpReply, TurnedAway, envelope, integer, spell_hash};
+use super::{AppState, authenticate};
 use crate::billing::{BatchState, ItemOutcome, Period, TxRecord, spell_address};
 use crate::engine::{Hindrance, NoVerdict};
 use crate::journal::{Billing, JournalError, Line, LineOutcome, Resolution};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Answers with every batch that the id names, newest first.
 pub(super) async fn billings(
-    State(door): State<Arc<Door>>,
+    State(door): State<Arc<AppState>>,
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
@@ -25,10 +25,11 @@ pub(super) async fn billings(
     }
     let Ok(Path(id)) = path else { return NOTHING.into_response() };
     match find(&door, id).await {
-        Err(error) => Reply::NoVerdict(NoVerdict::Journal(error)).into_response(),
+        Err(error) => HttpReply::NoVerdict(NoVerdict::Journal(error)).into_response(),
         Ok(found) if found.is_empty() => NOTHING.into_response(),
         Ok(found) => {
-            let report: Vec<Report> = found.iter().map(|billing| report(&door, billing)).collect();
+            let report: Vec<BillingReport> =
+                found.iter().map(|billing| report(&door, billing)).collect();
             envelope(StatusCode::OK, 1, "success".to_owned(), report)
         }
     }
@@ -38,7 +39,7 @@ const NOTHING: TurnedAway =
     TurnedAway::NotFound("no billing has this transaction hash or request id");
 
 /// By hash first. A request id may look like a hash, too.
-async fn find(door: &Door, id: String) -> Result<Vec<Billing>, JournalError> {
+async fn find(door: &AppState, id: String) -> Result<Vec<Billing>, JournalError> {
     if let Some(hash) = hash(&id)
         && let Some(billing) = door.engine.billing_by_hash(hash).await?
     {
@@ -56,7 +57,7 @@ fn hash(id: &str) -> Option<B256> {
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Report {
+pub(super) struct BillingReport {
     tx_hash: String,
     tx_hashes: Vec<String>,
     state: &'static str,
@@ -118,10 +119,10 @@ struct Subscription {
 }
 
 /// A batch, as callers are told of it.
-pub(super) fn report(door: &Door, billing: &Billing) -> Report {
+pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
     let (lane, contract) = (billing.origin.lane, billing.origin.contract);
     let (running, family) = (door.engine.lane(lane), billing.network.family);
-    Report {
+    BillingReport {
         tx_hash: spell_hash(family, billing.current().hash()),
         tx_hashes: billing.attempts.iter().map(|a| spell_hash(family, a.hash())).collect(),
         state: billing.state.word(),

@@ -1,6 +1,6 @@
 //! The routes, and the document that describes them to machines.
 
-use super::answer::Reply;
+use super::answer::HttpReply;
 use super::*;
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
@@ -27,7 +27,7 @@ const SIGNER: Address = Address::repeat_byte(0x51);
 
 /// A door without chains, before a journal of its own.
 struct House {
-    door: Arc<Door>,
+    door: Arc<AppState>,
     _room: TempDir,
 }
 
@@ -50,7 +50,7 @@ impl House {
             shutdown_grace: second,
             max_concurrent_requests: 1,
         };
-        let door = Door {
+        let door = AppState {
             engine: Arc::new(engine),
             callers: None,
             limits,
@@ -265,7 +265,7 @@ async fn told(answer: Answer) -> Value {
 }
 
 async fn told_on(family: Family, answer: Answer) -> Value {
-    let (status, body) = text(Reply::Answer(family, answer).into_response()).await;
+    let (status, body) = text(HttpReply::Answer(family, answer).into_response()).await;
     assert_eq!(status, StatusCode::OK);
     assert!(!body.contains("amount") || body.contains(&format!("\"amount\":{}", U256::MAX)));
     serde_json::from_str(&body).unwrap()
@@ -305,7 +305,7 @@ async fn every_answer_is_as_the_document_describes_it() {
     assert_eq!(dry["code"], 0, "a rehearsal is not taken for a charge");
     fits(&dry["data"], "DryRun");
 
-    let (_, nothing) = text(Reply::TurnedAway(TurnedAway::Busy).into_response()).await;
+    let (_, nothing) = text(HttpReply::TurnedAway(TurnedAway::Busy).into_response()).await;
     fits(&serde_json::from_str(&nothing).unwrap(), "NoVerdict");
     let (status, ready) = House::new().ask_json("/health/ready").await;
     assert_eq!(status, StatusCode::OK);

@@ -25,20 +25,21 @@ pub(super) fn append(
         conn.prepare_cached(last)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).or_else(
             |e| if e == rusqlite::Error::QueryReturnedNoRows { Ok((0, vec![])) } else { Err(e) },
         )?;
-    let row = Row { seq: i64::saturating_add(seq, 1), at_ms, event, body: &body.to_string() };
+    let row =
+        HistoryRow { seq: i64::saturating_add(seq, 1), at_ms, event, body: &body.to_string() };
     conn.prepare_cached("INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5)")?
         .execute(params![row.seq, at_ms, event, row.body, row.digest(&before)])
         .map(drop)
 }
 
-struct Row<'a> {
+struct HistoryRow<'a> {
     seq: i64,
     at_ms: i64,
     event: &'a str,
     body: &'a str,
 }
 
-impl Row<'_> {
+impl HistoryRow<'_> {
     fn digest(&self, before: &[u8]) -> Vec<u8> {
         let mut hash = Sha256::new();
         hash.update(before);
@@ -158,7 +159,7 @@ pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         let (event, body): (String, String) = (row.get(2)?, row.get(3)?);
-        let read = Row { seq: row.get(0)?, at_ms: row.get(1)?, event: &event, body: &body };
+        let read = HistoryRow { seq: row.get(0)?, at_ms: row.get(1)?, event: &event, body: &body };
         let digest: Vec<u8> = row.get(4)?;
         audit.rows = audit.rows.saturating_add(1);
         if i64::try_from(audit.rows) != Ok(read.seq) {

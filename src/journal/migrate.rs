@@ -11,11 +11,11 @@ use serde_json::json;
 pub(super) const OLDEST: i64 = 4;
 
 /// Every later version, in order.
-pub(super) const STEPS: &[Step] = &[];
+pub(super) const STEPS: &[Migration] = &[];
 
 /// What makes a version out of the one before it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct Migration {
     /// The version that it makes: one more than that of the step before it.
     pub(super) to: i64,
     /// How.
@@ -23,13 +23,13 @@ pub(super) struct Step {
 }
 
 /// The version that the last of `steps` makes.
-pub(super) fn newest(steps: &[Step]) -> i64 {
+pub(super) fn newest(steps: &[Migration]) -> i64 {
     steps.last().map_or(OLDEST, |step| step.to)
 }
 
 /// Takes every step that the journal has not taken, all of them in one transaction. Each is a row of
 /// the history.
-pub(super) fn migrate(conn: &Connection, steps: &[Step]) -> rusqlite::Result<()> {
+pub(super) fn migrate(conn: &Connection, steps: &[Migration]) -> rusqlite::Result<()> {
     let version = |conn: &Connection| {
         conn.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))
     };

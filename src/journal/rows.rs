@@ -16,7 +16,7 @@ use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 /// What a claim of one contract on one chain is looked up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scope {
+pub struct ClaimScope {
     /// The chain.
     pub chain: PlatformChainId,
     /// The billing contract.
@@ -38,7 +38,7 @@ const ON: &str = "ON batch.id = claim.batch
 /// The live claims on each subject, in order.
 pub(super) fn claims(
     conn: &Connection,
-    scope: Scope,
+    scope: ClaimScope,
     subjects: &[Subject],
 ) -> rusqlite::Result<Vec<Vec<Claim>>> {
     let open = if subjects.iter().any(|subject| subject.period.is_none()) {
@@ -71,7 +71,7 @@ pub(super) fn claims(
 }
 
 /// Every claim of a batch that the chain has not decided. There are few of them at any time.
-fn open_claims(conn: &Connection, scope: Scope) -> rusqlite::Result<Vec<Claim>> {
+fn open_claims(conn: &Connection, scope: ClaimScope) -> rusqlite::Result<Vec<Claim>> {
     let time = scope.chain_time;
     // CROSS JOIN is how SQLite is told to begin with the open batches.
     let from = "FROM batch CROSS JOIN claim";

@@ -94,7 +94,7 @@ impl Book {
     }
 
     async fn claims_at(&self, chain_time: u64, subject: Subject) -> Vec<Claim> {
-        let scope = Scope { chain: CHAIN, contract: CONTRACT, chain_time };
+        let scope = ClaimScope { chain: CHAIN, contract: CONTRACT, chain_time };
         self.journal.claims(scope, vec![subject]).await.unwrap().remove(0)
     }
 

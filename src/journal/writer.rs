@@ -21,14 +21,14 @@ use tracing::error;
 const GROUP: usize = 64;
 
 /// Tells a waiter what happened. Called after COMMIT only.
-pub(crate) type Reply = Box<dyn FnOnce() + Send>;
+pub(crate) type WriteReply = Box<dyn FnOnce() + Send>;
 
 /// A write that ran inside the open transaction.
-pub(crate) struct Ran {
+pub(crate) struct RanWrite {
     /// Whether its changes shall be part of the commit.
     pub(crate) keep: bool,
     /// Tells its waiter.
-    pub(crate) reply: Reply,
+    pub(crate) reply: WriteReply,
 }
 
 /// Work for the thread. A job that is dropped unrun has changed nothing.
@@ -36,13 +36,13 @@ pub(crate) enum Job {
     /// Sees committed data only, and answers by itself.
     Read(Box<dyn FnOnce(&Connection) + Send>),
     /// Runs inside a transaction shared with others, in a savepoint of its own.
-    Write(Box<dyn FnOnce(&Connection) -> Ran + Send>),
+    Write(Box<dyn FnOnce(&Connection) -> RanWrite + Send>),
     /// Nothing comes after this.
-    Close(Closed),
+    Close(ClosedSignal),
 }
 
 /// Dropped when the file is closed.
-pub(super) type Closed = oneshot::Sender<()>;
+pub(super) type ClosedSignal = oneshot::Sender<()>;
 
 /// What the thread has done since the start.
 #[derive(Debug, Default)]
@@ -108,7 +108,7 @@ pub struct Writer {
     pub(super) start: Start,
     pub(super) disk: Box<dyn Disk>,
     /// Dropped, and so told, after the file: fields are dropped in this order.
-    pub(super) closed: Option<Closed>,
+    pub(super) closed: Option<ClosedSignal>,
 }
 
 impl fmt::Debug for Writer {
@@ -185,14 +185,14 @@ impl Writer {
         } else {
             roll_back(conn);
         }
-        for Ran { reply, .. } in ran {
+        for RanWrite { reply, .. } in ran {
             reply();
         }
         Served::Going
     }
 }
 
-pub(crate) type Write = Box<dyn FnOnce(&Connection) -> Ran + Send>;
+pub(crate) type Write = Box<dyn FnOnce(&Connection) -> RanWrite + Send>;
 
 /// None when the transaction was lost: then nothing of it is on disk, and every waiter hears that
 /// its write did not happen, because its reply is dropped.
@@ -200,7 +200,7 @@ pub(super) fn run_in_transaction(
     conn: &Connection,
     writes: Vec<Write>,
     disk: &dyn Disk,
-) -> Option<Vec<Ran>> {
+) -> Option<Vec<RanWrite>> {
     if let Err(failure) = disk.begin(conn) {
         error!(%failure, "the journal cannot be written");
         return None;
@@ -219,7 +219,7 @@ pub(super) fn run_in_transaction(
     Some(done)
 }
 
-fn run_in_savepoint(conn: &Connection, write: Write) -> rusqlite::Result<Ran> {
+fn run_in_savepoint(conn: &Connection, write: Write) -> rusqlite::Result<RanWrite> {
     run_cached(conn, "SAVEPOINT write")?;
     let ran = write(conn);
     // A full disk or an I/O error can end the whole transaction behind our back; the next

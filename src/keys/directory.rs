@@ -11,7 +11,7 @@ use alloy::primitives::Address;
 use secrecy::{ExposeSecret, SecretString};
 use zeroize::Zeroizing;
 
-use super::keystore::{self, Chance, OpenError};
+use super::keystore::{self, Chance, KeystoreError};
 use super::{Key, KeyError, Secret, private_file, scrub_stack, source};
 
 /// Longest keystore and longest password, in bytes.
@@ -78,10 +78,10 @@ pub(super) fn open(directory: &Path, name: &str, key: &str) -> Result<Secret, Ke
     let password = read_password(&password_path, key)?;
     let key = || key.to_owned();
     let secret = keystore::open(&json, &password).map_err(|error| match error {
-        OpenError::Malformed(fault) => {
+        KeystoreError::Malformed(fault) => {
             KeyError::NotAKeystore { key: key(), path: path.clone(), fault }
         }
-        OpenError::WrongPassword => {
+        KeystoreError::WrongPassword => {
             KeyError::WrongPassword { key: key(), path: path.clone(), password_path }
         }
     })?;

@@ -30,7 +30,7 @@ const PRF: &str = "hmac-sha256";
 
 /// Why a keystore does not open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum OpenError {
+pub(super) enum KeystoreError {
     /// Not a keystore, or one that asks for what we refuse.
     Malformed(&'static str),
     /// The checksum does not fit: another password, or damage.
@@ -160,21 +160,21 @@ pub(super) fn seal(
 }
 
 /// Decrypts a keystore. The address that it states is not compared: see [`stated_address`].
-pub(super) fn open(json: &[u8], password: &[u8]) -> Result<Secret, OpenError> {
+pub(super) fn open(json: &[u8], password: &[u8]) -> Result<Secret, KeystoreError> {
     let Document { crypto, version, .. } = serde_json::from_slice(json)
-        .map_err(|_| OpenError::Malformed("it lacks the fields of one"))?;
+        .map_err(|_| KeystoreError::Malformed("it lacks the fields of one"))?;
     if version != 3 {
-        return Err(OpenError::Malformed("its version is not 3"));
+        return Err(KeystoreError::Malformed("its version is not 3"));
     }
     if crypto.cipher != CIPHER {
-        return Err(OpenError::Malformed("its cipher is not aes-128-ctr"));
+        return Err(KeystoreError::Malformed("its cipher is not aes-128-ctr"));
     }
     let iv: [u8; 16] = bytes(&crypto.cipherparams.iv, "its iv is not 16 bytes of hex")?;
     let mac: [u8; 32] = bytes(&crypto.mac, "its mac is not 32 bytes of hex")?;
     let ciphertext: [u8; 32] = bytes(&crypto.ciphertext, "its ciphertext is not 32 bytes of hex")?;
     let derived = derive(&crypto, password)?;
     if derived.mac(&ciphertext) != mac {
-        return Err(OpenError::WrongPassword);
+        return Err(KeystoreError::WrongPassword);
     }
     let mut secret: Secret = Box::new(Zeroizing::new(ciphertext));
     derived.apply(&iv, secret.as_mut_slice());
@@ -187,22 +187,23 @@ pub(super) fn stated_address(json: &[u8]) -> Option<Address> {
     document.address?.parse().ok()
 }
 
-fn derive(crypto: &Crypto, password: &[u8]) -> Result<Derived, OpenError> {
+fn derive(crypto: &Crypto, password: &[u8]) -> Result<Derived, KeystoreError> {
     let asked = &crypto.kdfparams;
     if asked.dklen != 32 {
-        return Err(OpenError::Malformed("its dklen is not 32"));
+        return Err(KeystoreError::Malformed("its dklen is not 32"));
     }
-    let salt = hex::decode(&asked.salt).map_err(|_| OpenError::Malformed("its salt is not hex"))?;
+    let salt =
+        hex::decode(&asked.salt).map_err(|_| KeystoreError::Malformed("its salt is not hex"))?;
     match crypto.kdf.as_str() {
         "scrypt" => scrypt_params(asked)
             .and_then(|params| Derived::scrypt(password, &salt, params))
-            .ok_or(OpenError::Malformed("its scrypt parameters are missing or beyond reason")),
+            .ok_or(KeystoreError::Malformed("its scrypt parameters are missing or beyond reason")),
         "pbkdf2" => asked
             .c
             .filter(|rounds| PBKDF2_ROUNDS.contains(rounds) && asked.prf.as_deref() == Some(PRF))
             .map(|rounds| Derived::pbkdf2(password, &salt, rounds))
-            .ok_or(OpenError::Malformed("its pbkdf2 parameters are missing or beyond reason")),
-        _ => Err(OpenError::Malformed("its kdf is neither scrypt nor pbkdf2")),
+            .ok_or(KeystoreError::Malformed("its pbkdf2 parameters are missing or beyond reason")),
+        _ => Err(KeystoreError::Malformed("its kdf is neither scrypt nor pbkdf2")),
     }
 }
 
@@ -215,9 +216,9 @@ fn scrypt_params(asked: &KdfParams) -> Option<scrypt::Params> {
     scrypt::Params::new(u8::try_from(n.trailing_zeros()).ok()?, r, p).ok()
 }
 
-fn bytes<const N: usize>(text: &str, fault: &'static str) -> Result<[u8; N], OpenError> {
+fn bytes<const N: usize>(text: &str, fault: &'static str) -> Result<[u8; N], KeystoreError> {
     let mut bytes = [0; N];
-    hex::decode_to_slice(text, &mut bytes).map_err(|_| OpenError::Malformed(fault))?;
+    hex::decode_to_slice(text, &mut bytes).map_err(|_| KeystoreError::Malformed(fault))?;
     Ok(bytes)
 }
 

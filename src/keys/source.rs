@@ -87,9 +87,11 @@ fn from_environment(value: &str, platform_chain_id: u32, key: &str) -> Result<Se
         // serde_json quotes what it could not read, which may be a key
         .map_err(|_| KeyError::NotAMap { key: key(), platform_chain_id })?;
     match found {
-        Found::Once(hex) => decode(hex.as_bytes()).ok_or_else(|| KeyError::NotAKey { key: key() }),
-        Found::Never => Err(KeyError::NotInMap { key: key(), platform_chain_id }),
-        Found::Twice => Err(KeyError::TwiceInMap { key: key(), platform_chain_id }),
+        KeyFound::Once(hex) => {
+            decode(hex.as_bytes()).ok_or_else(|| KeyError::NotAKey { key: key() })
+        }
+        KeyFound::Never => Err(KeyError::NotInMap { key: key(), platform_chain_id }),
+        KeyFound::Twice => Err(KeyError::TwiceInMap { key: key(), platform_chain_id }),
     }
 }
 
@@ -103,7 +105,7 @@ pub(super) fn decode(text: &[u8]) -> Option<Secret> {
 }
 
 /// What a map of keys says about one chain. Borrows from the text: nothing is copied.
-enum Found<'t> {
+enum KeyFound<'t> {
     Never,
     Once(&'t str),
     Twice,
@@ -114,20 +116,20 @@ struct KeyOf {
 }
 
 impl<'de> Visitor<'de> for KeyOf {
-    type Value = Found<'de>;
+    type Value = KeyFound<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("keys by platform chain id")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = Found::Never;
+        let mut found = KeyFound::Never;
         while let Some((id, hex)) = map.next_entry::<&str, &str>()? {
             let id: u32 = id.parse().map_err(|_| A::Error::custom("not a platform chain id"))?;
             if id == self.platform_chain_id {
                 found = match found {
-                    Found::Never => Found::Once(hex),
-                    Found::Once(_) | Found::Twice => Found::Twice,
+                    KeyFound::Never => KeyFound::Once(hex),
+                    KeyFound::Once(_) | KeyFound::Twice => KeyFound::Twice,
                 };
             }
         }

@@ -37,7 +37,7 @@ pub struct Request {
 }
 
 #[derive(Serialize)]
-struct Envelope<'a> {
+struct RpcRequest<'a> {
     jsonrpc: &'static str,
     id: u64,
     method: &'a str,
@@ -45,7 +45,7 @@ struct Envelope<'a> {
 }
 
 #[derive(Deserialize)]
-struct Answer<'a> {
+struct RpcAnswer<'a> {
     id: Option<u64>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
@@ -65,15 +65,15 @@ impl JsonRpc {
     }
 
     fn read(&self, reply: &Reply, id: u64) -> Result<Box<RawValue>, Fault> {
-        let answer = serde_json::from_slice::<Answer<'_>>(&reply.body);
+        let answer = serde_json::from_slice::<RpcAnswer<'_>>(&reply.body);
         let overloaded = reply.is_server_error() || reply.is_too_many_requests();
         match answer {
             _ if overloaded => Err(Fault::Http(reply.status)),
-            Ok(Answer { id: Some(got), error: Some(error), .. }) if got == id => {
+            Ok(RpcAnswer { id: Some(got), error: Some(error), .. }) if got == id => {
                 Err(Fault::Node(self.redactor.clean_error(&error)))
             }
             _ if !reply.is_success() => Err(Fault::Http(reply.status)),
-            Ok(Answer { id: Some(got), result: Some(result), error: None }) if got == id => {
+            Ok(RpcAnswer { id: Some(got), result: Some(result), error: None }) if got == id => {
                 Ok(result.to_owned())
             }
             Ok(_) | Err(_) => Err(Fault::Garbled),
@@ -92,7 +92,7 @@ impl Client for JsonRpc {
     async fn ask(&self, question: &Request) -> Result<Box<RawValue>, Fault> {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let Request { method, params } = question;
-        let envelope = Envelope { jsonrpc: "2.0", id, method, params };
+        let envelope = RpcRequest { jsonrpc: "2.0", id, method, params };
         let body = serde_json::to_vec(&envelope).map_err(|_| Fault::Garbled)?;
         let reply = self.exchange.post("", body).await.map_err(Fault::Lost)?;
         self.read(&reply, id)
@@ -114,7 +114,7 @@ impl Client for JsonRpc {
 /// A URL of the configuration that no client can be made for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {problem}")]
-pub struct Unusable {
+pub struct UnusableUrl {
     /// Where it stands: `rpc[1]`.
     pub key: String,
     /// What is wrong with it.
@@ -128,12 +128,13 @@ impl Fleet<JsonRpc> {
         rpc: &[RpcUrl],
         send_only: &[RpcUrl],
         rules: FleetRules,
-    ) -> Result<Self, Unusable> {
+    ) -> Result<Self, UnusableUrl> {
         let asked = (0..).zip(rpc).map(|(at, url)| (format!("rpc[{at}]"), url, false));
         let sent = (0..).zip(send_only).map(|(at, url)| (format!("send_only[{at}]"), url, true));
         let member = |(key, url, send_only): (String, &RpcUrl, bool)| {
             let target = Target { url, key: None, timeout: rules.timeout };
-            let client = JsonRpc::new(dial, target).map_err(|problem| Unusable { key, problem })?;
+            let client =
+                JsonRpc::new(dial, target).map_err(|problem| UnusableUrl { key, problem })?;
             Ok(Member::at(url, send_only, client))
         };
         let members: Result<Vec<_>, _> = asked.chain(sent).map(member).collect();

@@ -73,6 +73,27 @@ pub struct Landed {
     pub succeeded: bool,
 }
 
+/// What a node knows of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// Nothing: it was never sent, was thrown away, or went with a block that a reorganisation removed.
+    Unknown,
+    /// It waits for a block.
+    Waiting,
+    /// It is in a block.
+    Landed(Landed),
+}
+
+impl Whereabouts {
+    /// The block that it is in, if it is in one.
+    pub fn landed(self) -> Option<Landed> {
+        match self {
+            Self::Landed(landed) => Some(landed),
+            Self::Unknown | Self::Waiting => None,
+        }
+    }
+}
+
 /// What the chain does not take, in the words of its node.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
@@ -96,8 +117,8 @@ pub trait Chain: Debug + Send + Sync {
     fn replay(&self, block: &Recorded) -> bool;
     /// The events of a block.
     fn events(&self, number: u64) -> Vec<Event>;
-    /// Where a transaction is, if it is in a block.
-    fn find(&self, hash: &B256) -> Option<Landed>;
+    /// Where a transaction is.
+    fn find(&self, hash: &B256) -> Whereabouts;
     /// Signs a call of a contract, or a transfer of coins without data, as its key's next transaction. Nothing is sent.
     fn sign(&self, from: &PrivateKeySigner, to: Address, data: Bytes) -> Sent;
     /// Sends the bytes of a signed transaction.

@@ -81,20 +81,14 @@ fn take(
     (token, purpose): (&str, Purpose),
     step: impl FnOnce(&mut Case) -> Result<(), StepError>,
 ) -> Response {
-    let mut case = match platform.case(token, purpose) {
-        Ok(case) => case,
-        Err(error) => return page::dead_end(&error).into_response(),
+    let error = match platform.step(token, purpose, step) {
+        Ok(case) => return Redirect::to(&case.link.path()).into_response(),
+        Err(error) => error,
     };
-    match step(&mut case) {
-        Ok(()) => Redirect::to(&case.link.path()).into_response(),
-        Err(error) => {
-            // what the chain tells may have changed meanwhile
-            let case = platform.case(token, purpose).unwrap_or(case);
-            let shown = match purpose {
-                Purpose::Subscribe => page::subscribe(platform, &case, Some(&error)),
-                Purpose::Cancel => page::unsubscribe(platform, &case, Some(&error)),
-            };
-            shown.into_response()
-        }
-    }
+    let shown = match (platform.case(token, purpose), purpose) {
+        (Ok(case), Purpose::Subscribe) => page::subscribe(platform, &case, Some(&error)),
+        (Ok(case), Purpose::Cancel) => page::unsubscribe(platform, &case, Some(&error)),
+        (Err(_), _) => page::dead_end(&error),
+    };
+    shown.into_response()
 }

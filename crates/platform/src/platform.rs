@@ -28,6 +28,7 @@ use sandbox_chains::town::{PLAN, TRIAL};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::broadcast;
 
@@ -111,6 +112,8 @@ impl fmt::Debug for Platform {
 struct Inner {
     clock: Clock,
     pace: RwLock<Pace>,
+    /// Blocks are made by hand only, whatever the pace.
+    held: AtomicBool,
     store: Store,
     sides: [Side; 2],
     nodes: Nodes,
@@ -119,6 +122,8 @@ struct Inner {
     lines: broadcast::Sender<String>,
     /// Held while blocks are made and what follows from them is done.
     turn: tokio::sync::Mutex<()>,
+    /// Held while a user's step is taken: of two presses of one button the second sees what the first did.
+    step: parking_lot::Mutex<()>,
     /// Held while callbacks are sent by the schedule.
     sending: tokio::sync::Mutex<()>,
 }
@@ -143,6 +148,7 @@ impl Platform {
             town: settled.town,
             currency: id * 10 + 1,
             decimals: settled.decimals,
+            pen: Arc::default(),
         };
         let client = reqwest::Client::builder()
             .timeout(PATIENCE)
@@ -153,6 +159,7 @@ impl Platform {
         let platform = Self(Arc::new(Inner {
             clock,
             pace: RwLock::new(options.pace),
+            held: AtomicBool::new(false),
             store,
             sides: [side(EVM_CHAIN, evm), side(TRON_CHAIN, tron)],
             nodes,
@@ -160,6 +167,7 @@ impl Platform {
             client,
             lines: broadcast::Sender::new(LINES),
             turn: tokio::sync::Mutex::new(()),
+            step: parking_lot::Mutex::new(()),
             sending: tokio::sync::Mutex::new(()),
         }));
         platform.restore()?;
@@ -267,7 +275,17 @@ impl Platform {
 
     /// When blocks are made.
     pub fn pace(&self) -> Pace {
-        *self.0.pace.read()
+        if self.is_held() { Pace::ByHand } else { *self.0.pace.read() }
+    }
+
+    /// Whether blocks are made by hand only until they are let go.
+    pub fn is_held(&self) -> bool {
+        self.0.held.load(Ordering::Relaxed)
+    }
+
+    /// Makes blocks by hand only, or lets them go on by their pace.
+    pub fn hold(&self, held: bool) {
+        self.0.held.store(held, Ordering::Relaxed);
     }
 
     /// Makes blocks by another pace from now on.

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { PATIENCE, World } from './world.mjs';
+import { World } from './world.mjs';
 import { Wallet } from './wallet.mjs';
 
 const [EVM, TRON] = [139, 136];
@@ -50,7 +50,7 @@ for (const [chain, name] of [[EVM, 'evm'], [TRON, 'tron']]) {
     await page.waitForSelector('#done');
     assert.match(await page.textContent('main'), /covers 4 periods/);
     await world.look(page, `subscribe-4-done-${name}`);
-    await page.waitForURL(`${world.shop.url}/thanks`, { timeout: 10_000 });
+    await page.waitForURL(`${world.shop.url}/thanks`);
     await world.told((event) => event.subscriptionType === 'SubscriptionApprove' && event.outTradeNo === order);
 
     await page.goto(await world.cancelLink(order));
@@ -88,14 +88,43 @@ test('another wallet may be chosen, a step may be reloaded, and a second window 
 
 test('the page that waits for a block says so', async () => {
   const page = await world.window();
-  await page.goto(await world.link(TRON, 'user-waiting'));
+  const link = await world.link(TRON, 'user-waiting');
+  await page.goto(link);
   await page.check('#wallet-ben');
   await page.click('#confirm');
-  // What is posted from here on finds no block: it is looked at before the next one comes.
-  const waiting = page.waitForSelector('#waiting');
+  await world.control('hold', { on: true });
   await page.click('#sign');
-  await waiting;
+  await page.waitForSelector('#waiting');
+  assert.equal(await page.locator('main button').count(), 0, 'there is nothing to press');
+  // An answer without a page lets the browser stay where it is while the picture is taken.
+  await page.route(link, (route) => route.fulfill({ status: 204 }));
   assert.match(await page.textContent('#waiting'), /Waiting for the next block/);
+  await world.look(page, 'subscribe-waiting');
+  await page.unroute(link);
+  await page.goto(link);
+  await page.waitForSelector('#waiting');
+  await world.control('hold', { on: false });
+  await page.waitForSelector('#step-3');
+});
+
+test('a transaction that the chain has lost is sent again by the user', async () => {
+  const page = await world.window();
+  await page.goto(await world.link(EVM, 'user-unlucky'));
+  await page.check('#wallet-finn');
+  await page.click('#confirm');
+  await page.waitForSelector('#step-2');
+  await world.control('hold', { on: true });
+  await page.click('#sign');
+  await page.waitForSelector('#waiting');
+  await world.control('blocks', { count: 1 });
+  await page.waitForSelector('#step-3');
+  await world.control('fault', { kind: 'reorg', chainId: EVM, depth: 1, keep: false });
+  await page.reload();
+  assert.match(await page.textContent('#error'), /lost the last transaction/);
+  await world.look(page, 'subscribe-2-lost');
+  await page.click('#sign');
+  await page.waitForSelector('#waiting');
+  await world.control('hold', { on: false });
   await page.waitForSelector('#step-3');
 });
 

@@ -16,8 +16,8 @@ export const require = createRequire(join(root, 'tests', 'node', 'package.json')
 const { chromium } = require('playwright-core');
 
 const SCREENSHOTS = process.env.SCREENSHOTS ?? join(root, 'target', 'screenshots');
-/** How long a page may take to say what it should (ms): a block comes every 150 ms, finality takes a few. */
-export const PATIENCE = 20_000;
+/** How long a page may take to say what it should on a busy machine (ms). */
+export const PATIENCE = 60_000;
 /** The widths at which every page is looked at: a desk and a small phone (CSS px). */
 const DESK = { width: 1100, height: 800 };
 const PHONE = { width: 320, height: 640 };

@@ -38,7 +38,7 @@ pub struct Receipt {
 
 /// What a transaction asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct TxCall {
     /// Whom it calls; none when it makes a contract.
     pub to: Option<Address>,
     /// With what.
@@ -53,7 +53,7 @@ pub enum Identified {
         /// Its hash.
         hash: B256,
         /// What it asks for.
-        call: Call,
+        call: TxCall,
     },
     /// The node's final blocks hold none.
     Nobody,
@@ -61,7 +61,7 @@ pub enum Identified {
 
 /// What one node testified in one look. What it did not answer is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Testimony {
+pub struct EvmTestimony {
     /// The number of its newest block.
     pub head: u64,
     /// How many transactions of the account it counts up to there.
@@ -92,14 +92,14 @@ pub struct Taker {
     /// What its contracts told.
     pub logs: Vec<Log>,
     /// What it asked for; none where that is known already, since it is ours.
-    pub call: Option<Call>,
+    pub call: Option<TxCall>,
     /// How it went and what it cost, which is looked up once it is known who took the place.
     pub record: Option<TxRecord>,
 }
 
 /// What became of a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum NonceFate {
     /// Nothing took it so far.
     Absent,
     /// Something took it, in a block that can still be undone.
@@ -125,9 +125,9 @@ pub enum Fate {
 
 /// What the nodes say together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conclusion {
+pub struct EvmConclusion {
     /// What became of the place.
-    pub fate: Fate,
+    pub fate: NonceFate,
     /// Who contradicts it: places in the list of testimonies. They name another transaction, or tell
     /// another tale of the same one, in a block that they call final.
     pub liars: Vec<usize>,
@@ -138,64 +138,67 @@ pub struct Conclusion {
 
 /// Concludes what became of the place `position`, for which `attempts` were signed. `quorum` nodes
 /// have to tell the same of its taker before it counts.
-pub fn conclude<T: Borrow<Testimony>>(
+pub fn conclude<T: Borrow<EvmTestimony>>(
     position: u64,
     attempts: &[B256],
     said: &[T],
     quorum: usize,
-) -> Conclusion {
+) -> EvmConclusion {
     let quorum = quorum.max(1);
-    let said: Vec<&Testimony> = said.iter().map(Borrow::borrow).collect();
-    let told: Vec<Told> = said.iter().map(|node| node.taker(position, attempts)).collect();
+    let said: Vec<&EvmTestimony> = said.iter().map(Borrow::borrow).collect();
+    let told: Vec<TakerTold> = said.iter().map(|node| node.taker(position, attempts)).collect();
     match agreed(&told, quorum) {
         Agreed::On(taker) => {
-            let contradicts = |told: &Told| match told {
-                Told::Taker(other) => other.as_ref() != taker,
-                Told::TwoTales => true,
-                Told::Nothing => false,
+            let contradicts = |told: &TakerTold| match told {
+                TakerTold::Taker(other) => other.as_ref() != taker,
+                TakerTold::TwoTales => true,
+                TakerTold::Nothing => false,
             };
             let liars = places(&told, contradicts);
             let ours = attempts.contains(&taker.hash);
             let taker = taker.clone();
-            let fate = if ours { Fate::Ours(taker) } else { Fate::Foreign(taker) };
-            Conclusion { fate, liars, disputing: vec![] }
+            let fate = if ours { NonceFate::Ours(taker) } else { NonceFate::Foreign(taker) };
+            EvmConclusion { fate, liars, disputing: vec![] }
         }
         Agreed::Twice => disputed(&told),
         Agreed::No => {
             let fate = undecided(position, attempts, &said, quorum);
-            let taken = matches!(fate, Fate::Included | Fate::Unrecorded | Fate::Unclear);
+            let taken =
+                matches!(fate, NonceFate::Included | NonceFate::Unrecorded | NonceFate::Unclear);
             if taken && contradictory(&told) {
                 return disputed(&told);
             }
-            Conclusion { fate, liars: vec![], disputing: vec![] }
+            EvmConclusion { fate, liars: vec![], disputing: vec![] }
         }
     }
 }
 
-fn disputed(told: &[Told]) -> Conclusion {
-    let disputing = places(told, |told| !matches!(told, Told::Nothing));
-    Conclusion { fate: Fate::Disputed, liars: vec![], disputing }
+fn disputed(told: &[TakerTold]) -> EvmConclusion {
+    let disputing = places(told, |told| !matches!(told, TakerTold::Nothing));
+    EvmConclusion { fate: NonceFate::Disputed, liars: vec![], disputing }
 }
 
-fn places(told: &[Told], which: impl Fn(&Told) -> bool) -> Vec<usize> {
+fn places(told: &[TakerTold], which: impl Fn(&TakerTold) -> bool) -> Vec<usize> {
     (0..).zip(told).filter(|(_, told)| which(told)).map(|(at, _)| at).collect()
 }
 
 /// Whether two nodes name different takers, or tell different things of one, or one node names two.
-fn contradictory(told: &[Told]) -> bool {
-    let mut takers = told.iter().filter_map(Told::taker);
+fn contradictory(told: &[TakerTold]) -> bool {
+    let mut takers = told.iter().filter_map(TakerTold::taker);
     let first = takers.next();
-    takers.any(|other| Some(other) != first) || told.iter().any(|t| matches!(t, Told::TwoTales))
+    takers.any(|other| Some(other) != first)
+        || told.iter().any(|t| matches!(t, TakerTold::TwoTales))
 }
 
 /// What a look may say of a place that no agreed transaction took for good. None of it frees a claim.
-fn undecided(position: u64, attempts: &[B256], said: &[&Testimony], quorum: usize) -> Fate {
+fn undecided(position: u64, attempts: &[B256], said: &[&EvmTestimony], quorum: usize) -> NonceFate {
     let settled = said.iter().filter(|node| node.settled.is_some_and(|nonce| nonce > position));
     if settled.count() >= quorum {
-        let lost =
-            |node: &&&Testimony| matches!(node.identified.get(&position), Some(Identified::Nobody));
+        let lost = |node: &&&EvmTestimony| {
+            matches!(node.identified.get(&position), Some(Identified::Nobody))
+        };
         let unknown = said.iter().filter(lost).count() >= quorum;
-        return if unknown { Fate::Unidentified } else { Fate::Unrecorded };
+        return if unknown { NonceFate::Unidentified } else { NonceFate::Unrecorded };
     }
     let showing = said.iter().enumerate().filter(|(at, node)| {
         node.shows_since(position, attempts)
@@ -203,17 +206,22 @@ fn undecided(position: u64, attempts: &[B256], said: &[&Testimony], quorum: usiz
     });
     match showing.count() {
         0 => {}
-        few if few < quorum => return Fate::Shown,
-        _ => return Fate::Included,
+        few if few < quorum => return NonceFate::Shown,
+        _ => return NonceFate::Included,
     }
     let absent = said.iter().any(|node| node.taken.is_some_and(|nonce| nonce <= position));
-    if absent { Fate::Absent } else { Fate::Unclear }
+    if absent { NonceFate::Absent } else { NonceFate::Unclear }
 }
 
 /// Whether as many other nodes as have to agree have seen the block that a node speaks of, and count
 /// fewer transactions: then it lags on a fork, or lies.
-fn refuted(position: u64, since: u64, (at, said): (usize, &[&Testimony]), quorum: usize) -> bool {
-    let denies = |(other, node): &(usize, &&Testimony)| {
+fn refuted(
+    position: u64,
+    since: u64,
+    (at, said): (usize, &[&EvmTestimony]),
+    quorum: usize,
+) -> bool {
+    let denies = |(other, node): &(usize, &&EvmTestimony)| {
         *other != at && node.head >= since && node.taken.is_some_and(|nonce| nonce <= position)
     };
     said.iter().enumerate().filter(denies).count() >= quorum.max(2)
@@ -221,7 +229,7 @@ fn refuted(position: u64, since: u64, (at, said): (usize, &[&Testimony]), quorum
 
 /// What one node says took a place for good.
 #[derive(Debug)]
-enum Told {
+enum TakerTold {
     Taker(Box<Taker>),
     /// Two transactions, which cannot be.
     TwoTales,
@@ -235,8 +243,8 @@ enum Agreed<'a> {
     No,
 }
 
-fn agreed(told: &[Told], quorum: usize) -> Agreed<'_> {
-    let takers: Vec<&Taker> = told.iter().filter_map(Told::taker).collect();
+fn agreed(told: &[TakerTold], quorum: usize) -> Agreed<'_> {
+    let takers: Vec<&Taker> = told.iter().filter_map(TakerTold::taker).collect();
     let mut borne_out =
         takers.iter().filter(|one| takers.iter().filter(|other| other == one).count() >= quorum);
     match borne_out.next() {
@@ -246,7 +254,7 @@ fn agreed(told: &[Told], quorum: usize) -> Agreed<'_> {
     }
 }
 
-impl Told {
+impl TakerTold {
     fn taker(&self) -> Option<&Taker> {
         match self {
             Self::Taker(taker) => Some(taker),
@@ -255,9 +263,9 @@ impl Told {
     }
 }
 
-impl Testimony {
+impl EvmTestimony {
     /// The transaction that took the place, in a block that is canonical and final for this node.
-    fn taker(&self, position: u64, attempts: &[B256]) -> Told {
+    fn taker(&self, position: u64, attempts: &[B256]) -> TakerTold {
         let mut takers = self.candidates(position, attempts).into_iter().filter_map(|hash| {
             let (receipt, block) = self.landed(hash)?;
             (block.number <= self.final_block).then(|| Taker {
@@ -270,9 +278,9 @@ impl Testimony {
             })
         });
         match (takers.next(), takers.next()) {
-            (None, _) => Told::Nothing,
-            (Some(taker), None) => Told::Taker(Box::new(taker)),
-            (Some(_), Some(_)) => Told::TwoTales,
+            (None, _) => TakerTold::Nothing,
+            (Some(taker), None) => TakerTold::Taker(Box::new(taker)),
+            (Some(_), Some(_)) => TakerTold::TwoTales,
         }
     }
 
@@ -299,7 +307,7 @@ impl Testimony {
         hashes
     }
 
-    fn call(&self, position: u64, hash: B256) -> Option<&Call> {
+    fn call(&self, position: u64, hash: B256) -> Option<&TxCall> {
         match self.identified.get(&position) {
             Some(Identified::Transaction { hash: found, call }) if *found == hash => Some(call),
             Some(Identified::Transaction { .. } | Identified::Nobody) | None => None,
@@ -310,7 +318,12 @@ impl Testimony {
 impl Taker {
     /// Takes down what it cost, if as many nodes as have to agree tell the same. `limit` is the gas that
     /// it had, where that is known.
-    pub fn look_up<T: Borrow<Testimony>>(&mut self, said: &[T], quorum: usize, limit: Option<u64>) {
+    pub fn look_up<T: Borrow<EvmTestimony>>(
+        &mut self,
+        said: &[T],
+        quorum: usize,
+        limit: Option<u64>,
+    ) {
         let told: Vec<_> =
             said.iter().filter_map(|node| node.borrow().costs.get(&self.hash)).collect();
         let agreed = |one: &&&(u64, U256)| told.iter().filter(|two| two == one).count() >= quorum;
@@ -331,7 +344,7 @@ impl Taker {
 }
 
 /// Puts what the logs and calls of a chain mean into words.
-pub trait Reader {
+pub trait ReadsOutcomes {
     /// What a successful transaction of ours that took the place did for each item of its slot; none
     /// for a cancel.
     fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome>;
@@ -340,9 +353,14 @@ pub trait Reader {
     fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque>;
 }
 
-impl Fate {
+impl NonceFate {
     /// What the engine hears of it. `standing` counts only while nothing took the place.
-    pub fn sighting(self, position: u64, standing: Standing, reader: &impl Reader) -> Sighting {
+    pub fn sighting(
+        self,
+        position: u64,
+        standing: Standing,
+        reader: &impl ReadsOutcomes,
+    ) -> Sighting {
         match self {
             Self::Absent => Sighting::Absent(standing),
             Self::Included => Sighting::Included,

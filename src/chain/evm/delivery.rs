@@ -3,7 +3,7 @@
 //! No answer proves that the transaction cannot land: objections only choose what to do next.
 
 use super::EvmChain;
-use super::errors::{Meaning, meaning};
+use super::errors::{ErrorMeaning, meaning};
 use crate::billing::{Objection, Signed};
 use crate::chain::Delivery;
 use crate::node::{AskError, Fleet, JsonRpc, NodeId, Request};
@@ -22,42 +22,42 @@ impl EvmChain {
         let params = json!([alloy::hex::encode_prefixed(&signed.raw)]);
         let offer = Request { method: "eth_sendRawTransaction", params };
         let said = fleet.broadcast(offer, move |id, said| witness.hears(id, said)).await;
-        let said: Vec<Said> = said.into_iter().map(|(_, said)| said).collect();
+        let said: Vec<NodeSaid> = said.into_iter().map(|(_, said)| said).collect();
         delivery(&said, signed.hash, fleet.needed())
     }
 }
 
 /// What a node said to the bytes: the hash that it names, or why it named none.
-pub(crate) type Said = Result<B256, AskError>;
+pub(crate) type NodeSaid = Result<B256, AskError>;
 
 /// What all answers to the bytes with this hash mean together.
-pub(super) fn delivery(said: &[Said], ours: B256, needed: usize) -> Delivery {
-    let answers: Vec<(Answer, String)> =
+pub(super) fn delivery(said: &[NodeSaid], ours: B256, needed: usize) -> Delivery {
+    let answers: Vec<(NodeAnswer, String)> =
         said.iter().map(|said| (read(said, ours), words(said))).collect();
     together(&answers, needed)
 }
 
 /// What one node made of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
+enum NodeAnswer {
     /// It has them.
     Has,
     /// It named another transaction than the one that it was given.
     Foreign,
     /// Anything else.
-    Means(Meaning),
+    Means(ErrorMeaning),
 }
 
-fn read(said: &Said, ours: B256) -> Answer {
+fn read(said: &NodeSaid, ours: B256) -> NodeAnswer {
     match said {
-        Ok(hash) if *hash == ours => Answer::Has,
-        Ok(_) => Answer::Foreign,
-        Err(error) if meaning(&error.fault) == Meaning::Held => Answer::Has,
-        Err(error) => Answer::Means(meaning(&error.fault)),
+        Ok(hash) if *hash == ours => NodeAnswer::Has,
+        Ok(_) => NodeAnswer::Foreign,
+        Err(error) if meaning(&error.fault) == ErrorMeaning::Held => NodeAnswer::Has,
+        Err(error) => NodeAnswer::Means(meaning(&error.fault)),
     }
 }
 
-fn words(said: &Said) -> String {
+fn words(said: &NodeSaid) -> String {
     match said {
         Ok(hash) => format!("the node names another transaction: {hash}"),
         Err(error) => error.to_string(),
@@ -66,15 +66,18 @@ fn words(said: &Said) -> String {
 
 /// One verdict from all answers. Any node that has the bytes is enough. An objection counts when no
 /// node may have taken them in silence; a node that was not reached says nothing either way.
-fn together(answers: &[(Answer, String)], needed: usize) -> Delivery {
-    if answers.iter().any(|(answer, _)| *answer == Answer::Has) {
+fn together(answers: &[(NodeAnswer, String)], needed: usize) -> Delivery {
+    if answers.iter().any(|(answer, _)| *answer == NodeAnswer::Has) {
         return Delivery::Accepted;
     }
-    let unclear = |answer: Answer| match answer {
-        Answer::Foreign | Answer::Means(Meaning::Ambiguous) => true,
-        Answer::Has
-        | Answer::Means(
-            Meaning::Held | Meaning::Objects(_) | Meaning::Swamped | Meaning::Unheard,
+    let unclear = |answer: NodeAnswer| match answer {
+        NodeAnswer::Foreign | NodeAnswer::Means(ErrorMeaning::Ambiguous) => true,
+        NodeAnswer::Has
+        | NodeAnswer::Means(
+            ErrorMeaning::Held
+            | ErrorMeaning::Objects(_)
+            | ErrorMeaning::Swamped
+            | ErrorMeaning::Unheard,
         ) => false,
     };
     if let Some((_, said)) = answers.iter().find(|(answer, _)| unclear(*answer)) {
@@ -99,13 +102,15 @@ fn together(answers: &[(Answer, String)], needed: usize) -> Delivery {
     }
 }
 
-fn objection(answer: Answer) -> Option<Objection> {
+fn objection(answer: NodeAnswer) -> Option<Objection> {
     match answer {
-        Answer::Means(Meaning::Objects(objection)) => Some(objection),
-        Answer::Means(Meaning::Swamped) => Some(Objection::Busy),
-        Answer::Has
-        | Answer::Foreign
-        | Answer::Means(Meaning::Held | Meaning::Ambiguous | Meaning::Unheard) => None,
+        NodeAnswer::Means(ErrorMeaning::Objects(objection)) => Some(objection),
+        NodeAnswer::Means(ErrorMeaning::Swamped) => Some(Objection::Busy),
+        NodeAnswer::Has
+        | NodeAnswer::Foreign
+        | NodeAnswer::Means(ErrorMeaning::Held | ErrorMeaning::Ambiguous | ErrorMeaning::Unheard) => {
+            None
+        }
     }
 }
 
@@ -136,11 +141,11 @@ fn weight(one: Objection, all: &[(Objection, &str)], needed: usize) -> (bool, us
 struct Witness {
     fleet: Arc<Fleet<JsonRpc>>,
     ours: B256,
-    seen: Mutex<Seen>,
+    seen: Mutex<AnswersSeen>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct AnswersSeen {
     has: bool,
     structural: Option<String>,
     told: bool,
@@ -148,14 +153,14 @@ struct Seen {
 
 impl Witness {
     /// Whether this answer is an acceptance.
-    fn hears(&self, id: NodeId, said: &Said) -> bool {
+    fn hears(&self, id: NodeId, said: &NodeSaid) -> bool {
         let answer = read(said, self.ours);
-        if answer == Answer::Foreign {
+        if answer == NodeAnswer::Foreign {
             self.fleet.caught_lying(id, "it was given one transaction and named another");
         }
         let mut seen = self.seen.lock();
-        seen.has |= answer == Answer::Has;
-        if answer == Answer::Means(Meaning::Objects(Objection::Structural)) {
+        seen.has |= answer == NodeAnswer::Has;
+        if answer == NodeAnswer::Means(ErrorMeaning::Objects(Objection::Structural)) {
             seen.structural = Some(format!("{}: {}", self.fleet.label(id), words(said)));
         }
         if let (true, false, Some(objection)) = (seen.has, seen.told, &seen.structural) {
@@ -165,7 +170,7 @@ impl Witness {
             );
             seen.told = true;
         }
-        answer == Answer::Has
+        answer == NodeAnswer::Has
     }
 }
 

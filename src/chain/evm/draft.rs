@@ -3,12 +3,12 @@
 use super::EvmChain;
 use super::fees::{Bid, allowed, cost, first_bid};
 use super::gas::{GasRules, ONE_CHARGE, gas_limit};
-use super::head::Head;
+use super::head::EvmHead;
 use super::in_flight::{self, PlaceCost, Reserved};
-use super::preflight::Trial;
+use super::preflight::EvmPreflight;
 use crate::billing::{AttemptKind, Charge, Opinion, Signed};
 use crate::chain::signing::SigningContext;
-use crate::chain::trial::{Ran, Runner as _, note};
+use crate::chain::trial::{Simulated, Simulator as _, note};
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::config::Replacement;
 use crate::policy::Meant;
@@ -48,8 +48,12 @@ impl EvmChain {
         let gas_limit = match gas_limit(&estimate, good.len(), self.gas_rules(&head)) {
             Ok(limit) => limit,
             Err(too_large) => {
-                let trial =
-                    Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
+                let trial = EvmPreflight {
+                    chain: self,
+                    view: self.view_at(&head).await?,
+                    head,
+                    charges: good,
+                };
                 return Err(self.tried(&trial, &(0..good.len()).collect(), too_large).await);
             }
         };
@@ -67,7 +71,7 @@ impl EvmChain {
         Ok(EvmDraft { surcharge, reserved, ..draft })
     }
 
-    pub(super) fn gas_rules(&self, head: &Head) -> GasRules {
+    pub(super) fn gas_rules(&self, head: &EvmHead) -> GasRules {
         let config = &self.parts.config;
         GasRules {
             margin_percent: config.gas_margin_percent.into(),
@@ -77,7 +81,7 @@ impl EvmChain {
     }
 
     /// What an ordinary batch may use, gas: as much as the last that was drafted.
-    pub(super) fn ordinary_gas(&self, head: &Head) -> u64 {
+    pub(super) fn ordinary_gas(&self, head: &EvmHead) -> u64 {
         match self.last_gas.load(Ordering::Relaxed) {
             0 => gas_limit(&ONE_CHARGE, 1, self.gas_rules(head)).unwrap_or_default(),
             last => last,
@@ -92,12 +96,15 @@ impl EvmChain {
         }
     }
 
-    async fn measure(&self, head: Arc<Head>, good: &[Charge]) -> Result<Estimate, ChainError> {
-        let trial = Trial { chain: self, view: self.view_at(&head).await?, head, charges: good };
+    async fn measure(&self, head: Arc<EvmHead>, good: &[Charge]) -> Result<Estimate, ChainError> {
+        let trial =
+            EvmPreflight { chain: self, view: self.view_at(&head).await?, head, charges: good };
         let all = (0..good.len()).collect();
         let (used, answer) = match trial.run(&all, true).await? {
-            Ran::Passed { used, answer } => (used, answer),
-            Ran::Failed(failure) => return Err(self.unexplained(&trial, all, &failure).await?),
+            Simulated::Passed { used, answer } => (used, answer),
+            Simulated::Failed(failure) => {
+                return Err(self.unexplained(&trial, all, &failure).await?);
+            }
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
         note(&self.account.profile, &mut opinions, &all, &answer)?;

@@ -14,7 +14,7 @@ use table::ROWS;
 
 /// What an answer other than our hash means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Meaning {
+pub(super) enum ErrorMeaning {
     /// The node has these very bytes, or had them.
     Held,
     /// The node objects to the transaction.
@@ -29,13 +29,13 @@ pub(super) enum Meaning {
 
 /// A message of a node, and what it means.
 #[derive(Debug)]
-struct Row {
+struct ErrorRow {
     /// Who says so.
     #[cfg_attr(not(test), expect(dead_code, reason = "for whoever reads the table"))]
     client: &'static str,
     /// How to know it, in lower case.
     words: Words,
-    meaning: Meaning,
+    meaning: ErrorMeaning,
     /// The whole message, as such a node writes it.
     fixture: &'static str,
 }
@@ -77,41 +77,43 @@ fn ends(rest: &str) -> bool {
 }
 
 /// What a node's own error means.
-pub(super) fn meaning_of(error: &NodeError) -> Meaning {
+pub(super) fn meaning_of(error: &NodeError) -> ErrorMeaning {
     let message = error.message.to_ascii_lowercase();
     let row = ROWS.iter().find(|row| row.words.fit(&message));
     row.map_or_else(|| meaning_of_code(error.code), |row| row.meaning)
 }
 
 /// What a code means whose message nobody knows.
-fn meaning_of_code(code: i64) -> Meaning {
+fn meaning_of_code(code: i64) -> ErrorMeaning {
     match code {
-        3 => Meaning::Objects(Objection::Reverts),
-        -32601 => Meaning::Objects(Objection::Policy),
-        _ => Meaning::Ambiguous,
+        3 => ErrorMeaning::Objects(Objection::Reverts),
+        -32601 => ErrorMeaning::Objects(Objection::Policy),
+        _ => ErrorMeaning::Ambiguous,
     }
 }
 
 /// What it means that a send got no hash.
-pub(super) fn meaning(fault: &Fault) -> Meaning {
+pub(super) fn meaning(fault: &Fault) -> ErrorMeaning {
     match fault {
         Fault::Node(error) => meaning_of(error),
-        Fault::Http(401 | 403) => Meaning::Objects(Objection::Policy),
-        Fault::Http(429 | 503) => Meaning::Swamped,
+        Fault::Http(401 | 403) => ErrorMeaning::Objects(Objection::Policy),
+        Fault::Http(429 | 503) => ErrorMeaning::Swamped,
         // Behind a gateway that gave up, the node may have taken it.
         Fault::Http(_)
         | Fault::Garbled
-        | Fault::Lost(NoReply::TimedOut | NoReply::Broken | NoReply::TooLong) => Meaning::Ambiguous,
+        | Fault::Lost(NoReply::TimedOut | NoReply::Broken | NoReply::TooLong) => {
+            ErrorMeaning::Ambiguous
+        }
         Fault::ShutOut { .. }
         | Fault::Lost(NoReply::Refused | NoReply::NoConnection)
         | Fault::WrongChain { .. }
-        | Fault::NoNode => Meaning::Unheard,
+        | Fault::NoNode => ErrorMeaning::Unheard,
     }
 }
 
 /// Whether the node says that it cannot answer now, while it or another one may soon.
 pub fn passing(error: &NodeError) -> bool {
-    meaning_of(error) == Meaning::Swamped
+    meaning_of(error) == ErrorMeaning::Swamped
 }
 
 /// The messages that nodes are known to answer a send with, in full, as they write them: for whoever

@@ -4,10 +4,10 @@
 use super::EvmChain;
 use super::fees::{Market, cost, first_bid};
 use super::in_flight::{Holding, PlaceCost};
-use super::known::Known;
-use super::node::Asker;
+use super::known::EvmNodeFacts;
+use super::node::EvmAsker;
 use super::node::{self, View};
-use super::observe::{Look, no_block};
+use super::observe::{EvmLook, no_block};
 use crate::billing::NonceView;
 use crate::chain::confirm::OPINIONS;
 use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unready};
@@ -21,7 +21,7 @@ use tracing::warn;
 
 /// One look at the head.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(super) struct EvmHead {
     pub(super) pulse: Pulse,
     pub(super) nonces: NonceView,
     /// The newest block that counts as final.
@@ -30,13 +30,13 @@ pub(super) struct Head {
     /// The most gas that a block may use.
     pub(super) block_gas: u64,
     /// What each fit node told.
-    pub(super) nodes: Vec<(NodeId, Look)>,
+    pub(super) nodes: Vec<(NodeId, EvmLook)>,
     /// The final block at which the nonce is known.
     finalized_at: Option<u64>,
     seen: Instant,
 }
 
-impl Head {
+impl EvmHead {
     /// What the signing account holds, as each fit node tells it.
     pub(super) fn holdings(&self) -> Vec<Holding> {
         self.nodes.iter().map(|(_, look)| look.holding()).collect()
@@ -57,13 +57,13 @@ impl Head {
 
 impl EvmChain {
     /// Looks at the head now. One look at a time.
-    pub(super) async fn observe(&self) -> Result<Arc<Head>, ChainError> {
+    pub(super) async fn observe(&self) -> Result<Arc<EvmHead>, ChainError> {
         let _turn = self.account.beating.lock().await;
         self.observe_in_turn().await
     }
 
     /// The last look if it is young enough, else a new one.
-    pub(super) async fn current(&self) -> Result<Arc<Head>, ChainError> {
+    pub(super) async fn current(&self) -> Result<Arc<EvmHead>, ChainError> {
         if let Some(head) = self.young() {
             return Ok(head);
         }
@@ -81,7 +81,7 @@ impl EvmChain {
     }
 
     /// The same, with the block that `head` stands for.
-    pub(super) async fn view_at(&self, head: &Head) -> Result<View<'_>, ChainError> {
+    pub(super) async fn view_at(&self, head: &EvmHead) -> Result<View<'_>, ChainError> {
         let known = self.ready().await?;
         Ok(self.view_of(self.parts.fleet.best(), head, known))
     }
@@ -95,7 +95,7 @@ impl EvmChain {
     /// One view for each of up to three nodes, of the block that `head` stands for.
     pub(super) async fn views_at(
         &self,
-        head: &Head,
+        head: &EvmHead,
     ) -> Result<Vec<(NodeId, View<'_>)>, ChainError> {
         let known = self.ready().await?;
         let fleet = &self.parts.fleet;
@@ -109,7 +109,7 @@ impl EvmChain {
     /// Several nodes are asked about one block, by its number, so that one that lags errs instead of
     /// answering from the past. A lone node's newest block is asked for by name: it is never behind
     /// itself, and what the last look saw may be some seconds old.
-    fn view_of<'a>(&self, rpc: Asker<'a>, head: &Head, known: Known) -> View<'a> {
+    fn view_of<'a>(&self, rpc: EvmAsker<'a>, head: &EvmHead, known: EvmNodeFacts) -> View<'a> {
         let block = if self.parts.fleet.needed() > 1 {
             node::quantity(head.pulse.head)
         } else {
@@ -119,7 +119,7 @@ impl EvmChain {
     }
 
     /// What is known of the chain; it is asked when nothing is.
-    pub(super) async fn ready(&self) -> Result<Known, ChainError> {
+    pub(super) async fn ready(&self) -> Result<EvmNodeFacts, ChainError> {
         let mut known = self.known();
         if known.is_none() {
             self.current().await?;
@@ -135,12 +135,12 @@ impl EvmChain {
         )))
     }
 
-    fn young(&self) -> Option<Arc<Head>> {
+    fn young(&self) -> Option<Arc<EvmHead>> {
         let young = self.parts.config.poll_interval.saturating_mul(2);
         self.head.read().clone().filter(|head| head.seen.elapsed() < young)
     }
 
-    async fn observe_in_turn(&self) -> Result<Arc<Head>, ChainError> {
+    async fn observe_in_turn(&self) -> Result<Arc<EvmHead>, ChainError> {
         let seen = Instant::now();
         let fleet = &self.parts.fleet;
         let (mut looks, mut failure) = (Vec::new(), None);
@@ -172,12 +172,12 @@ impl EvmChain {
         let nonces = NonceView { mined: self.mined(&looks).max(finalized), finalized };
         let head = together(looks, seen)?;
         let pulse = Pulse { final_time, nonces: Some(nonces), ..head.pulse };
-        Ok(self.publish(Head { pulse, nonces, final_block, finalized_at, ..head }))
+        Ok(self.publish(EvmHead { pulse, nonces, final_block, finalized_at, ..head }))
     }
 
     /// The highest nonce that anybody tells of, unless two others that have seen as many blocks
     /// contradict: a lane closes when somebody else uses the account, and one node may see that first.
-    fn mined(&self, looks: &[(NodeId, Look)]) -> u64 {
+    fn mined(&self, looks: &[(NodeId, EvmLook)]) -> u64 {
         let told: Vec<NonceSeen> = looks
             .iter()
             .map(|(node, look)| NonceSeen {
@@ -194,7 +194,7 @@ impl EvmChain {
         believed.map(|told| told.nonce).max().unwrap_or_default()
     }
 
-    fn publish(&self, head: Head) -> Arc<Head> {
+    fn publish(&self, head: EvmHead) -> Arc<EvmHead> {
         let head = Arc::new(head);
         *self.head.write() = Some(Arc::clone(&head));
         self.account.pulse.send_replace(Some(head.pulse));
@@ -205,13 +205,13 @@ impl EvmChain {
     /// so; where too few answer, nothing new is.
     fn final_block(
         &self,
-        looks: &[(NodeId, Look)],
-        before: Option<&Head>,
+        looks: &[(NodeId, EvmLook)],
+        before: Option<&EvmHead>,
     ) -> Result<u64, ChainError> {
         let needed = self.parts.fleet.needed();
         let reached = match self.parts.config.finality {
             Finality::FinalizedTag => {
-                let number = |(_, look): &(NodeId, Look)| Some(look.finalized?.number());
+                let number = |(_, look): &(NodeId, EvmLook)| Some(look.finalized?.number());
                 let told: Option<Vec<u64>> = looks.iter().map(number).collect();
                 reached_by(told.ok_or_else(|| no_block("finalized"))?, needed)
             }
@@ -229,9 +229,9 @@ impl EvmChain {
     /// seconds. Never goes back; where too few answer it stands still.
     async fn final_time(
         &self,
-        looks: &[(NodeId, Look)],
+        looks: &[(NodeId, EvmLook)],
         final_block: u64,
-        before: Option<&Head>,
+        before: Option<&EvmHead>,
     ) -> u64 {
         let told: Vec<u64> = match self.parts.config.finality {
             Finality::FinalizedTag => {
@@ -264,7 +264,7 @@ impl EvmChain {
     async fn finalized_nonce(
         &self,
         final_block: u64,
-        before: Option<&Head>,
+        before: Option<&EvmHead>,
     ) -> Result<(u64, Option<u64>), ChainError> {
         let known = before.map_or(0, |head| head.nonces.finalized);
         let known_at = before.and_then(|head| head.finalized_at);
@@ -307,13 +307,13 @@ impl EvmChain {
     }
 
     /// An error where the head is too far from this machine's clock to sign anything new by it.
-    pub(super) fn timely(&self, head: &Head) -> Result<(), Unready> {
+    pub(super) fn timely(&self, head: &EvmHead) -> Result<(), Unready> {
         let head_ms = head.pulse.head_time.saturating_mul(1000);
         ClockGap::within(head_ms, self.account.clock.unix_ms(), self.parts.config.clock_tolerance)
     }
 
     /// What the account can still pay. None while no price can be bid.
-    pub(super) fn purse(&self, head: &Head) -> Option<Purse> {
+    pub(super) fn purse(&self, head: &EvmHead) -> Option<Purse> {
         let bid = first_bid(&head.market, &self.parts.config.fees, self.raises()).ok()?;
         let ordinary = PlaceCost::of_draft(bid, cost(self.ordinary_gas(head), bid));
         self.in_flight.purse(ordinary, &head.holdings(), self.parts.fleet.needed())
@@ -322,14 +322,14 @@ impl EvmChain {
 
 /// What the looks tell together, but for nonces and finality. The head is the highest that two nodes
 /// have reached, where there are two; prices are medians, so that no single node sets them.
-fn together(looks: Vec<(NodeId, Look)>, seen: Instant) -> Result<Head, ChainError> {
+fn together(looks: Vec<(NodeId, EvmLook)>, seen: Instant) -> Result<EvmHead, ChainError> {
     let each = || looks.iter().map(|(_, look)| look);
     let numbers = each().map(|look| look.latest.number());
     let number = reached_by(numbers, looks.len().min(2)).ok_or_else(|| no_block("latest"))?;
     // As the number: the time that two have reached, so that none alone moves it on.
     let times = each().map(|look| look.latest.time());
     let head_time = reached_by(times, looks.len().min(2)).unwrap_or_default();
-    Ok(Head {
+    Ok(EvmHead {
         pulse: Pulse { head: number, head_time, final_time: 0, nonces: None },
         nonces: NonceView { mined: 0, finalized: 0 },
         final_block: 0,

@@ -3,8 +3,8 @@
 //! The account's nonce at a block, asked by number, says whether the place was taken up to there; a
 //! node that does not know that block errs. The first block that has it holds the transaction.
 
-use super::conclude::{Call, Identified};
-use super::node::Asker;
+use super::conclude::{Identified, TxCall};
+use super::node::EvmAsker;
 use super::node::{self, Transaction};
 use crate::node::AskError;
 use alloy::primitives::Address;
@@ -14,7 +14,7 @@ use std::ops::Range;
 /// One node, the account, and how far that node's blocks are final.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Archive<'a> {
-    pub(super) rpc: Asker<'a>,
+    pub(super) rpc: EvmAsker<'a>,
     pub(super) account: Address,
     pub(super) final_block: u64,
 }
@@ -23,7 +23,7 @@ impl Archive<'_> {
     /// Who took these places, as far as the node can tell: in order, up to the first that it cannot.
     pub(super) async fn identify(&self, places: Range<u64>) -> BTreeMap<u64, Identified> {
         let mut found = BTreeMap::new();
-        let mut walk = Walk::default();
+        let mut walk = NonceSearch::default();
         for place in places {
             match self.next(&mut walk, place).await {
                 Ok(Some(who)) => found.insert(place, who),
@@ -34,7 +34,11 @@ impl Archive<'_> {
     }
 
     /// None where this node does not see the place as taken for good.
-    async fn next(&self, walk: &mut Walk, place: u64) -> Result<Option<Identified>, AskError> {
+    async fn next(
+        &self,
+        walk: &mut NonceSearch,
+        place: u64,
+    ) -> Result<Option<Identified>, AskError> {
         if let Some(transaction) = walk.holds(self.account, place) {
             return Ok(Some(transaction));
         }
@@ -65,7 +69,7 @@ impl Archive<'_> {
 
 /// Where a search stands: the places of a range follow one another in the chain.
 #[derive(Debug, Default)]
-struct Walk {
+struct NonceSearch {
     /// A block in which the next place was not taken yet.
     below: Option<u64>,
     /// The transactions of the block that was read last.
@@ -74,7 +78,7 @@ struct Walk {
     searches: bool,
 }
 
-impl Walk {
+impl NonceSearch {
     fn holds(&self, account: Address, place: u64) -> Option<Identified> {
         let found = self.block.iter().find(|transaction| transaction.is(account, place))?;
         Some(identified(found.clone()))
@@ -82,7 +86,7 @@ impl Walk {
 }
 
 fn identified(found: Transaction) -> Identified {
-    let call = Call { to: found.to, input: found.input.unwrap_or_default() };
+    let call = TxCall { to: found.to, input: found.input.unwrap_or_default() };
     Identified::Transaction { hash: found.hash, call }
 }
 

@@ -27,7 +27,7 @@ impl Inspect for EvmChain {
             Err(error) => Finding::fault("contract", error.to_string()),
         });
         let known = self.known();
-        let has = |thing: fn(&super::Known) -> bool| known.as_ref().is_some_and(thing);
+        let has = |thing: fn(&super::EvmNodeFacts) -> bool| known.as_ref().is_some_and(thing);
         found.push(Finding::fine(
             "multicall",
             if has(|known| known.multicall) {
@@ -66,7 +66,7 @@ impl Inspect for EvmChain {
 
 impl EvmChain {
     /// Whether an ordinary batch could be paid.
-    fn gas_money(&self, head: &super::Head) -> Finding {
+    fn gas_money(&self, head: &super::EvmHead) -> Finding {
         let (what, signer) = ("gas money", self.account.facts.signer);
         if let Some(Err(short)) = self.purse(head).map(|purse| purse.pays()) {
             return Finding::fault(what, format!("{short}: {signer}"));
@@ -76,7 +76,7 @@ impl EvmChain {
     }
 
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well.
-    async fn may_bill(&self, head: &super::Head) -> Finding {
+    async fn may_bill(&self, head: &super::EvmHead) -> Finding {
         let what = "permission to bill";
         let Ok(data) = self.calldata(head, &[]) else {
             return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 /// What a node turned out to know and to be able to do.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct EvmNodeFacts {
     /// Whether there is code at the contract's address.
     pub(super) contract: bool,
     /// Whether there is code at the aggregator's address.
@@ -20,7 +20,7 @@ pub(super) struct Known {
     pub(super) breaks: u64,
 }
 
-impl Known {
+impl EvmNodeFacts {
     /// The same for a node that can simulate, or can't.
     pub(super) fn but(self, simulates: bool) -> Self {
         Self { simulates, ..self }

@@ -6,14 +6,15 @@
 
 use super::EvmChain;
 use super::conclude::{
-    Block, Conclusion, Fate, Identified, Reader as _, Receipt, Testimony, conclude,
+    Block, EvmConclusion, EvmTestimony, Identified, NonceFate, ReadsOutcomes as _, Receipt,
+    conclude,
 };
 use super::fees::Market;
-use super::head::Head;
+use super::head::EvmHead;
 use super::identify::Archive;
 use super::node;
-use super::node::Asker;
-use super::observe::Look;
+use super::node::EvmAsker;
+use super::observe::EvmLook;
 use super::outcomes::OutcomeReader;
 use crate::billing::{Attempt, Foreign, Sighting, Slot, Standing};
 use crate::chain::ChainError;
@@ -49,7 +50,7 @@ pub(super) type LandedIn = BTreeMap<u64, u64>;
 
 /// A place in the line, and the attempts that were signed for it.
 #[derive(Clone, Debug)]
-struct Place {
+struct WatchedNonce {
     position: u64,
     attempts: Vec<B256>,
     /// The gas that each attempt may use.
@@ -70,7 +71,7 @@ impl EvmChain {
         let open: BTreeSet<u64> = slots.iter().map(|slot| slot.position).collect();
         self.landed.lock().retain(|position, _| open.contains(position));
         let unpaid = self.unpaid(slots, &head);
-        let places: Vec<Place> = slots.iter().map(|slot| place(slot)).collect();
+        let places: Vec<WatchedNonce> = slots.iter().map(|slot| place(slot)).collect();
         let fates = self.fates(&head, &places).await;
         let each = slots.iter().zip(fates);
         each.map(|(slot, fate)| {
@@ -86,7 +87,7 @@ impl EvmChain {
     }
 
     /// The first place of the line from which on the account cannot pay for what waits.
-    fn unpaid<A: AsRef<Attempt>>(&self, slots: &[&Slot<A>], head: &Head) -> Option<u64> {
+    fn unpaid<A: AsRef<Attempt>>(&self, slots: &[&Slot<A>], head: &EvmHead) -> Option<u64> {
         // Every place is read, so that what all of them may cost is known when the next is drafted.
         let costs = slots.iter().filter_map(|slot| Some((slot.position, self.in_flight.of(slot)?)));
         let costs: BTreeMap<u64, U256> = costs.map(|(at, place)| (at, place.cost)).collect();
@@ -111,41 +112,46 @@ impl EvmChain {
 
     /// What became of each place. Only of those that are taken for good more is asked; and of those in
     /// any block, where the nodes have forgotten the state that would tell which are taken for good.
-    async fn fates(&self, head: &Head, places: &[Place]) -> Vec<Fate> {
+    async fn fates(&self, head: &EvmHead, places: &[WatchedNonce]) -> Vec<NonceFate> {
         let finalized = head.nonces.finalized;
         let mut said = testimonies(head, self.parts.config.finality);
         let blind = !head.knows_final_nonce();
-        let worth_asking = |place: &&Place| {
+        let worth_asking = |place: &&WatchedNonce| {
             let mined = blind && place.position < head.nonces.mined;
             let early =
                 || self.landed.lock().get(&place.position).copied() > Some(head.final_block);
             place.position < finalized || (mined && !early())
         };
-        let asked: Vec<&Place> = places.iter().filter(worth_asking).collect();
+        let asked: Vec<&WatchedNonce> = places.iter().filter(worth_asking).collect();
         let attempts: BTreeSet<B256> =
             asked.iter().flat_map(|place| place.attempts.iter().copied()).collect();
         self.gather(&mut said, |_| attempts.clone()).await;
         self.remember_landed(&asked, &said);
-        let unclear = |place: &&Place| {
+        let unclear = |place: &&WatchedNonce| {
             let fate = self.concluded(place, &said).fate;
-            place.position < finalized && matches!(fate, Fate::Unrecorded | Fate::Disputed)
+            place.position < finalized
+                && matches!(fate, NonceFate::Unrecorded | NonceFate::Disputed)
         };
         let lost: Vec<u64> =
             places.iter().filter(unclear).map(|place| place.position).take(SEARCHES).collect();
         if !lost.is_empty() {
             self.search(&mut said, lost.into_iter().map(|at| at..at.saturating_add(1))).await;
         }
-        let fate = |place: &Place| {
+        let fate = |place: &WatchedNonce| {
             let unseen = || !self.landed.lock().contains_key(&place.position);
             let fate = self.judged(place, &said);
-            if fate == Fate::Included && blind && unseen() { Fate::Unwitnessed } else { fate }
+            if fate == NonceFate::Included && blind && unseen() {
+                NonceFate::Unwitnessed
+            } else {
+                fate
+            }
         };
         places.iter().map(fate).collect()
     }
 
     /// Remembers in which block nodes show an attempt: until that block is final they are not asked
     /// again.
-    fn remember_landed(&self, asked: &[&Place], said: &[(NodeId, Testimony)]) {
+    fn remember_landed(&self, asked: &[&WatchedNonce], said: &[(NodeId, EvmTestimony)]) {
         let mut landed = self.landed.lock();
         for place in asked {
             let shown = said.iter().flat_map(|(_, testimony)| {
@@ -161,8 +167,8 @@ impl EvmChain {
     /// Asks every node for the receipts of `wanted`, and then for the blocks that these name.
     async fn gather(
         &self,
-        said: &mut [(NodeId, Testimony)],
-        wanted: impl Fn(&Testimony) -> BTreeSet<B256>,
+        said: &mut [(NodeId, EvmTestimony)],
+        wanted: impl Fn(&EvmTestimony) -> BTreeSet<B256>,
     ) {
         let asked = said.iter_mut().map(|(id, testimony)| {
             let hashes = wanted(testimony);
@@ -186,7 +192,7 @@ impl EvmChain {
     /// Has every node search its final blocks for whoever took these places.
     async fn search(
         &self,
-        said: &mut [(NodeId, Testimony)],
+        said: &mut [(NodeId, EvmTestimony)],
         ranges: impl Iterator<Item = Range<u64>> + Clone,
     ) {
         let asked = said.iter_mut().map(|(id, testimony)| {
@@ -234,23 +240,23 @@ impl EvmChain {
         found
     }
 
-    fn concluded(&self, place: &Place, said: &[(NodeId, Testimony)]) -> Conclusion {
-        let testimonies: Vec<&Testimony> = said.iter().map(|(_, testimony)| testimony).collect();
+    fn concluded(&self, place: &WatchedNonce, said: &[(NodeId, EvmTestimony)]) -> EvmConclusion {
+        let testimonies: Vec<&EvmTestimony> = said.iter().map(|(_, testimony)| testimony).collect();
         conclude(place.position, &place.attempts, &testimonies, self.parts.fleet.needed())
     }
 
     /// Concludes, and remembers who lied.
-    fn judged(&self, place: &Place, said: &[(NodeId, Testimony)]) -> Fate {
-        let Conclusion { mut fate, liars, disputing } = self.concluded(place, said);
-        if let Fate::Ours(taker) | Fate::Foreign(taker) = &mut fate {
-            let told: Vec<&Testimony> = said.iter().map(|(_, testimony)| testimony).collect();
+    fn judged(&self, place: &WatchedNonce, said: &[(NodeId, EvmTestimony)]) -> NonceFate {
+        let EvmConclusion { mut fate, liars, disputing } = self.concluded(place, said);
+        if let NonceFate::Ours(taker) | NonceFate::Foreign(taker) = &mut fate {
+            let told: Vec<&EvmTestimony> = said.iter().map(|(_, testimony)| testimony).collect();
             let limit = place.limits.get(&taker.hash).copied();
             taker.look_up(&told, self.parts.fleet.needed(), limit);
         }
         for (id, _) in liars.iter().filter_map(|at| said.get(*at)) {
             self.parts.fleet.caught_lying(*id, "about who took a nonce in a final block");
         }
-        if fate != Fate::Disputed {
+        if fate != NonceFate::Disputed {
             self.disputes.ended(place.position);
         } else if self.disputes.lasts_too_long(place.position) {
             let disputing: Vec<NodeId> =
@@ -261,7 +267,7 @@ impl EvmChain {
     }
 
     /// Calls a person: nothing else ends this, and the claims stay meanwhile.
-    fn alarm(&self, place: &Place, disputing: &[NodeId]) {
+    fn alarm(&self, place: &WatchedNonce, disputing: &[NodeId]) {
         let fleet = &self.parts.fleet;
         let nodes: Vec<&str> = disputing.iter().map(|id| fleet.label(*id)).collect();
         error!(
@@ -285,21 +291,23 @@ impl EvmChain {
         self.search(&mut said, std::iter::once(from..to)).await;
         let mut strangers = Vec::new();
         for position in from..to {
-            match self.judged(&Place { position, attempts: vec![], limits: BTreeMap::new() }, &said)
-            {
-                Fate::Foreign(taker) => {
+            match self.judged(
+                &WatchedNonce { position, attempts: vec![], limits: BTreeMap::new() },
+                &said,
+            ) {
+                NonceFate::Foreign(taker) => {
                     let effect = OutcomeReader { chain: self, slot: None::<&Slot> }.effect(&taker);
                     strangers.push(Foreign::new(position, taker.landed(), effect));
                 }
-                Fate::Absent
-                | Fate::Included
-                | Fate::Shown
-                | Fate::Ours(_)
-                | Fate::Unidentified
-                | Fate::Unrecorded
-                | Fate::Unwitnessed
-                | Fate::Disputed
-                | Fate::Unclear => break,
+                NonceFate::Absent
+                | NonceFate::Included
+                | NonceFate::Shown
+                | NonceFate::Ours(_)
+                | NonceFate::Unidentified
+                | NonceFate::Unrecorded
+                | NonceFate::Unwitnessed
+                | NonceFate::Disputed
+                | NonceFate::Unclear => break,
             }
         }
         if strangers.is_empty() && from < to {
@@ -313,9 +321,9 @@ impl EvmChain {
     }
 }
 
-fn place<A: AsRef<Attempt>>(slot: &Slot<A>) -> Place {
+fn place<A: AsRef<Attempt>>(slot: &Slot<A>) -> WatchedNonce {
     let signed = || slot.attempts.iter().map(|attempt| &attempt.as_ref().signed);
-    Place {
+    WatchedNonce {
         position: slot.position,
         attempts: signed().map(|signed| signed.hash).collect(),
         limits: signed().map(|signed| (signed.hash, signed.gas_required)).collect(),
@@ -324,8 +332,8 @@ fn place<A: AsRef<Attempt>>(slot: &Slot<A>) -> Place {
 
 /// What the last look at the head has each node testify. How many places are settled is what as many
 /// nodes as have to agree bore out already.
-fn testimonies(head: &Head, finality: Finality) -> Vec<(NodeId, Testimony)> {
-    let testimony = |look: &Look| Testimony {
+fn testimonies(head: &EvmHead, finality: Finality) -> Vec<(NodeId, EvmTestimony)> {
+    let testimony = |look: &EvmLook| EvmTestimony {
         head: look.latest.number(),
         taken: Some(look.nonce),
         final_block: match finality {
@@ -333,14 +341,14 @@ fn testimonies(head: &Head, finality: Finality) -> Vec<(NodeId, Testimony)> {
             Finality::Depth(depth) => look.latest.number().saturating_sub(depth.saturating_sub(1)),
         },
         settled: Some(head.nonces.finalized),
-        ..Testimony::default()
+        ..EvmTestimony::default()
     };
     head.nodes.iter().map(|(id, look)| (*id, testimony(look))).collect()
 }
 
 /// What a node says of each transaction, and what that cost. Where it says nothing, it is left out.
 async fn receipts(
-    rpc: Asker<'_>,
+    rpc: EvmAsker<'_>,
     hashes: BTreeSet<B256>,
 ) -> Vec<(B256, Receipt, Option<(u64, U256)>)> {
     let asked = hashes.into_iter().map(async |hash| {
@@ -358,7 +366,7 @@ async fn receipts(
 }
 
 /// The blocks that a node holds at these numbers.
-async fn blocks(rpc: Asker<'_>, numbers: BTreeSet<u64>) -> Vec<(u64, Block)> {
+async fn blocks(rpc: EvmAsker<'_>, numbers: BTreeSet<u64>) -> Vec<(u64, Block)> {
     let asked = numbers.into_iter().map(async |number| {
         let header = node::header(rpc, &node::quantity(number)).await.ok()??;
         let block = Block { number: header.number(), hash: header.hash, time: header.time() };

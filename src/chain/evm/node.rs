@@ -3,7 +3,7 @@
 //! Own structures, since chains differ in the fields that we don't need.
 
 use super::fees::median_tip;
-use super::known::Known;
+use super::known::EvmNodeFacts;
 use crate::node::{self, AskError, Fault, JsonRpc};
 use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
 use serde::Deserialize;
@@ -16,17 +16,17 @@ pub(super) const ETH_CALL: &str = "eth_call";
 const FEE_HISTORY_BLOCKS: u64 = 10;
 
 /// Whom to ask.
-pub(super) type Asker<'a> = node::Asker<'a, JsonRpc>;
+pub(super) type EvmAsker<'a> = node::Asker<'a, JsonRpc>;
 
 /// Whom to ask, and about which block: one preflight sees one state of the chain.
 #[derive(Clone, Debug)]
 pub(super) struct View<'a> {
     /// Whom.
-    pub(super) rpc: Asker<'a>,
+    pub(super) rpc: EvmAsker<'a>,
     /// Which block: a number, or `latest` where there is one node only.
     pub(super) block: String,
     /// What the chain, and whoever is asked, can do.
-    pub(super) known: Known,
+    pub(super) known: EvmNodeFacts,
 }
 
 /// The header of a block.
@@ -63,7 +63,7 @@ impl Header {
 /// What became of a transaction in a block.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Receipt {
+pub(super) struct JsonReceipt {
     pub(super) transaction_hash: B256,
     pub(super) block_hash: B256,
     block_number: U64,
@@ -78,7 +78,7 @@ pub(super) struct Receipt {
     l1_fee: Value,
 }
 
-impl Receipt {
+impl JsonReceipt {
     pub(super) fn block_number(&self) -> u64 {
         self.block_number.to()
     }
@@ -129,33 +129,33 @@ pub(super) fn quantity(number: u64) -> String {
 }
 
 /// The code at an address; empty where there is none.
-pub(super) async fn code(rpc: Asker<'_>, at: Address) -> Result<Bytes, AskError> {
+pub(super) async fn code(rpc: EvmAsker<'_>, at: Address) -> Result<Bytes, AskError> {
     rpc.ask("eth_getCode", json!([at, "latest"])).await
 }
 
 /// The header of a block by tag or number; none where there is no such block.
-pub(super) async fn header(rpc: Asker<'_>, block: &str) -> Result<Option<Header>, AskError> {
+pub(super) async fn header(rpc: EvmAsker<'_>, block: &str) -> Result<Option<Header>, AskError> {
     rpc.ask("eth_getBlockByNumber", json!([block, false])).await
 }
 
 /// How many transactions of `who` the chain holds up to and including `block`.
-pub(super) async fn nonce(rpc: Asker<'_>, who: Address, block: &str) -> Result<u64, AskError> {
+pub(super) async fn nonce(rpc: EvmAsker<'_>, who: Address, block: &str) -> Result<u64, AskError> {
     rpc.ask::<U64>("eth_getTransactionCount", json!([who, block])).await.map(|n| n.to())
 }
 
 /// The same for a block by its number: a node that lags behind errs instead of answering from the
 /// past.
-pub(super) async fn nonce_at(rpc: Asker<'_>, who: Address, block: u64) -> Result<u64, AskError> {
+pub(super) async fn nonce_at(rpc: EvmAsker<'_>, who: Address, block: u64) -> Result<u64, AskError> {
     nonce(rpc, who, &quantity(block)).await
 }
 
 /// Wei.
-pub(super) async fn balance(rpc: Asker<'_>, who: Address) -> Result<U256, AskError> {
+pub(super) async fn balance(rpc: EvmAsker<'_>, who: Address) -> Result<U256, AskError> {
     rpc.ask("eth_getBalance", json!([who, "latest"])).await
 }
 
 /// Wei per gas.
-pub(super) async fn gas_price(rpc: Asker<'_>) -> Result<u128, AskError> {
+pub(super) async fn gas_price(rpc: EvmAsker<'_>) -> Result<u128, AskError> {
     rpc.ask::<U128>("eth_gasPrice", json!([])).await.map(|price| price.to())
 }
 
@@ -169,7 +169,7 @@ pub(super) struct Tips {
 }
 
 /// What others tip; none where the node knows no history or nobody tipped.
-pub(super) async fn tips(rpc: Asker<'_>) -> Result<Option<Tips>, AskError> {
+pub(super) async fn tips(rpc: EvmAsker<'_>) -> Result<Option<Tips>, AskError> {
     let asked = json!([quantity(FEE_HISTORY_BLOCKS), "latest", [20, 50]]);
     let history: FeeHistory = match rpc.ask("eth_feeHistory", asked).await {
         Err(AskError { fault: Fault::Node(_), .. }) => return Ok(None),
@@ -216,7 +216,7 @@ struct FullBlock {
 
 /// The transactions of a block; none where the node has no such block.
 pub(super) async fn transactions(
-    rpc: Asker<'_>,
+    rpc: EvmAsker<'_>,
     block: u64,
 ) -> Result<Option<Vec<Transaction>>, AskError> {
     let asked = json!([quantity(block), true]);
@@ -226,14 +226,17 @@ pub(super) async fn transactions(
 
 /// The transaction of `who` with this nonce, of nodes that can look it up.
 pub(super) async fn by_nonce(
-    rpc: Asker<'_>,
+    rpc: EvmAsker<'_>,
     who: Address,
     nonce: u64,
 ) -> Result<Option<Transaction>, AskError> {
     rpc.ask("eth_getTransactionBySenderAndNonce", json!([who, quantity(nonce)])).await
 }
 
-pub(super) async fn receipt(rpc: Asker<'_>, hash: B256) -> Result<Option<Receipt>, AskError> {
+pub(super) async fn receipt(
+    rpc: EvmAsker<'_>,
+    hash: B256,
+) -> Result<Option<JsonReceipt>, AskError> {
     rpc.ask("eth_getTransactionReceipt", json!([hash])).await
 }
 

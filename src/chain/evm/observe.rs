@@ -1,8 +1,8 @@
 //! What each node tells in one look: its head, the account, prices, and what it can do.
 
 use super::in_flight::Holding;
-use super::known::Known;
-use super::node::Asker;
+use super::known::EvmNodeFacts;
+use super::node::EvmAsker;
 use super::node::{Header, Tips};
 use super::{EvmChain, node, simulate};
 use crate::chain::{ChainError, MostSent};
@@ -23,7 +23,7 @@ const DELEGATION: [u8; 3] = [0xef, 0x01, 0x00];
 
 /// What one node tells.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct EvmLook {
     pub(super) latest: Header,
     /// The finalized block; none where finality is a depth and this is not asked.
     pub(super) finalized: Option<Header>,
@@ -37,7 +37,7 @@ pub(super) struct Look {
     pub(super) gas_price: Option<u128>,
 }
 
-impl Look {
+impl EvmLook {
     /// What the account holds in the state of its newest block.
     pub(super) fn holding(&self) -> Holding {
         Holding { nonce: self.nonce, balance: self.balance }
@@ -50,11 +50,11 @@ impl Look {
 
 impl EvmChain {
     /// What every node tells.
-    pub(super) async fn looks(&self) -> Vec<(NodeId, Result<Look, ChainError>)> {
+    pub(super) async fn looks(&self) -> Vec<(NodeId, Result<EvmLook, ChainError>)> {
         self.parts.fleet.survey(|id| self.look_at(id)).await
     }
 
-    async fn look_at(&self, id: NodeId) -> Result<Look, ChainError> {
+    async fn look_at(&self, id: NodeId) -> Result<EvmLook, ChainError> {
         self.parts.fleet.verify_when_due(id).await?;
         let (rpc, me) = (self.parts.fleet.only(id), self.account.facts.signer);
         let legacy = self.parts.config.fees.legacy;
@@ -73,10 +73,10 @@ impl EvmChain {
             tips,
             self.learn_when_due(id),
         )?;
-        Ok(Look { latest, finalized, nonce, balance, tips, gas_price })
+        Ok(EvmLook { latest, finalized, nonce, balance, tips, gas_price })
     }
 
-    async fn finalized(&self, rpc: Asker<'_>) -> Result<Option<Header>, ChainError> {
+    async fn finalized(&self, rpc: EvmAsker<'_>) -> Result<Option<Header>, ChainError> {
         match self.parts.config.finality {
             Finality::Depth(_) => Ok(None),
             Finality::FinalizedTag => {
@@ -138,13 +138,13 @@ impl EvmChain {
 
     /// What the fit nodes know together; none before one of them was asked. A contract is there when
     /// any says so; a way of asking is used when two say that it works, or all there are.
-    pub(super) fn known(&self) -> Option<Known> {
+    pub(super) fn known(&self) -> Option<EvmNodeFacts> {
         let learnt = self.learnt.read();
-        let fit: Vec<Known> =
+        let fit: Vec<EvmNodeFacts> =
             self.parts.fleet.fit().iter().filter_map(|id| learnt.get(id)).copied().collect();
         let any = fit.first()?;
         let borne_out = fit.iter().map(|known| known.multicall);
-        Some(Known {
+        Some(EvmNodeFacts {
             contract: fit.iter().any(|known| known.contract),
             multicall: reached_by(borne_out, fit.len().min(2)).unwrap_or(false),
             held_at_once: reached_by(fit.iter().map(|known| known.held_at_once), fit.len().min(2))
@@ -182,7 +182,7 @@ impl EvmChain {
                  transactions at a time"
             );
         }
-        let known = Known { contract, multicall, simulates, held_at_once, checked, breaks };
+        let known = EvmNodeFacts { contract, multicall, simulates, held_at_once, checked, breaks };
         self.learnt.write().insert(id, known);
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! What a transaction in a final block did, in the words of the chain's profile.
 
 use super::EvmChain;
-use super::conclude::{Reader, Taker};
+use super::conclude::{ReadsOutcomes, Taker};
 use crate::billing::{Attempt, AttemptKind, ForeignEffect, ItemOutcome, Opaque, Slot};
 
 /// Reads what transactions did, with the words of the chain's profile.
@@ -11,7 +11,7 @@ pub(super) struct OutcomeReader<'a, A> {
     pub(super) slot: Option<&'a Slot<A>>,
 }
 
-impl<A: AsRef<Attempt>> Reader for OutcomeReader<'_, A> {
+impl<A: AsRef<Attempt>> ReadsOutcomes for OutcomeReader<'_, A> {
     fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome> {
         let Some(slot) = self.slot else { return Vec::new() };
         let bills =

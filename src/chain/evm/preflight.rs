@@ -3,11 +3,11 @@
 
 use super::EvmChain;
 use super::gas::gas_limit;
-use super::head::Head;
+use super::head::EvmHead;
 use super::node::{Call, View};
 use super::simulate;
 use crate::billing::{BadField, Charge};
-use crate::chain::trial::{Failure, Fit, Group, Outcome, Ran, Runner, conclude};
+use crate::chain::trial::{CallFailure, Fit, Group, Outcome, Simulated, Simulator, conclude};
 use crate::chain::{ChainError, Estimate, Preflight};
 use crate::contract::{Computed, Profile};
 use async_trait::async_trait;
@@ -17,15 +17,15 @@ use std::sync::Arc;
 const AT_ONCE: usize = 8;
 
 /// What every run of one preflight shares.
-pub(super) struct Trial<'a> {
+pub(super) struct EvmPreflight<'a> {
     pub(super) chain: &'a EvmChain,
     pub(super) view: View<'a>,
-    pub(super) head: Arc<Head>,
+    pub(super) head: Arc<EvmHead>,
     pub(super) charges: &'a [Charge],
 }
 
 #[async_trait]
-impl Runner for Trial<'_> {
+impl Simulator for EvmPreflight<'_> {
     fn profile(&self) -> &Profile {
         &self.chain.account.profile
     }
@@ -38,9 +38,9 @@ impl Runner for Trial<'_> {
         AT_ONCE
     }
 
-    async fn run(&self, places: &Group, measured: bool) -> Result<Ran, ChainError> {
+    async fn run(&self, places: &Group, measured: bool) -> Result<Simulated, ChainError> {
         if places.is_empty() {
-            return Ok(Ran::Passed { used: 0, answer: Vec::new().into() });
+            return Ok(Simulated::Passed { used: 0, answer: Vec::new().into() });
         }
         let charges: Vec<Charge> =
             places.iter().filter_map(|place| self.charges.get(*place)).cloned().collect();
@@ -55,8 +55,8 @@ impl Runner for Trial<'_> {
             return simulate::run(&self.view, call).await;
         }
         Ok(match simulate::attempt(&self.view, call).await? {
-            Ok(answer) => Ran::Passed { used: 0, answer },
-            Err(failure) => Ran::Failed(failure),
+            Ok(answer) => Simulated::Passed { used: 0, answer },
+            Err(failure) => Simulated::Failed(failure),
         })
     }
 }
@@ -71,7 +71,7 @@ impl EvmChain {
         let fit = Fit::of(&self.account.profile, charges, self.account.facts.signer);
         let first_run = async {
             let (view, head) = (view.clone(), self.current().await?);
-            let trial = Trial { chain: self, view, head, charges };
+            let trial = EvmPreflight { chain: self, view, head, charges };
             let ran = trial.run(&fit.places, true).await?;
             Ok((trial, ran))
         };
@@ -90,7 +90,7 @@ impl EvmChain {
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
-    pub(super) fn calldata(&self, head: &Head, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
+    pub(super) fn calldata(&self, head: &EvmHead, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
         let time = head.pulse.head_time;
         let deadline = time.saturating_add(self.parts.config.billing.deadline.as_secs());
         let computed = Computed { deadline, signer: self.account.facts.signer };
@@ -101,9 +101,9 @@ impl EvmChain {
     /// part of it says how much.
     pub(super) async fn unexplained(
         &self,
-        trial: &Trial<'_>,
+        trial: &EvmPreflight<'_>,
         places: Group,
-        failure: &Failure,
+        failure: &CallFailure,
     ) -> Result<ChainError, ChainError> {
         let mut part = places.clone();
         loop {
@@ -111,7 +111,7 @@ impl EvmChain {
             if part.is_empty() {
                 return Ok(failure.of_all(&self.account.profile));
             }
-            if let Ran::Passed { used, .. } = trial.run(&part, true).await? {
+            if let Simulated::Passed { used, .. } = trial.run(&part, true).await? {
                 let estimate = Estimate { used, charges: part.len() };
                 return Ok(match gas_limit(&estimate, places.len(), self.gas_rules(&trial.head)) {
                     Ok(_) => failure.of_all(&self.account.profile),
@@ -125,13 +125,13 @@ impl EvmChain {
     /// batch, so that an estimate for many promises too much for fewer.
     pub(super) async fn tried(
         &self,
-        trial: &Trial<'_>,
+        trial: &EvmPreflight<'_>,
         places: &Group,
         mut said: ChainError,
     ) -> ChainError {
         while let ChainError::BatchTooLarge { max } = said
             && let Some(fewer) = places.get(..max).map(<[usize]>::to_vec)
-            && let Ok(Ran::Passed { used, .. }) = trial.run(&fewer, true).await
+            && let Ok(Simulated::Passed { used, .. }) = trial.run(&fewer, true).await
             && let Err(again) =
                 gas_limit(&Estimate { used, charges: max }, max, self.gas_rules(&trial.head))
         {

@@ -4,7 +4,7 @@
 use super::EvmChain;
 use super::draft::EvmDraft;
 use super::fees::{Bid, Ceilings, affordable, allowed, cancel_bid, cost, first_bid, outbid};
-use super::head::Head;
+use super::head::EvmHead;
 use super::node::{self, Call};
 use super::wire::Wire;
 use crate::billing::{Attempt, AttemptKind, Slot};
@@ -76,7 +76,7 @@ impl EvmChain {
 
     /// The gas limit of a transfer of nothing to oneself. More than 21,000 where the fee for another
     /// chain is paid in gas (Arbitrum), and where the account has code (EIP-7702).
-    async fn gas_for_nothing(&self, head: &Head, me: Address) -> Result<u64, ChainError> {
+    async fn gas_for_nothing(&self, head: &EvmHead, me: Address) -> Result<u64, ChainError> {
         let rules = self.gas_rules(head);
         let call = Call { from: me, to: me, data: &[], gas: rules.most };
         let used = match node::estimate_gas(&self.view_at(head).await?, call)

@@ -17,7 +17,7 @@ impl EvmDraft {
         T: SignableTransaction<Signature>,
         TxEnvelope: From<Signed<T>>,
     {
-        let last = Final { bytes: tx.encoded_for_signing(), profile: &self.signing.profile };
+        let last = EvmPreimage { bytes: tx.encoded_for_signing(), profile: &self.signing.profile };
         let (signature, digest) = self.signing.sign(last, meant)?;
         Ok((tx.into_signed(signature).into(), digest))
     }
@@ -25,12 +25,12 @@ impl EvmDraft {
 
 /// The bytes that a signature commits to: EIP-2718 type and RLP list, or the RLP list of EIP-155.
 #[derive(Debug)]
-pub(super) struct Final<'a> {
+pub(super) struct EvmPreimage<'a> {
     pub(super) bytes: Vec<u8>,
     pub(super) profile: &'a Profile,
 }
 
-impl Unsigned for Final<'_> {
+impl Unsigned for EvmPreimage<'_> {
     fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -54,7 +54,7 @@ impl Unsigned for Final<'_> {
     }
 }
 
-impl Final<'_> {
+impl EvmPreimage<'_> {
     fn read<T: Transaction + SignableTransaction<Signature>>(
         &self,
         tx: &T,

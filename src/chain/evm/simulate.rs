@@ -3,10 +3,10 @@
 //!
 //! A call that fails is an answer, not an error. An error means that the node gave no answer.
 
-use super::node::Asker;
+use super::node::EvmAsker;
 use super::node::{self, Call, View};
 use crate::chain::ChainError;
-use crate::chain::trial::{Failure, Ran};
+use crate::chain::trial::{CallFailure, Simulated};
 use crate::node::NoReply;
 use crate::node::{AskError, Fault, NodeError};
 use alloy::primitives::{Address, Bytes, U64};
@@ -56,10 +56,10 @@ struct SimulatedBlock {
 }
 
 /// Whether the node can simulate. Only a node that could not be reached leaves it open.
-pub(super) async fn works(rpc: Asker<'_>, from: Address) -> Result<bool, AskError> {
+pub(super) async fn works(rpc: EvmAsker<'_>, from: Address) -> Result<bool, AskError> {
     let probe = Call { from, to: from, data: &[], gas: TRANSFER_GAS };
     match simulate(rpc, "latest", probe).await {
-        Ok(ran) => Ok(matches!(ran, Ran::Passed { .. })),
+        Ok(ran) => Ok(matches!(ran, Simulated::Passed { .. })),
         Err(AskError { fault, question }) => match fault {
             Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
                 Ok(false)
@@ -75,7 +75,7 @@ pub(super) async fn works(rpc: Asker<'_>, from: Address) -> Result<bool, AskErro
 }
 
 /// Runs a call and says what it used.
-pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Ran, ChainError> {
+pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Simulated, ChainError> {
     if view.known.simulates {
         match simulate(view.rpc, &view.block, call).await {
             Err(AskError { fault: Fault::Node(_), .. }) => {}
@@ -84,8 +84,8 @@ pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Ran, ChainErr
     }
     let (answer, used) = tokio::join!(attempt(view, call), node::estimate_gas(view, call));
     match answer? {
-        Ok(answer) => Ok(Ran::Passed { used: used?, answer }),
-        Err(failure) => Ok(Ran::Failed(failure)),
+        Ok(answer) => Ok(Simulated::Passed { used: used?, answer }),
+        Err(failure) => Ok(Simulated::Failed(failure)),
     }
 }
 
@@ -93,11 +93,11 @@ pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Ran, ChainErr
 pub(super) async fn attempt(
     view: &View<'_>,
     call: Call<'_>,
-) -> Result<Result<Bytes, Failure>, ChainError> {
+) -> Result<Result<Bytes, CallFailure>, ChainError> {
     match node::call(view, call).await {
         Ok(answer) => Ok(Ok(answer)),
         Err(AskError { fault: Fault::Node(error), .. }) if is_failure(&error) => {
-            Ok(Err(Failure { data: error.data.unwrap_or_default(), words: error.message }))
+            Ok(Err(CallFailure { data: error.data.unwrap_or_default(), words: error.message }))
         }
         Err(error) => Err(error.into()),
     }
@@ -109,7 +109,7 @@ fn is_failure(error: &NodeError) -> bool {
     error.code == 3 || error.data.is_some() || FAILED.iter().any(|start| said.starts_with(start))
 }
 
-async fn simulate(rpc: Asker<'_>, block: &str, call: Call<'_>) -> Result<Ran, AskError> {
+async fn simulate(rpc: EvmAsker<'_>, block: &str, call: Call<'_>) -> Result<Simulated, AskError> {
     let input = alloy::hex::encode_prefixed(call.data);
     let call = json!({
         "from": call.from, "to": call.to, "input": input, "gas": U64::from(call.gas)
@@ -118,16 +118,16 @@ async fn simulate(rpc: Asker<'_>, block: &str, call: Call<'_>) -> Result<Ran, As
     read(rpc.ask(METHOD, asked).await?).ok_or(AskError { question: METHOD, fault: Fault::Garbled })
 }
 
-fn read(blocks: Vec<SimulatedBlock>) -> Option<Ran> {
+fn read(blocks: Vec<SimulatedBlock>) -> Option<Simulated> {
     let mut calls = blocks.into_iter().flat_map(|block| block.calls);
     let (Some(call), None) = (calls.next(), calls.next()) else { return None };
     if call.status == U64::ONE {
-        return Some(Ran::Passed { used: call.gas_used.to(), answer: call.return_data });
+        return Some(Simulated::Passed { used: call.gas_used.to(), answer: call.return_data });
     }
     // geth puts the data of the revert into the error, anvil into what was returned.
     let error = call.error.unwrap_or(SimulatedError { message: String::new(), data: None });
     let data = error.data.unwrap_or(call.return_data);
-    Some(Ran::Failed(Failure { data: data.to_vec(), words: error.message }))
+    Some(Simulated::Failed(CallFailure { data: data.to_vec(), words: error.message }))
 }
 
 #[cfg(test)]
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    fn said(answer: Value) -> Option<Ran> {
+    fn said(answer: Value) -> Option<Simulated> {
         read(serde_json::from_value(answer).unwrap())
     }
 
@@ -148,9 +148,10 @@ mod tests {
             said(json!([{ "number": "0x3", "calls": [call] }]))
         };
         let passed = call("0x1", json!({ "returnData": "0xaa" }));
-        assert_eq!(passed, Some(Ran::Passed { used: 21_000, answer: vec![0xaa].into() }));
-        let failed =
-            |words: &str| Some(Ran::Failed(Failure { data: vec![0xbb], words: words.to_owned() }));
+        assert_eq!(passed, Some(Simulated::Passed { used: 21_000, answer: vec![0xaa].into() }));
+        let failed = |words: &str| {
+            Some(Simulated::Failed(CallFailure { data: vec![0xbb], words: words.to_owned() }))
+        };
         let geth = json!({ "error": { "code": 3, "message": "reverted", "data": "0xbb" } });
         assert_eq!(call("0x0", geth), failed("reverted"));
         let anvil =

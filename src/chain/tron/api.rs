@@ -11,7 +11,7 @@ mod error;
 mod outcome;
 mod records;
 
-pub(super) use answers::{Authority, Block, Parameters, Resources};
+pub(super) use answers::{Authority, Parameters, Resources, TronBlock};
 pub(super) use calls::{CallOutcome, ConstantCall};
 pub(super) use outcome::CallResult;
 pub(super) use records::{Broadcast, TxInfo, offer};

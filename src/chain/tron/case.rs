@@ -1,7 +1,7 @@
 //! An undecided batch as it is looked for: its transactions, and whether their time is over.
 
-use super::death::Mortal;
-use super::head::Head;
+use super::death::ExpiringTx;
+use super::head::TronHead;
 use super::transaction::SignedBytes;
 use crate::billing::{Attempt, Slot};
 use alloy::primitives::B256;
@@ -12,7 +12,7 @@ pub(super) struct Case {
     /// Its transactions, the newest last.
     pub(super) attempts: Vec<B256>,
     /// The newest.
-    pub(super) tx: Mortal,
+    pub(super) tx: ExpiringTx,
     /// Whether it is too late for the newest, by the newest block.
     pub(super) late: bool,
     /// The same by the newest irrevocable block.
@@ -20,7 +20,7 @@ pub(super) struct Case {
 }
 
 /// None where the journal's bytes are not the transaction's.
-pub(super) fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &Head) -> Option<Case> {
+pub(super) fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &TronHead) -> Option<Case> {
     let tx = mortal(slot.attempts.newest().as_ref())?;
     let attempts = slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash).collect();
     let over = |time_ms: u64| time_ms >= tx.expiration_ms;
@@ -29,10 +29,10 @@ pub(super) fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &Head) -> Option<Cas
 }
 
 /// What the stored bytes of an attempt say of its life.
-fn mortal(attempt: &Attempt) -> Option<Mortal> {
+fn mortal(attempt: &Attempt) -> Option<ExpiringTx> {
     let id = attempt.signed.hash;
     match SignedBytes::read(&attempt.signed.raw) {
-        Ok(read) if read.txid == id => Some(Mortal {
+        Ok(read) if read.txid == id => Some(ExpiringTx {
             id,
             ref_block: read.unsigned.ref_block,
             expiration_ms: read.unsigned.expiration_ms,

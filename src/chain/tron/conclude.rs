@@ -6,7 +6,7 @@
 //! from an absence, an error, or a word that is not known.
 
 use super::api::{CallResult, TxInfo};
-use super::death::{self, Place};
+use super::death::{self, BlockTime};
 use crate::billing::TxRecord;
 use alloy::primitives::{B256, Log};
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ pub(super) enum Shown {
 
 /// What one node testified in one look. What it did not answer is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Testimony {
+pub(super) struct TronTestimony {
     /// Of the newest transaction.
     pub(super) shown: Shown,
     /// Its records of blocks that are irrevocable for it, by transaction; none where it says that it
@@ -62,7 +62,7 @@ pub(super) struct Ground {
     /// How many have to agree.
     pub(super) needed: usize,
     /// What the irrevocable blocks prove about the newest transaction, if they were read.
-    pub(super) scan: Option<death::Fate>,
+    pub(super) scan: Option<death::TxFate>,
 }
 
 /// A transaction of ours in an irrevocable block.
@@ -89,7 +89,7 @@ pub(super) fn record(info: TxInfo) -> Option<Record> {
 
 /// What became of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum BatchFate {
     /// In no block so far.
     Absent,
     /// In a block that can still be undone.
@@ -97,15 +97,15 @@ pub(super) enum Fate {
     /// In a block that cannot.
     Landed(Landing),
     /// In none, and in none ever: proven by this block.
-    Dead(Place),
+    Dead(BlockTime),
     /// The nodes disagree, or too few of them told enough.
     Unclear,
 }
 
 /// What the nodes say together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Conclusion {
-    pub(super) fate: Fate,
+pub(super) struct TronConclusion {
+    pub(super) fate: BatchFate,
     /// Who contradicts it: places in the list of testimonies.
     pub(super) liars: Vec<usize>,
     /// Who contradicts one another, where nothing follows: places in the list of testimonies.
@@ -113,26 +113,35 @@ pub(super) struct Conclusion {
 }
 
 /// Concludes what became of the batch that `attempts` were signed for, the newest last.
-pub(super) fn conclude(attempts: &[B256], said: &[Testimony], ground: Ground) -> Conclusion {
-    let told: Vec<Told> = said.iter().map(|node| node.told(attempts, ground.solid)).collect();
+pub(super) fn conclude(
+    attempts: &[B256],
+    said: &[TronTestimony],
+    ground: Ground,
+) -> TronConclusion {
+    let told: Vec<LandingTold> =
+        said.iter().map(|node| node.told(attempts, ground.solid)).collect();
     if let Some(landing) = landed(&told, said, attempts, ground) {
         let liars = places(&told, |told| told.contradicts(&landing));
-        return Conclusion { fate: Fate::Landed(landing), liars, disputed: vec![] };
+        return TronConclusion { fate: BatchFate::Landed(landing), liars, disputed: vec![] };
     }
-    let tellers = places(&told, |told| !matches!(told, Told::Nothing));
-    if let Some(death::Fate::Dead(place)) = ground.scan {
+    let tellers = places(&told, |told| !matches!(told, LandingTold::Nothing));
+    if let Some(death::TxFate::Dead(place)) = ground.scan {
         // Whoever tells of a landing, or nothing at all, does not bear the death out.
         if said.iter().filter(|node| node.denies(attempts)).count() >= ground.needed {
-            return Conclusion { fate: Fate::Dead(place), liars: tellers, disputed: vec![] };
+            return TronConclusion {
+                fate: BatchFate::Dead(place),
+                liars: tellers,
+                disputed: vec![],
+            };
         }
-        return Conclusion { fate: Fate::Unclear, liars: vec![], disputed: tellers };
+        return TronConclusion { fate: BatchFate::Unclear, liars: vec![], disputed: tellers };
     }
     let disputed = if quarrel(&told) { tellers } else { vec![] };
-    Conclusion { fate: pending(&told, said, ground.needed), liars: vec![], disputed }
+    TronConclusion { fate: pending(&told, said, ground.needed), liars: vec![], disputed }
 }
 
 /// What as many nodes as have to agree tell people of a transaction; the words are the first node's.
-pub(super) fn told_alike(id: B256, said: &[Testimony], needed: usize) -> Option<TxRecord> {
+pub(super) fn told_alike(id: B256, said: &[TronTestimony], needed: usize) -> Option<TxRecord> {
     let told: Vec<&TxRecord> = said.iter().filter_map(|node| node.told.get(&id)).collect();
     let facts = |record: &TxRecord| (record.ending, record.used, record.fee);
     let agreed =
@@ -141,8 +150,13 @@ pub(super) fn told_alike(id: B256, said: &[Testimony], needed: usize) -> Option<
 }
 
 /// The landing that as many nodes as have to agree tell of.
-fn landed(told: &[Told], said: &[Testimony], attempts: &[B256], ground: Ground) -> Option<Landing> {
-    let landings: Vec<&Landing> = told.iter().filter_map(Told::landing).collect();
+fn landed(
+    told: &[LandingTold],
+    said: &[TronTestimony],
+    attempts: &[B256],
+    ground: Ground,
+) -> Option<Landing> {
+    let landings: Vec<&Landing> = told.iter().filter_map(LandingTold::landing).collect();
     let count = |same: &dyn Fn(&Landing) -> bool| {
         landings.iter().filter(|other| same(other)).count() >= ground.needed
     };
@@ -154,9 +168,9 @@ fn landed(told: &[Told], said: &[Testimony], attempts: &[B256], ground: Ground) 
     if let Some(alike) = alike.filter(|one| late(one.block)) {
         return Some(Landing { logs: None, ..(*alike).clone() });
     }
-    let Some(death::Fate::Landed(place)) = ground.scan else { return None };
+    let Some(death::TxFate::Landed(place)) = ground.scan else { return None };
     let (id, block) = (*attempts.last()?, place.number);
-    let word = |node: &Testimony| match node.records.get(&id) {
+    let word = |node: &TronTestimony| match node.records.get(&id) {
         Some(Some(record)) if record.block == block => Some(record.result),
         Some(Some(_)) => None,
         Some(None) | None => node.result,
@@ -172,26 +186,30 @@ fn landed(told: &[Told], said: &[Testimony], attempts: &[B256], ground: Ground) 
 }
 
 /// What a look may say of a batch that is not decided. None of it frees a claim.
-fn pending(told: &[Told], said: &[Testimony], needed: usize) -> Fate {
-    let in_a_block = |(told, node): &(&Told, &Testimony)| {
-        matches!(node.shown, Shown::In(_)) || !matches!(told, Told::Nothing)
+fn pending(told: &[LandingTold], said: &[TronTestimony], needed: usize) -> BatchFate {
+    let in_a_block = |(told, node): &(&LandingTold, &TronTestimony)| {
+        matches!(node.shown, Shown::In(_)) || !matches!(told, LandingTold::Nothing)
     };
     if told.iter().zip(said).filter(in_a_block).count() >= needed {
-        return Fate::Included;
+        return BatchFate::Included;
     }
-    if said.iter().any(|node| node.shown == Shown::No) { Fate::Absent } else { Fate::Unclear }
+    if said.iter().any(|node| node.shown == Shown::No) {
+        BatchFate::Absent
+    } else {
+        BatchFate::Unclear
+    }
 }
 
 /// What one node says landed for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Told {
+enum LandingTold {
     Landing(Landing),
     /// Two transactions, although the second was signed only when the first was dead.
     TwoTales,
     Nothing,
 }
 
-impl Told {
+impl LandingTold {
     fn landing(&self) -> Option<&Landing> {
         match self {
             Self::Landing(landing) => Some(landing),
@@ -216,13 +234,13 @@ impl Landing {
     }
 }
 
-impl Testimony {
+impl TronTestimony {
     /// Whether the node says of every attempt that none of its irrevocable blocks holds it.
     fn denies(&self, attempts: &[B256]) -> bool {
         attempts.iter().all(|id| self.records.get(id) == Some(&None))
     }
 
-    fn told(&self, attempts: &[B256], solid: u64) -> Told {
+    fn told(&self, attempts: &[B256], solid: u64) -> LandingTold {
         let mut landings = attempts.iter().filter_map(|id| {
             let Record { block, block_time_ms, result, logs } = self.records.get(id)?.clone()?;
             let (id, logs) = (*id, Some(logs));
@@ -231,19 +249,19 @@ impl Testimony {
             (block <= solid).then_some(landing)
         });
         match (landings.next(), landings.next()) {
-            (None, _) => Told::Nothing,
-            (Some(landing), None) => Told::Landing(landing),
-            (Some(_), Some(_)) => Told::TwoTales,
+            (None, _) => LandingTold::Nothing,
+            (Some(landing), None) => LandingTold::Landing(landing),
+            (Some(_), Some(_)) => LandingTold::TwoTales,
         }
     }
 }
 
-fn quarrel(told: &[Told]) -> bool {
-    let mut landings = told.iter().filter(|told| !matches!(told, Told::Nothing));
+fn quarrel(told: &[LandingTold]) -> bool {
+    let mut landings = told.iter().filter(|told| !matches!(told, LandingTold::Nothing));
     landings.next().is_some_and(|first| landings.any(|other| other != first))
 }
 
-fn places(told: &[Told], which: impl Fn(&Told) -> bool) -> Vec<usize> {
+fn places(told: &[LandingTold], which: impl Fn(&LandingTold) -> bool) -> Vec<usize> {
     told.iter().enumerate().filter(|(_, told)| which(told)).map(|(at, _)| at).collect()
 }
 

@@ -7,7 +7,7 @@
 use super::TronChain;
 use super::api::{Api, CallOutcome, ConstantCall, Side, is_of_the_door};
 use crate::chain::ChainError;
-use crate::chain::trial::Failure;
+use crate::chain::trial::CallFailure;
 use crate::node::{AskError, Fault};
 use alloy::primitives::{Address, Bytes};
 
@@ -42,7 +42,7 @@ pub(super) enum ConstantCallOutcome {
         answer: Bytes,
     },
     /// It ran and failed, or there is nothing to call.
-    Failed(Failure),
+    Failed(CallFailure),
     /// The node stopped it: too much was asked at once, for this node at this moment.
     Stopped(String),
 }
@@ -88,7 +88,7 @@ fn judge(ran: CallOutcome) -> Result<ConstantCallOutcome, ChainError> {
         CallOutcome::Passed { energy, answer } => Ok(ConstantCallOutcome::Said { energy, answer }),
         CallOutcome::Reverted { data, .. } => {
             let words = "REVERT opcode executed".to_owned();
-            Ok(ConstantCallOutcome::Failed(Failure { data: data.to_vec(), words }))
+            Ok(ConstantCallOutcome::Failed(CallFailure { data: data.to_vec(), words }))
         }
         CallOutcome::Stopped { words, .. } if out_of_time => {
             Ok(ConstantCallOutcome::Stopped(words))
@@ -120,7 +120,7 @@ fn failed(words: &str) -> ConstantCallOutcome {
     if STOPPED.iter().any(|start| words.starts_with(start)) {
         return ConstantCallOutcome::Stopped(words.to_owned());
     }
-    ConstantCallOutcome::Failed(Failure { data: Vec::new(), words: words.to_owned() })
+    ConstantCallOutcome::Failed(CallFailure { data: Vec::new(), words: words.to_owned() })
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@
 //! block counts, since only its parent's time decides about it. No other proof is taken: neither the
 //! clock of this machine, nor a node that does not know the transaction.
 
-use super::api::Block;
+use super::api::TronBlock;
 use super::transaction::RefBlock;
 use alloy::primitives::B256;
 
 /// What a transaction says of its own life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mortal {
+pub(super) struct ExpiringTx {
     /// Its id.
     pub(super) id: B256,
     /// What it builds on.
@@ -23,16 +23,16 @@ pub(super) struct Mortal {
 
 /// What became of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum TxFate {
     /// It is in this irrevocable block.
-    Landed(Place),
+    Landed(BlockTime),
     /// It is in no block, and can get into none: proven by this irrevocable block.
-    Dead(Place),
+    Dead(BlockTime),
 }
 
 /// A block, as far as a fate speaks of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct BlockTime {
     /// Its number.
     pub(super) number: u64,
     /// Its time, Unix ms. That of a landing can be later than the expiration.
@@ -57,55 +57,55 @@ pub(super) enum Misfit {
 /// How far the irrevocable blocks have been read for one transaction. Only ever reads on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scan {
-    tx: Mortal,
-    reached: Reached,
+    tx: ExpiringTx,
+    reached: ReadUpTo,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reached {
+enum ReadUpTo {
     /// The block that the transaction builds on is not known; so many later ones of the same low
     /// number were not it.
     Nothing { later: usize },
     /// All blocks from that one to this one are read, and hold no such transaction.
     Block { id: B256, number: u64, time_ms: u64 },
     /// Read to the end.
-    End(Fate),
+    End(TxFate),
 }
 
 impl Scan {
     /// Nothing is read yet.
-    pub(super) fn new(tx: Mortal) -> Self {
-        Self { tx, reached: Reached::Nothing { later: 0 } }
+    pub(super) fn new(tx: ExpiringTx) -> Self {
+        Self { tx, reached: ReadUpTo::Nothing { later: 0 } }
     }
 
     /// The number of the block to read next, where blocks up to `solid` are irrevocable. None when
     /// there is nothing to read, or not yet.
     pub(super) fn next(&self, solid: u64) -> Option<u64> {
         let next = match self.reached {
-            Reached::Nothing { later } => self.tx.ref_block.numbers(solid).nth(later),
-            Reached::Block { number, .. } => number.checked_add(1),
-            Reached::End(_) => None,
+            ReadUpTo::Nothing { later } => self.tx.ref_block.numbers(solid).nth(later),
+            ReadUpTo::Block { number, .. } => number.checked_add(1),
+            ReadUpTo::End(_) => None,
         };
         next.filter(|number| *number <= solid)
     }
 
     /// What became of the transaction, if that is known.
-    pub(super) fn fate(&self) -> Option<Fate> {
+    pub(super) fn fate(&self) -> Option<TxFate> {
         match self.reached {
-            Reached::End(fate) => Some(fate),
-            Reached::Nothing { .. } | Reached::Block { .. } => None,
+            ReadUpTo::End(fate) => Some(fate),
+            ReadUpTo::Nothing { .. } | ReadUpTo::Block { .. } => None,
         }
     }
 
     /// Reads the irrevocable block that [`Scan::next`] asked for. One that does not fit changes
     /// nothing.
-    pub(super) fn read(&mut self, block: &Block) -> Result<(), Misfit> {
+    pub(super) fn read(&mut self, block: &TronBlock) -> Result<(), Misfit> {
         if number_in(block.id) != block.number {
             return Err(Misfit::Other);
         }
         self.reached = match self.reached {
-            Reached::Nothing { later } => self.begin(block, later)?,
-            Reached::Block { id, number, time_ms } => {
+            ReadUpTo::Nothing { later } => self.begin(block, later)?,
+            ReadUpTo::Block { id, number, time_ms } => {
                 if number.checked_add(1) != Some(block.number) {
                     return Err(Misfit::Other);
                 }
@@ -114,43 +114,43 @@ impl Scan {
                 }
                 self.judge(block)
             }
-            end @ Reached::End(_) => end,
+            end @ ReadUpTo::End(_) => end,
         };
         Ok(())
     }
 
     /// Begins at the block that the transaction builds on, which cannot hold it: it would have to
     /// hold its own id's hash.
-    fn begin(&self, block: &Block, later: usize) -> Result<Reached, Misfit> {
+    fn begin(&self, block: &TronBlock, later: usize) -> Result<ReadUpTo, Misfit> {
         if self.tx.ref_block.is(block.id) {
             return Ok(self.after(block));
         }
         // 65,536 blocks take longer than any transaction lives, so the right one is further down
         // only where this one is too late.
         if block.time_ms >= self.tx.expiration_ms && self.tx.ref_block.low == low(block.number) {
-            return Ok(Reached::Nothing { later: later.saturating_add(1) });
+            return Ok(ReadUpTo::Nothing { later: later.saturating_add(1) });
         }
         Err(Misfit::Foreign)
     }
 
-    fn judge(&self, block: &Block) -> Reached {
+    fn judge(&self, block: &TronBlock) -> ReadUpTo {
         if block.transactions.contains(&self.tx.id) {
-            return Reached::End(Fate::Landed(place(block)));
+            return ReadUpTo::End(TxFate::Landed(place(block)));
         }
         self.after(block)
     }
 
     /// After a block that does not hold the transaction.
-    fn after(&self, block: &Block) -> Reached {
+    fn after(&self, block: &TronBlock) -> ReadUpTo {
         if block.time_ms >= self.tx.expiration_ms {
-            return Reached::End(Fate::Dead(place(block)));
+            return ReadUpTo::End(TxFate::Dead(place(block)));
         }
-        Reached::Block { id: block.id, number: block.number, time_ms: block.time_ms }
+        ReadUpTo::Block { id: block.id, number: block.number, time_ms: block.time_ms }
     }
 }
 
-fn place(block: &Block) -> Place {
-    Place { number: block.number, time_ms: block.time_ms }
+fn place(block: &TronBlock) -> BlockTime {
+    BlockTime { number: block.number, time_ms: block.time_ms }
 }
 
 /// The number that an id begins with.

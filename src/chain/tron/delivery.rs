@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What one answer says about the call that it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Meaning {
+enum BroadcastMeaning {
     /// The node has put the transaction into its pool. It can still drop it.
     Pooled,
     /// The transaction may be in the pool, in a block, or nowhere.
@@ -27,28 +27,28 @@ enum Meaning {
 ///
 /// java-tron: framework/.../core/Wallet.java, `broadcastTransaction`. `CONTRACT_EXE_ERROR` and
 /// `OTHER_ERROR` are left out on purpose: they also follow after the transaction was pooled.
-const ANSWERS: [(&str, &str, Meaning); 13] = [
-    ("SUCCESS", "", Meaning::Pooled),
+const ANSWERS: [(&str, &str, BroadcastMeaning); 13] = [
+    ("SUCCESS", "", BroadcastMeaning::Pooled),
     // Known here; or, with trxCacheEnable, once refused here.
-    ("DUP_TRANSACTION_ERROR", "", Meaning::Maybe),
+    ("DUP_TRANSACTION_ERROR", "", BroadcastMeaning::Maybe),
     // Pooled first, then handed to nobody.
-    ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "P2P broadcast failed.", Meaning::Maybe),
+    ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "P2P broadcast failed.", BroadcastMeaning::Maybe),
     ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "Effective connection:", BUSY),
     ("NO_CONNECTION", "", BUSY),
     ("SERVER_BUSY", "", BUSY),
     ("BLOCK_UNSOLIDIFIED", "", BUSY),
     // The node lags behind the block that it builds on, or is on a fork.
     ("TAPOS_ERROR", "", BUSY),
-    ("BANDWITH_ERROR", "", Meaning::Not(Objection::Starved)),
+    ("BANDWITH_ERROR", "", BroadcastMeaning::Not(Objection::Starved)),
     // A permission may have changed, here only or everywhere.
-    ("SIGERROR", "", Meaning::Not(Objection::Policy)),
-    ("TOO_BIG_TRANSACTION_ERROR", "", Meaning::Not(Objection::Structural)),
+    ("SIGERROR", "", BroadcastMeaning::Not(Objection::Policy)),
+    ("TOO_BIG_TRANSACTION_ERROR", "", BroadcastMeaning::Not(Objection::Structural)),
     // Said of a transaction that is in a block, too: expiry is judged before duplicates are.
-    ("TRANSACTION_EXPIRATION_ERROR", "", Meaning::Not(Objection::Late)),
-    ("CONTRACT_VALIDATE_ERROR", "", Meaning::Not(Objection::Policy)),
+    ("TRANSACTION_EXPIRATION_ERROR", "", BroadcastMeaning::Not(Objection::Late)),
+    ("CONTRACT_VALIDATE_ERROR", "", BroadcastMeaning::Not(Objection::Policy)),
 ];
 
-const BUSY: Meaning = Meaning::Not(Objection::Busy);
+const BUSY: BroadcastMeaning = BroadcastMeaning::Not(Objection::Busy);
 
 /// How a node says that it does not take broadcasts at all.
 /// java-tron: framework/.../services/filter/HttpApiAccessFilter.java
@@ -118,9 +118,11 @@ pub(super) fn judge(said: Result<&Broadcast, &AskError>, ours: B256) -> Delivery
         None => return Delivery::Unknown(format!("the node names no transaction; {words}")),
     }
     match (meaning(&said.code, &said.message), said.result) {
-        (Meaning::Pooled, true) => Delivery::Accepted,
-        (Meaning::Not(objection), false) => refused(objection, words),
-        (Meaning::Maybe, _) | (Meaning::Pooled, false) | (_, true) => Delivery::Unknown(words),
+        (BroadcastMeaning::Pooled, true) => Delivery::Accepted,
+        (BroadcastMeaning::Not(objection), false) => refused(objection, words),
+        (BroadcastMeaning::Maybe, _) | (BroadcastMeaning::Pooled, false) | (_, true) => {
+            Delivery::Unknown(words)
+        }
     }
 }
 
@@ -144,9 +146,9 @@ fn refused(objection: Objection, said: String) -> Delivery {
     Delivery::Refused { objection, said }
 }
 
-fn meaning(code: &str, message: &str) -> Meaning {
+fn meaning(code: &str, message: &str) -> BroadcastMeaning {
     ANSWERS
         .iter()
         .find(|(known, start, _)| *known == code && message.starts_with(start))
-        .map_or(Meaning::Maybe, |(_, _, meaning)| *meaning)
+        .map_or(BroadcastMeaning::Maybe, |(_, _, meaning)| *meaning)
 }

@@ -1,7 +1,7 @@
 //! A billing transaction that lacks its place in the lane and its signature, and how it gets them.
 
 use super::TronChain;
-use super::head::Head;
+use super::head::TronHead;
 use super::resources::{EnergyRules, ONE_CHARGE, ONE_CHARGE_BYTES, Spend, bandwidth, budget};
 use super::spends::SpendOf;
 use super::transaction::{RefBlock, Unsigned, sign};
@@ -51,7 +51,7 @@ impl TronChain {
     }
 
     /// What an ordinary batch may cost: as much as the last that was drafted.
-    pub(super) fn ordinary(&self, head: &Head) -> Spend {
+    pub(super) fn ordinary(&self, head: &TronHead) -> Spend {
         let one = || budget(&ONE_CHARGE, 1, &head.prices, self.energy_rules());
         let first =
             || Spend { fee_limit: one().map_or(0, |one| one.fee_limit), size: ONE_CHARGE_BYTES };
@@ -61,7 +61,7 @@ impl TronChain {
     /// A call of the contract that builds on what is irrevocable at `head`, and dies by its time.
     pub(super) fn draft_of(
         &self,
-        head: &Head,
+        head: &TronHead,
         call: ContractCall,
         estimate: &Estimate,
         charges: usize,
@@ -87,12 +87,16 @@ impl TronChain {
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
-    pub(super) fn calldata(&self, head: &Head, charges: &[Charge]) -> Result<Vec<u8>, BadField> {
+    pub(super) fn calldata(
+        &self,
+        head: &TronHead,
+        charges: &[Charge],
+    ) -> Result<Vec<u8>, BadField> {
         self.account.profile.encode(charges, &self.computed(head))
     }
 
     /// What the Signer itself puts into a call.
-    pub(super) fn computed(&self, head: &Head) -> Computed {
+    pub(super) fn computed(&self, head: &TronHead) -> Computed {
         let wait = self.parts.config.billing.deadline.as_secs();
         let deadline = head.pulse.head_time.saturating_add(wait);
         Computed { deadline, signer: self.account.facts.signer }

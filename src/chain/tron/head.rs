@@ -3,8 +3,8 @@
 //! these questions.
 
 use super::TronChain;
-use super::api::{Authority, Block, Side};
-use super::observe::{Look, no_block};
+use super::api::{Authority, Side, TronBlock};
+use super::observe::{TronLook, no_block};
 use super::resources::Prices;
 use super::spends::{AccountMeans, SpendOf};
 use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unready};
@@ -30,12 +30,12 @@ pub(super) struct Tip {
 
 /// One look at the head.
 #[derive(Clone, Debug)]
-pub(super) struct Head {
+pub(super) struct TronHead {
     pub(super) pulse: Pulse,
     /// How far the chain has come.
     pub(super) newest: Tip,
     /// The newest block that as many providers as have to agree call irrevocable.
-    pub(super) solid: Block,
+    pub(super) solid: TronBlock,
     /// What the signing account has, as each fit node tells it.
     pub(super) means: Vec<AccountMeans>,
     /// Why the signing key cannot sign alone, where as many providers as have to agree say so.
@@ -49,7 +49,7 @@ pub(super) struct Head {
     seen: Instant,
 }
 
-impl Head {
+impl TronHead {
     /// An error where the newest block is too far from `now_ms`, or the newest irrevocable one from
     /// it, to sign anything by them.
     pub(super) fn timely(&self, now_ms: i64) -> Result<(), Unready> {
@@ -61,7 +61,7 @@ impl Head {
     }
 }
 
-impl Head {
+impl TronHead {
     /// Whether a simulation of so many charges took so long that a block might stop it. One charge is
     /// as little as can be asked for: nothing is gained by asking for less.
     pub(super) fn too_long(&self, took: Duration, charges: usize) -> bool {
@@ -71,13 +71,13 @@ impl Head {
 
 impl TronChain {
     /// Looks at the head now. One look at a time.
-    pub(super) async fn observe(&self) -> Result<Arc<Head>, ChainError> {
+    pub(super) async fn observe(&self) -> Result<Arc<TronHead>, ChainError> {
         let _turn = self.account.beating.lock().await;
         self.observe_in_turn().await
     }
 
     /// The last look if it is young enough, else a new one.
-    pub(super) async fn current(&self) -> Result<Arc<Head>, ChainError> {
+    pub(super) async fn current(&self) -> Result<Arc<TronHead>, ChainError> {
         if let Some(head) = self.young() {
             return Ok(head);
         }
@@ -96,17 +96,17 @@ impl TronChain {
     }
 
     /// What the account can still pay.
-    pub(super) fn purse(&self, head: &Head) -> Option<Purse> {
+    pub(super) fn purse(&self, head: &TronHead) -> Option<Purse> {
         let ordinary = SpendOf::draft(self.ordinary(head));
         self.promises.purse(ordinary, &head.means, self.parts.fleet.needed())
     }
 
-    fn young(&self) -> Option<Arc<Head>> {
+    fn young(&self) -> Option<Arc<TronHead>> {
         let young = self.parts.config.poll_interval.saturating_mul(2);
         self.head.read().clone().filter(|head| head.seen.elapsed() < young)
     }
 
-    async fn observe_in_turn(&self) -> Result<Arc<Head>, ChainError> {
+    async fn observe_in_turn(&self) -> Result<Arc<TronHead>, ChainError> {
         let fleet = &self.parts.fleet;
         let (mut looks, mut failure) = (Vec::new(), None);
         for (id, look) in self.looks().await {
@@ -134,10 +134,10 @@ impl TronChain {
         let told: Vec<Authority> = looks.iter().map(|(_, look)| look.own_key).collect();
         let agreed = shared(&told, fleet.needed()).copied();
         let not_alone = agreed.filter(|own_key| !own_key.suffices());
-        Ok(self.publish(Head { not_alone, ..head }))
+        Ok(self.publish(TronHead { not_alone, ..head }))
     }
 
-    fn publish(&self, head: Head) -> Arc<Head> {
+    fn publish(&self, head: TronHead) -> Arc<TronHead> {
         let head = Arc::new(head);
         *self.head.write() = Some(Arc::clone(&head));
         self.account.pulse.send_replace(Some(head.pulse));
@@ -148,9 +148,9 @@ impl TronChain {
     /// id. What was irrevocable once stays so; where too few answer, nothing new is.
     async fn solid_head(
         &self,
-        looks: &[(NodeId, Look)],
-        before: Option<Block>,
-    ) -> Result<Block, ChainError> {
+        looks: &[(NodeId, TronLook)],
+        before: Option<TronBlock>,
+    ) -> Result<TronBlock, ChainError> {
         let fleet = &self.parts.fleet;
         let needed = fleet.needed();
         let known = before.as_ref().map(|block| block.number);
@@ -169,7 +169,7 @@ impl TronChain {
     }
 
     /// The irrevocable block with this number, as those who have reached it tell it alike.
-    async fn solid_block_at(&self, number: u64, looks: &[(NodeId, Look)]) -> Option<Block> {
+    async fn solid_block_at(&self, number: u64, looks: &[(NodeId, TronLook)]) -> Option<TronBlock> {
         let fleet = &self.parts.fleet;
         let reached = looks.iter().filter(|(_, look)| look.solid.number >= number);
         let told = reached.map(async |(id, look)| {
@@ -179,8 +179,8 @@ impl TronChain {
             let asked = self.api_of(*id).block(Side::Solidity, Some(number), false).await;
             asked.ok().flatten().map(|block| (*id, block))
         });
-        let told: Vec<(NodeId, Block)> = join_all(told).await.into_iter().flatten().collect();
-        let blocks: Vec<Block> = told.iter().map(|(_, block)| block.clone()).collect();
+        let told: Vec<(NodeId, TronBlock)> = join_all(told).await.into_iter().flatten().collect();
+        let blocks: Vec<TronBlock> = told.iter().map(|(_, block)| block.clone()).collect();
         let agreed = shared(&blocks, fleet.needed()).cloned();
         for (id, block) in &told {
             match &agreed {
@@ -196,16 +196,16 @@ impl TronChain {
 /// What the looks tell together, besides what is irrevocable. The head is the highest that two nodes
 /// have reached, where there are two; prices are medians, so that no single node sets them.
 fn together(
-    looks: &[(NodeId, Look)],
-    solid: Block,
+    looks: &[(NodeId, TronLook)],
+    solid: TronBlock,
     config: &TvmConfig,
-) -> Result<Head, ChainError> {
+) -> Result<TronHead, ChainError> {
     let each = || looks.iter().map(|(_, look)| look);
     let two = looks.len().min(2);
     let number = reached_by(each().map(|look| look.newest.number), two).ok_or_else(no_block)?;
     let time_ms = reached_by(each().map(|look| look.newest.time_ms), two).ok_or_else(no_block)?;
     let newest = Tip { number: number.max(solid.number), time_ms: time_ms.max(solid.time_ms) };
-    let middle = |of: fn(&Look) -> u64| median(each().map(of)).unwrap_or_default();
+    let middle = |of: fn(&TronLook) -> u64| median(each().map(of)).unwrap_or_default();
     let prices = Prices {
         energy: middle(|look| look.prices.energy),
         bandwidth: middle(|look| look.prices.bandwidth),
@@ -226,5 +226,15 @@ fn together(
     let pulse = Pulse { head: newest.number, head_time, final_time, nonces: None };
     let (clock_tolerance, seen) = (config.clock_tolerance, Instant::now());
     let not_alone = None;
-    Ok(Head { pulse, newest, solid, means, not_alone, prices, longest_run, clock_tolerance, seen })
+    Ok(TronHead {
+        pulse,
+        newest,
+        solid,
+        means,
+        not_alone,
+        prices,
+        longest_run,
+        clock_tolerance,
+        seen,
+    })
 }

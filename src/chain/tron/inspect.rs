@@ -6,7 +6,7 @@ use super::TronChain;
 use super::address::to_base58;
 use super::api::Side;
 use super::constant::ConstantCallOutcome;
-use super::head::Head;
+use super::head::TronHead;
 use super::resources::budget;
 use crate::chain::inspect::nodes_found;
 use crate::chain::reads::{Read, aggregated, answers};
@@ -47,7 +47,7 @@ impl Inspect for TronChain {
 }
 
 impl TronChain {
-    fn head(&self, head: &Head) -> Finding {
+    fn head(&self, head: &TronHead) -> Finding {
         match head.timely(self.account.clock.unix_ms()) {
             Ok(()) => {
                 let chain = RealChain::Genesis(self.parts.config.chain_id);
@@ -84,7 +84,7 @@ impl TronChain {
         }
     }
 
-    async fn account(&self, head: &Head) -> Finding {
+    async fn account(&self, head: &TronHead) -> Finding {
         let (what, me) = ("gas money", self.account.facts.signer);
         let shown = to_base58(me);
         match self.api().account(Side::Full, me).await {
@@ -107,7 +107,7 @@ impl TronChain {
         }
     }
 
-    fn fees(&self, head: &Head) -> Finding {
+    fn fees(&self, head: &TronHead) -> Finding {
         let rules = self.energy_rules();
         let most = rules.max_fee_limit.min(head.prices.max_fee_limit);
         let energy = most.checked_div(head.prices.energy).unwrap_or_default();
@@ -123,7 +123,7 @@ impl TronChain {
 
     /// Runs the billing call for nobody: a contract that refuses the signer refuses that as well,
     /// and what it costs has to fit under the fee limit's ceiling.
-    async fn may_bill(&self, head: &Head) -> Finding {
+    async fn may_bill(&self, head: &TronHead) -> Finding {
         let what = "permission to bill";
         let Ok(data) = self.calldata(head, &[]) else {
             return Finding::fine(what, "not asked: this contract cannot be asked to bill nobody");
@@ -152,7 +152,7 @@ impl TronChain {
     }
 }
 
-fn solidity(head: &Head) -> Finding {
+fn solidity(head: &TronHead) -> Finding {
     let lag = head.newest.number.saturating_sub(head.solid.number);
     let said = format!("block {} is irrevocable, {lag} below the newest", head.solid.number);
     if lag <= USUAL_LAG {

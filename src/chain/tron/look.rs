@@ -2,14 +2,16 @@
 //! testimony, and what they say together is concluded elsewhere.
 
 use super::TronChain;
-use super::api::{Block, CallResult, Side, TxInfo};
+use super::api::{CallResult, Side, TronBlock, TxInfo};
 use super::case::{Case, case};
 use super::conclude::{
-    Conclusion, Fate, Ground, LOGS_WITHIN, Landing, Shown, Testimony, conclude, record, told_alike,
+    BatchFate, Ground, LOGS_WITHIN, Landing, Shown, TronConclusion, TronTestimony, conclude,
+    record, told_alike,
 };
-use super::death::{self, Mortal, Place, Scan};
-use super::head::Head;
+use super::death::{self, BlockTime, ExpiringTx, Scan};
+use super::head::TronHead;
 use super::proofs::Support;
+use super::tracks::InclusionSeen;
 use crate::billing::{
     Attempt, AttemptKind, BlockRef, Execution, ItemOutcome, Landed, Sighting, Slot, Standing,
     Unsettled,
@@ -18,8 +20,6 @@ use crate::node::{AskError, NodeId};
 use alloy::primitives::B256;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
-use parking_lot::Mutex;
-use std::collections::{BTreeSet, HashMap};
 use tracing::{debug, warn};
 use tron_primitives::block::{ProvenBlock, ProvenTransaction};
 
@@ -29,57 +29,8 @@ const AT_ONCE: usize = 8;
 /// How many blocks are read at most in one look. The next look reads on.
 const BLOCKS_AT_MOST: usize = 240;
 
-/// A transaction that was seen in a block is asked about again when so many more are on top.
-const SEEN_FOR: u64 = 5;
-
-/// What is remembered of each transaction from one look to the next.
-#[derive(Debug, Default)]
-pub(super) struct Tracks(Mutex<HashMap<B256, Track>>);
-
-#[derive(Debug, Default)]
-struct Track {
-    seen: Option<Seen>,
-    scan: Option<Scan>,
-}
-
-/// A transaction in a block that can still be undone, as enough nodes told.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    block: u64,
-    /// The newest block when it was seen.
-    head: u64,
-}
-
-impl Tracks {
-    /// The block that the transaction was seen in, if that was not long ago, or if the block is
-    /// irrevocable by now.
-    fn seen(&self, id: B256, head: &Head) -> Option<u64> {
-        let seen = self.0.lock().get(&id)?.seen?;
-        let young = head.newest.number < seen.head.saturating_add(SEEN_FOR);
-        (young || seen.block <= head.solid.number).then_some(seen.block)
-    }
-
-    fn set_seen(&self, id: B256, seen: Option<Seen>) {
-        self.0.lock().entry(id).or_default().seen = seen;
-    }
-
-    fn scan(&self, tx: Mortal) -> Scan {
-        let scan = self.0.lock().get(&tx.id).and_then(|track| track.scan.clone());
-        scan.unwrap_or_else(|| Scan::new(tx))
-    }
-
-    fn set_scan(&self, id: B256, scan: Scan) {
-        self.0.lock().entry(id).or_default().scan = Some(scan);
-    }
-
-    /// Forgets all transactions but these.
-    fn keep(&self, ids: &BTreeSet<B256>) {
-        self.0.lock().retain(|id, _| ids.contains(id));
-    }
-}
-
 /// The testimonies of one look, by node.
-type Said = Vec<(NodeId, Testimony)>;
+type Testimonies = Vec<(NodeId, TronTestimony)>;
 
 impl TronChain {
     /// Looks for every slot, in order.
@@ -99,14 +50,14 @@ impl TronChain {
         let cases: Vec<Option<Case>> = slots.iter().map(|slot| case(slot, &head)).collect();
         let asked: Vec<_> =
             cases.iter().map(|case| self.testimonies(case.as_ref(), &head)).collect();
-        let said: Vec<Said> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let said: Vec<Testimonies> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         let mut budget = BLOCKS_AT_MOST;
         let mut sightings = Vec::with_capacity(slots.len());
         for ((slot, case), said) in slots.iter().zip(&cases).zip(said) {
             sightings.push(match case {
                 Some(case) => {
                     let fate = self.fate(case, said, &head, &mut budget).await;
-                    let included = matches!(fate, Fate::Included | Fate::Landed(_));
+                    let included = matches!(fate, BatchFate::Included | BatchFate::Landed(_));
                     let block = self.tracks.seen(case.tx.id, &head).filter(|_| included);
                     self.note_spend(slot, block);
                     self.note_end(slot, self.sighting(slot, fate, case.late))
@@ -119,13 +70,19 @@ impl TronChain {
 
     /// What the nodes say of a batch, and, where that decides nothing and its time is over, what the
     /// irrevocable blocks prove.
-    async fn fate(&self, case: &Case, mut said: Said, head: &Head, budget: &mut usize) -> Fate {
+    async fn fate(
+        &self,
+        case: &Case,
+        mut said: Testimonies,
+        head: &TronHead,
+        budget: &mut usize,
+    ) -> BatchFate {
         let fate = self.concluded(case, &said, head, None);
-        if !case.expired || matches!(fate, Fate::Landed(_)) {
+        if !case.expired || matches!(fate, BatchFate::Landed(_)) {
             return self.borne_out(case, fate, &said, (head, budget)).await;
         }
         let scan = self.scanned(case.tx, head, budget).await;
-        if let Some(death::Fate::Landed(place)) = scan {
+        if let Some(death::TxFate::Landed(place)) = scan {
             self.ask_late(case, place, head, &mut said).await;
         }
         let fate = self.concluded(case, &said, head, scan);
@@ -137,14 +94,14 @@ impl TronChain {
     async fn borne_out(
         &self,
         case: &Case,
-        fate: Fate,
-        said: &Said,
-        (head, budget): (&Head, &mut usize),
-    ) -> Fate {
+        fate: BatchFate,
+        said: &Testimonies,
+        (head, budget): (&TronHead, &mut usize),
+    ) -> BatchFate {
         let number = match &fate {
-            Fate::Landed(landing) => landing.block,
-            Fate::Dead(place) => place.number,
-            Fate::Absent | Fate::Included | Fate::Unclear => return fate,
+            BatchFate::Landed(landing) => landing.block,
+            BatchFate::Dead(place) => place.number,
+            BatchFate::Absent | BatchFate::Included | BatchFate::Unclear => return fate,
         };
         let block = self.solid.get(&self.parts.fleet, number, number, budget).await;
         let support = match &block {
@@ -152,31 +109,36 @@ impl TronChain {
             None => Support::NotYet,
         };
         match (fate, block, support) {
-            (Fate::Landed(landing), Some(block), Support::Stands) => {
+            (BatchFate::Landed(landing), Some(block), Support::Stands) => {
                 self.told_by_the_block(landing, &block, said)
             }
             (fate, Some(_), Support::Stands) => fate,
             (_, _, Support::Refuted) => {
                 self.solid.forget();
                 self.tracks.set_scan(case.tx.id, Scan::new(case.tx));
-                Fate::Unclear
+                BatchFate::Unclear
             }
-            (Fate::Landed(_), _, _) => Fate::Included,
-            (_, _, _) => Fate::Unclear,
+            (BatchFate::Landed(_), _, _) => BatchFate::Included,
+            (_, _, _) => BatchFate::Unclear,
         }
     }
 
     /// A landing as its block has it. Whoever told otherwise lied, and nothing is concluded.
-    fn told_by_the_block(&self, landing: Landing, block: &ProvenBlock, said: &Said) -> Fate {
+    fn told_by_the_block(
+        &self,
+        landing: Landing,
+        block: &ProvenBlock,
+        said: &Testimonies,
+    ) -> BatchFate {
         let ending = block.transaction(landing.id).map(ProvenTransaction::ending);
         if ending.and_then(CallResult::of_ending) == Some(landing.result) {
             let block_time_ms = block.header().time_ms();
-            let told: Vec<Testimony> = said.iter().map(|(_, said)| said.clone()).collect();
+            let told: Vec<TronTestimony> = said.iter().map(|(_, said)| said.clone()).collect();
             let record = told_alike(landing.id, &told, self.parts.fleet.needed());
-            return Fate::Landed(Landing { block_time_ms, record, ..landing });
+            return BatchFate::Landed(Landing { block_time_ms, record, ..landing });
         }
         warn!(tx.hash = %landing.id, block = landing.block, ?ending, "the block says otherwise than the record of the transaction");
-        let tells = |testimony: &Testimony| {
+        let tells = |testimony: &TronTestimony| {
             matches!(testimony.records.get(&landing.id), Some(Some(_)))
                 || testimony.result.is_some()
         };
@@ -184,15 +146,22 @@ impl TronChain {
             let lie = "about a transaction, whose block proves otherwise";
             self.parts.fleet.caught_lying(*node, lie);
         }
-        Fate::Unclear
+        BatchFate::Unclear
     }
 
     /// Concludes, and remembers who lied or disagreed.
-    fn concluded(&self, case: &Case, said: &Said, head: &Head, scan: Option<death::Fate>) -> Fate {
+    fn concluded(
+        &self,
+        case: &Case,
+        said: &Testimonies,
+        head: &TronHead,
+        scan: Option<death::TxFate>,
+    ) -> BatchFate {
         let fleet = &self.parts.fleet;
         let ground = Ground { solid: head.solid.number, needed: fleet.needed(), scan };
-        let testimonies: Vec<Testimony> = said.iter().map(|(_, said)| said.clone()).collect();
-        let Conclusion { fate, liars, disputed } = conclude(&case.attempts, &testimonies, ground);
+        let testimonies: Vec<TronTestimony> = said.iter().map(|(_, said)| said.clone()).collect();
+        let TronConclusion { fate, liars, disputed } =
+            conclude(&case.attempts, &testimonies, ground);
         let who = |places: Vec<usize>| {
             places.into_iter().filter_map(|at| said.get(at)).map(|(id, _)| *id)
         };
@@ -206,10 +175,10 @@ impl TronChain {
     }
 
     /// What every node that counts testifies about a batch.
-    async fn testimonies(&self, case: Option<&Case>, head: &Head) -> Said {
+    async fn testimonies(&self, case: Option<&Case>, head: &TronHead) -> Testimonies {
         let Some(case) = case else { return Vec::new() };
-        let mut said: Said =
-            self.parts.fleet.fit().into_iter().map(|id| (id, Testimony::default())).collect();
+        let mut said: Testimonies =
+            self.parts.fleet.fit().into_iter().map(|id| (id, TronTestimony::default())).collect();
         if case.expired {
             self.ask_records(&case.attempts, &mut said).await;
             return said;
@@ -226,7 +195,7 @@ impl TronChain {
         };
         if block.is_some_and(|block| block <= head.solid.number) {
             self.ask_records(&newest, &mut said).await;
-            let holds = |(_, testimony): &(NodeId, Testimony)| {
+            let holds = |(_, testimony): &(NodeId, TronTestimony)| {
                 testimony.records.values().any(Option::is_some)
             };
             if !said.iter().any(holds) {
@@ -242,7 +211,7 @@ impl TronChain {
 
     /// Asks every node's head for a transaction that can still land; tells the lowest block that any
     /// shows it in.
-    async fn ask_heads(&self, id: B256, head: &Head, said: &mut Said) -> Option<u64> {
+    async fn ask_heads(&self, id: B256, head: &TronHead, said: &mut Testimonies) -> Option<u64> {
         let asked = said.iter_mut().map(async |(node, testimony)| {
             let info = self.api_of(*node).info(Side::Full, id).await;
             testimony.shown = match info.map_err(untold(id)) {
@@ -262,13 +231,13 @@ impl TronChain {
         let (first, enough) =
             (blocks.iter().min().copied(), blocks.len() >= self.parts.fleet.needed());
         let last = blocks.into_iter().max().filter(|_| enough);
-        let seen = last.map(|block| Seen { block, head: head.newest.number });
+        let seen = last.map(|block| InclusionSeen { block, head: head.newest.number });
         self.tracks.set_seen(id, seen);
         first
     }
 
     /// Asks every node for its irrevocable records of these transactions.
-    async fn ask_records(&self, ids: &[B256], said: &mut Said) {
+    async fn ask_records(&self, ids: &[B256], said: &mut Testimonies) {
         let asked = said.iter_mut().map(async |(node, testimony)| {
             for id in ids {
                 let info = self.api_of(*node).info(Side::Solidity, *id).await;
@@ -289,7 +258,13 @@ impl TronChain {
     /// The newest attempt is in this irrevocable block, but too few nodes have told what it did. Their
     /// full sides may have, which are other servers, perhaps; in the end its result alone decides,
     /// and what became of the single items stays unproven.
-    async fn ask_late(&self, case: &Case, place: Place, head: &Head, said: &mut Said) {
+    async fn ask_late(
+        &self,
+        case: &Case,
+        place: BlockTime,
+        head: &TronHead,
+        said: &mut Testimonies,
+    ) {
         let (id, late) =
             (case.tx.id, head.solid.number >= place.number.saturating_add(LOGS_WITHIN));
         let asked = said.iter_mut().map(async |(node, testimony)| {
@@ -311,12 +286,17 @@ impl TronChain {
     }
 
     /// Reads the irrevocable blocks that decide about a transaction.
-    async fn scanned(&self, tx: Mortal, head: &Head, budget: &mut usize) -> Option<death::Fate> {
+    async fn scanned(
+        &self,
+        tx: ExpiringTx,
+        head: &TronHead,
+        budget: &mut usize,
+    ) -> Option<death::TxFate> {
         let mut scan = self.tracks.scan(tx);
         let (fleet, solid) = (&self.parts.fleet, head.solid.number);
         while let Some(number) = scan.next(solid) {
             let Some(block) = self.solid.get(fleet, number, solid, budget).await else { break };
-            if let Err(misfit) = scan.read(&Block::from(&*block)) {
+            if let Err(misfit) = scan.read(&TronBlock::from(&*block)) {
                 warn!(tx.hash = %tx.id, block = number, %misfit, "this irrevocable block does not fit; beginning anew");
                 self.solid.forget();
                 scan = Scan::new(tx);
@@ -329,15 +309,15 @@ impl TronChain {
     }
 
     /// What a fate means for a slot; `late` is whether the newest block is past its time.
-    fn sighting<A: AsRef<Attempt>>(&self, slot: &Slot<A>, fate: Fate, late: bool) -> Sighting {
+    fn sighting<A: AsRef<Attempt>>(&self, slot: &Slot<A>, fate: BatchFate, late: bool) -> Sighting {
         match fate {
-            Fate::Absent if late => Sighting::Absent(Standing::Late),
-            Fate::Absent => Sighting::Absent(Standing::Fair),
-            Fate::Included => Sighting::Included,
-            Fate::Landed(landing) => self.ended(slot, landing),
-            Fate::Dead(place) => Sighting::Never(block(place.number, place.time_ms)),
-            Fate::Unclear if late => Sighting::Unsettled(Unsettled::Late),
-            Fate::Unclear => Sighting::Nothing,
+            BatchFate::Absent if late => Sighting::Absent(Standing::Late),
+            BatchFate::Absent => Sighting::Absent(Standing::Fair),
+            BatchFate::Included => Sighting::Included,
+            BatchFate::Landed(landing) => self.ended(slot, landing),
+            BatchFate::Dead(place) => Sighting::Never(block(place.number, place.time_ms)),
+            BatchFate::Unclear if late => Sighting::Unsettled(Unsettled::Late),
+            BatchFate::Unclear => Sighting::Nothing,
         }
     }
 

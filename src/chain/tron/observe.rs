@@ -1,7 +1,7 @@
 //! What each node tells in one look: its newest blocks, the account, prices, and what is deployed.
 
 use super::TronChain;
-use super::api::{Api, Authority, Block, Parameters, Resources, Side};
+use super::api::{Api, Authority, Parameters, Resources, Side, TronBlock};
 use super::resources::Prices;
 use super::spends::AccountMeans;
 use crate::chain::ChainError;
@@ -15,7 +15,7 @@ const RECHECK: Duration = Duration::from_mins(10);
 
 /// What a node turned out to know, and what it says that its chain has voted for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct TronNodeFacts {
     /// Whether there is a contract at the billing contract's address.
     pub(super) contract: bool,
     /// Whether there is a contract at the aggregator's address.
@@ -31,10 +31,10 @@ pub(super) struct Known {
 
 /// What one node tells.
 #[derive(Clone, Debug)]
-pub(super) struct Look {
-    pub(super) newest: Block,
+pub(super) struct TronLook {
+    pub(super) newest: TronBlock,
     /// The newest irrevocable block.
-    pub(super) solid: Block,
+    pub(super) solid: TronBlock,
     /// What the signing account has, with the effects of what waits in the node's pool, sun.
     pub(super) balance: u64,
     /// What the signing key may do alone.
@@ -47,7 +47,7 @@ pub(super) struct Look {
     pub(super) way: Duration,
 }
 
-impl Look {
+impl TronLook {
     pub(super) fn head_seen(&self) -> HeadSeen {
         HeadSeen { number: self.newest.number, time: self.newest.time_ms.div_euclid(1000) }
     }
@@ -61,12 +61,12 @@ impl Look {
 
 impl TronChain {
     /// What every node tells.
-    pub(super) async fn looks(&self) -> Vec<(NodeId, Result<Look, ChainError>)> {
+    pub(super) async fn looks(&self) -> Vec<(NodeId, Result<TronLook, ChainError>)> {
         let passed = self.head.read().as_ref().map_or(0, |head| head.newest.time_ms);
         self.parts.fleet.survey(|id| self.look_at(id, passed)).await
     }
 
-    async fn look_at(&self, id: NodeId, passed_ms: u64) -> Result<Look, ChainError> {
+    async fn look_at(&self, id: NodeId, passed_ms: u64) -> Result<TronLook, ChainError> {
         self.parts.fleet.verify_when_due(id).await?;
         let (api, me) = (self.api_of(id), self.account.facts.signer);
         let began = Instant::now();
@@ -81,8 +81,8 @@ impl TronChain {
         )?;
         let balance = account.map_or(0, |account| account.balance);
         let own_key = account.map_or(Authority::ALONE, |account| account.own_key);
-        let Known { prices, cpu_ms, .. } = known;
-        Ok(Look { newest, solid, balance, own_key, resources, prices, cpu_ms, way })
+        let TronNodeFacts { prices, cpu_ms, .. } = known;
+        Ok(TronLook { newest, solid, balance, own_key, resources, prices, cpu_ms, way })
     }
 
     /// What the fit nodes know together; they are asked when nothing is known. A contract is there
@@ -100,7 +100,7 @@ impl TronChain {
 
     fn deployed(&self) -> Option<Deployed> {
         let learnt = self.learnt.read();
-        let fit: Vec<Known> =
+        let fit: Vec<TronNodeFacts> =
             self.parts.fleet.fit().iter().filter_map(|id| learnt.get(id)).copied().collect();
         let multicall = reached_by(fit.iter().map(|known| known.multicall), fit.len().min(2))?;
         Some(Deployed { contract: fit.iter().any(|known| known.contract), multicall })
@@ -108,10 +108,14 @@ impl TronChain {
 
     /// Asks what is deployed and what things cost: at the first look, every ten minutes, after the
     /// chain's maintenance, and after a broken exchange.
-    async fn learn_when_due(&self, id: NodeId, passed_ms: u64) -> Result<Known, ChainError> {
+    async fn learn_when_due(
+        &self,
+        id: NodeId,
+        passed_ms: u64,
+    ) -> Result<TronNodeFacts, ChainError> {
         let before = self.learnt.read().get(&id).copied();
         let breaks = self.parts.fleet.breaks(id);
-        let fresh = |known: &Known| {
+        let fresh = |known: &TronNodeFacts| {
             known.contract
                 && known.breaks == breaks
                 && known.checked.elapsed() < RECHECK
@@ -134,7 +138,8 @@ impl TronChain {
             },
         )?;
         let (prices, cpu_ms) = (prices(&parameters)?, parameters.get("getMaxCpuTimeOfOneTx"));
-        let known = Known { contract, multicall, prices, cpu_ms, maintenance_ms, checked, breaks };
+        let known =
+            TronNodeFacts { contract, multicall, prices, cpu_ms, maintenance_ms, checked, breaks };
         self.learnt.write().insert(id, known);
         Ok(known)
     }
@@ -149,7 +154,7 @@ pub(super) struct Deployed {
     pub(super) multicall: bool,
 }
 
-async fn newest_of(api: Api<'_>, side: Side) -> Result<Block, ChainError> {
+async fn newest_of(api: Api<'_>, side: Side) -> Result<TronBlock, ChainError> {
     api.block(side, None, false).await?.ok_or_else(no_block)
 }
 

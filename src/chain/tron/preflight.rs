@@ -8,9 +8,9 @@
 use super::TronChain;
 use super::api::{Api, CALLS_AT_ONCE};
 use super::constant::{ConstantCallOutcome, TRIES, out_of_time};
-use super::head::Head;
+use super::head::TronHead;
 use crate::billing::{Charge, Opinion};
-use crate::chain::trial::{Fit, Group, Outcome, Ran, Runner, conclude, note};
+use crate::chain::trial::{Fit, Group, Outcome, Simulated, Simulator, conclude, note};
 use crate::chain::{Chain, ChainError, Estimate, Preflight};
 use crate::contract::Profile;
 use alloy::primitives::Address;
@@ -20,15 +20,15 @@ use tokio::time::Instant;
 use tracing::warn;
 
 /// What every run of one preflight shares.
-struct Trial<'a> {
+struct TronPreflight<'a> {
     chain: &'a TronChain,
     api: Api<'a>,
     contract: Address,
-    head: Arc<Head>,
+    head: Arc<TronHead>,
     charges: &'a [Charge],
 }
 
-impl<'a> Trial<'a> {
+impl<'a> TronPreflight<'a> {
     /// A trial of the billing call for these; refused where so many were stopped before.
     async fn of(
         chain: &'a TronChain,
@@ -45,7 +45,7 @@ impl<'a> Trial<'a> {
 }
 
 #[async_trait]
-impl Runner for Trial<'_> {
+impl Simulator for TronPreflight<'_> {
     fn profile(&self) -> &Profile {
         &self.chain.account.profile
     }
@@ -60,7 +60,7 @@ impl Runner for Trial<'_> {
 
     /// A run that the node stops is no verdict on anybody: on chain the same would burn the whole fee
     /// limit, so the batch is too large.
-    async fn run(&self, places: &Group, _measured: bool) -> Result<Ran, ChainError> {
+    async fn run(&self, places: &Group, _measured: bool) -> Result<Simulated, ChainError> {
         match self.attempt(places).await? {
             Tried::Ran(ran) => Ok(ran),
             Tried::Stopped(stop) => Err(self.too_large(places, stop).await),
@@ -70,7 +70,7 @@ impl Runner for Trial<'_> {
 
 /// What became of a run.
 enum Tried {
-    Ran(Ran),
+    Ran(Simulated),
     Stopped(Excess),
 }
 
@@ -88,13 +88,13 @@ impl Excess {
     }
 }
 
-impl Trial<'_> {
+impl TronPreflight<'_> {
     /// Runs the call as often as it has to pass. One try that is stopped is enough: of a call that a node
     /// stops now and then, a block stops nearly all. A charge alone is tried again, since the node may
     /// only be busy.
     async fn attempt(&self, places: &[usize]) -> Result<Tried, ChainError> {
         if places.is_empty() {
-            return Ok(Tried::Ran(Ran::Passed { used: 0, answer: Vec::new().into() }));
+            return Ok(Tried::Ran(Simulated::Passed { used: 0, answer: Vec::new().into() }));
         }
         let charges: Vec<Charge> =
             places.iter().filter_map(|place| self.charges.get(*place)).cloned().collect();
@@ -108,10 +108,10 @@ impl Trial<'_> {
             let began = Instant::now();
             let ran = match self.chain.call(self.api, self.contract, &data).await? {
                 ConstantCallOutcome::Said { energy, answer } => {
-                    Ran::Passed { used: energy, answer }
+                    Simulated::Passed { used: energy, answer }
                 }
                 ConstantCallOutcome::Failed(failure) => {
-                    return Ok(Tried::Ran(Ran::Failed(failure)));
+                    return Ok(Tried::Ran(Simulated::Failed(failure)));
                 }
                 ConstantCallOutcome::Stopped(words) if charges.len() > 1 => {
                     return Ok(Tried::Stopped(Excess::of(words)));
@@ -180,7 +180,7 @@ impl TronChain {
     ) -> Result<Preflight, ChainError> {
         let known = self.ready().await?;
         let fit = Fit::of(&self.account.profile, charges, self.account.facts.signer);
-        let trial = Trial::of(self, api, charges).await?;
+        let trial = TronPreflight::of(self, api, charges).await?;
         let (funds, ran) =
             tokio::try_join!(self.funds(api, known, charges), trial.run(&fit.places, true))?;
         match conclude(&trial, &funds, fit, ran).await? {
@@ -192,11 +192,11 @@ impl TronChain {
     /// Runs the billing call for exactly these and says what it used.
     pub(super) async fn measure(&self, good: &[Charge]) -> Result<Estimate, ChainError> {
         self.ready().await?;
-        let trial = Trial::of(self, self.api(), good).await?;
+        let trial = TronPreflight::of(self, self.api(), good).await?;
         let all: Group = (0..good.len()).collect();
         let (used, answer) = match trial.run(&all, true).await? {
-            Ran::Passed { used, answer } => (used, answer),
-            Ran::Failed(failure) => return Err(failure.of_all(&self.account.profile)),
+            Simulated::Passed { used, answer } => (used, answer),
+            Simulated::Failed(failure) => return Err(failure.of_all(&self.account.profile)),
         };
         let mut opinions = vec![Opinion::Passes; good.len()];
         note(&self.account.profile, &mut opinions, &all, &answer)?;

@@ -2,8 +2,8 @@
 
 use super::TronChain;
 use super::api::{Api, Endpoints, Side};
-use super::head::Head;
-use super::vouched::Walk;
+use super::head::TronHead;
+use super::vouched::HeaderWalk;
 use crate::node::{Fleet, NodeId};
 use alloy::primitives::B256;
 use futures_util::{StreamExt, stream};
@@ -56,7 +56,7 @@ pub(super) async fn proven(
 
 impl TronChain {
     /// Whether enough witnesses stand on the block with this number and id.
-    pub(super) async fn support(&self, number: u64, id: B256, head: &Head) -> Support {
+    pub(super) async fn support(&self, number: u64, id: B256, head: &TronHead) -> Support {
         if self.vouched.lock().at(number).is_none() {
             self.vouch(number, head).await;
         }
@@ -68,7 +68,7 @@ impl TronChain {
     }
 
     /// Finds out which block of this height stands.
-    async fn vouch(&self, number: u64, head: &Head) {
+    async fn vouch(&self, number: u64, head: &TronHead) {
         self.meet_witnesses(head).await;
         for node in self.parts.fleet.fit() {
             let Some(walk) = self.vouched.lock().walk(number) else { return };
@@ -80,7 +80,12 @@ impl TronChain {
     }
 
     /// Walks up one node's headers. The walk, if its first block stands in the end.
-    async fn walk(&self, node: NodeId, mut walk: Walk, head: &Head) -> Option<Walk> {
+    async fn walk(
+        &self,
+        node: NodeId,
+        mut walk: HeaderWalk,
+        head: &TronHead,
+    ) -> Option<HeaderWalk> {
         let fleet = &self.parts.fleet;
         while !walk.stands() {
             let first = walk.next();
@@ -139,7 +144,7 @@ impl TronChain {
 
     /// Sees to it that the witnesses are known. Where no list is configured, the first one is read from
     /// the blocks below the newest that as many providers as have to agree call irrevocable.
-    pub(super) async fn meet_witnesses(&self, head: &Head) {
+    pub(super) async fn meet_witnesses(&self, head: &TronHead) {
         if self.vouched.lock().is_known() {
             return;
         }
@@ -155,7 +160,7 @@ impl TronChain {
 
     /// Who made the last rounds of irrevocable blocks, as one node proves them. They end in the block
     /// that the providers agree on.
-    async fn first_witnesses(&self, node: NodeId, head: &Head) -> Option<(Witnesses, usize)> {
+    async fn first_witnesses(&self, node: NodeId, head: &TronHead) -> Option<(Witnesses, usize)> {
         let last = head.solid.number;
         let first = last.saturating_sub(FIRST_BLOCKS).max(1);
         let (mut next, mut blocks, mut before) = (first, 0_usize, None::<ProvenHeader>);

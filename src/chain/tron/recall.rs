@@ -6,10 +6,10 @@
 //! are read without a gap up to that time, all of it is found or can never land.
 
 use super::TronChain;
-use super::api::{Block, CallResult, Side};
+use super::api::{CallResult, Side, TronBlock};
 use super::conclude::{LOGS_WITHIN, Record, record};
 use super::death::Misfit;
-use super::head::Head;
+use super::head::TronHead;
 use super::look::seconds;
 use super::proofs::{Support, proven};
 use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
@@ -58,15 +58,15 @@ struct Last {
     time_ms: u64,
 }
 
-impl From<&Block> for Last {
-    fn from(block: &Block) -> Self {
+impl From<&TronBlock> for Last {
+    fn from(block: &TronBlock) -> Self {
         Self { id: block.id, number: block.number, time_ms: block.time_ms }
     }
 }
 
 impl Reading {
     /// Nothing is read yet but the block that comes before all that can hold something forgotten.
-    fn after(first: &Block, until_ms: u64) -> Self {
+    fn after(first: &TronBlock, until_ms: u64) -> Self {
         Self { from_ms: first.time_ms, until_ms, last: first.into(), found: Vec::new() }
     }
 
@@ -79,7 +79,7 @@ impl Reading {
     }
 
     /// Takes the next block, and what was found in it.
-    fn read(&mut self, block: &Block, found: Vec<Foreign>) -> Result<(), Misfit> {
+    fn read(&mut self, block: &TronBlock, found: Vec<Foreign>) -> Result<(), Misfit> {
         if self.last.number.checked_add(1) != Some(block.number) {
             return Err(Misfit::Other);
         }
@@ -168,7 +168,7 @@ impl TronChain {
 
     /// What was signed before now was signed by a head that is not later than this one, or than this
     /// machine's clock: no other head is signed by.
-    async fn begin_reading(&self, since_ms: i64, head: &Head) -> Result<Reading, ChainError> {
+    async fn begin_reading(&self, since_ms: i64, head: &TronHead) -> Result<Reading, ChainError> {
         let now_ms = self.account.clock.unix_ms();
         head.timely(now_ms)?;
         let latest = head.newest.time_ms.max(u64::try_from(now_ms).unwrap_or_default());
@@ -180,7 +180,7 @@ impl TronChain {
 
     /// An irrevocable block that is at or before this time. As many blocks back as slots fit in
     /// between, none can be later; the few that were missed are read in addition.
-    async fn block_before(&self, from_ms: u64, head: &Head) -> Result<Block, ChainError> {
+    async fn block_before(&self, from_ms: u64, head: &TronHead) -> Result<TronBlock, ChainError> {
         let mut block = head.solid.clone();
         while block.time_ms > from_ms && block.number > 0 {
             let back = block.time_ms.saturating_sub(from_ms).div_ceil(SLOT_MS);
@@ -199,18 +199,18 @@ impl TronChain {
     }
 
     /// The header of an irrevocable block. Nobody has signed block 0: it is known by its id.
-    async fn block_header(&self, node: NodeId, number: u64) -> Option<Block> {
+    async fn block_header(&self, node: NodeId, number: u64) -> Option<TronBlock> {
         if number == 0 {
             return self.api_of(node).block(Side::Solidity, Some(0), false).await.ok().flatten();
         }
         let header = self.header(node, Side::Solidity, number).await?;
-        Some(Block::from(&header))
+        Some(TronBlock::from(&header))
     }
 
     async fn read_some(
         &self,
         reading: &mut Reading,
-        head: &Head,
+        head: &TronHead,
     ) -> Result<Result<(), Misfit>, ChainError> {
         let wanted = reading.wanted(head.solid.number, BLOCKS_AT_MOST);
         let asked = wanted.map(|number| self.block_told_alike(number));
@@ -219,7 +219,7 @@ impl TronChain {
         while let Some(block) = blocks.next().await {
             // A node that lags does not have it yet.
             let Some(proven) = block else { break };
-            let (block, mut found) = (Block::from(&proven), Vec::new());
+            let (block, mut found) = (TronBlock::from(&proven), Vec::new());
             for one in proven.transactions() {
                 found.extend(self.stranger(one, &block, head).await?);
             }
@@ -234,8 +234,8 @@ impl TronChain {
     async fn stranger(
         &self,
         sent: &ProvenTransaction,
-        block: &Block,
-        head: &Head,
+        block: &TronBlock,
+        head: &TronHead,
     ) -> Result<Option<Foreign>, ChainError> {
         let Some((to, data)) = call_by(self.account.facts.signer, sent.raw_data()) else {
             return Ok(None);
@@ -250,8 +250,8 @@ impl TronChain {
         &self,
         sent: &ProvenTransaction,
         call: (Address, &[u8]),
-        block: &Block,
-        head: &Head,
+        block: &TronBlock,
+        head: &TronHead,
     ) -> Result<Result<ForeignEffect, Opaque>, ChainError> {
         let (id, result) = (sent.id(), CallResult::of_ending(sent.ending()));
         let untold =

@@ -7,7 +7,7 @@
 use super::TronChain;
 use super::constant::ConstantCallOutcome;
 use super::draft::{ContractCall, TronDraft};
-use super::head::Head;
+use super::head::TronHead;
 use super::transaction::SignedBytes;
 use crate::billing::{Attempt, AttemptKind, Opinion, Slot};
 use crate::chain::{ChainError, Estimate};
@@ -46,7 +46,7 @@ impl TronChain {
     fn call_of_the_dead<A: AsRef<Attempt>>(
         &self,
         slot: &Slot<A>,
-        head: &Head,
+        head: &TronHead,
     ) -> Result<Vec<u8>, ChainError> {
         let read = |attempt: &A| SignedBytes::read(&attempt.as_ref().signed.raw);
         let unreadable = |why: super::transaction::Unreadable| stays(why.to_string());

@@ -1,7 +1,7 @@
 //! Irrevocable blocks with all that is in them, each as many providers as have to agree prove it, and
 //! each read once, however many transactions are looked for in it.
 
-use super::api::{Block, Endpoints};
+use super::api::{Endpoints, TronBlock};
 use super::proofs::proven;
 use crate::node::{Fleet, NodeId};
 use futures_util::{StreamExt, stream};
@@ -79,7 +79,7 @@ async fn read(fleet: &Fleet<Endpoints>, number: u64) -> Option<ProvenBlock> {
     agreed.inspect_err(|error| debug!(block = number, %error, "not told alike")).ok()
 }
 
-impl From<&ProvenHeader> for Block {
+impl From<&ProvenHeader> for TronBlock {
     fn from(header: &ProvenHeader) -> Self {
         Self {
             id: header.id(),
@@ -91,7 +91,7 @@ impl From<&ProvenHeader> for Block {
     }
 }
 
-impl From<&ProvenBlock> for Block {
+impl From<&ProvenBlock> for TronBlock {
     fn from(block: &ProvenBlock) -> Self {
         let transactions = block.transactions().iter().map(ProvenTransaction::id).collect();
         Self { transactions, ..block.header().into() }

@@ -4,7 +4,7 @@
 use super::TronChain;
 use super::api::Authority;
 use super::constant::ConstantCallOutcome;
-use super::head::Head;
+use super::head::TronHead;
 use super::pace::{Burnt, CpuPace, Probe};
 use super::transaction::SignedBytes;
 use crate::billing::{Attempt, Brake, CallEnding, Execution, Landed, Sighting, Slot};
@@ -107,7 +107,7 @@ impl TronChain {
     }
 
     /// Tries a smaller part of what blocks stopped, if nothing is signed because of that.
-    async fn probe_when_due(&self, head: &Arc<Head>) {
+    async fn probe_when_due(&self, head: &Arc<TronHead>) {
         let due = self.throttle.pace.lock().probe(self.account.clock.unix_ms());
         let Some(probe) = due else { return };
         let passed = self.passes(&probe, head).await;
@@ -122,7 +122,7 @@ impl TronChain {
     }
 
     /// Whether a call runs to its end in time, whatever it says, every time that it is tried.
-    async fn passes(&self, probe: &Probe, head: &Arc<Head>) -> bool {
+    async fn passes(&self, probe: &Probe, head: &Arc<TronHead>) -> bool {
         let computed = self.computed(head);
         let Ok(call) = self.profile().shorten(&probe.calldata, probe.charges, &computed) else {
             return false;

@@ -20,7 +20,7 @@ pub(super) fn sign(
     meant: &Meant<'_>,
 ) -> Result<Signed, SealError> {
     let raw_data = call.raw_data().map_err(|why| why.to_string())?;
-    let last = Final { raw_data: raw_data.clone(), profile: &signing.profile };
+    let last = TronPreimage { raw_data: raw_data.clone(), profile: &signing.profile };
     complete(call, raw_data, signing.sign(last, meant)?)
 }
 
@@ -39,12 +39,12 @@ pub(super) fn complete(
 }
 
 /// The bytes that a signature commits to.
-struct Final<'a> {
+struct TronPreimage<'a> {
     raw_data: Vec<u8>,
     profile: &'a Profile,
 }
 
-impl policy::Unsigned for Final<'_> {
+impl policy::Unsigned for TronPreimage<'_> {
     fn bytes(&self) -> &[u8] {
         &self.raw_data
     }

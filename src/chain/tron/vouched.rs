@@ -56,9 +56,9 @@ impl Vouched {
     }
 
     /// A walk from the block with this number upwards; none while nobody is known.
-    pub(super) fn walk(&self, first: u64) -> Option<Walk> {
+    pub(super) fn walk(&self, first: u64) -> Option<HeaderWalk> {
         let following = Following::from(self.list.clone()?);
-        Some(Walk { first, patience: self.patience, following, read: Vec::new() })
+        Some(HeaderWalk { first, patience: self.patience, following, read: Vec::new() })
     }
 
     /// The id of the block with this number that stands, if one is known to.
@@ -67,7 +67,7 @@ impl Vouched {
     }
 
     /// Takes what a walk has shown. The list only ever moves on.
-    pub(super) fn take(&mut self, walk: Walk) {
+    pub(super) fn take(&mut self, walk: HeaderWalk) {
         let Some((solid, _)) = walk.following.solid() else { return };
         self.standing.extend(walk.read.into_iter().filter(|(number, _)| *number <= solid));
         if solid > self.until {
@@ -82,14 +82,14 @@ impl Vouched {
 
 /// A chain of proven headers, read upwards until its first one stands.
 #[derive(Debug)]
-pub(super) struct Walk {
+pub(super) struct HeaderWalk {
     first: u64,
     patience: usize,
     following: Following,
     read: Vec<(u64, B256)>,
 }
 
-impl Walk {
+impl HeaderWalk {
     /// How many more headers than one it takes at least.
     pub(super) fn needed(&self) -> u64 {
         let needed = self.following.witnesses().needed().saturating_sub(1);

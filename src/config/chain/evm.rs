@@ -7,11 +7,11 @@ use alloy::primitives::Address;
 use super::{KeyRef, clock_tolerance, key_ref};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
-use crate::config::kinds::{Kind, address, flag, time, wei, whole};
+use crate::config::kinds::{Expected, address, flag, time, wei, whole};
 use crate::config::l1_fee::{L1Fee, l1_fee};
 use crate::config::layers::Environment;
 use crate::config::nodes::rpc_urls;
-use crate::config::reader::Reader;
+use crate::config::reader::TableReader;
 use crate::config::replacement::Replacement;
 use crate::config::secret_url::RpcUrl;
 use crate::config::units::{Wei, is_digits};
@@ -94,7 +94,7 @@ const ETHER: u128 = 1_000_000_000_000_000_000;
 
 impl EvmConfig {
     pub(super) fn read(
-        reader: &mut Reader<'_>,
+        reader: &mut TableReader<'_>,
         environment: &Environment,
     ) -> Result<Self, Reported> {
         let eip155_id = reader.get("eip155_id", &eip155_id());
@@ -142,7 +142,7 @@ impl EvmConfig {
 }
 
 impl FeeConfig {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         const TIP: &str = "max_priority_fee_per_gas";
         let legacy = reader.get("legacy", &flag());
         let l1_fee = reader.get("l1_fee", &l1_fee());
@@ -181,12 +181,12 @@ const MAX_TX_GAS: u64 = 16_777_216;
 const MAX_EIP155_ID: u64 = 9_223_372_036_854_775_771;
 
 /// The id that tells two chains apart.
-pub(super) fn eip155_id() -> Kind<u64> {
+pub(super) fn eip155_id() -> Expected<u64> {
     whole(1..=MAX_EIP155_ID)
 }
 
-fn finality() -> Kind<Finality> {
-    Kind::of_scalar("\"finalized\" or a number of blocks from 1 to 100000", |text| match text {
+fn finality() -> Expected<Finality> {
+    Expected::of_scalar("\"finalized\" or a number of blocks from 1 to 100000", |text| match text {
         "finalized" => Ok(Finality::FinalizedTag),
         _ if !is_digits(text) => Err("is neither"),
         _ => match text.parse() {

@@ -11,9 +11,9 @@ use super::{KeyRef, clock_tolerance, key_ref};
 use crate::billing::{Family, parse_address};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
-use crate::config::kinds::{Kind, rpc_url, sun, time, tron_address, whole};
+use crate::config::kinds::{Expected, rpc_url, sun, time, tron_address, whole};
 use crate::config::layers::Environment;
-use crate::config::reader::Reader;
+use crate::config::reader::TableReader;
 use crate::config::secret;
 use crate::config::secret_url::RpcUrl;
 use crate::config::units::{Sun, is_digits};
@@ -104,7 +104,7 @@ const TRX: u64 = 1_000_000;
 
 impl TvmConfig {
     pub(super) fn read(
-        reader: &mut Reader<'_>,
+        reader: &mut TableReader<'_>,
         environment: &Environment,
     ) -> Result<Self, Reported> {
         let chain_id = reader.get("chain_id", &chain_id());
@@ -151,7 +151,7 @@ impl TvmConfig {
 const DAY: u64 = 86_400;
 
 /// The nodes in the list `nodes`, or the one that is written flat.
-fn nodes(reader: &mut Reader<'_>) -> Result<Vec<TvmNode>, Reported> {
+fn nodes(reader: &mut TableReader<'_>) -> Result<Vec<TvmNode>, Reported> {
     const FLAT: [&str; 5] = ["full", "solidity", "jsonrpc", "api_key", "api_key_file"];
     let Some(nodes) = reader.list("nodes", TvmNode::read)? else {
         return TvmNode::read(reader).map(|node| vec![node]);
@@ -175,7 +175,7 @@ fn nodes(reader: &mut Reader<'_>) -> Result<Vec<TvmNode>, Reported> {
 }
 
 /// The witnesses that are pinned, if any are.
-fn witnesses(reader: &mut Reader<'_>) -> Result<Option<Witnesses>, Reported> {
+fn witnesses(reader: &mut TableReader<'_>) -> Result<Option<Witnesses>, Reported> {
     let pinned = reader.several("witnesses", &witness())?;
     if pinned.is_empty() {
         return Ok(None);
@@ -184,9 +184,9 @@ fn witnesses(reader: &mut Reader<'_>) -> Result<Option<Witnesses>, Reported> {
 }
 
 /// A witness, and who signs its blocks.
-fn witness() -> Kind<Producer> {
+fn witness() -> Expected<Producer> {
     let expects = "a witness: T…, or T…/T… where another address signs its blocks";
-    Kind::of_text(expects, |text| {
+    Expected::of_text(expects, |text| {
         let (witness, signer) = text.split_once('/').unwrap_or((text, text));
         let read = |text| parse_address(Family::Tvm, text).map_err(|why| why.to_string());
         Ok::<_, String>(Producer { witness: read(witness)?, signer: read(signer)? })
@@ -194,7 +194,7 @@ fn witness() -> Kind<Producer> {
 }
 
 impl TvmNode {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let full = reader.get("full", &rpc_url());
         let solidity = reader.get("solidity", &rpc_url());
         let jsonrpc = reader.optional("jsonrpc", &rpc_url());
@@ -204,7 +204,7 @@ impl TvmNode {
 }
 
 impl TvmFeeConfig {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Reported> {
+    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let max_fee_limit = reader.get("max_fee_limit", &sun(Sun(TRX)..=Sun(100_000 * TRX)));
         let energy_margin_percent = reader.get("energy_margin_percent", &whole(0..=400));
         let drift_margin_percent = reader.get("drift_margin_percent", &whole(0..=400));
@@ -223,10 +223,10 @@ impl TvmFeeConfig {
 }
 
 /// The id that tells two TRON chains apart.
-pub(super) fn chain_id() -> Kind<u32> {
+pub(super) fn chain_id() -> Expected<u32> {
     let expects = "the last four bytes of the genesis block's id, such as \"0x2b6653dc\" (mainnet), \
                    or the same as a whole number";
-    Kind::of_scalar(expects, |text| {
+    Expected::of_scalar(expects, |text| {
         let read = match text.strip_prefix("0x") {
             Some(digits) if digits.len() == 8 => u32::from_str_radix(digits, 16).ok(),
             None if is_digits(text) => text.parse().ok(),

@@ -45,7 +45,7 @@ async fn another_contract_or_chain_claims_for_itself() {
         let [first, second] = twice.map(|proposal| book.journal.accept(proposal));
         let batch = first.await.unwrap().batch;
         assert!(matches!(second.await, Err(AcceptError::Claimed)));
-        let scope = Scope { chain, contract, chain_time: 0 };
+        let scope = ClaimScope { chain, contract, chain_time: 0 };
         let found = book.journal.claims(scope, vec![subject(item(1, 1))]).await.unwrap();
         assert_eq!(found[0].iter().map(|claim| claim.by.batch).collect::<Vec<_>>(), [batch]);
     }
@@ -58,7 +58,7 @@ async fn a_claim_is_found_by_either_name_and_in_the_order_asked() {
     let mut crossed = item(1, 1);
     crossed.subscribe = SubscribeId(2);
     let subjects = [item(3, 1), crossed, item(2, 1), item(2, 2), item(1, 1)].map(subject);
-    let scope = Scope { chain: CHAIN, contract: CONTRACT, chain_time: 0 };
+    let scope = ClaimScope { chain: CHAIN, contract: CONTRACT, chain_time: 0 };
     let found = book.journal.claims(scope, subjects.to_vec()).await.unwrap();
     let whose = |claims: &Vec<Claim>| claims.iter().map(|c| c.subscribe.0).collect::<Vec<_>>();
     assert_eq!(

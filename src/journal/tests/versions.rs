@@ -2,7 +2,7 @@
 //! newest one whole or not at all, and told apart from those that cannot be.
 
 use super::*;
-use crate::journal::migrate::{OLDEST, STEPS, Step, migrate, newest};
+use crate::journal::migrate::{Migration, OLDEST, STEPS, migrate, newest};
 use std::path::PathBuf;
 
 /// Every version that was released, with what its file holds. A new version adds a file here, made by
@@ -111,9 +111,12 @@ async fn a_journal_of_every_kept_version_is_opened_and_knows_what_it_knew() {
 }
 
 /// Two versions after the newest one: columns, and a table that is made anew.
-const LATER: [Step; 2] = [
-    Step { to: 5, sql: "ALTER TABLE batch ADD COLUMN note TEXT; UPDATE batch SET note = 'five';" },
-    Step {
+const LATER: [Migration; 2] = [
+    Migration {
+        to: 5,
+        sql: "ALTER TABLE batch ADD COLUMN note TEXT; UPDATE batch SET note = 'five';",
+    },
+    Migration {
         to: 6,
         sql: "CREATE TABLE pauses (chain INTEGER PRIMARY KEY, by TEXT NOT NULL) STRICT;
               INSERT INTO pauses SELECT chain, by FROM pause; DROP TABLE pause;",
@@ -154,7 +157,7 @@ fn a_step_that_fails_leaves_the_journal_as_it_was() {
     let room = copy_of(4);
     let conn = Connection::open(config(&room).path).unwrap();
     let before = everything(&conn, &TABLES).unwrap();
-    let broken = Step { to: 6, sql: "DROP TABLE pause; SELECT 1 FROM nowhere;" };
+    let broken = Migration { to: 6, sql: "DROP TABLE pause; SELECT 1 FROM nowhere;" };
     migrate(&conn, &[LATER[0], broken]).unwrap_err();
     assert_eq!((version(&conn), everything(&conn, &TABLES).unwrap()), (4, before));
 }

@@ -33,7 +33,7 @@ fn what_other_tools_made_opens() {
     for vector in [PBKDF2, SCRYPT] {
         let secret = open(vector.as_bytes(), b"testpassword").unwrap();
         assert_eq!(hex::encode(secret.as_slice()), VECTOR_KEY);
-        assert_eq!(open(vector.as_bytes(), b"testpasswore"), Err(OpenError::WrongPassword));
+        assert_eq!(open(vector.as_bytes(), b"testpasswore"), Err(KeystoreError::WrongPassword));
     }
 }
 
@@ -73,7 +73,7 @@ fn a_changed_checksum_or_ciphertext_does_not_open() {
         let mut bytes = hex::decode(json["crypto"][field].as_str().unwrap()).unwrap();
         bytes[31] ^= 1;
         json["crypto"][field] = hex::encode(bytes).into();
-        assert_eq!(open(json.to_string().as_bytes(), b"p"), Err(OpenError::WrongPassword));
+        assert_eq!(open(json.to_string().as_bytes(), b"p"), Err(KeystoreError::WrongPassword));
     }
 }
 
@@ -106,7 +106,7 @@ fn what_no_sound_keystore_has_is_a_fault() {
         let mut json = sound.clone();
         *json.pointer_mut(pointer).unwrap() = serde_json::from_str(value).unwrap();
         let refused = open(json.to_string().as_bytes(), b"p");
-        let Err(OpenError::Malformed(fault)) = refused else { panic!("{pointer} = {value}") };
+        let Err(KeystoreError::Malformed(fault)) = refused else { panic!("{pointer} = {value}") };
         assert!(fault.contains(named), "{pointer} = {value}: {fault}");
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn state(desk: &Desk) -> Value {
         "date": date(clock.now_ms()),
         "aheadSeconds": clock.ahead_ms() / 1000,
         "machine": clock.machine_ms() / 1000,
+        "held": platform.is_held(),
         "paymentUrl": desk.payment_url,
         "apiKey": credentials.key,
         "apiSecret": credentials.secret,
@@ -66,6 +67,7 @@ pub(super) async fn act(desk: &Desk, control: &str, body: &Value) -> Result<Valu
             let count: u64 = input::number_or(body, "count", 1)?;
             desk.platform.blocks(count.min(10_000)).await.map_err(words)?;
         }
+        "hold" => desk.platform.hold(body["on"].as_bool().unwrap_or(true)),
         "fault" => acts::fault(desk, body).await?,
         "balance" => return acts::balance(desk, body),
         "fund" => acts::fund(desk, body)?,

@@ -1,6 +1,6 @@
 //! The Ethereum chain of the sandbox.
 
-use super::{Chain, Event, Family, Landed, Point, Recorded, Refused, Sent};
+use super::{Chain, Event, Family, Landed, Point, Recorded, Refused, Sent, Whereabouts};
 use alloy::consensus::{SignableTransaction as _, Transaction as _, TxEip1559, TxEnvelope};
 use alloy::eips::eip2718::Encodable2718 as _;
 use alloy::primitives::{Address, B256, Bytes, Log, TxKind, U256};
@@ -93,10 +93,16 @@ impl Chain for EvmChain {
             .collect()
     }
 
-    fn find(&self, hash: &B256) -> Option<Landed> {
-        let place = self.node.chain().find(hash)?;
-        let succeeded = place.included().receipt.result.is_success();
-        Some(Landed { point: point(&place.block), succeeded })
+    fn find(&self, hash: &B256) -> Whereabouts {
+        let chain = self.node.chain();
+        match chain.find(hash) {
+            Some(place) => {
+                let succeeded = place.included().receipt.result.is_success();
+                Whereabouts::Landed(Landed { point: point(&place.block), succeeded })
+            }
+            None if chain.pool().get(hash).is_some() => Whereabouts::Waiting,
+            None => Whereabouts::Unknown,
+        }
     }
 
     fn sign(&self, from: &PrivateKeySigner, to: Address, data: Bytes) -> Sent {

@@ -1,6 +1,6 @@
 //! The TRON chain of the sandbox.
 
-use super::{Chain, Event, Family, Landed, Point, Recorded, Refused, Sent};
+use super::{Chain, Event, Family, Landed, Point, Recorded, Refused, Sent, Whereabouts};
 use alloy::primitives::{Address, B256, Bytes, Log, U256};
 use alloy::signers::local::PrivateKeySigner;
 use parking_lot::Mutex;
@@ -108,10 +108,16 @@ impl Chain for TronChain {
             .collect()
     }
 
-    fn find(&self, hash: &B256) -> Option<Landed> {
-        let place = self.node.node().chain().find(hash)?;
-        let succeeded = place.included().receipt.succeeded();
-        Some(Landed { point: point(&place.block), succeeded })
+    fn find(&self, hash: &B256) -> Whereabouts {
+        let chain = self.node.node().chain();
+        match chain.find(hash) {
+            Some(place) => {
+                let succeeded = place.included().receipt.succeeded();
+                Whereabouts::Landed(Landed { point: point(&place.block), succeeded })
+            }
+            None if chain.pool().get(hash).is_some() => Whereabouts::Waiting,
+            None => Whereabouts::Unknown,
+        }
     }
 
     fn sign(&self, from: &PrivateKeySigner, to: Address, data: Bytes) -> Sent {

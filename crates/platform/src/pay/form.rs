@@ -70,9 +70,7 @@ pub(super) fn unsubscribe(
     if sent.step == "sent" {
         return platform.sent_elsewhere(case, &sent.hash);
     }
-    let order = platform.cancellation(case)?;
-    case.link.wallet = platform.registered_wallet(case)?;
-    platform.send_built_in(case, &[order])
+    platform.cancel_built_in(case)
 }
 
 fn cap(case: &Case, sent: &Sent) -> Result<U256, StepError> {

@@ -37,8 +37,7 @@ pub(super) fn dead_end(error: &StepError) -> Html {
 
 /// The page to subscribe, as the chain has it.
 pub(super) fn subscribe(platform: &Platform, case: &Case, error: Option<&StepError>) -> Html {
-    let last = case.last();
-    let waits = last == Last::Waiting;
+    let waits = case.last == Last::Waiting;
     let step = match (case.stage, case.link.wallet.is_some()) {
         (Stage::Issued, false) => 1,
         (Stage::Issued, true) => 2,
@@ -57,14 +56,11 @@ pub(super) fn subscribe(platform: &Platform, case: &Case, error: Option<&StepErr
     let expired = error.is_none() && open && platform.clock().now_s() > case.link.expires_s;
     let words =
         error.map(ToString::to_string).or_else(|| expired.then(|| StepError::Expired.to_string()));
-    let failed = (last == Last::Failed).then(|| {
-        "The last transaction failed on the chain. You can try the step again.".to_owned()
-    });
     let body = html! {
         div class="narrow" {
             (steps(step))
             h1 id=(format!("step-{step}")) tabindex="-1" { (title) }
-            (alert(words.or(failed)))
+            (alert(words.or_else(|| mishap(case))))
             @if waits {
                 p id="waiting" class="status" role="status" { "Sent. Waiting for the next block; this page looks by itself every second." }
             } @else if !expired {
@@ -90,17 +86,14 @@ pub(super) fn subscribe(platform: &Platform, case: &Case, error: Option<&StepErr
 /// The page to unsubscribe.
 pub(super) fn unsubscribe(platform: &Platform, case: &Case, error: Option<&StepError>) -> Html {
     let cancelled = case.stage == Stage::Cancelled;
-    let last = case.last();
-    let waits = last == Last::Waiting && !cancelled;
+    let waits = case.last == Last::Waiting && !cancelled;
     let title =
         if cancelled { "Your subscription is cancelled" } else { "Cancel your subscription" };
-    let failed = (last == Last::Failed)
-        .then(|| "The last transaction failed on the chain. You can try again.".to_owned());
     let order = platform.cancellation(case).ok();
     let body = html! {
         div class="narrow" {
             h1 id=(if cancelled { "cancelled" } else { "cancel" }) tabindex="-1" { (title) }
-            (alert(error.map(ToString::to_string).or(failed)))
+            (alert(error.map(ToString::to_string).or_else(|| mishap(case))))
             @if waits {
                 p id="waiting" class="status" role="status" { "Sent. Waiting for the next block; this page looks by itself every second." }
             } @else if cancelled {
@@ -117,6 +110,16 @@ pub(super) fn unsubscribe(platform: &Platform, case: &Case, error: Option<&StepE
     let (soon, away) = (soon(case), format!("5;url={}", case.link.redirect_url));
     let refresh = if waits { Some(soon.as_str()) } else { cancelled.then_some(away.as_str()) };
     pages::page(Frame { title, refresh, script: Some("/wallet.js") }, &head(), &body)
+}
+
+/// What went wrong with the transaction that was sent last from the page.
+fn mishap(case: &Case) -> Option<String> {
+    let words = match case.last {
+        Last::Failed => "The last transaction failed on the chain. You can try again.",
+        Last::Lost => "The chain has lost the last transaction. You can try again.",
+        Last::None | Last::Waiting | Last::Succeeded => return None,
+    };
+    Some(words.to_owned())
 }
 
 fn steps(current: u8) -> Markup {

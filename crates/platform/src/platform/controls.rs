@@ -62,8 +62,7 @@ impl Platform {
     /// A wallet that is not of the sandbox gets coins for its fees, and tokens (base units) if it has fewer.
     pub(crate) fn fund(side: &Side, who: &str, value: U256) -> Result<(), ControlError> {
         let to = Self::address_named(side, who)?;
-        let coins = side.chain.sign(&wallet("payee"), to, Bytes::new());
-        side.chain.send(&coins.raw)?;
+        side.send(&wallet("payee"), to, Bytes::new())?;
         if side.holds(to) < value {
             Self::leave(side, who, value)?;
         }

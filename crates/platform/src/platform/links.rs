@@ -58,21 +58,22 @@ impl Platform {
             let (user, number) = (wanted.external_user.clone(), held.out_trade_no);
             return Err(LinkError::Subscribed { user, plan, chain, number });
         }
-        let id = self.store().next_subscription()?;
-        let subscription = Subscription {
-            id,
-            out_trade_no: out_trade_no(chain, id),
-            external_user: wanted.external_user.clone(),
-            user_hash: keccak256(format!("user {}", wanted.external_user)).to_string(),
-            plan,
-            chain,
-            version,
-            notify_url: Some(wanted.notify_url.clone()),
-            created_ms: self.clock().now_ms(),
-        };
-        let link = self.link(Purpose::Subscribe, id, (&wanted.redirect_url, &wanted.notify_url));
-        self.store().open_subscription(&subscription, &link)?;
-        Ok(link)
+        let urls = (wanted.redirect_url.as_str(), wanted.notify_url.as_str());
+        let made = self.store().open_subscription(|id| {
+            let subscription = Subscription {
+                id,
+                out_trade_no: out_trade_no(chain, id),
+                external_user: wanted.external_user.clone(),
+                user_hash: keccak256(format!("user {}", wanted.external_user)).to_string(),
+                plan,
+                chain,
+                version,
+                notify_url: Some(wanted.notify_url.clone()),
+                created_ms: self.clock().now_ms(),
+            };
+            (subscription, self.link(Purpose::Subscribe, id, urls))
+        });
+        Ok(made?)
     }
 
     /// A link for a user to cancel.

@@ -50,10 +50,12 @@ impl Platform {
             );
         }
         let call = Token::transferCall { to, value: amount };
+        let pen = side.pen.lock();
         let sent = side.chain.sign(&wallet("payee"), side.town.token, call.abi_encode().into());
         let hash = side.family().spell_hash(sent.hash);
         self.store().signed(withdrawal.id, &hash, &sent.raw)?;
         self.offer(side, &sent.raw);
+        drop(pen);
         Ok(())
     }
 
@@ -61,7 +63,7 @@ impl Platform {
     fn follow_money(&self, side: &Side, withdrawal: &Withdrawal) -> Result<(), store::Error> {
         let raw = withdrawal.raw.as_deref().unwrap_or_default();
         let hash = withdrawal.tx.as_deref().and_then(|hash| hash.parse::<B256>().ok());
-        match hash.and_then(|hash| side.chain.find(&hash)) {
+        match hash.and_then(|hash| side.chain.find(&hash).landed()) {
             Some(Landed { point, succeeded }) if point.number <= side.chain.solid().number => {
                 if succeeded {
                     self.end(withdrawal, Status::Success, "")

@@ -1,12 +1,13 @@
 //! One chain as the platform knows it: how its people write things, and what its contracts say.
 
 use super::planning::State;
-use crate::chain::{Chain, Family, Refused};
+use crate::chain::{Chain, Family, Refused, Sent};
 use crate::contracts::{Billing, Token};
 use crate::store::plans::Plan;
 use alloy::primitives::{Address, Bytes, U256};
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
+use parking_lot::Mutex;
 use sandbox_chains::town::Town;
 use std::sync::Arc;
 
@@ -23,6 +24,9 @@ pub struct Side {
     pub currency: u32,
     /// Decimals of the token.
     pub decimals: u8,
+    /// Held from the signature of a transaction until it is sent: two of one key that know nothing of each other would both take the
+    /// next nonce.
+    pub(super) pen: Arc<Mutex<()>>,
 }
 
 /// The symbol of the token on both chains.
@@ -105,8 +109,21 @@ impl Side {
         key: &PrivateKeySigner,
         (to, call): (Address, &impl SolCall),
     ) -> Result<String, Refused> {
-        let sent = self.chain.sign(key, to, Bytes::from(call.abi_encode()));
-        self.chain.send(&sent.raw)?;
+        let sent = self.send(key, to, Bytes::from(call.abi_encode()))?;
         Ok(self.family().spell_hash(sent.hash))
+    }
+
+    /// Signs a call of a contract, or a transfer of coins without data, and sends it.
+    pub(super) fn send(
+        &self,
+        key: &PrivateKeySigner,
+        to: Address,
+        data: Bytes,
+    ) -> Result<Sent, Refused> {
+        let pen = self.pen.lock();
+        let sent = self.chain.sign(key, to, data);
+        self.chain.send(&sent.raw)?;
+        drop(pen);
+        Ok(sent)
     }
 }

@@ -4,7 +4,7 @@
 //! stands is read from the chain each time, so a page may be loaded again at any step.
 
 use super::{Platform, Side};
-use crate::chain::{Refused, TESTERS, tester};
+use crate::chain::{Refused, TESTERS, Whereabouts, tester};
 use crate::contracts::{Billing, Token};
 use crate::store;
 use crate::store::events::Kind;
@@ -23,6 +23,7 @@ pub(crate) struct Case {
     pub(crate) side: Side,
     pub(crate) plan: Plan,
     pub(crate) stage: Stage,
+    pub(crate) last: Last,
 }
 
 /// Something that a wallet is to send.
@@ -59,9 +60,12 @@ pub(crate) enum StepError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Last {
     None,
+    /// It is in no block yet, or in one that is not written down yet.
     Waiting,
     Succeeded,
     Failed,
+    /// The chain does not know it any more.
+    Lost,
 }
 
 impl Case {
@@ -80,17 +84,6 @@ impl Case {
         let allowed = self.wallet().map(|owner| self.side.allowance(owner));
         self.stage == Stage::Active && allowed.is_some_and(|allowed| allowed < self.price())
     }
-
-    /// What became of the transaction that was sent last from the page, if one was.
-    pub(crate) fn last(&self) -> Last {
-        let Some(hash) = self.link.tx.as_deref() else { return Last::None };
-        let landed = hash.parse::<B256>().ok().and_then(|hash| self.side.chain.find(&hash));
-        match landed {
-            None => Last::Waiting,
-            Some(landed) if landed.succeeded => Last::Succeeded,
-            Some(_) => Last::Failed,
-        }
-    }
 }
 
 impl Platform {
@@ -102,8 +95,43 @@ impl Platform {
             self.store().subscription(link.subscribe_id)?.ok_or(StepError::NoLink)?;
         let side = self.side(subscription.chain).ok_or(StepError::NoLink)?.clone();
         let plan = self.store().plan(subscription.plan, side.id, subscription.version)?;
+        // In this order: what a transaction did that is written down by now is in the stage. The other way round a block
+        // between the two would show a step that is done, and nothing that says so later.
+        let last = self.last(&side, link.tx.as_deref())?;
         let stage = self.store().stage(subscription.id)?;
-        Ok(Case { link, subscription, side, plan: plan.ok_or(StepError::NoLink)?, stage })
+        Ok(Case { link, subscription, side, plan: plan.ok_or(StepError::NoLink)?, stage, last })
+    }
+
+    /// What became of the transaction that was sent last from a page, as far as it is written down.
+    fn last(&self, side: &Side, tx: Option<&str>) -> Result<Last, store::Error> {
+        let Some(hash) = tx.and_then(|hash| hash.parse::<B256>().ok()) else {
+            return Ok(Last::None);
+        };
+        let landed = match side.chain.find(&hash) {
+            Whereabouts::Unknown => return Ok(Last::Lost),
+            Whereabouts::Waiting => return Ok(Last::Waiting),
+            Whereabouts::Landed(landed) => landed,
+        };
+        let written = self.store().stored(side.id, landed.point.number)? == Some(landed.point);
+        Ok(match (written, landed.succeeded) {
+            (false, _) => Last::Waiting,
+            (true, true) => Last::Succeeded,
+            (true, false) => Last::Failed,
+        })
+    }
+
+    /// Takes a step on a link, one at a time.
+    pub(crate) fn step(
+        &self,
+        token: &str,
+        purpose: Purpose,
+        take: impl FnOnce(&mut Case) -> Result<(), StepError>,
+    ) -> Result<Case, StepError> {
+        let turn = self.0.step.lock();
+        let mut case = self.case(token, purpose)?;
+        take(&mut case)?;
+        drop(turn);
+        Ok(case)
     }
 
     /// Step 1: the user confirms the plan with a wallet.
@@ -111,6 +139,9 @@ impl Platform {
         self.open(case)?;
         if case.stage != Stage::Issued {
             return Err(StepError::NotNow(case.stage.word()));
+        }
+        if case.last == Last::Waiting {
+            return Err(StepError::Waiting);
         }
         let address = case.side.family().parse(wallet);
         let address = address.ok_or_else(|| StepError::NoWallet(wallet.to_owned()))?;
@@ -196,19 +227,25 @@ impl Platform {
 
     /// A built-in wallet signs orders and sends them; the page then waits for the last of them.
     pub(crate) fn send_built_in(&self, case: &mut Case, orders: &[Order]) -> Result<(), StepError> {
-        if case.last() == Last::Waiting {
+        if case.last == Last::Waiting {
             return Err(StepError::Waiting);
         }
         let address = case.wallet().ok_or(StepError::NoWalletYet)?;
         let key =
             self.built_in(address).ok_or_else(|| StepError::NoWallet(case.side.spell(address)))?;
         for order in orders {
-            let sent = case.side.chain.sign(&key, order.to, order.data.clone());
-            case.side.chain.send(&sent.raw)?;
+            let sent = case.side.send(&key, order.to, order.data.clone())?;
             case.link.tx = Some(case.side.family().spell_hash(sent.hash));
         }
         self.store().update_link(&case.link)?;
         Ok(())
+    }
+
+    /// The built-in wallet that signed a subscription cancels it.
+    pub(crate) fn cancel_built_in(&self, case: &mut Case) -> Result<(), StepError> {
+        let order = self.cancellation(case)?;
+        case.link.wallet = self.registered_wallet(case)?;
+        self.send_built_in(case, &[order])
     }
 
     /// A browser's wallet says what it sent.

@@ -32,10 +32,9 @@ impl Platform {
             return Err(SweepError::Nothing);
         }
         if side.chain.coins(key.address()).is_zero() {
-            let gift = side.chain.sign(&wallet("payee"), key.address(), Bytes::new());
-            side.chain.send(&gift.raw)?;
+            let gift = side.send(&wallet("payee"), key.address(), Bytes::new())?;
             for _ in 0..PATIENCE {
-                if side.chain.find(&gift.hash).is_some() {
+                if side.chain.find(&gift.hash).landed().is_some() {
                     break;
                 }
                 self.await_block().await?;

@@ -199,19 +199,21 @@ pub(crate) fn cancel_link(connection: &Connection, id: u64) -> Result<Option<Lin
 }
 
 impl Store {
-    /// The id of the next subscription: after all others, and after those of the founding.
-    pub(crate) fn next_subscription(&self) -> Result<u64, Error> {
-        let select = "SELECT max(coalesce(max(id), 0), 1000000000) + 1 FROM subscriptions";
-        self.lock().prepare_cached(select)?.query_row([], |row| Ok(uint(row.get(0)?)))
-    }
-
-    /// Writes down a subscription with the link to it.
-    pub(crate) fn open_subscription(&self, new: &Subscription, link: &Link) -> Result<(), Error> {
+    /// Writes down a subscription with the link to it, both as `make` has them for the next id: after all others, and after those
+    /// of the founding.
+    pub(crate) fn open_subscription(
+        &self,
+        make: impl FnOnce(u64) -> (Subscription, Link),
+    ) -> Result<Link, Error> {
         let mut connection = self.lock();
         let transaction = connection.transaction()?;
-        put(&transaction, new)?;
-        put_link(&transaction, link)?;
-        transaction.commit()
+        let select = "SELECT max(coalesce(max(id), 0), 1000000000) + 1 FROM subscriptions";
+        let id = transaction.prepare_cached(select)?.query_row([], |row| Ok(uint(row.get(0)?)))?;
+        let (new, link) = make(id);
+        put(&transaction, &new)?;
+        put_link(&transaction, &link)?;
+        transaction.commit()?;
+        Ok(link)
     }
 
     /// The subscription with an id.

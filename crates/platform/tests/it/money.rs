@@ -148,7 +148,7 @@ async fn a_withdrawal_is_approved_paid_and_told() {
             (&json!(0), &json!(amount.to_string()))
         );
         let hash = detail["transferHash"].as_str().unwrap().parse().unwrap();
-        assert!(side.chain.find(&hash).unwrap().succeeded, "the transfer is on the chain");
+        assert!(side.chain.find(&hash).landed().unwrap().succeeded, "the transfer is on the chain");
         let heard = world.heard();
         assert_eq!((heard.len(), heard[0].verified), (1, true));
         for field in [

@@ -63,6 +63,54 @@ async fn a_user_takes_the_three_steps_and_leaves() {
     }
 }
 
+/// A user who has signed on an Ethereum page; its path.
+async fn signed(world: &World, wallet: &str) -> String {
+    let link = world.link(crate::world::CHAINS[0], wallet).await;
+    let path = link["paymentUrl"].as_str().unwrap().to_owned();
+    let address = wallet_of(&open(world, &path).await.1, wallet);
+    press(world, &path, &format!("step=confirm&wallet={address}")).await;
+    assert_eq!(press(world, &path, "step=sign").await.0, 303);
+    path
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_block_that_is_not_written_down_yet_is_waited_for() {
+    let world = World::new().await;
+    let path = signed(&world, "dan").await;
+    let side = world.side(crate::world::CHAINS[0]);
+    side.chain.step(0);
+    let (_, between) = open(&world, &path).await;
+    assert!(between.contains("id=\"waiting\""), "the page looks again: {between}");
+    world.platform().catch_up().await.unwrap();
+    assert!(open(&world, &path).await.1.contains("id=\"step-3\""));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_that_the_chain_has_lost_may_be_sent_again() {
+    let world = World::new().await;
+    let path = signed(&world, "eve").await;
+    world.platform().blocks(1).await.unwrap();
+    let body = json!({"kind": "reorg", "chainId": crate::world::CHAINS[0], "keep": false});
+    world.control("fault", &body).await;
+    let (_, lost) = open(&world, &path).await;
+    assert!(lost.contains("id=\"step-2\"") && lost.contains("lost the last transaction"), "{lost}");
+    assert_eq!(press(&world, &path, "step=sign").await.0, 303);
+    world.finalise().await;
+    assert!(open(&world, &path).await.1.contains("id=\"step-3\""));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_presses_at_once_one_sends() {
+    let world = World::new().await;
+    let link = world.link(crate::world::CHAINS[0], "finn").await;
+    let path = link["paymentUrl"].as_str().unwrap();
+    let wallet = wallet_of(&open(&world, path).await.1, "finn");
+    press(&world, path, &format!("step=confirm&wallet={wallet}")).await;
+    let pressed = futures_util::future::join_all((0..8).map(|_| press(&world, path, "step=sign")));
+    let sent = pressed.await.iter().filter(|(status, _)| *status == 303).count();
+    assert_eq!(sent, 1, "the others are told that it waits");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_that_is_none_says_so() {
     let world = World::new().await;

@@ -28,6 +28,31 @@ async fn a_link_is_relative_and_expires() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn links_that_are_asked_for_at_once_lead_to_different_subscriptions() {
+    let world = World::new().await;
+    let users: Vec<String> = (0..16).map(|number| format!("user {number}")).collect();
+    let all = futures_util::future::join_all(users.iter().map(|user| world.link(CHAINS[0], user)));
+    let ids = all.await.iter().map(|link| link["subscriptionId"].as_u64().unwrap()).collect();
+    let ids: std::collections::BTreeSet<u64> = ids;
+    assert_eq!(ids.len(), users.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_wallet_signs_for_many_at_once() {
+    let world = World::new().await;
+    let links = futures_util::future::join_all((0..12).map(async |number| {
+        let link = world.link(CHAINS[0], &format!("user {number}")).await;
+        world
+            .control(
+                "follow-link",
+                &json!({"paymentUrl": link["paymentUrl"], "wallet": "ada", "authorise": false}),
+            )
+            .await
+    }));
+    assert!(links.await.iter().all(|link| link["status"] == 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_link_needs_every_field_and_an_active_plan() {
     let world = World::new().await;
     let good = world.link_body(CHAINS[0], "ada");

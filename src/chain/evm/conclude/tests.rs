@@ -27,60 +27,60 @@ fn receipt(number: u64, fork: u8) -> Receipt {
 }
 
 /// A node at block 100, final to 90, that has not seen the place taken.
-fn fresh() -> Testimony {
-    Testimony {
+fn fresh() -> EvmTestimony {
+    EvmTestimony {
         head: 100,
         taken: Some(PLACE),
         final_block: 90,
         settled: Some(PLACE),
-        ..Testimony::default()
+        ..EvmTestimony::default()
     }
 }
 
 /// A node that shows `tx` in the canonical block `number`.
-fn shows(tx: u8, number: u64) -> Testimony {
+fn shows(tx: u8, number: u64) -> EvmTestimony {
     let settled = if number <= 90 { PLACE + 1 } else { PLACE };
-    let mut node = Testimony { taken: Some(PLACE + 1), settled: Some(settled), ..fresh() };
+    let mut node = EvmTestimony { taken: Some(PLACE + 1), settled: Some(settled), ..fresh() };
     node.receipts.insert(hash(tx), receipt(number, 0));
     node.canonical.insert(number, block(number, 0));
     if !OURS.contains(&tx) {
-        let call = Call { to: None, input: Bytes::new() };
+        let call = TxCall { to: None, input: Bytes::new() };
         node.identified.insert(PLACE, Identified::Transaction { hash: hash(tx), call });
     }
     node
 }
 
-fn with(mut node: Testimony, change: impl FnOnce(&mut Testimony)) -> Testimony {
+fn with(mut node: EvmTestimony, change: impl FnOnce(&mut EvmTestimony)) -> EvmTestimony {
     change(&mut node);
     node
 }
 
 /// One that counts the place as taken for good, and was searched without success.
-fn lost() -> Testimony {
+fn lost() -> EvmTestimony {
     with(fresh(), |node| {
         (node.taken, node.settled) = (Some(PLACE + 1), Some(PLACE + 1));
         node.identified.insert(PLACE, Identified::Nobody);
     })
 }
 
-fn about(said: &[Testimony], quorum: usize) -> (String, Vec<usize>) {
-    let Conclusion { fate, liars, .. } = conclude(PLACE, &OURS.map(hash), said, quorum);
+fn about(said: &[EvmTestimony], quorum: usize) -> (String, Vec<usize>) {
+    let EvmConclusion { fate, liars, .. } = conclude(PLACE, &OURS.map(hash), said, quorum);
     let word = match fate {
-        Fate::Ours(taker) => format!("ours {}", taker.hash.0[0]),
-        Fate::Foreign(taker) => format!("foreign {}", taker.hash.0[0]),
-        Fate::Absent => "absent".to_owned(),
-        Fate::Included => "included".to_owned(),
-        Fate::Shown => "shown".to_owned(),
-        Fate::Unidentified => "unidentified".to_owned(),
-        Fate::Unwitnessed => "unwitnessed".to_owned(),
-        Fate::Unrecorded => "unrecorded".to_owned(),
-        Fate::Disputed => "disputed".to_owned(),
-        Fate::Unclear => "unclear".to_owned(),
+        NonceFate::Ours(taker) => format!("ours {}", taker.hash.0[0]),
+        NonceFate::Foreign(taker) => format!("foreign {}", taker.hash.0[0]),
+        NonceFate::Absent => "absent".to_owned(),
+        NonceFate::Included => "included".to_owned(),
+        NonceFate::Shown => "shown".to_owned(),
+        NonceFate::Unidentified => "unidentified".to_owned(),
+        NonceFate::Unwitnessed => "unwitnessed".to_owned(),
+        NonceFate::Unrecorded => "unrecorded".to_owned(),
+        NonceFate::Disputed => "disputed".to_owned(),
+        NonceFate::Unclear => "unclear".to_owned(),
     };
     (word, liars)
 }
 
-fn word(said: &[Testimony], quorum: usize) -> String {
+fn word(said: &[EvmTestimony], quorum: usize) -> String {
     about(said, quorum).0
 }
 
@@ -92,7 +92,7 @@ fn one_node_alone_decides_where_there_is_one() {
     assert_eq!(word(&[shows(1, 91)], 1), "included");
     assert_eq!(word(&[fresh()], 1), "absent");
     assert_eq!(word(&[lost()], 1), "unidentified");
-    assert_eq!(word(&[Testimony::default()], 1), "unclear");
+    assert_eq!(word(&[EvmTestimony::default()], 1), "unclear");
     assert_eq!(word(&[], 1), "unclear");
 }
 
@@ -123,18 +123,18 @@ fn whoever_contradicts_what_is_final_is_named() {
     case(shows(2, 80), &[1]);
     case(shows(OTHER, 80), &[1]);
     case(shows(1, 79), &[1]);
-    let failed = |node: &mut Testimony| {
+    let failed = |node: &mut EvmTestimony| {
         node.receipts.get_mut(&hash(1)).unwrap().succeeded = false;
     };
     case(with(shows(1, 80), failed), &[1]);
-    let both = |node: &mut Testimony| {
+    let both = |node: &mut EvmTestimony| {
         node.receipts.insert(hash(2), receipt(80, 0));
     };
     case(with(shows(1, 80), both), &[1]);
     // Behind, on a fork, silent, or searched in vain: no lie.
     case(fresh(), &[]);
     case(shows(2, 95), &[]);
-    case(Testimony::default(), &[]);
+    case(EvmTestimony::default(), &[]);
     case(lost(), &[]);
 }
 
@@ -168,7 +168,7 @@ fn any_node_that_shows_an_inclusion_stops_the_bidding_unless_two_others_have_see
     assert_eq!(word(&[fresh(), shows(1, 95)], 2), "shown");
     assert_eq!(word(&[shows(1, 95)], 1), "included");
     let counted = with(fresh(), |node| node.taken = Some(PLACE + 1));
-    assert_eq!(word(&[counted.clone(), Testimony::default()], 2), "shown");
+    assert_eq!(word(&[counted.clone(), EvmTestimony::default()], 2), "shown");
     assert_eq!(word(&[counted, fresh(), fresh()], 2), "absent");
 }
 
@@ -183,18 +183,18 @@ fn a_broken_quorum_believes_a_liar() {
 type Truth = Option<(u8, u64)>;
 
 /// What an honest node tells: it may be behind, not answer, or be on a fork above the final block.
-fn honest(truth: Truth) -> impl Strategy<Value = Testimony> {
+fn honest(truth: Truth) -> impl Strategy<Value = EvmTestimony> {
     (80..=100_u64, 0..=90_u64, any::<[bool; 5]>()).prop_map(move |(head, seen_final, answers)| {
         let final_block = seen_final.min(head);
         let [knows, counts, receipt_known, header_known, fork] = answers;
         let by = |limit: u64| truth.is_some_and(|(_, at)| at <= limit);
         let count = |yes| PLACE + u64::from(yes);
-        let mut node = Testimony {
+        let mut node = EvmTestimony {
             head,
             taken: counts.then(|| count(by(head) && (by(90) || !fork))),
             final_block,
             settled: knows.then(|| count(by(final_block))),
-            ..Testimony::default()
+            ..EvmTestimony::default()
         };
         let Some((tx, at)) = truth.filter(|_| by(head)) else { return node };
         let side = u8::from(fork && at > 90);
@@ -205,7 +205,7 @@ fn honest(truth: Truth) -> impl Strategy<Value = Testimony> {
             node.canonical.insert(at, block(at, side));
         }
         if by(final_block) && !OURS.contains(&tx) {
-            let call = Call { to: None, input: Bytes::new() };
+            let call = TxCall { to: None, input: Bytes::new() };
             node.identified.insert(PLACE, Identified::Transaction { hash: hash(tx), call });
         }
         node
@@ -213,18 +213,19 @@ fn honest(truth: Truth) -> impl Strategy<Value = Testimony> {
 }
 
 /// Anything at all, from a small world so that it often hits what others say.
-fn liar() -> impl Strategy<Value = Testimony> {
+fn liar() -> impl Strategy<Value = EvmTestimony> {
     let tale = (1..=3_u8, 80..=100_u64, 0..2_u8, 0..2_u8, any::<bool>());
     let numbers =
         (0..=200_u64, 0..=200_u64, prop::option::of(5..=9_u64), prop::option::of(5..=9_u64));
     (prop::collection::vec(tale, 0..4), numbers, 0..=4_u8).prop_map(|(tales, numbers, named)| {
         let (head, final_block, taken, settled) = numbers;
-        let mut node = Testimony { head, taken, final_block, settled, ..Testimony::default() };
+        let mut node =
+            EvmTestimony { head, taken, final_block, settled, ..EvmTestimony::default() };
         for (tx, number, fork, canonical, succeeded) in tales {
             node.receipts.insert(hash(tx), Receipt { succeeded, ..receipt(number, fork) });
             node.canonical.insert(number, block(number, canonical));
         }
-        let call = Call { to: None, input: Bytes::new() };
+        let call = TxCall { to: None, input: Bytes::new() };
         let identified = match named {
             0 => Identified::Nobody,
             tx => Identified::Transaction { hash: hash(tx), call },
@@ -246,8 +247,8 @@ fn what_a_taker_cost_is_told_by_as_many_as_have_to_agree_and_decides_nothing() {
             node.receipts.get_mut(&hash(1)).unwrap().succeeded = false;
         })
     };
-    let told = |said: &[Testimony], limit| {
-        let Fate::Ours(mut taker) = conclude(PLACE, &OURS.map(hash), said, 2).fate else {
+    let told = |said: &[EvmTestimony], limit| {
+        let NonceFate::Ours(mut taker) = conclude(PLACE, &OURS.map(hash), said, 2).fate else {
             panic!()
         };
         taker.look_up(said, 2, limit);
@@ -267,22 +268,22 @@ proptest! {
             (Just(truth), (honest(truth), honest(truth), liar()))
         })
     ) {
-        let said: [Testimony; 3] = said.into();
-        let Conclusion { fate, liars, .. } = conclude(PLACE, &OURS.map(hash), &said, 2);
+        let said: [EvmTestimony; 3] = said.into();
+        let EvmConclusion { fate, liars, .. } = conclude(PLACE, &OURS.map(hash), &said, 2);
         prop_assert!(liars.iter().all(|at| *at == 2));
         match fate {
-            Fate::Ours(taker) | Fate::Foreign(taker) => {
+            NonceFate::Ours(taker) | NonceFate::Foreign(taker) => {
                 prop_assert_eq!(Some((taker.hash.0[0], taker.block.number)), truth);
                 prop_assert!(taker.succeeded && taker.block.number <= 90);
             }
-            Fate::Unidentified => prop_assert!(false, "an honest node was not searched in vain"),
-            Fate::Absent
-            | Fate::Included
-            | Fate::Shown
-            | Fate::Unwitnessed
-            | Fate::Unrecorded
-            | Fate::Disputed
-            | Fate::Unclear => {}
+            NonceFate::Unidentified => prop_assert!(false, "an honest node was not searched in vain"),
+            NonceFate::Absent
+            | NonceFate::Included
+            | NonceFate::Shown
+            | NonceFate::Unwitnessed
+            | NonceFate::Unrecorded
+            | NonceFate::Disputed
+            | NonceFate::Unclear => {}
         }
     }
 
@@ -291,8 +292,8 @@ proptest! {
         tx in 1..=OTHER, at in 80..=90_u64, liar in liar()
     ) {
         let said = [shows(tx, at), liar, shows(tx, at)];
-        let Conclusion { fate, .. } = conclude(PLACE, &OURS.map(hash), &said, 2);
-        let (Fate::Ours(taker) | Fate::Foreign(taker)) = fate else {
+        let EvmConclusion { fate, .. } = conclude(PLACE, &OURS.map(hash), &said, 2);
+        let (NonceFate::Ours(taker) | NonceFate::Foreign(taker)) = fate else {
             return Err(TestCaseError::fail(format!("{fate:?}")));
         };
         prop_assert_eq!((taker.hash, taker.block.number), (hash(tx), at));
@@ -304,16 +305,16 @@ proptest! {
             (Just(truth), [honest(truth), honest(truth)], [honest(truth), honest(truth)])
         })
     ) {
-        let decided = |said: &[Testimony]| match conclude(PLACE, &OURS.map(hash), said, 2).fate {
-            Fate::Ours(taker) | Fate::Foreign(taker) => Some(taker),
-            Fate::Absent
-            | Fate::Included
-            | Fate::Shown
-            | Fate::Unidentified
-            | Fate::Unwitnessed
-            | Fate::Unrecorded
-            | Fate::Disputed
-            | Fate::Unclear => None,
+        let decided = |said: &[EvmTestimony]| match conclude(PLACE, &OURS.map(hash), said, 2).fate {
+            NonceFate::Ours(taker) | NonceFate::Foreign(taker) => Some(taker),
+            NonceFate::Absent
+            | NonceFate::Included
+            | NonceFate::Shown
+            | NonceFate::Unidentified
+            | NonceFate::Unwitnessed
+            | NonceFate::Unrecorded
+            | NonceFate::Disputed
+            | NonceFate::Unclear => None,
         };
         if let (Some(before), Some(after)) = (decided(&before), decided(&after)) {
             prop_assert_eq!(before, after, "{:?}", truth);
@@ -322,7 +323,7 @@ proptest! {
 
     #[test]
     fn the_order_of_the_nodes_does_not_matter(said in [liar(), liar(), liar()]) {
-        let turned: Vec<Testimony> = said.iter().rev().cloned().collect();
+        let turned: Vec<EvmTestimony> = said.iter().rev().cloned().collect();
         let one = conclude(PLACE, &OURS.map(hash), &said, 2);
         let other = conclude(PLACE, &OURS.map(hash), &turned, 2);
         prop_assert_eq!(one.fate, other.fate);

@@ -5,20 +5,20 @@ use proptest::prelude::*;
 
 const OURS: B256 = B256::ZERO;
 
-fn fault(fault: Fault) -> Said {
+fn fault(fault: Fault) -> NodeSaid {
     Err(AskError { question: "eth_sendRawTransaction", fault })
 }
 
-fn error(message: &str) -> Said {
+fn error(message: &str) -> NodeSaid {
     fault(Fault::Node(NodeError { code: -32000, message: message.to_owned(), data: None }))
 }
 
-fn delivery(said: &[Said], needed: usize) -> Delivery {
+fn delivery(said: &[NodeSaid], needed: usize) -> Delivery {
     let answers: Vec<_> = said.iter().map(|said| (read(said, OURS), words(said))).collect();
     together(&answers, needed)
 }
 
-fn objection_to(said: &[Said]) -> Option<Objection> {
+fn objection_to(said: &[NodeSaid]) -> Option<Objection> {
     match delivery(said, 2) {
         Delivery::Refused { objection, .. } => Some(objection),
         Delivery::Accepted | Delivery::Unknown(_) => None,
@@ -91,8 +91,8 @@ proptest! {
     /// Accepted means that some node has it; nothing else makes it so.
     #[test]
     fn nothing_is_accepted_that_no_node_has(messages in prop::collection::vec(".{0,40}", 0..4)) {
-        let said: Vec<Said> = messages.iter().map(|message| error(message)).collect();
-        let has = said.iter().any(|said| read(said, OURS) == Answer::Has);
+        let said: Vec<NodeSaid> = messages.iter().map(|message| error(message)).collect();
+        let has = said.iter().any(|said| read(said, OURS) == NodeAnswer::Has);
         prop_assert_eq!(delivery(&said, 2) == Delivery::Accepted, has);
     }
 }

@@ -3,7 +3,7 @@ use crate::billing::{
     AttemptKind, ChargeKey, ChargeTerms, Family, Item, Period, PlanId, PlatformChainId,
     SubscribeId, UserHash,
 };
-use crate::chain::evm::seal::Final;
+use crate::chain::evm::seal::EvmPreimage;
 use crate::config::{BillingConfig, PolicyConfig};
 use crate::contract::Profile;
 use crate::keys::{Key, KeySource};
@@ -207,7 +207,7 @@ fn a_cancel_does_nothing_but_use_up_its_place() {
 fn bytes_in_another_form_than_their_own_are_not_read() {
     let profile = profile();
     let bytes = tx().encoded_for_signing();
-    let read = |bytes: Vec<u8>| Final { bytes, profile: &profile }.intent();
+    let read = |bytes: Vec<u8>| EvmPreimage { bytes, profile: &profile }.intent();
     assert!(read(bytes.clone()).is_ok());
     assert!(read([&bytes[..], &[0]].concat()).is_err(), "more behind it");
     assert!(read(bytes[1..].to_vec()).is_err(), "another type");

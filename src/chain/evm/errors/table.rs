@@ -4,19 +4,24 @@
 //! `RpcErrorType`, erigon txpoolcfg `DiscardReason`, nethermind `AcceptTxResult`, anvil
 //! `InvalidTransactionError`, nitro execution/gethexec).
 
-use super::Meaning::{self, Held, Objects, Swamped};
-use super::Row;
+use super::ErrorMeaning::{self, Held, Objects, Swamped};
+use super::ErrorRow;
 use super::Words::{self, Begins, Has, Whole};
 use crate::billing::Objection::{
     Busy, Gap, NonceTaken, Policy, Replaced, Reverts, Starved, Structural, Underpriced,
 };
 
-const fn row(client: &'static str, words: Words, meaning: Meaning, fixture: &'static str) -> Row {
-    Row { client, words, meaning, fixture }
+const fn row(
+    client: &'static str,
+    words: Words,
+    meaning: ErrorMeaning,
+    fixture: &'static str,
+) -> ErrorRow {
+    ErrorRow { client, words, meaning, fixture }
 }
 
 #[rustfmt::skip]
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[ErrorRow] = &[
     // The node has it. Only these count as taken: each is a message's beginning, and no part of one.
     row("geth, reth, nethermind", Begins("already known"), Held, "already known"),
     row("besu, old geth, zksync", Begins("known transaction"), Held, "known transaction. transaction with hash 0xab12 is already in the system"),

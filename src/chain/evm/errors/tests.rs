@@ -3,7 +3,7 @@ use crate::node::RealChain;
 use proptest::prelude::*;
 use std::collections::HashSet;
 
-fn says(code: i64, message: &str) -> Meaning {
+fn says(code: i64, message: &str) -> ErrorMeaning {
     let error = NodeError { code, message: message.to_owned(), data: None };
     meaning(&Fault::Node(error))
 }
@@ -38,18 +38,18 @@ fn the_words_of_every_row_are_in_lower_case_and_no_two_rows_share_them() {
 
 #[test]
 fn the_message_counts_before_the_code() {
-    assert_eq!(says(3, "nonce too low"), Meaning::Objects(Objection::NonceTaken));
+    assert_eq!(says(3, "nonce too low"), ErrorMeaning::Objects(Objection::NonceTaken));
     assert_eq!(
         says(-32005, "Transaction gas limit exceeds block gas limit"),
-        Meaning::Objects(Objection::Structural)
+        ErrorMeaning::Objects(Objection::Structural)
     );
     assert_eq!(
         says(-32005, "daily request count exceeded, request rate limited"),
-        Meaning::Swamped
+        ErrorMeaning::Swamped
     );
-    assert_eq!(says(-32005, "?"), Meaning::Ambiguous);
-    assert_eq!(says(3, "?"), Meaning::Objects(Objection::Reverts));
-    assert_eq!(says(-32601, "?"), Meaning::Objects(Objection::Policy));
+    assert_eq!(says(-32005, "?"), ErrorMeaning::Ambiguous);
+    assert_eq!(says(3, "?"), ErrorMeaning::Objects(Objection::Reverts));
+    assert_eq!(says(-32601, "?"), ErrorMeaning::Objects(Objection::Policy));
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn what_only_looks_like_an_acceptance_is_none() {
         "success",
         "transaction already imported2",
     ] {
-        assert_ne!(says(-32000, message), Meaning::Held, "{message}");
+        assert_ne!(says(-32000, message), ErrorMeaning::Held, "{message}");
     }
 }
 
@@ -75,19 +75,19 @@ fn what_only_looks_like_an_acceptance_is_none() {
 fn a_question_that_never_reached_the_node_is_told_from_one_that_may_have() {
     let chain = RealChain::Eip155;
     for (fault, meant) in [
-        (Fault::Lost(NoReply::Refused), Meaning::Unheard),
-        (Fault::Lost(NoReply::NoConnection), Meaning::Unheard),
-        (Fault::NoNode, Meaning::Unheard),
-        (Fault::WrongChain { answered: chain(1), configured: chain(2) }, Meaning::Unheard),
-        (Fault::Lost(NoReply::TimedOut), Meaning::Ambiguous),
-        (Fault::Lost(NoReply::Broken), Meaning::Ambiguous),
-        (Fault::Garbled, Meaning::Ambiguous),
-        (Fault::Lost(NoReply::TooLong), Meaning::Ambiguous),
-        (Fault::Http(500), Meaning::Ambiguous),
-        (Fault::Http(502), Meaning::Ambiguous),
-        (Fault::Http(429), Meaning::Swamped),
-        (Fault::Http(503), Meaning::Swamped),
-        (Fault::Http(403), Meaning::Objects(Objection::Policy)),
+        (Fault::Lost(NoReply::Refused), ErrorMeaning::Unheard),
+        (Fault::Lost(NoReply::NoConnection), ErrorMeaning::Unheard),
+        (Fault::NoNode, ErrorMeaning::Unheard),
+        (Fault::WrongChain { answered: chain(1), configured: chain(2) }, ErrorMeaning::Unheard),
+        (Fault::Lost(NoReply::TimedOut), ErrorMeaning::Ambiguous),
+        (Fault::Lost(NoReply::Broken), ErrorMeaning::Ambiguous),
+        (Fault::Garbled, ErrorMeaning::Ambiguous),
+        (Fault::Lost(NoReply::TooLong), ErrorMeaning::Ambiguous),
+        (Fault::Http(500), ErrorMeaning::Ambiguous),
+        (Fault::Http(502), ErrorMeaning::Ambiguous),
+        (Fault::Http(429), ErrorMeaning::Swamped),
+        (Fault::Http(503), ErrorMeaning::Swamped),
+        (Fault::Http(403), ErrorMeaning::Objects(Objection::Policy)),
     ] {
         assert_eq!(meaning(&fault), meant, "{fault}");
     }
@@ -98,19 +98,19 @@ proptest! {
     #[test]
     fn no_unknown_text_counts_as_accepted(message in "(?s).{0,80}", code in any::<i64>()) {
         let lower = message.to_ascii_lowercase();
-        let held = ROWS.iter().any(|row| row.meaning == Meaning::Held && row.words.fit(&lower));
-        prop_assert_eq!(says(code, &message) == Meaning::Held, held);
+        let held = ROWS.iter().any(|row| row.meaning == ErrorMeaning::Held && row.words.fit(&lower));
+        prop_assert_eq!(says(code, &message) == ErrorMeaning::Held, held);
         prop_assert!(!held || lower.contains("known") || lower.contains("import") || lower.contains("same hash"));
     }
 
     /// A letter before or after the words of an acceptance makes another text of it.
     #[test]
     fn an_acceptance_with_a_letter_too_many_is_none(
-        row in (0..ROWS.len()).prop_filter("held", |at| ROWS[*at].meaning == Meaning::Held),
+        row in (0..ROWS.len()).prop_filter("held", |at| ROWS[*at].meaning == ErrorMeaning::Held),
         letter in "[a-z0-9]", before in any::<bool>(),
     ) {
         let Words::Begins(words) = ROWS[row].words else { panic!("an acceptance begins so") };
         let message = if before { format!("{letter}{words}") } else { format!("{words}{letter}") };
-        prop_assert!(says(-32000, &message) != Meaning::Held, "{}", message);
+        prop_assert!(says(-32000, &message) != ErrorMeaning::Held, "{}", message);
     }
 }

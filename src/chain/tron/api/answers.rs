@@ -14,7 +14,7 @@ use tron_primitives::answer::BlockAnswer;
 
 /// A block, checked to be the one that was asked for. Its id begins with its number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::chain::tron) struct Block {
+pub(in crate::chain::tron) struct TronBlock {
     pub(in crate::chain::tron) id: B256,
     pub(in crate::chain::tron) number: u64,
     pub(in crate::chain::tron) parent: B256,
@@ -61,7 +61,7 @@ impl<T> RawBlock<T> {
     /// A block that does not contradict itself. One whose header commits to transactions must show
     /// them if it was asked to: otherwise a node that ignores `detail` would prove their absence.
     /// Its transactions are told beside it.
-    fn check(self, asked: Option<u64>, detail: bool) -> Option<(Block, Vec<T>)> {
+    fn check(self, asked: Option<u64>, detail: bool) -> Option<(TronBlock, Vec<T>)> {
         let header = self.header.raw_data;
         let [n0, n1, n2, n3, n4, n5, n6, n7, ..] = self.block_id.0;
         let in_id = u64::from_be_bytes([n0, n1, n2, n3, n4, n5, n6, n7]);
@@ -71,7 +71,7 @@ impl<T> RawBlock<T> {
             && asked.is_none_or(|asked| asked == header.number)
             && !hidden
             && (header.timestamp > 0 || header.number == 0);
-        let block = Block {
+        let block = TronBlock {
             id: self.block_id,
             number: header.number,
             parent: header.parent_hash,
@@ -262,9 +262,9 @@ impl Api<'_> {
         side: Side,
         number: Option<u64>,
         detail: bool,
-    ) -> Result<Option<Block>, AskError> {
+    ) -> Result<Option<TronBlock>, AskError> {
         let found = self.get_block::<RawId>(side, number, detail).await?;
-        Ok(found.map(|(block, transactions)| Block {
+        Ok(found.map(|(block, transactions)| TronBlock {
             transactions: transactions.into_iter().map(|tx| tx.id).collect(),
             ..block
         }))
@@ -286,7 +286,7 @@ impl Api<'_> {
         side: Side,
         number: Option<u64>,
         detail: bool,
-    ) -> Result<Option<(Block, Vec<T>)>, AskError> {
+    ) -> Result<Option<(TronBlock, Vec<T>)>, AskError> {
         const QUESTION: &str = "getblock";
         let params = match number {
             Some(number) => json!({ "id_or_num": number.to_string(), "detail": detail }),

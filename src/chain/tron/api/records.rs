@@ -27,12 +27,12 @@ struct RawTx {
     #[serde(rename = "txID")]
     id: B256,
     #[serde(default)]
-    ret: Vec<RawRet>,
+    ret: Vec<RawContractRet>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct RawRet {
+struct RawContractRet {
     #[serde(default)]
     contract_ret: String,
 }

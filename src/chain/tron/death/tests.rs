@@ -16,23 +16,29 @@ fn id(number: u64, chain: u8) -> B256 {
 }
 
 /// A chain that begins at `FIRST`; between two blocks so many slots are missed.
-fn chain(missed: &[u64], salt: u8) -> Vec<Block> {
+fn chain(missed: &[u64], salt: u8) -> Vec<TronBlock> {
     let mut time_ms = FIRST_TIME;
     let mut blocks = vec![];
     for (number, missed) in (FIRST..).zip(missed) {
         let parent = id(number - 1, salt);
-        blocks.push(Block { id: id(number, salt), number, parent, time_ms, transactions: vec![] });
+        blocks.push(TronBlock {
+            id: id(number, salt),
+            number,
+            parent,
+            time_ms,
+            transactions: vec![],
+        });
         time_ms += SLOT * (1 + missed);
     }
     blocks
 }
 
-fn mortal(builds_on: &Block, expiration_ms: u64) -> Mortal {
-    Mortal { id: OURS, ref_block: RefBlock::to(builds_on.id), expiration_ms }
+fn mortal(builds_on: &TronBlock, expiration_ms: u64) -> ExpiringTx {
+    ExpiringTx { id: OURS, ref_block: RefBlock::to(builds_on.id), expiration_ms }
 }
 
 /// Reads what is asked for as long as it is there and fits.
-fn run(tx: Mortal, blocks: &[Block], solid: u64) -> (Scan, Result<(), Misfit>) {
+fn run(tx: ExpiringTx, blocks: &[TronBlock], solid: u64) -> (Scan, Result<(), Misfit>) {
     let mut scan = Scan::new(tx);
     while let Some(number) = scan.next(solid) {
         let Some(block) = blocks.iter().find(|block| block.number == number) else { break };
@@ -43,7 +49,7 @@ fn run(tx: Mortal, blocks: &[Block], solid: u64) -> (Scan, Result<(), Misfit>) {
     (scan, Ok(()))
 }
 
-fn fate(tx: Mortal, blocks: &[Block]) -> Option<Fate> {
+fn fate(tx: ExpiringTx, blocks: &[TronBlock]) -> Option<TxFate> {
     let (scan, read) = run(tx, blocks, blocks.last().unwrap().number);
     read.unwrap();
     scan.fate()
@@ -55,8 +61,8 @@ fn a_transaction_is_dead_only_with_the_first_block_at_its_expiration() {
     let tx = mortal(&blocks[1], blocks[5].time_ms);
     for (height, dead) in [(2, false), (4, false), (5, true)] {
         let found = fate(tx, &blocks[..=height]);
-        let place = Place { number: FIRST + 5, time_ms: blocks[5].time_ms };
-        assert_eq!(found, dead.then_some(Fate::Dead(place)), "{height}");
+        let place = BlockTime { number: FIRST + 5, time_ms: blocks[5].time_ms };
+        assert_eq!(found, dead.then_some(TxFate::Dead(place)), "{height}");
     }
 }
 
@@ -65,10 +71,10 @@ fn the_block_that_would_prove_it_dead_may_hold_it() {
     let mut blocks = chain(&[0, 0, 4, 0, 0], 1);
     let tx = mortal(&blocks[0], blocks[2].time_ms + SLOT);
     assert!(
-        matches!(fate(tx, &blocks), Some(Fate::Dead(Place { number, .. })) if number == FIRST + 3)
+        matches!(fate(tx, &blocks), Some(TxFate::Dead(BlockTime { number, .. })) if number == FIRST + 3)
     );
     blocks[3].transactions = vec![B256::ZERO, OURS];
-    let Some(Fate::Landed(place)) = fate(tx, &blocks) else { panic!("it is there") };
+    let Some(TxFate::Landed(place)) = fate(tx, &blocks) else { panic!("it is there") };
     assert_eq!(place.number, FIRST + 3);
     assert!(place.time_ms > tx.expiration_ms, "four slots were missed");
 }
@@ -80,7 +86,7 @@ fn what_is_read_of_another_chain_proves_nothing() {
     let (scan, read) = run(tx, &other, FIRST + 9);
     assert_eq!((scan.fate(), read), (None, Err(Misfit::Foreign)));
 
-    let forked: Vec<Block> = ours[..4].iter().chain(&other[4..]).cloned().collect();
+    let forked: Vec<TronBlock> = ours[..4].iter().chain(&other[4..]).cloned().collect();
     let (scan, read) = run(tx, &forked, FIRST + 9);
     assert_eq!((scan.fate(), read), (None, Err(Misfit::Link)));
     assert_eq!(scan.next(FIRST + 9), Some(FIRST + 4), "it is still waited for");
@@ -93,9 +99,9 @@ fn a_block_under_a_false_number_is_not_read() {
     let (mut scan, _) = run(tx, &blocks[..3], FIRST + 2);
     let before = scan.clone();
     assert_eq!(scan.read(&blocks[5]), Err(Misfit::Other), "a gap");
-    let renumbered = Block { number: FIRST + 3, parent: blocks[2].id, ..blocks[5].clone() };
+    let renumbered = TronBlock { number: FIRST + 3, parent: blocks[2].id, ..blocks[5].clone() };
     assert_eq!(scan.read(&renumbered), Err(Misfit::Other), "the id says otherwise");
-    let early = Block { time_ms: blocks[2].time_ms, ..blocks[3].clone() };
+    let early = TronBlock { time_ms: blocks[2].time_ms, ..blocks[3].clone() };
     assert_eq!(scan.read(&early), Err(Misfit::Link), "time stands still");
     assert_eq!(scan, before);
 }
@@ -111,14 +117,14 @@ fn the_block_that_it_builds_on_is_found_long_after() {
         assert_eq!(number, FIRST + 1 + 65_536 * later);
         let time_ms = FIRST_TIME + number * SLOT;
         let parent = id(number - 1, 1);
-        scan.read(&Block { id: id(number, 9), number, parent, time_ms, transactions: vec![] })
+        scan.read(&TronBlock { id: id(number, 9), number, parent, time_ms, transactions: vec![] })
             .unwrap();
     }
     for block in &blocks[1..=5] {
         assert_eq!(scan.next(solid), Some(block.number));
         scan.read(block).unwrap();
     }
-    assert!(matches!(scan.fate(), Some(Fate::Dead(_))));
+    assert!(matches!(scan.fate(), Some(TxFate::Dead(_))));
     assert_eq!(scan.next(solid), None, "there is nothing left to read");
 }
 
@@ -154,16 +160,16 @@ proptest! {
         }
         let tx = mortal(&blocks[builds_on], expiration_ms);
         let height = height.min(blocks.len() - 1);
-        let shown: Vec<Block> = blocks.iter().enumerate()
+        let shown: Vec<TronBlock> = blocks.iter().enumerate()
             .filter(|(at, _)| *at <= height && Some(*at) != hidden)
             .map(|(_, block)| block.clone()).collect();
         prop_assume!(!shown.is_empty());
         let (scan, read) = run(tx, &shown, FIRST + u64::try_from(height).unwrap());
         match scan.fate() {
-            Some(Fate::Landed(place)) => {
+            Some(TxFate::Landed(place)) => {
                 prop_assert_eq!(Some(place.number), lands.map(|at| FIRST + u64::try_from(at).unwrap()));
             }
-            Some(Fate::Dead(place)) => {
+            Some(TxFate::Dead(place)) => {
                 prop_assert_eq!(lands, None);
                 prop_assert!(place.time_ms >= expiration_ms);
             }

@@ -3,7 +3,7 @@
 use super::super::TronChain;
 use super::super::address::to_base58;
 use super::super::api::{Endpoints, Side};
-use super::super::head::Head;
+use super::super::head::TronHead;
 use crate::chain::Finding;
 use crate::node::NodeId;
 use prost::Message as _;
@@ -36,7 +36,7 @@ impl TronChain {
     }
 
     /// Whether the key may sign for the account by itself.
-    pub(super) fn permission(&self, head: &Head) -> Finding {
+    pub(super) fn permission(&self, head: &TronHead) -> Finding {
         let what = "permission to sign";
         match head.not_alone {
             None => Finding::fine(what, "the key signs for the account alone"),
@@ -49,7 +49,7 @@ impl TronChain {
 
     /// Whether each node has the record of a transaction that it must know, and logs in it: without,
     /// every billing ends unproven.
-    pub(super) async fn records(&self, head: &Head) -> Vec<Finding> {
+    pub(super) async fn records(&self, head: &TronHead) -> Vec<Finding> {
         let mut found = Vec::new();
         for node in self.parts.fleet.fit() {
             let label = self.parts.fleet.label(node);
@@ -61,7 +61,7 @@ impl TronChain {
         found
     }
 
-    async fn history_of(&self, node: NodeId, head: &Head) -> Result<String, String> {
+    async fn history_of(&self, node: NodeId, head: &TronHead) -> Result<String, String> {
         let (mut silent, mut asked) = (0_usize, 0_usize);
         for transaction in self.newest_calls(node, head).await {
             asked = asked.saturating_add(1);
@@ -91,7 +91,7 @@ impl TronChain {
     }
 
     /// Successful contract calls in the newest irrevocable block that has any.
-    async fn newest_calls(&self, node: NodeId, head: &Head) -> Vec<ProvenTransaction> {
+    async fn newest_calls(&self, node: NodeId, head: &TronHead) -> Vec<ProvenTransaction> {
         let newest = head.solid.number;
         for number in (newest.saturating_sub(BLOCKS)..=newest).rev() {
             let claimed = self.api_of(node).claimed(Side::Solidity, number, true).await;
@@ -107,7 +107,7 @@ impl TronChain {
     }
 
     /// Who makes the blocks, as a row for the configuration.
-    pub(super) async fn witnesses(&self, head: &Head) -> Finding {
+    pub(super) async fn witnesses(&self, head: &TronHead) -> Finding {
         let what = "witnesses";
         if self.parts.config.witnesses.is_some() {
             return Finding::fine(what, "pinned in the configuration");

@@ -14,9 +14,9 @@ fn id(number: u64) -> B256 {
     id
 }
 
-fn block(number: u64) -> Block {
+fn block(number: u64) -> TronBlock {
     let time_ms = BEGAN + (number - FIRST) * SLOT_MS;
-    Block { id: id(number), number, parent: id(number - 1), time_ms, transactions: vec![] }
+    TronBlock { id: id(number), number, parent: id(number - 1), time_ms, transactions: vec![] }
 }
 
 fn stranger(block: u64) -> Foreign {
@@ -52,9 +52,9 @@ fn no_more_is_read_than_is_irrevocable_or_than_one_call_may() {
 fn a_gap_and_another_chain_prove_nothing() {
     let mut reading = Reading::after(&block(FIRST), block(FIRST + 2).time_ms);
     assert_eq!(reading.read(&block(FIRST + 2), vec![]), Err(Misfit::Other));
-    let elsewhere = Block { parent: B256::ZERO, ..block(FIRST + 1) };
+    let elsewhere = TronBlock { parent: B256::ZERO, ..block(FIRST + 1) };
     assert_eq!(reading.read(&elsewhere, vec![stranger(1)]), Err(Misfit::Link));
-    let earlier = Block { time_ms: BEGAN, ..block(FIRST + 1) };
+    let earlier = TronBlock { time_ms: BEGAN, ..block(FIRST + 1) };
     assert_eq!(reading.read(&earlier, vec![]), Err(Misfit::Link));
     assert_eq!(reading.so_far().found, vec![]);
     reading.read(&block(FIRST + 1), vec![]).unwrap();

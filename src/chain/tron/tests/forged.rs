@@ -31,12 +31,12 @@ fn sha(bytes: &[u8]) -> B256 {
 }
 
 /// The place of a block: its number, its time (ms) and the id of the block before.
-pub(super) type Place = (u64, u64, B256);
+pub(super) type BlockTime = (u64, u64, B256);
 
 /// A block with one transaction, given as it was sent and with the word for how it went, or with none.
 /// Its id, and what a node says of it.
 pub(super) fn block(
-    (number, time_ms, parent): Place,
+    (number, time_ms, parent): BlockTime,
     holds: Option<(&[u8], &str)>,
 ) -> (B256, Value) {
     let (mut root, mut transactions) = (B256::ZERO, vec![]);

@@ -177,7 +177,7 @@ fn a_client_that_cannot_be_made_says_which_part_is_wrong() {
     let config = shown("http://a", "http://a", "line\nline", Duration::from_secs(1));
     let refused = client_of(&config).map(|_| ()).unwrap_err();
     let unusable = ApiUnusable { key: "full", problem: Undialable::Key };
-    assert_eq!(refused, Unusable { place: 0, unusable });
+    assert_eq!(refused, UnusableNode { place: 0, unusable });
     assert_eq!(refused.to_string(), "nodes[0].full: the API key cannot be sent in a header");
 }
 

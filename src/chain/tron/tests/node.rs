@@ -219,7 +219,7 @@ pub(super) fn client(url: &str) -> Lone {
     client_of(&config(url, url)).unwrap()
 }
 
-pub(super) fn client_of(config: &TvmConfig) -> Result<Lone, Unusable> {
+pub(super) fn client_of(config: &TvmConfig) -> Result<Lone, UnusableNode> {
     fleet(&Http, config).map(|fleet| Lone(Arc::new(fleet)))
 }
 

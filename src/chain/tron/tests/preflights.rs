@@ -98,7 +98,7 @@ async fn the_recorded_batch_is_judged_item_by_item_as_it_was() {
 fn runs(
     double: &Double,
     chain: &TronChain,
-    head: &Arc<Head>,
+    head: &Arc<TronHead>,
     n: u8,
     say: impl Fn(&[u8]) -> String,
 ) {

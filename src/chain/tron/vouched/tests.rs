@@ -61,7 +61,7 @@ fn chain(makers: &[u8]) -> Vec<ProvenHeader> {
     headers
 }
 
-fn walked(from: Witnesses, headers: &[ProvenHeader]) -> Walk {
+fn walked(from: Witnesses, headers: &[ProvenHeader]) -> HeaderWalk {
     let mut walk = Vouched::beginning_with(Some(from)).walk(FIRST).unwrap();
     for header in headers {
         walk.read(header).unwrap();

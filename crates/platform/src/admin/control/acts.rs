@@ -3,7 +3,7 @@
 use super::super::{Desk, input};
 use super::words;
 use crate::clock::date;
-use crate::platform::{Platform, Proposal, RECHARGE_URL};
+use crate::platform::{Case, Platform, Proposal, RECHARGE_URL};
 use crate::store::subscriptions::{Purpose, Stage};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
@@ -85,32 +85,32 @@ pub(super) async fn sweep(desk: &Desk, body: &Value) -> Result<Value, String> {
 pub(super) async fn follow_link(desk: &Desk, body: &Value) -> Result<Value, String> {
     let (platform, link) = (&desk.platform, input::text(body, "paymentUrl")?);
     let token = link.rsplit("apiSign=").next().unwrap_or_default();
-    if let Ok(mut case) = platform.case(token, Purpose::Cancel) {
-        let order = platform.cancellation(&case).map_err(words)?;
-        case.link.wallet = platform.registered_wallet(&case).map_err(words)?;
-        platform.send_built_in(&mut case, &[order]).map_err(words)?;
+    if platform.case(token, Purpose::Cancel).is_ok() {
+        let step = |case: &mut Case| platform.cancel_built_in(case);
+        platform.step(token, Purpose::Cancel, step).map_err(words)?;
         return reached(platform, (token, Purpose::Cancel), Stage::Cancelled).await;
     }
     let of = (token, Purpose::Subscribe);
-    let mut case = platform.case(token, Purpose::Subscribe).map_err(words)?;
+    let case = platform.case(token, Purpose::Subscribe).map_err(words)?;
     if case.stage == Stage::Issued {
         let key = platform.wallet_named(&case.side, input::text(body, "wallet")?).map_err(words)?;
-        let address = case.side.spell(key.address());
-        platform.confirm(&mut case, &address).map_err(words)?;
-        let order = platform.agreement(&case).map_err(words)?;
-        platform.send_built_in(&mut case, &[order]).map_err(words)?;
+        let step = |case: &mut Case| {
+            platform.confirm(case, &case.side.spell(key.address()))?;
+            platform.send_built_in(case, &[platform.agreement(case)?])
+        };
+        platform.step(token, Purpose::Subscribe, step).map_err(words)?;
         reached(platform, of, Stage::Signed).await?;
     }
     if body["authorise"].as_bool() == Some(false) {
         return reached(platform, of, Stage::Signed).await;
     }
-    let mut case = platform.case(token, Purpose::Subscribe).map_err(words)?;
     let amount = match body["allowance"].as_str() {
         Some(_) => input::amount(&case.side, body, "allowance")?,
         None => case.price().saturating_mul(U256::from(12)),
     };
-    let orders = platform.authorisation(&case, amount).map_err(words)?;
-    platform.send_built_in(&mut case, &orders).map_err(words)?;
+    let step =
+        |case: &mut Case| platform.send_built_in(case, &platform.authorisation(case, amount)?);
+    platform.step(token, Purpose::Subscribe, step).map_err(words)?;
     reached(platform, of, Stage::Active).await
 }
 
