@@ -174,9 +174,9 @@ export function stringify(value) {
 export class CallError extends Error {
   name = 'CallError';
 
-  constructor(message, { status, code, msg, retryAfter, cause } = {}) {
+  constructor(message, { status, code, msg, retryAfter, maxBatch, cause } = {}) {
     super(message, { cause });
-    Object.assign(this, { status, code, msg, retryAfter });
+    Object.assign(this, { status, code, msg, retryAfter, maxBatch });
   }
 }
 
@@ -202,21 +202,22 @@ async function call({ url, key, secret, timeout = 15_000, clock = unixNow }, met
   if (typeof envelope?.code !== 'bigint') throw new CallError(`HTTP ${status} without an envelope`, { status, retryAfter });
   const off = clock() - Math.floor(Date.parse(response.headers.get('date')) / 1000);
   const clockOff = status === 401 && Math.abs(off) >= CLOCK_WINDOW_SECONDS - 5 ? `; the clock here is ${Math.abs(off)} s ${off > 0 ? 'ahead' : 'behind'}` : '';
+  const maxBatch = typeof envelope.data?.maxBatch === 'bigint' ? Number(envelope.data.maxBatch) : undefined;
   const refused = (msg = envelope.msg) =>
-    new CallError(`${msg} (code ${envelope.code}, HTTP ${status})${clockOff}`, { status, code: envelope.code, msg, retryAfter });
+    new CallError(`${msg} (code ${envelope.code}, HTTP ${status})${clockOff}`, { status, code: envelope.code, msg, retryAfter, maxBatch });
   return { status, envelope, refused };
 }
 
 const sleep = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
 
-/** Calls again, up to `tries` times, while what failed passes by itself: no answer, 408, 429, 5xx. */
-async function persistently(tries, pause, attempt) {
+/** Calls again, up to `tries` times, while what failed passes by itself: no answer, 408, 429, 5xx; not if `final` says that it is of no use. */
+async function persistently(tries, pause, attempt, final = () => false) {
   for (let n = 1; ; n += 1) {
     try {
       return await attempt();
     } catch (error) {
       const passes = error instanceof CallError && (error.status === undefined || error.status === 200 || error.status === 408 || error.status === 429 || error.status >= 500);
-      if (!passes || n >= tries || error.retryAfter > 30) throw error;
+      if (!passes || final(error) || n >= tries || error.retryAfter > 30) throw error;
       await sleep(Math.max(error.retryAfter ?? 0, pause * 2 ** (n - 1) * (1 + Math.random() / 2)));
     }
   }
@@ -336,6 +337,7 @@ export class Signer {
     const requestId = createHash('sha256').update(text).digest('hex').slice(0, 32);
     const body = `{"requestId":"${requestId}","mode":"partial","dryRun":${dryRun},"list":${text}}`;
     const { tries, pause } = this.#peer;
+    const tooLarge = (error) => list.length > 1 && (error.status === 413 || error.maxBatch < list.length);
     let answer;
     try {
       answer = await persistently(tries, pause, async () => {
@@ -343,13 +345,12 @@ export class Signer {
         const verdict = answer.envelope.code === 1n || answer.envelope.code === 2n || (dryRun && answer.envelope.code === 0n && answer.envelope.data);
         if (!verdict || answer.status >= 300) throw answer.refused();
         return answer;
-      });
+      }, tooLarge);
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
-      if (error.status === 413 && list.length > 1) {
-        const middle = Math.ceil(list.length / 2);
-        await this.#post(family, list.slice(0, middle), dryRun, result);
-        await this.#post(family, list.slice(middle), dryRun, result);
+      if (tooLarge(error)) {
+        const most = Math.max(1, Math.min(error.maxBatch ?? Infinity, Math.ceil(list.length / 2)));
+        for (let from = 0; from < list.length; from += most) await this.#post(family, list.slice(from, from + most), dryRun, result);
         return;
       }
       result.open.push(...list.map((entry) => ({ entry, why: error.message })));

@@ -206,7 +206,7 @@ function dump(mixed $value): string
 /** A call without the answer that it wants. status is null if there was none. */
 class CallError extends \RuntimeException
 {
-    public function __construct(string $message, public readonly ?int $status = null, public readonly ?int $envelopeCode = null, public readonly ?int $retryAfter = null)
+    public function __construct(string $message, public readonly ?int $status = null, public readonly ?int $envelopeCode = null, public readonly ?int $retryAfter = null, public readonly ?int $maxBatch = null)
     {
         parent::__construct($message);
     }
@@ -265,18 +265,20 @@ final class Peer
             throw new CallError("HTTP $status with an answer that is no envelope", $status, null, $wait);
         }
         $off = $status === 401 ? $this->clockOff(self::answered($answered, 'date')) : '';
-        $refused = fn (): CallError => new CallError(($envelope->msg ?? '') . " (code {$envelope->code}, HTTP $status)$off", $status, $envelope->code, $wait);
+        $most = ($envelope->data ?? null) instanceof \stdClass ? ($envelope->data->maxBatch ?? null) : null;
+        $most = is_int($most) ? $most : null;
+        $refused = fn (): CallError => new CallError(($envelope->msg ?? '') . " (code {$envelope->code}, HTTP $status)$off", $status, $envelope->code, $wait, $most);
         return [$status, $envelope, $refused];
     }
 
-    /** Calls again while what failed passes by itself. */
-    public function persistently(callable $attempt): mixed
+    /** Calls again while what failed passes by itself; not if $final says that it is of no use. */
+    public function persistently(callable $attempt, ?callable $final = null): mixed
     {
         for ($failures = 1; ; $failures++) {
             try {
                 return $attempt();
             } catch (CallError $error) {
-                if (!$error->passes() || $failures >= $this->tries || $error->retryAfter > 30) {
+                if (!$error->passes() || ($final !== null && $final($error)) || $failures >= $this->tries || $error->retryAfter > 30) {
                     throw $error;
                 }
                 $grown = $this->pause * 2 ** ($failures - 1) * (1 + random_int(0, 500) / 1000);
@@ -451,6 +453,7 @@ final class Signer
         $request = substr(hash('sha256', $text), 0, 32);
         $flag = $dryRun ? 'true' : 'false';
         $body = "{\"requestId\":\"$request\",\"mode\":\"partial\",\"dryRun\":$flag,\"list\":$text}";
+        $tooLarge = fn (CallError $error): bool => count($part) > 1 && ($error->status === 413 || ($error->maxBatch ?? PHP_INT_MAX) < count($part));
         try {
             $envelope = $this->peer->persistently(function () use ($family, $body, $dryRun) {
                 [$status, $envelope, $refused] = $this->peer->call('POST', "/PayTool/$family/subscribe/signProcessSubscribePlan", $body);
@@ -459,11 +462,12 @@ final class Signer
                     throw $refused();
                 }
                 return $envelope;
-            });
+            }, $tooLarge);
         } catch (CallError $error) {
-            if ($error->status === 413 && count($part) > 1) {
-                foreach (array_chunk($part, intdiv(count($part) + 1, 2)) as $half) {
-                    $this->post($family, $half, $dryRun, $result);
+            if ($tooLarge($error)) {
+                $most = max(1, min($error->maxBatch ?? PHP_INT_MAX, intdiv(count($part) + 1, 2)));
+                foreach (array_chunk($part, $most) as $fewer) {
+                    $this->post($family, $fewer, $dryRun, $result);
                 }
                 return;
             }

@@ -147,9 +147,10 @@ def dump(value):
 class CallError(Exception):
     """A call without the answer that it wants. status, code and msg are set if the peer gave them."""
 
-    def __init__(self, message, status=None, code=None, msg=None, retry_after=None):
+    def __init__(self, message, status=None, code=None, msg=None, retry_after=None, max_batch=None):
         super().__init__(message)
-        self.status, self.code, self.msg, self.retry_after = status, code, msg, retry_after
+        self.status, self.code, self.msg = status, code, msg
+        self.retry_after, self.max_batch = retry_after, max_batch
 
     @property
     def passes(self):
@@ -199,8 +200,10 @@ class _Peer:
         off = self._clock_off(answered) if status == 401 else ""
 
         def refused():
-            msg = envelope.get("msg")
-            return CallError(f"{msg} (code {code}, HTTP {status}){off}", status, code, msg, wait)
+            msg, data = envelope.get("msg"), envelope.get("data")
+            most = data.get("maxBatch") if isinstance(data, dict) else None
+            most = most if type(most) is int else None
+            return CallError(f"{msg} (code {code}, HTTP {status}){off}", status, code, msg, wait, most)
 
         return status, envelope, refused
 
@@ -213,13 +216,13 @@ class _Peer:
         way = "ahead" if off > 0 else "behind"
         return f"; the clock here is {abs(off)} s {way}" if abs(off) >= CLOCK_WINDOW_SECONDS - 5 else ""
 
-    def persistently(self, attempt):
-        """Calls again while what failed passes by itself."""
+    def persistently(self, attempt, final=lambda _error: False):
+        """Calls again while what failed passes by itself; not if `final` says that it is of no use."""
         for failures in range(1, self.tries + 1):
             try:
                 return attempt()
             except CallError as error:
-                if not error.passes or failures == self.tries or (error.retry_after or 0) > 30:
+                if not error.passes or final(error) or failures == self.tries or (error.retry_after or 0) > 30:
                     raise
                 grown = self.pause * 2 ** (failures - 1) * (1 + random.random() / 2)
                 time.sleep(max(error.retry_after or 0, grown))
@@ -348,13 +351,18 @@ class Signer:
                 raise refused()
             return envelope
 
+        def too_large(error):
+            fits = error.max_batch is None or len(part) <= error.max_batch
+            return len(part) > 1 and (error.status == 413 or not fits)
+
         try:
-            envelope = self._peer.persistently(attempt)
+            envelope = self._peer.persistently(attempt, too_large)
         except CallError as error:
-            if error.status == 413 and len(part) > 1:
-                middle = (len(part) + 1) // 2
-                self._post(family, part[:middle], dry_run, result)
-                self._post(family, part[middle:], dry_run, result)
+            if too_large(error):
+                half = (len(part) + 1) // 2
+                most = half if error.max_batch is None else max(1, min(error.max_batch, half))
+                for start in range(0, len(part), most):
+                    self._post(family, part[start : start + most], dry_run, result)
             else:
                 result["open"] += [{"entry": entry, "why": str(error)} for entry in part]
             return

@@ -29,6 +29,8 @@ pub(crate) struct Rules {
     pub(crate) settle_ms: i64,
     /// Pauses between posts of a batch that heard no verdict.
     pub(crate) silence_ms: Vec<i64>,
+    /// For how long a chain that refused a batch as too large is believed to take no larger one.
+    pub(crate) ceiling_ms: i64,
     /// Pauses between looks at an open transaction.
     pub(crate) look_ms: Vec<i64>,
     /// Over how long those that fall due together are spread.
@@ -86,6 +88,7 @@ impl Rules {
         lists.into_iter().flatten().for_each(shorter);
         let times = [
             &mut self.settle_ms,
+            &mut self.ceiling_ms,
             &mut self.spread_ms,
             &mut self.keep_ms,
             &mut patience.callback,
@@ -123,6 +126,7 @@ impl Default for Rules {
             alarm_after: 6,
             settle_ms: HOUR,
             silence_ms: vec![SECOND, 5 * SECOND, 15 * SECOND, MINUTE, 5 * MINUTE],
+            ceiling_ms: HOUR,
             look_ms: vec![5 * SECOND, 15 * SECOND, 30 * SECOND, MINUTE],
             spread_ms: 0,
             keep_ms: 90 * DAY,

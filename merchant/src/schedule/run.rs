@@ -107,6 +107,7 @@ impl Scheduler {
     }
 
     fn plan(&mut self, admitted: Admitted, report: &mut RunReport) -> Result<(), ScheduleError> {
+        let now_ms = now_ms();
         report.held = admitted.held.values().copied().fold(0, u64::saturating_add);
         let mut plan: Vec<Draft> = vec![];
         for (chain, due) in admitted.post {
@@ -118,13 +119,12 @@ impl Scheduler {
                 continue;
             }
             let mut limits = self.setup.limits;
-            if let Some(ceiling) = self.book.ceiling(chain)? {
+            if let Some(ceiling) = self.book.ceiling(chain, (now_ms, &self.setup.rules))? {
                 limits.entries = limits.entries.min(ceiling);
             }
             report.planned = report.planned.saturating_add(due.len());
             plan.extend(drafts(chain, due, limits));
         }
-        let now_ms = now_ms();
         Ok(self.book.plan(&plan, now_ms)?)
     }
 }

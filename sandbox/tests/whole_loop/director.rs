@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const REST: Duration = Duration::from_millis(120);
 
 /// One kill: at which step, at which moment of it, of whom.
-type Kill = (String, Moment, Part);
+pub(crate) type Kill = (String, Moment, Part);
 
 /// Kills every program once at each moment of every step that comes by.
 pub(crate) struct Director {
@@ -57,6 +57,18 @@ impl Director {
     /// Every step that came by.
     pub(crate) fn steps(&self) -> Vec<String> {
         self.state.lock().steps.iter().cloned().collect()
+    }
+
+    /// The kills that were wanted, and for which there was no chance.
+    pub(crate) fn missed(&self) -> Vec<Kill> {
+        let state = self.state.lock();
+        let moments = state
+            .steps
+            .iter()
+            .flat_map(|step| [Moment::Before, Moment::After].map(|moment| (step, moment)));
+        let kills =
+            moments.flat_map(|(step, moment)| Part::ALL.map(|part| (step.clone(), moment, part)));
+        kills.filter(|kill| self.wants(kill) && !state.done.contains(kill)).collect()
     }
 
     /// A number from 0 up to `below`, by the seed.

@@ -17,7 +17,8 @@ const CALLER: [&str; 2] = ["sandbox-scheduler", "everybody-knows-this-secret"];
 const BEAT: &str = "150";
 
 /// The roads: name, and what it leads to.
-const ROADS: [(&str, &str); 10] = [
+const ROADS: [(&str, &str); 11] = [
+    ("merchant to platform", "baseUrl"),
     ("scheduler to platform", "baseUrl"),
     ("inbox to platform", "baseUrl"),
     ("scheduler to Signer", "signer"),

@@ -20,7 +20,7 @@ const WALLETS: [&str; 6] = ["ada", "ben", "cleo", "dan", "eve", "finn"];
 /// What a period costs, as the platform's plan 7 has it.
 const PRICE: u64 = 10;
 /// How often it is looked.
-const LOOK: Duration = Duration::from_millis(250);
+pub(crate) const LOOK: Duration = Duration::from_millis(250);
 /// How many users subscribe at once.
 const AT_ONCE: usize = 24;
 
@@ -28,7 +28,7 @@ const AT_ONCE: usize = 24;
 pub(crate) struct World {
     pub(crate) cast: Arc<Cast>,
     pub(crate) director: Arc<Director>,
-    place: Place,
+    pub(super) place: Place,
     http: reqwest::Client,
     /// What the merchant's wallet held on each chain before anybody paid (whole tokens).
     before: BTreeMap<i64, u64>,
@@ -59,8 +59,11 @@ impl World {
     }
 
     async fn settle_users(&mut self, users: usize) {
+        let hook = format!("{}/callbacks", self.place.road("platform to inbox"));
+        self.control("organisation", &json!({"rechargeCallbackUrl": hook})).await;
         for chain in CHAINS {
-            for wallet in WALLETS {
+            let payee = self.payee(chain).await;
+            for wallet in WALLETS.into_iter().chain([payee.as_str()]) {
                 let rich = json!({"kind": "drain", "chainId": chain, "wallet": wallet, "amount": "100000000"});
                 self.control("fault", &rich).await;
             }
@@ -101,7 +104,7 @@ impl World {
     }
 
     /// A control of the sandbox, which may have died before it answered: once.
-    async fn tried(&self, name: &str, body: &Value) -> Result<Value, String> {
+    pub(super) async fn tried(&self, name: &str, body: &Value) -> Result<Value, String> {
         let url = format!("{}/sandbox/{name}", self.place.direct("adminUrl"));
         let request = self.http.post(url).header("content-type", "application/json");
         let answer = request.body(body.to_string()).send().await.map_err(|why| why.to_string())?;
@@ -146,8 +149,8 @@ impl World {
         Some(paid)
     }
 
-    /// What the merchant's wallet holds (whole tokens).
-    async fn income(&self, chain: i64) -> u64 {
+    /// The merchant's wallet.
+    async fn payee(&self, chain: i64) -> String {
         let url = format!("{}/sandbox", self.place.direct("adminUrl"));
         let state: Value = serde_json::from_slice(
             &self.http.get(url).send().await.unwrap().bytes().await.unwrap(),
@@ -159,7 +162,13 @@ impl World {
             .iter()
             .find(|side| side["chainId"] == chain)
             .unwrap();
-        let held = self.control("balance", &json!({"chainId": chain, "of": side["payee"]})).await;
+        side["payee"].as_str().unwrap().to_owned()
+    }
+
+    /// What the merchant's wallet holds (whole tokens).
+    async fn income(&self, chain: i64) -> u64 {
+        let payee = self.payee(chain).await;
+        let held = self.control("balance", &json!({"chainId": chain, "of": payee})).await;
         held["amount"].as_str().unwrap().split('.').next().unwrap().parse().unwrap()
     }
 
@@ -175,7 +184,9 @@ impl World {
                 let behind = paid.iter().filter(|paid| **paid < periods).count();
                 assert!(
                     began.elapsed() < patience,
-                    "period {periods}: {behind} have not paid; gave up: {:?}",
+                    "period {periods}: {behind} of {} have not paid, {} orders; gave up: {:?}",
+                    paid.len(),
+                    self.orders,
                     self.cast.gave_up()
                 );
             }
@@ -216,13 +227,15 @@ impl World {
                 && line.contains(" 0 transactions open, 0 differences\n");
             let events = self.cast.events();
             let held = events.iter().any(|event| event["handedOn"] == "held");
-            if quiet && !held && count(&events, "SubscriptionBilling") >= wanted {
+            let told = self.money_is_told(&events, periods).await;
+            if quiet && !held && told && count(&events, "SubscriptionBilling") >= wanted {
+                self.compare_money(&events, periods).await;
                 return self.compare(&events, periods).await;
             }
             let billings = count(&events, "SubscriptionBilling");
             assert!(
                 began.elapsed() < Duration::from_mins(3),
-                "{line} {billings} of {wanted} billings, held: {held}"
+                "{line} {billings} of {wanted} billings, held: {held}, deposits and withdrawals told: {told}"
             );
             tokio::time::sleep(LOOK).await;
             line = self.cast.run_once();
@@ -247,13 +260,14 @@ impl World {
         }
         for chain in CHAINS {
             let each = u64::try_from(self.orders / CHAINS.len()).unwrap();
-            let income = self.income(chain).await - self.before[&chain];
+            let income =
+                self.income(chain).await + self.paid_out(chain).await - self.before[&chain];
             assert_eq!(income, each * periods * PRICE, "the money itself, on {chain}");
         }
     }
 }
 
-fn count(events: &[Value], kind: &str) -> usize {
+pub(crate) fn count(events: &[Value], kind: &str) -> usize {
     events.iter().filter(|event| event["type"] == kind).count()
 }
 

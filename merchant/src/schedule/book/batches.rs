@@ -110,23 +110,29 @@ impl Book {
         })
     }
 
-    /// Smaller batches take its place. With a `ceiling`, no later batch of the chain is larger.
+    /// Smaller batches take its place. With a `ceiling`, no later batch of the chain is larger, as long as it is believed.
     pub(crate) fn split(
         &mut self,
         batch: &Batch,
         parts: &[Draft],
         ceiling: Option<usize>,
-        now_ms: i64,
+        (now_ms, rules): (i64, &Rules),
     ) -> Result<(), StoreError> {
         let ceiling = ceiling.and_then(|entries| i64::try_from(entries).ok());
         self.store.write(|t| {
             finish(t, batch.row, "split", "halved")?;
             if let Some(entries) = ceiling {
                 t.prepare_cached(
-                    "INSERT INTO ceiling VALUES (?1, ?2)
-                     ON CONFLICT (chain) DO UPDATE SET entries = min(entries, ?2)",
+                    "INSERT INTO ceiling VALUES (?1, ?2, ?3)
+                     ON CONFLICT (chain) DO UPDATE SET learnt_ms = ?3,
+                         entries = CASE WHEN learnt_ms > ?4 THEN min(entries, ?2) ELSE ?2 END",
                 )?
-                .execute([batch.chain, entries])?;
+                .execute([
+                    batch.chain,
+                    entries,
+                    now_ms,
+                    now_ms.saturating_sub(rules.ceiling_ms),
+                ])?;
             }
             parts.iter().try_for_each(|part| {
                 insert(t, part, now_ms)?;
@@ -135,14 +141,19 @@ impl Book {
         })
     }
 
-    /// How many entries a chain takes in one request, if it ever refused more.
-    pub(crate) fn ceiling(&self, chain: i64) -> Result<Option<usize>, StoreError> {
-        let sql = "SELECT entries FROM ceiling WHERE chain = ?1";
+    /// How many entries a chain takes in one request, if it refused more a while ago.
+    pub(crate) fn ceiling(
+        &self,
+        chain: i64,
+        (now_ms, rules): (i64, &Rules),
+    ) -> Result<Option<usize>, StoreError> {
+        let sql = "SELECT entries FROM ceiling WHERE chain = ?1 AND learnt_ms > ?2";
+        let believed_ms = now_ms.saturating_sub(rules.ceiling_ms);
         let entries: Option<i64> = self
             .store
             .conn()
             .prepare_cached(sql)?
-            .query_row([chain], |row| row.get(0))
+            .query_row([chain, believed_ms], |row| row.get(0))
             .optional()?;
         Ok(entries.and_then(|entries| usize::try_from(entries).ok()))
     }

@@ -39,8 +39,8 @@ CREATE TABLE member (
     PRIMARY KEY (batch, id)
 ) STRICT, WITHOUT ROWID;
 
--- What one chain takes in one request, learnt when it refused more.
-CREATE TABLE ceiling (chain INTEGER PRIMARY KEY, entries INTEGER NOT NULL) STRICT;
+-- What one chain takes in one request, learnt when it refused more. Believed for a while: what fits changes with the load.
+CREATE TABLE ceiling (chain INTEGER PRIMARY KEY, entries INTEGER NOT NULL, learnt_ms INTEGER NOT NULL) STRICT;
 
 -- A transaction that is followed until it is final.
 CREATE TABLE flight (

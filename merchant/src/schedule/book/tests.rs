@@ -192,10 +192,13 @@ fn a_batch_too_large_is_halved_and_later_ones_are_smaller() {
     let batch = desk.unanswered(0).remove(0);
     let members = desk.book().members(&batch).unwrap();
     let parts = drafts(CHAIN, members, Limits { entries: 1, bytes: 10_000 });
-    desk.book().split(&batch, &parts, Some(1), 0).unwrap();
+    let rules = desk.rules.clone();
+    desk.book().split(&batch, &parts, Some(1), (0, &rules)).unwrap();
     let halves = desk.unanswered(0);
     assert_eq!(halves.iter().map(|half| half.ids.clone()).collect::<Vec<_>>(), [[1], [2]]);
-    assert_eq!(desk.book().ceiling(CHAIN).unwrap(), Some(1));
+    let ceiling = |book: &Book, now_ms| book.ceiling(CHAIN, (now_ms, &rules)).unwrap();
+    assert_eq!(ceiling(desk.book(), 59 * MINUTE), Some(1));
+    assert_eq!(ceiling(desk.book(), 60 * MINUTE), None, "what fits is tried again");
     let decline = Decline {
         advice: Advice::User,
         code: "BALANCE_INSUFFICIENT".to_owned(),

@@ -99,7 +99,12 @@ impl Scheduler {
         let entries = batch.ids.len().div_ceil(2);
         let limits = Limits { entries, bytes: self.setup.limits.bytes };
         let parts = drafts(batch.chain, self.book.members(batch)?, limits);
-        Ok(self.book.split(batch, &parts, too_large.then_some(entries), now_ms)?)
+        Ok(self.book.split(
+            batch,
+            &parts,
+            too_large.then_some(entries),
+            (now_ms, &self.setup.rules),
+        )?)
     }
 }
 

@@ -92,7 +92,7 @@ async fn feed(inbox: &RunningInbox) -> Vec<Value> {
 
 /// Waits until the feed has so many events.
 async fn fed(inbox: &RunningInbox, count: usize) -> Vec<Value> {
-    for _ in 0..1000 {
+    for _ in 0..3000 {
         let events = feed(inbox).await;
         if events.len() >= count {
             return events;
@@ -250,7 +250,7 @@ async fn events_go_on_in_order_whatever_the_address_says() {
         let mine = all.into_iter().filter(|(_, e)| e["payload"]["outTradeNo"] == order);
         mine.map(|(_, e)| e["type"].clone()).collect()
     };
-    for _ in 0..500 {
+    for _ in 0..3000 {
         if got("slow").len() == 3 && got("quick").len() == 3 {
             break;
         }
@@ -265,7 +265,7 @@ async fn events_go_on_in_order_whatever_the_address_says() {
     assert!(
         merchant(folder.path(), NOWHERE, &["events", "replay", &id]).status().unwrap().success()
     );
-    for _ in 0..500 {
+    for _ in 0..3000 {
         if got("gone").len() == 3 {
             break;
         }
