@@ -17,10 +17,8 @@ pub(super) enum WhyUnsigned {
 impl WhyUnsigned {
     /// What a failure to sign comes to.
     pub(super) fn of(why: &NoVerdict) -> Self {
-        match why {
-            NoVerdict::Chain(ChainError::GasFunds { .. }) => Self::NoMoney,
-            _ => Self::Otherwise,
-        }
+        let broke = matches!(why, NoVerdict::Chain(ChainError::GasFunds { .. }));
+        if broke { Self::NoMoney } else { Self::Otherwise }
     }
 }
 
@@ -53,9 +51,8 @@ impl Hindrance {
         objection: Option<Objection>,
         unsigned: Option<WhyUnsigned>,
     ) -> Option<Self> {
-        match (sighting, unsigned) {
-            (Sighting::Never(_), Some(WhyUnsigned::NoMoney)) => return Some(Self::Starved),
-            (Sighting::Never(_), Some(WhyUnsigned::Otherwise) | None) | (_, _) => {}
+        if let (Sighting::Never(_), Some(WhyUnsigned::NoMoney)) = (sighting, unsigned) {
+            return Some(Self::Starved);
         }
         match sighting {
             Sighting::Absent(standing) => Self::absent(*standing, objection),
