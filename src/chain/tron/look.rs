@@ -98,15 +98,23 @@ impl TronChain {
         said: &Testimonies,
         (head, budget): (&TronHead, &mut usize),
     ) -> BatchFate {
-        let number = match &fate {
-            BatchFate::Landed(landing) => landing.block,
-            BatchFate::Dead(place) => place.number,
+        let (number, read) = match &fate {
+            BatchFate::Landed(landing) => (landing.block, None),
+            BatchFate::Dead(place) => (place.number, Some(place.id)),
             BatchFate::Absent | BatchFate::Included | BatchFate::Unclear => return fate,
         };
         let block = self.solid.get(&self.parts.fleet, number, number, budget).await;
         let support = match &block {
+            // What leads to one block proves nothing about another of the same number.
+            Some(block) if read.is_some_and(|read| read != block.header().id()) => Support::Refuted,
             Some(block) => self.support(number, block.header().id(), head).await,
             None => Support::NotYet,
+        };
+        let support = match (read, support, self.tracks.scan(case.tx).rests_on()) {
+            (Some(_), Support::Stands, Some(below)) => {
+                self.support(below.number, below.id, head).await
+            }
+            (_, support, _) => support,
         };
         match (fate, block, support) {
             (BatchFate::Landed(landing), Some(block), Support::Stands) => {
