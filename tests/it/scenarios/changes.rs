@@ -93,11 +93,11 @@ impl History {
     }
 
     async fn begun(family: Family, seed: u64) -> Self {
-        let mut chain_keys = "replace_after = \"1s\"".to_owned();
-        if family == Family::Tron {
+        let chain_keys = match family {
+            Family::Evm => "replace_after = \"1s\"".to_owned(),
             // The head runs ahead of this machine's clock, so that transactions die in good time.
-            chain_keys = "expiry = \"1m\"\nclock_tolerance = \"1d\"".to_owned();
-        }
+            Family::Tron => "expiry = \"1m\"\nclock_tolerance = \"1d\"".to_owned(),
+        };
         let mining = Mining::OnRequest;
         let founding = Founding { mining, people: PEOPLE, chain_keys, ..Founding::on(family) };
         let town = Town::with(founding).await;
@@ -112,7 +112,7 @@ impl History {
         town.merchant.execute(town.merchant.owner, &allow).await;
         town.anvil.set_automine(false).await;
         let setup = Setup::of(&town, other.billing);
-        setup.put_second_key(&town.installation);
+        Setup::put_second_key(&town.installation);
         let (dice, promised, told) = (Dice::new(seed), BTreeSet::new(), Told::default());
         Self { seed, dice, town, setup, promised, told }
     }
@@ -156,15 +156,14 @@ impl History {
         let asked = self.dice.below(2) == 0;
         let (body, after) = (self.some(), Duration::from_millis(self.dice.below(120)));
         let scheduler = signer.scheduler.clone();
-        let request = tokio::spawn(async move { scheduler.try_bill(&body).await });
-        if asked {
+        let request = async { if asked { scheduler.try_bill(&body).await } else { None } };
+        let killed = async {
             tokio::time::sleep(after).await;
-        } else {
-            request.abort();
-        }
-        signer.kill();
+            tokio::task::spawn_blocking(|| signer.kill()).await.unwrap();
+        };
+        let (heard, ()) = tokio::join!(request, killed);
         self.told.kills += 1;
-        self.hear(request.await.ok().flatten());
+        self.hear(heard);
     }
 
     /// A process with another configuration; one that it refuses is refused by name.

@@ -6,6 +6,7 @@ use crate::world::signer::Installation;
 use crate::world::town::{Town, signer_address};
 use alloy::primitives::Address;
 use alloy::signers::local::PrivateKeySigner;
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
 
@@ -42,6 +43,21 @@ impl Key {
     }
 }
 
+/// How a configuration differs from the usual one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Twist {
+    /// The other key is named among the retired ones.
+    NamesTheOther,
+    /// The chain takes nothing new.
+    Retired,
+    /// The contract is asked for terms and period.
+    Lookup,
+    /// The node is reached by another address.
+    Elsewhere,
+    /// Another contract is billed through, which knows nobody.
+    OtherContract,
+}
+
 /// A configuration.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
@@ -50,15 +66,7 @@ pub(super) struct Setup {
     /// The platform's number of the chain.
     pub(super) number: u32,
     key: Key,
-    /// Whether the other key is named among the retired ones.
-    names_the_other: bool,
-    /// Whether the chain takes nothing new.
-    retired: bool,
-    lookup: bool,
-    /// Whether the node is reached by another address.
-    elsewhere: bool,
-    /// Whether another contract is billed through, which knows nobody.
-    other_contract: bool,
+    twists: BTreeSet<Twist>,
     contracts: [String; 2],
     /// The node's addresses: as usual, and elsewhere.
     nodes: Vec<[String; 2]>,
@@ -76,18 +84,14 @@ impl Setup {
             usual: fs::read_to_string(path).unwrap(),
             number: 139,
             key: Key::First,
-            names_the_other: false,
-            retired: false,
-            lookup: false,
-            elsewhere: false,
-            other_contract: false,
+            twists: BTreeSet::new(),
             contracts: [town.contract, other].map(|contract| town.spell(contract)),
             nodes,
         }
     }
 
     /// Puts the second key where the configuration looks for it.
-    pub(super) fn put_second_key(&self, installation: &Installation) {
+    pub(super) fn put_second_key(installation: &Installation) {
         use std::io::Write as _;
         let path = installation.path().join("second.key");
         let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
@@ -99,20 +103,28 @@ impl Setup {
         let mut new = self.clone();
         match dice.below(9) {
             0 | 1 => new.key = self.key.other(),
-            2 => new.names_the_other = !self.names_the_other,
-            3 => new.retired = !self.retired,
-            4 => new.lookup = !self.lookup,
-            5 => new.elsewhere = !self.elsewhere,
-            6 => new.other_contract = !self.other_contract,
+            2 => new.turn(Twist::NamesTheOther),
+            3 => new.turn(Twist::Retired),
+            4 => new.turn(Twist::Lookup),
+            5 => new.turn(Twist::Elsewhere),
+            6 => new.turn(Twist::OtherContract),
             _ => new.number = if self.number == 139 { 140 } else { 139 },
         }
         new
     }
 
+    fn turn(&mut self, twist: Twist) {
+        if !self.twists.remove(&twist) {
+            self.twists.insert(twist);
+        }
+    }
+
     /// The same number and key, with nothing in the way of an end.
     pub(super) fn settled(&self) -> Self {
-        let (retired, other_contract) = (false, false);
-        Self { retired, other_contract, names_the_other: true, ..self.clone() }
+        let mut twists = self.twists.clone();
+        twists.retain(|twist| ![Twist::Retired, Twist::OtherContract].contains(twist));
+        twists.insert(Twist::NamesTheOther);
+        Self { twists, ..self.clone() }
     }
 
     /// Has the next process find it.
@@ -120,23 +132,28 @@ impl Setup {
         fs::write(installation.path().join("signer.toml"), self.text()).unwrap();
     }
 
+    fn is(&self, twist: Twist) -> bool {
+        self.twists.contains(&twist)
+    }
+
     fn text(&self) -> String {
         let mut keys = format!("key = {:?}\n", self.key.file());
-        if self.names_the_other {
-            keys.push_str(&format!("retired_keys = [{:?}]\n", self.key.other().file()));
+        if self.is(Twist::NamesTheOther) {
+            let other = self.key.other().file();
+            keys = format!("{keys}retired_keys = [{other:?}]\n");
         }
-        if self.retired {
+        if self.is(Twist::Retired) {
             keys.push_str("retired = true\n");
         }
         let mut text = self.usual.replace("key = \"file:evm.key\"\n", &keys);
-        if self.lookup {
+        if self.is(Twist::Lookup) {
             text = text.replace("lookup = \"none\"\n", "");
         }
-        if self.other_contract {
+        if self.is(Twist::OtherContract) {
             let [here, there] = &self.contracts;
             text = text.replace(&format!("contract = {here:?}"), &format!("contract = {there:?}"));
         }
-        for [here, there] in self.nodes.iter().filter(|_| self.elsewhere) {
+        for [here, there] in self.nodes.iter().filter(|_| self.is(Twist::Elsewhere)) {
             text = text.replace(here.as_str(), there);
         }
         text.replace("[chains.139", &format!("[chains.{}", self.number))
