@@ -184,9 +184,13 @@ fn maintenance_changes_the_list_and_it_can_be_followed() {
     node.skip(HOUR_MS / 3000);
     node.steps(54);
     assert_ne!(listed(&node), before);
-    let following = followed(&node, 1, first);
+    let mut following = followed(&node, 1, first);
     let solid = node.node().chain().solid().header.number;
     assert_eq!(following.solid().unwrap().0, solid);
+    let claims: Vec<_> = following.claims().collect();
+    for claim in claims {
+        following.bear_out(claim);
+    }
     let moved = Producer { witness: own(9).address, signer: Witness::new([200; 32]).address };
     assert!(following.witnesses().has(moved) && !following.witnesses().has(plain(9)));
     assert!(following.witnesses().has(plain(32)) && !following.witnesses().has(plain(1)));

@@ -10,6 +10,11 @@
 //! solidified block vouches for its own producer. That is how a list is followed: the producer of each
 //! solidified block is on the list, in the place of the one that has produced nothing for the longest
 //! time. The list keeps its length, and so does the number of witnesses that a block needs.
+//!
+//! It vouches for the witness that it names, and not for the key: a signature is no part of a block's id,
+//! so whoever passes a true header on can put another signature on it. A key proves itself where the
+//! witness is its own address. The key of a witness permission is a [`Claim`]: it is learnt when
+//! [`Following::bear_out`] is told that others show the same.
 
 use crate::block::{Producer, ProvenHeader};
 use alloy::primitives::{Address, B256};
@@ -110,8 +115,21 @@ pub struct Following {
     produced: BTreeMap<Address, u64>,
     /// The headers above the newest solidified one, oldest first.
     above: VecDeque<ProvenHeader>,
+    /// The newest of each witness.
+    claims: BTreeMap<Address, Claim>,
     tip: Option<Tip>,
     solid: Option<(u64, B256)>,
+}
+
+/// A solidified block that was shown with a signature by a key that is not known to be its witness's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// The block's number.
+    pub number: u64,
+    /// Its id, which does not cover the signature.
+    pub id: B256,
+    /// The witness that it names, with the key.
+    pub producer: Producer,
 }
 
 /// The newest header.
@@ -125,8 +143,8 @@ struct Tip {
 impl Following {
     /// Follows from wherever the first header is.
     pub fn from(witnesses: Witnesses) -> Self {
-        let (produced, above) = (BTreeMap::new(), VecDeque::new());
-        Self { witnesses, produced, above, tip: None, solid: None }
+        let (produced, above, claims) = (BTreeMap::new(), VecDeque::new(), BTreeMap::new());
+        Self { witnesses, produced, above, claims, tip: None, solid: None }
     }
 
     /// The number of the header to read next; none where the first one may have any.
@@ -157,12 +175,60 @@ impl Following {
         self.tip = Some(Tip { id, number, time_ms });
         self.above.push_back(header.clone());
         while let Some(count) = self.solidified() {
-            for header in self.above.drain(..count) {
+            let solid: Vec<ProvenHeader> = self.above.drain(..count).collect();
+            for header in solid {
                 self.solid = Some((header.number(), header.id()));
-                learn(&mut self.witnesses, &mut self.produced, &header);
+                self.learn(&header);
             }
         }
         Ok(())
+    }
+
+    /// Whether the headers above the newest solidified one name anybody who is not on the list.
+    pub fn meets_strangers(&self) -> bool {
+        let named = |header: &ProvenHeader| header.producer().witness;
+        self.above.iter().any(|header| !self.witnesses.0.contains_key(&named(header)))
+    }
+
+    /// Keys that nothing but the headers' own signatures speaks for. What they sign does not count.
+    pub fn claims(&self) -> impl Iterator<Item = Claim> + '_ {
+        self.claims.values().copied()
+    }
+
+    /// Takes a claim's key for the witness's from now on: it was shown by enough others as well.
+    pub fn bear_out(&mut self, claim: Claim) {
+        self.claims.remove(&claim.producer.witness);
+        self.elect(claim.producer, claim.number);
+    }
+
+    /// What a solidified block teaches: its witness, and its key if that proves itself.
+    fn learn(&mut self, header: &ProvenHeader) {
+        let (number, producer) = (header.number(), header.producer());
+        let Producer { witness, signer } = producer;
+        if witness == signer || self.witnesses.has(producer) {
+            self.claims.remove(&witness);
+            self.elect(producer, number);
+            return;
+        }
+        self.claims.insert(witness, Claim { number, id: header.id(), producer });
+        if let Some(newest) = self.produced.get_mut(&witness) {
+            *newest = number;
+        }
+    }
+
+    /// Who is new takes the place of the one that has produced nothing for the longest time.
+    fn elect(&mut self, Producer { witness, signer }: Producer, number: u64) {
+        let list = &mut self.witnesses.0;
+        if list.insert(witness, signer).is_none() {
+            let others = list.keys().filter(|other| **other != witness);
+            let idlest = others.min_by_key(|other| self.produced.get(*other).copied()).copied();
+            if let Some(idlest) = idlest {
+                list.remove(&idlest);
+                self.produced.remove(&idlest);
+            }
+        }
+        let newest = self.produced.entry(witness).or_default();
+        *newest = number.max(*newest);
     }
 
     /// How many of the headers above the newest solidified one are solidified as well, if any is.
@@ -181,19 +247,4 @@ impl Following {
         }
         None
     }
-}
-
-/// A solidified block vouches for its producer. Who is new takes the place of the one that has produced
-/// nothing for the longest time.
-fn learn(list: &mut Witnesses, produced: &mut BTreeMap<Address, u64>, header: &ProvenHeader) {
-    let Producer { witness, signer } = header.producer();
-    if list.0.insert(witness, signer).is_none() {
-        let others = list.0.keys().filter(|other| **other != witness);
-        let idlest = others.min_by_key(|other| produced.get(*other).copied()).copied();
-        if let Some(idlest) = idlest {
-            list.0.remove(&idlest);
-            produced.remove(&idlest);
-        }
-    }
-    produced.insert(witness, header.number());
 }

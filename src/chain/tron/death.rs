@@ -5,6 +5,12 @@
 //! up to and including the first that has that time, it is in one of them or it is dead. That last
 //! block counts, since only its parent's time decides about it. No other proof is taken: neither the
 //! clock of this machine, nor a node that does not know the transaction.
+//!
+//! The block that it builds on may not be on the chain at all: then whoever told of it lied. A chain lets a
+//! transaction build on nothing but the newest block with the low number that it names. Where that one
+//! has another hash, and the one 65,536 below it too, no block above the lower one can hold the
+//! transaction, and none below it is young enough. Still all blocks above the higher one are read up to
+//! its expiration, and say whether it is dead.
 
 use super::api::TronBlock;
 use super::transaction::RefBlock;
@@ -35,6 +41,8 @@ pub(super) enum TxFate {
 pub(super) struct BlockTime {
     /// Its number.
     pub(super) number: u64,
+    /// Its id: what was read leads to this block, and to no other of its number.
+    pub(super) id: B256,
     /// Its time, Unix ms. That of a landing can be later than the expiration.
     pub(super) time_ms: u64,
 }
@@ -49,15 +57,18 @@ pub(super) enum Misfit {
     /// It does not follow the block before it.
     #[error("it does not follow the block before it")]
     Link,
-    /// The transaction builds on another block at this height.
-    #[error("the transaction builds on another block at this height")]
-    Foreign,
 }
+
+/// So many blocks are between two whose low numbers are the same.
+const ROUND: u64 = 0x1_0000;
 
 /// How far the irrevocable blocks have been read for one transaction. Only ever reads on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scan {
     tx: ExpiringTx,
+    /// The blocks of the low number that it names, where they are others: the newest that is young
+    /// enough, and the one before.
+    others: Vec<BlockTime>,
     reached: ReadUpTo,
 }
 
@@ -75,14 +86,23 @@ enum ReadUpTo {
 impl Scan {
     /// Nothing is read yet.
     pub(super) fn new(tx: ExpiringTx) -> Self {
-        Self { tx, reached: ReadUpTo::Nothing { later: 0 } }
+        Self { tx, others: Vec::new(), reached: ReadUpTo::Nothing { later: 0 } }
+    }
+
+    /// The blocks whose word this scan takes besides the one that its fate names, and that have to be
+    /// the chain's as well: nothing links them to it.
+    pub(super) fn rests_on(&self) -> Option<BlockTime> {
+        self.others.get(1).copied()
     }
 
     /// The number of the block to read next, where blocks up to `solid` are irrevocable. None when
     /// there is nothing to read, or not yet.
     pub(super) fn next(&self, solid: u64) -> Option<u64> {
         let next = match self.reached {
-            ReadUpTo::Nothing { later } => self.tx.ref_block.numbers(solid).nth(later),
+            ReadUpTo::Nothing { later } => match self.others.first() {
+                Some(other) => other.number.checked_sub(ROUND),
+                None => self.tx.ref_block.numbers(solid).nth(later),
+            },
             ReadUpTo::Block { number, .. } => number.checked_add(1),
             ReadUpTo::End(_) => None,
         };
@@ -121,16 +141,31 @@ impl Scan {
 
     /// Begins at the block that the transaction builds on, which cannot hold it: it would have to
     /// hold its own id's hash.
-    fn begin(&self, block: &TronBlock, later: usize) -> Result<ReadUpTo, Misfit> {
+    fn begin(&mut self, block: &TronBlock, later: usize) -> Result<ReadUpTo, Misfit> {
         if self.tx.ref_block.is(block.id) {
+            self.others.clear();
             return Ok(self.after(block));
+        }
+        if self.tx.ref_block.low != low(block.number) {
+            return Err(Misfit::Other);
+        }
+        if let Some(newest) = self.others.first().copied() {
+            if newest.number.checked_sub(ROUND) != Some(block.number) {
+                return Err(Misfit::Other);
+            }
+            self.others.push(place(block));
+            return Ok(self.beyond(newest));
         }
         // 65,536 blocks take longer than any transaction lives, so the right one is further down
         // only where this one is too late.
-        if block.time_ms >= self.tx.expiration_ms && self.tx.ref_block.low == low(block.number) {
+        if block.time_ms >= self.tx.expiration_ms {
             return Ok(ReadUpTo::Nothing { later: later.saturating_add(1) });
         }
-        Err(Misfit::Foreign)
+        self.others.push(place(block));
+        if block.number < ROUND {
+            return Ok(self.after(block));
+        }
+        Ok(ReadUpTo::Nothing { later })
     }
 
     fn judge(&self, block: &TronBlock) -> ReadUpTo {
@@ -142,15 +177,20 @@ impl Scan {
 
     /// After a block that does not hold the transaction.
     fn after(&self, block: &TronBlock) -> ReadUpTo {
-        if block.time_ms >= self.tx.expiration_ms {
-            return ReadUpTo::End(TxFate::Dead(place(block)));
+        self.beyond(place(block))
+    }
+
+    /// After all up to this one.
+    fn beyond(&self, place: BlockTime) -> ReadUpTo {
+        if place.time_ms >= self.tx.expiration_ms {
+            return ReadUpTo::End(TxFate::Dead(place));
         }
-        ReadUpTo::Block { id: block.id, number: block.number, time_ms: block.time_ms }
+        ReadUpTo::Block { id: place.id, number: place.number, time_ms: place.time_ms }
     }
 }
 
 fn place(block: &TronBlock) -> BlockTime {
-    BlockTime { number: block.number, time_ms: block.time_ms }
+    BlockTime { number: block.number, id: block.id, time_ms: block.time_ms }
 }
 
 /// The number that an id begins with.

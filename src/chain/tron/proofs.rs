@@ -72,14 +72,37 @@ impl TronChain {
         self.meet_witnesses(head).await;
         for node in self.parts.fleet.fit() {
             let Some(walk) = self.vouched.lock().walk(number) else { return };
-            if let Some(walk) = self.walk(node, walk, head).await {
+            if let Some(mut walk) = self.walk(node, walk, head).await {
+                self.bear_out_keys(&mut walk, node).await;
                 self.vouched.lock().take(walk);
                 return;
             }
         }
     }
 
-    /// Walks up one node's headers. The walk, if its first block stands in the end.
+    /// A signature is no part of a block's id: a node can put another one under a true header. So a key
+    /// that is not its witness's own is learnt where as many providers as have to agree show it, and
+    /// never from one that answers alone.
+    async fn bear_out_keys(&self, walk: &mut HeaderWalk, shown_by: NodeId) {
+        let fleet = &self.parts.fleet;
+        if fleet.is_alone() {
+            return;
+        }
+        for claim in walk.claims() {
+            for other in fleet.fit().into_iter().filter(|node| *node != shown_by) {
+                let header = self.header(other, Side::Full, claim.number).await;
+                let alike =
+                    |it: ProvenHeader| it.id() == claim.id && it.producer() == claim.producer;
+                if header.is_some_and(alike) {
+                    walk.bear_out(claim);
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Walks up one node's headers, and on over those of who was elected since. The walk, if its first
+    /// block stands in the end.
     async fn walk(
         &self,
         node: NodeId,
@@ -87,24 +110,24 @@ impl TronChain {
         head: &TronHead,
     ) -> Option<HeaderWalk> {
         let fleet = &self.parts.fleet;
-        while !walk.stands() {
+        while !walk.stands() || walk.may_teach() {
             let first = walk.next();
             let last = head.newest.number.min(first.saturating_add(walk.needed()));
             let headers = self.headers(node, Side::Full, first, last).await;
             if headers.is_empty() {
-                return None;
+                break;
             }
             for header in headers {
-                if walk.stands() {
+                if walk.stands() && !walk.may_teach() {
                     break;
                 }
                 if walk.read(&header).is_err() {
-                    // Above the irrevocable blocks the chain may just have changed.
+                    // Above the irrevocable blocks the chain may just have changed, and a node that
+                    // was on a fork may just have left it.
                     if header.number() <= head.solid.number {
-                        fleet
-                            .caught_lying(node, "its irrevocable blocks do not follow one another");
+                        fleet.dissented(node, "its irrevocable blocks do not follow one another");
                     }
-                    return None;
+                    return walk.stands().then_some(walk);
                 }
             }
             if walk.is_strange() {
@@ -112,7 +135,7 @@ impl TronChain {
                 return None;
             }
         }
-        Some(walk)
+        walk.stands().then_some(walk)
     }
 
     /// The next few headers of one node, up to the first that it does not give.
@@ -143,18 +166,21 @@ impl TronChain {
     }
 
     /// Sees to it that the witnesses are known. Where no list is configured, the first one is read from
-    /// the blocks below the newest that as many providers as have to agree call irrevocable.
+    /// the blocks below the newest that as many providers as have to agree call irrevocable, and as many
+    /// have to show the same: what a header's signature says is not in the block's id.
     pub(super) async fn meet_witnesses(&self, head: &TronHead) {
         if self.vouched.lock().is_known() {
             return;
         }
-        for node in self.parts.fleet.fit() {
-            if let Some((list, blocks)) = self.first_witnesses(node, head).await {
+        let fleet = &self.parts.fleet;
+        let told = |node: NodeId| self.first_witnesses(node, head);
+        match fleet.agreed("who the witnesses are", told).await {
+            Ok((list, blocks)) => {
                 let (chain, count) = (self.account.facts.id, list.len());
                 info!(chain.id = %chain, count, "who the witnesses are is the nodes' word; pin them with `witnesses`");
                 self.vouched.lock().learn(list, blocks);
-                return;
             }
+            Err(error) => debug!(%error, "the witnesses are not known yet"),
         }
     }
 

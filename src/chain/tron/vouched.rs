@@ -8,7 +8,7 @@
 use alloy::primitives::B256;
 use std::collections::BTreeMap;
 use tron_primitives::block::ProvenHeader;
-use tron_primitives::finality::{Following, MOST_WITNESSES, Unlinked, Witnesses};
+use tron_primitives::finality::{Claim, Following, MOST_WITNESSES, Unlinked, Witnesses};
 
 /// How many blocks are remembered to stand: about three hours.
 const KEPT: usize = 4_096;
@@ -111,9 +111,25 @@ impl HeaderWalk {
         Ok(())
     }
 
+    /// Keys that the node which was read shows, and that nothing else speaks for.
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        self.following.claims().collect()
+    }
+
+    /// Takes a claim for true: enough others show the same.
+    pub(super) fn bear_out(&mut self, claim: Claim) {
+        self.following.bear_out(claim);
+    }
+
     /// Whether the first block stands.
     pub(super) fn stands(&self) -> bool {
         self.following.solid().is_some_and(|(number, _)| number >= self.first)
+    }
+
+    /// Whether reading on may teach who was elected: the first block stands, and above it are blocks of
+    /// others than the list has, for no more than two rounds.
+    pub(super) fn may_teach(&self) -> bool {
+        self.stands() && self.read.len() <= self.patience && self.following.meets_strangers()
     }
 
     /// Whether so much was read that the first block would stand, had the witnesses of the list made

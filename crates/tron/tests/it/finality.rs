@@ -135,13 +135,55 @@ fn a_witness_may_sign_with_another_key_and_counts_once() {
         |key: u64| (0..5_u64).map(move |seed| (account(seed), if seed == 0 { key } else { seed }));
     let all: Vec<_> =
         round(0).chain(round(0)).chain(round(50)).chain(round(50)).chain(round(50)).collect();
-    let following = follow(list(0..5), &chain(FIRST, &all));
+    let mut following = follow(list(0..5), &chain(FIRST, &all));
     let moved = Producer { witness: account(0), signer: account(50) };
+    assert!(!following.witnesses().has(moved), "no address proves the key");
+    let claims: Vec<_> = following.claims().collect();
+    assert_eq!(claims.iter().map(|claim| claim.producer).collect::<Vec<_>>(), [moved]);
+    following.bear_out(claims[0]);
     assert!(following.witnesses().has(moved) && !following.witnesses().has(own(0)));
-    assert_eq!(following.witnesses().len(), 5);
+    assert_eq!((following.witnesses().len(), following.claims().count()), (5, 0));
     // Two keys of one witness are one witness.
     let both: Vec<_> = [(0, 0), (0, 50), (1, 1), (2, 2)].map(|(w, s)| (account(w), s)).to_vec();
     assert_eq!(solid(&follow(list(0..5), &chain(FIRST, &both))), 0);
+}
+
+/// A signature is no part of a block's id. Whoever passes true headers on could otherwise put its own key
+/// under one of them at a time, until the list was its own.
+#[test]
+fn a_true_header_under_another_signature_teaches_nothing() {
+    let in_turn: Vec<u64> = (0..27).cycle().take(27 * 20).collect();
+    let blocks = chain(FIRST, &turns(&in_turn));
+    let mut following = Following::from(list(0..27));
+    for (at, block) in blocks.iter().enumerate() {
+        // One more witness of eight is replaced in each round.
+        let (round, witness) = (at / 27, at % 27);
+        let stolen = witness < 8.min(round);
+        let header = &block.block_header.raw_data;
+        let told = if stolen { signed(header.clone(), vec![], &key(99)) } else { block.clone() };
+        assert_eq!(told.block_id, block.block_id);
+        following.read(&told.prove_header().unwrap()).unwrap();
+    }
+    assert_eq!(following.witnesses(), &list(0..27));
+    assert_eq!(following.claims().count(), 8);
+    assert!(following.claims().all(|claim| claim.producer.signer == account(99)));
+}
+
+/// Nor does it make anybody a witness.
+#[test]
+fn who_is_elected_and_shown_with_a_key_that_no_address_proves_is_not_on_the_list_yet() {
+    let key_of = |seed: u64| if seed == 27 { 77 } else { seed };
+    let elected: Vec<_> = (1..28).map(|seed| (account(seed), key_of(seed))).collect();
+    let all: Vec<_> = turns(&(0..27).collect::<Vec<_>>())
+        .into_iter()
+        .chain(elected.into_iter().cycle().take(81))
+        .collect();
+    let mut following = follow(list(0..27), &chain(FIRST, &all));
+    assert_eq!(following.witnesses(), &list(0..27));
+    let claim = following.claims().next().unwrap();
+    following.bear_out(claim);
+    let new = Producer { witness: account(27), signer: account(77) };
+    assert!(following.witnesses().has(new) && !following.witnesses().has(own(0)));
 }
 
 #[test]

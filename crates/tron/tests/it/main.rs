@@ -11,3 +11,4 @@ mod alteration;
 mod finality;
 mod forge;
 mod recorded;
+mod steps;

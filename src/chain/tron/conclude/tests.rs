@@ -9,8 +9,8 @@ use proptest::prelude::*;
 const FIRST: B256 = B256::repeat_byte(1);
 const NEWEST: B256 = B256::repeat_byte(2);
 const ATTEMPTS: [B256; 2] = [FIRST, NEWEST];
-const DEAD: BlockTime = BlockTime { number: 90, time_ms: 90_000 };
-const LANDED: BlockTime = BlockTime { number: 50, time_ms: 50_000 };
+const DEAD: BlockTime = BlockTime { number: 90, id: B256::repeat_byte(90), time_ms: 90_000 };
+const LANDED: BlockTime = BlockTime { number: 50, id: B256::repeat_byte(50), time_ms: 50_000 };
 
 fn ground(needed: usize, scan: Option<death::TxFate>) -> Ground {
     Ground { solid: 100, needed, scan }

@@ -61,7 +61,7 @@ fn a_transaction_is_dead_only_with_the_first_block_at_its_expiration() {
     let tx = mortal(&blocks[1], blocks[5].time_ms);
     for (height, dead) in [(2, false), (4, false), (5, true)] {
         let found = fate(tx, &blocks[..=height]);
-        let place = BlockTime { number: FIRST + 5, time_ms: blocks[5].time_ms };
+        let place = place(&blocks[5]);
         assert_eq!(found, dead.then_some(TxFate::Dead(place)), "{height}");
     }
 }
@@ -83,13 +83,55 @@ fn the_block_that_would_prove_it_dead_may_hold_it() {
 fn what_is_read_of_another_chain_proves_nothing() {
     let (ours, other) = (chain(&[0; 10], 1), chain(&[0; 10], 2));
     let tx = mortal(&ours[1], ours[5].time_ms);
-    let (scan, read) = run(tx, &other, FIRST + 9);
-    assert_eq!((scan.fate(), read), (None, Err(Misfit::Foreign)));
-
     let forked: Vec<TronBlock> = ours[..4].iter().chain(&other[4..]).cloned().collect();
     let (scan, read) = run(tx, &forked, FIRST + 9);
     assert_eq!((scan.fate(), read), (None, Err(Misfit::Link)));
     assert_eq!(scan.next(FIRST + 9), Some(FIRST + 4), "it is still waited for");
+}
+
+/// The block that a lie was built on is on no chain. Nothing of the true one can hold the transaction, and
+/// the fate names a block of the chain that was read: it has to stand.
+#[test]
+fn a_transaction_that_builds_on_a_made_up_block_dies_with_its_time() {
+    let (chain, made_up) = (chain(&[0; 10], 1), chain(&[0; 10], 2));
+    let tx = mortal(&made_up[1], chain[5].time_ms);
+    let lower = FIRST + 1 - ROUND;
+    let lower_of = |salt: u8| TronBlock {
+        id: id(lower, salt),
+        number: lower,
+        parent: id(lower - 1, salt),
+        time_ms: 1_000,
+        transactions: vec![],
+    };
+    let read = |last: usize, lower: TronBlock| {
+        let mut scan = Scan::new(tx);
+        while let Some(number) = scan.next(FIRST + 9) {
+            let above = chain[..=last].iter().find(|block| block.number == number);
+            let Some(block) = above.or((number == lower.number).then_some(&lower)) else { break };
+            scan.read(block).unwrap();
+        }
+        scan
+    };
+    assert_eq!(read(4, lower_of(1)).fate(), None, "its time is not over");
+    let scan = read(9, lower_of(1));
+    assert_eq!(scan.fate(), Some(TxFate::Dead(place(&chain[5]))));
+    assert_eq!(scan.rests_on(), Some(place(&lower_of(1))), "nothing links it to the others");
+
+    // It does build on a block of the chain, a round below where it seemed to.
+    let scan = read(9, lower_of(2));
+    assert_eq!((scan.fate(), scan.rests_on()), (None, None));
+    assert_eq!(scan.next(FIRST + 9), Some(lower + 1), "all that follow are read");
+}
+
+#[test]
+fn a_young_chain_has_no_block_a_round_below() {
+    let on = |block: &TronBlock, number| TronBlock { id: id(number, 1), number, ..block.clone() };
+    let block = &chain(&[0], 1)[0];
+    let tx = mortal(&TronBlock { id: id(7, 2), ..block.clone() }, FIRST_TIME + SLOT);
+    let mut scan = Scan::new(tx);
+    assert_eq!(scan.next(9), Some(7));
+    scan.read(&on(block, 7)).unwrap();
+    assert_eq!((scan.next(9), scan.rests_on()), (Some(8), None));
 }
 
 #[test]

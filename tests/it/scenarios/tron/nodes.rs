@@ -23,9 +23,13 @@ const NEVER_SEEN: Lie =
     &[(INFO, nothing_at_all), (BY_ID, nothing_at_all), (SOLID_BLOCK, an_empty_block)];
 
 pub(super) async fn with_nodes(nodes: usize, keys: &str) -> (Scene, Vec<Proxy>) {
+    for_people(2, nodes, keys).await
+}
+
+pub(super) async fn for_people(people: u64, nodes: usize, keys: &str) -> (Scene, Vec<Proxy>) {
     let founding = Founding {
         mining: Mining::OnRequest,
-        people: 2,
+        people,
         chain_keys: format!("expiry = \"1m\"\nrpc_timeout = \"1s\"\n{keys}"),
         behind: Duration::from_mins(10),
         ..Founding::on(Family::Tron)

@@ -1,9 +1,10 @@
 //! One provider, which lies about blocks. Its blocks have to prove themselves, so whatever it shows, no
 //! claim is released for a charge that landed, nobody is charged twice, and the liar is named.
 
-use super::nodes::{Lie, tell, with_nodes};
+use super::nodes::{Lie, for_people, tell, with_nodes};
 use super::*;
 use crate::world::lies::{an_empty_block, failed_on_tron, nothing_at_all};
+use crate::world::proxy::Proxy;
 use sandbox_chains::faults::{Fault, On};
 use sandbox_chains::tron::Witness;
 use sandbox_chains::tron::address::base58;
@@ -31,6 +32,22 @@ fn failed_in_the_block(block: &mut Value) {
 fn on_another_parent(block: &mut Value) {
     if block["blockID"].is_string() {
         block["block_header"]["raw_data"]["parentHash"] = json!("ab".repeat(32));
+    }
+}
+
+/// The block goes by another id of the same number: there is none like it.
+fn of_another_id(block: &mut Value) {
+    if let Some(id) = block["blockID"].as_str() {
+        block["blockID"] = json!(format!("{}{}", &id[..16], "ab".repeat(24)));
+    }
+}
+
+/// The header is true, and under it stands somebody else's signature, which no id covers.
+fn signed_by_somebody_else(block: &mut Value) {
+    if block["block_header"]["witness_signature"].is_string() {
+        // The curve's generator as r: some key or other has signed so.
+        let r = "79be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798";
+        block["block_header"]["witness_signature"] = json!(format!("{r}{}00", "22".repeat(32)));
     }
 }
 
@@ -105,4 +122,121 @@ async fn a_whole_chain_of_made_up_witnesses_frees_nothing() {
     scene.becomes(&hash, "expired").await;
     assert_eq!(scene.landed(), 0);
     scene.town.assert_paid(&[0, 0]).await;
+}
+
+/// Of three providers the first puts other signatures under true headers. Neither does it say who the
+/// witnesses are, nor are the others called liars because theirs are others.
+#[tokio::test]
+async fn other_signatures_under_true_headers_get_no_honest_provider_shut_out() {
+    const LIE: Lie = &[("getblock", signed_by_somebody_else)];
+    let (scene, proxies) = with_nodes(3, "").await;
+    tell(&proxies[0], LIE);
+    for place in [0, 1] {
+        let hash = scene.bill(place).await;
+        scene.pooled(&hash).await;
+        scene.node().steps(4);
+        scene.becomes(&hash, "charged").await;
+    }
+    proxies[0].struck().await;
+    assert_eq!([scene.caught(1).await, scene.caught(2).await], ["", ""], "{}", scene.signer.log());
+    scene.town.assert_paid(&[1, 1]).await;
+}
+
+/// A lone provider told of a block that does not exist, and a transaction builds on it: no chain ever
+/// takes it. It dies with its time like any other, and its claim is free.
+#[tokio::test]
+async fn what_builds_on_a_made_up_block_dies_with_its_time() {
+    const LIE: Lie = &[(SOLID_BLOCK, of_another_id)];
+    let elected = base58(&Witness::numbered(1).address);
+    let (scene, proxies) =
+        with_nodes(1, &format!("max_attempts = 1\nwitnesses = [\"{elected}\"]")).await;
+    tell(&proxies[0], LIE);
+    scene.node().steps(2);
+    scene.town.noticed().await;
+    let hash = scene.bill(0).await;
+    proxies[0].heal();
+    scene.world().solidify_at(scene.world().now_ms() + 66_000);
+    scene.becomes(&hash, "expired").await;
+    assert_eq!(scene.landed(), 0);
+    let again = scene.bill(0).await;
+    assert_ne!(again, hash);
+    scene.node().steps(4);
+    scene.becomes(&again, "charged").await;
+    scene.town.assert_paid(&[1, 0]).await;
+}
+
+/// How far two maintenances are apart (ms), after each of which other witnesses may make the blocks.
+const PERIOD_MS: i64 = 60_000;
+
+fn numbered(from: u8, to: u8) -> Vec<Witness> {
+    (from..=to).map(Witness::numbered).collect()
+}
+
+/// The next maintenance comes, and from then on these make the blocks.
+fn elect(scene: &Scene, witnesses: Vec<Witness>) {
+    scene.node().elect(witnesses);
+    let (next, head) = {
+        let chain = scene.node().node().chain();
+        (chain.family().next_maintenance(&chain.head().header), chain.head().header.time_ms)
+    };
+    scene.node().skip((next - head) / 3000);
+    scene.node().step();
+}
+
+/// A network of 27 witnesses, as the main one is, and one provider; the list is pinned.
+async fn with_27_witnesses() -> (Scene, Vec<Proxy>) {
+    let pinned: Vec<String> =
+        numbered(1, 27).iter().map(|one| format!("\"{}\"", base58(&one.address))).collect();
+    let pinned = pinned.join(", ");
+    let keys = format!("max_attempts = 1\nclock_tolerance = \"1h\"\nwitnesses = [{pinned}]");
+    let (scene, proxies) = for_people(3, 1, &keys).await;
+    scene.node().set_param("getMaintenanceTimeInterval", PERIOD_MS);
+    elect(&scene, numbered(1, 27));
+    scene.node().steps(60);
+    scene.town.noticed().await;
+    (scene, proxies)
+}
+
+/// A charge is final with the nineteenth witness on it and not before. Twice eight are voted out and eight
+/// in, which is as many as can be followed, and it goes on: of the third list the pin names eleven.
+#[tokio::test]
+async fn of_27_witnesses_nineteen_end_a_charge_and_elections_are_followed() {
+    let (scene, _proxies) = with_27_witnesses().await;
+
+    let first = scene.bill(0).await;
+    scene.pooled(&first).await;
+    scene.node().steps(18);
+    scene.stays(&first, "open").await;
+    scene.node().step();
+    scene.becomes(&first, "charged").await;
+
+    for (place, first) in [(1, 9), (2, 17)] {
+        elect(&scene, numbered(first, first + 26));
+        scene.node().steps(60);
+        scene.town.noticed().await;
+        let next = scene.bill(place).await;
+        scene.pooled(&next).await;
+        scene.node().steps(60);
+        scene.becomes(&next, "charged").await;
+    }
+    assert_eq!(scene.caught(0).await, "", "{}", scene.signer.log());
+    scene.town.assert_paid(&[1, 1, 1]).await;
+}
+
+/// The same network, and a provider that has the keys of eighteen: it makes as many blocks as it likes, its
+/// node calls them irrevocable, and a charge that never lands there stays open.
+#[tokio::test]
+async fn eighteen_of_27_witnesses_prove_no_death() {
+    let (scene, _proxies) = with_27_witnesses().await;
+    scene.node().faults().set(On::Broadcast, Fault::ActThenDrop);
+    let hash = scene.bill(0).await;
+    elect(&scene, numbered(10, 27));
+    scene.node().steps(20);
+    scene.node().solidify();
+    scene.stays(&hash, "open").await;
+    scene.node().steps(54);
+    eventually("the liar is named", async || !scene.caught(0).await.is_empty()).await;
+    assert!(scene.caught(0).await.contains("not made by the witnesses"));
+    assert_eq!(scene.state(&hash).await, "open", "{}", scene.signer.log());
+    scene.town.assert_paid(&[0, 0, 0]).await;
 }
