@@ -16,11 +16,13 @@ macro_rules! on_both_families {
 mod answers;
 mod bad_input;
 mod bad_setup;
+mod changes;
 mod costs;
 mod crash;
 mod door;
 mod ends;
 mod fleet;
+mod gas_money;
 mod happy;
 mod hostile_evm;
 mod lanes;
