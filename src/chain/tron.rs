@@ -114,7 +114,7 @@ pub struct TronChain {
     /// What is known of the witnesses.
     vouched: parking_lot::Mutex<Vouched>,
     /// When a node last refused to run creation code; none where none did.
-    undeployed: parking_lot::Mutex<Option<Instant>>,
+    undeployed: parking_lot::Mutex<Option<tokio::time::Instant>>,
     /// Held while blocks are read for what was forgotten.
     reading: Mutex<Option<recall::Reading>>,
 }

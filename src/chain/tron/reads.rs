@@ -23,7 +23,7 @@ const READS_OF_FUNDS: usize = 2;
 const ASK_AGAIN: Duration = Duration::from_mins(10);
 
 /// What became of a read of many things at once.
-enum Answered<A> {
+enum BatchRead<A> {
     All(Vec<Option<A>>),
     /// The node stopped it.
     Stopped,
@@ -34,14 +34,14 @@ enum Answered<A> {
 fn answered<Q: Halved>(
     asked: &Q,
     said: Result<ConstantCallOutcome, ChainError>,
-) -> Result<Answered<Q::Answer>, ChainError> {
+) -> Result<BatchRead<Q::Answer>, ChainError> {
     Ok(match said {
         Ok(ConstantCallOutcome::Said { answer, .. }) => match asked.answers(&answer) {
-            Some(answers) if answers.iter().all(Option::is_some) => Answered::All(answers),
-            Some(_) | None => Answered::Otherwise,
+            Some(answers) if answers.iter().all(Option::is_some) => BatchRead::All(answers),
+            Some(_) | None => BatchRead::Otherwise,
         },
-        Ok(ConstantCallOutcome::Stopped(_)) => Answered::Stopped,
-        Ok(ConstantCallOutcome::Failed(_)) | Err(ChainError::Node { .. }) => Answered::Otherwise,
+        Ok(ConstantCallOutcome::Stopped(_)) => BatchRead::Stopped,
+        Ok(ConstantCallOutcome::Failed(_)) | Err(ChainError::Node { .. }) => BatchRead::Otherwise,
         Err(error) => return Err(error),
     })
 }
@@ -155,16 +155,16 @@ impl TronChain {
             *self.undeployed.lock() = Some(Instant::now());
         }
         match answered(asked, first)? {
-            Answered::All(answers) => return Ok(Some(answers)),
-            Answered::Stopped => left.extend(asked.halves().into_iter().flatten().rev()),
-            Answered::Otherwise => return Ok(None),
+            BatchRead::All(answers) => return Ok(Some(answers)),
+            BatchRead::Stopped => left.extend(asked.halves().into_iter().flatten().rev()),
+            BatchRead::Otherwise => return Ok(None),
         }
         while let Some(part) = left.pop() {
             let said = self.read_deployless(api, &part.code(contract)).await;
             match (answered(&part, said)?, part.halves()) {
-                (Answered::All(answers), _) => all.extend(answers),
-                (Answered::Stopped, Some([first, second])) => left.extend([second, first]),
-                (Answered::Stopped, None) | (Answered::Otherwise, _) => return Ok(None),
+                (BatchRead::All(answers), _) => all.extend(answers),
+                (BatchRead::Stopped, Some([first, second])) => left.extend([second, first]),
+                (BatchRead::Stopped, None) | (BatchRead::Otherwise, _) => return Ok(None),
             }
         }
         Ok((!all.is_empty()).then_some(all))
