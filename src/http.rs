@@ -2,6 +2,7 @@
 
 mod answer;
 mod bill;
+mod charges;
 mod control;
 mod health;
 mod serve;
@@ -14,6 +15,7 @@ use crate::billing::{Family, PlatformChainId};
 use crate::config::HttpConfig;
 use crate::engine::Engine;
 use crate::telemetry::Metrics;
+pub use charges::{ChargeRow, LARGEST_PAGE, LedgerName, LedgerPage};
 pub use serve::serve;
 
 use answer::TurnedAway;
@@ -57,6 +59,7 @@ pub fn router(door: Arc<AppState>) -> Router {
         .route("/PayTool/EVM/subscribe/signProcessSubscribePlan", post(bill::evm))
         .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
         .route("/PayTool/billings/{id}", get(status::billings))
+        .route("/PayTool/charges", get(charges::charges))
         .route("/PayTool/control", get(control::show))
         .route("/PayTool/control/pause", post(control::pause))
         .route("/PayTool/control/resume", post(control::resume))

@@ -57,16 +57,15 @@ pub(super) enum TurnedAway {
     NoDefaultChain,
     #[error("chain {chain} is no {family} chain: post it to the other path")]
     WrongFamily { chain: PlatformChainId, family: Family },
+    #[error("what is asked of the ledger makes no sense: {0}")]
+    Ledger(String),
     #[error("{0}")]
     NotFound(&'static str),
     #[error("this path does not take this method")]
     WrongMethod,
     #[error("this path takes no query: options go into the body")]
     Query,
-    #[error(
-        "this caller may not pause and resume chains: give one `control = true` in the \
-         configuration, and sign with its secret"
-    )]
+    #[error("this caller may not control: sign as one with `control = true` in the configuration")]
     NoControl,
     #[error("the body must be empty, or {{\"chainId\": n}} with a platform chain id: {0}")]
     Control(String),
@@ -87,6 +86,7 @@ impl TurnedAway {
             | Self::Unauthenticated(AuthError::Ambiguous)
             | Self::Unreadable
             | Self::Query
+            | Self::Ledger(_)
             | Self::Control(_)
             | Self::NoDefaultChain
             | Self::WrongFamily { .. } => StatusCode::BAD_REQUEST,
