@@ -1,7 +1,9 @@
 //! `GET /PayTool/charges`: the ledger, page by page.
 
-use super::answer::{HttpReply, TurnedAway, envelope, spell_hash};
-use super::{AppState, authenticate};
+use super::AppState;
+use super::answer::{HttpReply, envelope, spell_hash};
+use super::guard::{Purpose, pass};
+use super::turned_away::TurnedAway;
 use crate::billing::{
     BatchId, BatchState, Period, PlanId, PlatformChainId, SubscribeId, UserHash, spell_address,
 };
@@ -253,15 +255,17 @@ pub struct LedgerPage {
 /// Answers with one page.
 pub(super) async fn charges(State(door): State<Arc<AppState>>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
-    let told = async {
-        authenticate(&door, request).await.map_err(HttpReply::TurnedAway)?;
-        let asked = LedgerQuery::read(&query).map_err(HttpReply::TurnedAway)?;
-        page(&door.engine.journal, &asked).await
-    };
-    match told.await {
-        Ok(page) => envelope(StatusCode::OK, 1, "success".to_owned(), page),
-        Err(reply) => reply.into_response(),
-    }
+    pass(door, request, Purpose::Ask, async move |door, _| {
+        let told = async {
+            let asked = LedgerQuery::read(&query).map_err(HttpReply::TurnedAway)?;
+            page(&door.engine.journal, &asked).await
+        };
+        match told.await {
+            Ok(page) => envelope(StatusCode::OK, 1, "success".to_owned(), page),
+            Err(reply) => reply.into_response(),
+        }
+    })
+    .await
 }
 
 async fn page(journal: &Journal, asked: &LedgerQuery) -> Result<LedgerPage, HttpReply> {

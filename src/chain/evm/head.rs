@@ -3,7 +3,7 @@
 
 use super::EvmChain;
 use super::fees::{Market, cost, first_bid};
-use super::in_flight::{Holding, Solvency};
+use super::in_flight::{Holding, PlaceCost};
 use super::known::EvmNodeFacts;
 use super::node::EvmAsker;
 use super::node::{self, View};
@@ -100,8 +100,8 @@ impl EvmChain {
         let known = self.ready().await?;
         let fleet = &self.parts.fleet;
         let view = |id| {
-            let simulates = self.learnt.read().get(&id).is_some_and(|known| known.simulates);
-            (id, self.view_of(fleet.only(id), head, known.but(simulates)))
+            let ways = self.learnt.read().get(&id).map(|node| node.ways).unwrap_or_default();
+            (id, self.view_of(fleet.only(id), head, EvmNodeFacts { ways, ..known }))
         };
         Ok(fleet.fit().into_iter().take(OPINIONS).map(view).collect())
     }
@@ -315,10 +315,8 @@ impl EvmChain {
     /// What the account can still pay. None while no price can be bid.
     pub(super) fn purse(&self, head: &EvmHead) -> Option<Purse> {
         let bid = first_bid(&head.market, &self.parts.config.fees, self.raises()).ok()?;
-        let ordinary = cost(self.ordinary_gas(head), bid);
-        let needed = self.parts.fleet.needed();
-        let Solvency { holds, in_flight } = self.in_flight.account(&head.holdings(), needed)?;
-        Some(Purse { holds, in_flight, ordinary, unit: "wei" })
+        let ordinary = PlaceCost::of_draft(bid, cost(self.ordinary_gas(head), bid));
+        self.in_flight.purse(ordinary, &head.holdings(), self.parts.fleet.needed())
     }
 }
 
