@@ -6,6 +6,7 @@ pub mod claims;
 mod connect;
 mod keyring;
 mod lanes;
+mod limits;
 pub mod networks;
 mod rules;
 
