@@ -70,7 +70,11 @@ async fn the_file_of_this_version_is_made() {
     let learnt = vec![ForeignTx { position, landed, effect }];
     book.journal.adopt(origin(), learnt, 600, NOW_MS).await.unwrap();
     let pause = Pause { by: "scheduler".to_owned(), since_ms: NOW_MS };
-    book.journal.set_paused(vec![PlatformChainId(195)], true, pause).await.unwrap();
+    book.journal
+        .set_paused(Switch::Pause(vec![PlatformChainId(195)]), pause)
+        .await
+        .unwrap()
+        .unwrap();
     book.journal.write(|conn: &Connection| doubt::begin(conn, NOW_MS)).await.unwrap().unwrap();
     for table in TABLES {
         let sql = format!("SELECT count(*) FROM {table}");
