@@ -7,6 +7,7 @@ mod connect;
 pub mod export;
 mod keyring;
 mod lanes;
+mod limits;
 pub mod networks;
 mod rules;
 

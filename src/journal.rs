@@ -42,7 +42,7 @@ pub use left::Unfinished;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
 pub use past::{FailedBilling, Past};
-pub use pause::Pause;
+pub use pause::{OtherPause, Pause, Switch};
 pub use record::{Billing, Line, Recorded};
 pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
@@ -282,19 +282,20 @@ impl Journal {
     }
 
     /// Pauses or resumes chains. Once it is told, nothing new is signed on a paused one.
+    /// `by` is who does it, and when.
     pub async fn set_paused(
         &self,
-        chains: Vec<PlatformChainId>,
-        paused: bool,
-        pause: Pause,
-    ) -> Result<(), JournalError> {
+        switch: Switch,
+        by: Pause,
+    ) -> Result<Result<(), OtherPause>, JournalError> {
         let (tell, told) = oneshot::channel();
         let known = Arc::clone(&self.pauses);
         let job = Job::Write(Box::new(move |conn| {
-            let result = pause::set(conn, &chains, paused, &pause);
-            let keep = result.is_ok();
+            let result = pause::set(conn, &switch, &by);
+            let keep = matches!(result, Ok(Ok(_)));
             let reply = Box::new(move || {
-                tell_if_heard(tell, result.map(|now| *known.write() = now));
+                let now_known = |now| *known.write() = now;
+                tell_if_heard(tell, result.map(|set| set.map(now_known)));
             });
             RanWrite { keep, reply }
         }));

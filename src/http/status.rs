@@ -22,9 +22,17 @@ pub(super) async fn billings(
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    pass(door, request, Purpose::Ask, async move |door, _| {
+    pass(door, request, Purpose::Ask, async move |door, authentic| {
+        let rights = authentic.caller.as_ref().map(|caller| &caller.rights);
+        if rights.is_some_and(|rights| !rights.read) {
+            return TurnedAway::NoRight("read").into_response();
+        }
         let Ok(Path(id)) = path else { return NOTHING.into_response() };
-        match find(&door, id).await {
+        let mut found = find(&door, id).await;
+        if let (Ok(found), Some(rights)) = (&mut found, rights) {
+            found.retain(|billing| rights.covers_chain(billing.origin.lane.chain));
+        }
+        match found {
             Err(error) => HttpReply::NoVerdict(NoVerdict::Journal(error)).into_response(),
             Ok(found) if found.is_empty() => NOTHING.into_response(),
             Ok(found) => {
@@ -70,6 +78,8 @@ pub(super) struct BillingReport {
     contract: String,
     nonce: u64,
     request_id: Option<String>,
+    /// The label of the caller whose request was signed for.
+    caller: Option<String>,
     /// Unix seconds, as everywhere in this interface.
     accepted_at: i64,
     settled_at: Option<i64>,
@@ -134,6 +144,7 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
         contract: spell_address(family, contract),
         nonce: billing.position,
         request_id: billing.request_id.clone(),
+        caller: billing.caller.clone(),
         accepted_at: billing.accepted_ms.div_euclid(1000),
         settled_at: billing.settled_ms.map(|ms| ms.div_euclid(1000)),
         block: billing.block.map(|block| block.number),
