@@ -7,6 +7,7 @@ use super::api::{Authority, Side, TronBlock};
 use super::observe::{TronLook, no_block};
 use super::resources::Prices;
 use super::spends::{AccountMeans, SpendOf};
+use crate::chain::confirm::can_be_looked_up;
 use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unready};
 use crate::config::TvmConfig;
 use crate::node::{HeadSeen, NodeId, median, reached_by, shared};
@@ -91,8 +92,10 @@ impl TronChain {
     /// Why no ordinary batch could be signed, as far as the last look tells.
     pub(super) fn unready_now(&self) -> Option<Unready> {
         let head = self.head.read().clone()?;
-        let pays = || self.purse(&head).map_or(Ok(()), |purse| purse.pays());
-        head.timely(self.account.clock.unix_ms()).and_then(|()| pays()).err()
+        head.timely(self.account.clock.unix_ms())
+            .and_then(|()| can_be_looked_up(&self.parts.fleet, &self.account.profile))
+            .and_then(|()| self.purse(&head).map_or(Ok(()), |purse| purse.pays()))
+            .err()
     }
 
     /// What the account can still pay.

@@ -92,6 +92,10 @@ fn a_header_that_does_not_follow_is_refused_and_changes_nothing() {
     early.timestamp = ours[3].block_header.raw_data.timestamp;
     let early = signed(early, vec![], &key(4));
     assert!(following.read(&early.prove_header().unwrap()).is_err(), "time stands still");
+    let mut later = ours[4].block_header.raw_data.clone();
+    later.number += 1;
+    let later = signed(later, vec![], &key(4));
+    assert!(following.read(&later.prove_header().unwrap()).is_err(), "a number is left out");
     following.read(&ours[4].prove_header().unwrap()).unwrap();
 }
 

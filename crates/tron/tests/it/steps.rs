@@ -116,13 +116,16 @@ fn a_proof_with_a_step_less_is_noticed() {
     let at = root().join("target/proof-steps");
     workspace(&at);
     assert!(passes(&at), "the tests pass as they are");
+    let mut unnoticed = vec![];
     for (step, file, with, without) in STEPS {
         let file = at.join("crates/tron/src").join(file);
         let whole = fs::read_to_string(&file).unwrap();
         assert_eq!(whole.matches(with).count(), 1, "{step}");
         fs::write(&file, whole.replace(with, without)).unwrap();
-        let noticed = !passes(&at);
+        if passes(&at) {
+            unnoticed.push(step);
+        }
         fs::write(&file, &whole).unwrap();
-        assert!(noticed, "nobody notices that this is not held: {step}");
     }
+    assert_eq!(unnoticed, Vec::<&str>::new(), "nobody notices that these are not held");
 }
