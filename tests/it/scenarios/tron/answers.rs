@@ -115,6 +115,7 @@ async fn the_report_on_a_billing_looks_like_this() {
     "contract":"<T… of the contract>",
     "nonce":0,
     "requestId":"july",
+    "caller":"tests",
     "acceptedAt":<acceptedAt>,
     "settledAt":<settledAt>,
     "block":<block>,
