@@ -263,6 +263,10 @@ pub(crate) async fn ask(control: &Control, at: Where) -> Result<bool, Error> {
     })?;
     let good = response.status().is_success();
     let answer: Value = serde_json::from_slice(&response.bytes().await?)?;
-    writeln!(io::stdout(), "{answer:#}")?;
+    match writeln!(io::stdout(), "{answer:#}") {
+        // Whoever reads has read enough: `sandbox status | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written?,
+    }
     Ok(good)
 }

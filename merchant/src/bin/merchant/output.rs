@@ -127,5 +127,9 @@ fn json<T: Serialize>(value: &T) -> Result<(), Failure> {
 }
 
 fn line(text: &str) -> Result<(), Failure> {
-    Ok(writeln!(io::stdout(), "{text}")?)
+    match writeln!(io::stdout(), "{text}") {
+        // Whoever reads has read enough: `merchant … | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }

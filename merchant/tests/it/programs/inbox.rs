@@ -124,6 +124,20 @@ async fn nothing_that_is_not_verified_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn whoever_never_ends_their_headers_is_let_go() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let folder = tempfile::tempdir().unwrap();
+    let inbox = start(folder.path(), NOWHERE);
+    let address = inbox.callbacks.strip_prefix("http://").unwrap();
+    let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    socket.write_all(b"POST /callbacks HTTP/1.1\r\nHost: shop\r\nX-PAY-").await.unwrap();
+    let mut answer = vec![];
+    let closed = socket.read_to_end(&mut answer);
+    tokio::time::timeout(Duration::from_mins(1), closed).await.expect("it is let go").unwrap();
+    assert!(!String::from_utf8_lossy(&answer).contains("200"), "{answer:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_was_acknowledged_survives_any_kill_and_is_there_once() {
     let folder = tempfile::tempdir().unwrap();
     let address = Arc::new(Mutex::new(String::new()));

@@ -5,6 +5,8 @@ use crate::output::{Failure, or_dash};
 use clap::{Args, Subcommand};
 use merchant::StoreError;
 use merchant::inbox::{EventDesk, EventFilter, EventLine};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
@@ -91,8 +93,25 @@ fn none(id: i64) -> Failure {
     Failure::words(format!("there is no event {id} with which this could be done"))
 }
 
+/// What the chain says of a billing, or what the scheduler tells.
 fn outcome(line: &EventLine) -> String {
-    or_dash(line.outcome.as_ref())
+    let told = match line.outcome.as_ref() {
+        Some(outcome) => words(outcome, ["state", "code"]),
+        None if line.kind == "Scheduler" => line
+            .payload
+            .as_ref()
+            .map_or_else(String::new, |payload| words(payload, ["type", "code"])),
+        None => String::new(),
+    };
+    or_dash(Some(&told))
+}
+
+/// The texts of these fields, of those that are there.
+fn words(object: &RawValue, names: [&str; 2]) -> String {
+    let fields: BTreeMap<String, &RawValue> =
+        serde_json::from_str(object.get()).unwrap_or_default();
+    let text = |name: &str| serde_json::from_str::<String>(fields.get(name)?.get()).ok();
+    names.into_iter().filter_map(text).collect::<Vec<_>>().join(" ")
 }
 
 fn row(line: &EventLine) -> Vec<String> {
@@ -121,7 +140,7 @@ fn record(line: &EventLine) -> Vec<(&'static str, String)> {
         ("received", line.received_at.to_string()),
         ("type", line.kind.clone()),
         ("stream", line.stream.clone()),
-        ("outcome", outcome(line)),
+        ("outcome", or_dash(line.outcome.as_ref())),
         ("came", came(line)),
         ("handed on", line.handed_on.clone()),
         ("last answer", or_dash(line.last_answer.as_ref())),

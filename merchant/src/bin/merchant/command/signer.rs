@@ -34,6 +34,9 @@ pub(crate) async fn run(command: Signer, context: &Context) -> Result<(), Failur
         Signer::Status { id } => {
             let found = signer.billings(&id).await?;
             let head = ["transaction", "state", "subscription", "outcome", "reason"];
+            if found.is_empty() && !context.output.json {
+                return Err(Failure::words(format!("the Signer knows no billing {id}")));
+            }
             let lines: Vec<_> = found
                 .iter()
                 .flat_map(|billing| billing.subscriptions.iter().map(move |line| (billing, line)))
@@ -47,7 +50,7 @@ pub(crate) async fn run(command: Signer, context: &Context) -> Result<(), Failur
                     billing.state.to_string(),
                     line.subscribe_id.to_string(),
                     line.state.to_string(),
-                    or_dash(line.fail_reason.as_ref()),
+                    or_dash(line.fail_reason.as_ref().or(billing.held_up.as_ref())),
                 ]
             });
         }
