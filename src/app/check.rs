@@ -140,17 +140,14 @@ impl JournalSeen {
         let lane = LaneId { chain: connected.id(), signer: chain.facts().signer };
         let known = journal.next_position(lane).await.ok()?;
         let nonces = chain.pulse().borrow().and_then(|pulse| pulse.nonces);
-        let more = match nonces {
-            Some(nonces) => match nonces.mined.saturating_sub(known.unwrap_or_default()) {
-                0 => return None,
-                unknown => format!("{unknown} transactions of the account are"),
-            },
-            None => {
-                let used_ms = i64::try_from(chain.last_used().await.ok()??).ok()?;
-                let known_ms = journal.known_until(lane).await.ok()?.unwrap_or_default();
-                let explained = used_ms < known_ms || self.has_open(lane);
-                (!explained).then(|| "the account was used by transactions that are".to_owned())?
-            }
+        let more = if let Some(nonces) = nonces {
+            let unknown = nonces.mined.saturating_sub(known.unwrap_or_default());
+            (unknown > 0).then(|| format!("{unknown} transactions of the account are"))?
+        } else {
+            let used_ms = i64::try_from(chain.last_used().await.ok()??).ok()?;
+            let known_ms = journal.known_until(lane).await.ok()?.unwrap_or_default();
+            let explained = used_ms < known_ms || self.has_open(lane);
+            (!explained).then(|| "the account was used by transactions that are".to_owned())?
         };
         let advice = match known {
             None => {
