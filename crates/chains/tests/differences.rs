@@ -1,6 +1,6 @@
 //! Where the node was found to differ from the reference node, and does so no more.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use alloy::primitives::Address;
 use sandbox_chains::serve::Ports;
