@@ -6,7 +6,7 @@ use crate::billing::{PlatformChainId, spell_address};
 use crate::chain::Finding;
 use crate::clock::Clock;
 use crate::config::{Config, NewWork};
-use crate::journal::{Journal, JournalError, Misbound, Network, OpenError, Unfinished};
+use crate::journal::{Journal, JournalError, LaneId, Misbound, Network, OpenError, Unfinished};
 use crate::node::Dial;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -93,6 +93,7 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
         found.push(Finding::fine("retired", "nothing new is billed on it"));
     }
     found.extend(connected.chain.inspect().await);
+    found.extend(seen.unknown(connected).await);
     found
 }
 
@@ -130,6 +131,36 @@ impl JournalSeen {
         };
         let unfinished = journal.unfinished().await?;
         Ok(Self { journal: Some(journal), file, pauses, unfinished })
+    }
+
+    /// What the account did on the chain that the journal does not know of. Where nothing counts an
+    /// account's transactions, only that there is something, by when the account was used last.
+    async fn unknown(&self, connected: &Connected) -> Option<Finding> {
+        let (journal, chain) = (self.journal.as_ref()?, &connected.chain);
+        let lane = LaneId { chain: connected.id(), signer: chain.facts().signer };
+        let known = journal.next_position(lane).await.ok()?;
+        let nonces = chain.pulse().borrow().and_then(|pulse| pulse.nonces);
+        let more = if let Some(nonces) = nonces {
+            let unknown = nonces.mined.saturating_sub(known.unwrap_or_default());
+            (unknown > 0).then(|| format!("{unknown} transactions of the account are"))?
+        } else {
+            let used_ms = i64::try_from(chain.last_used().await.ok()??).ok()?;
+            let known_ms = journal.known_until(lane).await.ok()?.unwrap_or_default();
+            let explained = used_ms < known_ms || self.has_open(lane);
+            (!explained).then(|| "the account was used by transactions that are".to_owned())?
+        };
+        let advice = match known {
+            None => {
+                "if it has billed before, put its journal back or import its claims, before the \
+                 first start"
+            }
+            Some(_) => "what they charged is learnt from the chain after the start",
+        };
+        Some(Finding::fine("history", format!("{more} not known to this journal: {advice}")))
+    }
+
+    fn has_open(&self, lane: LaneId) -> bool {
+        self.unfinished.iter().any(|left| left.lane == lane && left.open > 0)
     }
 
     /// Why the chain is not the one that the journal knows.

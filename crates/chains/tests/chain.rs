@@ -100,3 +100,17 @@ fn a_node_that_follows_late_has_the_blocks_it_has_heard_of_and_drops_those_of_a_
     late.follow(&producer, 1);
     assert_eq!(late.head().id, producer.head().id, "a height that is known takes nothing back");
 }
+
+#[test]
+fn the_solid_head_moves_several_blocks_at_once_and_never_back() {
+    let mut chain = chain(&PrivateKeySigner::random());
+    chain.set_stride(3);
+    let mut seen = vec![];
+    for _ in 0..10 {
+        chain.step();
+        seen.push(chain.solid().header.number);
+    }
+    assert_eq!(seen, [0, 0, 0, 0, 3, 3, 3, 6, 6, 6], "two blocks behind, three at a time");
+    chain.set_stride(1);
+    assert_eq!(chain.solid().header.number, 8);
+}

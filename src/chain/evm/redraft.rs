@@ -25,6 +25,7 @@ impl EvmChain {
         A: AsRef<Attempt> + Sync,
     {
         let head = self.current().await?;
+        self.timely(&head)?;
         let earlier = wires(slot)?;
         let fees = &self.parts.config.fees;
         let bids = || earlier.iter().map(|(_, wire)| wire.bid);

@@ -323,3 +323,27 @@ async fn a_retired_key_cancels_what_no_node_can_take() {
     assert_eq!(town.settled(&signer, &fresh).await["state"], "charged");
     town.assert_paid(&[1, 0, 0]).await;
 }
+
+#[tokio::test]
+async fn a_retired_key_outbids_what_bids_too_little() {
+    let chain_keys = "replace_after = \"1s\"".to_owned();
+    let founding = Founding { chain_keys, mining: Mining::OnRequest, ..Founding::default() };
+    let town = Town::with(founding).await;
+    introduce_the_new_key(&town).await;
+    let hash = with_one_open(&town).await;
+    change_key(&town, "retired_keys = [\"file:evm.key\"]");
+    let dear = json!([U256::from(100_000_000_000_u64)]);
+    town.anvil.call::<Value>("anvil_setNextBlockBaseFeePerGas", dear).await;
+    town.anvil.mine(1).await;
+    let signer = town.signer().await;
+    eventually("another bid is signed", async || {
+        state(&signer, &hash).await["txHashes"].as_array().is_some_and(|all| all.len() >= 2)
+    })
+    .await;
+    let ended = town.settled(&signer, &hash).await;
+    assert_eq!(
+        (&ended["state"], &ended["address"]),
+        (&json!("charged"), &json!(town.spell(signer_address())))
+    );
+    town.assert_paid(&[1, 0, 0]).await;
+}

@@ -2,8 +2,9 @@
 
 use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::Billing;
-use crate::world::signer::{CALLER, SECRET, Signer};
-use crate::world::town::{Founding, Town, signer_address};
+use crate::world::patience::eventually;
+use crate::world::signer::{CALLER, Installation, SECRET, Signer};
+use crate::world::town::{Founding, Town, put_key, signer_address};
 use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use std::fs;
 on_both_families![
     a_stolen_signing_key_is_replaced_and_its_open_batch_ends_without_it,
     a_stolen_caller_secret_is_replaced,
+    claims_are_taken_from_one_installation_to_another,
 ];
 
 /// The key that comes after the stolen one.
@@ -79,4 +81,61 @@ async fn a_stolen_caller_secret_is_replaced(family: Family) {
     edit(&town, &format!("[callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n"), "");
     let signer = town.signer().await;
     assert_eq!((status_with(&signer, SECRET).await, status_with(&signer, NEW).await), (401, 404));
+}
+
+/// The same configuration and key in another directory, with a journal of its own.
+fn another_installation(town: &Town) -> Installation {
+    let config = fs::read_to_string(town.installation.path().join("signer.toml")).unwrap();
+    let chain = format!("[chains.139]{}", config.split_once("[chains.139]").unwrap().1);
+    let other = Installation::new(&chain);
+    put_key(&other);
+    other
+}
+
+async fn claims_are_taken_from_one_installation_to_another(family: Family) {
+    let mut town = Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await;
+    let signer = town.signer().await;
+    let first = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &first).await["state"], "charged");
+    let open = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    signer.terminate().await;
+    let file = town.installation.path().join("claims.jsonl");
+    let file = file.to_str().unwrap();
+    let told = town.installation.run(&["claims", "export", "--out", file]).await;
+    let said = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(said.contains("1 are still open, and are not in it"), "{said}");
+    // As it says: what is open ends first, and the file is made again.
+    let signer = town.signer().await;
+    assert_eq!(town.settled(&signer, &open).await["state"], "charged");
+    town.quiet(&signer).await;
+    signer.terminate().await;
+    let told = town.installation.run(&["claims", "export", "--out", file]).await;
+    let said = String::from_utf8_lossy(&told.stdout).into_owned();
+    assert!(said.contains("2 billings") && said.contains("0 are still open"), "{said}");
+    let other = another_installation(&town);
+    let checked = other.run(&["check"]).await;
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains("not known to this journal: if it has billed before"), "{checked}");
+    for added in ["2 billings added, 0 were known", "0 billings added, 2 were known"] {
+        let told = other.run(&["claims", "import", file, "--why", "the machine is changed"]).await;
+        let said = String::from_utf8_lossy(&told.stdout).into_owned();
+        assert!(told.status.success() && said.contains(added), "{said} {told:?}");
+    }
+    town.installation = other;
+    let signer = town.signer().await;
+    for (place, hash) in [&first, &open].into_iter().enumerate() {
+        let heard = signer.scheduler.bill(&json!(town.entries([place]))).await;
+        assert_eq!(&heard.tx_hash(), hash, "it is charged already");
+    }
+    eventually("the lane is open", async || {
+        town.anvil.mine(1).await;
+        signer.scheduler.get("/health/ready").await.status == 200
+    })
+    .await;
+    let fresh = signer.scheduler.bill(&json!(town.entries([2]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &fresh).await["state"], "charged");
+    town.assert_paid(&[1, 1, 1]).await;
+    signer.terminate().await;
+    let audit = town.installation.run(&["audit"]).await;
+    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
 }

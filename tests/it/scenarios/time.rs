@@ -3,11 +3,12 @@
 
 use super::profiles::without_periods;
 use super::strangers::lane;
-use crate::world::anvil::Family;
+use crate::world::anvil::{Family, Mining};
 use crate::world::lies::two_hours_later;
 use crate::world::patience::eventually;
 use crate::world::proxy::{ANYTHING, Act, BLOCK, Proxy};
 use crate::world::town::{Founding, Town};
+use alloy::primitives::U256;
 use serde_json::json;
 
 #[tokio::test]
@@ -57,5 +58,29 @@ async fn nothing_new_is_signed_by_a_head_that_is_far_from_the_clock_and_readines
     signer.ready().await;
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.quiet(&signer).await;
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn no_replacement_is_signed_by_a_head_that_is_far_from_the_clock() {
+    let chain_keys = "clock_tolerance = \"30m\"\nreplace_after = \"1s\"".to_owned();
+    let founding = Founding { chain_keys, mining: Mining::OnRequest, ..Founding::default() };
+    let town = Town::with(founding).await;
+    let signer = town.signer().await;
+    let first = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.proxy.fault(BLOCK, Act::Rewrite(two_hours_later));
+    let dear = json!([U256::from(100_000_000_000_u64)]);
+    town.anvil.call::<serde_json::Value>("anvil_setNextBlockBaseFeePerGas", dear).await;
+    town.anvil.mine(1).await;
+    signer.wrote("no other attempt can be signed now").await;
+    let hashes = async || {
+        let heard = signer.scheduler.billings(&first).await;
+        heard.body["data"][0]["txHashes"].as_array().map_or(0, Vec::len)
+    };
+    assert!(signer.log().contains("ahead of this machine's clock"));
+    assert_eq!(hashes().await, 1);
+    town.proxy.heal();
+    eventually("it is replaced", async || hashes().await >= 2).await;
+    assert_eq!(town.settled(&signer, &first).await["state"], "charged");
     town.assert_paid(&[1, 0, 0]).await;
 }

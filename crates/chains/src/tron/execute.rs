@@ -51,6 +51,9 @@ fn transfer(at: &Setting<'_>, state: &mut State<Ledger>, body: &Transfer) -> Res
     if from == to {
         return Err(Refusal::contract("Cannot transfer TRX to yourself."));
     }
+    if state.ledger().contract(&to).is_some() {
+        return Err(Refusal::contract("Cannot transfer TRX to a smartContract."));
+    }
     let Some(amount) = u64::try_from(body.amount).ok().filter(|amount| *amount > 0) else {
         return Err(Refusal::contract("Amount must be greater than 0."));
     };
@@ -79,6 +82,7 @@ fn trigger(
     let Some(to) = to.filter(|to| state.ledger().contract(to).is_some()) else {
         return Err(Refusal::contract("No contract or not a smart contract"));
     };
+    no_token(body)?;
     let owner = tx.owner().unwrap_or_default();
     let (value, fee_limit) = money(at.params, body.call_value, tx)?;
     let caller = caller_energy(at, state, &owner, value, fee_limit);
@@ -99,6 +103,19 @@ fn trigger(
     let done = tvm::run(state, at.hashes, &at.scene, &call, meter(at, state));
     info.contract = Some(to);
     settle(at, state, &call, done, info)
+}
+
+/// No token of the older kind (TRC-10) is on this chain, so no call can carry one.
+fn no_token(body: &Trigger) -> Result<(), Refusal> {
+    let (value, id) = (body.call_token_value, body.token_id);
+    match (value, id) {
+        (0, 0) => Ok(()),
+        (_, 0) => Err(Refusal::contract(&format!(
+            "invalid arguments with tokenValue = {value}, tokenId = {id}"
+        ))),
+        (_, 1..=1_000_000) => Err(Refusal::contract("tokenId must be > 1000000")),
+        (_, _) => Err(Refusal::contract("No asset !")),
+    }
 }
 
 fn create(

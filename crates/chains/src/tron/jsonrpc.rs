@@ -21,6 +21,10 @@ const EMPTY_BLOOM: &str = "0x00";
 impl TronNode {
     /// Answers one request or a batch.
     pub(super) fn json_rpc(&self, side: Side, request: &Request) -> Value {
+        if !request.parsed {
+            let error = json!({"code": -32700, "message": "JSON parse error"});
+            return json!({"jsonrpc": "2.0", "id": "null", "error": error});
+        }
         let one = |one| self.one(side, request, one);
         request
             .json

@@ -55,6 +55,18 @@ impl Wallet {
         self.sign(node, 31, "TriggerSmartContract", call.encode_to_vec())
     }
 
+    /// A call that carries a token of the older kind (TRC-10), which nobody has here.
+    pub fn call_with_token(&self, node: &TronNode, to: Address, value: i64, id: i64) -> Tx {
+        let call = Trigger {
+            owner_address: address::to21(&self.address()),
+            contract_address: address::to21(&to),
+            call_token_value: value,
+            token_id: id,
+            ..Trigger::default()
+        };
+        self.sign(node, 31, "TriggerSmartContract", call.encode_to_vec())
+    }
+
     /// A transfer of TRX (sun).
     pub fn transfer(&self, node: &TronNode, to: Address, sun: i64) -> Tx {
         let (owner_address, to_address) = (address::to21(&self.address()), address::to21(&to));

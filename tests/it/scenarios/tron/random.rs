@@ -52,6 +52,8 @@ impl Ordeal {
         let town = founded(PEOPLE, "").await;
         let mut dice = Dice::new(seed);
         town.tron().node.node().chain().set_lag(1 + dice.below(5));
+        // As on a real chain, several blocks become irrevocable at once.
+        town.tron().node.node().chain().set_stride(1 + dice.below(3));
         let service = Some(Service::start(&town).await);
         let mut ordeal = Self { seed, dice, town, service, promised: BTreeSet::new() };
         for _ in 0..DEEDS {

@@ -52,6 +52,9 @@ impl TronNode {
         };
         let number = u64::try_from(request.number("num")).ok();
         Some(match name {
+            "getblock" if !request.parsed => {
+                json!({"Error": "class com.alibaba.fastjson.JSONException : not JSON"})
+            }
             "getblock" => match wanted(&chain, sight, request) {
                 Ok(block) => show(
                     block,

@@ -9,6 +9,8 @@ pub(crate) struct Request {
     text: String,
     /// The body, `{}` if it is not JSON.
     pub(crate) json: Value,
+    /// Whether it is JSON.
+    pub(crate) parsed: bool,
     /// How many blocks the node is behind.
     pub(crate) lag: u64,
     /// Whether a call runs out of time at once.
@@ -18,9 +20,10 @@ pub(crate) struct Request {
 impl Request {
     /// A request with a body.
     pub(crate) fn new(body: &str) -> Self {
-        let json =
-            serde_json::from_str(body).unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
-        Self { text: body.to_owned(), json, lag: 0, timeout: false }
+        let read = serde_json::from_str(body);
+        let parsed = read.is_ok();
+        let json = read.unwrap_or_else(|_| Value::Object(serde_json::Map::new()));
+        Self { text: body.to_owned(), json, parsed, lag: 0, timeout: false }
     }
 
     /// The same to a node that is some blocks behind.
