@@ -4,8 +4,10 @@
 pub mod check;
 pub mod claims;
 mod connect;
+pub mod export;
 mod keyring;
 mod lanes;
+mod limits;
 pub mod networks;
 mod rules;
 

@@ -32,8 +32,8 @@ pub use gate::{
     Ruling, first_position, rule,
 };
 pub use ids::{
-    ChargeKey, Family, Ineligible, NamedRequest, Period, PlanId, PlatformChainId, RequestId,
-    SubscribeId, UserHash, parse_address, spell_address,
+    AskedBy, ChargeKey, Family, Ineligible, NamedRequest, Period, PlanId, PlatformChainId,
+    RequestId, SubscribeId, UserHash, parse_address, spell_address,
 };
 pub use order::{Mode, NotAdmitted, Order};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};

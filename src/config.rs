@@ -29,7 +29,7 @@ use std::time::Duration;
 use tracing_subscriber::EnvFilter;
 
 pub use billing::BillingConfig;
-pub use callers::Caller;
+pub use callers::{Caller, Rights};
 pub use chain::{
     ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, NewWork, TvmConfig,
     TvmFeeConfig, TvmNode,

@@ -21,7 +21,8 @@ use crate::billing::{Admitted, BadField, Charge, FailCode, Family, Item, ItemOut
 use crate::config::BillingConfig;
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::{Address, Log, Selector};
-use call::BillingCall;
+use call::{ArgSlot, BillingCall, Source};
+use coerce::AbiKind;
 use events::{Event, Events};
 use lookup::Lookup;
 use reasons::Reasons;
@@ -95,6 +96,27 @@ impl Profile {
     /// Whether the contract is asked for a subscription's terms.
     pub fn has_lookup(&self) -> bool {
         self.lookup.is_some()
+    }
+
+    /// Whether what an entry says of a field holds the contract as well: the call carries it, or the
+    /// lookup or the configuration says the same.
+    pub fn pins(&self, field: &str) -> bool {
+        let told = |need: &Need| need.looked || need.constant.is_some();
+        self.call.slots().any(|(_, slot)| slot.name == field)
+            || self.needs.iter().any(|need| need.name == field && told(need))
+    }
+
+    /// The address arguments of the call that nobody but the entry states: who is paid, for one.
+    pub fn free_addresses(&self) -> Vec<&str> {
+        let looked = |name: &str| self.needs.iter().any(|need| need.name == name && need.looked);
+        let free = |slot: &ArgSlot| {
+            slot.kind == AbiKind::Address && slot.source == Source::Field && !looked(&slot.name)
+        };
+        self.call
+            .slots()
+            .filter(|(_, slot)| free(slot))
+            .map(|(_, slot)| slot.name.as_str())
+            .collect()
     }
 
     /// Whether the call returns a verdict for each charge, instead of reverting as a whole.

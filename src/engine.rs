@@ -19,7 +19,8 @@ pub use watcher::Watcher;
 
 use crate::billing::{Order, PlatformChainId};
 use crate::journal::{
-    Billing, Journal, JournalError, LaneId, Pause, PersonsWord, Resolved, Spent, Unresolved,
+    Billing, Journal, JournalError, LaneId, OtherPause, Pause, PersonsWord, Resolved, Spent,
+    Switch, Unresolved,
 };
 use alloy::primitives::B256;
 use std::collections::HashMap;
@@ -57,27 +58,27 @@ impl Engine {
         request.await.map_err(|_| NoVerdict::ShuttingDown)?
     }
 
-    /// Pauses or resumes one chain, or all, for a caller. Survives a restart. Requests that are on
-    /// their way are stopped as well; what is committed already goes on.
+    /// Pauses chains, or ends pauses, for a caller. Survives a restart. Requests that are on their way
+    /// are stopped as well; what is committed already goes on.
     pub async fn set_paused(
         &self,
-        chain: Option<PlatformChainId>,
-        paused: bool,
+        switch: Switch,
         by: &str,
-    ) -> Result<(), NoVerdict> {
-        let chains: Vec<PlatformChainId> = match chain {
-            Some(chain) if !self.lanes.contains_key(&chain) => {
-                return Err(NoVerdict::UnknownChain(chain));
-            }
-            Some(chain) => vec![chain],
-            None => self.lanes.keys().copied().collect(),
+    ) -> Result<Result<(), OtherPause>, NoVerdict> {
+        let (chains, done): (Vec<PlatformChainId>, _) = match &switch {
+            Switch::Pause(chains) => (chains.clone(), "paused: nothing new is signed"),
+            Switch::Resume(pauses) => (pauses.keys().copied().collect(), "resumed"),
         };
-        let pause = Pause { by: by.to_owned(), since_ms: self.journal.now_ms() };
-        self.journal.set_paused(chains, paused, pause).await?;
-        let which = chain.map_or_else(|| "all".to_owned(), |chain| chain.to_string());
-        let done = if paused { "paused: nothing new is signed" } else { "resumed" };
-        warn!(chain = which, by, "{done}");
-        Ok(())
+        if let Some(unknown) = chains.iter().find(|chain| !self.lanes.contains_key(chain)) {
+            return Err(NoVerdict::UnknownChain(*unknown));
+        }
+        let now = Pause { by: by.to_owned(), since_ms: self.journal.now_ms() };
+        let told = self.journal.set_paused(switch, now).await?;
+        if told.is_ok() {
+            let chains = chains.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            warn!(chains, by, "{done}");
+        }
+        Ok(told)
     }
 
     /// Takes the word of a person where the chain has none.

@@ -12,6 +12,7 @@ mod error;
 mod files;
 mod history;
 mod interchange;
+mod ledger;
 mod left;
 mod mark;
 mod migrate;
@@ -36,11 +37,12 @@ pub use end::Settlement;
 pub use error::{AcceptError, JournalError};
 pub use history::Audit;
 pub use interchange::{Exported, Imported, NotImported};
+pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
 pub use left::Unfinished;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
 pub use past::{FailedBilling, Past};
-pub use pause::Pause;
+pub use pause::{OtherPause, Pause, Switch};
 pub use record::{Billing, Line, Recorded};
 pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
@@ -280,19 +282,20 @@ impl Journal {
     }
 
     /// Pauses or resumes chains. Once it is told, nothing new is signed on a paused one.
+    /// `by` is who does it, and when.
     pub async fn set_paused(
         &self,
-        chains: Vec<PlatformChainId>,
-        paused: bool,
-        pause: Pause,
-    ) -> Result<(), JournalError> {
+        switch: Switch,
+        by: Pause,
+    ) -> Result<Result<(), OtherPause>, JournalError> {
         let (tell, told) = oneshot::channel();
         let known = Arc::clone(&self.pauses);
         let job = Job::Write(Box::new(move |conn| {
-            let result = pause::set(conn, &chains, paused, &pause);
-            let keep = result.is_ok();
+            let result = pause::set(conn, &switch, &by);
+            let keep = matches!(result, Ok(Ok(_)));
             let reply = Box::new(move || {
-                tell_if_heard(tell, result.map(|now| *known.write() = now));
+                let now_known = |now| *known.write() = now;
+                tell_if_heard(tell, result.map(|set| set.map(now_known)));
             });
             RanWrite { keep, reply }
         }));
@@ -316,6 +319,22 @@ impl Journal {
     /// The batch that any of its hashes names.
     pub async fn billing_by_hash(&self, hash: B256) -> Result<Option<Billing>, JournalError> {
         self.read(move |conn| rows::billing_by_hash(conn, hash)).await
+    }
+
+    /// One step through the ledger: see [`LedgerStep`]. `limit` is 1 or more.
+    pub async fn ledger_step(
+        &self,
+        filter: LedgerFilter,
+        order: LedgerOrder,
+        after: Option<LedgerPlace>,
+        limit: usize,
+    ) -> Result<LedgerStep, JournalError> {
+        self.read(move |conn| ledger::step(conn, &filter, order, after, limit)).await
+    }
+
+    /// What names this journal among all others: the id of the first start on it.
+    pub async fn name(&self) -> Result<Option<[u8; 16]>, JournalError> {
+        self.read(ledger::name).await
     }
 
     async fn read<T: Send + 'static>(

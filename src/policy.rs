@@ -14,6 +14,7 @@ use crate::billing::{
     AttemptKind, Carried, Charge, Family, Item, PlatformChainId, SubscribeId, spell_address,
 };
 use crate::config::{PolicyConfig, TokenLimits};
+use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, Selector, U256};
 
 /// Why something is not signed: the rule that says so, and what to do. Nothing was signed or sent.
@@ -76,8 +77,27 @@ impl Policy {
     /// Whether each of these may be charged, whatever else was charged today.
     pub fn admit(&self, charges: &[Charge]) -> Result<(), Refusal> {
         self.admit_batch(charges.len())?;
-        let mut charges = charges.iter();
-        charges.try_for_each(|c| self.admit_one(c.entry.subscribe, c.token, c.amount))
+        charges.iter().try_for_each(|charge| {
+            self.admit_addresses(charge)?;
+            self.admit_one(charge.entry.subscribe, charge.token, charge.amount)
+        })
+    }
+
+    /// Whether the addresses that the entry alone states are among those that may stand there.
+    fn admit_addresses(&self, charge: &Charge) -> Result<(), Refusal> {
+        for (name, allowed) in &self.limits.allowed {
+            let stated = charge.entry.value(name).and_then(DynSolValue::as_address);
+            if !stated.is_some_and(|stated| allowed.contains(&stated)) {
+                let stated = stated.map_or_else(|| "nothing".to_owned(), |one| self.spell(one));
+                let who = charge.entry.subscribe.0;
+                let why = format!(
+                    "the {name} of subscription {who} is {stated}, which is not among those that are \
+                     allowed; check it, and add it if it is right"
+                );
+                return Err(Refusal::of(self.key(&format!("allowed.{name}")), why));
+            }
+        }
+        Ok(())
     }
 
     fn admit_one(&self, who: SubscribeId, token: Address, amount: U256) -> Result<(), Refusal> {

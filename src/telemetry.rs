@@ -34,6 +34,8 @@ pub fn start_logging(config: &LogConfig) {
 /// What of a billing request is counted.
 #[derive(Debug)]
 pub struct Billed {
+    /// The caller's label.
+    pub caller: String,
     /// The code of the answer.
     pub code: u8,
     /// Its HTTP status.
@@ -44,6 +46,7 @@ pub struct Billed {
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct AnswerLabels {
+    caller: String,
     code: u32,
     status: u32,
 }
@@ -122,7 +125,7 @@ impl Metrics {
             burnt: Family::default(),
         };
         let registry = &mut metrics.registry;
-        let answers = "Billing requests by code and HTTP status";
+        let answers = "Billing requests by caller, code and HTTP status";
         registry.register("answers", answers, metrics.answers.clone());
         registry.register(
             "refusals",
@@ -157,7 +160,8 @@ impl Metrics {
 
     /// Counts one billing request.
     pub fn billed(&self, billed: &Billed, took: Duration) {
-        let labels = AnswerLabels { code: billed.code.into(), status: billed.status.into() };
+        let (code, status) = (billed.code.into(), billed.status.into());
+        let labels = AnswerLabels { caller: billed.caller.clone(), code, status };
         self.answers.get_or_create(&labels).inc();
         for code in &billed.refused {
             let labels = RefusalLabels { fail_code: (*code).to_owned() };

@@ -149,24 +149,26 @@ impl SignerClient {
         &self,
         chain: Option<ChainId>,
     ) -> Result<Vec<Full<ChainControl>>, CallError> {
-        self.switch("/PayTool/control/pause", chain).await
+        let body = chain.map_or_else(String::new, |chain| format!(r#"{{"chainId":{chain}}}"#));
+        success(self.transport.exchange("/PayTool/control/pause", Some(&body)).await?)
     }
 
-    /// Ends a pause on one chain, or on all.
+    /// Ends the pause of one chain, or of all: those that the Signer tells of now. Somebody who pauses
+    /// meanwhile is not overruled; the Signer then refuses the whole.
     pub async fn resume(
         &self,
         chain: Option<ChainId>,
     ) -> Result<Vec<Full<ChainControl>>, CallError> {
-        self.switch("/PayTool/control/resume", chain).await
-    }
-
-    async fn switch(
-        &self,
-        path: &str,
-        chain: Option<ChainId>,
-    ) -> Result<Vec<Full<ChainControl>>, CallError> {
-        let body = chain.map_or_else(String::new, |chain| format!(r#"{{"chainId":{chain}}}"#));
-        success(self.transport.exchange(path, Some(&body)).await?)
+        let chains = self.control().await?;
+        let meant = chains.iter().filter(|one| chain.is_none_or(|chain| one.chain_id == chain));
+        let pauses: Vec<String> = meant
+            .filter_map(|one| Some(format!(r#""{}":{}"#, one.chain_id, one.paused_since?)))
+            .collect();
+        if pauses.is_empty() {
+            return Ok(chains);
+        }
+        let body = format!(r#"{{"pauses":{{{}}}}}"#, pauses.join(","));
+        success(self.transport.exchange("/PayTool/control/resume", Some(&body)).await?)
     }
 }
 
@@ -194,6 +196,8 @@ pub struct ChainControl {
     pub name: Option<String>,
     /// By whom and since when it is paused, if it is.
     pub paused: Option<Box<RawValue>>,
+    /// Since when a caller has it paused, Unix milliseconds: what [`SignerClient::resume`] ends it by.
+    pub paused_since: Option<i64>,
 }
 
 /// Which subscriptions a verdict is about.

@@ -2,6 +2,7 @@
 //! fault of every chain is told at once.
 
 use super::keyring::Keyring;
+use super::limits;
 use super::rules::rules;
 use crate::billing::{OnlyFollows, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
@@ -138,6 +139,10 @@ pub(super) async fn one(
             return Err(faults.into_iter().flatten().flatten().collect());
         }
     };
+    let loose = limits::faults(config, &profile);
+    if !loose.is_empty() {
+        return Err(loose);
+    }
     let at = |fault| vec![format!("{path}.{fault}")];
     let signatory = Signatory::Key(Arc::clone(&keyring.key));
     let account = SigningAccount::new(config, profile.clone(), &signatory, clock);

@@ -40,3 +40,69 @@ pub(super) fn faults(config: &ChainConfig, profile: &Profile) -> Vec<String> {
     }
     faults
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    const REFERENCE: &str = "profile = \"reference\"\n\
+        constants.merKey = \"0x00000000000000000000000000000000000000a1\"\n";
+    const COLLECT: &str = "call = \"collect(uint64 planId, bytes32 userHash)\"\n\
+        charged = \"event Collected(uint64 indexed planId, bytes32 indexed userHash)\"\n";
+    const PAYEES: &str = "call = \"charge(bytes32[] userHash, uint256[] amount, address[] tokenAddress, \
+        address[] payee)\"\ncharged = \"event Charged(bytes32 indexed userHash)\"\n";
+    const USDT: &str = "tokens.USDT = \"0x55d398326f99059fF775485246999027B3197955\"\n";
+
+    fn found(test: bool, billing: &str, policy: &str) -> Vec<String> {
+        let text = format!(
+            "allow_unauthenticated = true\n[chains.139]\nname = \"a\"\nfamily = \"evm\"\ntest = {test}\n\
+             eip155_id = 56\nrpc = \"http://127.0.0.1:8545\"\nkey = \"keystore:a\"\n\
+             contract = \"0x5FbDB2315678afecb367f032d93F642f64180aa3\"\n\
+             fees = {{ max_fee_per_gas = \"1 gwei\", max_priority_fee_per_gas = \"1 gwei\", \
+             max_tx_cost = \"1 ether\" }}\n\
+             [chains.139.billing]\n{billing}\n[chains.139.policy]\n{policy}\n"
+        );
+        let config = Config::from_toml(&text, &[]).unwrap().chains.remove(0);
+        let profile = Profile::parse(config.family.billing(), config.family.family()).unwrap();
+        faults(&config, &profile)
+    }
+
+    fn only(found: &[String]) -> &str {
+        let [fault] = found else { panic!("{found:?}") };
+        fault
+    }
+
+    #[test]
+    fn a_limit_over_what_only_the_caller_states_is_a_fault_that_says_what_lifts_it() {
+        let blind = format!("{REFERENCE}lookup = \"none\"");
+        let fault = found(true, &blind, USDT);
+        assert!(only(&fault).starts_with("chains.139.policy.tokens: limits nothing"), "{fault:?}");
+        assert!(only(&fault).contains("add a lookup that returns tokenAddress"), "{fault:?}");
+        assert!(found(true, REFERENCE, USDT).is_empty(), "the lookup says which token it is");
+        let amounts = format!("{USDT}max_amount_per_day.USDT = 5");
+        assert_eq!(found(true, &blind, &amounts).len(), 1, "the call carries the amount");
+        let fault = found(true, COLLECT, &amounts);
+        assert_eq!(fault.len(), 2);
+        assert!(fault[1].starts_with("chains.139.policy.max_amount: limits nothing"), "{fault:?}");
+        let constants = "constants.tokenAddress = \"0x55d398326f99059fF775485246999027B3197955\"\n";
+        let named = COLLECT.replace("uint64 planId, ", "address tokenAddress, uint256 amount, ");
+        let named = named.replacen("(address", "(uint64 planId, address", 1);
+        let named = format!("{named}{constants}").replace("(uint64 indexed planId, ", "(");
+        assert!(found(true, &named, &amounts).is_empty(), "the configuration says so");
+        assert!(found(true, COLLECT, "max_fee_per_day = \"1 ether\"").is_empty());
+    }
+
+    #[test]
+    fn an_address_that_entries_state_needs_a_list_where_money_is() {
+        let limits = format!("{USDT}max_amount.USDT = 5\n");
+        let fault = found(false, PAYEES, &limits);
+        assert!(only(&fault).starts_with("chains.139.policy.allowed.payee: missing"), "{fault:?}");
+        assert!(found(true, PAYEES, &limits).is_empty(), "a test chain may do without");
+        assert!(found(false, PAYEES, "unlimited = true").is_empty(), "it was said in words");
+        let allowed = "allowed.payee = \"0x00000000000000000000000000000000000000b1\"\n";
+        assert!(found(false, PAYEES, &format!("{limits}{allowed}")).is_empty());
+        let fault = found(false, REFERENCE, &format!("{limits}{allowed}"));
+        assert!(only(&fault).contains("has this name"), "{fault:?}");
+    }
+}

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::config::Rights;
 
 const NOW: i64 = 1_767_225_600;
 const SECRET: &str = "rotate-me-2026-golden";
@@ -14,7 +15,12 @@ const ANSWER_SIGN: &str = "RXcIykMmjmIvsSj1nEDuK/7Z5Q2jBqV9V/ygilsvElQ=";
 const SIGN_OF_GET: &str = "tK9o7EUygrcmObY0S5450lJELM7iZRYxkD/Lk2/hE8c=";
 
 fn caller(key: &str, secret: &str) -> Caller {
-    Caller { label: key.to_owned(), key: key.to_owned(), secret: secret.into(), control: false }
+    Caller {
+        label: key.to_owned(),
+        key: key.to_owned(),
+        secret: secret.into(),
+        rights: Rights::default(),
+    }
 }
 
 impl Callers {

@@ -62,6 +62,15 @@ impl RequestId {
     }
 }
 
+/// Who asked for something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedBy {
+    /// The API key: a caller keeps it when its secret changes.
+    pub key: String,
+    /// The operator's name for the secret that the request was signed with.
+    pub label: String,
+}
+
 /// A request that has a name. Of one caller, the same name has to mean the same entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedRequest {

@@ -2,8 +2,8 @@
 //! charged.
 
 use super::{
-    Admitted, BadField, Entry, FailCode, NamedRequest, PlatformChainId, Refused, RequestId,
-    Satisfied,
+    Admitted, AskedBy, BadField, Entry, FailCode, NamedRequest, PlatformChainId, Refused,
+    RequestId, Satisfied,
 };
 use alloy::primitives::{Keccak256, U256};
 use std::collections::HashSet;
@@ -31,8 +31,8 @@ impl Mode {
 pub struct Order<E = Entry> {
     /// The caller's name for the request.
     pub request_id: Option<RequestId>,
-    /// The API key of whoever asks; none where nobody has to sign requests.
-    pub caller: Option<String>,
+    /// Who asks; none where nobody has to sign requests.
+    pub caller: Option<AskedBy>,
     /// What to do when some cannot be charged.
     pub mode: Mode,
     /// Stop before signing and say what would be charged.
@@ -109,7 +109,8 @@ impl Order<Admitted> {
     /// The request by its name, if it has one, with a digest of what it asks on `chain`. The order of
     /// entries, their spelling, the mode and fields that nobody reads make no difference.
     pub fn named(&self, chain: PlatformChainId) -> Option<NamedRequest> {
-        let (id, caller) = (self.request_id.clone()?, self.caller.clone());
+        let caller = self.caller.as_ref().map(|by| by.key.clone());
+        let id = self.request_id.clone()?;
         let entry = |e: &Admitted| ((e.subscribe, e.plan, e.user.0.to_vec()), e.canonical());
         let turned_down = |r: &Refused| {
             let spelt = r.spelling.user.trim_start_matches("0x").to_ascii_lowercase();

@@ -24,6 +24,7 @@ mod node;
 mod observe;
 mod outcomes;
 mod preflight;
+mod reader;
 mod reads;
 mod redraft;
 mod seal;

@@ -3,12 +3,15 @@
 //!
 //! Knows no node.
 
+mod packed;
+
+pub(super) use packed::{BillingRan, BillingRun, READER, Told, pack, unpack};
+
 use crate::billing::{Admitted, Charge, Funds};
 use crate::contract::{Looked, Profile};
 use alloy::primitives::{Address, Bytes, U256};
 use alloy::sol;
 use alloy::sol_types::SolCall;
-use std::collections::HashMap;
 
 sol! {
     struct Call3 {
@@ -76,8 +79,9 @@ pub(super) fn answers(returned: &[u8], reads: usize) -> Result<Answers, usize> {
 /// The questions about subscriptions. An entry that cannot be asked about has none.
 #[derive(Debug)]
 pub(super) struct LookupReads {
+    contract: Address,
     asked: Vec<bool>,
-    pub(super) reads: Vec<Read>,
+    calls: Vec<Vec<u8>>,
 }
 
 impl LookupReads {
@@ -85,8 +89,27 @@ impl LookupReads {
         let calls: Vec<Option<Vec<u8>>> =
             entries.iter().map(|entry| profile.lookup_call(entry).ok()).collect();
         let asked = calls.iter().map(Option::is_some).collect();
-        let read = |data| Read { target: contract, data, answer: LOOKUP_ANSWER };
-        Self { asked, reads: calls.into_iter().flatten().map(read).collect() }
+        Self { contract, asked, calls: calls.into_iter().flatten().collect() }
+    }
+
+    /// No questions.
+    pub(super) const fn none(contract: Address) -> Self {
+        Self { contract, asked: Vec::new(), calls: Vec::new() }
+    }
+
+    /// How many.
+    pub(super) fn count(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// One by one.
+    pub(super) fn reads(&self) -> Vec<Read> {
+        let read = |data: &Vec<u8>| Read {
+            target: self.contract,
+            data: data.clone(),
+            answer: LOOKUP_ANSWER,
+        };
+        self.calls.iter().map(read).collect()
     }
 
     /// What was looked up for each entry. None where the contract knows none, where its lookup
@@ -101,35 +124,48 @@ impl LookupReads {
     }
 }
 
-/// The questions about funds: what every charge's wallet holds and allows, each (wallet, token)
-/// asked once, in two reads.
+/// The questions about funds: what every charge's wallet holds and allows, each wallet asked once for
+/// each token, in two reads.
 #[derive(Debug)]
 pub(super) struct FundsReads {
-    places: HashMap<(Address, Address), usize>,
-    pub(super) reads: Vec<Read>,
+    spender: Address,
+    /// Token and wallet, in order.
+    wallets: Vec<(Address, Address)>,
 }
 
 impl FundsReads {
     pub(super) fn of(charges: &[Charge], spender: Address) -> Self {
-        let mut places = HashMap::new();
-        let mut reads = Vec::new();
-        for charge in charges {
-            let place = places.len();
-            places.entry((charge.wallet, charge.token)).or_insert_with(|| {
-                reads.extend(funds_reads(charge.wallet, charge.token, spender));
-                place
-            });
-        }
-        Self { places, reads }
+        let mut wallets: Vec<_> =
+            charges.iter().map(|charge| (charge.token, charge.wallet)).collect();
+        wallets.sort_unstable();
+        wallets.dedup();
+        Self { spender, wallets }
     }
 
-    /// The funds of each charge's wallet. None where the token does not answer as a token does, such
-    /// as an address without code.
-    pub(super) fn funds(&self, charges: &[Charge], answers: &Answers) -> Vec<Option<Funds>> {
-        let funds: Vec<Option<Funds>> = answers.chunks(2).map(read_funds).collect();
+    /// How many, two for each wallet.
+    pub(super) fn count(&self) -> usize {
+        self.wallets.len().saturating_mul(2)
+    }
+
+    /// One by one, two for each wallet.
+    pub(super) fn reads(&self) -> Vec<Read> {
+        let reads =
+            |&(token, wallet): &(Address, Address)| funds_reads(wallet, token, self.spender);
+        self.wallets.iter().flat_map(reads).collect()
+    }
+
+    /// The funds of each charge's wallet, of the answers to [`Self::reads`].
+    pub(super) fn read(&self, charges: &[Charge], answers: &Answers) -> Vec<Option<Funds>> {
+        let told: Vec<Option<Funds>> = answers.chunks(2).map(read_funds).collect();
+        self.funds(charges, &told)
+    }
+
+    /// The funds of each charge's wallet, of those of every wallet. None where the token does not
+    /// answer as a token does, such as an address without code.
+    pub(super) fn funds(&self, charges: &[Charge], told: &[Option<Funds>]) -> Vec<Option<Funds>> {
         let of = |charge: &Charge| {
-            let place = self.places.get(&(charge.wallet, charge.token))?;
-            funds.get(*place).copied().flatten()
+            let place = self.wallets.binary_search(&(charge.token, charge.wallet)).ok()?;
+            told.get(place).copied().flatten()
         };
         charges.iter().map(of).collect()
     }

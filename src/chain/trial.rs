@@ -124,6 +124,27 @@ pub(super) async fn conclude<R: Simulator>(
     })
 }
 
+/// Whether a run that went through refuses nobody but those whose funds are short.
+pub(super) fn passes_all_who_can_pay(
+    profile: &Profile,
+    charges: &[Charge],
+    funds: &[Option<Funds>],
+    places: &Group,
+    answer: &[u8],
+) -> bool {
+    let mut opinions = vec![Opinion::Passes; charges.len()];
+    if note(profile, &mut opinions, places, answer).is_err() {
+        return false;
+    }
+    let refused = (0_usize..).zip(&opinions).filter(|(_, said)| **said != Opinion::Passes);
+    let mut refused = refused.map(|(place, _)| place).peekable();
+    if refused.peek().is_none() {
+        return true;
+    }
+    let short = short_of_funds(charges, funds, places);
+    refused.all(|place| short.contains(&place))
+}
+
 /// Takes down what a call that went through said about each of its items.
 pub(super) fn note(
     profile: &Profile,

@@ -7,9 +7,10 @@
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::faults::Reported;
-use super::kinds::{Expected, flag};
+use super::kinds::{Expected, flag, whole};
 use super::reader::TableReader;
 use super::secret;
+use crate::billing::{PlanId, PlatformChainId};
 
 /// Somebody who may ask, with one secret. The same key may occur again with another secret.
 #[derive(Debug, Clone)]
@@ -20,8 +21,66 @@ pub struct Caller {
     pub key: String,
     /// What the caller signs with: 16 to 4096 bytes.
     pub secret: SecretString,
-    /// Whether it may pause and resume chains.
+    /// What it may ask for.
+    pub rights: Rights,
+}
+
+/// What a caller may ask for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rights {
+    /// Whether it may ask what became of billings.
+    pub read: bool,
+    /// Whether it may have subscriptions charged.
+    pub bill: bool,
+    /// Whether it may pause and resume chains, and resolve what is unproven.
     pub control: bool,
+    /// The chains that it may ask for; none where it may ask for all.
+    pub chains: Option<Vec<PlatformChainId>>,
+    /// The plans that it may bill; none where it may bill all.
+    pub plans: Option<Vec<PlanId>>,
+}
+
+impl Default for Rights {
+    fn default() -> Self {
+        Self { read: true, bill: true, control: false, chains: None, plans: None }
+    }
+}
+
+impl Rights {
+    /// Whether it may ask for something on a chain.
+    pub fn covers_chain(&self, chain: PlatformChainId) -> bool {
+        self.chains.as_ref().is_none_or(|chains| chains.contains(&chain))
+    }
+
+    /// Whether it may bill a plan.
+    pub fn covers_plan(&self, plan: PlanId) -> bool {
+        self.plans.as_ref().is_none_or(|plans| plans.contains(&plan))
+    }
+
+    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
+        let usual = Self::default();
+        let mut may = |key, usual| {
+            reader.optional(key, &flag()).map(|stated: Option<bool>| stated.unwrap_or(usual))
+        };
+        let (read, bill) = (may("read", usual.read), may("bill", usual.bill));
+        let control = may("control", usual.control);
+        let chains =
+            some_of(reader, "chains", &whole(1..=i32::MAX.unsigned_abs()).map(PlatformChainId));
+        let plan = whole(0..=i64::MAX.unsigned_abs())
+            .map(|n| PlanId(i64::try_from(n).unwrap_or(i64::MAX)));
+        let plans = some_of(reader, "plans", &plan);
+        Ok(Self { read: read?, bill: bill?, control: control?, chains: chains?, plans: plans? })
+    }
+}
+
+/// The values of a list, if there is one.
+fn some_of<T: 'static>(
+    reader: &mut TableReader<'_>,
+    key: &'static str,
+    kind: &Expected<T>,
+) -> Result<Option<Vec<T>>, Reported> {
+    let stated = reader.has(key);
+    reader.several(key, kind).map(|values| stated.then_some(values))
 }
 
 /// Secrets that stand in the examples. Anybody can read them there.
@@ -68,14 +127,14 @@ fn read(
 ) -> Result<Caller, Reported> {
     let label = check_label(label, reader);
     let key = reader.get("key", &api_key());
-    let control = reader.optional("control", &flag()).map(Option::unwrap_or_default);
+    let rights = Rights::read(reader);
     let non_test_chain = non_test_chain.map(str::to_owned);
     let accept = move |text: &str| accept(text, non_test_chain.as_deref());
     let read = secret::read(reader, ("secret", "secret_file"), SECRET, accept);
     let secret = read.and_then(|read| {
         read.ok_or_else(|| reader.fault("secret", "missing; set secret, or secret_file"))
     });
-    Ok(Caller { label: label?, key: key?, secret: secret?, control: control? })
+    Ok(Caller { label: label?, key: key?, secret: secret?, rights: rights? })
 }
 
 fn check_label(label: &str, reader: &TableReader<'_>) -> Result<String, Reported> {

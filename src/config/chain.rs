@@ -248,6 +248,9 @@ impl ChainConfig {
         };
         let retired_keys = reader.several("retired_keys", &key_ref(variable, environment));
         let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
+        if let (Ok(policy), Ok(false), Ok(false)) = (&policy, test, retired) {
+            policy.check_serious(reader);
+        }
         let family = match family {
             Family::Evm => EvmConfig::read(reader, environment).map(FamilyConfig::Evm),
             Family::Tvm => TvmConfig::read(reader, environment).map(FamilyConfig::Tvm),

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use alloy::primitives::{Address, U256};
 
 use super::faults::Reported;
-use super::kinds::{Expected, sun, wei, whole};
+use super::kinds::{Expected, flag, sun, wei, whole};
 use super::reader::TableReader;
 use super::units::{Sun, Wei, is_digits};
 use crate::billing::{Family, parse_address};
@@ -20,6 +20,10 @@ pub struct PolicyConfig {
     pub max_fee_per_day: Option<U256>,
     /// The tokens that may be charged, by the operator's names for them. Empty: every token.
     pub tokens: BTreeMap<String, TokenLimits>,
+    /// What may stand in an address that entries state, by the name of the field. Empty: anything.
+    pub allowed: BTreeMap<String, Vec<Address>>,
+    /// Whether it was said in so many words that nothing is limited.
+    pub unlimited: bool,
 }
 
 /// How much of one token may be charged.
@@ -59,9 +63,41 @@ impl PolicyConfig {
             let max_amount_per_day = most_per_day.get(&name).and_then(|text| amount(text).ok());
             limits.insert(name, TokenLimits { address, max_amount, max_amount_per_day });
         }
+        let allowed = reader.words("allowed", |_, text| addresses(family, text).map(drop))?;
+        let read = |(name, text): (String, String)| Some((name, addresses(family, &text).ok()?));
+        let unlimited = reader.optional("unlimited", &flag()).map(Option::unwrap_or_default);
         let (max_batch, max_fee_per_day) = (max_batch?, max_fee_per_day?);
-        Ok(Self { max_batch, max_fee_per_day, tokens: limits })
+        let allowed = allowed.into_iter().filter_map(read).collect();
+        let unlimited = unlimited?;
+        let read = Self { max_batch, max_fee_per_day, tokens: limits, allowed, unlimited };
+        if unlimited && read.limits_money() {
+            return Err(reader.fault("unlimited", "is true beside limits; keep one of the two"));
+        }
+        Ok(read)
     }
+
+    /// Whether it says of amounts or of fees how much is too much, or which tokens are meant.
+    pub fn limits_money(&self) -> bool {
+        self.max_fee_per_day.is_some() || !self.tokens.is_empty()
+    }
+
+    /// What is wrong with it where something of value is on the chain.
+    pub(super) fn check_serious(&self, reader: &TableReader<'_>) {
+        let path = format!("{}.policy", reader.path());
+        if !self.limits_money() && !self.unlimited {
+            let problem = "missing: this chain is not marked as a test chain, and nothing limits what a \
+                           stolen secret of a caller can have charged; write tokens, max_amount, \
+                           max_amount_per_day and max_fee_per_day, or unlimited = true";
+            reader.fault_at(&path, problem);
+        }
+    }
+}
+
+/// Addresses with blanks between.
+fn addresses(family: Family, text: &str) -> Result<Vec<Address>, String> {
+    let all: Vec<Address> =
+        text.split_whitespace().map(|one| token(family, one)).collect::<Result<_, _>>()?;
+    if all.is_empty() { Err("is empty".to_owned()) } else { Ok(all) }
 }
 
 fn token(family: Family, text: &str) -> Result<Address, String> {

@@ -169,6 +169,7 @@ fn the_environment_wins_and_can_supply_secrets() {
         ("SIGNER__HTTP__MAX_ENTRIES", "7"),
         ("SIGNER__CHAINS__139__RPC", "https://node.example/key"),
         ("SIGNER__CHAINS__139__TEST", "false"),
+        ("SIGNER__CHAINS__139__POLICY__UNLIMITED", "true"),
         ("SIGNER__CHAINS__139__FINALITY", "12"),
         ("SIGNER__CHAINS__139__BILLING__CONSTANTS__MERKEY", "0x01"),
         ("SIGNER_OF_SOMETHING_ELSE", "1"),
@@ -241,7 +242,8 @@ fn nobody_is_served_unsigned_from_elsewhere() {
 
 #[test]
 fn the_secret_of_the_example_is_worth_nothing_elsewhere() {
-    let text = complaints(&local("test = true", "test = false"), &[]);
+    let unlimited = [("SIGNER__CHAINS__139__POLICY__UNLIMITED", "true")];
+    let text = complaints(&local("test = true", "test = false"), &unlimited);
     let line = "callers.local.secret: is the one of the example, and chains.139 is not marked as a \
                 test chain; expected a secret of 16 to 4096 bytes";
     assert_eq!(text, line);

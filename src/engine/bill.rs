@@ -164,7 +164,7 @@ async fn commit(
         origin: lane.origin(),
         request: asked.request.clone(),
         earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
-        caller: asked.caller.clone(),
+        caller: asked.caller.as_ref().map(|by| by.label.clone()),
         items: ready.good.iter().map(Charge::item).collect(),
         taken: ready.pulse.nonces.map(|nonces| nonces.mined),
         window: lane.chain.max_in_flight(),

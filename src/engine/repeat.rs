@@ -3,8 +3,8 @@
 use super::lane::Lane;
 use super::verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent, Stop};
 use crate::billing::{
-    Admitted, BatchId, BatchState, ClaimState, NamedRequest, Order, Period, Refused, Repeat,
-    Satisfied, Subject, repeat_of,
+    Admitted, AskedBy, BatchId, BatchState, ClaimState, NamedRequest, Order, Period, Refused,
+    Repeat, Satisfied, Subject, repeat_of,
 };
 use crate::journal::{AcceptError, Billing, ClaimScope, JournalError, Recorded, RequestStanding};
 use tracing::warn;
@@ -13,8 +13,8 @@ use tracing::warn;
 pub(super) struct Asked {
     /// The request, where its caller gave it a name.
     pub(super) request: Option<NamedRequest>,
-    /// The API key of whoever asks.
-    pub(super) caller: Option<String>,
+    /// Whoever asks.
+    pub(super) caller: Option<AskedBy>,
     dry_run: bool,
 }
 

@@ -4,7 +4,7 @@ use super::answer::HttpReply;
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use super::{AppState, chain_for, wire};
-use crate::billing::{Family, Order};
+use crate::billing::{AskedBy, Family, Order};
 use crate::engine::{Answer, HowFar};
 use crate::telemetry::Billed;
 use axum::extract::{Request, State};
@@ -32,7 +32,8 @@ async fn serve(door: Arc<AppState>, family: Family, request: Request) -> Respons
         let begun = Instant::now();
         let caller = authentic.caller.as_ref().map(|caller| caller.label.clone());
         let reply = bill(&door, family, authentic).await.unwrap_or_else(HttpReply::TurnedAway);
-        door.metrics.billed(&reply_facts(&reply), begun.elapsed());
+        let facts = reply_facts(caller.as_deref(), &reply);
+        door.metrics.billed(&facts, begun.elapsed());
         log((family, caller.as_deref()), &reply, begun);
         reply.into_response()
     })
@@ -45,10 +46,23 @@ async fn bill(
     authentic: Authentic,
 ) -> Result<HttpReply, TurnedAway> {
     let Authentic { body, deadline, caller } = authentic;
-    let caller = caller.map(|caller| caller.key.clone());
+    let rights = caller.as_ref().map(|caller| &caller.rights);
+    if rights.is_some_and(|rights| !rights.bill) {
+        return Err(TurnedAway::NoRight("bill"));
+    }
     let posted = wire::read(&body)?;
     let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;
+    if let Some(rights) = rights {
+        if !rights.covers_chain(chain) {
+            return Err(TurnedAway::NotItsChain(chain));
+        }
+        if let Some(entry) = admitted.entries.iter().find(|entry| !rights.covers_plan(entry.plan)) {
+            return Err(TurnedAway::NotItsPlan(entry.plan));
+        }
+    }
+    let caller =
+        caller.map(|caller| AskedBy { key: caller.key.clone(), label: caller.label.clone() });
     let order = Order {
         request_id: posted.request_id,
         caller,
@@ -61,7 +75,7 @@ async fn bill(
 }
 
 /// What of a reply is counted: its code, and the code of every refusal in it.
-fn reply_facts(reply: &HttpReply) -> Billed {
+fn reply_facts(caller: Option<&str>, reply: &HttpReply) -> Billed {
     let refused = match reply {
         HttpReply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
         HttpReply::Answer(_, Answer::Refused(refused, _)) => refused,
@@ -70,6 +84,7 @@ fn reply_facts(reply: &HttpReply) -> Billed {
         | HttpReply::TurnedAway(_) => &[],
     };
     Billed {
+        caller: caller.unwrap_or("anybody").to_owned(),
         code: reply.code(),
         status: reply.status().as_u16(),
         refused: refused.iter().map(|refused| refused.code.token()).collect(),

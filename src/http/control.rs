@@ -6,8 +6,9 @@ use super::answer::{HttpReply, envelope, integer};
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{Family, PlatformChainId, SubscribeId, spell_address};
+use crate::config::{Caller, Rights};
 use crate::engine::{Lane, NoVerdict};
-use crate::journal::{PersonsWord, Resolution, Unresolved};
+use crate::journal::{PersonsWord, Resolution, Switch, Unresolved};
 use alloy::primitives::Address;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
@@ -22,20 +23,20 @@ use std::sync::Arc;
 pub(super) async fn show(State(door): State<Arc<AppState>>, request: Request) -> Response {
     controlled(door, request, Purpose::Ask, async move |door, sent| {
         which(&sent).map_err(HttpReply::TurnedAway)?;
-        report(&door).await
+        report(&door, &sent.by.rights).await
     })
     .await
 }
 
 /// `POST /PayTool/control/pause`
 pub(super) async fn pause(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    let pause = async move |door: Arc<AppState>, sent| set(&door, sent, true).await;
+    let pause = async move |door: Arc<AppState>, sent| begin(&door, sent).await;
     controlled(door, request, Purpose::Control, pause).await
 }
 
 /// `POST /PayTool/control/resume`
 pub(super) async fn resume(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    let resume = async move |door: Arc<AppState>, sent| set(&door, sent, false).await;
+    let resume = async move |door: Arc<AppState>, sent| end(&door, sent).await;
     controlled(door, request, Purpose::Control, resume).await
 }
 
@@ -47,8 +48,7 @@ pub(super) async fn resolve(State(door): State<Arc<AppState>>, request: Request)
 
 /// What somebody who may control has sent.
 struct Instruction {
-    /// The caller's key.
-    by: String,
+    by: Arc<Caller>,
     body: Bytes,
 }
 
@@ -67,10 +67,10 @@ where
         return TurnedAway::Query.into_response();
     }
     pass(door, request, purpose, async move |door, Authentic { body, caller, .. }| {
-        let Some(caller) = caller.filter(|caller| caller.control) else {
+        let Some(caller) = caller.filter(|caller| caller.rights.control) else {
             return TurnedAway::NoControl.into_response();
         };
-        let sent = Instruction { by: caller.key.clone(), body };
+        let sent = Instruction { by: caller, body };
         work(door, sent).await.unwrap_or_else(IntoResponse::into_response)
     })
     .await
@@ -106,7 +106,11 @@ async fn settle(
         return Ok(unclear(format!("outcome is {:?}", found.outcome)));
     };
     let subscribe = SubscribeId(found.subscribe_id);
+    if let Some(chain) = door.engine.lanes.keys().find(|chain| !by.rights.covers_chain(**chain)) {
+        return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
+    }
     let (billing, why, at_ms) = (found.billing, found.why, door.engine.journal.now_ms());
+    let by = by.label.clone();
     let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms };
     let told = door.engine.resolve(finding).await.map_err(HttpReply::NoVerdict)?;
     Ok(match told {
@@ -154,11 +158,44 @@ fn which(Instruction { body, .. }: &Instruction) -> Result<Which, TurnedAway> {
     serde_json::from_slice(body).map_err(|why| unclear(why.to_string()))
 }
 
-async fn set(door: &AppState, sent: Instruction, paused: bool) -> Result<Response, HttpReply> {
+async fn begin(door: &AppState, sent: Instruction) -> Result<Response, HttpReply> {
     let which = which(&sent).map_err(HttpReply::TurnedAway)?;
-    let chain = which.chain_id.map(PlatformChainId);
-    door.engine.set_paused(chain, paused, &sent.by).await.map_err(HttpReply::NoVerdict)?;
-    report(door).await
+    let chains = match which.chain_id.map(PlatformChainId) {
+        Some(chain) => vec![chain],
+        None => door.engine.lanes.keys().copied().collect(),
+    };
+    set(door, Switch::Pause(chains), &sent.by).await
+}
+
+/// The pauses that are to end: since when each is, Unix ms, by the platform's id of the chain.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Pauses {
+    pauses: BTreeMap<u32, i64>,
+}
+
+async fn end(door: &AppState, sent: Instruction) -> Result<Response, HttpReply> {
+    let read = serde_json::from_slice(&sent.body).map_err(|why| why.to_string());
+    let named = read.and_then(|Pauses { pauses }| {
+        if pauses.is_empty() { Err("it names no pause".to_owned()) } else { Ok(pauses) }
+    });
+    let named = named.map_err(|why| HttpReply::TurnedAway(TurnedAway::Resume(why)))?;
+    let named = named.into_iter().map(|(chain, since_ms)| (PlatformChainId(chain), since_ms));
+    set(door, Switch::Resume(named.collect()), &sent.by).await
+}
+
+async fn set(door: &AppState, switch: Switch, by: &Caller) -> Result<Response, HttpReply> {
+    let mut chains: Box<dyn Iterator<Item = &PlatformChainId> + Send> = match &switch {
+        Switch::Pause(chains) => Box::new(chains.iter()),
+        Switch::Resume(pauses) => Box::new(pauses.keys()),
+    };
+    if let Some(chain) = chains.find(|chain| !by.rights.covers_chain(**chain)) {
+        return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
+    }
+    drop(chains);
+    let told = door.engine.set_paused(switch, &by.label).await.map_err(HttpReply::NoVerdict)?;
+    told.map_err(|other| HttpReply::TurnedAway(TurnedAway::OtherPause(other)))?;
+    report(door, &by.rights).await
 }
 
 /// A chain, as whoever controls it wants to know it.
@@ -169,6 +206,8 @@ struct Control {
     name: String,
     /// Why nothing new is signed; null when it is.
     paused: Option<String>,
+    /// Since when a caller has it paused, Unix ms: the name of that pause, to end it by.
+    paused_since: Option<i64>,
     /// The limits, in words.
     policy: String,
     /// What was let through today (UTC): base units by token address, wei or sun under `fee`.
@@ -181,8 +220,10 @@ fn spell(family: Family, unit: String) -> String {
     token.map_or(unit, |token| spell_address(family, token))
 }
 
-async fn report(door: &AppState) -> Result<Response, HttpReply> {
-    let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
+async fn report(door: &AppState, rights: &Rights) -> Result<Response, HttpReply> {
+    let all = door.engine.lanes.values();
+    let mut lanes: Vec<&Arc<Lane>> =
+        all.filter(|lane| rights.covers_chain(lane.id().chain)).collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);
     let mut chains = Vec::with_capacity(lanes.len());
     for lane in lanes {
@@ -193,6 +234,7 @@ async fn report(door: &AppState) -> Result<Response, HttpReply> {
             chain_id: facts.id.0,
             name: facts.name.clone(),
             paused: lane.paused(),
+            paused_since: door.engine.journal.paused(facts.id).map(|pause| pause.since_ms),
             policy: lane.chain.policy().describe().0,
             spent_today: spent
                 .into_iter()

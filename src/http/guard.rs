@@ -22,6 +22,9 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
+/// In metrics, the caller of a request that did not prove who sent it.
+const NOBODY: &str = "nobody";
+
 /// The longest body where none is needed or a short one will do, bytes.
 const SHORT_BODY: usize = 4 << 10;
 
@@ -191,7 +194,8 @@ fn note(
     let took: Duration = begun.elapsed();
     if purpose == Purpose::Bill {
         let status = why.status().as_u16();
-        door.metrics.billed(&Billed { code: 0, status, refused: vec![] }, took);
+        door.metrics
+            .billed(&Billed { caller: NOBODY.to_owned(), code: 0, status, refused: vec![] }, took);
     }
     if let TurnedAway::Unauthenticated(why) = why {
         door.metrics.unauthenticated(why.word());

@@ -4,9 +4,9 @@ use super::AppState;
 use super::answer::{HttpReply, envelope, integer, spell_hash};
 use super::guard::{Purpose, pass};
 use super::turned_away::TurnedAway;
-use crate::billing::{BatchState, ItemOutcome, Period, TxRecord, spell_address};
+use crate::billing::{BatchState, Period, TxRecord, spell_address};
 use crate::engine::{Hindrance, NoVerdict};
-use crate::journal::{Billing, JournalError, Line, LineOutcome, Resolution};
+use crate::journal::{Billing, JournalError, Line, Resolution};
 use alloy::primitives::B256;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -22,9 +22,17 @@ pub(super) async fn billings(
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    pass(door, request, Purpose::Ask, async move |door, _| {
+    pass(door, request, Purpose::Ask, async move |door, authentic| {
+        let rights = authentic.caller.as_ref().map(|caller| &caller.rights);
+        if rights.is_some_and(|rights| !rights.read) {
+            return TurnedAway::NoRight("read").into_response();
+        }
         let Ok(Path(id)) = path else { return NOTHING.into_response() };
-        match find(&door, id).await {
+        let mut found = find(&door, id).await;
+        if let (Ok(found), Some(rights)) = (&mut found, rights) {
+            found.retain(|billing| rights.covers_chain(billing.origin.lane.chain));
+        }
+        match found {
             Err(error) => HttpReply::NoVerdict(NoVerdict::Journal(error)).into_response(),
             Ok(found) if found.is_empty() => NOTHING.into_response(),
             Ok(found) => {
@@ -70,6 +78,8 @@ pub(super) struct BillingReport {
     contract: String,
     nonce: u64,
     request_id: Option<String>,
+    /// The label of the caller whose request was signed for.
+    caller: Option<String>,
     /// Unix seconds, as everywhere in this interface.
     accepted_at: i64,
     settled_at: Option<i64>,
@@ -134,6 +144,7 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
         contract: spell_address(family, contract),
         nonce: billing.position,
         request_id: billing.request_id.clone(),
+        caller: billing.caller.clone(),
         accepted_at: billing.accepted_ms.div_euclid(1000),
         settled_at: billing.settled_ms.map(|ms| ms.div_euclid(1000)),
         block: billing.block.map(|block| block.number),
@@ -143,14 +154,7 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
 }
 
 fn subscription(batch: BatchState, line: &Line) -> Subscription {
-    let (state, failed) = match &line.outcome {
-        Some(LineOutcome::Told(ItemOutcome::Charged)) => ("charged", None),
-        Some(LineOutcome::Told(ItemOutcome::Unproven)) => ("unproven", None),
-        Some(LineOutcome::Told(ItemOutcome::Failed { code, detail })) => {
-            ("failed", Some((*code, detail)))
-        }
-        Some(LineOutcome::Released) | None => (batch.word(), None),
-    };
+    let failed = line.failure();
     let item = &line.item;
     Subscription {
         subscribe_id: item.subscribe.0,
@@ -164,12 +168,9 @@ fn subscription(batch: BatchState, line: &Line) -> Subscription {
         },
         amount: integer(item.amount),
         amount_text: item.amount.to_string(),
-        state,
+        state: line.state(batch),
         resolved: line.resolved.map(Resolution::word),
         fail_code: failed.map(|(code, _)| code.token()),
-        fail_reason: failed.map(|(code, detail)| match detail {
-            Some(detail) => format!("{}: {detail}", code.text()),
-            None => code.text().to_owned(),
-        }),
+        fail_reason: failed.map(|(code, detail)| code.sentence(detail)),
     }
 }

@@ -2,7 +2,8 @@
 
 use super::wire::Malformed;
 use crate::auth::AuthError;
-use crate::billing::{Family, NotAdmitted, PlatformChainId};
+use crate::billing::{Family, NotAdmitted, PlanId, PlatformChainId};
+use crate::journal::OtherPause;
 use axum::http::StatusCode;
 
 /// Why a request did not reach the engine. Every variant means: nothing was signed or sent.
@@ -36,12 +37,20 @@ pub(super) enum TurnedAway {
     NoDefaultChain,
     #[error("chain {chain} is no {family} chain: post it to the other path")]
     WrongFamily { chain: PlatformChainId, family: Family },
+    #[error("what is asked of the ledger makes no sense: {0}")]
+    Ledger(String),
     #[error("{0}")]
     NotFound(&'static str),
     #[error("this path does not take this method")]
     WrongMethod,
     #[error("this path takes no query: options go into the body")]
     Query,
+    #[error("this caller may not {0}: its rights in the configuration do not say so")]
+    NoRight(&'static str),
+    #[error("this caller may ask for nothing on chain {0}: see its `chains` in the configuration")]
+    NotItsChain(PlatformChainId),
+    #[error("this caller may not bill plan {}: see its `plans` in the configuration", .0.0)]
+    NotItsPlan(PlanId),
     #[error(
         "this caller may not pause and resume chains: give one `control = true` in the \
          configuration, and sign with its secret"
@@ -49,6 +58,13 @@ pub(super) enum TurnedAway {
     NoControl,
     #[error("the body must be empty, or {{\"chainId\": n}} with a platform chain id: {0}")]
     Control(String),
+    #[error(
+        "the body must be {{\"pauses\": {{\"139\": n}}}}, with the pausedSince of each chain from GET \
+         /PayTool/control: {0}"
+    )]
+    Resume(String),
+    #[error(transparent)]
+    OtherPause(OtherPause),
 }
 
 fn common_name(family: Family) -> &'static str {
@@ -66,17 +82,21 @@ impl TurnedAway {
             | Self::Unauthenticated(AuthError::Ambiguous)
             | Self::Unreadable
             | Self::Query
+            | Self::Ledger(_)
             | Self::Control(_)
+            | Self::Resume(_)
             | Self::NoDefaultChain
             | Self::WrongFamily { .. } => StatusCode::BAD_REQUEST,
             Self::NotAdmitted(NotAdmitted::TooMany { .. }) | Self::TooLarge { .. } => {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Self::NoControl => StatusCode::FORBIDDEN,
+            Self::NoControl | Self::NoRight(_) | Self::NotItsChain(_) | Self::NotItsPlan(_) => {
+                StatusCode::FORBIDDEN
+            }
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy | Self::Crowd => StatusCode::TOO_MANY_REQUESTS,
-            Self::AnsweredBefore => StatusCode::CONFLICT,
+            Self::AnsweredBefore | Self::OtherPause(_) => StatusCode::CONFLICT,
             Self::StillJudged => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoChain(_) | Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,

@@ -47,25 +47,60 @@ pub(super) fn all(conn: &Connection) -> rusqlite::Result<BTreeMap<PlatformChainI
         .collect()
 }
 
-/// Pauses chains that are not, or resumes those that are; tells which are paused then.
+/// What is to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// Pause these, where they are not paused already.
+    Pause(Vec<PlatformChainId>),
+    /// End these pauses, each named by its chain and since when it is (Unix ms): all of them, or none
+    /// where one of them is over or another one by now.
+    Resume(BTreeMap<PlatformChainId, i64>),
+}
+
+/// A pause that was to be ended is not the one that there is. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "chain {0} has not been paused since then, by a caller: nothing was resumed. GET /PayTool/control tells \
+     which pauses there are"
+)]
+pub struct OtherPause(pub PlatformChainId);
+
+/// Pauses or resumes; tells which chains are paused then.
 pub(super) fn set(
     conn: &Connection,
-    chains: &[PlatformChainId],
-    paused: bool,
-    Pause { by, since_ms }: &Pause,
-) -> rusqlite::Result<BTreeMap<PlatformChainId, Pause>> {
-    for chain in chains {
-        if read(conn, *chain)?.is_some() == paused {
-            continue;
+    switch: &Switch,
+    now: &Pause,
+) -> rusqlite::Result<Result<BTreeMap<PlatformChainId, Pause>, OtherPause>> {
+    match switch {
+        Switch::Pause(chains) => {
+            for chain in chains {
+                if read(conn, *chain)?.is_none() {
+                    let sql = "INSERT INTO pause (chain, by, since_ms) VALUES (?1, ?2, ?3)";
+                    conn.execute(sql, params![chain.0, now.by, now.since_ms])?;
+                    note(conn, "paused", *chain, now)?;
+                }
+            }
         }
-        if paused {
-            let sql = "INSERT INTO pause (chain, by, since_ms) VALUES (?1, ?2, ?3)";
-            conn.execute(sql, params![chain.0, by, since_ms])?;
-        } else {
-            conn.execute("DELETE FROM pause WHERE chain = ?1", [chain.0])?;
+        Switch::Resume(pauses) => {
+            for (chain, since_ms) in pauses {
+                if read(conn, *chain)?.is_none_or(|pause| pause.since_ms != *since_ms) {
+                    return Ok(Err(OtherPause(*chain)));
+                }
+            }
+            for chain in pauses.keys() {
+                conn.execute("DELETE FROM pause WHERE chain = ?1", [chain.0])?;
+                note(conn, "resumed", *chain, now)?;
+            }
         }
-        let event = if paused { "paused" } else { "resumed" };
-        history::append(conn, *since_ms, event, &json!({"chain": chain.0, "by": by}))?;
     }
-    all(conn)
+    all(conn).map(Ok)
+}
+
+fn note(
+    conn: &Connection,
+    event: &str,
+    chain: PlatformChainId,
+    Pause { by, since_ms }: &Pause,
+) -> rusqlite::Result<()> {
+    history::append(conn, *since_ms, event, &json!({"chain": chain.0, "by": by}))
 }

@@ -52,7 +52,7 @@ CREATE TABLE doubt (
     PRIMARY KEY (chain, signer)
 ) STRICT, WITHOUT ROWID;
 
--- caller is the API key of whoever asked; NULL where nobody had to sign, and for what was learnt from
+-- caller is the label of whoever asked; NULL where nobody had to sign, and for what was learnt from
 -- the chain. winner, block and block_s tell what decided; a batch that expired has no winner.
 CREATE TABLE batch (
     id          INTEGER PRIMARY KEY,

@@ -23,6 +23,7 @@ fn limits() -> PolicyConfig {
         max_batch: Some(3),
         max_fee_per_day: Some(U256::from(9_000)),
         tokens: [("USDT".to_owned(), usdt), ("DAI".to_owned(), dai)].into(),
+        ..PolicyConfig::default()
     }
 }
 
@@ -74,6 +75,24 @@ fn a_charge_of_more_than_its_limit_or_of_another_token_is_refused_and_the_limit_
     assert_eq!(admit(&four), "chains.139.policy.max_batch");
     let told = policy().admit(&[charge(7, USDT, 101)]).unwrap_err().to_string();
     assert!(told.contains("subscription 7") && told.contains("101, more than 100"), "{told}");
+}
+
+#[test]
+fn an_address_that_the_entry_states_is_one_of_those_that_are_allowed() {
+    let (ours, other) = (Address::repeat_byte(0xA1), Address::repeat_byte(0xB2));
+    let limits = PolicyConfig { allowed: [("payee".to_owned(), vec![ours])].into(), ..limits() };
+    let policy = Policy { limits, ..policy() };
+    let paid_to = |payee: Option<Address>| {
+        let mut charge = charge(1, USDT, 1);
+        if let Some(payee) = payee {
+            charge.entry.supply("payee", DynSolValue::Address(payee));
+        }
+        policy.admit(&[charge])
+    };
+    assert_eq!(rule(paid_to(Some(ours))), "none");
+    for payee in [Some(other), None] {
+        assert_eq!(rule(paid_to(payee)), "chains.139.policy.allowed.payee");
+    }
 }
 
 #[test]

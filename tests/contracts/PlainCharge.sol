@@ -11,10 +11,12 @@ contract PlainCharge {
     IPlainToken public immutable token;
     address public immutable payee;
     mapping(bytes32 userHash => address) public walletOf;
+    bool public onlyPeople;
 
     event Charged(bytes32 indexed userHash, uint256 amount);
 
     error CannotPay(uint256 index);
+    error CallerHasCode();
 
     constructor(IPlainToken token_, address payee_) {
         token = token_;
@@ -25,7 +27,13 @@ contract PlainCharge {
         walletOf[userHash] = wallet;
     }
 
+    /// From now on no contract may call.
+    function serveOnlyPeople() external {
+        onlyPeople = true;
+    }
+
     function charge(bytes32[] calldata userHash, uint256[] calldata amount) external {
+        if (onlyPeople && msg.sender.code.length != 0) revert CallerHasCode();
         for (uint256 i = 0; i < userHash.length; ++i) {
             try token.transferFrom(walletOf[userHash[i]], payee, amount[i]) returns (bool moved) {
                 if (!moved) revert CannotPay(i);

@@ -23,14 +23,18 @@ const settings = {
 
 // Its gas is what a merchant pays for: 37,000 a charge without, 33,800 with.
 const thrifty = { ...settings, viaIR: true, optimizer: { enabled: true, runs: 20_000 } };
-const settingsOf = (path) => (path.endsWith("Billing.sol") ? thrifty : settings);
+// Yul is optimised only where that is said of it by name.
+const yul = { ...settings, optimizer: { enabled: true, runs: 200, details: { yul: true } } };
+const settingsOf = (path) =>
+  path.endsWith(".yul") ? yul : path.endsWith("Billing.sol") ? thrifty : settings;
 
-const aggregate = "src/chain/evm/Aggregate.sol";
+// What the Signer embeds: the code alone, beside its source.
+const embedded = ["src/chain/evm/Aggregate.sol", "src/chain/reads/Reader.yul"];
 const sources = readdirSync(here)
   .filter((name) => name.endsWith(".sol"))
   .sort()
   .map((name) => relative(root, join(here, name)))
-  .concat(aggregate);
+  .concat(embedded);
 
 function compile() {
   const apart = sources.map(compileOne);
@@ -39,7 +43,7 @@ function compile() {
 
 function compileOne(source) {
   const input = {
-    language: "Solidity",
+    language: source.endsWith(".yul") ? "Yul" : "Solidity",
     sources: { [source]: { content: readFileSync(join(root, source), "utf8") } },
     settings: {
       ...settingsOf(source),
@@ -59,8 +63,8 @@ function outputs() {
   for (const [path, contracts] of Object.entries(compile())) {
     for (const [contractName, { abi, evm }] of Object.entries(contracts)) {
       if (!evm.bytecode.object) continue; // interfaces and abstract contracts
-      if (path === aggregate) {
-        files.set(join(root, "src", "chain", "evm", "Aggregate.hex"), `${evm.bytecode.object}\n`);
+      if (embedded.includes(path)) {
+        files.set(join(root, path.replace(/\.\w+$/, ".hex")), `${evm.bytecode.object}\n`);
         continue;
       }
       const artefact = {

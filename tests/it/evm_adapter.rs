@@ -12,7 +12,7 @@ use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
     Admitted, AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, NonceView, Opinion,
-    Period, PlatformChainId, Scalar, judge,
+    Period, PlatformChainId, Scalar, Signed, judge,
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts};
 use merchant_signer::chain::{
@@ -179,20 +179,25 @@ async fn nonces(chain: &EvmChain) -> NonceView {
     chain.beat().await.unwrap().nonces.unwrap()
 }
 
-/// Drafts, seals at the chain's nonce, and sends past the adapter.
-async fn bill(
-    anvil: &Anvil,
-    chain: &EvmChain,
-    good: &[Charge],
-    estimate: &Estimate,
-) -> TransactionReceipt {
+/// Drafts, and seals at the chain's nonce.
+async fn sealed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Signed {
     let draft = chain.draft(good, estimate).await.unwrap();
     let items: Vec<Item> = good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
     let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
     let contract = chain.facts().contract;
     let meant = Meant { kind, contract, items: &items, tokens, cost: draft.cost() };
-    let signed = draft.seal(nonces(chain).await.mined, &meant).unwrap();
+    draft.seal(nonces(chain).await.mined, &meant).unwrap()
+}
+
+/// The same, and sends it past the adapter.
+async fn bill(
+    anvil: &Anvil,
+    chain: &EvmChain,
+    good: &[Charge],
+    estimate: &Estimate,
+) -> TransactionReceipt {
+    let signed = sealed(chain, good, estimate).await;
     let raw = json!([Bytes::from(signed.raw)]);
     assert_eq!(anvil.call::<B256>("eth_sendRawTransaction", raw).await, signed.hash);
     anvil.receipts(&[signed.hash]).await.remove(0)

@@ -16,6 +16,7 @@ macro_rules! on_both_families {
 mod answers;
 mod bad_input;
 mod bad_setup;
+mod callers;
 mod changes;
 mod costs;
 mod crash;

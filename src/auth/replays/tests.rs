@@ -1,10 +1,10 @@
 use super::*;
-use crate::config::Caller;
+use crate::config::{Caller, Rights};
 
 fn message(byte: u8, at_unix_seconds: i64) -> Proven {
     let key = "k".to_owned();
     let secret = "a secret of the tests".into();
-    let caller = Arc::new(Caller { label: key.clone(), key, secret, control: false });
+    let caller = Arc::new(Caller { label: key.clone(), key, secret, rights: Rights::default() });
     Proven { caller, sign: [byte; 32], at_unix_seconds }
 }
 

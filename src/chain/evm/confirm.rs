@@ -2,6 +2,7 @@
 //! so a second opinion begins with a new look at the heads, and asks two nodes about the same block.
 
 use super::EvmChain;
+use super::known::{EvmNodeFacts, Ways};
 use super::node::View;
 use crate::billing::{Admitted, Charge};
 use crate::chain::confirm::{is_verdict, refused, refuses, stops, too_few, two_alike};
@@ -21,7 +22,12 @@ impl EvmChain {
         if !fleet.is_quorate() {
             return Err(too_few(fleet));
         }
-        let runs = views.into_iter().map(|(id, view)| (id, self.check_at(view, &charges)));
+        // Whoever is refused is refused by the call as it would be sent.
+        let runs = views.into_iter().map(|(id, view)| {
+            let ways = Ways { reader: false, ..view.known.ways };
+            let view = View { known: EvmNodeFacts { ways, ..view.known }, ..view };
+            (id, self.check_at(view, &charges))
+        });
         two_alike(fleet, runs.collect(), refused).await
     }
 

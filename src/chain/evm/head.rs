@@ -100,8 +100,8 @@ impl EvmChain {
         let known = self.ready().await?;
         let fleet = &self.parts.fleet;
         let view = |id| {
-            let simulates = self.learnt.read().get(&id).is_some_and(|known| known.simulates);
-            (id, self.view_of(fleet.only(id), head, known.but(simulates)))
+            let ways = self.learnt.read().get(&id).map(|node| node.ways).unwrap_or_default();
+            (id, self.view_of(fleet.only(id), head, EvmNodeFacts { ways, ..known }))
         };
         Ok(fleet.fit().into_iter().take(OPINIONS).map(view).collect())
     }

@@ -38,7 +38,9 @@ impl Inspect for EvmChain {
         ));
         found.push(Finding::fine(
             "simulation",
-            if has(|known| known.simulates) {
+            if has(|known| known.ways.reader) {
+                "with all funds in one eth_call, by a state override"
+            } else if has(|known| known.ways.simulates) {
                 "eth_simulateV1"
             } else {
                 "eth_call and eth_estimateGas: slower for large batches"

@@ -9,8 +9,8 @@ pub(super) struct EvmNodeFacts {
     pub(super) contract: bool,
     /// Whether there is code at the aggregator's address.
     pub(super) multicall: bool,
-    /// Whether `eth_simulateV1` works.
-    pub(super) simulates: bool,
+    /// How a call can be run.
+    pub(super) ways: Ways,
     /// How many transactions of the signing account nodes hold at once: one, when it has delegated
     /// itself to a contract (EIP-7702). geth: core/txpool/legacypool, `checkDelegationLimit`.
     pub(super) held_at_once: u64,
@@ -20,9 +20,11 @@ pub(super) struct EvmNodeFacts {
     pub(super) breaks: u64,
 }
 
-impl EvmNodeFacts {
-    /// The same for a node that can simulate, or can't.
-    pub(super) fn but(self, simulates: bool) -> Self {
-        Self { simulates, ..self }
-    }
+/// The ways, beside `eth_call` and `eth_estimateGas`, in which a node runs a call without sending it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ways {
+    /// Whether `eth_simulateV1` works.
+    pub(super) simulates: bool,
+    /// Whether one question is answered by a reader at the account's address.
+    pub(super) reader: bool,
 }

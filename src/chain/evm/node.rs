@@ -117,7 +117,7 @@ pub(super) struct Call<'a> {
 
 impl Call<'_> {
     /// `data` and not `input`: every node knows the former.
-    fn json(&self) -> Value {
+    pub(super) fn json(&self) -> Value {
         let (data, gas) = (alloy::hex::encode_prefixed(self.data), U64::from(self.gas));
         json!({ "from": self.from, "to": self.to, "data": data, "gas": gas })
     }
@@ -244,7 +244,11 @@ pub(super) async fn call(view: &View<'_>, call: Call<'_>) -> Result<Bytes, AskEr
     view.rpc.ask(ETH_CALL, json!([call.json(), view.block])).await
 }
 
-pub(super) async fn estimate_gas(view: &View<'_>, call: Call<'_>) -> Result<u64, AskError> {
-    let asked = json!([call.json(), view.block]);
-    view.rpc.ask::<U64>("eth_estimateGas", asked).await.map(|gas| gas.to())
+pub(super) async fn estimate_gas(
+    rpc: EvmAsker<'_>,
+    block: &str,
+    call: Call<'_>,
+) -> Result<u64, AskError> {
+    let asked = json!([call.json(), block]);
+    rpc.ask::<U64>("eth_estimateGas", asked).await.map(|gas| gas.to())
 }

@@ -1,10 +1,10 @@
 //! What each node tells in one look: its head, the account, prices, and what it can do.
 
 use super::in_flight::Holding;
-use super::known::EvmNodeFacts;
+use super::known::{EvmNodeFacts, Ways};
 use super::node::EvmAsker;
 use super::node::{Header, Tips};
-use super::{EvmChain, node, simulate};
+use super::{EvmChain, node, reader, simulate};
 use crate::chain::{ChainError, MostSent};
 use crate::config::Finality;
 use crate::node::{HeadSeen, NodeId, reached_by};
@@ -149,7 +149,10 @@ impl EvmChain {
             multicall: reached_by(borne_out, fit.len().min(2)).unwrap_or(false),
             held_at_once: reached_by(fit.iter().map(|known| known.held_at_once), fit.len().min(2))
                 .unwrap_or(u64::MAX),
-            simulates: fit.iter().all(|known| known.simulates),
+            ways: Ways {
+                simulates: fit.iter().all(|known| known.ways.simulates),
+                reader: fit.iter().all(|known| known.ways.reader),
+            },
             ..*any
         })
     }
@@ -167,11 +170,12 @@ impl EvmChain {
         let config = &self.parts.config;
         let checked = Instant::now();
         let facts = &self.account.facts;
-        let (contract, multicall, signer, simulates) = tokio::try_join!(
+        let (contract, multicall, signer, simulates, reader) = tokio::try_join!(
             node::code(rpc, facts.contract),
             node::code(rpc, config.multicall),
             node::code(rpc, facts.signer),
             simulate::works(rpc, facts.signer),
+            reader::works(rpc, facts.signer, config.gas_limit_cap),
         )?;
         let (contract, multicall) = (!contract.is_empty(), !multicall.is_empty());
         let held_at_once = if signer.starts_with(&DELEGATION) { 1 } else { u64::MAX };
@@ -182,7 +186,9 @@ impl EvmChain {
                  transactions at a time"
             );
         }
-        let known = EvmNodeFacts { contract, multicall, simulates, held_at_once, checked, breaks };
+        // Code that is there is part of the answer: nothing is put in its place.
+        let ways = Ways { simulates, reader: reader && signer.is_empty() };
+        let known = EvmNodeFacts { contract, multicall, ways, held_at_once, checked, breaks };
         self.learnt.write().insert(id, known);
         Ok(())
     }

@@ -5,9 +5,12 @@ use super::EvmChain;
 use super::gas::gas_limit;
 use super::head::EvmHead;
 use super::node::{Call, View};
+use super::reader::Seen;
 use super::simulate;
-use crate::billing::{BadField, Charge};
-use crate::chain::trial::{CallFailure, Fit, Group, Outcome, Simulated, Simulator, conclude};
+use crate::billing::{BadField, Charge, Funds};
+use crate::chain::trial::{
+    CallFailure, Fit, Group, Outcome, Simulated, Simulator, conclude, passes_all_who_can_pay,
+};
 use crate::chain::{ChainError, Estimate, Preflight};
 use crate::contract::{Computed, Profile};
 use async_trait::async_trait;
@@ -15,6 +18,22 @@ use std::sync::Arc;
 
 /// How many groups are tried at once.
 const AT_ONCE: usize = 8;
+
+/// Whose funds are asked about beside a run.
+#[derive(Clone, Copy)]
+enum FundsAsked {
+    All,
+    Not,
+}
+
+impl FundsAsked {
+    fn of(self, charges: &[Charge]) -> &[Charge] {
+        match self {
+            Self::All => charges,
+            Self::Not => &[],
+        }
+    }
+}
 
 /// What every run of one preflight shares.
 pub(super) struct EvmPreflight<'a> {
@@ -39,17 +58,37 @@ impl Simulator for EvmPreflight<'_> {
     }
 
     async fn run(&self, places: &Group, measured: bool) -> Result<Simulated, ChainError> {
-        if places.is_empty() {
-            return Ok(Simulated::Passed { used: 0, answer: Vec::new().into() });
+        let seen = if measured && self.view.known.ways.reader {
+            self.chain.one_look(self, places, FundsAsked::Not).await?
+        } else {
+            None
+        };
+        match seen.and_then(|seen| seen.passed) {
+            Some(passed) => Ok(passed),
+            None => self.run_as_sent(places, measured).await,
         }
+    }
+}
+
+impl EvmPreflight<'_> {
+    /// The billing call for the charges at `places`; none for nobody.
+    fn calldata(&self, places: &Group) -> Result<Option<Vec<u8>>, ChainError> {
         let charges: Vec<Charge> =
             places.iter().filter_map(|place| self.charges.get(*place)).cloned().collect();
-        let account = &self.chain.account;
-        let data = self
-            .chain
-            .calldata(&self.head, &charges)
-            .map_err(|bad| ChainError::CallFails(bad.to_string()))?;
-        let (from, to) = (account.facts.signer, account.facts.contract);
+        if charges.is_empty() {
+            return Ok(None);
+        }
+        let data = self.chain.calldata(&self.head, &charges);
+        data.map(Some).map_err(|bad| ChainError::CallFails(bad.to_string()))
+    }
+
+    /// Runs the call from the account as it is.
+    async fn run_as_sent(&self, places: &Group, measured: bool) -> Result<Simulated, ChainError> {
+        let Some(data) = self.calldata(places)? else {
+            return Ok(Simulated::Passed { used: 0, answer: Vec::new().into() });
+        };
+        let facts = &self.chain.account.facts;
+        let (from, to) = (facts.signer, facts.contract);
         let call = Call { from, to, data: &data, gas: self.chain.gas_rules(&self.head).most };
         if measured {
             return simulate::run(&self.view, call).await;
@@ -69,16 +108,10 @@ impl EvmChain {
         charges: &[Charge],
     ) -> Result<Preflight, ChainError> {
         let fit = Fit::of(&self.account.profile, charges, self.account.facts.signer);
-        let first_run = async {
-            let (view, head) = (view.clone(), self.current().await?);
-            let trial = EvmPreflight { chain: self, view, head, charges };
-            let ran = trial.run(&fit.places, true).await?;
-            Ok((trial, ran))
-        };
-        let (funds, (trial, ran), ()) = tokio::try_join!(
-            self.funds(&view, charges),
-            first_run,
-            self.price_data(&view, charges)
+        let trial = EvmPreflight { chain: self, view, head: self.current().await?, charges };
+        let ((funds, ran), ()) = tokio::try_join!(
+            self.first_run(&trial, &fit.places),
+            self.price_data(&trial.view, charges)
         )?;
         let places = fit.places.clone();
         match conclude(&trial, &funds, fit, ran).await? {
@@ -87,6 +120,54 @@ impl EvmChain {
                 Err(self.unexplained(&trial, places, &failure).await?)
             }
         }
+    }
+
+    /// All funds, and the billing call run for those that it can be made for: in one question where the
+    /// node takes it.
+    async fn first_run(
+        &self,
+        trial: &EvmPreflight<'_>,
+        places: &Group,
+    ) -> Result<(Vec<Option<Funds>>, Simulated), ChainError> {
+        let seen = if trial.view.known.ways.reader {
+            self.one_look(trial, places, FundsAsked::All).await?
+        } else {
+            None
+        };
+        match seen {
+            Some(Seen { funds, passed: Some(ran) }) => Ok((funds, ran)),
+            Some(Seen { funds, passed: None }) => {
+                Ok((funds, trial.run_as_sent(places, true).await?))
+            }
+            None => tokio::try_join!(
+                self.funds(&trial.view, trial.charges),
+                trial.run_as_sent(places, true)
+            ),
+        }
+    }
+
+    /// The same by the reader. The run is left out where it would have somebody refused who can pay.
+    async fn one_look(
+        &self,
+        trial: &EvmPreflight<'_>,
+        places: &Group,
+        asked: FundsAsked,
+    ) -> Result<Option<Seen>, ChainError> {
+        let EvmPreflight { view, charges, head, .. } = trial;
+        let Some(data) = trial.calldata(places)? else { return Ok(None) };
+        let (most, wallets) = (self.gas_rules(head).most, asked.of(charges));
+        let Some(seen) = self.seen_at_once(view, wallets, &data, most).await? else {
+            return Ok(None);
+        };
+        let profile = &self.account.profile;
+        let harmless = |ran: &Simulated| match ran {
+            Simulated::Passed { answer, .. } => {
+                passes_all_who_can_pay(profile, charges, &seen.funds, places, answer)
+            }
+            Simulated::Failed(_) => false,
+        };
+        let passed = seen.passed.filter(harmless);
+        Ok(Some(Seen { funds: seen.funds, passed }))
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.

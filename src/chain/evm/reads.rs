@@ -18,7 +18,12 @@ impl EvmChain {
     ) -> Result<Vec<Option<Looked>>, ChainError> {
         let profile = &self.account.profile;
         let asked = LookupReads::of(profile, self.account.facts.contract, entries);
-        let answers = aggregate(view, self.aggregator(view), &asked.reads).await?;
+        let told =
+            if view.known.ways.reader { self.looked_at_once(view, &asked).await? } else { None };
+        let answers = match told {
+            Some(answers) => answers,
+            None => aggregate(view, self.aggregator(view), &asked.reads()).await?,
+        };
         Ok(asked.looked(profile, answers))
     }
 
@@ -30,8 +35,8 @@ impl EvmChain {
         charges: &[Charge],
     ) -> Result<Vec<Option<Funds>>, ChainError> {
         let asked = FundsReads::of(charges, self.account.facts.contract);
-        let answers = aggregate(view, self.aggregator(view), &asked.reads).await?;
-        Ok(asked.funds(charges, &answers))
+        let answers = aggregate(view, self.aggregator(view), &asked.reads()).await?;
+        Ok(asked.read(charges, &answers))
     }
 
     fn aggregator(&self, view: &View<'_>) -> Aggregator {

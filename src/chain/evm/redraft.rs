@@ -79,10 +79,9 @@ impl EvmChain {
     async fn gas_for_nothing(&self, head: &EvmHead, me: Address) -> Result<u64, ChainError> {
         let rules = self.gas_rules(head);
         let call = Call { from: me, to: me, data: &[], gas: rules.most };
-        let used = match node::estimate_gas(&self.view_at(head).await?, call)
-            .await
-            .map_err(ChainError::from)
-        {
+        let view = self.view_at(head).await?;
+        let estimated = node::estimate_gas(view.rpc, &view.block, call).await;
+        let used = match estimated.map_err(ChainError::from) {
             Ok(used) => used,
             // It can be estimated nowhere where it cannot be sent; 21,000 is the rule of Ethereum.
             Err(ChainError::Node { .. }) => TRANSFER_GAS,

@@ -60,29 +60,35 @@ pub(super) async fn works(rpc: EvmAsker<'_>, from: Address) -> Result<bool, AskE
     let probe = Call { from, to: from, data: &[], gas: TRANSFER_GAS };
     match simulate(rpc, "latest", probe).await {
         Ok(ran) => Ok(matches!(ran, Simulated::Passed { .. })),
-        Err(AskError { fault, question }) => match fault {
-            Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
-                Ok(false)
-            }
-            Fault::Lost(
-                NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,
-            )
-            | Fault::ShutOut { .. }
-            | Fault::WrongChain { .. }
-            | Fault::NoNode => Err(AskError { question, fault }),
-        },
+        Err(error) => cannot(error),
+    }
+}
+
+/// Whether an error of a probe says that the node cannot do it: false. Else nothing is known.
+pub(super) fn cannot(error: AskError) -> Result<bool, AskError> {
+    match &error.fault {
+        Fault::Node(_) | Fault::Http(_) | Fault::Garbled | Fault::Lost(NoReply::TooLong) => {
+            Ok(false)
+        }
+        Fault::Lost(
+            NoReply::Refused | NoReply::NoConnection | NoReply::TimedOut | NoReply::Broken,
+        )
+        | Fault::ShutOut { .. }
+        | Fault::WrongChain { .. }
+        | Fault::NoNode => Err(error),
     }
 }
 
 /// Runs a call and says what it used.
 pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Simulated, ChainError> {
-    if view.known.simulates {
+    if view.known.ways.simulates {
         match simulate(view.rpc, &view.block, call).await {
             Err(AskError { fault: Fault::Node(_), .. }) => {}
             ran => return Ok(ran?),
         }
     }
-    let (answer, used) = tokio::join!(attempt(view, call), node::estimate_gas(view, call));
+    let (answer, used) =
+        tokio::join!(attempt(view, call), node::estimate_gas(view.rpc, &view.block, call));
     match answer? {
         Ok(answer) => Ok(Simulated::Passed { used: used?, answer }),
         Err(failure) => Ok(Simulated::Failed(failure)),

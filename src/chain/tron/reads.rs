@@ -26,7 +26,7 @@ impl TronChain {
         let known = self.ready().await?;
         let profile = &self.account.profile;
         let asked = LookupReads::of(profile, self.account.facts.contract, entries);
-        let answers = self.read_all(api, known, &asked.reads, self.parts.config.chunk).await?;
+        let answers = self.read_all(api, known, &asked.reads(), self.parts.config.chunk).await?;
         Ok(asked.looked(profile, answers))
     }
 
@@ -40,8 +40,8 @@ impl TronChain {
     ) -> Result<Vec<Option<Funds>>, ChainError> {
         let asked = FundsReads::of(charges, self.account.facts.contract);
         let chunk = self.parts.config.chunk.saturating_mul(READS_OF_FUNDS);
-        let answers = self.read_all(api, known, &asked.reads, chunk).await?;
-        Ok(asked.funds(charges, &answers))
+        let answers = self.read_all(api, known, &asked.reads(), chunk).await?;
+        Ok(asked.read(charges, &answers))
     }
 
     async fn read_all(

@@ -18,14 +18,14 @@ const USDT: &str = "tokens.USDT = '0x55d398326f99059fF775485246999027B3197955'\n
 fn without_a_policy_nothing_is_limited_and_nobody_controls() {
     let config = load(LOCAL, &[]).unwrap();
     assert_eq!(config.chains[0].policy, PolicyConfig::default());
-    assert!(config.chains[0].new_work == NewWork::Taken && !config.callers[0].control);
+    assert!(config.chains[0].new_work == NewWork::Taken && !config.callers[0].rights.control);
     let config = load(&local("test = true", "test = true\npaused = true"), &[]).unwrap();
     assert_eq!(config.chains[0].new_work, NewWork::Paused);
     let both = "test = true\npaused = true\nretired = true\ndefault = false";
     let config = load(&local("test = true\ndefault = true", both), &[]);
     assert_eq!(config.unwrap().chains[0].new_work, NewWork::Retired);
     let control = [("SIGNER__CALLERS__LOCAL__CONTROL", "true")];
-    assert!(load(LOCAL, &control).unwrap().callers[0].control);
+    assert!(load(LOCAL, &control).unwrap().callers[0].rights.control);
 }
 
 #[test]
@@ -81,4 +81,41 @@ fn a_limit_that_would_limit_nothing_is_a_fault() {
             || found.contains("tokens.Tether: is the same token as USDT"),
         "{found}"
     );
+}
+
+#[test]
+fn where_money_is_somebody_has_to_say_that_nothing_is_limited() {
+    let serious = |policy: &str| {
+        let text = local("test = true", "test = false")
+            .replace("local-example-secret-do", "a-secret-of-ours");
+        load(&format!("{text}\n[chains.139.policy]\n{policy}"), &[])
+    };
+    let missing = serious("max_batch = 5").unwrap_err().to_string();
+    assert!(missing.starts_with("chains.139.policy: missing"), "{missing}");
+    assert!(missing.contains("unlimited = true"), "{missing}");
+    assert!(serious("unlimited = true").unwrap().chains[0].policy.unlimited);
+    assert!(serious("max_fee_per_day = '1 ether'").is_ok());
+    assert!(serious(USDT).is_ok());
+    let both = serious(&format!("{USDT}unlimited = true")).unwrap_err().to_string();
+    assert!(both.starts_with("chains.139.policy.unlimited: is true beside limits"), "{both}");
+    let environment =
+        [("SIGNER__CHAINS__139__RETIRED", "true"), ("SIGNER__CHAINS__139__DEFAULT", "false")];
+    let text =
+        local("test = true", "test = false").replace("local-example-secret-do", "a-secret-of-ours");
+    assert!(load(&text, &environment).is_ok(), "nothing is billed there");
+}
+
+#[test]
+fn the_addresses_that_may_stand_in_a_field_are_listed() {
+    let [one, other] = [
+        "0x55d398326f99059fF775485246999027B3197955",
+        "0x00000000000000000000000000000000000000b1",
+    ];
+    let config = load(&with(&format!("allowed.payee = '{one}  {other}'")), &[]).unwrap();
+    let allowed = [one, other].map(|address| address.parse().unwrap()).to_vec();
+    assert_eq!(config.chains[0].policy.allowed, [("payee".to_owned(), allowed)].into());
+    for bad in ["0x12", " ", "0x55d398326f99059fF775485246999027B3197955,"] {
+        let found = fault(&format!("allowed.payee = '{bad}'"));
+        assert!(found.starts_with("chains.139.policy.allowed.payee: "), "{found}");
+    }
 }

@@ -4,9 +4,37 @@ use super::*;
 
 impl Book {
     async fn pause(&self, chain: PlatformChainId, paused: bool, by: &str) {
-        let pause = Pause { by: by.to_owned(), since_ms: NOW_MS };
-        self.journal.set_paused(vec![chain], paused, pause).await.unwrap();
+        let now = Pause { by: by.to_owned(), since_ms: NOW_MS };
+        let switch = if paused {
+            Switch::Pause(vec![chain])
+        } else {
+            Switch::Resume([(chain, NOW_MS)].into())
+        };
+        self.journal.set_paused(switch, now).await.unwrap().unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_pause_is_ended_by_its_own_name_and_all_that_are_named_or_none() {
+    let book = Book::new().await;
+    let other = PlatformChainId(13);
+    book.pause(CHAIN, true, "x").await;
+    book.pause(other, true, "x").await;
+    let before = book.everything().await;
+    let resume = async |pauses: &[(PlatformChainId, i64)]| {
+        let now = Pause { by: "y".to_owned(), since_ms: NOW_MS + 5 };
+        let switch = Switch::Resume(pauses.iter().copied().collect());
+        book.journal.set_paused(switch, now).await.unwrap()
+    };
+    for earlier in [NOW_MS - 1, NOW_MS + 1] {
+        let refused = resume(&[(CHAIN, NOW_MS), (other, earlier)]).await;
+        assert_eq!(refused, Err(OtherPause(other)));
+    }
+    assert_eq!(resume(&[(PlatformChainId(7), NOW_MS)]).await, Err(OtherPause(PlatformChainId(7))));
+    assert_eq!(book.everything().await, before, "nothing was written");
+    assert_eq!(resume(&[(CHAIN, NOW_MS), (other, NOW_MS)]).await, Ok(()));
+    assert_eq!((book.journal.paused(CHAIN), book.journal.paused(other)), (None, None));
+    assert_eq!(resume(&[(CHAIN, NOW_MS)]).await, Err(OtherPause(CHAIN)), "it is over");
 }
 
 #[tokio::test]

@@ -14,6 +14,12 @@ fn kept(version: i64) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
 }
 
+/// Of a chain on which nothing else happens.
+fn a_pause() -> (Switch, Pause) {
+    let pause = Pause { by: "scheduler".to_owned(), since_ms: NOW_MS };
+    (Switch::Pause(vec![PlatformChainId(195)]), pause)
+}
+
 /// A journal that every table of this version has a row of: a charged batch with every outcome, one of
 /// each other end, an open one with two attempts, an adopted one, sums, a pause, a doubt.
 #[tokio::test]
@@ -69,8 +75,8 @@ async fn the_file_of_this_version_is_made() {
     let position = book.next_position().await;
     let learnt = vec![ForeignTx { position, landed, effect }];
     book.journal.adopt(origin(), learnt, 600, NOW_MS).await.unwrap();
-    let pause = Pause { by: "scheduler".to_owned(), since_ms: NOW_MS };
-    book.journal.set_paused(vec![PlatformChainId(195)], true, pause).await.unwrap();
+    let (switch, pause) = a_pause();
+    assert_eq!(book.journal.set_paused(switch, pause).await.unwrap(), Ok(()));
     book.journal.write(|conn: &Connection| doubt::begin(conn, NOW_MS)).await.unwrap().unwrap();
     for table in TABLES {
         let sql = format!("SELECT count(*) FROM {table}");

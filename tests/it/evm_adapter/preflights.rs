@@ -1,6 +1,8 @@
 //! What the adapter reads before anything is signed, and what it foretells.
 
 use super::*;
+use alloy::consensus::{Transaction as _, TxEnvelope};
+use alloy::eips::Decodable2718 as _;
 
 #[tokio::test]
 async fn what_the_preflight_foretells_is_what_happens() {
@@ -118,4 +120,47 @@ async fn a_contract_that_reverts_as_a_whole_names_its_culprits() {
     // Only those short of funds are to blame: one more round, and its estimate holds.
     let estimate = chain.preflight(batch[4..7].to_vec()).await.unwrap().estimate;
     assert!(estimate.used > 0 && estimate.charges == 2, "{estimate:?}");
+}
+
+#[tokio::test]
+async fn what_a_batch_uses_is_foretold_and_never_too_little() {
+    for size in [1, 10, 100] {
+        let shop = Shop::open(size).await;
+        let chain = shop.adapter(|_| {}).await;
+        let batch = charges(&shop.crowd);
+        let estimate = chain.preflight(batch.clone()).await.unwrap().estimate;
+        let signed = sealed(&chain, &batch, &estimate).await;
+        let call = TxEnvelope::decode_2718_exact(&signed.raw).unwrap().input().clone();
+        let needed = shop.chain.estimate(key().address(), shop.merchant.billing, call).await;
+        let most = needed + needed / 25;
+        assert!((needed..=most).contains(&estimate.used), "{size}: {needed} {estimate:?}");
+        assert!(
+            outcomes(&bill(&shop.chain, &chain, &batch, &estimate).await).iter().all(|c| *c == 0)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_contract_that_serves_no_callers_with_code_passes_as_it_would_be_called() {
+    let anvil = Anvil::start().await;
+    let plain = Token::deploy(&anvil, Kind::Plain, 6).await;
+    let contract =
+        deploy(&anvil, "PlainCharge", (plain.address, somebody("payee")).abi_encode()).await;
+    let (wallet, user) = (somebody("wallet"), B256::repeat_byte(7));
+    anvil.fund(&[wallet, key().address()]).await;
+    let mint = AnyToken::mintCall { to: wallet, value: U256::from(100) };
+    anvil.execute(wallet, plain.address, &mint).await;
+    plain.approve(wallet, contract, U256::MAX).await;
+    let set = PlainCharge::setWalletCall { userHash: user, wallet };
+    anvil.execute(wallet, contract, &set).await;
+    anvil.execute(wallet, contract, &PlainCharge::serveOnlyPeopleCall {}).await;
+
+    let (period, amount) = (Period::Guarded, U256::from(10));
+    let charge =
+        Charge { entry: entry(1, 1, user, 10), period, amount, wallet, token: plain.address };
+    let chain = connected(config(&anvil.url, contract, &arrays())).await.unwrap();
+    let preflight = chain.preflight(vec![charge]).await.unwrap();
+    assert!(judge(preflight.checked.clone()).refused.is_empty(), "{:?}", preflight.checked);
+    let good = [preflight.checked[0].charge.clone()];
+    assert!(bill(&anvil, &chain, &good, &preflight.estimate).await.status());
 }

@@ -45,13 +45,21 @@ async fn is_paused(operator: &Scheduler) -> bool {
 async fn a_captured_resume_does_not_undo_the_next_pause() {
     let (_town, _signer, operator) = founded().await;
     assert_eq!(operator.post("/PayTool/control/pause", b"").await.unwrap().code(), 1);
-    let resume = operator.letter("POST", "/PayTool/control/resume", b"", unix_seconds());
+    let shown = operator.send("GET", "/PayTool/control", b"", unix_seconds()).await.unwrap();
+    let body = json!({"pauses": {"139": shown.body["data"][0]["pausedSince"]}}).to_string();
+    let path = "/PayTool/control/resume";
+    let resume = operator.letter("POST", path, body.as_bytes(), unix_seconds());
     let first = sent(&resume).await;
     assert_eq!(first.code(), 1, "{first:?}");
     assert!(!is_paused(&operator).await);
     assert_eq!(operator.post("/PayTool/control/pause", b"").await.unwrap().code(), 1);
     assert_eq!(sent(&resume).await, first, "the answer that its sender had");
     assert!(is_paused(&operator).await, "and nothing is done");
+    let stale = operator.post(path, body.as_bytes()).await.unwrap();
+    assert_eq!((stale.status, stale.code()), (409, 0), "it names the pause before: {stale:?}");
+    assert!(is_paused(&operator).await);
+    assert_eq!(operator.resume().await.code(), 1);
+    assert!(!is_paused(&operator).await);
 }
 
 #[tokio::test]
@@ -61,7 +69,7 @@ async fn a_message_that_was_refused_charges_nobody_later() {
     let message = billing(&signer, &json!(town.entries([0])));
     let refused = sent(&message).await;
     assert_eq!((refused.status, refused.code()), (403, 0), "{refused:?}");
-    assert_eq!(operator.post("/PayTool/control/resume", b"").await.unwrap().code(), 1);
+    assert_eq!(operator.resume().await.code(), 1);
     assert_eq!(sent(&message).await, refused);
     assert_eq!(town.proxy.asked(SEND), 0, "it is not evaluated anew");
     let metrics = signer.scheduler.get("/metrics").await.text;

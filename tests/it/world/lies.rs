@@ -5,30 +5,89 @@ use alloy::sol_types::SolValue as _;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Every word in the answers of an aggregate becomes zero: nobody holds or allows anything.
-pub(crate) fn nobody_has_anything(answer: &mut Value) {
+/// The answers to the questions of one call, as words. None for one that failed.
+type Words = Vec<Option<Vec<U256>>>;
+
+/// Changes every answer to the questions of one call: of an aggregate, or of the reader.
+fn change_words(answer: &mut Value, change: fn(&mut Vec<U256>)) {
     let Some(bytes) = answer.as_str().and_then(|text| text.parse::<Bytes>().ok()) else { return };
-    let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) else { return };
-    let poor: Vec<(bool, Bytes)> =
-        answers.into_iter().map(|(good, said)| (good, vec![0; said.len()].into())).collect();
-    *answer = json!(Bytes::from((poor,).abi_encode_params()));
+    if let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) {
+        let changed = |(good, said): (bool, Bytes)| {
+            let mut words: Vec<U256> = said.chunks(32).map(U256::from_be_slice).collect();
+            change(&mut words);
+            (good, Bytes::from(words.iter().flat_map(U256::to_be_bytes::<32>).collect::<Vec<u8>>()))
+        };
+        let told: Vec<(bool, Bytes)> = answers.into_iter().map(changed).collect();
+        *answer = json!(Bytes::from((told,).abi_encode_params()));
+    } else if let Some(told) = changed_by_reader(&bytes, change) {
+        *answer = json!(Bytes::from(told));
+    }
 }
 
-/// The last word of every longer answer of an aggregate grows by one: in a lookup, the period.
-pub(crate) fn the_next_period(answer: &mut Value) {
-    let Some(bytes) = answer.as_str().and_then(|text| text.parse::<Bytes>().ok()) else { return };
-    let Ok((answers,)) = <(Vec<(bool, Bytes)>,)>::abi_decode_params(&bytes) else { return };
-    let next = |(good, said): (bool, Bytes)| {
-        let mut said = said.to_vec();
-        if let [_, .., last] = said.as_mut_slice()
-            && *last < u8::MAX
-        {
-            *last += 1;
-        }
-        (good, Bytes::from(said))
+/// The same of `src/chain/reads/Reader.yul`: either the billing call and then funds, or lookups alone.
+fn changed_by_reader(told: &[u8], change: fn(&mut Vec<U256>)) -> Option<Vec<u8>> {
+    let looked = *told.first()? > 1;
+    let (billing, mut rest) = if looked {
+        told.split_at_checked(0)?
+    } else {
+        let length = u32::from_be_bytes(told.get(9..13)?.try_into().ok()?);
+        told.split_at_checked(13 + usize::try_from(length).ok()?)?
     };
-    let told: Vec<(bool, Bytes)> = answers.into_iter().map(next).collect();
-    *answer = json!(Bytes::from((told,).abi_encode_params()));
+    let mut answers = Words::new();
+    while let Some((count, words)) = rest.split_first() {
+        if *count == 255 {
+            answers.push(None);
+            rest = words;
+            continue;
+        }
+        let count = if looked {
+            rest = words;
+            usize::from(*count)
+        } else {
+            1
+        };
+        let mut answer = Vec::new();
+        for _ in 0..count {
+            let (length, words) = rest.split_first()?;
+            let (word, behind) = words.split_at_checked(usize::from(*length))?;
+            answer.push(U256::try_from_be_slice(word)?);
+            rest = behind;
+        }
+        answers.push(Some(answer));
+    }
+    let mut lie = billing.to_vec();
+    for answer in answers {
+        let Some(mut words) = answer else {
+            lie.push(255);
+            continue;
+        };
+        change(&mut words);
+        if looked {
+            lie.push(u8::try_from(words.len()).ok()?);
+        }
+        for word in words {
+            let bytes = word.to_be_bytes_trimmed_vec();
+            lie.push(u8::try_from(bytes.len()).ok()?);
+            lie.extend(bytes);
+        }
+    }
+    Some(lie)
+}
+
+/// Every word in the answers becomes zero: nobody holds or allows anything.
+pub(crate) fn nobody_has_anything(answer: &mut Value) {
+    change_words(answer, |words| words.fill(U256::ZERO));
+}
+
+/// The last word of every longer answer grows by one: in a lookup, the period.
+pub(crate) fn the_next_period(answer: &mut Value) {
+    change_words(answer, |words| {
+        if let [_, .., last] = words.as_mut_slice()
+            && *last < U256::from(u8::MAX)
+        {
+            *last += U256::ONE;
+        }
+    });
 }
 
 pub(crate) fn a_thousand(answer: &mut Value) {

@@ -31,11 +31,15 @@ pub(crate) const LOOK: &str = "look";
 /// The call that asks for a block.
 pub(crate) const BLOCK: &str = "block";
 
+/// How an `eth_call` is called that puts code somewhere for its own length.
+const READER: &str = "eth_call with overrides";
+
 /// What a name stands for.
 fn names(method: &str) -> &[&str] {
     match method {
         SEND => &["eth_sendRawTransaction", "broadcasthex"],
-        SIMULATE => &["eth_simulateV1", "triggerconstantcontract"],
+        SIMULATE => &[READER, "eth_simulateV1", "triggerconstantcontract"],
+        "eth_call" => &[READER],
         OUTCOME => &["eth_getTransactionReceipt", "gettransactioninfobyid"],
         LOOK => &["eth_getBalance", "getaccount"],
         BLOCK => &["eth_getBlockByNumber", "getblock"],
@@ -227,6 +231,7 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
     let tron = asked.url.contains("/wallet");
     let method = match (question["method"].as_str(), tron) {
         (_, true) => asked.url.rsplit('/').next().unwrap_or_default().to_owned(),
+        (Some("eth_call"), false) if !question["params"][2].is_null() => READER.to_owned(),
         (method, false) => method.unwrap_or("batch").to_owned(),
     };
     let mut rewrite: Option<fn(&mut Value)> = None;

@@ -301,6 +301,18 @@ impl Scheduler {
         self.send("GET", &path, b"", unix_seconds()).await.expect("the Signer answers")
     }
 
+    /// As somebody who may control: ends every pause that there is.
+    pub(crate) async fn resume(&self) -> Heard {
+        let shown = self.send("GET", "/PayTool/control", b"", unix_seconds()).await.unwrap();
+        let chains = shown.body["data"].as_array().unwrap().iter();
+        let pauses: serde_json::Map<String, Value> = chains
+            .filter(|chain| !chain["pausedSince"].is_null())
+            .map(|chain| (chain["chainId"].to_string(), chain["pausedSince"].clone()))
+            .collect();
+        let body = serde_json::json!({"pauses": pauses}).to_string();
+        self.post("/PayTool/control/resume", body.as_bytes()).await.expect("the Signer answers")
+    }
+
     /// Signs and sends a request. One that was sent in the same second already, byte for byte, would
     /// hear the same answer again: blanks behind the body, or the next second, make it another.
     pub(crate) async fn send(

@@ -161,7 +161,7 @@ async fn reads_that_take_too_long_together_are_asked_in_halves() {
         let chain = connected(url, |_| ()).await;
         let at = chain.parts.config.multicall.unwrap();
         let charges: Vec<Charge> = (1..=4).map(charge).collect();
-        let asked = FundsReads::of(&charges, chain.facts().contract).reads;
+        let asked = FundsReads::of(&charges, chain.facts().contract).reads();
         double.says(CALL, 200, &stopped());
         let funds = |n: u64| Funds { balance: U256::from(n), allowance: U256::from(n + 100) };
         for (part, half) in asked.chunks(4).enumerate() {
@@ -184,7 +184,7 @@ async fn what_fails_among_others_is_read_once_more_alone() {
         let chain = connected(url, |_| ()).await;
         let at = chain.parts.config.multicall.unwrap();
         let charges: Vec<Charge> = (1..=3).map(charge).collect();
-        let asked = FundsReads::of(&charges, chain.facts().contract).reads;
+        let asked = FundsReads::of(&charges, chain.facts().contract).reads();
         let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
         let answer = answered(&[Some(1), Some(2), None, None, None, Some(6)]);
         answers(&double, &chain, at, &aggregated(&asked), &passed(1, &answer));
@@ -227,7 +227,7 @@ async fn without_an_aggregator_a_token_that_is_none_spoils_nothing_else() {
         assert!(nothing_there.contains("CONTRACT_VALIDATE_ERROR"));
         let charges = [charge(1), Charge { token: Address::repeat_byte(8), ..charge(2) }];
         double.says(CALL, 200, &rich());
-        for read in FundsReads::of(&charges[1..], chain.facts().contract).reads {
+        for read in FundsReads::of(&charges[1..], chain.facts().contract).reads() {
             answers(&double, &chain, read.target, &read.data, &nothing_there);
         }
         let known = chain.ready().await.unwrap();

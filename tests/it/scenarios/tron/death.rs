@@ -223,7 +223,7 @@ async fn what_was_promised_before_a_pause_is_followed_to_its_end_and_charged_onc
     scene.node().faults().clear();
     scene.attempt(&hash, 2).await;
     assert_eq!(scene.settled(&hash).await, "charged");
-    assert_eq!(operator.post("/PayTool/control/resume", b"").await.unwrap().code(), 1);
+    assert_eq!(operator.resume().await.code(), 1);
     assert_eq!(scene.landed(), 1);
     scene.ends_with(&[1]).await;
 }
