@@ -100,13 +100,12 @@ async fn a_thousand_pay_for_a_year_whatever_happens() {
                 _ = &mut month, if !over => over = true,
                 () = tokio::time::sleep(pause) => {
                     let dice = usize::try_from(world.director.throw(6)).unwrap();
-                    match cast::Part::ALL.get(dice) {
-                        Some(part) => misfortunes += u64::from(world.cast.kill(*part)),
-                        None => {
-                            world.misfortune().await;
-                            misfortunes += 1;
-                        }
-                    }
+                    misfortunes += if let Some(part) = cast::Part::ALL.get(dice) {
+                        u64::from(world.cast.kill(*part))
+                    } else {
+                        world.misfortune().await;
+                        1
+                    };
                 }
             }
         }
