@@ -1,5 +1,7 @@
 //! The routes, and the document that describes them to machines.
 
+mod pages;
+
 use super::answer::HttpReply;
 use super::*;
 use crate::billing::{
