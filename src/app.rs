@@ -4,6 +4,7 @@
 pub mod check;
 pub mod claims;
 mod connect;
+pub mod export;
 mod keyring;
 mod lanes;
 mod limits;

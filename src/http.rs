@@ -3,6 +3,7 @@
 mod answer;
 mod arrivals;
 mod bill;
+mod charges;
 mod connections;
 mod control;
 mod guard;
@@ -20,6 +21,7 @@ use crate::billing::{Family, PlatformChainId};
 use crate::config::HttpConfig;
 use crate::engine::Engine;
 use crate::telemetry::Metrics;
+pub use charges::{ChargeRow, LARGEST_PAGE, LedgerName, LedgerPage};
 pub use serve::{Manners, serve};
 
 use arrivals::Arrivals;
@@ -91,6 +93,7 @@ pub fn router(door: &Arc<AppState>) -> Router {
         .route("/PayTool/EVM/subscribe/signProcessSubscribePlan", post(bill::evm))
         .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
         .route("/PayTool/billings/{id}", get(status::billings))
+        .route("/PayTool/charges", get(charges::charges))
         .route("/PayTool/control", get(control::show))
         .route("/PayTool/control/pause", post(control::pause))
         .route("/PayTool/control/resume", post(control::resume))

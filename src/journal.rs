@@ -12,6 +12,7 @@ mod error;
 mod files;
 mod history;
 mod interchange;
+mod ledger;
 mod left;
 mod mark;
 mod migrate;
@@ -36,6 +37,7 @@ pub use end::Settlement;
 pub use error::{AcceptError, JournalError};
 pub use history::Audit;
 pub use interchange::{Exported, Imported, NotImported};
+pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
 pub use left::Unfinished;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
@@ -317,6 +319,22 @@ impl Journal {
     /// The batch that any of its hashes names.
     pub async fn billing_by_hash(&self, hash: B256) -> Result<Option<Billing>, JournalError> {
         self.read(move |conn| rows::billing_by_hash(conn, hash)).await
+    }
+
+    /// One step through the ledger: see [`LedgerStep`]. `limit` is 1 or more.
+    pub async fn ledger_step(
+        &self,
+        filter: LedgerFilter,
+        order: LedgerOrder,
+        after: Option<LedgerPlace>,
+        limit: usize,
+    ) -> Result<LedgerStep, JournalError> {
+        self.read(move |conn| ledger::step(conn, &filter, order, after, limit)).await
+    }
+
+    /// What names this journal among all others: the id of the first start on it.
+    pub async fn name(&self) -> Result<Option<[u8; 16]>, JournalError> {
+        self.read(ledger::name).await
     }
 
     async fn read<T: Send + 'static>(

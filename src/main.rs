@@ -1,14 +1,16 @@
 //! The command line. `serve` is what it does when nothing else is asked.
 
 use alloy::primitives::Address;
-use clap::{Parser, Subcommand};
-use merchant_signer::app::{self, check, claims};
+use clap::{Args, Parser, Subcommand};
+use jiff::Timestamp;
+use merchant_signer::app::{self, check, claims, export};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::{Journal, Renaming};
 use merchant_signer::node::Http;
 use merchant_signer::{keys, telemetry};
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, BufRead as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -62,6 +64,30 @@ enum Command {
     /// Encrypted keystores.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Write every charge, oldest first. A running Signer is asked in the name of the first caller.
+    Export(ExportCommand),
+}
+
+#[derive(Args, Debug)]
+struct ExportCommand {
+    /// Charges accepted at this time or later: 2026-01-31 (midnight UTC), or 2026-01-31T12:00:00Z.
+    #[arg(long, value_parser = export::time)]
+    from: Option<Timestamp>,
+    /// Charges accepted before this time.
+    #[arg(long, value_parser = export::time)]
+    to: Option<Timestamp>,
+    /// `csv` or `jsonl`.
+    #[arg(long, default_value = "csv", value_parser = ["csv", "jsonl"])]
+    format: String,
+    /// Where to; standard output otherwise. A file that is there is not replaced.
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Go on after this cursor: the last line of an export that was cut off has it.
+    #[arg(long)]
+    after: Option<String>,
+    /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
+    #[arg(long)]
+    server: Option<String>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -161,6 +187,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
         Command::Claims(ClaimsCommand::Import { file, why }) => {
             say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
+        Command::Export(asked) => write_ledger(&runtime, &config, asked)?,
         Command::Keys(KeysCommand::List) => {
             for (name, address) in keys::list(&config.keys.directory)? {
                 let address = address.map_or_else(|| "unreadable".to_owned(), spellings);
@@ -184,6 +211,24 @@ async fn serve(config: Config) -> Result<(), Box<dyn Error>> {
         _ = interrupt.recv() => {}
     }
     running.shutdown().await;
+    Ok(())
+}
+
+fn write_ledger(
+    runtime: &tokio::runtime::Runtime,
+    config: &Config,
+    asked: &ExportCommand,
+) -> Result<(), Box<dyn Error>> {
+    let format = if asked.format == "jsonl" { export::Format::Jsonl } else { export::Format::Csv };
+    let (from, until) = (asked.from, asked.to);
+    let (after, server) = (asked.after.clone(), asked.server.clone());
+    let to: Box<dyn io::Write> = match &asked.out {
+        Some(path) => Box::new(File::create_new(path)?),
+        None => Box::new(io::stdout()),
+    };
+    let wanted = export::Export { from, until, format, after, server };
+    let written = runtime.block_on(export::run(config, &wanted, to))?;
+    writeln!(io::stderr(), "{written} charges, complete")?;
     Ok(())
 }
 

@@ -126,6 +126,14 @@ impl FailCode {
         self.row().1
     }
 
+    /// The text, and what belongs to this case behind it.
+    pub fn sentence(self, detail: Option<&str>) -> String {
+        match detail {
+            Some(detail) => format!("{}: {detail}", self.text()),
+            None => self.text().to_owned(),
+        }
+    }
+
     /// Who must do what.
     pub fn retry(self) -> Retry {
         self.row().2
@@ -236,10 +244,7 @@ impl Refused {
 
     /// The readable reason: the code's text exactly, with the detail after a colon if there is one.
     pub fn reason(&self) -> String {
-        match &self.detail {
-            Some(detail) => format!("{}: {detail}", self.code.text()),
-            None => self.code.text().to_owned(),
-        }
+        self.code.sentence(self.detail.as_deref())
     }
 }
 

@@ -97,6 +97,13 @@ impl LookupReads {
         self.calls.len()
     }
 
+    /// The first half of the questions, and the others; none of fewer than two.
+    pub(super) fn halves(&self) -> Option<[Self; 2]> {
+        let (first, second) = self.calls.split_at(self.calls.len() >> 1);
+        let half = |calls: &[Vec<u8>]| Self { calls: calls.to_vec(), ..Self::none(self.contract) };
+        (!first.is_empty()).then(|| [half(first), half(second)])
+    }
+
     /// One by one.
     pub(super) fn reads(&self) -> Vec<Read> {
         let read = |data: &Vec<u8>| Read {
@@ -135,6 +142,17 @@ impl FundsReads {
         wallets.sort_unstable();
         wallets.dedup();
         Self { spender, wallets }
+    }
+
+    /// The questions about the first half of the wallets, and those about the others; none about fewer
+    /// than two.
+    pub(super) fn halves(&self) -> Option<[Self; 2]> {
+        let (first, second) = self.wallets.split_at(self.wallets.len() >> 1);
+        let half = |wallets: &[(Address, Address)]| Self {
+            spender: self.spender,
+            wallets: wallets.to_vec(),
+        };
+        (!first.is_empty()).then(|| [half(first), half(second)])
     }
 
     /// How many, two for each wallet.

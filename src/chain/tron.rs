@@ -113,6 +113,8 @@ pub struct TronChain {
     throttle: throttle::Throttle,
     /// What is known of the witnesses.
     vouched: parking_lot::Mutex<Vouched>,
+    /// When a node last refused to run creation code; none where none did.
+    undeployed: parking_lot::Mutex<Option<tokio::time::Instant>>,
     /// Held while blocks are read for what was forgotten.
     reading: Mutex<Option<recall::Reading>>,
 }
@@ -133,6 +135,7 @@ impl TronChain {
             promises: Arc::default(),
             last_spend: parking_lot::Mutex::default(),
             solid: SolidBlocks::default(),
+            undeployed: parking_lot::Mutex::default(),
             throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),
             reading: Mutex::default(),

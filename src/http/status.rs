@@ -4,9 +4,9 @@ use super::AppState;
 use super::answer::{HttpReply, envelope, integer, spell_hash};
 use super::guard::{Purpose, pass};
 use super::turned_away::TurnedAway;
-use crate::billing::{BatchState, ItemOutcome, Period, TxRecord, spell_address};
+use crate::billing::{BatchState, Period, TxRecord, spell_address};
 use crate::engine::{Hindrance, NoVerdict};
-use crate::journal::{Billing, JournalError, Line, LineOutcome, Resolution};
+use crate::journal::{Billing, JournalError, Line, Resolution};
 use alloy::primitives::B256;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, Request, State};
@@ -154,14 +154,7 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
 }
 
 fn subscription(batch: BatchState, line: &Line) -> Subscription {
-    let (state, failed) = match &line.outcome {
-        Some(LineOutcome::Told(ItemOutcome::Charged)) => ("charged", None),
-        Some(LineOutcome::Told(ItemOutcome::Unproven)) => ("unproven", None),
-        Some(LineOutcome::Told(ItemOutcome::Failed { code, detail })) => {
-            ("failed", Some((*code, detail)))
-        }
-        Some(LineOutcome::Released) | None => (batch.word(), None),
-    };
+    let failed = line.failure();
     let item = &line.item;
     Subscription {
         subscribe_id: item.subscribe.0,
@@ -175,12 +168,9 @@ fn subscription(batch: BatchState, line: &Line) -> Subscription {
         },
         amount: integer(item.amount),
         amount_text: item.amount.to_string(),
-        state,
+        state: line.state(batch),
         resolved: line.resolved.map(Resolution::word),
         fail_code: failed.map(|(code, _)| code.token()),
-        fail_reason: failed.map(|(code, detail)| match detail {
-            Some(detail) => format!("{}: {detail}", code.text()),
-            None => code.text().to_owned(),
-        }),
+        fail_reason: failed.map(|(code, detail)| code.sentence(detail)),
     }
 }

@@ -383,3 +383,25 @@ async fn a_billing_is_found_by_its_hash_and_by_any_request_id() {
         assert_eq!(found["code"], 0);
     }
 }
+
+#[tokio::test]
+async fn the_ledger_says_what_is_wrong_with_a_question() {
+    let house = House::new();
+    for (query, words) in [
+        ("subscribeID=1", "unknown field"),
+        ("subscribeId=one", "invalid digit"),
+        ("state=paid", "state is one of open, charged"),
+        ("order=up", "newest"),
+        ("limit=0", "limit is 1 to 1000"),
+        ("limit=1001", "limit is 1 to 1000"),
+        ("after=7", "no cursor"),
+        ("after=1.00000000.1.0", "another journal"),
+    ] {
+        let (status, body) = house.ask_json(&format!("/PayTool/charges?{query}")).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{query}: {body}");
+        assert!(body["msg"].as_str().unwrap().contains(words), "{query}: {body}");
+    }
+    let (status, body) = house.ask_json("/PayTool/charges").await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(body["data"], json!({"charges": [], "next": null}));
+}

@@ -37,6 +37,8 @@ pub(super) enum TurnedAway {
     NoDefaultChain,
     #[error("chain {chain} is no {family} chain: post it to the other path")]
     WrongFamily { chain: PlatformChainId, family: Family },
+    #[error("what is asked of the ledger makes no sense: {0}")]
+    Ledger(String),
     #[error("{0}")]
     NotFound(&'static str),
     #[error("this path does not take this method")]
@@ -85,6 +87,7 @@ impl TurnedAway {
             | Self::Unauthenticated(AuthError::Ambiguous)
             | Self::Unreadable
             | Self::Query
+            | Self::Ledger(_)
             | Self::Control(_)
             | Self::Resume(_)
             | Self::NoDefaultChain

@@ -3,7 +3,8 @@
 use super::columns::LineOutcome;
 use super::{Durable, Network, Origin, Resolution};
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, Item, TxRecord,
+    Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, FailCode, Item, ItemOutcome,
+    TxRecord,
 };
 use alloy::primitives::B256;
 
@@ -20,6 +21,29 @@ pub struct Line {
     pub elsewhere: bool,
     /// What a person found out, where the chain does not tell.
     pub resolved: Option<Resolution>,
+}
+
+impl Line {
+    /// Where the charge stands, in one word: what the chain told of it, or else where its batch, which is
+    /// in `state`, stands.
+    pub fn state(&self, state: BatchState) -> &'static str {
+        match &self.outcome {
+            Some(LineOutcome::Told(ItemOutcome::Charged)) => "charged",
+            Some(LineOutcome::Told(ItemOutcome::Unproven)) => "unproven",
+            Some(LineOutcome::Told(ItemOutcome::Failed { .. })) => "failed",
+            Some(LineOutcome::Released) | None => state.word(),
+        }
+    }
+
+    /// Why the charge failed inside a transaction that succeeded, where it did.
+    pub fn failure(&self) -> Option<(FailCode, Option<&str>)> {
+        match &self.outcome {
+            Some(LineOutcome::Told(ItemOutcome::Failed { code, detail })) => {
+                Some((*code, detail.as_deref()))
+            }
+            Some(LineOutcome::Told(_) | LineOutcome::Released) | None => None,
+        }
+    }
 }
 
 /// One transaction of a batch, as the journal knows it.

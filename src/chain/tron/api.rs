@@ -12,7 +12,7 @@ mod outcome;
 mod records;
 
 pub(super) use answers::{Authority, Parameters, Resources, TronBlock};
-pub(super) use calls::{CallOutcome, ConstantCall};
+pub(super) use calls::{CallOutcome, ConstantCall, DeploylessRead};
 pub(super) use outcome::CallResult;
 pub(super) use records::{Broadcast, TxInfo, offer};
 

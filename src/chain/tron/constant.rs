@@ -5,7 +5,7 @@
 //! about the contract, only that less should be asked at a time.
 
 use super::TronChain;
-use super::api::{Api, CallOutcome, ConstantCall, Side, is_of_the_door};
+use super::api::{Api, CallOutcome, ConstantCall, DeploylessRead, Side, is_of_the_door};
 use crate::chain::ChainError;
 use crate::chain::trial::CallFailure;
 use crate::node::{AskError, Fault};
@@ -59,7 +59,17 @@ impl TronChain {
         judge(api.run(Side::Full, call).await?)
     }
 
-    /// The same where only the answer matters, over the JSON-RPC if there is one.
+    /// Runs creation code that only reads.
+    pub(super) async fn read_deployless(
+        &self,
+        api: Api<'_>,
+        code: &[u8],
+    ) -> Result<ConstantCallOutcome, ChainError> {
+        let read = DeploylessRead { owner: self.account.facts.signer, code };
+        judge(api.run_deployless(read).await?)
+    }
+
+    /// The same as [`Self::call`] where only the answer matters, over the JSON-RPC if there is one.
     pub(super) async fn ask(
         &self,
         api: Api<'_>,

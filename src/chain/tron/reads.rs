@@ -1,5 +1,5 @@
-//! What wallets hold and allow, and what the contract's lookup says: in calls of Multicall3 where
-//! there is one, else one by one.
+//! What wallets hold and allow, and what the contract's lookup says: in one read that deploys nothing.
+//! Where that does not tell everything, in calls of Multicall3 if there is one, else one by one.
 
 use super::TronChain;
 use super::api::{Api, CALLS_AT_ONCE};
@@ -7,13 +7,96 @@ use super::constant::{ConstantCallOutcome, TRIES};
 use super::observe::Deployed;
 use crate::billing::{Admitted, Charge, Funds};
 use crate::chain::ChainError;
-use crate::chain::reads::{Answers, FundsReads, LookupReads, Read, aggregated, answers};
+use crate::chain::reads::{
+    Answers, FundsReads, LookupReads, READER, Read, aggregated, answers, pack, unpack,
+};
 use crate::contract::Looked;
 use alloy::primitives::{Address, Bytes};
 use futures_util::{StreamExt, TryStreamExt, stream};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// How many reads tell the funds of one customer: balance and allowance.
 const READS_OF_FUNDS: usize = 2;
+
+/// How long a node that refused to run creation code is asked in other ways.
+const ASK_AGAIN: Duration = Duration::from_mins(10);
+
+/// What became of a read of many things at once.
+enum BatchRead<A> {
+    All(Vec<Option<A>>),
+    /// The node stopped it.
+    Stopped,
+    /// It has to be asked in another way.
+    Otherwise,
+}
+
+fn answered<Q: Halved>(
+    asked: &Q,
+    said: Result<ConstantCallOutcome, ChainError>,
+) -> Result<BatchRead<Q::Answer>, ChainError> {
+    Ok(match said {
+        Ok(ConstantCallOutcome::Said { answer, .. }) => match asked.answers(&answer) {
+            Some(answers) if answers.iter().all(Option::is_some) => BatchRead::All(answers),
+            Some(_) | None => BatchRead::Otherwise,
+        },
+        Ok(ConstantCallOutcome::Stopped(_)) => BatchRead::Stopped,
+        Ok(ConstantCallOutcome::Failed(_)) | Err(ChainError::Node { .. }) => BatchRead::Otherwise,
+        Err(error) => return Err(error),
+    })
+}
+
+/// Questions to the reader, all of one kind.
+trait Halved: Sized {
+    /// What one answer is.
+    type Answer;
+
+    fn halves(&self) -> Option<[Self; 2]>;
+
+    /// The creation code that asks them.
+    fn code(&self, contract: Address) -> Vec<u8>;
+
+    /// The answers, in order; none where these are not.
+    fn answers(&self, output: &[u8]) -> Option<Vec<Option<Self::Answer>>>;
+}
+
+impl Halved for LookupReads {
+    type Answer = Bytes;
+
+    fn halves(&self) -> Option<[Self; 2]> {
+        self.halves()
+    }
+
+    fn code(&self, contract: Address) -> Vec<u8> {
+        creation_code(pack(contract, None, self, &FundsReads::of(&[], contract)))
+    }
+
+    fn answers(&self, output: &[u8]) -> Option<Vec<Option<Bytes>>> {
+        let told = unpack(output, false, self, &FundsReads::of(&[], Address::ZERO));
+        told.map(|told| told.lookups)
+    }
+}
+
+impl Halved for FundsReads {
+    type Answer = Funds;
+
+    fn halves(&self) -> Option<[Self; 2]> {
+        self.halves()
+    }
+
+    fn code(&self, contract: Address) -> Vec<u8> {
+        creation_code(pack(contract, None, &LookupReads::none(contract), self))
+    }
+
+    fn answers(&self, output: &[u8]) -> Option<Vec<Option<Funds>>> {
+        let told = unpack(output, false, &LookupReads::none(Address::ZERO), self);
+        told.map(|told| told.funds)
+    }
+}
+
+fn creation_code(input: Vec<u8>) -> Vec<u8> {
+    [READER.to_vec(), input].concat()
+}
 
 impl TronChain {
     /// Asks the profile's lookup for every entry. None where the contract knows none, where its
@@ -26,7 +109,10 @@ impl TronChain {
         let known = self.ready().await?;
         let profile = &self.account.profile;
         let asked = LookupReads::of(profile, self.account.facts.contract, entries);
-        let answers = self.read_all(api, known, &asked.reads(), self.parts.config.chunk).await?;
+        let answers = match self.read_at_once(api, &asked).await? {
+            Some(answers) => answers,
+            None => self.read_all(api, known, &asked.reads(), self.parts.config.chunk).await?,
+        };
         Ok(asked.looked(profile, answers))
     }
 
@@ -39,9 +125,49 @@ impl TronChain {
         charges: &[Charge],
     ) -> Result<Vec<Option<Funds>>, ChainError> {
         let asked = FundsReads::of(charges, self.account.facts.contract);
+        if let Some(told) = self.read_at_once(api, &asked).await? {
+            return Ok(asked.funds(charges, &told));
+        }
         let chunk = self.parts.config.chunk.saturating_mul(READS_OF_FUNDS);
         let answers = self.read_all(api, known, &asked.reads(), chunk).await?;
         Ok(asked.read(charges, &answers))
+    }
+
+    /// Asks everything in one read that deploys nothing; in halves where the node stops it. None where
+    /// it has to be asked in another way: the node does not run creation code, or an answer is missing,
+    /// which nobody is refused for until it was asked by itself.
+    async fn read_at_once<Q: Halved + Send + Sync>(
+        &self,
+        api: Api<'_>,
+        asked: &Q,
+    ) -> Result<Option<Vec<Option<Q::Answer>>>, ChainError>
+    where
+        Q::Answer: Send,
+    {
+        let refused = *self.undeployed.lock();
+        if refused.is_some_and(|at| at.elapsed() < ASK_AGAIN) {
+            return Ok(None);
+        }
+        let contract = self.account.facts.contract;
+        let first = self.read_deployless(api, &asked.code(contract)).await;
+        let (mut all, mut left) = (Vec::new(), Vec::new());
+        if matches!(first, Ok(ConstantCallOutcome::Failed(_)) | Err(ChainError::Node { .. })) {
+            *self.undeployed.lock() = Some(Instant::now());
+        }
+        match answered(asked, first)? {
+            BatchRead::All(answers) => return Ok(Some(answers)),
+            BatchRead::Stopped => left.extend(asked.halves().into_iter().flatten().rev()),
+            BatchRead::Otherwise => return Ok(None),
+        }
+        while let Some(part) = left.pop() {
+            let said = self.read_deployless(api, &part.code(contract)).await;
+            match (answered(&part, said)?, part.halves()) {
+                (BatchRead::All(answers), _) => all.extend(answers),
+                (BatchRead::Stopped, Some([first, second])) => left.extend([second, first]),
+                (BatchRead::Stopped, None) | (BatchRead::Otherwise, _) => return Ok(None),
+            }
+        }
+        Ok((!all.is_empty()).then_some(all))
     }
 
     async fn read_all(

@@ -12,6 +12,9 @@ use revm::primitives::{Address, Bytes, U256};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// Energy for each byte of code that a constructor returns.
+const SAVED_BYTE: u64 = 200;
+
 /// Which of a node's two views is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -110,7 +113,33 @@ impl TronNode {
             Some(to) => (to, question.data.clone(), None),
             None => (Address::repeat_byte(0xcc), Bytes::new(), Some(question.data.clone())),
         };
+        let made = code.is_some();
         let call = Call { from: question.from, to, value: question.value, data, energy, code };
-        Ok(tvm::run(&state, &*chain, &setting.scene, &call, Meter::new(factors, budget)))
+        let done = tvm::run(&state, &*chain, &setting.scene, &call, Meter::new(factors, budget));
+        Ok(if made { saved(done, energy) } else { done })
+    }
+}
+
+/// What a constructor that went through has returned is paid for as code, whatever its length.
+/// java-tron: actuator/.../core/actuator/VMActuator.java
+fn saved(mut done: Outcome, limit: u64) -> Outcome {
+    if done.ending != Ending::Success {
+        return done;
+    }
+    let needed = SAVED_BYTE * u64::try_from(done.output.len()).unwrap_or(u64::MAX);
+    let left = limit.saturating_sub(done.energy);
+    if needed <= left {
+        return Outcome { energy: done.energy + needed, ..done };
+    }
+    done.message = format!(
+        "Not enough energy for 'save just created contract code' executing: needEnergy[{needed}], \
+         leftEnergy[{left}];"
+    );
+    Outcome {
+        ending: Ending::OutOfEnergy,
+        energy: limit,
+        output: Bytes::new(),
+        logs: vec![],
+        ..done
     }
 }

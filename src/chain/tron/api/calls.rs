@@ -7,7 +7,7 @@ use crate::chain::tron::address::to_hex;
 use crate::node::{AskError, Request};
 use alloy::primitives::{Address, Bytes};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 const QUESTION: &str = "triggerconstantcontract";
 
@@ -17,6 +17,15 @@ pub(in crate::chain::tron) struct ConstantCall<'a> {
     pub(in crate::chain::tron) owner: Address,
     pub(in crate::chain::tron) contract: Address,
     pub(in crate::chain::tron) data: &'a [u8],
+}
+
+/// A read of many things at once: creation code that returns them in the place of code. Nothing is
+/// deployed, and no limit of a deployment applies: 200 energy for each byte returned, of 100,000,000.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::chain::tron) struct DeploylessRead<'a> {
+    pub(in crate::chain::tron) owner: Address,
+    /// The code, with its input behind it.
+    pub(in crate::chain::tron) code: &'a [u8],
 }
 
 /// How a call went.
@@ -130,6 +139,19 @@ impl Api<'_> {
             "contract_address": to_hex(call.contract),
             "data": hex::encode(call.data),
         });
+        self.runs(side, params).await
+    }
+
+    /// Runs creation code without deploying anything, on the state of the head.
+    pub(in crate::chain::tron) async fn run_deployless(
+        self,
+        read: DeploylessRead<'_>,
+    ) -> Result<CallOutcome, AskError> {
+        let code = hex::encode(read.code);
+        self.runs(Side::Full, json!({ "owner_address": to_hex(read.owner), "data": code })).await
+    }
+
+    async fn runs(self, side: Side, params: Value) -> Result<CallOutcome, AskError> {
         let asked = Question::Http { side, name: QUESTION, params, runs: true };
         let raw: RawRun = self.0.put(asked).await?;
         raw.judge(|words| self.clean(words)).ok_or_else(|| garbled(QUESTION))

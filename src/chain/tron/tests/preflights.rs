@@ -5,7 +5,7 @@ use super::golden_billing::{self, BILLER, REASONS, WORDS, step};
 use super::node::{HEAD_MS, charge, node, parts};
 use super::*;
 use crate::billing::{Charge, FailCode, Funds, Opinion};
-use crate::chain::reads::{FundsReads, aggregated};
+use crate::chain::reads::{FundsReads, LookupReads, READER, aggregated, pack};
 use alloy::primitives::U256;
 use serde_json::json;
 
@@ -154,25 +154,66 @@ async fn a_batch_that_the_node_keeps_stopping_is_too_large_and_nobody_is_to_blam
     .await;
 }
 
+/// The answer to one read that deploys nothing.
+fn answers_deployless(double: &Double, chain: &TronChain, charges: &[Charge], words: &[u8]) {
+    let contract = chain.facts().contract;
+    let asked = FundsReads::of(charges, contract);
+    let input = pack(contract, None, &LookupReads::none(contract), &asked);
+    let asked = json!({
+        "data": hex::encode([READER.to_vec(), input].concat()),
+        "owner_address": to_hex(chain.facts().signer),
+    });
+    let packed: Vec<u8> = words.iter().flat_map(|word| [1, *word]).collect();
+    double.says(&format!("{CALL} {asked}"), 200, &passed(1, &hex::encode(packed)));
+}
+
 #[tokio::test]
-async fn reads_that_take_too_long_together_are_asked_in_halves() {
+async fn all_funds_are_one_question_and_halves_where_the_node_stops_it() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url, |_| ()).await;
+        let charges: Vec<Charge> = (1..=4).map(charge).collect();
+        let known = chain.ready().await.unwrap();
+        let funds = |n: u8| Some(Funds { balance: U256::from(n), allowance: U256::from(n + 100) });
+        let words = |n: &[u8]| n.iter().flat_map(|n| [*n, *n + 100]).collect::<Vec<u8>>();
+        double.says(CALL, 200, &stopped());
+        answers_deployless(&double, &chain, &charges[..2], &words(&[1, 2]));
+        answers_deployless(&double, &chain, &charges[2..], &words(&[3, 4]));
+        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
+        assert_eq!(read, [1, 2, 3, 4].map(funds));
+        assert_eq!(double.asked(CALL), 3, "all at once, and each half");
+        answers_deployless(&double, &chain, &charges, &words(&[5, 6, 7, 8]));
+        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
+        assert_eq!(read, [5, 6, 7, 8].map(funds));
+        assert_eq!(double.asked(CALL), 4);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_node_that_runs_no_creation_code_is_asked_in_halves_through_the_aggregator() {
     let double = node();
     serving(&double, async |url| {
         let chain = connected(url, |_| ()).await;
         let at = chain.parts.config.multicall.unwrap();
         let charges: Vec<Charge> = (1..=4).map(charge).collect();
         let asked = FundsReads::of(&charges, chain.facts().contract).reads();
-        double.says(CALL, 200, &stopped());
+        let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
+        double.says(CALL, 200, &nothing_there);
         let funds = |n: u64| Funds { balance: U256::from(n), allowance: U256::from(n + 100) };
+        answers(&double, &chain, at, &aggregated(&asked), &stopped());
         for (part, half) in asked.chunks(4).enumerate() {
             let first = u64::try_from(part).unwrap() * 2 + 1;
             let words = [first, first + 100, first + 1, first + 101];
             answers(&double, &chain, at, &aggregated(half), &passed(1, &together(&words)));
         }
         let known = chain.ready().await.unwrap();
-        let read = chain.funds(chain.api(), known, &charges).await.unwrap();
-        assert_eq!(read, (1..=4).map(|n| Some(funds(n))).collect::<Vec<_>>());
-        assert_eq!(double.asked(CALL), 3, "all at once, and each half");
+        for (asks, round) in [(4, 1), (3, 2)] {
+            let before = double.asked(CALL);
+            let read = chain.funds(chain.api(), known, &charges).await.unwrap();
+            assert_eq!(read, (1..=4).map(|n| Some(funds(n))).collect::<Vec<_>>());
+            assert_eq!(double.asked(CALL) - before, asks, "round {round}");
+        }
     })
     .await;
 }
@@ -187,6 +228,7 @@ async fn what_fails_among_others_is_read_once_more_alone() {
         let asked = FundsReads::of(&charges, chain.facts().contract).reads();
         let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
         let answer = answered(&[Some(1), Some(2), None, None, None, Some(6)]);
+        double.says(CALL, 200, &nothing_there);
         answers(&double, &chain, at, &aggregated(&asked), &passed(1, &answer));
         for (read, word_or_not) in asked[2..].iter().zip([None, None, Some(5)]) {
             let alone = word_or_not.map_or(nothing_there.clone(), |n| passed(1, &word(n)));

@@ -1,0 +1,296 @@
+//! `merchant-signer export`: the ledger as a file, from the journal itself or, while a Signer holds it,
+//! from that Signer.
+
+use crate::auth::{self, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER};
+use crate::clock::Clock;
+use crate::config::{Caller, Config};
+use crate::http::{ChargeRow, LARGEST_PAGE, LedgerName, LedgerPage};
+use crate::journal::{Journal, LedgerFilter, LedgerOrder, LedgerPlace, OpenError};
+use jiff::Timestamp;
+use serde::Deserialize;
+use std::error::Error;
+use std::fmt;
+use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// How a charge is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// RFC 4180, with a header line. Times are UTC, RFC 3339.
+    Csv,
+    /// One JSON object on each line, as `GET /PayTool/charges` tells it.
+    Jsonl,
+}
+
+/// What is exported.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// Charges accepted at this time or later.
+    pub from: Option<Timestamp>,
+    /// Charges accepted before this time.
+    pub until: Option<Timestamp>,
+    /// How it is written.
+    pub format: Format,
+    /// The cursor of the last charge of an export that was cut off.
+    pub after: Option<String>,
+    /// Where the Signer is that holds the journal: `http://127.0.0.1:8080`; none where the
+    /// configuration says.
+    pub server: Option<String>,
+}
+
+/// Writes every charge of the range, oldest first, and tells how many there were. Memory does not grow
+/// with their number.
+pub async fn run(
+    config: &Config,
+    export: &Export,
+    to: Box<dyn Write>,
+) -> Result<u64, Box<dyn Error>> {
+    let mut sink = Sink::new(export.format, export.after.is_none(), to)?;
+    match Journal::open(&config.journal) {
+        Ok(journal) => {
+            let told = read(&journal, export, &mut sink).await;
+            journal.close().await;
+            told?;
+        }
+        Err(OpenError::Held(_)) => ask(config, export, &mut sink).await?,
+        Err(error) => return Err(error.into()),
+    }
+    sink.finish()
+}
+
+/// From the journal itself.
+async fn read(journal: &Journal, export: &Export, sink: &mut Sink) -> Result<(), Box<dyn Error>> {
+    let ms = |time: Timestamp| time.as_millisecond();
+    let filter = LedgerFilter {
+        from_ms: export.from.map(ms),
+        until_ms: export.until.map(ms),
+        ..LedgerFilter::default()
+    };
+    let name = LedgerName::of(journal).await?;
+    let mut after: Option<LedgerPlace> =
+        export.after.as_deref().map(|cursor| name.place(cursor)).transpose()?;
+    loop {
+        let step =
+            journal.ledger_step(filter.clone(), LedgerOrder::Oldest, after, LARGEST_PAGE).await?;
+        for charge in step.found.iter().filter_map(|entry| ChargeRow::told(entry, &name)) {
+            sink.write(&charge)?;
+        }
+        after = step.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+/// From the Signer that holds the journal, in the name of a configured caller.
+async fn ask(config: &Config, export: &Export, sink: &mut Sink) -> Result<(), Box<dyn Error>> {
+    let configured = || format!("http://{}", reachable(config.http.listen));
+    let server = export.server.clone().unwrap_or_else(configured);
+    let client = reqwest::Client::builder().no_proxy().build()?;
+    let caller = config.callers.first();
+    let mut after = export.after.clone();
+    loop {
+        let seconds = |time: Option<Timestamp>| time.map(|time| time.as_second().to_string());
+        let asked = [
+            ("order", Some("oldest".to_owned())),
+            ("limit", Some(LARGEST_PAGE.to_string())),
+            ("from", seconds(export.from)),
+            ("until", seconds(export.until)),
+            ("after", after.clone()),
+        ];
+        let asked: Vec<_> =
+            asked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        let path = format!("/PayTool/charges?{}", serde_urlencoded::to_string(asked)?);
+        let mut request = client.get(format!("{server}{path}"));
+        if let Some(caller) = caller {
+            let timestamp = Clock::MACHINE.unix_ms().div_euclid(1000).to_string();
+            request = request
+                .header(KEY_HEADER, &caller.key)
+                .header(SIGN_HEADER, signature(caller, &timestamp, &path))
+                .header(TIMESTAMP_HEADER, timestamp);
+        }
+        let told: Told = serde_json::from_slice(&request.send().await?.bytes().await?)?;
+        let Some(page) = told.data.filter(|_| told.code == 1) else {
+            return Err(format!("the running Signer at {server} says: {}", told.msg).into());
+        };
+        page.charges.iter().try_for_each(|charge| sink.write(charge))?;
+        after = page.next;
+        if after.is_none() {
+            return Ok(());
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Told {
+    code: u8,
+    msg: String,
+    data: Option<LedgerPage>,
+}
+
+fn signature(caller: &Caller, timestamp: &str, path: &str) -> String {
+    let request = SignedParts {
+        key: Some(&caller.key),
+        timestamp: Some(timestamp),
+        sign: None,
+        method: "GET",
+        path_and_query: path,
+        body: b"",
+    };
+    auth::sign(&caller.secret, &request)
+}
+
+/// Where a server that listens on `address` is found from this machine.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}
+
+/// The columns of a charge in CSV.
+const COLUMNS: [&str; 28] = [
+    "cursor",
+    "billing",
+    "subscribeId",
+    "planId",
+    "userHash",
+    "period",
+    "amount",
+    "token",
+    "wallet",
+    "state",
+    "failCode",
+    "failReason",
+    "resolved",
+    "chainId",
+    "address",
+    "contract",
+    "caller",
+    "requestId",
+    "txHash",
+    "block",
+    "blockTime",
+    "acceptedAt",
+    "settledAt",
+    "result",
+    "charges",
+    "used",
+    "fee",
+    "feeShare",
+];
+
+fn columns(charge: ChargeRow) -> [String; 28] {
+    let text = |value: Option<String>| value.unwrap_or_default();
+    // Free text: a spreadsheet would take it for a formula where it begins like one.
+    let words = |value: Option<String>| match value {
+        Some(words) if words.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{words}"),
+        other => other.unwrap_or_default(),
+    };
+    let number = |value: Option<u64>| value.map(|number| number.to_string()).unwrap_or_default();
+    let time = |seconds: Option<i64>| {
+        let known = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+        known.map(|time| time.to_string()).unwrap_or_default()
+    };
+    [
+        charge.cursor,
+        charge.billing,
+        charge.subscribe_id,
+        charge.plan_id,
+        charge.user_hash,
+        text(charge.period),
+        charge.amount,
+        text(charge.token),
+        text(charge.wallet),
+        charge.state,
+        text(charge.fail_code),
+        words(charge.fail_reason),
+        text(charge.resolved),
+        charge.chain_id.to_string(),
+        charge.address,
+        charge.contract,
+        words(charge.caller),
+        words(charge.request_id),
+        charge.tx_hash,
+        number(charge.block),
+        time(charge.block_time.and_then(|time| i64::try_from(time).ok())),
+        time(Some(charge.accepted_at)),
+        time(charge.settled_at),
+        text(charge.result),
+        charge.charges.to_string(),
+        text(charge.used),
+        text(charge.fee),
+        text(charge.fee_share),
+    ]
+}
+
+/// Where charges go.
+struct Sink {
+    to: Rows,
+    written: u64,
+}
+
+enum Rows {
+    Csv(Box<csv::Writer<Box<dyn Write>>>),
+    Jsonl(BufWriter<Box<dyn Write>>),
+}
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sink").field("written", &self.written).finish_non_exhaustive()
+    }
+}
+
+impl Sink {
+    fn new(format: Format, header: bool, to: Box<dyn Write>) -> csv::Result<Self> {
+        let to = match format {
+            Format::Jsonl => Rows::Jsonl(BufWriter::new(to)),
+            Format::Csv => {
+                let mut csv =
+                    csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(to);
+                if header {
+                    csv.write_record(COLUMNS)?;
+                }
+                Rows::Csv(Box::new(csv))
+            }
+        };
+        Ok(Self { to, written: 0 })
+    }
+
+    fn write(&mut self, charge: &ChargeRow) -> Result<(), Box<dyn Error>> {
+        match &mut self.to {
+            Rows::Csv(csv) => csv.write_record(columns(charge.clone()))?,
+            Rows::Jsonl(lines) => {
+                serde_json::to_writer(&mut *lines, charge)?;
+                lines.write_all(b"\n")?;
+            }
+        }
+        self.written = self.written.saturating_add(1);
+        if self.written.is_multiple_of(10_000) && io::stderr().is_terminal() {
+            write!(io::stderr(), "\r{} charges", self.written)?;
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<u64, Box<dyn Error>> {
+        match &mut self.to {
+            Rows::Csv(csv) => csv.flush()?,
+            Rows::Jsonl(lines) => lines.flush()?,
+        }
+        Ok(self.written)
+    }
+}
+
+/// A day (midnight UTC) or a time of RFC 3339.
+pub fn time(text: &str) -> Result<Timestamp, String> {
+    let day = text.parse::<jiff::civil::Date>().ok();
+    let midnight = day.and_then(|day| {
+        day.to_datetime(jiff::civil::Time::midnight()).to_zoned(jiff::tz::TimeZone::UTC).ok()
+    });
+    midnight
+        .map(|zoned| zoned.timestamp())
+        .map_or_else(|| text.parse(), Ok)
+        .map_err(|why| format!("write 2026-01-31, or 2026-01-31T12:00:00Z: {why}"))
+}
