@@ -44,7 +44,7 @@ async fn with_a_lookup_a_thief_charges_what_is_due_and_nothing_else(family: Fami
         ("planId", json!(town.plan.id + 1)),
     ];
     for change in other_terms {
-        let heard = tries(&signer, &town, 0, &[change.clone()]).await;
+        let heard = tries(&signer, &town, 0, std::slice::from_ref(&change)).await;
         assert_eq!(heard.code(), 2, "{change:?}: {heard:?}");
     }
     assert_eq!(town.transactions().await, 0);
