@@ -26,7 +26,8 @@ use crate::store::{self, Store, subscriptions};
 use parking_lot::RwLock;
 use sandbox_chains::town::{PLAN, TRIAL};
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -84,6 +85,17 @@ pub enum StartError {
     /// The state cannot be read or written.
     #[error("the platform's state: {0}")]
     Store(#[from] store::Error),
+    /// The directory of the state cannot be made, or not be locked.
+    #[error("the state in {}: {why}", directory.display())]
+    Directory {
+        /// Where it should be.
+        directory: PathBuf,
+        /// What the system says.
+        why: std::io::Error,
+    },
+    /// Another process works on the state.
+    #[error("another sandbox runs on the state in {}: end it first, or name another directory", .0.display())]
+    Held(PathBuf),
     /// The stored blocks come out otherwise than they were.
     #[error(
         "block {number} of chain {chain} cannot be made again from the state: it is of another version of the sandbox; begin with an empty directory"
@@ -114,6 +126,8 @@ struct Inner {
     pace: RwLock<Pace>,
     /// Blocks are made by hand only, whatever the pace.
     held: AtomicBool,
+    /// While it is held, no other process works on the state.
+    _lock: Option<File>,
     store: Store,
     sides: [Side; 2],
     nodes: Nodes,
@@ -131,6 +145,7 @@ struct Inner {
 impl Platform {
     /// Founds a platform, or takes up the one that is stored. Computes for a while: best called off the runtime's threads.
     pub fn found(options: &Options) -> Result<Self, StartError> {
+        let lock = options.state.as_deref().map(take).transpose()?;
         let store = Store::open(options.state.as_deref())?;
         let clock = options.clock.clone();
         clock.advance(store.number("ahead_ms", 0)?);
@@ -160,6 +175,7 @@ impl Platform {
             clock,
             pace: RwLock::new(options.pace),
             held: AtomicBool::new(false),
+            _lock: lock,
             store,
             sides: [side(EVM_CHAIN, evm), side(TRON_CHAIN, tron)],
             nodes,
@@ -306,6 +322,14 @@ impl Platform {
     pub(crate) fn say(&self, line: String) {
         drop(self.0.lines.send(line));
     }
+}
+
+/// Takes the directory of the state for this process alone.
+fn take(directory: &Path) -> Result<File, StartError> {
+    let place = || directory.to_owned();
+    let taken = store::take(directory);
+    let taken = taken.map_err(|why| StartError::Directory { directory: place(), why })?;
+    taken.ok_or_else(|| StartError::Held(place()))
 }
 
 /// What the sandbox's one merchant signs with. Everybody knows it.

@@ -14,16 +14,42 @@ pub(crate) mod withdrawals;
 
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::{Connection, OptionalExtension as _, params};
+use std::fs::{File, TryLockError};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The name of the file in the state's directory.
 const FILE: &str = "platform.sqlite";
+
+/// The name of the file that says by its lock that somebody works on the directory.
+const LOCK: &str = "platform.lock";
+/// How long whoever worked on the directory before may take to end.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The tables, of version 1.
 const SCHEMA: &str = include_str!("store/schema.sql");
 
 /// What goes wrong with the database.
 pub(crate) type Error = rusqlite::Error;
+
+/// Takes a directory, which is made if it is not there, for this process alone: two platforms that made blocks on one state would
+/// leave neither's. The lock is the kernel's, and ends with the process however that ends. None if another process has it.
+pub(crate) fn take(directory: &Path) -> std::io::Result<Option<File>> {
+    std::fs::create_dir_all(directory)?;
+    let file =
+        File::options().write(true).create(true).truncate(false).open(directory.join(LOCK))?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(why)) => return Err(why),
+        }
+    }
+}
 
 /// The database.
 #[derive(Debug)]
@@ -32,14 +58,10 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the database of a directory, which is made if it is not there; without one, a database in memory.
+    /// Opens the database of a directory; without one, a database in memory.
     pub(crate) fn open(directory: Option<&Path>) -> Result<Self, Error> {
         let connection = match directory {
-            Some(directory) => {
-                // what is wrong with the directory shows when the file in it is opened
-                drop(std::fs::create_dir_all(directory));
-                Connection::open(directory.join(FILE))?
-            }
+            Some(directory) => Connection::open(directory.join(FILE))?,
             None => Connection::open_in_memory()?,
         };
         connection.execute_batch(

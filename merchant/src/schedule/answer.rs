@@ -56,7 +56,7 @@ fn no_verdict(ids: &[i64], refusal: &Refusal) -> Answer {
     // On TRON what fits depends on how busy the node is, so that too many at once are a 503 there.
     let fits = refusal.max_batch.is_none_or(|most| ids.len() <= most);
     let too_large = refusal.http_status == 413 || names_rule(refusal, "max_batch") || !fits;
-    let spoilt = refusal.http_status == 400 || names_rule(refusal, "max_amount.");
+    let spoilt = refusal.http_status == 400 || names_rule(refusal, "max_amount");
     if too_large || spoilt {
         return match ids {
             [id] => Answer::Verdict(vec![(*id, Heard::Refused(unacceptable(refusal)))]),
@@ -71,9 +71,12 @@ fn no_verdict(ids: &[i64], refusal: &Refusal) -> Answer {
     }
 }
 
-/// The Signer's documentation: with HTTP 403, `msg` names the rule.
+/// The Signer's documentation: with HTTP 403, `msg` names the rule by its place in the configuration, such as
+/// `chains.136.policy.max_batch`.
 fn names_rule(refusal: &Refusal, rule: &str) -> bool {
-    refusal.http_status == 403 && refusal.msg.contains(&format!("rule {rule}"))
+    let mut words = refusal.msg.split_whitespace().skip_while(|word| *word != "rule").skip(1);
+    let named = words.next().unwrap_or_default().trim_end_matches(':');
+    refusal.http_status == 403 && named.split('.').any(|part| part == rule)
 }
 
 fn unacceptable(refusal: &Refusal) -> Decline {

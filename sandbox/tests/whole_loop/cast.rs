@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,8 +30,8 @@ impl Part {
 pub(crate) struct Cast {
     place: Place,
     children: [Mutex<Option<Child>>; 4],
-    /// How many are being started.
-    missing: AtomicUsize,
+    /// Who is being started.
+    missing: [AtomicBool; 4],
     /// The play is over: whoever starts now ends at once.
     over: AtomicBool,
 }
@@ -42,7 +42,7 @@ impl Cast {
         Arc::new(Self {
             place,
             children: Default::default(),
-            missing: AtomicUsize::new(0),
+            missing: Default::default(),
             over: AtomicBool::new(false),
         })
     }
@@ -79,20 +79,23 @@ impl Cast {
         }
     }
 
-    /// Kills a program; it is started again meanwhile.
-    pub(crate) fn kill(self: &Arc<Self>, part: Part) {
-        self.missing.fetch_add(1, Ordering::SeqCst);
+    /// Kills a program; it is started again meanwhile. False if it is being started anyway.
+    pub(crate) fn kill(self: &Arc<Self>, part: Part) -> bool {
+        if self.missing[part.index()].swap(true, Ordering::SeqCst) {
+            return false;
+        }
         self.end(part);
         let cast = Arc::clone(self);
         std::thread::spawn(move || {
             cast.start(part);
-            cast.missing.fetch_sub(1, Ordering::SeqCst);
+            cast.missing[part.index()].store(false, Ordering::SeqCst);
         });
+        true
     }
 
     /// Whether everybody runs.
     pub(crate) fn is_whole(&self) -> bool {
-        self.missing.load(Ordering::SeqCst) == 0
+        self.missing.iter().all(|missing| !missing.load(Ordering::SeqCst))
     }
 
     /// Who ended without having been killed.

@@ -99,12 +99,13 @@ async fn a_thousand_pay_for_a_year_whatever_happens() {
             tokio::select! {
                 _ = &mut month, if !over => over = true,
                 () = tokio::time::sleep(pause) => {
-                    misfortunes += 1;
                     let dice = usize::try_from(world.director.throw(6)).unwrap();
-                    match cast::Part::ALL.get(dice) {
-                        Some(part) => world.cast.kill(*part),
-                        None => world.misfortune().await,
-                    }
+                    misfortunes += if let Some(part) = cast::Part::ALL.get(dice) {
+                        u64::from(world.cast.kill(*part))
+                    } else {
+                        world.misfortune().await;
+                        1
+                    };
                 }
             }
         }

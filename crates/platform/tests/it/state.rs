@@ -5,6 +5,19 @@ use sandbox_platform::{Options, Platform};
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_state_has_one_platform_at_a_time() {
+    let place = tempfile::tempdir().unwrap();
+    let world = World::in_directory(place.path()).await;
+    let options = Options { state: Some(place.path().to_owned()), ..Options::default() };
+    let second = options.clone();
+    let refused = tokio::task::spawn_blocking(move || Platform::found(&second)).await.unwrap();
+    let words = refused.unwrap_err().to_string();
+    assert!(words.contains("another sandbox runs on the state"), "{words}");
+    world.running.shutdown().await;
+    tokio::task::spawn_blocking(move || Platform::found(&options).unwrap()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everything_is_there_after_a_start() {
     let place = tempfile::tempdir().unwrap();
     let world = World::in_directory(place.path()).await;

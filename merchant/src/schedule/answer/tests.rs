@@ -93,8 +93,12 @@ fn a_bare_signer_of_the_interface_is_understood() {
 fn what_no_batch_can_be_is_halved_down_to_the_culprit() {
     assert_eq!(read(&[1, 2], refused(413, "too many")), Answer::Halve { too_large: true });
     assert_eq!(read(&[1, 2], refused(400, "malformed")), Answer::Halve { too_large: false });
-    let rule = "refused by policy, rule max_amount.0xab: …";
+    let rule = "refused by policy, rule chains.139.policy.max_amount.0xab: …";
     assert_eq!(read(&[1, 2], refused(403, rule)), Answer::Halve { too_large: false });
+    let rule = "refused by policy, rule chains.136.policy.max_batch: 100 charges in one request";
+    assert_eq!(read(&[1, 2], refused(403, rule)), Answer::Halve { too_large: true });
+    let rule = "refused by policy, rule chains.136.policy.max_day: max_batch";
+    assert!(matches!(read(&[1, 2], refused(403, rule)), Answer::Silence { .. }));
     assert!(matches!(read(&[1], refused(400, "malformed")), Answer::Verdict(heard)
         if matches!(&heard[0].1, Heard::Refused(decline) if decline.advice == Advice::Fix)));
 }

@@ -4,12 +4,14 @@ use super::inbox::{command, event, send};
 use super::process::{SECRET, start_inbox};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-/// The inbox, run by strace.
+/// The inbox, with strace beside it: whoever kills it kills no tracer that leaves it behind.
 fn traced(folder: &Path, trace: &Path) -> Command {
     let plain = command(folder, "http://127.0.0.1:9");
     let mut strace = Command::new("strace");
     strace.args([
+        "-D",
         "-f",
         "-y",
         "-s",
@@ -37,7 +39,7 @@ async fn no_success_before_the_disk_has_it() {
         assert_eq!(send(&inbox.callbacks, &body, SECRET, 0).await.0, 200);
     }
     inbox.program.kill();
-    let text = std::fs::read_to_string(&trace).unwrap();
+    let text = whole(&trace).await;
     let (mut asked, mut synced, mut answered) = (false, false, 0);
     for line in text.lines() {
         if line.contains("POST /callbacks") {
@@ -50,6 +52,18 @@ async fn no_success_before_the_disk_has_it() {
         }
     }
     assert_eq!(answered, 3, "the trace shows every answer:\n{text}");
+}
+
+/// The trace, when strace has written its end.
+async fn whole(trace: &Path) -> String {
+    for _ in 0..600 {
+        let text = std::fs::read_to_string(trace).unwrap();
+        if text.contains("+++ killed by SIGKILL +++") {
+            return text;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    panic!("strace does not end");
 }
 
 /// A sync of the store's log that has succeeded; strace tells of it in two lines when another thread

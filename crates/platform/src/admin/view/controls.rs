@@ -49,7 +49,7 @@ pub(super) fn controls(desk: &Desk) -> Markup {
             (advance("day", "days", "A day on")) (advance("month", "months", "A month on"))
             (act("advance", "controls", &html! { (field("seconds", "seconds", ("Seconds", "60"))) button class="quiet" id="advance" { "Move on" } }))
             (act("blocks", "controls", &html! { (field("count", "count", ("Blocks", "3"))) button class="quiet" id="blocks" { "Make blocks" } }))
-            (act("hold", "controls", &html! { (switch("by hand only", "by themselves")) button class="quiet" id="hold" { "Blocks come" } }))
+            (act("hold", "controls", &html! { (switch("by hand only", "by themselves")) button class="quiet" id="hold" { "Set how blocks come" } }))
             @if desk.platform.is_held() { p id="held" class="status" { "Blocks are held: none comes unless somebody makes it." } }
         }
         section class="controls" {
