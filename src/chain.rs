@@ -6,6 +6,7 @@ mod account;
 mod confirm;
 pub mod evm;
 mod inspect;
+mod multicall;
 mod promises;
 mod reads;
 mod ready;

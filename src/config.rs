@@ -169,6 +169,13 @@ impl Config {
             if let Ok(unsigned) = unsigned {
                 let heard_at = http.as_ref().map(|http| http.listen);
                 check_doors(root, unsigned, callers.as_deref(), heard_at);
+                if let (true, Some(chain)) = (unsigned, &chains.non_test_chain) {
+                    let problem = format!(
+                        "true only goes with test chains, and {chain} is not marked as one: describe a \
+                         caller instead"
+                    );
+                    root.fault("allow_unauthenticated", problem);
+                }
             }
             Ok(Self {
                 http: http?,

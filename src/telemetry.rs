@@ -11,6 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -223,6 +224,25 @@ impl Metrics {
     }
 }
 
+/// `OpenMetrics` text in the older format, in which a counter is described under its whole name.
+pub fn classic(openmetrics: &str) -> String {
+    let named =
+        |line: &str| line.strip_prefix("# TYPE ")?.strip_suffix(" counter").map(str::to_owned);
+    let counters: HashSet<String> = openmetrics.lines().filter_map(named).collect();
+    let mut text = String::with_capacity(openmetrics.len());
+    for line in openmetrics.lines().filter(|line| *line != "# EOF" && !line.starts_with("# UNIT "))
+    {
+        match line.splitn(4, ' ').collect::<Vec<_>>().as_slice() {
+            ["#", word @ ("HELP" | "TYPE"), name, rest] if counters.contains(*name) => {
+                text.extend(["# ", word, " ", name, "_total ", rest]);
+            }
+            _ => text.push_str(line),
+        }
+        text.push('\n');
+    }
+    text
+}
+
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
@@ -235,4 +255,40 @@ fn count(number: usize) -> i64 {
 
 fn gauge(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `promtool check metrics` asks for: every sample has a help text and a type under its own name.
+    #[test]
+    fn the_older_format_describes_every_sample() {
+        let metrics = Metrics::new();
+        let billed =
+            Billed { caller: "a".to_owned(), code: 2, status: 200, refused: vec!["NOT_DUE_YET"] };
+        metrics.billed(&billed, Duration::from_millis(7));
+        metrics.unauthenticated("wrong");
+        metrics.replayed();
+        let mut text = String::new();
+        encode(&mut text, &metrics.registry).unwrap();
+        let text = classic(&text);
+        let described = |word: &str| -> HashSet<&str> {
+            let prefix = format!("# {word} ");
+            let lines = text.lines().filter_map(|line| line.strip_prefix(prefix.as_str()));
+            lines.filter_map(|line| line.split(' ').next()).collect()
+        };
+        let (help, kinds) = (described("HELP"), described("TYPE"));
+        let samples = text.lines().filter(|line| !line.starts_with('#'));
+        for sample in samples.clone() {
+            let name = sample.split(['{', ' ']).next().unwrap();
+            let of_histogram = ["_bucket", "_sum", "_count"];
+            let base =
+                of_histogram.into_iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
+            assert!(help.contains(base) && kinds.contains(base), "{name} in\n{text}");
+        }
+        assert!(samples.count() > 15 && !text.contains("# EOF"), "{text}");
+        assert!(text.contains("signer_answers_total{caller=\"a\",code=\"2\",status=\"200\"} 1"));
+        assert!(text.contains("# TYPE signer_replays_total counter"), "{text}");
+    }
 }

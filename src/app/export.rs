@@ -109,7 +109,7 @@ async fn ask(config: &Config, export: &Export, sink: &mut Sink) -> Result<(), Bo
                 .header(SIGN_HEADER, signature(caller, &timestamp, &path))
                 .header(TIMESTAMP_HEADER, timestamp);
         }
-        let told: SignerSays = serde_json::from_slice(&request.send().await?.bytes().await?)?;
+        let told: LedgerAnswer = serde_json::from_slice(&request.send().await?.bytes().await?)?;
         let Some(page) = told.data.filter(|_| told.code == 1) else {
             return Err(format!("the running Signer at {server} says: {}", told.msg).into());
         };
@@ -122,7 +122,7 @@ async fn ask(config: &Config, export: &Export, sink: &mut Sink) -> Result<(), Bo
 }
 
 #[derive(Deserialize)]
-struct SignerSays {
+struct LedgerAnswer {
     code: u8,
     msg: String,
     data: Option<LedgerPage>,

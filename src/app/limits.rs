@@ -56,8 +56,8 @@ mod tests {
 
     fn found(test: bool, billing: &str, policy: &str) -> Vec<String> {
         let text = format!(
-            "allow_unauthenticated = true\n[chains.139]\nname = \"a\"\nfamily = \"evm\"\ntest = {test}\n\
-             eip155_id = 56\nrpc = \"http://127.0.0.1:8545\"\nkey = \"keystore:a\"\n\
+            "callers.a = {{ key = \"a\", secret = \"a secret of the tests\" }}\n[chains.139]\nname = \"a\"\nfamily = \"evm\"\ntest = {test}\n\
+             eip155_id = 31337\nrpc = \"http://127.0.0.1:8545\"\nkey = \"keystore:a\"\n\
              contract = \"0x5FbDB2315678afecb367f032d93F642f64180aa3\"\n\
              fees = {{ max_fee_per_gas = \"1 gwei\", max_priority_fee_per_gas = \"1 gwei\", \
              max_tx_cost = \"1 ether\" }}\n\

@@ -7,6 +7,7 @@ mod packed;
 
 pub(super) use packed::{BillingRan, BillingRun, READER, Told, pack, unpack};
 
+use super::multicall::{Returned, read_answers};
 use crate::billing::{Admitted, Charge, Funds};
 use crate::contract::{Looked, Profile};
 use alloy::primitives::{Address, Bytes, U256};
@@ -66,14 +67,8 @@ pub(super) fn aggregated(reads: &[Read]) -> Vec<u8> {
 
 /// What `aggregate3` returned for so many reads; else how many answers it gave.
 pub(super) fn answers(returned: &[u8], reads: usize) -> Result<Answers, usize> {
-    let answers = aggregate3Call::abi_decode_returns(returned).unwrap_or_default();
-    if answers.len() != reads {
-        return Err(answers.len());
-    }
-    let said = |answer: Answer3| {
-        (answer.success && !answer.returnData.is_empty()).then_some(answer.returnData)
-    };
-    Ok(answers.into_iter().map(said).collect())
+    let said = |(success, data): Returned| (success && !data.is_empty()).then_some(data);
+    Ok(read_answers(returned, reads)?.into_iter().map(said).collect())
 }
 
 /// The questions about subscriptions. An entry that cannot be asked about has none.

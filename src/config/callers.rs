@@ -4,6 +4,8 @@
 //! (`SIGNER__CALLERS__SCHEDULER__SECRET`). Rotation is two labels with the same key: both secrets
 //! are good until the older label is removed. Secrets go straight into `SecretString`.
 
+use std::collections::BTreeSet;
+
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::faults::Reported;
@@ -86,6 +88,9 @@ fn some_of<T: 'static>(
 /// Secrets that stand in the examples. Anybody can read them there.
 const EXAMPLES: [&str; 1] = ["local-example-secret-do-not-use-elsewhere"];
 
+/// A secret with fewer different bytes was typed, and can be guessed.
+const FEWEST: usize = 8;
+
 /// What a secret must look like.
 const SECRET: &str = "a secret of 16 to 4096 bytes";
 
@@ -159,11 +164,21 @@ fn api_key() -> Expected<String> {
     })
 }
 
+/// How many different bytes a secret has.
+fn different(text: &str) -> usize {
+    text.bytes().collect::<BTreeSet<u8>>().len()
+}
+
 fn accept(text: &str, non_test_chain: Option<&str>) -> Result<SecretString, String> {
     let known_to_all = EXAMPLES.contains(&text);
     match (text.len(), non_test_chain) {
         (..16, _) => Err("is too short".to_owned()),
         (4097.., _) => Err("is too long".to_owned()),
+        (_, Some(chain)) if different(text) < FEWEST => Err(format!(
+            "has only {} different bytes, and {chain} is not marked as a test chain; make one with \
+             `openssl rand -base64 32`",
+            different(text)
+        )),
         (_, Some(chain)) if known_to_all => {
             Err(format!("is the one of the example, and {chain} is not marked as a test chain"))
         }

@@ -4,6 +4,7 @@
 //! it is true.
 
 mod evm;
+mod main_networks;
 mod tvm;
 
 pub use evm::{EvmConfig, FeeConfig, Finality};
@@ -197,11 +198,26 @@ impl Outline {
         Self {
             real,
             path: reader.path(),
-            test: reader.peek("test", &flag()).unwrap_or(false),
+            test: is_test(reader, family),
             default: reader.peek("default", &flag()).unwrap_or(false),
             name: reader.peek("name", &name()),
         }
     }
+}
+
+/// The main network that a chain is, if it is one that is known.
+fn main_network(reader: &TableReader<'_>, family: Family) -> Option<&'static str> {
+    let id = match family {
+        Family::Evm => reader.peek("eip155_id", &evm::eip155_id()),
+        Family::Tvm => reader.peek("chain_id", &tvm::chain_id()).map(u64::from),
+    };
+    id.and_then(|id| main_networks::named(family, id))
+}
+
+/// Whether nothing of value is on a chain: it says so, and is no main network.
+fn is_test(reader: &TableReader<'_>, family: Option<Family>) -> bool {
+    let main = family.and_then(|family| main_network(reader, family));
+    main.is_none() && reader.peek("test", &flag()).unwrap_or(false)
 }
 
 /// No two chains may share what has to tell them apart. Two entries for one real chain would be
@@ -236,6 +252,11 @@ impl ChainConfig {
         let platform_id = platform_id(id, reader);
         let name = reader.get("name", &name());
         let test = reader.get("test", &flag());
+        let main = main_network(reader, family);
+        if let (Some(network), Ok(true)) = (main, &test) {
+            let problem = format!("is true, but this is {network}, where money is; write false");
+            reader.fault("test", problem);
+        }
         let default = reader.get("default", &flag());
         let paused = reader.optional("paused", &flag()).map(Option::unwrap_or_default);
         let retired = reader.optional("retired", &flag()).map(Option::unwrap_or_default);
@@ -248,13 +269,18 @@ impl ChainConfig {
         };
         let retired_keys = reader.several("retired_keys", &key_ref(variable, environment));
         let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
-        if let (Ok(policy), Ok(false), Ok(false)) = (&policy, test, retired) {
+        if let (Ok(policy), false, Ok(false)) = (&policy, is_test(reader, Some(family)), retired) {
             policy.check_serious(reader);
         }
         let family = match family {
             Family::Evm => EvmConfig::read(reader, environment).map(FamilyConfig::Evm),
             Family::Tvm => TvmConfig::read(reader, environment).map(FamilyConfig::Tvm),
         };
+        if let (Some(network), Ok(FamilyConfig::Evm(evm))) = (main, &family)
+            && let Some(problem) = main_networks::objection(network, evm.finality)
+        {
+            reader.fault("finality", problem);
+        }
         Ok(Self {
             platform_id: platform_id?,
             name: name?,

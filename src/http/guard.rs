@@ -15,8 +15,9 @@ use crate::telemetry::Billed;
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -129,6 +130,9 @@ async fn prove(
         door.replays.check_age(presented.at_unix_seconds())?;
         Ok::<_, AuthError>(presented)
     });
+    if presented.is_none() {
+        from_this_machine(&parts.headers).map_err(TurnedAway::FromAPage)?;
+    }
     let presented = match presented.transpose() {
         Ok(presented) => presented,
         Err(why) => {
@@ -149,6 +153,34 @@ async fn prove(
     let proven =
         presented.map(|presented| presented.prove(&signed_parts(parts, &body))).transpose()?;
     Ok((body, proven))
+}
+
+/// Whether an unsigned request can be from a program of this machine. A page in a browser can make the
+/// browser post to a loopback address, under a name of its own; but it cannot leave out where it is from,
+/// nor post JSON to another origin unasked.
+fn from_this_machine(headers: &HeaderMap) -> Result<(), &'static str> {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    if headers.contains_key(header::ORIGIN) {
+        return Err("there is an Origin");
+    }
+    if text(header::HOST).is_some_and(|host| !is_loopback(host)) {
+        return Err("the Host is no loopback address");
+    }
+    match text(header::CONTENT_TYPE) {
+        Some(kind) if !kind.trim_start().to_ascii_lowercase().starts_with("application/json") => {
+            Err("the Content-Type is not application/json")
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Whether a Host, with its port or without, is this machine as it calls itself.
+fn is_loopback(host: &str) -> bool {
+    let named = |host: &str| {
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    };
+    named(host) || host.rsplit_once(':').is_some_and(|(host, _)| named(host))
 }
 
 /// Does the work in a task of its own, which holds the place until it is done, and tells `keep` of the

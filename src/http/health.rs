@@ -5,8 +5,9 @@ use super::AppState;
 use crate::billing::{BatchId, Closed, spell_address};
 use crate::engine::{Engine, Gate, Hindrance, Lane};
 use crate::node::NodeView;
+use crate::telemetry::classic;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -82,10 +83,16 @@ fn trouble(lane: &Lane) -> Option<String> {
     }
 }
 
-/// Counters and gauges in the text format that Prometheus reads.
-pub(super) async fn metrics(State(door): State<Arc<AppState>>) -> Response {
+/// Counters and gauges in the text format that Prometheus reads, or as `OpenMetrics` where that is asked for.
+pub(super) async fn metrics(State(door): State<Arc<AppState>>, headers: HeaderMap) -> Response {
     let text = door.metrics.render(&door.engine);
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let asked = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let open = asked.into_iter().any(|accepted| accepted.contains("application/openmetrics-text"));
+    let (kind, text) = if open {
+        ("application/openmetrics-text; version=1.0.0; charset=utf-8", text)
+    } else {
+        ("text/plain; version=0.0.4; charset=utf-8", classic(&text))
+    };
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 

@@ -43,6 +43,11 @@ pub(super) enum TurnedAway {
     NotFound(&'static str),
     #[error("this path does not take this method")]
     WrongMethod,
+    #[error(
+        "{0}: requests that nobody signs are taken from programs on this machine alone, and this looks like \
+         a page in a browser; describe a caller and sign them"
+    )]
+    FromAPage(&'static str),
     #[error("this path takes no query: options go into the body")]
     Query,
     #[error("this caller may not {0}: its rights in the configuration do not say so")]
@@ -91,9 +96,11 @@ impl TurnedAway {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
             Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Self::NoControl | Self::NoRight(_) | Self::NotItsChain(_) | Self::NotItsPlan(_) => {
-                StatusCode::FORBIDDEN
-            }
+            Self::FromAPage(_)
+            | Self::NoControl
+            | Self::NoRight(_)
+            | Self::NotItsChain(_)
+            | Self::NotItsPlan(_) => StatusCode::FORBIDDEN,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy | Self::Crowd => StatusCode::TOO_MANY_REQUESTS,
             Self::AnsweredBefore | Self::OtherPause(_) => StatusCode::CONFLICT,

@@ -21,7 +21,7 @@ async fn found(how: impl FnOnce(Installation) -> Installation) -> (Town, Signer)
 }
 
 /// Connects from elsewhere and says `words`.
-async fn stranger(signer: &Signer, words: &str) -> Option<TcpStream> {
+pub(super) async fn stranger(signer: &Signer, words: &str) -> Option<TcpStream> {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind(ELSEWHERE.parse().unwrap()).unwrap();
     let address = signer.scheduler.url.strip_prefix("http://").unwrap().parse().unwrap();
@@ -39,12 +39,12 @@ async fn strangers(signer: &Signer, many: usize, words: &str) -> Vec<TcpStream> 
 }
 
 /// The head of a request that will have a body, with these headers.
-fn head(headers: &str) -> String {
+pub(super) fn head(headers: &str) -> String {
     format!("POST {EVM_PATH} HTTP/1.1\r\nhost: signer\r\n{headers}content-length: 1000\r\n\r\n{{")
 }
 
 /// Headers as a caller has them, with a signature that is none.
-fn plausible() -> String {
+pub(super) fn plausible() -> String {
     let sign = format!("{}=", "A".repeat(43));
     let (key, now) = (crate::world::signer::CALLER, unix_seconds());
     format!("x-pay-key: {key}\r\nx-pay-timestamp: {now}\r\nx-pay-sign: {sign}\r\n")

@@ -104,22 +104,22 @@ async fn a_lost_answer_to_a_send_is_one_payment_and_a_promise_all_the_same(famil
 #[tokio::test]
 async fn a_node_of_another_chain_is_not_billed_on() {
     let mut town = Town::found().await;
-    town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "56");
+    town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "5656");
     let log = town.installation.try_start().await.unwrap_err();
     assert!(log.contains("chains.139.rpc"), "{log}");
-    assert!(log.contains("31337") && log.contains("56"), "both are named: {log}");
+    assert!(log.contains("31337") && log.contains("5656"), "both are named: {log}");
 }
 
 #[tokio::test]
 async fn a_node_that_turns_out_to_be_of_another_chain_is_not_billed_on() {
     let mut town = Town::found().await;
-    town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "56");
+    town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "5656");
     town.proxy.fault(ANYTHING, Act::Break);
     let signer = town.signer().await;
     town.proxy.heal();
     eventually("the Signer names both chains", async || {
         let said = chain_health(&signer).await.1["status"].to_string();
-        said.contains("31337") && said.contains("56")
+        said.contains("31337") && said.contains("5656")
     })
     .await;
     let refused = signer.scheduler.bill(&json!(town.entries([0]))).await;

@@ -166,7 +166,7 @@ async fn no_secret_is_shown_by_a_signer_that_does_not_start() {
     }
     add_output(&mut search, "check without a node", &town.installation.run(&["check"]).await);
     nodes.iter().for_each(Proxy::heal);
-    town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "56");
+    town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "5656");
     add_output(&mut search, "check of another chain", &town.installation.run(&["check"]).await);
     add_output(&mut search, "start on another chain", &town.installation.run(&[]).await);
     town.installation = town.installation.env("SIGNER__CHAINS__139__EIP155_ID", "31337");

@@ -26,6 +26,8 @@ pub(crate) struct Installation {
     env: Vec<(String, String)>,
     /// How many files each process may open, where that is limited.
     files: Option<u32>,
+    /// How much data each may have, KiB, where that is limited.
+    memory: Option<u64>,
 }
 
 impl Installation {
@@ -49,7 +51,7 @@ impl Installation {
         );
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
         let path = if chains.contains("family = \"tvm\"") { TVM_PATH } else { EVM_PATH };
-        Self { directory: Arc::new(directory), path, env: vec![], files: None }
+        Self { directory: Arc::new(directory), path, env: vec![], files: None, memory: None }
     }
 
     /// Sets an environment variable for every process that runs here.
@@ -63,6 +65,11 @@ impl Installation {
         Self { files: Some(most), ..self }
     }
 
+    /// Lets every process that runs here have so much data (KiB) and no more.
+    pub(crate) fn memory(self, most: u64) -> Self {
+        Self { memory: Some(most), ..self }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }
@@ -72,15 +79,17 @@ impl Installation {
     }
 
     fn command(&self) -> Command {
-        let mut command = match self.files {
-            None => Command::new(program()),
-            Some(most) => {
-                let mut shell = Command::new("sh");
-                shell
-                    .args(["-c", &format!("ulimit -n {most} && exec \"$0\" \"$@\"")])
-                    .arg(program());
-                shell
-            }
+        let limits = [
+            self.files.map(|most| format!("ulimit -n {most} && ")),
+            self.memory.map(|most| format!("ulimit -d {most} && ")),
+        ];
+        let limits: String = limits.into_iter().flatten().collect();
+        let mut command = if limits.is_empty() {
+            Command::new(program())
+        } else {
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("{limits}exec \"$0\" \"$@\"")]).arg(program());
+            shell
         };
         command.args(["--config", "signer.toml"]).current_dir(self.path());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));

@@ -6,9 +6,9 @@ use crate::world::town::KEY;
 #[tokio::test]
 async fn a_node_of_another_chain_is_not_billed_on() {
     let mut town = founded(1, "").await;
-    town.installation = town.installation.env("SIGNER__CHAINS__139__CHAIN_ID", "0x2b6653dc");
+    town.installation = town.installation.env("SIGNER__CHAINS__139__CHAIN_ID", "0x2b6653dd");
     let log = town.installation.try_start().await.unwrap_err();
-    assert!(log.contains("chains.139.nodes") && log.contains("0x2b6653dc"), "{log}");
+    assert!(log.contains("chains.139.nodes") && log.contains("0x2b6653dd"), "{log}");
     let mut town = founded(1, "").await;
     let other = founded(1, "").await;
     let elsewhere = &other.tron().served.solidity;
