@@ -103,7 +103,7 @@ async fn a_node_with_everything_is_found_ready() {
     let report = check::run(&world.config, &Http).await;
     assert!(report.passed(), "{report}");
     let said = report.to_string();
-    assert!(said.contains("eth_simulateV1") && said.contains("deployed at"), "{said}");
+    assert!(said.contains("in one eth_call") && said.contains("deployed at"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -240,7 +240,8 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
         None | Some(Act::Forget) => {}
         Some(Act::Swallow) => return std::future::pending().await,
         Some(Act::PassOnAndHang) => {
-            forward(shared, asked).await;
+            // It is passed on also when whoever asked is gone before.
+            tokio::spawn(post(shared.client.clone(), asked)).await.ok();
             return std::future::pending().await;
         }
         Some(Act::PassOnAndFail) => {
@@ -358,7 +359,11 @@ fn said(question: &Value, what: &str, told: &Value) -> Response {
 }
 
 async fn forward(shared: &Shared, asked: Question) -> Option<Bytes> {
-    let mut request = shared.client.post(&asked.url).header("content-type", "application/json");
+    post(shared.client.clone(), asked).await
+}
+
+async fn post(client: reqwest::Client, asked: Question) -> Option<Bytes> {
+    let mut request = client.post(&asked.url).header("content-type", "application/json");
     if let Some(key) = asked.headers.get("TRON-PRO-API-KEY") {
         request = request.header("TRON-PRO-API-KEY", key);
     }
