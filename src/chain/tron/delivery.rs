@@ -22,7 +22,7 @@ enum BroadcastMeaning {
     Not(Objection),
 }
 
-/// What the codes mean; whatever is not here is [`Meaning::Maybe`]. The second column is what the
+/// What the codes mean; whatever is not here is [`BroadcastMeaning::Maybe`]. The second column is what the
 /// message begins with; the first row that fits counts.
 ///
 /// java-tron: framework/.../core/Wallet.java, `broadcastTransaction`. `CONTRACT_EXE_ERROR` and
