@@ -241,7 +241,7 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
         Some(Act::Swallow) => return std::future::pending().await,
         Some(Act::PassOnAndHang) => {
             // It is passed on also when whoever asked is gone before.
-            tokio::spawn(post(shared.client.clone(), asked)).await.ok();
+            TaskTracker::new().spawn(post(shared.client.clone(), asked)).await.ok();
             return std::future::pending().await;
         }
         Some(Act::PassOnAndFail) => {
