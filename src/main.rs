@@ -64,7 +64,7 @@ enum Command {
     /// Encrypted keystores.
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Write every charge, oldest first. A running Signer is asked in the name of the first caller.
+    /// Write every charge, oldest first. A running Signer is asked in the name of a caller that sees all.
     Export(ExportCommand),
 }
 

@@ -87,7 +87,14 @@ async fn ask(config: &Config, export: &Export, sink: &mut Sink) -> Result<(), Bo
     let configured = || format!("http://{}", reachable(config.http.listen));
     let server = export.server.clone().unwrap_or_else(configured);
     let client = reqwest::Client::builder().no_proxy().build()?;
-    let caller = config.callers.first();
+    let caller = config.callers.iter().find(|caller| sees_all(caller));
+    if caller.is_none() && !config.callers.is_empty() {
+        return Err(
+            "a Signer runs on this journal, and no configured caller sees all of it: give one \
+                    `read = true` and no `chains`, or stop the Signer"
+                .into(),
+        );
+    }
     let mut after = export.after.clone();
     loop {
         let seconds = |time: Option<Timestamp>| time.map(|time| time.as_second().to_string());
@@ -126,6 +133,11 @@ struct LedgerAnswer {
     code: u8,
     msg: String,
     data: Option<LedgerPage>,
+}
+
+/// Whether nothing is kept from it: an export that lacks something must not look complete.
+fn sees_all(caller: &Caller) -> bool {
+    caller.rights.read && caller.rights.chains.is_none()
 }
 
 fn signature(caller: &Caller, timestamp: &str, path: &str) -> String {

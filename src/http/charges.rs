@@ -2,7 +2,7 @@
 
 use super::AppState;
 use super::answer::{HttpReply, envelope, spell_hash};
-use super::guard::{Purpose, pass};
+use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{
     BatchId, BatchState, Period, PlanId, PlatformChainId, SubscribeId, UserHash, spell_address,
@@ -233,6 +233,7 @@ impl LedgerQuery {
             subscribe: self.subscribe_id.map(SubscribeId),
             plan: self.plan_id.map(PlanId),
             user: self.user_hash.map(UserHash),
+            chains: None,
             chain: self.chain_id.map(PlatformChainId),
             caller: self.caller.clone(),
             state: self.state.clone(),
@@ -255,10 +256,15 @@ pub struct LedgerPage {
 /// Answers with one page.
 pub(super) async fn charges(State(door): State<Arc<AppState>>, request: Request) -> Response {
     let query = request.uri().query().unwrap_or_default().to_owned();
-    pass(door, request, Purpose::Ask, async move |door, _| {
+    pass(door, request, Purpose::Ask, async move |door, Authentic { caller, .. }| {
+        let rights = caller.as_ref().map(|caller| &caller.rights);
+        if rights.is_some_and(|rights| !rights.read) {
+            return TurnedAway::NoRight("read").into_response();
+        }
         let told = async {
             let asked = LedgerQuery::read(&query).map_err(HttpReply::TurnedAway)?;
-            page(&door.engine.journal, &asked).await
+            let chains = rights.and_then(|rights| rights.chains.clone());
+            page(&door.engine.journal, &asked, chains).await
         };
         match told.await {
             Ok(page) => envelope(StatusCode::OK, 1, "success".to_owned(), page),
@@ -268,14 +274,20 @@ pub(super) async fn charges(State(door): State<Arc<AppState>>, request: Request)
     .await
 }
 
-async fn page(journal: &Journal, asked: &LedgerQuery) -> Result<LedgerPage, HttpReply> {
+/// `chains` are those that the caller may ask for; none where it may ask for all.
+async fn page(
+    journal: &Journal,
+    asked: &LedgerQuery,
+    chains: Option<Vec<PlatformChainId>>,
+) -> Result<LedgerPage, HttpReply> {
     let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
     let wrong = |why| HttpReply::TurnedAway(TurnedAway::Ledger(why));
     let name = LedgerName::of(journal).await.map_err(lost)?;
     let mut after =
         asked.after.as_deref().map(|cursor| name.place(cursor)).transpose().map_err(wrong)?;
     let order = asked.order.map_or_else(LedgerOrder::default, LedgerOrder::from);
-    let (limit, filter) = (asked.limit.unwrap_or(USUAL_PAGE), asked.filter());
+    let limit = asked.limit.unwrap_or(USUAL_PAGE);
+    let filter = LedgerFilter { chains, ..asked.filter() };
     let began = Instant::now();
     let mut charges = Vec::new();
     loop {

@@ -42,6 +42,8 @@ pub struct LedgerFilter {
     pub user: Option<UserHash>,
     /// On this chain.
     pub chain: Option<PlatformChainId>,
+    /// On one of these chains; none where it may be on any.
+    pub chains: Option<Vec<PlatformChainId>>,
     /// Asked for with this API key.
     pub caller: Option<String>,
     /// In this state, in the word of [`Line::state`].
@@ -54,8 +56,9 @@ pub struct LedgerFilter {
 
 impl LedgerFilter {
     fn wants(&self, billing: &Billing, line: &Line) -> bool {
-        let key = line.item.key;
-        self.subscribe.is_none_or(|wanted| wanted == line.item.subscribe)
+        let (key, chain) = (line.item.key, billing.origin.lane.chain);
+        self.chains.as_ref().is_none_or(|chains| chains.contains(&chain))
+            && self.subscribe.is_none_or(|wanted| wanted == line.item.subscribe)
             && self.plan.is_none_or(|wanted| wanted == key.plan)
             && self.user.is_none_or(|wanted| wanted == key.user)
             && self.state.as_deref().is_none_or(|wanted| wanted == line.state(billing.state))

@@ -38,6 +38,10 @@ async fn shown(caller: &Scheduler) -> Heard {
     caller.send("GET", "/PayTool/control", b"", unix_seconds()).await.unwrap()
 }
 
+async fn charges(caller: &Scheduler) -> Heard {
+    caller.send("GET", "/PayTool/charges", b"", unix_seconds()).await.unwrap()
+}
+
 #[tokio::test]
 async fn the_label_of_the_secret_stands_wherever_somebody_may_look_for_it() {
     let (town, signer) = with_callers(&[("older", ""), ("newer", "")]).await;
@@ -104,6 +108,11 @@ async fn a_caller_does_what_its_rights_say_and_nothing_else() {
     forbidden(&writer.billings(&hash).await, "may not read");
     assert_eq!(reader.billings(&hash).await.code(), 1);
     assert_eq!(elsewhere.billings(&hash).await.status, 404, "it is of a chain that is not its own");
+
+    forbidden(&charges(&writer).await, "may not read");
+    assert_eq!(charges(&reader).await.body["data"]["charges"][0]["txHash"], json!(hash));
+    let none = json!({"charges": [], "next": null});
+    assert_eq!(charges(&elsewhere).await.body["data"], none, "it is told of its own chain alone");
 
     for caller in [&reader, &writer] {
         forbidden(&shown(caller).await, "control = true");
