@@ -7,8 +7,7 @@ use crate::billing::{BatchId, PlanId, PlatformChainId, SubscribeId, UserHash};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::sync::Arc;
 
-/// How many batches one step looks at: a step of small batches takes about a millisecond, one of the
-/// largest a few tens of milliseconds.
+/// How many batches one step looks at: a commit waits for no more than these.
 const STEP: i64 = 64;
 
 /// Where a charge stands in the ledger: its batch, and its place in the contract call. The ledger is in
