@@ -1,7 +1,7 @@
 //! A verdict that would stop revenue needs a second provider. One that lets a charge pass does not:
 //! the contract still decides.
 
-use super::{ChainError, Preflight};
+use super::{ChainError, Preflight, Unready};
 use crate::billing::{Admitted, FailCode, SubscribeId, judge};
 use crate::contract::{Looked, Profile};
 use crate::node::{Client, Fleet, NodeId};
@@ -118,6 +118,18 @@ fn unclear() -> ChainError {
 pub(super) fn too_few<C: Client>(fleet: &Fleet<C>) -> ChainError {
     let needed = fleet.needed();
     ChainError::Unavailable(format!("{needed} providers must agree, and fewer can be asked now"))
+}
+
+/// An error where every request would hear [`too_few`]: nothing is charged on one provider's word where
+/// entries are looked up.
+pub(super) fn can_be_looked_up<C: Client>(
+    fleet: &Fleet<C>,
+    profile: &Profile,
+) -> Result<(), Unready> {
+    if !profile.has_lookup() || fleet.is_quorate() {
+        return Ok(());
+    }
+    Err(Unready::TooFew { needed: fleet.needed(), fit: fleet.fit().len() })
 }
 
 /// Whether what was looked up would refuse one of the entries.

@@ -10,6 +10,17 @@ use std::time::Duration;
 /// nothing was signed, nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unready {
+    /// The chain asks more than the configured ceilings, in the words that a request would hear.
+    #[error("{0}")]
+    TooDear(String),
+    /// What every entry is looked up by needs more providers than can be asked.
+    #[error("{needed} providers must agree about every entry, and {fit} can be asked now")]
+    TooFew {
+        /// How many have to agree.
+        needed: usize,
+        /// How many can be asked.
+        fit: usize,
+    },
     /// The signing account cannot pay for an ordinary batch.
     #[error("{0}")]
     GasMoney(Purse),

@@ -1,6 +1,7 @@
 //! Everything outside the Signer: both chains with their nodes, the dice, and what has been seen to leave.
 
 use crate::Rules;
+use crate::callers::Named;
 use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
 use crate::mutants::Mutant;
@@ -132,8 +133,10 @@ pub(crate) struct World {
     pub(crate) denied: bool,
     /// What a restored copy has forgotten.
     pub(crate) forgotten: BTreeSet<B256>,
-    /// Bytes that callers were handed.
-    pub(crate) handed_out: Vec<(Side, Vec<u8>)>,
+    /// What answers said that earlier transactions charge.
+    pub(crate) named: Vec<Named>,
+    /// Bytes that callers were handed, and when (ms).
+    pub(crate) handed_out: Vec<(Side, Vec<u8>, u64)>,
     /// The first law that was seen to be broken while the world went on.
     pub(crate) broken: Option<String>,
 }
@@ -143,11 +146,11 @@ impl World {
     pub(crate) fn new(seed: u64, rules: Rules, towns: &Towns) -> Self {
         let Rules { mutant, only, talkative } = rules;
         let mut dice = Dice::new(seed);
-        let mut scene = Scene::of(seed, mutant);
+        let scene = Scene::of(seed, mutant);
         for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
             dice.demand(*fault, *rate);
         }
-        crate::worlds::narrow(&mut dice, &mut scene, mutant);
+        crate::worlds::narrow(&mut dice, &scene, mutant);
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
@@ -188,6 +191,7 @@ impl World {
             committed: false,
             denied: false,
             forgotten: BTreeSet::new(),
+            named: vec![],
             handed_out: vec![],
             broken: None,
         };

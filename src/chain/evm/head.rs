@@ -2,14 +2,14 @@
 //! nodes tell it together. Kept between beats, so that a request needs none of these questions.
 
 use super::EvmChain;
-use super::fees::{Market, cost, first_bid};
+use super::fees::{Market, allowed, cost, first_bid};
 use super::in_flight::{Holding, Solvency};
 use super::known::EvmNodeFacts;
 use super::node::EvmAsker;
 use super::node::{self, View};
 use super::observe::{EvmLook, no_block};
-use crate::billing::NonceView;
-use crate::chain::confirm::OPINIONS;
+use crate::billing::{AttemptKind, NonceView};
+use crate::chain::confirm::{OPINIONS, can_be_looked_up};
 use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unready};
 use crate::config::Finality;
 use crate::node::{HeadSeen, NodeId, NonceSeen, median, reached_by, refuted};
@@ -303,7 +303,22 @@ impl EvmChain {
     /// Why no ordinary batch could be signed, as far as the last look tells.
     pub(super) fn unready_now(&self) -> Option<Unready> {
         let head = self.head.read().clone()?;
-        self.timely(&head).and_then(|()| self.purse(&head).map_or(Ok(()), |p| p.pays())).err()
+        self.timely(&head)
+            .and_then(|()| can_be_looked_up(&self.parts.fleet, &self.account.profile))
+            .and_then(|()| self.can_be_bid(&head))
+            .and_then(|()| self.purse(&head).map_or(Ok(()), |purse| purse.pays()))
+            .err()
+    }
+
+    /// An error where the chain asks more for an ordinary batch than the configuration allows.
+    fn can_be_bid(&self, head: &EvmHead) -> Result<(), Unready> {
+        let fees = &self.parts.config.fees;
+        let bid = first_bid(&head.market, fees, self.raises());
+        let ordinary = bid.map(|bid| cost(self.ordinary_gas(head), bid));
+        match ordinary.and_then(|ordinary| allowed(ordinary, AttemptKind::Bill, fees)) {
+            Err(ChainError::FeeTooHigh(words)) => Err(Unready::TooDear(words)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// An error where the head is too far from this machine's clock to sign anything new by it.

@@ -100,6 +100,12 @@ async fn a_ceiling_in_the_way_of_a_replacement_is_waited_under() {
     let said = "no other attempt can be signed now";
     signer.wrote(said).await;
     assert!(signer.log().contains("fees.max_fee_per_gas"), "it says which ceiling");
+    let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+    let ready = signer.scheduler.get("/health/ready").await;
+    let why = ready.body["chains"][0]["status"].as_str().unwrap().to_owned();
+    assert_eq!(ready.status, 503, "{ready:?}");
+    assert!(why.contains("fees.max_fee_per_gas"), "as the request hears: {why}");
     town.noticed().await;
     assert_eq!(signer.log().matches(said).count(), 1, "once");
     assert_eq!(hashes(&status(&signer, &first).await).len(), 1);

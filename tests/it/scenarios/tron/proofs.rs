@@ -8,6 +8,7 @@ use crate::world::proxy::Proxy;
 use sandbox_chains::faults::{Fault, On};
 use sandbox_chains::tron::Witness;
 use sandbox_chains::tron::address::base58;
+use sandbox_chains::tron::witness::Election;
 
 const INFO: &str = "gettransactioninfobyid";
 const BY_ID: &str = "gettransactionbyid";
@@ -239,4 +240,45 @@ async fn eighteen_of_27_witnesses_prove_no_death() {
     assert!(scene.caught(0).await.contains("not made by the witnesses"));
     assert_eq!(scene.state(&hash).await, "open", "{}", scene.signer.log());
     scene.town.assert_paid(&[0, 0, 0]).await;
+}
+
+/// A provider shows an empty chain of its own until the time of two charges is over, and then the true one,
+/// in which they landed. What was read of the one proves nothing about a block of the other that has the
+/// same number.
+#[tokio::test]
+async fn what_was_read_of_a_made_up_chain_proves_nothing_by_a_true_block() {
+    const SILENT: Lie = &[(INFO, nothing_at_all), (BY_ID, nothing_at_all)];
+    let (scene, proxies) = with_27_witnesses().await;
+    tell(&proxies[0], SILENT);
+    let truth = scene.node().split();
+    let mut hashes = vec![];
+    for place in [0, 1] {
+        let hash = scene.bill(place).await;
+        truth.broadcast(scene.pooled(&hash).await).unwrap();
+        hashes.push(hash);
+    }
+    truth.steps(90);
+    {
+        let mut chain = scene.node().node().chain();
+        chain.pool_mut().clear();
+        let from_ms = chain.head().header.time_ms + 1;
+        let witnesses = numbered(101, 127);
+        chain.family_mut().elections.push(Election { from_ms, witnesses });
+    }
+    scene.node().steps(45);
+    scene.stays(&hashes[1], "open").await;
+    scene.town.noticed().await;
+    let true_chain = truth.node().chain().clone();
+    *scene.node().node().chain() = true_chain;
+    for _ in 0..3 {
+        scene.town.noticed().await;
+        for hash in &hashes {
+            assert_ne!(scene.state(hash).await, "expired", "{}", scene.signer.log());
+        }
+    }
+    proxies[0].heal();
+    for hash in &hashes {
+        scene.becomes(hash, "charged").await;
+    }
+    scene.town.assert_paid(&[1, 1, 0]).await;
 }
