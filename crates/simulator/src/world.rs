@@ -6,7 +6,7 @@ use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
 use crate::mutants::Mutant;
 use crate::net::Net;
-use crate::scene::Scene;
+use crate::scene::{Change, Scene};
 use crate::town::{Places, Towns, biller};
 use alloy::primitives::{Address, B256};
 use alloy::sol_types::SolEvent as _;
@@ -146,9 +146,17 @@ impl World {
     pub(crate) fn new(seed: u64, rules: Rules, towns: &Towns) -> Self {
         let Rules { mutant, only, talkative } = rules;
         let mut dice = Dice::new(seed);
-        let scene = Scene::of(seed, mutant);
+        let mut scene = Scene::of(seed, mutant);
         for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
             dice.demand(*fault, *rate);
+        }
+        // What is not configured does not change.
+        let elsewhere = |(side, _): &(Side, Change)| only.is_some_and(|only| only != *side);
+        if only.is_some_and(|_| {
+            scene.change.as_ref().is_some_and(elsewhere)
+                || matches!(scene.change, Some((_, Change::Removed)))
+        }) {
+            scene.change = None;
         }
         crate::worlds::narrow(&mut dice, &scene, mutant);
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
