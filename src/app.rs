@@ -16,10 +16,9 @@ use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
-use crate::http::{self, AppState};
+use crate::http::{self, AppState, Manners};
 use crate::journal::{Journal, JournalError, OpenError};
 use crate::node::Dial;
-use crate::telemetry::Metrics;
 use axum::Router;
 use connect::Connected;
 use lanes::Lanes;
@@ -28,7 +27,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -58,7 +56,7 @@ pub enum StartError {
     /// The port is not to be had.
     #[error("cannot listen on {address}: {problem}")]
     Listen {
-        /// `http.listen`.
+        /// `http.listen` or `http.health_listen`.
         address: SocketAddr,
         /// What the system says.
         problem: std::io::Error,
@@ -104,26 +102,44 @@ pub struct Assembled {
     pub watchers: Vec<Watcher>,
     /// Answers requests.
     pub router: Router,
+    /// Answers machines, where that has a port of its own.
+    pub health_router: Option<Router>,
 }
 
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
 /// the configuration is reached through `dial`.
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
     let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
-    let (address, grace) = (config.http.listen, config.http.shutdown_grace);
-    let header_timeout = config.http.header_timeout;
-    let Assembled { engine, watchers: looks, router } = assemble(config, machine).await?;
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.map_err(|problem| StartError::Listen { address, problem })?;
-    let address = listener.local_addr().unwrap_or(address);
+    let limits = config.http.clone();
+    let Assembled { engine, watchers: looks, router, health_router } =
+        assemble(config, machine).await?;
+    let (listener, address) = listen(limits.listen).await?;
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
     for watcher in looks {
         watchers.spawn(watcher.run(stop_watchers.clone()));
     }
     let (server, stop_server) = (TaskTracker::new(), CancellationToken::new());
-    server.spawn(http::serve(listener, router, header_timeout, stop_server.clone()));
+    if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
+        let (listener, address) = listen(at).await?;
+        let manners = Manners::of_health(&limits);
+        server.spawn(http::serve(listener, router, manners, stop_server.clone()));
+        info!(%address, "health and metrics");
+    }
+    if let Some(warning) = limits.in_the_clear() {
+        warn!(%address, "{warning}");
+    }
+    let manners = Manners::of_callers(&limits);
+    server.spawn(http::serve(listener, router, manners, stop_server.clone()));
     info!(%address, chains = engine.lanes.len(), "ready for requests");
+    let grace = limits.shutdown_grace;
     Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, grace })
+}
+
+async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|problem| StartError::Listen { address, problem })?;
+    let address = listener.local_addr().unwrap_or(address);
+    Ok((listener, address))
 }
 
 /// Puts a Signer together: keys, journal, every batch that is still open, and a first look at all chains.
@@ -136,15 +152,12 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     }
     look_once(&watchers).await;
     let engine = Arc::new(Engine { lanes, followers, journal, tasks: TaskTracker::new() });
-    let door = AppState {
-        engine: Arc::clone(&engine),
-        callers: if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) },
-        default_chain: chains.iter().find(|chain| chain.config.default).map(Connected::id),
-        places: Semaphore::new(config.http.max_concurrent_requests),
-        metrics: Metrics::new(),
-        limits: config.http,
-    };
-    Ok(Assembled { engine, watchers, router: http::router(Arc::new(door)) })
+    let callers =
+        if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) };
+    let default_chain = chains.iter().find(|chain| chain.config.default).map(Connected::id);
+    let door = Arc::new(AppState::new(Arc::clone(&engine), callers, config.http, default_chain));
+    let (router, health_router) = (http::router(&door), http::health_router(&door));
+    Ok(Assembled { engine, watchers, router, health_router })
 }
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.

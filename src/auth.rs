@@ -2,10 +2,16 @@
 //!
 //! Owns the callers' secrets and the rule for what is signed. Reads no clock and no socket: time,
 //! headers and body come in as arguments. Never parses the body, and never says which of key and
-//! signature was wrong. A replay inside the clock window passes: what makes it harmless is that a
-//! charge can be claimed only once.
+//! signature was wrong. Everything that the head tells is judged before there is a body
+//! ([`Callers::judge`]), the rest with it ([`Presented::prove`]). That one message is judged once is
+//! the business of `replays`.
+
+mod replays;
+
+pub use replays::{Answered, Judging, Replays, Ticket, Waiting};
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::config::Caller;
 use base64::Engine as _;
@@ -27,16 +33,10 @@ pub const CLOCK_WINDOW_SECONDS: u64 = 60;
 /// Shortest secret that is accepted, in bytes.
 pub const SHORTEST_SECRET: usize = 16;
 
-/// Stands in for the secret of an unknown key, so that refusing it costs the same. Whoever signs
-/// with it is still nobody.
-const NOBODY: &str = "the secret of no caller at all";
-
 /// Everybody who may call. With nobody in it, every request is refused.
 #[derive(Debug)]
 pub struct Callers {
-    callers: Vec<Caller>,
-    /// The most secrets that one key has; so many are tried for every request.
-    tries: usize,
+    callers: Vec<Arc<Caller>>,
 }
 
 /// Why the configured callers are not usable.
@@ -109,13 +109,61 @@ pub enum AuthError {
         /// What this server holds for the time.
         server_unix_seconds: i64,
     },
+    /// Signed before this process began: it may have been answered by the one before it.
+    #[error(
+        "{TIMESTAMP_HEADER} is {timestamp}, and nothing older than {oldest} is taken, because this \
+         server has not seen what was asked before; sign it again"
+    )]
+    TooOld {
+        /// When it was signed, Unix seconds.
+        timestamp: i64,
+        /// The oldest that is taken.
+        oldest: i64,
+    },
     /// No such key, or a signature that its secret does not make: deliberately one and the same.
     #[error("signature or key is wrong")]
     Wrong,
 }
 
+/// A request whose head is in order: who it says it is from, and when it was signed. Nothing of that
+/// is proven yet.
+#[derive(Debug)]
+pub struct Presented<'a> {
+    /// The callers with that key: one for each of its secrets.
+    callers: Vec<&'a Arc<Caller>>,
+    timestamp: &'a str,
+    sign: [u8; 32],
+    at_unix_seconds: i64,
+}
+
+/// A request that a caller has signed.
+#[derive(Clone, Debug)]
+pub struct Proven {
+    /// Who signed it.
+    pub caller: Arc<Caller>,
+    /// The signature: no two messages have the same.
+    pub sign: [u8; 32],
+    /// When it was signed, Unix seconds.
+    pub at_unix_seconds: i64,
+}
+
+impl AuthError {
+    /// The word for it in metrics.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Missing { .. } => "missing",
+            Self::MalformedTimestamp | Self::MalformedSign => "malformed",
+            Self::Ambiguous => "ambiguous",
+            Self::ClockOff { .. } => "clock",
+            Self::TooOld { .. } => "too_old",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
 impl Callers {
-    /// Checks that every caller has a name, and a secret worth the word.
+    /// Checks that every caller has a name, and a secret worth the word. That no two have
+    /// the same is held by the configuration.
     pub fn new(callers: Vec<Caller>) -> Result<Self, CallerError> {
         for (caller, position) in callers.iter().zip(1_usize..) {
             if caller.key.is_empty() || !caller.key.bytes().all(|b| b.is_ascii_graphic()) {
@@ -125,53 +173,82 @@ impl Callers {
                 return Err(CallerError::ShortSecret { key: caller.key.clone() });
             }
         }
-        let secrets_of = |key: &str| callers.iter().filter(|caller| caller.key == key).count();
-        let tries = callers.iter().map(|caller| secrets_of(&caller.key)).max().unwrap_or(1);
-        Ok(Self { callers, tries })
+        Ok(Self { callers: callers.into_iter().map(Arc::new).collect() })
     }
 
-    /// The key of the caller who signed this request not more than [`CLOCK_WINDOW_SECONDS`] ago
-    /// or ahead.
-    ///
-    /// An unknown key costs as much as a known one with a wrong signature, and hears the same.
-    pub fn verify(
-        &self,
-        request: &SignedParts<'_>,
+    /// Judges all that the head of a request tells: that its key is somebody's, that it was signed not
+    /// more than [`CLOCK_WINDOW_SECONDS`] ago or ahead, that its signature has the form of one, and that
+    /// its path leaves no doubt where the body begins. The body in `request` is not looked at.
+    pub fn judge<'a>(
+        &'a self,
+        request: &SignedParts<'a>,
         now_unix_seconds: i64,
-    ) -> Result<&str, AuthError> {
-        self.identify(request, now_unix_seconds).map(|caller| caller.key.as_str())
-    }
-
-    /// The same caller with its rights: those that belong to the secret that it signed with.
-    pub fn identify(
-        &self,
-        request: &SignedParts<'_>,
-        now_unix_seconds: i64,
-    ) -> Result<&Caller, AuthError> {
+    ) -> Result<Presented<'a>, AuthError> {
         let key = request.key.ok_or(AuthError::Missing { name: KEY_HEADER })?;
         let timestamp = request.timestamp.ok_or(AuthError::Missing { name: TIMESTAMP_HEADER })?;
         let sign = request.sign.ok_or(AuthError::Missing { name: SIGN_HEADER })?;
-        check_clock(timestamp, now_unix_seconds)?;
+        let at_unix_seconds = check_clock(timestamp, now_unix_seconds)?;
         let sign: [u8; 32] = STANDARD
             .decode(sign)
             .ok()
             .and_then(|bytes| bytes.try_into().ok())
             .ok_or(AuthError::MalformedSign)?;
-        check_cut(request.path_and_query, request.body)?;
+        if !request.path_and_query.starts_with('/') || request.path_and_query.bytes().any(opens) {
+            return Err(AuthError::Ambiguous);
+        }
+        let callers: Vec<_> = self.callers.iter().filter(|caller| caller.key == key).collect();
+        if callers.is_empty() {
+            return Err(AuthError::Wrong);
+        }
+        Ok(Presented { callers, timestamp, sign, at_unix_seconds })
+    }
 
-        let mut known = self.callers.iter().filter(|caller| caller.key == key);
+    /// The caller who signed a request: [`Self::judge`] and [`Presented::prove`] at once.
+    pub fn identify(
+        &self,
+        request: &SignedParts<'_>,
+        now_unix_seconds: i64,
+    ) -> Result<Proven, AuthError> {
+        self.judge(request, now_unix_seconds)?.prove(request)
+    }
+}
+
+impl Presented<'_> {
+    /// When it says that it was signed, Unix seconds.
+    pub fn at_unix_seconds(&self) -> i64 {
+        self.at_unix_seconds
+    }
+
+    /// Proves it over the whole request, of which it was the head. Every secret of the key is tried,
+    /// whichever fits: how long it takes tells nothing.
+    pub fn prove(&self, request: &SignedParts<'_>) -> Result<Proven, AuthError> {
+        // What is signed has no separators. The timestamp has a fixed length and the path starts with the
+        // first slash; this makes sure that the body starts with the first character that no path holds,
+        // so that one signature fits one request only.
+        if request.body.first().is_some_and(|first| !opens(*first)) {
+            return Err(AuthError::Ambiguous);
+        }
         let mut signer = None;
-        for _ in 0..self.tries {
-            let caller = known.next();
-            let secret = caller.map_or(NOBODY.as_bytes(), |caller| secret_bytes(&caller.secret));
-            let verified =
-                mac(secret, timestamp, request).is_some_and(|mac| mac.verify_slice(&sign).is_ok());
-            if verified {
-                signer = caller.or(signer);
+        for caller in &self.callers {
+            let mac = mac(secret_bytes(&caller.secret), self.timestamp, request);
+            if mac.is_some_and(|mac| mac.verify_slice(&self.sign).is_ok()) {
+                signer = Some(Arc::clone(caller));
             }
         }
-        signer.ok_or(AuthError::Wrong)
+        let caller = signer.ok_or(AuthError::Wrong)?;
+        Ok(Proven { caller, sign: self.sign, at_unix_seconds: self.at_unix_seconds })
     }
+}
+
+/// The value of `X-PAY-SIGN` for an answer: over its own timestamp, its HTTP status in three digits, the
+/// `X-PAY-SIGN` of the request that it answers (44 characters), and its body, end to end.
+pub fn sign_answer(proven: &Proven, timestamp: i64, status: u16, body: &[u8]) -> String {
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret_bytes(&proven.caller.secret)) else {
+        return String::new(); // Never: HMAC takes secrets of any length.
+    };
+    mac.update(format!("{timestamp}{status}{}", STANDARD.encode(proven.sign)).as_bytes());
+    mac.update(body);
+    STANDARD.encode(mac.finalize().into_bytes())
 }
 
 /// The value of `X-PAY-SIGN` for a request, made with a caller's secret. For callers: this
@@ -193,7 +270,8 @@ fn mac(secret: &[u8], timestamp: &str, request: &SignedParts<'_>) -> Option<Hmac
     Some(mac)
 }
 
-fn check_clock(timestamp: &str, now_unix_seconds: i64) -> Result<(), AuthError> {
+/// When a request was signed, Unix seconds, if that is near enough to now.
+fn check_clock(timestamp: &str, now_unix_seconds: i64) -> Result<i64, AuthError> {
     let digits = timestamp.len() == 10 && timestamp.bytes().all(|byte| byte.is_ascii_digit());
     let then: i64 =
         timestamp.parse().ok().filter(|_| digits).ok_or(AuthError::MalformedTimestamp)?;
@@ -201,20 +279,12 @@ fn check_clock(timestamp: &str, now_unix_seconds: i64) -> Result<(), AuthError> 
     if off_seconds > CLOCK_WINDOW_SECONDS {
         return Err(AuthError::ClockOff { off_seconds, server_unix_seconds: now_unix_seconds });
     }
-    Ok(())
+    Ok(then)
 }
 
-/// What is signed has no separators. The timestamp has a fixed length and the path starts with
-/// the first slash; this makes sure that the body starts with the first character that no path
-/// holds, so that one signature fits one request only.
-fn check_cut(path_and_query: &str, body: &[u8]) -> Result<(), AuthError> {
-    let opens = |byte: u8| b"{[ \t\r\n".contains(&byte);
-    let plain = path_and_query.starts_with('/') && !path_and_query.bytes().any(opens);
-    if plain && body.first().is_none_or(|first| opens(*first)) {
-        Ok(())
-    } else {
-        Err(AuthError::Ambiguous)
-    }
+/// Whether a byte may begin a body. No path holds one.
+fn opens(byte: u8) -> bool {
+    b"{[ \t\r\n".contains(&byte)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one door to the callers' secrets")]

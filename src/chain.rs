@@ -6,6 +6,7 @@ mod account;
 mod confirm;
 pub mod evm;
 mod inspect;
+mod promises;
 mod reads;
 mod ready;
 mod signing;
@@ -92,12 +93,13 @@ pub enum ChainError {
     },
     /// The signing account cannot pay for the transaction.
     #[error(
-        "the signing account holds {have} {unit}, but the transaction may cost {need}: top it up"
+        "the signing account holds {have} {unit}, but the transaction may cost {need}, with what is \
+         open already: top it up"
     )]
     GasFunds {
         /// What it holds.
         have: String,
-        /// What the transaction may cost.
+        /// What the transaction may cost, and what is open already.
         need: String,
         /// What both are counted in: wei or sun.
         unit: &'static str,
@@ -309,8 +311,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Is told, once at start, how the batches of its account ended lately.
-    fn recollect(&self, _past: Past) {}
+    /// Is told, once at start, how the batches of its account ended lately, and which are open: their
+    /// money is promised.
+    fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]);
 
     /// Why nothing new should be signed on the chain, whatever the journal knows; none where nothing
     /// speaks against it.

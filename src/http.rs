@@ -1,59 +1,93 @@
 //! The door: routes, limits and the order of checks. Knows no chain and no database.
 
 mod answer;
+mod arrivals;
 mod bill;
+mod connections;
 mod control;
+mod guard;
 mod health;
+mod patient;
 mod serve;
 mod status;
+mod strangers;
+mod turned_away;
 mod wire;
 
-use crate::auth::{Callers, SignedParts};
+use crate::auth::{Callers, Replays, SignedParts};
 use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
 use crate::billing::{Family, PlatformChainId};
 use crate::config::HttpConfig;
 use crate::engine::Engine;
 use crate::telemetry::Metrics;
-pub use serve::serve;
+pub use serve::{Manners, serve};
 
-use answer::TurnedAway;
+use arrivals::Arrivals;
 use axum::Router;
-use axum::body::{Body, Bytes};
-use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::routing::{get, post};
-use http_body_util::BodyExt as _;
+use guard::Said;
 use std::sync::Arc;
-use std::time::Duration;
+use strangers::Strangers;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout, timeout_at};
+use turned_away::TurnedAway;
 
-/// How much of a body that is too large is read for the sake of its sender, bytes.
-const MOST_DISCARDED: usize = 64 << 20;
-
-/// How long that may take.
-const LONGEST_DISCARDING: Duration = Duration::from_secs(2);
+/// How many requests that do not bill are at work at one time.
+const DESK: usize = 64;
 
 /// What the handlers share.
 #[derive(Debug)]
 pub struct AppState {
     /// The engine behind it.
-    pub engine: Arc<Engine>,
+    engine: Arc<Engine>,
     /// Who may ask; none when anybody may, which the configuration allows on loopback only.
-    pub callers: Option<Callers>,
+    callers: Option<Callers>,
     /// Sizes and times.
-    pub limits: HttpConfig,
+    limits: HttpConfig,
     /// The chain that is meant when a request names none.
-    pub default_chain: Option<PlatformChainId>,
-    /// How many requests may be served at once.
-    pub places: Semaphore,
+    default_chain: Option<PlatformChainId>,
+    /// How many billing requests may be at work at once.
+    places: Arc<Semaphore>,
+    /// How many others.
+    desk: Arc<Semaphore>,
+    /// Bodies of which nobody knows yet who sends them.
+    arrivals: Arrivals,
+    /// What was asked and answered lately.
+    replays: Replays<Said>,
+    /// Who was turned away lately.
+    strangers: Strangers,
     /// What is counted.
-    pub metrics: Metrics,
+    metrics: Metrics,
 }
 
-/// All routes.
-pub fn router(door: Arc<AppState>) -> Router {
-    Router::new()
+impl AppState {
+    /// The door of `engine`, which opens now. Without `callers` anybody may ask.
+    pub fn new(
+        engine: Arc<Engine>,
+        callers: Option<Callers>,
+        limits: HttpConfig,
+        default_chain: Option<PlatformChainId>,
+    ) -> Self {
+        let start = engine.journal.now_ms().div_euclid(1000);
+        let arrivals = Arrivals::new(limits.body_limit_bytes, engine.tasks.clone());
+        Self {
+            engine,
+            callers,
+            default_chain,
+            places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
+            desk: Arc::new(Semaphore::new(DESK)),
+            arrivals,
+            replays: Replays::new(start),
+            strangers: Strangers::default(),
+            metrics: Metrics::new(),
+            limits,
+        }
+    }
+}
+
+/// Everything that callers ask for, and what machines ask for where that has no port of its own.
+pub fn router(door: &Arc<AppState>) -> Router {
+    let router = Router::new()
         .route("/PayTool/EVM/subscribe/signProcessSubscribePlan", post(bill::evm))
         .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
         .route("/PayTool/billings/{id}", get(status::billings))
@@ -61,76 +95,28 @@ pub fn router(door: Arc<AppState>) -> Router {
         .route("/PayTool/control/pause", post(control::pause))
         .route("/PayTool/control/resume", post(control::resume))
         .route("/PayTool/control/resolve", post(control::resolve))
+        .route("/openapi.json", get(health::openapi));
+    let router = if door.limits.health_listen.is_none() { for_machines(router) } else { router };
+    finished(router, door)
+}
+
+/// What machines of the merchant's own network ask for, where that has a port of its own.
+pub fn health_router(door: &Arc<AppState>) -> Option<Router> {
+    door.limits.health_listen.map(|_| finished(for_machines(Router::new()), door))
+}
+
+fn for_machines(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
+    router
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
         .route("/metrics", get(health::metrics))
-        .route("/openapi.json", get(health::openapi))
+}
+
+fn finished(router: Router<Arc<AppState>>, door: &Arc<AppState>) -> Router {
+    router
         .fallback(async || TurnedAway::NotFound("there is nothing at this path"))
         .method_not_allowed_fallback(async || TurnedAway::WrongMethod)
-        .with_state(door)
-}
-
-/// A request whose sender is known, with its body.
-struct Authentic {
-    body: Bytes,
-    deadline: Instant,
-    /// The key of the caller; none where nobody has to sign requests.
-    caller: Option<String>,
-    /// Whether the caller may pause and resume chains.
-    controls: bool,
-}
-
-/// Reads the body, once and bounded, and checks who sent it. Nothing is parsed before.
-async fn authenticate(door: &AppState, request: Request) -> Result<Authentic, TurnedAway> {
-    let deadline =
-        Instant::now().checked_add(door.limits.request_deadline).ok_or(TurnedAway::Slow)?;
-    let (parts, body) = request.into_parts();
-    let body = read(door, body, deadline).await?;
-    let (mut known, mut controls) = (None, false);
-    if let Some(callers) = &door.callers {
-        let now = door.engine.journal.now_ms().div_euclid(1000);
-        let caller = callers.identify(&signed_parts(&parts, &body), now)?;
-        (known, controls) = (Some(caller.key.clone()), caller.control);
-    }
-    Ok(Authentic { body, deadline, caller: known, controls })
-}
-
-async fn read(door: &AppState, mut body: Body, deadline: Instant) -> Result<Bytes, TurnedAway> {
-    let limit = door.limits.body_limit_bytes;
-    let whole = timeout_at(deadline, collect(&mut body, limit)).await;
-    let whole = whole.map_err(|_| TurnedAway::Slow)?;
-    if let Err(TurnedAway::TooLarge { .. }) = whole {
-        discard(body).await;
-    }
-    whole
-}
-
-async fn collect(body: &mut Body, limit: usize) -> Result<Bytes, TurnedAway> {
-    let mut whole = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| TurnedAway::Unreadable)?.into_data() else { continue };
-        if whole.len().saturating_add(data.len()) > limit {
-            return Err(TurnedAway::TooLarge { limit });
-        }
-        whole.extend_from_slice(&data);
-    }
-    Ok(whole.into())
-}
-
-/// Reads on for a while and keeps nothing: a connection that is closed on somebody who is still
-/// sending is reset, and the answer is lost.
-async fn discard(mut body: Body) {
-    let mut left = MOST_DISCARDED;
-    let rest = async {
-        while let Some(Ok(frame)) = body.frame().await {
-            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
-            if left == 0 {
-                return;
-            }
-        }
-    };
-    // However it ends, the answer is the same.
-    drop(timeout(LONGEST_DISCARDING, rest).await);
+        .with_state(Arc::clone(door))
 }
 
 fn signed_parts<'a>(parts: &'a Parts, body: &'a [u8]) -> SignedParts<'a> {

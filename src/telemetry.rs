@@ -54,6 +54,11 @@ struct RefusalLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ChainLabels {
     chain: u32,
 }
@@ -80,6 +85,8 @@ pub struct Metrics {
     registry: Registry,
     answers: Family<AnswerLabels, Counter>,
     refusals: Family<RefusalLabels, Counter>,
+    unauthenticated: Family<ReasonLabels, Counter>,
+    replays: Counter,
     seconds: Histogram,
     commits: Gauge,
     writes: Gauge,
@@ -100,6 +107,8 @@ impl Metrics {
             registry: Registry::with_prefix("signer"),
             answers: Family::default(),
             refusals: Family::default(),
+            unauthenticated: Family::default(),
+            replays: Counter::default(),
             seconds: Histogram::new(SECONDS),
             commits: Gauge::default(),
             writes: Gauge::default(),
@@ -120,6 +129,10 @@ impl Metrics {
             "Subscriptions refused, by failCode",
             metrics.refusals.clone(),
         );
+        let unauthenticated = "Requests whose signature did not prove who sent them";
+        registry.register("auth_failures", unauthenticated, metrics.unauthenticated.clone());
+        let replays = "Signed messages that came again and heard what the first heard";
+        registry.register("replays", replays, metrics.replays.clone());
         let seconds = "Seconds from a billing request to its answer";
         registry.register("billing_seconds", seconds, metrics.seconds.clone());
         let commits = "Commits since the start, one fsync each";
@@ -151,6 +164,16 @@ impl Metrics {
             self.refusals.get_or_create(&labels).inc();
         }
         self.seconds.observe(took.as_secs_f64());
+    }
+
+    /// Counts a request that proved nothing, by the word for why.
+    pub fn unauthenticated(&self, reason: &'static str) {
+        self.unauthenticated.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    /// Counts a message that was here before.
+    pub fn replayed(&self) {
+        self.replays.inc();
     }
 
     /// All of them as text, with the gauges read now.

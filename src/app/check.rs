@@ -41,6 +41,9 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
         ("config".to_owned(), Finding::fine("callers", callers)),
         ("journal".to_owned(), seen.file.clone()),
     ];
+    let heard =
+        config.http.in_the_clear().map(|said| Finding::fine("http.listen", said.to_owned()));
+    found.extend(heard.map(|finding| ("config".to_owned(), finding)));
     let mut chains = Vec::new();
     for chain in &config.chains {
         let place = format!("chains.{}", chain.platform_id);

@@ -26,7 +26,11 @@ pub enum Sighting {
     Nothing,
 }
 
-/// Why it cannot be told what became of a slot whose place is taken.
+/// What is said of a transaction whose time is over.
+const LATE: &str = "its time is over: that it cannot land any more is proven by blocks that are not \
+     irrevocable yet, or that its nodes do not tell alike; then it is renewed or ends";
+
+/// Why it cannot be told what became of a slot whose place is taken, or whose time is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unsettled {
     /// Nodes tell different records of one final block.
@@ -35,6 +39,8 @@ pub enum Unsettled {
     NoRecord,
     /// The nodes have forgotten the state of the final block, and show no record of an attempt.
     NoState,
+    /// Its time is over, and it is not proven yet whether a block holds it (TRON).
+    Late,
 }
 
 impl Unsettled {
@@ -46,6 +52,7 @@ impl Unsettled {
                 "it is in a final block, and too few nodes show the record of it: use nodes with \
                  history"
             }
+            Self::Late => LATE,
             Self::NoState => {
                 "its nonce is used, its nodes show no record of it, and they have forgotten the \
                  state of the final block: use a node that keeps more of it"
@@ -63,6 +70,8 @@ pub enum Standing {
     Underpriced,
     /// The account cannot pay for it.
     Starved,
+    /// Its time is over by the newest block, and it may have landed all the same (TRON).
+    Late,
     /// A node shows it in a block, and too few others do: it may have landed, so it is offered on and
     /// never replaced.
     Shown,
@@ -89,6 +98,8 @@ pub enum Objection {
     Structural,
     /// It would revert now.
     Reverts,
+    /// Its time is over for the node (TRON).
+    Late,
 }
 
 /// What is remembered of a slot besides its attempts. Times are those of this machine, ms.

@@ -38,7 +38,7 @@ use super::{
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::config::EvmConfig;
 use crate::contract::{Looked, Profile};
-use crate::journal::Durable;
+use crate::journal::{Durable, Past};
 use crate::node::{
     self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, NodeView, RealChain, Trust,
 };
@@ -192,6 +192,12 @@ impl Chain for EvmChain {
 
     async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError> {
         self.learn(from, to).await
+    }
+
+    fn recollect(&self, _past: Past, open: &[Slot<Durable<Attempt>>]) {
+        for slot in open {
+            self.in_flight.of(slot);
+        }
     }
 
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery {

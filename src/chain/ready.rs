@@ -1,6 +1,5 @@
 //! Whether an ordinary batch could be signed, as far as the last look at a chain tells: what readiness
-//! and `check` say before the first request finds out. The shape is for either family; so far the EVM
-//! adapter alone fills it, and on TRON the request itself finds out.
+//! and `check` say before the first request finds out.
 
 use alloy::primitives::U256;
 use std::fmt;
@@ -27,6 +26,12 @@ pub enum Unready {
     /// The newest block is too far from this machine's clock to sign anything by it.
     #[error("{0}")]
     Clock(ClockGap),
+    /// The newest final block is so far behind the newest that nothing would end (TRON).
+    #[error(
+        "its newest irrevocable block is {} s behind its newest: check the solidity node",
+        .0.as_secs()
+    )]
+    Stalled(Duration),
 }
 
 /// What the signing account can still pay.

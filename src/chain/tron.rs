@@ -5,6 +5,7 @@
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
 mod api;
+mod case;
 mod conclude;
 mod confirm;
 mod constant;
@@ -23,6 +24,7 @@ mod recall;
 mod redraft;
 mod resources;
 mod solid;
+mod spends;
 mod throttle;
 mod tracks;
 mod transaction;
@@ -31,9 +33,10 @@ mod vouched;
 pub use api::{ApiUnusable, Endpoints, Question, Side};
 
 use super::account::meet;
+use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
-    Recall, SigningAccount,
+    Recall, SigningAccount, Unready,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -46,7 +49,9 @@ use async_trait::async_trait;
 use head::TronHead;
 use observe::TronNodeFacts;
 use parking_lot::RwLock;
+use resources::Spend;
 use solid::SolidBlocks;
+use spends::SpendOf;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
@@ -100,6 +105,9 @@ pub struct TronChain {
     learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
     head: RwLock<Option<Arc<TronHead>>>,
     tracks: Tracks,
+    promises: Arc<Promises<SpendOf>>,
+    /// What the last billing that was drafted may cost; none before the first.
+    last_spend: parking_lot::Mutex<Option<Spend>>,
     solid: SolidBlocks,
     /// How fast is signed.
     throttle: throttle::Throttle,
@@ -122,6 +130,8 @@ impl TronChain {
             learnt: RwLock::default(),
             head: RwLock::default(),
             tracks: Tracks::default(),
+            promises: Arc::default(),
+            last_spend: parking_lot::Mutex::default(),
             solid: SolidBlocks::default(),
             throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),
@@ -160,6 +170,10 @@ impl Chain for TronChain {
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
         self.account.pulse.subscribe()
+    }
+
+    fn unready(&self) -> Option<Unready> {
+        self.unready_now()
     }
 
     fn nodes(&self) -> Vec<NodeView> {
@@ -221,8 +235,11 @@ impl Chain for TronChain {
         self.last_use().await
     }
 
-    fn recollect(&self, past: Past) {
+    fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
         self.take_up(past);
+        for slot in open {
+            self.note_spend(slot, None);
+        }
     }
 
     fn brake(&self) -> Option<Brake> {

@@ -4,7 +4,7 @@
 //! (`SIGNER__CALLERS__SCHEDULER__SECRET`). Rotation is two labels with the same key: both secrets
 //! are good until the older label is removed. Secrets go straight into `SecretString`.
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use super::faults::Reported;
 use super::kinds::{Expected, flag};
@@ -14,6 +14,8 @@ use super::secret;
 /// Somebody who may ask, with one secret. The same key may occur again with another secret.
 #[derive(Debug, Clone)]
 pub struct Caller {
+    /// The operator's name for it and for its secret. Unique.
+    pub label: String,
     /// The API key that the caller sends in the clear: 1 to 128 visible ASCII characters.
     pub key: String,
     /// What the caller signs with: 16 to 4096 bytes.
@@ -34,7 +36,29 @@ pub(super) fn read_all(
     non_test_chain: Option<&str>,
 ) -> Result<Vec<Caller>, Reported> {
     let all = root.each("callers", |label, reader| read(label, reader, non_test_chain))?;
-    all.into_iter().collect()
+    let all: Vec<Caller> = all.into_iter().collect::<Result<_, _>>()?;
+    let mut outcome = Ok(());
+    for (place, caller) in all.iter().enumerate() {
+        let twin = all.iter().take(place).find(|before| one_secret(before, caller));
+        if let Some(twin) = twin {
+            let path = format!("callers.{}", caller.label);
+            let problem = format!(
+                "has the secret of callers.{}; make one for each, or whoever has the rights of the one \
+                 has those of the other",
+                twin.label
+            );
+            outcome = Err(root.fault_at(&path, problem));
+        }
+    }
+    outcome.map(|()| all)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "compares two secrets and tells nobody what they are"
+)]
+fn one_secret(one: &Caller, other: &Caller) -> bool {
+    one.secret.expose_secret() == other.secret.expose_secret()
 }
 
 fn read(
@@ -51,10 +75,10 @@ fn read(
     let secret = read.and_then(|read| {
         read.ok_or_else(|| reader.fault("secret", "missing; set secret, or secret_file"))
     });
-    label.and(Ok(Caller { key: key?, secret: secret?, control: control? }))
+    Ok(Caller { label: label?, key: key?, secret: secret?, control: control? })
 }
 
-fn check_label(label: &str, reader: &TableReader<'_>) -> Result<(), Reported> {
+fn check_label(label: &str, reader: &TableReader<'_>) -> Result<String, Reported> {
     let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
     let reachable = label.bytes().all(plain)
         && (1..=64).contains(&label.len())
@@ -62,7 +86,7 @@ fn check_label(label: &str, reader: &TableReader<'_>) -> Result<(), Reported> {
         && !label.starts_with('_')
         && !label.ends_with('_');
     if reachable {
-        return Ok(());
+        return Ok(label.to_owned());
     }
     let problem = "not a label; name the caller in lower case letters, digits and single \
                    underscores, and write its API key as key = \"…\"";

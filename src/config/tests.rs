@@ -333,3 +333,30 @@ fn a_file_that_is_missing_is_named() {
         Config::load(Some(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/config/local.toml"))));
     assert!(config.is_ok(), "{config:?}");
 }
+
+#[test]
+fn one_secret_belongs_to_one_caller() {
+    let text = format!(
+        "{LOCAL}\n[callers.operator]\nkey = \"operator\"\n\
+         secret = \"local-example-secret-do-not-use-elsewhere\"\ncontrol = true\n"
+    );
+    let complaint = complaints(&text, &[]);
+    assert!(
+        complaint.starts_with("callers.operator: has the secret of callers.local"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn the_door_has_its_defaults_and_says_where_it_is_open_to_others() {
+    let config = load(LOCAL, &[]).unwrap();
+    assert_eq!((config.http.max_connections, config.http.max_connections_per_address), (512, 256));
+    assert_eq!(config.http.body_timeout, Duration::from_secs(10));
+    assert_eq!(config.http.write_timeout, Duration::from_secs(10));
+    assert_eq!((config.http.health_listen, config.http.in_the_clear()), (None, None));
+    let environment =
+        [("SIGNER__HTTP__LISTEN", "0.0.0.0:9980"), ("SIGNER__HTTP__HEALTH_LISTEN", "[::1]:9981")];
+    let config = load(LOCAL, &environment).unwrap();
+    assert_eq!(config.http.health_listen, "[::1]:9981".parse().ok());
+    assert!(config.http.in_the_clear().is_some_and(|said| said.contains("TLS")));
+}

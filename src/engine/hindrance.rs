@@ -1,7 +1,26 @@
 //! What keeps an open batch from landing, as far as is known.
 
+use super::verdict::NoVerdict;
 use crate::billing::{Foreign, Objection, Sighting, Standing, Unsettled};
+use crate::chain::ChainError;
 use std::fmt;
+
+/// Why no other attempt could be signed for a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WhyUnsigned {
+    /// The account cannot pay for it.
+    NoMoney,
+    /// For a reason that passes by itself, or that is told elsewhere.
+    Otherwise,
+}
+
+impl WhyUnsigned {
+    /// What a failure to sign comes to.
+    pub(super) fn of(why: &NoVerdict) -> Self {
+        let broke = matches!(why, NoVerdict::Chain(ChainError::GasFunds { .. }));
+        if broke { Self::NoMoney } else { Self::Otherwise }
+    }
+}
 
 /// What a merchant should know about a batch that does not land.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,8 +44,16 @@ pub enum Hindrance {
 }
 
 impl Hindrance {
-    /// What is known after a look at the chain and the last offer.
-    pub(super) fn of(sighting: &Sighting, objection: Option<Objection>) -> Option<Self> {
+    /// What is known after a look at the chain, the last offer, and the last try to sign another
+    /// attempt.
+    pub(super) fn of(
+        sighting: &Sighting,
+        objection: Option<Objection>,
+        unsigned: Option<WhyUnsigned>,
+    ) -> Option<Self> {
+        if let (Sighting::Never(_), Some(WhyUnsigned::NoMoney)) = (sighting, unsigned) {
+            return Some(Self::Starved);
+        }
         match sighting {
             Sighting::Absent(standing) => Self::absent(*standing, objection),
             Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified => {
@@ -43,6 +70,9 @@ impl Hindrance {
 
     fn absent(standing: Standing, objection: Option<Objection>) -> Option<Self> {
         match (standing, objection) {
+            (Standing::Late, _) | (_, Some(Objection::Late)) => {
+                Some(Self::Unsettled(Unsettled::Late))
+            }
             (Standing::Starved, _) | (_, Some(Objection::Starved)) => Some(Self::Starved),
             (Standing::Shown, _) => Some(Self::Shown),
             (Standing::Underpriced, _) | (_, Some(Objection::Underpriced)) => {

@@ -1,7 +1,7 @@
 //! Everything that one signing account does on one chain: its gate, its place in line, and the
 //! batches that the chain has not decided.
 
-use super::hindrance::Hindrance;
+use super::hindrance::{Hindrance, WhyUnsigned};
 use super::reservation::Reservations;
 use super::verdict::NoVerdict;
 use crate::billing::{Again, Attempt, BatchId, Gate, Objection, OnlyFollows, Rules, Slot};
@@ -32,7 +32,7 @@ pub(super) struct Tracked {
     /// What keeps it from landing, as far as is known.
     pub(super) held_up: Option<Hindrance>,
     /// Why the last try to sign another attempt failed, if it did.
-    pub(super) unsigned: Option<String>,
+    pub(super) unsigned: Option<WhyUnsigned>,
     /// Whether a person was called already.
     pub(super) alarmed: bool,
 }
@@ -271,7 +271,7 @@ impl Lane {
         let (doubt, open) = self.journal.take_up(self.id()).await?;
         *self.doubt.write() = doubt;
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
-        self.chain.recollect(self.journal.past(self.id(), since_ms).await?);
+        self.chain.recollect(self.journal.past(self.id(), since_ms).await?, &open);
         for slot in open {
             self.track(slot);
         }

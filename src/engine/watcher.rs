@@ -1,7 +1,7 @@
 //! Follows every undecided batch of one lane until the chain has decided. The tick is the program;
 //! the loop only sleeps.
 
-use super::hindrance::Hindrance;
+use super::hindrance::{Hindrance, WhyUnsigned};
 use super::lane::{Lane, Tracked};
 use super::verdict::NoVerdict;
 use crate::billing::{
@@ -125,7 +125,7 @@ impl Watcher {
         match self.attempt(&tracked.slot, kind).await {
             Ok(Some(slot)) => return Some(slot),
             Ok(None) => self.remember_unsigned(tracked, None),
-            Err(why) => self.remember_unsigned(tracked, Some(why.to_string())),
+            Err(why) => self.remember_unsigned(tracked, Some(&why)),
         }
         let due = memory(tracked, self.lane.journal.now_ms()).since_offer_ms
             >= self.lane.rules.offer_again_ms;
@@ -141,18 +141,19 @@ impl Watcher {
                 info!(batch = tracked.slot.batch.0, why, "nothing is signed for it any more");
                 return Renewed::Pointless;
             }
-            Err(why) => self.remember_unsigned(tracked, Some(why.to_string())),
+            Err(why) => self.remember_unsigned(tracked, Some(&why)),
         }
         Renewed::NotNow
     }
 
     /// Remembers why no other attempt can be signed; says so once.
-    fn remember_unsigned(&self, seen: &Tracked, unsigned: Option<String>) {
-        if let Some(why) = unsigned.as_ref().filter(|_| seen.unsigned.is_none()) {
+    fn remember_unsigned(&self, seen: &Tracked, unsigned: Option<&NoVerdict>) {
+        if let Some(why) = unsigned.filter(|_| seen.unsigned.is_none()) {
+            let why = why.to_string();
             warn!(batch = seen.slot.batch.0, why, "no other attempt can be signed now");
         }
         if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
-            tracked.unsigned = unsigned;
+            tracked.unsigned = unsigned.map(WhyUnsigned::of);
         }
     }
 
@@ -184,7 +185,7 @@ impl Watcher {
 
     /// Remembers what keeps a batch from landing; says so once.
     fn remark(&self, seen: &Tracked, sighting: &Sighting) {
-        let why = Hindrance::of(sighting, seen.objection);
+        let why = Hindrance::of(sighting, seen.objection, seen.unsigned);
         if let Some(why) = why.filter(|_| why != seen.held_up) {
             warn!(
                 chain = self.lane.chain.facts().name,

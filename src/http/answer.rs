@@ -1,12 +1,9 @@
 //! What callers are told: one envelope, and one exhaustive match from every outcome to its code.
 
-use crate::auth::AuthError;
-use crate::billing::{
-    Digits, Family, NotAdmitted, PlatformChainId, Refused, Satisfied, spell_address,
-};
+use super::turned_away::TurnedAway;
+use crate::billing::{Digits, Family, Refused, Satisfied, spell_address};
 use crate::chain::ChainError;
 use crate::engine::{Answer, HowFar, NoVerdict, Rehearsed, Sent};
-use crate::http::wire::Malformed;
 use alloy::primitives::{B256, U256};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -32,76 +29,6 @@ pub(super) enum HttpReply {
     Answer(Family, Answer),
     NoVerdict(NoVerdict),
     TurnedAway(TurnedAway),
-}
-
-/// Why a request did not reach the engine. Every variant means: nothing was signed or sent.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum TurnedAway {
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-    #[error(transparent)]
-    NotAdmitted(#[from] NotAdmitted),
-    #[error(transparent)]
-    Unauthenticated(#[from] AuthError),
-    #[error("the body is larger than {limit} bytes")]
-    TooLarge { limit: usize },
-    #[error("the body could not be read to its end")]
-    Unreadable,
-    #[error("the body did not arrive in time")]
-    Slow,
-    #[error("too many requests at once: post it again")]
-    Busy,
-    #[error("no {} chain configured", common_name(*.0))]
-    NoChain(Family),
-    #[error("chainId is missing, and no default chain is configured")]
-    NoDefaultChain,
-    #[error("chain {chain} is no {family} chain: post it to the other path")]
-    WrongFamily { chain: PlatformChainId, family: Family },
-    #[error("{0}")]
-    NotFound(&'static str),
-    #[error("this path does not take this method")]
-    WrongMethod,
-    #[error("this path takes no query: options go into the body")]
-    Query,
-    #[error(
-        "this caller may not pause and resume chains: give one `control = true` in the \
-         configuration, and sign with its secret"
-    )]
-    NoControl,
-    #[error("the body must be empty, or {{\"chainId\": n}} with a platform chain id: {0}")]
-    Control(String),
-}
-
-fn common_name(family: Family) -> &'static str {
-    match family {
-        Family::Evm => "EVM",
-        Family::Tvm => "TRON",
-    }
-}
-
-impl TurnedAway {
-    fn status(&self) -> StatusCode {
-        match self {
-            Self::Malformed(_)
-            | Self::NotAdmitted(NotAdmitted::Empty)
-            | Self::Unauthenticated(AuthError::Ambiguous)
-            | Self::Unreadable
-            | Self::Query
-            | Self::Control(_)
-            | Self::NoDefaultChain
-            | Self::WrongFamily { .. } => StatusCode::BAD_REQUEST,
-            Self::NotAdmitted(NotAdmitted::TooMany { .. }) | Self::TooLarge { .. } => {
-                StatusCode::PAYLOAD_TOO_LARGE
-            }
-            Self::Unauthenticated(_) => StatusCode::UNAUTHORIZED,
-            Self::NoControl => StatusCode::FORBIDDEN,
-            Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::Busy => StatusCode::TOO_MANY_REQUESTS,
-            Self::NoChain(_) => StatusCode::SERVICE_UNAVAILABLE,
-            Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
-        }
-    }
 }
 
 impl HttpReply {

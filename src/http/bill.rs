@@ -1,42 +1,51 @@
 //! The two billing paths: authenticate, parse, admit, and hand over to the engine.
 
-use super::answer::{HttpReply, TurnedAway};
-use super::{AppState, Authentic, authenticate, chain_for, wire};
+use super::answer::HttpReply;
+use super::guard::{Authentic, Purpose, pass};
+use super::turned_away::TurnedAway;
+use super::{AppState, chain_for, wire};
 use crate::billing::{Family, Order};
 use crate::engine::{Answer, HowFar};
 use crate::telemetry::Billed;
 use axum::extract::{Request, State};
+use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 /// `POST /PayTool/EVM/subscribe/signProcessSubscribePlan`
-pub(super) async fn evm(State(door): State<Arc<AppState>>, request: Request) -> HttpReply {
-    serve(&door, Family::Evm, request).await
+pub(super) async fn evm(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    serve(door, Family::Evm, request).await
 }
 
 /// `POST /PayTool/TVM/subscribe/signProcessSubscribePlan`
-pub(super) async fn tvm(State(door): State<Arc<AppState>>, request: Request) -> HttpReply {
-    serve(&door, Family::Tvm, request).await
+pub(super) async fn tvm(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    serve(door, Family::Tvm, request).await
 }
 
-async fn serve(door: &AppState, family: Family, request: Request) -> HttpReply {
-    let begun = Instant::now();
-    let reply = match door.places.try_acquire() {
-        Ok(_place) => bill(door, family, request).await.unwrap_or_else(HttpReply::TurnedAway),
-        Err(_) => HttpReply::TurnedAway(TurnedAway::Busy),
-    };
-    door.metrics.billed(&reply_facts(&reply), begun.elapsed());
-    log(family, &reply, begun);
-    reply
-}
-
-async fn bill(door: &AppState, family: Family, request: Request) -> Result<HttpReply, TurnedAway> {
+async fn serve(door: Arc<AppState>, family: Family, request: Request) -> Response {
     // An option that is put there must not be ignored: it may be a dry run.
     if request.uri().query().is_some() {
-        return Err(TurnedAway::Query);
+        return TurnedAway::Query.into_response();
     }
-    let Authentic { body, deadline, caller, .. } = authenticate(door, request).await?;
+    pass(door, request, Purpose::Bill, async move |door, authentic| {
+        let begun = Instant::now();
+        let caller = authentic.caller.as_ref().map(|caller| caller.label.clone());
+        let reply = bill(&door, family, authentic).await.unwrap_or_else(HttpReply::TurnedAway);
+        door.metrics.billed(&reply_facts(&reply), begun.elapsed());
+        log((family, caller.as_deref()), &reply, begun);
+        reply.into_response()
+    })
+    .await
+}
+
+async fn bill(
+    door: &AppState,
+    family: Family,
+    authentic: Authentic,
+) -> Result<HttpReply, TurnedAway> {
+    let Authentic { body, deadline, caller } = authentic;
+    let caller = caller.map(|caller| caller.key.clone());
     let posted = wire::read(&body)?;
     let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;
@@ -68,21 +77,21 @@ fn reply_facts(reply: &HttpReply) -> Billed {
 }
 
 /// One line for every request.
-fn log(family: Family, reply: &HttpReply, begun: Instant) {
+fn log((family, caller): (Family, Option<&str>), reply: &HttpReply, begun: Instant) {
     let took_ms = begun.elapsed().as_millis();
     match reply {
         HttpReply::Answer(_, Answer::Sent(sent)) => info!(
-            %family, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
+            %family, caller, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
             failed = sent.failed.len(), earlier = sent.earlier.len(), took_ms,
             "{}", if sent.progress == HowFar::New { "billed" } else { "billed before" }
         ),
         HttpReply::Answer(_, Answer::Refused(refused, earlier)) => {
             let first = refused.first().map(|refused| refused.code.token());
             let (refused, earlier) = (refused.len(), earlier.len());
-            info!(%family, refused, earlier, first, took_ms, "refused");
+            info!(%family, caller, refused, earlier, first, took_ms, "refused");
         }
-        HttpReply::Answer(_, Answer::Rehearsed(_)) => info!(%family, took_ms, "rehearsed"),
-        HttpReply::NoVerdict(why) => warn!(%family, took_ms, "no verdict: {why}"),
-        HttpReply::TurnedAway(why) => info!(%family, took_ms, "turned away: {why}"),
+        HttpReply::Answer(_, Answer::Rehearsed(_)) => info!(%family, caller, took_ms, "rehearsed"),
+        HttpReply::NoVerdict(why) => warn!(%family, caller, took_ms, "no verdict: {why}"),
+        HttpReply::TurnedAway(why) => info!(%family, caller, took_ms, "turned away: {why}"),
     }
 }

@@ -1,8 +1,10 @@
 //! `/PayTool/control`: pausing and resuming chains, what is used up of their limits, and the word of a
 //! person where the chain has none. For callers with `control = true` alone.
 
-use super::answer::{HttpReply, TurnedAway, envelope, integer};
-use super::{AppState, Authentic, authenticate};
+use super::AppState;
+use super::answer::{HttpReply, envelope, integer};
+use super::guard::{Authentic, Purpose, pass};
+use super::turned_away::TurnedAway;
 use crate::billing::{Family, PlatformChainId, SubscribeId, spell_address};
 use crate::engine::{Lane, NoVerdict};
 use crate::journal::{PersonsWord, Resolution, Unresolved};
@@ -18,26 +20,60 @@ use std::sync::Arc;
 
 /// `GET /PayTool/control`
 pub(super) async fn show(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    let shown = async {
-        admit(&door, request).await?;
+    controlled(door, request, Purpose::Ask, async move |door, sent| {
+        which(&sent).map_err(HttpReply::TurnedAway)?;
         report(&door).await
-    };
-    shown.await.unwrap_or_else(IntoResponse::into_response)
+    })
+    .await
 }
 
 /// `POST /PayTool/control/pause`
 pub(super) async fn pause(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    set(&door, request, true).await.unwrap_or_else(IntoResponse::into_response)
+    let pause = async move |door: Arc<AppState>, sent| set(&door, sent, true).await;
+    controlled(door, request, Purpose::Control, pause).await
 }
 
 /// `POST /PayTool/control/resume`
 pub(super) async fn resume(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    set(&door, request, false).await.unwrap_or_else(IntoResponse::into_response)
+    let resume = async move |door: Arc<AppState>, sent| set(&door, sent, false).await;
+    controlled(door, request, Purpose::Control, resume).await
 }
 
 /// `POST /PayTool/control/resolve`
 pub(super) async fn resolve(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    settle(&door, request).await.unwrap_or_else(IntoResponse::into_response)
+    let resolve = async move |door: Arc<AppState>, sent| settle(&door, sent).await;
+    controlled(door, request, Purpose::Control, resolve).await
+}
+
+/// What somebody who may control has sent.
+struct Instruction {
+    /// The caller's key.
+    by: String,
+    body: Bytes,
+}
+
+/// Lets those through who may control.
+async fn controlled<W, F>(
+    door: Arc<AppState>,
+    request: Request,
+    purpose: Purpose,
+    work: W,
+) -> Response
+where
+    W: FnOnce(Arc<AppState>, Instruction) -> F + Send + 'static,
+    F: Future<Output = Result<Response, HttpReply>> + Send + 'static,
+{
+    if request.uri().query().is_some() {
+        return TurnedAway::Query.into_response();
+    }
+    pass(door, request, purpose, async move |door, Authentic { body, caller, .. }| {
+        let Some(caller) = caller.filter(|caller| caller.control) else {
+            return TurnedAway::NoControl.into_response();
+        };
+        let sent = Instruction { by: caller.key.clone(), body };
+        work(door, sent).await.unwrap_or_else(IntoResponse::into_response)
+    })
+    .await
 }
 
 /// What a person found out about a charge that the chain does not tell of.
@@ -52,8 +88,10 @@ struct ResolveRequest {
     why: String,
 }
 
-async fn settle(door: &AppState, request: Request) -> Result<Response, HttpReply> {
-    let (by, body) = sent_by(door, request).await?;
+async fn settle(
+    door: &AppState,
+    Instruction { by, body }: Instruction,
+) -> Result<Response, HttpReply> {
     let unclear = |why: String| {
         let form =
             r#"{"billing": "…", "subscribeId": n, "outcome": "charged" or "free", "why": "…"}"#;
@@ -104,35 +142,22 @@ fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::
     u32::deserialize(deserializer).map(Some)
 }
 
-/// The caller's key and what it sent, if it may control.
-async fn sent_by(door: &AppState, request: Request) -> Result<(String, Bytes), HttpReply> {
-    if request.uri().query().is_some() {
-        return Err(HttpReply::TurnedAway(TurnedAway::Query));
-    }
-    let Authentic { body, caller, controls, .. } =
-        authenticate(door, request).await.map_err(HttpReply::TurnedAway)?;
-    let by = caller.filter(|_| controls).ok_or(HttpReply::TurnedAway(TurnedAway::NoControl))?;
-    Ok((by, body))
-}
-
-/// The caller's key and the chain that it means, if it may control.
-async fn admit(door: &AppState, request: Request) -> Result<(String, Which), HttpReply> {
-    let (by, body) = sent_by(door, request).await?;
+/// The chain that is meant.
+fn which(Instruction { body, .. }: &Instruction) -> Result<Which, TurnedAway> {
     if body.is_empty() {
-        return Ok((by, Which::default()));
+        return Ok(Which::default());
     }
-    let unclear = |why: String| HttpReply::TurnedAway(TurnedAway::Control(why));
+    let unclear = TurnedAway::Control;
     if !body.trim_ascii_start().starts_with(b"{") {
         return Err(unclear("it is no object".to_owned()));
     }
-    let which = serde_json::from_slice(&body).map_err(|why| unclear(why.to_string()))?;
-    Ok((by, which))
+    serde_json::from_slice(body).map_err(|why| unclear(why.to_string()))
 }
 
-async fn set(door: &AppState, request: Request, paused: bool) -> Result<Response, HttpReply> {
-    let (by, which) = admit(door, request).await?;
+async fn set(door: &AppState, sent: Instruction, paused: bool) -> Result<Response, HttpReply> {
+    let which = which(&sent).map_err(HttpReply::TurnedAway)?;
     let chain = which.chain_id.map(PlatformChainId);
-    door.engine.set_paused(chain, paused, &by).await.map_err(HttpReply::NoVerdict)?;
+    door.engine.set_paused(chain, paused, &sent.by).await.map_err(HttpReply::NoVerdict)?;
     report(door).await
 }
 

@@ -1,12 +1,22 @@
 //! Accepts connections until told to stop, then lets every request that has begun finish.
 
+use super::connections::{Connections, Stay};
+use super::patient::Patient;
+use crate::config::HttpConfig;
 use axum::Router;
+use axum::extract::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::io::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
@@ -14,36 +24,140 @@ use tracing::{debug, warn};
 /// How long to wait when no connection can be accepted, as when file descriptors run out.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// How long to wait for connections that are being closed.
+const A_MOMENT: Duration = Duration::from_millis(1);
+
+/// The longest head of a request, and how much of a body is read at once, bytes.
+const HEAD_BYTES: usize = 16 << 10;
+
+/// The most headers of a request.
+const HEADERS: usize = 64;
+
+/// File descriptors that connections of callers leave alone: for the journal, keys and nodes.
+const RESERVE: usize = 256;
+
+/// More than that are never asked for.
+const MOST_DESCRIPTORS: u64 = 1 << 16;
+
+/// What is said where a connection cannot be taken in.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
+    content-length: 0\r\n\r\n";
+
+/// How many connections a port takes, and how patient it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Manners {
+    /// The most connections at once.
+    pub connections: usize,
+    /// The most of them from one address.
+    pub of_one: usize,
+    /// How long a head may take, and a connection lie idle.
+    pub header_timeout: Duration,
+    /// How long somebody may read nothing of his answer.
+    pub write_timeout: Duration,
+}
+
+impl Manners {
+    /// Of the port where callers come in: as configured, or as the descriptors of the process allow.
+    pub fn of_callers(config: &HttpConfig) -> Self {
+        let allowed = descriptors().saturating_sub(RESERVE).max(16);
+        if allowed < config.max_connections {
+            let asked = config.max_connections;
+            warn!(
+                asked,
+                "only {allowed} connections are taken at once: the process may have too few open \
+                 files (ulimit -n)"
+            );
+        }
+        let connections = config.max_connections.min(allowed);
+        Self {
+            connections,
+            of_one: config.max_connections_per_address.min(connections),
+            header_timeout: config.header_timeout,
+            write_timeout: config.write_timeout,
+        }
+    }
+
+    /// Of a port for machines that look after this one.
+    pub fn of_health(config: &HttpConfig) -> Self {
+        let (header_timeout, write_timeout) = (config.header_timeout, config.write_timeout);
+        Self { connections: 32, of_one: 32, header_timeout, write_timeout }
+    }
+}
+
+/// How many descriptors the process may have, after it has asked for as many as it may.
+fn descriptors() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.map_or(MOST_DESCRIPTORS, |most| most.min(MOST_DESCRIPTORS));
+    let now = limit.current.unwrap_or(most);
+    if now < most {
+        let raised = Rlimit { current: Some(most), maximum: limit.maximum };
+        if setrlimit(Resource::Nofile, raised).is_ok() {
+            return usize::try_from(most).unwrap_or(usize::MAX);
+        }
+    }
+    usize::try_from(now).unwrap_or(usize::MAX)
+}
+
 /// Serves `router` until `stop`, then waits for the requests that have begun.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
-    header_timeout: Duration,
+    manners: Manners,
     stop: CancellationToken,
 ) {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(header_timeout);
-    let (graceful, connections) = (GracefulShutdown::new(), TaskTracker::new());
+    http.timer(TokioTimer::new()).header_read_timeout(manners.header_timeout);
+    http.max_buf_size(HEAD_BYTES).max_headers(HEADERS);
+    let (graceful, tasks) = (GracefulShutdown::new(), TaskTracker::new());
+    let connections = Connections::new(manners.connections, manners.of_one);
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
-        let Some(stream) = ready(accepted.map(|(stream, _)| stream)).await else { continue };
-        let service = TowerToHyperService::new(router.clone());
-        let connection = graceful.watch(http.serve_connection(TokioIo::new(stream), service));
-        connections.spawn(async move {
-            if let Err(error) = connection.await {
-                debug!(%error, "a connection ended early");
+        let Some((stream, peer)) = ready(accepted).await else { continue };
+        while connections.crowded() {
+            sleep(A_MOMENT).await;
+        }
+        let Some(stay) = connections.admit(peer) else {
+            // Whoever does not hear it finds the connection closed: that says the same.
+            drop(stream.into_std().and_then(|mut stream| stream.write(FULL)));
+            continue;
+        };
+        let stream = TokioIo::new(Patient::new(stream, manners.write_timeout));
+        let service = service(&router, &stay);
+        let connection = graceful.watch(http.serve_connection(stream, service));
+        tasks.spawn(async move {
+            match stay.go().run_until_cancelled(connection).await {
+                Some(Err(error)) => debug!(%error, "a connection ended early"),
+                Some(Ok(())) => {}
+                None => debug!("a connection was closed to make room for others"),
             }
         });
     }
     graceful.shutdown().await;
 }
 
-async fn ready(accepted: std::io::Result<TcpStream>) -> Option<TcpStream> {
+/// The routes, told who asks.
+fn service(
+    router: &Router,
+    stay: &Stay,
+) -> impl hyper::service::Service<
+    hyper::Request<Incoming>,
+    Response = axum::response::Response,
+    Error = std::convert::Infallible,
+    Future: Send,
+> + use<> {
+    let (router, guest) = (TowerToHyperService::new(router.clone()), Arc::new(stay.guest.clone()));
+    service_fn(move |mut request: hyper::Request<Incoming>| {
+        request.extensions_mut().insert(guest.as_ref().clone());
+        router.call(Request::from(request.map(axum::body::Body::new)))
+    })
+}
+
+async fn ready<P>(accepted: std::io::Result<(TcpStream, P)>) -> Option<(TcpStream, P)> {
     // Answers are small and awaited: without this they would sit in the kernel for 40 ms.
-    match accepted.and_then(|stream| stream.set_nodelay(true).map(|()| stream)) {
-        Ok(stream) => Some(stream),
+    match accepted.and_then(|(stream, peer)| stream.set_nodelay(true).map(|()| (stream, peer))) {
+        Ok(accepted) => Some(accepted),
         Err(error) => {
             warn!(%error, "a connection could not be accepted");
-            tokio::time::sleep(PAUSE).await;
+            sleep(PAUSE).await;
             None
         }
     }

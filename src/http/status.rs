@@ -1,7 +1,9 @@
 //! `GET /PayTool/billings/{any hash or request id}`: what became of a billing.
 
-use super::answer::{HttpReply, TurnedAway, envelope, integer, spell_hash};
-use super::{AppState, authenticate};
+use super::AppState;
+use super::answer::{HttpReply, envelope, integer, spell_hash};
+use super::guard::{Purpose, pass};
+use super::turned_away::TurnedAway;
 use crate::billing::{BatchState, ItemOutcome, Period, TxRecord, spell_address};
 use crate::engine::{Hindrance, NoVerdict};
 use crate::journal::{Billing, JournalError, Line, LineOutcome, Resolution};
@@ -20,19 +22,19 @@ pub(super) async fn billings(
     path: Result<Path<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    if let Err(reply) = authenticate(&door, request).await {
-        return reply.into_response();
-    }
-    let Ok(Path(id)) = path else { return NOTHING.into_response() };
-    match find(&door, id).await {
-        Err(error) => HttpReply::NoVerdict(NoVerdict::Journal(error)).into_response(),
-        Ok(found) if found.is_empty() => NOTHING.into_response(),
-        Ok(found) => {
-            let report: Vec<BillingReport> =
-                found.iter().map(|billing| report(&door, billing)).collect();
-            envelope(StatusCode::OK, 1, "success".to_owned(), report)
+    pass(door, request, Purpose::Ask, async move |door, _| {
+        let Ok(Path(id)) = path else { return NOTHING.into_response() };
+        match find(&door, id).await {
+            Err(error) => HttpReply::NoVerdict(NoVerdict::Journal(error)).into_response(),
+            Ok(found) if found.is_empty() => NOTHING.into_response(),
+            Ok(found) => {
+                let report: Vec<BillingReport> =
+                    found.iter().map(|billing| report(&door, billing)).collect();
+                envelope(StatusCode::OK, 1, "success".to_owned(), report)
+            }
         }
-    }
+    })
+    .await
 }
 
 const NOTHING: TurnedAway =

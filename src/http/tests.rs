@@ -12,13 +12,15 @@ use crate::config::JournalConfig;
 use crate::engine::{Answer, HowFar, NamedTransaction, Rehearsed, Sent};
 use crate::journal::{Journal, LaneId, Network, Origin, Proposal};
 use alloy::primitives::{Address, B256, U256};
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
+use axum::extract::Request;
 use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse as _;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 
@@ -47,23 +49,21 @@ impl House {
             max_entries: 10,
             request_deadline: second,
             header_timeout: second,
+            body_timeout: second,
+            write_timeout: second,
+            max_connections: 16,
+            max_connections_per_address: 16,
+            health_listen: None,
             shutdown_grace: second,
             max_concurrent_requests: 1,
         };
-        let door = AppState {
-            engine: Arc::new(engine),
-            callers: None,
-            limits,
-            default_chain: None,
-            places: Semaphore::new(1),
-            metrics: Metrics::new(),
-        };
+        let door = AppState::new(Arc::new(engine), None, limits, None);
         Self { door: Arc::new(door), _room: room }
     }
 
     async fn ask(&self, method: Method, path: &str) -> (StatusCode, String) {
         let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
-        let router = TowerToHyperService::new(router(Arc::clone(&self.door)));
+        let router = TowerToHyperService::new(router(&self.door));
         text(router.call(request).await.unwrap()).await
     }
 

@@ -3,6 +3,10 @@
 //! A caller passes on what the platform's chargeable list returned, with no mapping code: four
 //! shapes mean the same. Everything wrong with a body is said at once.
 
+mod options;
+
+use options::Options;
+
 use crate::billing::{BadField, Entry, Mode, PlatformChainId, RequestId, Scalar};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -57,61 +61,20 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
         (Some("200"), _) | (None, None) => {}
         (code, _) => return Err(Malformed::PlatformError(code.unwrap_or("missing").to_owned())),
     }
-    let Some(data) = data else { return posted(options(&top)?, list(top.list()?)?) };
+    let Some(data) = data else { return posted(options::read(&top)?, list(top.list()?)?) };
     let page: Object<'_> = serde_json::from_str(data.get()).map_err(|e| json(&e))?;
-    if let Some((key, meant)) = page.0.keys().find_map(|key| Some((key, meant(key)?))) {
-        return Err(Malformed::Option(format!("data.{key}: write {meant} beside data")));
-    }
-    posted(options(&top)?, list(page.list()?)?)
-}
-
-#[derive(Default)]
-struct Options {
-    request_id: Option<RequestId>,
-    mode: Mode,
-    dry_run: bool,
-}
-
-/// Reads the Signer's own options. One that is misspelt must not be ignored: a `dryrun` that is
-/// not noticed moves money.
-fn options(top: &Object<'_>) -> Result<Options, Malformed> {
-    for key in top.0.keys() {
-        if let Some(meant) = meant(key).filter(|meant| meant != key) {
-            return Err(Malformed::Option(format!("{key}: write {meant}")));
-        }
-    }
-    let text = |key| top.0.get(key).map(|raw| serde_json::from_str::<String>(raw.get()));
-    let request_id = match text("requestId") {
-        None => None,
-        Some(id) => {
-            let id = id.ok().and_then(|id| RequestId::parse(&id).ok());
-            let wrong = "requestId must be a string of 1 to 64 visible ASCII characters";
-            Some(id.ok_or_else(|| Malformed::Option(wrong.to_owned()))?)
-        }
-    };
-    let mode = match text("mode").map(Result::unwrap_or_default).as_deref() {
-        None | Some("all") => Mode::All,
-        Some("partial") => Mode::Partial,
-        Some(_) => return Err(Malformed::Option("mode must be \"all\" or \"partial\"".to_owned())),
-    };
-    let dry_run = match top.0.get("dryRun").map(|raw| raw.get()) {
-        None | Some("false") => false,
-        Some("true") => true,
-        Some(_) => return Err(Malformed::Option("dryRun must be true or false".to_owned())),
-    };
-    Ok(Options { request_id, mode, dry_run })
-}
-
-/// The option that a key is, or is a misspelling of.
-fn meant(key: &str) -> Option<&'static str> {
-    let plain = key.to_ascii_lowercase().replace(['_', '-'], "");
-    ["requestId", "mode", "dryRun"].into_iter().find(|o| o.to_ascii_lowercase() == plain)
+    options::none_in_page(&page)?;
+    posted(options::read(&top)?, list(page.list()?)?)
 }
 
 fn posted(options: Options, listed: Vec<Fields>) -> Result<Posted, Malformed> {
     let chain = one_chain(&listed)?;
     let (mut entries, mut bad) = (Vec::with_capacity(listed.len()), Vec::new());
     for (index, fields) in listed.into_iter().enumerate() {
+        if let Some(field) = fields.0.keys().find(|field| options::is_dry_run(field)) {
+            let what = "did you mean dryRun? Write it beside the list: an entry has no options";
+            return Err(Malformed::Option(format!("list[{index}].{field}: {what}")));
+        }
         match Entry::parse(fields.0) {
             Ok(entry) => entries.push(entry),
             Err(faults) => bad.extend(faults.iter().map(|fault| at(index, fault))),

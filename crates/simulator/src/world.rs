@@ -150,13 +150,11 @@ impl World {
         for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
             dice.demand(*fault, *rate);
         }
-        // What is not configured does not change.
-        let elsewhere = |(side, _): &(Side, Change)| only.is_some_and(|only| only != *side);
-        if only.is_some_and(|_| {
-            scene.change.as_ref().is_some_and(elsewhere)
-                || matches!(scene.change, Some((_, Change::Removed)))
-        }) {
-            scene.change = None;
+        // What is billed on alone is there throughout, and nothing else changes.
+        if let Some(only) = only {
+            let stays =
+                |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
+            scene.change = scene.change.filter(stays);
         }
         crate::worlds::narrow(&mut dice, &scene, mutant);
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);

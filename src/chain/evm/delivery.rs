@@ -129,7 +129,7 @@ fn weight(one: Objection, all: &[(Objection, &str)], needed: usize) -> (bool, us
         Objection::Starved => 4,
         Objection::Gap => 3,
         Objection::Reverts => 2,
-        Objection::Policy => 1,
+        Objection::Policy | Objection::Late => 1,
         Objection::Busy => 0,
     };
     let often = count(one, all);

@@ -4,7 +4,7 @@ use super::EvmChain;
 use super::fees::{Bid, allowed, cost, first_bid};
 use super::gas::{GasRules, ONE_CHARGE, gas_limit};
 use super::head::EvmHead;
-use super::in_flight::Reserved;
+use super::in_flight::{self, PlaceCost, Reserved};
 use super::preflight::EvmPreflight;
 use crate::billing::{AttemptKind, Charge, Opinion, Signed};
 use crate::chain::signing::SigningContext;
@@ -64,7 +64,8 @@ impl EvmChain {
         let surcharge = self.data_fee.of(calldata.len());
         let (holdings, needed) = (head.holdings(), self.parts.fleet.needed());
         let total = cost.saturating_add(surcharge);
-        let reserved = Some(self.in_flight.reserve(total, &holdings, needed)?);
+        let promised = (PlaceCost::of_draft(bid, total), None);
+        let reserved = Some(self.in_flight.reserve(promised, &holdings, needed)?);
         self.last_gas.store(gas_limit, Ordering::Relaxed);
         let draft = self.draft_of(self.account.facts.contract, calldata.into(), gas_limit, bid)?;
         Ok(EvmDraft { surcharge, reserved, ..draft })
@@ -185,7 +186,7 @@ impl Draft for EvmDraft {
         self.check(&raw, position, (digest, *envelope.signature()))?;
         let hash = keccak256(&raw);
         if let Some(reserved) = &self.reserved {
-            reserved.signed(hash, &raw);
+            in_flight::signed(reserved, hash, &raw);
         }
         Ok(Signed { hash, raw, gas_required: self.gas_limit })
     }

@@ -3,7 +3,7 @@
 
 use super::EvmChain;
 use super::fees::{Market, allowed, cost, first_bid};
-use super::in_flight::{Holding, Solvency};
+use super::in_flight::{Holding, PlaceCost};
 use super::known::EvmNodeFacts;
 use super::node::EvmAsker;
 use super::node::{self, View};
@@ -330,10 +330,8 @@ impl EvmChain {
     /// What the account can still pay. None while no price can be bid.
     pub(super) fn purse(&self, head: &EvmHead) -> Option<Purse> {
         let bid = first_bid(&head.market, &self.parts.config.fees, self.raises()).ok()?;
-        let ordinary = cost(self.ordinary_gas(head), bid);
-        let needed = self.parts.fleet.needed();
-        let Solvency { holds, in_flight } = self.in_flight.account(&head.holdings(), needed)?;
-        Some(Purse { holds, in_flight, ordinary, unit: "wei" })
+        let ordinary = PlaceCost::of_draft(bid, cost(self.ordinary_gas(head), bid));
+        self.in_flight.purse(ordinary, &head.holdings(), self.parts.fleet.needed())
     }
 }
 

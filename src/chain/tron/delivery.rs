@@ -44,7 +44,7 @@ const ANSWERS: [(&str, &str, BroadcastMeaning); 13] = [
     ("SIGERROR", "", BroadcastMeaning::Not(Objection::Policy)),
     ("TOO_BIG_TRANSACTION_ERROR", "", BroadcastMeaning::Not(Objection::Structural)),
     // Said of a transaction that is in a block, too: expiry is judged before duplicates are.
-    ("TRANSACTION_EXPIRATION_ERROR", "", BroadcastMeaning::Not(Objection::Policy)),
+    ("TRANSACTION_EXPIRATION_ERROR", "", BroadcastMeaning::Not(Objection::Late)),
     ("CONTRACT_VALIDATE_ERROR", "", BroadcastMeaning::Not(Objection::Policy)),
 ];
 

@@ -2,9 +2,11 @@
 
 use super::TronChain;
 use super::head::TronHead;
-use super::resources::{EnergyRules, affordable, bandwidth, budget};
+use super::resources::{EnergyRules, ONE_CHARGE, ONE_CHARGE_BYTES, Spend, bandwidth, budget};
+use super::spends::SpendOf;
 use super::transaction::{RefBlock, Unsigned, sign};
 use crate::billing::{BadField, Charge, Signed};
+use crate::chain::promises::SetAside;
 use crate::chain::signing::SigningContext;
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::contract::Computed;
@@ -42,8 +44,18 @@ impl TronChain {
         let fewer = self.account.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
         let estimate = if holds { estimate.clone() } else { self.measure(good).await? };
-        let call = ContractCall { to: self.account.facts.contract, data };
-        self.draft_of(&head, call, &estimate, good.len())
+        let call = ContractCall { to: self.account.facts.contract, data, instead: None };
+        let draft = self.draft_of(&head, call, &estimate, good.len())?;
+        *self.last_spend.lock() = Some(draft.spend);
+        Ok(draft)
+    }
+
+    /// What an ordinary batch may cost: as much as the last that was drafted.
+    pub(super) fn ordinary(&self, head: &TronHead) -> Spend {
+        let one = || budget(&ONE_CHARGE, 1, &head.prices, self.energy_rules());
+        let first =
+            || Spend { fee_limit: one().map_or(0, |one| one.fee_limit), size: ONE_CHARGE_BYTES };
+        self.last_spend.lock().unwrap_or_else(first)
     }
 
     /// A call of the contract that builds on what is irrevocable at `head`, and dies by its time.
@@ -65,10 +77,13 @@ impl TronChain {
             fee_limit: budget.fee_limit,
         };
         let size = unsigned.signed_size().map_err(|why| ChainError::CallFails(why.to_string()))?;
-        affordable(budget, size, &head.prices, &head.means)?;
+        let spend = Spend { fee_limit: budget.fee_limit, size };
+        let promised = (SpendOf::draft(spend), call.instead);
+        let needed = self.parts.fleet.needed();
+        let reserved = self.promises.reserve(promised, &head.means, needed)?;
         let bandwidth = bandwidth(size).saturating_mul(head.prices.bandwidth);
         let cost = U256::from(budget.fee_limit).saturating_add(U256::from(bandwidth));
-        Ok(TronDraft { unsigned, cost, signing: self.account.signing()? })
+        Ok(TronDraft { unsigned, cost, spend, reserved, signing: self.account.signing()? })
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
@@ -108,6 +123,8 @@ impl TronChain {
 pub(super) struct ContractCall {
     pub(super) to: Address,
     pub(super) data: Vec<u8>,
+    /// The place whose earlier attempts are dead, if it is for another attempt.
+    pub(super) instead: Option<u64>,
 }
 
 /// All of a transaction but its place in the lane.
@@ -116,6 +133,9 @@ pub(super) struct TronDraft {
     pub(super) unsigned: Unsigned,
     /// The fee limit, and the bandwidth if none of it is free, sun.
     cost: U256,
+    spend: Spend,
+    /// The money that is set aside for it.
+    reserved: SetAside<SpendOf>,
     signing: Arc<SigningContext>,
 }
 
@@ -143,6 +163,9 @@ impl Draft for TronDraft {
     /// which nodes do not look at: no two positions share a transaction id.
     fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
         let timestamp_ms = self.unsigned.timestamp_ms.saturating_add(position);
-        sign(&Unsigned { timestamp_ms, ..self.unsigned.clone() }, &self.signing, meant)
+        let unsigned = Unsigned { timestamp_ms, ..self.unsigned.clone() };
+        let signed = sign(&unsigned, &self.signing, meant)?;
+        self.reserved.signed(position, |_| SpendOf::signed(signed.hash, self.spend));
+        Ok(signed)
     }
 }

@@ -3,10 +3,12 @@
 //! these questions.
 
 use super::TronChain;
-use super::api::{Authority, Resources, Side, TronBlock};
+use super::api::{Authority, Side, TronBlock};
 use super::observe::{TronLook, no_block};
-use super::resources::{Means, Prices};
-use crate::chain::{ChainError, Pulse};
+use super::resources::Prices;
+use super::spends::{AccountMeans, SpendOf};
+use crate::chain::confirm::can_be_looked_up;
+use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unready};
 use crate::config::TvmConfig;
 use crate::node::{HeadSeen, NodeId, median, reached_by, shared};
 use futures_util::future::join_all;
@@ -35,8 +37,8 @@ pub(super) struct TronHead {
     pub(super) newest: Tip,
     /// The newest block that as many providers as have to agree call irrevocable.
     pub(super) solid: TronBlock,
-    /// What the signing account has, with the effects of what waits in the node's pool.
-    pub(super) means: Means,
+    /// What the signing account has, as each fit node tells it.
+    pub(super) means: Vec<AccountMeans>,
     /// Why the signing key cannot sign alone, where as many providers as have to agree say so.
     pub(super) not_alone: Option<Authority>,
     pub(super) prices: Prices,
@@ -51,24 +53,12 @@ pub(super) struct TronHead {
 impl TronHead {
     /// An error where the newest block is too far from `now_ms`, or the newest irrevocable one from
     /// it, to sign anything by them.
-    pub(super) fn timely(&self, now_ms: i64) -> Result<(), ChainError> {
-        let now = u64::try_from(now_ms).unwrap_or_default();
-        let off = self.newest.time_ms.abs_diff(now);
+    pub(super) fn timely(&self, now_ms: i64) -> Result<(), Unready> {
         let lag = self.newest.time_ms.saturating_sub(self.solid.time_ms);
         if lag > SOLID_TOLERANCE_MS {
-            return Err(ChainError::Unavailable(format!(
-                "its newest irrevocable block is {} s behind its newest: check the solidity node",
-                lag.div_euclid(1000)
-            )));
+            return Err(Unready::Stalled(Duration::from_millis(lag)));
         }
-        if Duration::from_millis(off) <= self.clock_tolerance {
-            return Ok(());
-        }
-        let side = if self.newest.time_ms < now { "behind" } else { "ahead of" };
-        Err(ChainError::Unavailable(format!(
-            "its newest block is {} s {side} this machine's clock: check the node and the clock",
-            off.div_euclid(1000)
-        )))
+        ClockGap::within(self.newest.time_ms, now_ms, self.clock_tolerance)
     }
 }
 
@@ -97,6 +87,21 @@ impl TronChain {
             Some(head) => Ok(head),
             None => self.observe_in_turn().await,
         }
+    }
+
+    /// Why no ordinary batch could be signed, as far as the last look tells.
+    pub(super) fn unready_now(&self) -> Option<Unready> {
+        let head = self.head.read().clone()?;
+        head.timely(self.account.clock.unix_ms())
+            .and_then(|()| can_be_looked_up(&self.parts.fleet, &self.account.profile))
+            .and_then(|()| self.purse(&head).map_or(Ok(()), |purse| purse.pays()))
+            .err()
+    }
+
+    /// What the account can still pay.
+    pub(super) fn purse(&self, head: &TronHead) -> Option<Purse> {
+        let ordinary = SpendOf::draft(self.ordinary(head));
+        self.promises.purse(ordinary, &head.means, self.parts.fleet.needed())
     }
 
     fn young(&self) -> Option<Arc<TronHead>> {
@@ -192,7 +197,7 @@ impl TronChain {
 }
 
 /// What the looks tell together, besides what is irrevocable. The head is the highest that two nodes
-/// have reached, where there are two; prices and means are medians, so that no single node sets them.
+/// have reached, where there are two; prices are medians, so that no single node sets them.
 fn together(
     looks: &[(NodeId, TronLook)],
     solid: TronBlock,
@@ -204,19 +209,12 @@ fn together(
     let time_ms = reached_by(each().map(|look| look.newest.time_ms), two).ok_or_else(no_block)?;
     let newest = Tip { number: number.max(solid.number), time_ms: time_ms.max(solid.time_ms) };
     let middle = |of: fn(&TronLook) -> u64| median(each().map(of)).unwrap_or_default();
-    let means = Means {
-        balance: middle(|look| look.balance),
-        resources: Resources {
-            free_bandwidth: middle(|look| look.resources.free_bandwidth),
-            staked_bandwidth: middle(|look| look.resources.staked_bandwidth),
-            energy: middle(|look| look.resources.energy),
-        },
-    };
     let prices = Prices {
         energy: middle(|look| look.prices.energy),
         bandwidth: middle(|look| look.prices.bandwidth),
         max_fee_limit: middle(|look| look.prices.max_fee_limit),
     };
+    let means = each().map(|look| look.means(prices)).collect();
     let cpu_ms = median(each().filter_map(|look| look.cpu_ms));
     // Whoever answers a simulation is not known, so the longest way counts.
     let way = each().map(|look| look.way).max().unwrap_or_default();

@@ -85,22 +85,25 @@ impl TronChain {
     }
 
     async fn account(&self, head: &TronHead) -> Finding {
-        let what = "gas money";
-        let me = self.account.facts.signer;
+        let (what, me) = ("gas money", self.account.facts.signer);
         let shown = to_base58(me);
         match self.api().account(Side::Full, me).await {
-            Err(error) => Finding::fault(what, error.to_string()),
-            Ok(None) => Finding::fault(what, format!("{shown} is not activated: send TRX to it")),
-            Ok(Some(account)) if account.balance == 0 && head.means.resources.energy == 0 => {
-                Finding::fault(what, format!("{shown} holds no TRX and no energy: send TRX to it"))
+            Err(error) => return Finding::fault(what, error.to_string()),
+            Ok(None) => {
+                return Finding::fault(what, format!("{shown} is not activated: send TRX to it"));
             }
-            Ok(Some(account)) => {
-                let energy = head.means.resources.energy;
-                Finding::fine(
-                    what,
-                    format!("{} sun and {energy} energy at {shown}", account.balance),
-                )
-            }
+            Ok(Some(_)) => {}
+        }
+        match self.purse(head).map(|purse| (purse, purse.pays())) {
+            Some((_, Err(short))) => Finding::fault(what, format!("{short}: {shown}")),
+            Some((purse, Ok(()))) => Finding::fine(
+                what,
+                format!(
+                    "{} sun at {shown}; an ordinary batch may burn {}",
+                    purse.holds, purse.ordinary
+                ),
+            ),
+            None => Finding::fault(what, format!("no node tells what {shown} holds")),
         }
     }
 

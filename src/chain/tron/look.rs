@@ -3,6 +3,7 @@
 
 use super::TronChain;
 use super::api::{CallResult, Side, TronBlock, TxInfo};
+use super::case::{Case, case};
 use super::conclude::{
     BatchFate, Ground, LOGS_WITHIN, Landing, Shown, TronConclusion, TronTestimony, conclude,
     record, told_alike,
@@ -11,15 +12,15 @@ use super::death::{self, BlockTime, ExpiringTx, Scan};
 use super::head::TronHead;
 use super::proofs::Support;
 use super::tracks::InclusionSeen;
-use super::transaction::SignedBytes;
 use crate::billing::{
     Attempt, AttemptKind, BlockRef, Execution, ItemOutcome, Landed, Sighting, Slot, Standing,
+    Unsettled,
 };
 use crate::node::{AskError, NodeId};
 use alloy::primitives::B256;
 use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
-use tracing::{debug, error, warn};
+use tracing::{debug, warn};
 use tron_primitives::block::{ProvenBlock, ProvenTransaction};
 
 /// How many batches are asked about at once.
@@ -27,16 +28,6 @@ const AT_ONCE: usize = 8;
 
 /// How many blocks are read at most in one look. The next look reads on.
 const BLOCKS_AT_MOST: usize = 240;
-
-/// A batch that is looked for.
-struct Case {
-    /// Its transactions, the newest last.
-    attempts: Vec<B256>,
-    /// The newest.
-    tx: ExpiringTx,
-    /// Whether it is too late for the newest.
-    expired: bool,
-}
 
 /// The testimonies of one look, by node.
 type Testimonies = Vec<(NodeId, TronTestimony)>;
@@ -55,6 +46,7 @@ impl TronChain {
         }
         let newest = slots.iter().map(|slot| slot.attempts.newest().as_ref().signed.hash);
         self.tracks.keep(&newest.collect());
+        self.keep_spends(slots);
         let cases: Vec<Option<Case>> = slots.iter().map(|slot| case(slot, &head)).collect();
         let asked: Vec<_> =
             cases.iter().map(|case| self.testimonies(case.as_ref(), &head)).collect();
@@ -65,7 +57,10 @@ impl TronChain {
             sightings.push(match case {
                 Some(case) => {
                     let fate = self.fate(case, said, &head, &mut budget).await;
-                    self.note_end(slot, self.sighting(slot, fate))
+                    let included = matches!(fate, BatchFate::Included | BatchFate::Landed(_));
+                    let block = self.tracks.seen(case.tx.id, &head).filter(|_| included);
+                    self.note_spend(slot, block);
+                    self.note_end(slot, self.sighting(slot, fate, case.late))
                 }
                 None => Sighting::Nothing,
             });
@@ -321,12 +316,15 @@ impl TronChain {
         fate
     }
 
-    fn sighting<A: AsRef<Attempt>>(&self, slot: &Slot<A>, fate: BatchFate) -> Sighting {
+    /// What a fate means for a slot; `late` is whether the newest block is past its time.
+    fn sighting<A: AsRef<Attempt>>(&self, slot: &Slot<A>, fate: BatchFate, late: bool) -> Sighting {
         match fate {
+            BatchFate::Absent if late => Sighting::Absent(Standing::Late),
             BatchFate::Absent => Sighting::Absent(Standing::Fair),
             BatchFate::Included => Sighting::Included,
             BatchFate::Landed(landing) => self.ended(slot, landing),
             BatchFate::Dead(place) => Sighting::Never(block(place.number, place.time_ms)),
+            BatchFate::Unclear if late => Sighting::Unsettled(Unsettled::Late),
             BatchFate::Unclear => Sighting::Nothing,
         }
     }
@@ -355,28 +353,6 @@ impl TronChain {
 
 fn block(number: u64, time_ms: u64) -> BlockRef {
     BlockRef { number, time: seconds(time_ms) }
-}
-
-fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &TronHead) -> Option<Case> {
-    let tx = mortal(slot.attempts.newest().as_ref())?;
-    let attempts = slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash).collect();
-    Some(Case { attempts, tx, expired: head.solid.time_ms >= tx.expiration_ms })
-}
-
-/// What the stored bytes of an attempt say of its life.
-fn mortal(attempt: &Attempt) -> Option<ExpiringTx> {
-    let id = attempt.signed.hash;
-    match SignedBytes::read(&attempt.signed.raw) {
-        Ok(read) if read.txid == id => Some(ExpiringTx {
-            id,
-            ref_block: read.unsigned.ref_block,
-            expiration_ms: read.unsigned.expiration_ms,
-        }),
-        Ok(_) | Err(_) => {
-            error!(tx.hash = %id, "the journal's bytes are not this transaction's; it is not followed");
-            None
-        }
-    }
 }
 
 fn untold(id: B256) -> impl FnOnce(AskError) {

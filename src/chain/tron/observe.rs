@@ -3,6 +3,7 @@
 use super::TronChain;
 use super::api::{Api, Authority, Parameters, Resources, Side, TronBlock};
 use super::resources::Prices;
+use super::spends::AccountMeans;
 use crate::chain::ChainError;
 use crate::node::{HeadSeen, NodeId, reached_by};
 use std::time::Duration;
@@ -50,6 +51,12 @@ impl TronLook {
     pub(super) fn head_seen(&self) -> HeadSeen {
         HeadSeen { number: self.newest.number, time: self.newest.time_ms.div_euclid(1000) }
     }
+
+    /// What the account has, in the state of the newest block.
+    pub(super) fn means(&self, prices: Prices) -> AccountMeans {
+        let (block, balance, resources) = (self.newest.number, self.balance, self.resources);
+        AccountMeans { block, balance, resources, prices }
+    }
 }
 
 impl TronChain {
@@ -63,9 +70,11 @@ impl TronChain {
         self.parts.fleet.verify_when_due(id).await?;
         let (api, me) = (self.api_of(id), self.account.facts.signer);
         let began = Instant::now();
-        let ((newest, way), solid, account, resources, known) = tokio::try_join!(
-            async { newest(api, Side::Full).await.map(|block| (block, began.elapsed())) },
-            newest(api, Side::Solidity),
+        let (newest, way) =
+            newest_of(api, Side::Full).await.map(|block| (block, began.elapsed()))?;
+        // Asked after the block, so that what it holds is paid in what the account is said to have.
+        let (solid, account, resources, known) = tokio::try_join!(
+            newest_of(api, Side::Solidity),
             async { Ok(api.account(Side::Full, me).await?) },
             async { Ok(api.resources(me).await?) },
             self.learn_when_due(id, passed_ms),
@@ -145,7 +154,7 @@ pub(super) struct Deployed {
     pub(super) multicall: bool,
 }
 
-async fn newest(api: Api<'_>, side: Side) -> Result<TronBlock, ChainError> {
+async fn newest_of(api: Api<'_>, side: Side) -> Result<TronBlock, ChainError> {
     api.block(side, None, false).await?.ok_or_else(no_block)
 }
 

@@ -37,7 +37,7 @@ impl TronChain {
         if charges > self.most_at_once() {
             return Err(stays("so many charges at once take too long at present".to_owned()));
         }
-        let call = ContractCall { to: slot.contract, data };
+        let call = ContractCall { to: slot.contract, data, instead: Some(slot.position) };
         let used = self.still_passes(&call, charges).await?;
         self.draft_of(&head, call, &Estimate { used, charges }, charges)
     }

@@ -7,6 +7,13 @@
 use super::api::Resources;
 use crate::chain::{ChainError, Estimate};
 
+/// What billing one subscription uses with the reference contract, energy: what an ordinary batch is
+/// taken to use before the first one was drafted.
+pub(super) const ONE_CHARGE: Estimate = Estimate { used: 100_000, charges: 1 };
+
+/// How long such a transaction is, bytes.
+pub(super) const ONE_CHARGE_BYTES: usize = 700;
+
 /// What the chain counts per transaction on top of its size without `ret`, bytes.
 /// java-tron: chainbase/.../db/BandwidthProcessor.java, `MAX_RESULT_SIZE_IN_TX`.
 const RESULT_SIZE: u64 = 64;
@@ -36,15 +43,6 @@ pub(super) struct EnergyRules {
     pub(super) max_fee_limit: u64,
 }
 
-/// What the signing account has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Means {
-    /// Sun.
-    pub(super) balance: u64,
-    /// What it can use without paying.
-    pub(super) resources: Resources,
-}
-
 /// What a transaction may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Budget {
@@ -52,6 +50,15 @@ pub(super) struct Budget {
     pub(super) energy: u64,
     /// What that energy costs at most, sun. Caps staked energy too.
     pub(super) fee_limit: u64,
+}
+
+/// What one transaction may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spend {
+    /// Its fee limit, sun.
+    pub(super) fee_limit: u64,
+    /// Its size without `ret`, bytes.
+    pub(super) size: usize,
 }
 
 /// The energy and fee limit for billing `charges`. For fewer than were simulated the estimate of all
@@ -93,22 +100,21 @@ pub(super) fn budget(
     )))
 }
 
-/// Holds a transaction of `size` bytes to what the account has.
-pub(super) fn affordable(
-    budget: Budget,
-    size: usize,
+/// What these transactions cost at most, together, beside what the account can use without paying, sun.
+pub(super) fn to_pay(
+    spends: impl IntoIterator<Item = Spend>,
     prices: &Prices,
-    means: &Means,
-) -> Result<(), ChainError> {
-    let burnt = budget.energy.saturating_sub(means.resources.energy);
-    let need = u128::from(burnt)
-        .saturating_mul(prices.energy.into())
-        .saturating_add(bandwidth_cost(size, prices, &means.resources));
-    if need <= means.balance.into() {
-        return Ok(());
+    free: &Resources,
+) -> u128 {
+    let (mut left, mut energy, mut bytes) = (*free, 0_u64, 0_u64);
+    for spend in spends {
+        let bought = spend.fee_limit.div_ceil(prices.energy.max(1));
+        energy = energy.saturating_add(bought);
+        bytes = bytes.saturating_add(paid_bytes(spend.size, &mut left));
     }
-    let (have, need) = (means.balance.to_string(), need.to_string());
-    Err(ChainError::GasFunds { have, need, unit: "sun" })
+    let burnt = energy.saturating_sub(free.energy);
+    let cost = |amount: u64, price: u64| u128::from(amount).saturating_mul(price.into());
+    cost(burnt, prices.energy).saturating_add(cost(bytes, prices.bandwidth))
 }
 
 /// What the chain counts for a transaction of `size` bytes.
@@ -116,13 +122,18 @@ pub(super) fn bandwidth(size: usize) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX).saturating_add(RESULT_SIZE)
 }
 
-/// Sun. Each kind of bandwidth pays for all of a transaction or for none of it.
-fn bandwidth_cost(size: usize, prices: &Prices, left: &Resources) -> u128 {
+/// How many bytes of a transaction are paid for. Each kind of bandwidth pays for all of a transaction or
+/// for none of it.
+fn paid_bytes(size: usize, left: &mut Resources) -> u64 {
     let bytes = bandwidth(size);
-    if bytes <= left.staked_bandwidth || bytes <= left.free_bandwidth {
+    if bytes <= left.staked_bandwidth {
+        left.staked_bandwidth = left.staked_bandwidth.saturating_sub(bytes);
+        0
+    } else if bytes <= left.free_bandwidth {
+        left.free_bandwidth = left.free_bandwidth.saturating_sub(bytes);
         0
     } else {
-        u128::from(bytes).saturating_mul(prices.bandwidth.into())
+        bytes
     }
 }
 
@@ -178,25 +189,30 @@ mod tests {
         assert_eq!(told, Err(ChainError::BatchTooLarge { max: 62 }));
     }
 
-    fn need(resources: Resources) -> Option<String> {
-        let spent = Budget { energy: 1_000, fee_limit: 100_000 };
-        match affordable(spent, 281, &PRICES, &Means { balance: 0, resources }) {
-            Err(ChainError::GasFunds { need, .. }) => Some(need),
-            _ => None,
-        }
+    fn need(spends: usize, resources: Resources) -> u128 {
+        to_pay(vec![Spend { fee_limit: 100_000, size: 281 }; spends], &PRICES, &resources)
     }
 
     #[test]
     fn staked_energy_and_whole_bandwidth_need_no_balance() {
         assert_eq!(bandwidth(281), 345, "recorded: vectors.json");
-        assert_eq!(need(NOTHING).unwrap(), "103450");
-        assert_eq!(need(Resources { energy: 400, ..NOTHING }).unwrap(), "63450");
-        assert_eq!(need(Resources { free_bandwidth: 345, ..NOTHING }).unwrap(), "100000");
-        assert_eq!(need(Resources { staked_bandwidth: 345, ..NOTHING }).unwrap(), "100000");
+        assert_eq!(need(1, NOTHING), 103_450);
+        assert_eq!(need(1, Resources { energy: 400, ..NOTHING }), 63_450);
+        assert_eq!(need(1, Resources { free_bandwidth: 345, ..NOTHING }), 100_000);
+        assert_eq!(need(1, Resources { staked_bandwidth: 345, ..NOTHING }), 100_000);
         let split = Resources { free_bandwidth: 344, staked_bandwidth: 344, energy: 1_000 };
-        assert_eq!(need(split).unwrap(), "3450", "two halves of bandwidth are none");
+        assert_eq!(need(1, split), 3450, "two halves of bandwidth are none");
         let all = Resources { free_bandwidth: 345, staked_bandwidth: 0, energy: 1_000 };
-        assert_eq!(need(all), None);
+        assert_eq!(need(1, all), 0);
+    }
+
+    #[test]
+    fn what_is_free_is_free_once() {
+        assert_eq!(need(0, NOTHING), 0);
+        assert_eq!(need(3, NOTHING), 310_350);
+        let each = Resources { free_bandwidth: 345, staked_bandwidth: 700, energy: 1_500 };
+        assert_eq!(need(3, each), 150_000, "all bytes are free, half of the energy is");
+        assert_eq!(need(4, each), 253_450);
     }
 
     proptest! {

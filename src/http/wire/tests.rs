@@ -41,8 +41,8 @@ fn options_are_read_and_misspelt_ones_are_not_ignored() {
     assert_eq!((posted.mode, posted.dry_run), (Mode::Partial, true));
     assert_eq!(posted.request_id.unwrap().as_str(), "a-1");
     for (option, said) in [
-        (r#""dryrun":true"#, "dryrun: write dryRun"),
-        (r#""dry_run":true"#, "dry_run: write dryRun"),
+        (r#""dryrun":true"#, "dryrun: did you mean dryRun?"),
+        (r#""dry_run":true"#, "dry_run: did you mean dryRun?"),
         (r#""dryRun":"yes""#, "dryRun must be true or false"),
         (r#""mode":"some""#, r#"mode must be "all" or "partial""#),
         (r#""mode":1"#, r#"mode must be "all" or "partial""#),
@@ -53,16 +53,51 @@ fn options_are_read_and_misspelt_ones_are_not_ignored() {
 }
 
 #[test]
+fn a_near_miss_of_an_option_is_refused_wherever_it_stands() {
+    for key in [
+        "dryRunn", "dry run", "dryrum", "isDryRun", "DRY-RUN", "drRun", "simulate", "Preview",
+        "dry",
+    ] {
+        let said = format!("{key}: did you mean dryRun?");
+        assert_eq!(why(&format!("{{{key:?}:true,\"list\":[{ENTRY}]}}")), said);
+    }
+    for (key, meant) in
+        [("Mode", "mode"), ("mod", "mode"), ("modes", "mode"), ("request_ids", "requestId")]
+    {
+        let said = format!("{key}: did you mean {meant}?");
+        assert_eq!(why(&format!("{{{key:?}:\"all\",\"list\":[{ENTRY}]}}")), said);
+    }
+    for key in ["dryRun", "dry_run", "DryRunn"] {
+        let entry = ENTRY.replacen('{', &format!("{{{key:?}:true,"), 1);
+        for body in [format!("[{entry}]"), format!("{{\"dryRun\":true,\"list\":[{entry}]}}")] {
+            assert!(
+                why(&body).starts_with(&format!("list[0].{key}: did you mean dryRun?")),
+                "{body}"
+            );
+        }
+    }
+    let page = r#""count":1,"page":1,"size":10,"total":1,"hasMore":false,"more":false"#;
+    let platforms = format!(
+        r#"{{"code":200,"msg":"ok","description":null,"data":{{{page},"list":[{ENTRY}]}}}}"#
+    );
+    assert!(read(platforms.as_bytes()).is_ok(), "what the platform writes passes");
+    assert!(read(format!("{{{page},\"list\":[{ENTRY}]}}").as_bytes()).is_ok());
+}
+
+#[test]
 fn options_around_the_platforms_own_answer_are_not_ignored() {
     let body = |outer: &str, inner: &str| {
         format!(r#"{{{outer}"code":200,"msg":"ok","data":{{{inner}"list":[{ENTRY}]}}}}"#)
     };
     let posted = read(body(r#""dryRun":true,"mode":"partial","#, "").as_bytes()).unwrap();
     assert_eq!((posted.mode, posted.dry_run), (Mode::Partial, true));
-    assert_eq!(why(&body(r#""dryrun":true,"#, "")), "dryrun: write dryRun");
-    assert_eq!(why(&body("", r#""dryrun":true,"#)), "data.dryrun: write dryRun beside data");
+    assert_eq!(why(&body(r#""dryrun":true,"#, "")), "dryrun: did you mean dryRun?");
+    assert_eq!(
+        why(&body("", r#""dryrun":true,"#)),
+        "data.dryrun: did you mean dryRun? Write it beside data"
+    );
     let inside = why(&body("", r#""dryRun":true,"#));
-    assert_eq!(inside, "data.dryRun: write dryRun beside data");
+    assert_eq!(inside, "data.dryRun: did you mean dryRun? Write it beside data");
 }
 
 #[test]

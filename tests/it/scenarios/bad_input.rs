@@ -78,14 +78,18 @@ fn shapes(town: &Town) -> Vec<Case> {
         malformed("a deep hole", "[".repeat(100_000), "cannot be read"),
         malformed("a deep hole with an end", "[".repeat(9_000) + &"]".repeat(9_000), "read"),
         malformed("an error passed on", failed_list, "code 500, not 200"),
-        malformed("dryrun", option("dryrun", json!(true)), "write dryRun"),
-        malformed("dry_run", option("dry_run", json!(true)), "write dryRun"),
+        malformed("dryrun", option("dryrun", json!(true)), "did you mean dryRun?"),
+        malformed("dry_run", option("dry_run", json!(true)), "did you mean dryRun?"),
         malformed("dryRun as text", option("dryRun", json!("true")), "must be true or false"),
         malformed("mode", option("mode", json!("some")), "\"all\" or \"partial\""),
         malformed("requestId", option("requestId", json!("a b")), "requestId must be"),
         malformed("an option twice", twice, "stated twice"),
-        malformed("an option inside the platform's page", inside, "write dryRun beside data"),
-        malformed("a misspelt one in its envelope", enveloped("dry-run"), "write dryRun"),
+        malformed(
+            "an option inside the platform's page",
+            inside,
+            "did you mean dryRun? Write it beside data",
+        ),
+        malformed("a misspelt one in its envelope", enveloped("dry-run"), "did you mean dryRun?"),
     ]
 }
 
@@ -267,7 +271,7 @@ async fn a_wrong_door_is_named() {
     let table = [
         ("GET", EVM_PATH, 405, "does not take this method"),
         ("PUT", EVM_PATH, 405, "does not take this method"),
-        ("POST", TVM_PATH, 503, "no TRON chain configured"),
+        ("POST", TVM_PATH, 404, "no TRON chain is configured"),
         ("POST", "/PayTool/EVM/subscribe", 404, "nothing at this path"),
         ("POST", "/", 404, "nothing at this path"),
         ("POST", query.as_str(), 400, "takes no query"),

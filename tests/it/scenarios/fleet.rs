@@ -168,6 +168,12 @@ async fn one_of_two_providers_refuses_nobody_while_the_other_is_down(family: Fam
         proxies[down].fault(ANYTHING, Act::Break);
         let heard = signer.scheduler.bill(&body).await;
         assert_eq!((heard.status, heard.code()), (503, 0), "{up} is up: {heard:?}");
+        eventually("readiness says what every request would hear", async || {
+            let ready = signer.scheduler.get("/health/ready").await;
+            let why = ready.body["chains"][0]["status"].as_str().unwrap().to_owned();
+            ready.status == 503 && why.contains("must agree about every entry")
+        })
+        .await;
         proxies[down].heal();
         becomes(&signer, down, "alive").await;
     }

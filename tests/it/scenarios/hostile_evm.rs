@@ -160,48 +160,9 @@ async fn what_open_transactions_may_still_cost_is_not_spent_twice() {
     town.assert_paid(&[1, 1, 0]).await;
 }
 
-/// What a billing of one person may cost at most now: its gas limit times the dearest first bid, wei.
-async fn dearest(town: &Town, signer: &Signer) -> u128 {
-    let dry = json!({"dryRun": true, "list": town.entries([0])});
-    let heard = signer.scheduler.bill(&dry).await;
-    let gas: u128 = heard.body["data"]["gasRequired"].as_str().unwrap().parse().unwrap();
-    gas * (base_fee(town).await * 2 + GWEI)
-}
-
 async fn base_fee(town: &Town) -> u128 {
     let block = town.anvil.call::<Value>("eth_getBlockByNumber", json!(["latest", false])).await;
     serde_json::from_value::<U256>(block["baseFeePerGas"].clone()).unwrap().to()
-}
-
-#[tokio::test]
-async fn eight_requests_at_once_are_not_accepted_on_money_for_five_and_readiness_says_so() {
-    let founding = Founding { mining: Mining::OnRequest, people: 8, ..Founding::default() };
-    let town = Town::with(founding).await;
-    let signer = town.signer().await;
-    signer.ready().await;
-    set_balance(&town, dearest(&town, &signer).await * 11 / 2).await;
-    town.noticed().await;
-    let bodies: Vec<Value> = (0..8).map(|person| json!(town.entries([person]))).collect();
-    let all = bodies.iter().map(|body| signer.scheduler.bill(body));
-    let heard = futures_util::future::join_all(all).await;
-    let accepted = heard.iter().filter(|heard| heard.code() == 1).count();
-    assert_eq!(accepted, 5, "{heard:?}");
-    for refused in heard.iter().filter(|heard| heard.code() != 1) {
-        assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
-        assert!(refused.body["msg"].as_str().unwrap().contains("top it up"), "{refused:?}");
-    }
-    let ready = signer.scheduler.get("/health/ready").await;
-    let why = ready.body["chains"][0]["status"].as_str().unwrap();
-    assert_eq!(ready.status, 503, "{ready:?}");
-    assert!(why.contains("an ordinary batch may cost"), "{why}");
-    town.quiet(&signer).await;
-    set_balance(&town, 1000 * ETHER).await;
-    signer.ready().await;
-    for body in &bodies {
-        assert_eq!(signer.scheduler.bill(body).await.code(), 1);
-    }
-    town.quiet(&signer).await;
-    town.assert_paid(&[1; 8]).await;
 }
 
 #[tokio::test]

@@ -257,6 +257,6 @@ async fn nobody_is_charged_on_tron_where_only_ethereum_is_configured() {
     let (town, signer) = founded(Family::Evm).await;
     let body = json!(town.entries([0])).to_string();
     let heard = signer.scheduler.post(TVM_PATH, body.as_bytes()).await.unwrap();
-    assert_eq!((heard.code(), heard.status), (0, 503));
-    assert_eq!(heard.body["msg"], "no TRON chain configured");
+    assert_eq!((heard.code(), heard.status), (0, 404));
+    assert_eq!(heard.body["msg"], "no TRON chain is configured");
 }

@@ -5,10 +5,11 @@ use merchant_signer::auth::{self, SignedParts};
 use parking_lot::Mutex;
 use secrecy::SecretString;
 use serde_json::Value;
+use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
 
@@ -23,6 +24,8 @@ pub(crate) struct Installation {
     directory: Arc<TempDir>,
     path: &'static str,
     env: Vec<(String, String)>,
+    /// How many files each process may open, where that is limited.
+    files: Option<u32>,
 }
 
 impl Installation {
@@ -46,13 +49,18 @@ impl Installation {
         );
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
         let path = if chains.contains("family = \"tvm\"") { TVM_PATH } else { EVM_PATH };
-        Self { directory: Arc::new(directory), path, env: vec![] }
+        Self { directory: Arc::new(directory), path, env: vec![], files: None }
     }
 
     /// Sets an environment variable for every process that runs here.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
         self
+    }
+
+    /// Lets every process that runs here open so many files and no more.
+    pub(crate) fn files(self, most: u32) -> Self {
+        Self { files: Some(most), ..self }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -64,7 +72,16 @@ impl Installation {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(program());
+        let mut command = match self.files {
+            None => Command::new(program()),
+            Some(most) => {
+                let mut shell = Command::new("sh");
+                shell
+                    .args(["-c", &format!("ulimit -n {most} && exec \"$0\" \"$@\"")])
+                    .arg(program());
+                shell
+            }
+        };
         command.args(["--config", "signer.toml"]).current_dir(self.path());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
@@ -224,6 +241,12 @@ pub(crate) struct Scheduler {
     pub(crate) path: &'static str,
 }
 
+/// What was sent in which second, by anybody to anybody.
+static SENT: LazyLock<Mutex<HashSet<SentBytes>>> = LazyLock::new(Mutex::default);
+
+/// When, where to, and what.
+type SentBytes = (u64, String, Vec<u8>);
+
 /// What the scheduler hears.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Heard {
@@ -278,6 +301,8 @@ impl Scheduler {
         self.send("GET", &path, b"", unix_seconds()).await.expect("the Signer answers")
     }
 
+    /// Signs and sends a request. One that was sent in the same second already, byte for byte, would
+    /// hear the same answer again: blanks behind the body, or the next second, make it another.
     pub(crate) async fn send(
         &self,
         method: &str,
@@ -285,6 +310,27 @@ impl Scheduler {
         body: &[u8],
         at: u64,
     ) -> Option<Heard> {
+        let (mut at, mut body) = (at, body.to_vec());
+        while method == "POST" && !SENT.lock().insert((at, path.to_owned(), body.clone())) {
+            if body.is_empty() {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                at = at.max(unix_seconds());
+            } else {
+                body.push(b' ');
+            }
+        }
+        hear(self.letter(method, path, &body, at)).await
+    }
+
+    /// A signed request, which can be sent as often as one likes.
+    pub(crate) fn letter(
+        &self,
+        method: &str,
+        path: &str,
+        body: &[u8],
+        at: u64,
+    ) -> reqwest::RequestBuilder {
+        SENT.lock().insert((at, path.to_owned(), body.to_vec()));
         let at = at.to_string();
         let parts = SignedParts {
             key: Some(&self.key),
@@ -295,14 +341,12 @@ impl Scheduler {
             body,
         };
         let signature = auth::sign(&SecretString::from(self.secret.clone()), &parts);
-        let request = self
-            .client
+        self.client
             .request(method.parse().unwrap(), format!("{}{path}", self.url))
             .header(auth::KEY_HEADER, &self.key)
             .header(auth::TIMESTAMP_HEADER, &at)
             .header(auth::SIGN_HEADER, signature)
-            .body(body.to_vec());
-        hear(request).await
+            .body(body.to_vec())
     }
 
     /// Asks a path that needs no signature.

@@ -18,7 +18,7 @@ async fn a_beat_tells_the_time_of_the_chain_and_asks_for_prices_once() {
         let head = chain.current().await.unwrap();
         assert_eq!((head.solid.number, hex::encode(head.solid.id)), (61, SOLID_ID.to_owned()));
         assert_eq!((head.prices.energy, head.prices.bandwidth), (100, 10));
-        assert!(head.means.resources.energy > 0);
+        assert!(head.means.iter().all(|held| held.resources.energy > 0 && held.block == 66));
         assert!(chain.ready().await.unwrap().multicall);
         chain.beat().await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 1);

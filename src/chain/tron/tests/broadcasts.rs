@@ -21,6 +21,7 @@ fn word(delivery: &Delivery) -> &'static str {
         Delivery::Refused { objection: Objection::Busy, .. } => "busy",
         Delivery::Refused { objection: Objection::Starved, .. } => "starved",
         Delivery::Refused { objection: Objection::Policy, .. } => "policy",
+        Delivery::Refused { objection: Objection::Late, .. } => "late",
         Delivery::Refused { .. } => "structural",
         Delivery::Unknown(_) => "unknown",
     }
@@ -36,7 +37,8 @@ fn expected(body: &Value) -> &'static str {
         Some("SUCCESS") => "accepted",
         Some("SERVER_BUSY" | "NO_CONNECTION" | "BLOCK_UNSOLIDIFIED" | "TAPOS_ERROR") => "busy",
         Some("BANDWITH_ERROR") => "starved",
-        Some("SIGERROR" | "TRANSACTION_EXPIRATION_ERROR" | "CONTRACT_VALIDATE_ERROR") => "policy",
+        Some("SIGERROR" | "CONTRACT_VALIDATE_ERROR") => "policy",
+        Some("TRANSACTION_EXPIRATION_ERROR") => "late",
         Some("TOO_BIG_TRANSACTION_ERROR") => "structural",
         Some("DUP_TRANSACTION_ERROR") | None => "unknown",
         Some(other) => panic!("{other}"),

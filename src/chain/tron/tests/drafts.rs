@@ -66,6 +66,7 @@ async fn what_the_account_cannot_pay_is_not_drafted() {
         double.says("/wallet/getaccountresource", 200, "{}");
         let poor = chain.draft(&[charge(1)], &estimate).await.unwrap_err();
         assert!(matches!(&poor, ChainError::GasFunds { have, .. } if have == "0"), "{poor}");
+        assert!(matches!(chain.unready(), Some(Unready::GasMoney(_))));
         let dear = Estimate { used: 10_000_000, charges: 1 };
         let dear = chain.draft(&[charge(1)], &dear).await.unwrap_err();
         assert!(matches!(dear, ChainError::FeeTooHigh(_)), "{dear}");
@@ -86,7 +87,9 @@ async fn nothing_is_signed_by_a_head_that_is_out_of_time() {
             NOW.store(i64::try_from(HEAD_MS).unwrap() + off, Ordering::Relaxed);
             let drafted = chain.draft(&[charge(1)], &estimate).await;
             assert_eq!(drafted.is_ok(), good, "{off}");
-            assert!(good || matches!(drafted, Err(ChainError::Unavailable(_))));
+            assert!(good || matches!(drafted, Err(ChainError::Unready(Unready::Clock(_)))));
+            let ready = chain.unready();
+            assert_eq!(ready.is_none(), good, "{ready:?}");
             assert!(chain.beat().await.is_ok(), "open transactions are followed all the same");
         }
     })
@@ -108,6 +111,8 @@ async fn nothing_is_signed_while_finality_stands_still() {
             chain.head.write().take();
             let drafted = chain.draft(&[charge(1)], &Estimate { used: 1_000, charges: 1 }).await;
             assert_eq!(drafted.is_ok(), good, "{lag}");
+            let stalled = matches!(chain.unready(), Some(Unready::Stalled(_)));
+            assert_eq!(stalled, !good, "{lag}");
         }
     })
     .await;

@@ -134,6 +134,9 @@ fn blocks_asked(double: &Double) -> usize {
         .count()
 }
 
+/// Its time is over, and nothing is proven.
+const LATE: Sighting = Sighting::Unsettled(crate::billing::Unsettled::Late);
+
 #[tokio::test]
 async fn a_lost_transaction_is_proven_dead_and_every_block_is_read_once() {
     let double = node();
@@ -163,9 +166,9 @@ async fn a_block_that_is_missing_or_does_not_fit_proves_nothing() {
         let middle = said(LOST, 11);
         let asked = json!({ "detail": true, "id_or_num": "336" });
         double.says(&format!("/walletsolidity/getblock {asked}"), 200, "{}");
-        assert_eq!(looked(&chain, &slot).await, Sighting::Nothing, "the node lags");
+        assert_eq!(looked(&chain, &slot).await, LATE, "the node lags");
         has_block(&double, &middle.replace(&parent_of(&middle), &made_up_id(335)));
-        assert_eq!(looked(&chain, &slot).await, Sighting::Nothing, "it is another chain's");
+        assert_eq!(looked(&chain, &slot).await, LATE, "it is another chain's");
         has_block(&double, &middle);
         let chain = knowing(url).await;
         let never = Sighting::Never(BlockRef { number: 337, time: 1_795_254_327 });
@@ -315,7 +318,7 @@ async fn a_node_without_history_tells_that_it_landed_but_not_who_was_charged() {
         at_head(&double, &block(85, &made_up_id(85), &made_up_id(84), late));
         let bare = json!({ "txID": hex::encode(id), "ret": [{ "contractRet": "SUCCESS" }] });
         double.says("/walletsolidity/gettransactionbyid", 200, &bare.to_string());
-        assert_eq!(looked(&chain, &slot).await, Sighting::Nothing, "a lagging node may yet tell");
+        assert_eq!(looked(&chain, &slot).await, LATE, "a lagging node may yet tell");
         at_head(&double, &block(86, &made_up_id(86), &made_up_id(85), late));
         let Sighting::Final(landed, execution) = looked(&chain, &slot).await else {
             panic!("it is there")
@@ -324,7 +327,7 @@ async fn a_node_without_history_tells_that_it_landed_but_not_who_was_charged() {
         let unproven = vec![ItemOutcome::Unproven; slot.items.len()];
         assert_eq!(execution, Execution::Succeeded(unproven));
         double.says("/walletsolidity/gettransactionbyid", 200, "{}");
-        assert_eq!(looked(&chain, &slot).await, Sighting::Nothing);
+        assert_eq!(looked(&chain, &slot).await, LATE);
     })
     .await;
 }
@@ -334,11 +337,12 @@ async fn a_node_that_does_not_answer_teaches_nothing() {
     let double = node();
     serving(&double, async |url| {
         let (chain, slot) = (knowing(url).await, slot(&[sent(LOST, 1)]));
-        for (head, path) in [(11, "wallet"), (9, "walletsolidity")] {
+        for (head, path, taught) in [(11, "wallet", Sighting::Nothing), (9, "walletsolidity", LATE)]
+        {
             at_head(&double, &said(LOST, head));
             blocks_of_17(&double);
             double.says(&format!("/{path}/gettransactioninfobyid"), 502, "");
-            assert_eq!(looked(&chain, &slot).await, Sighting::Nothing);
+            assert_eq!(looked(&chain, &slot).await, taught);
         }
     })
     .await;

@@ -197,7 +197,7 @@ async fn wallets_and_tokens_are_taken_in_every_spelling_of_tron_and_in_no_wrong_
     }
     let body = json!(scene.town.entries([0])).to_string();
     let heard = scene.signer.scheduler.post(EVM_PATH, body.as_bytes()).await.unwrap();
-    assert_eq!((heard.code(), heard.status), (0, 503), "{heard:?}");
-    assert_eq!(heard.body["msg"], "no EVM chain configured");
+    assert_eq!((heard.code(), heard.status), (0, 404), "{heard:?}");
+    assert_eq!(heard.body["msg"], "no EVM chain is configured");
     scene.ends_with(&[1, 0, 0]).await;
 }

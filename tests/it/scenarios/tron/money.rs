@@ -88,6 +88,31 @@ async fn a_price_that_changed_since_the_start_is_the_one_that_counts() {
     scene.ends_with(&[1]).await;
 }
 
+#[tokio::test]
+async fn what_is_merely_too_old_says_so_and_what_is_dead_waits_for_money_in_sight() {
+    let scene = Scene::set(1).await;
+    scene.node().faults().set(On::Broadcast, Fault::ActThenDrop);
+    let hash = scene.bill(0).await;
+    let held_up = async || scene.billing(&hash).await["heldUp"].as_str().unwrap_or("").to_owned();
+    let dead_ms = scene.world().now_ms() + 60_000;
+    while scene.world().now_ms() < dead_ms {
+        scene.node().step();
+    }
+    eventually("it is too old", async || held_up().await.starts_with("its time is over")).await;
+    scene.node().fund(signer_address(), 0);
+    scene.world().solidify_at(dead_ms);
+    let starved = "the signing account cannot pay for it: top it up";
+    eventually("it waits for money", async || held_up().await == starved).await;
+    let ready = scene.signer.scheduler.get("/health/ready").await;
+    assert_eq!(ready.body["chains"][0]["heldUp"][0]["why"], starved, "{ready:?}");
+    assert_eq!(ready.status, 503, "no ordinary batch could be paid: {ready:?}");
+    scene.node().faults().clear();
+    scene.node().fund(signer_address(), 1_000_000_000);
+    scene.attempt(&hash, 2).await;
+    assert_eq!(scene.settled(&hash).await, "charged");
+    scene.ends_with(&[1]).await;
+}
+
 impl Scene {
     /// The fee limit that a dry run names (sun).
     async fn dry(&self) -> u64 {

@@ -1,0 +1,177 @@
+//! One message is judged once: the same signed bytes get the answer that the first got, or wait for it.
+//!
+//! Remembers every signature for as long as its time lies in the window, in memory. What was signed
+//! before the start, or before anything that is forgotten, is not taken: nobody here knows whether it
+//! was answered. The answers are kept as far as there is room; the signatures always are.
+
+use super::{AuthError, CLOCK_WINDOW_SECONDS, Proven};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// How many messages are remembered: more than 2000 a second all the time.
+const MOST: usize = 1 << 18;
+
+/// What an answer takes beside its text, bytes.
+const OVERHEAD: usize = 256;
+
+/// How many bytes of answers are kept.
+const MOST_BYTES: usize = 32 << 20;
+
+/// The messages of the last minutes, with their answers.
+#[derive(Debug)]
+pub struct Replays<A>(Arc<Mutex<Messages<A>>>);
+
+#[derive(Debug)]
+struct Messages<A> {
+    /// Nothing signed earlier is taken, Unix seconds.
+    oldest: i64,
+    answers: HashMap<[u8; 32], Place<A>>,
+    /// The same messages by when they were signed.
+    by_time: BTreeMap<i64, Vec<[u8; 32]>>,
+    /// Those whose answers are kept, oldest first, with the answers' sizes.
+    kept: VecDeque<([u8; 32], usize)>,
+    kept_bytes: usize,
+    most: usize,
+    most_bytes: usize,
+}
+
+type Place<A> = watch::Receiver<Answered<A>>;
+
+/// What has become of a message.
+#[derive(Debug)]
+pub enum Answered<A> {
+    /// It is being judged.
+    Not,
+    /// This is what its sender heard.
+    So(Arc<A>),
+    /// It was answered, or its judging was cut short, and nobody here knows the words any more.
+    Forgotten,
+}
+
+impl<A> Clone for Answered<A> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Not => Self::Not,
+            Self::So(answer) => Self::So(Arc::clone(answer)),
+            Self::Forgotten => Self::Forgotten,
+        }
+    }
+}
+
+/// What to do with a message.
+#[derive(Debug)]
+pub enum Judging<A> {
+    /// It is new: judge it, and answer the ticket.
+    New(Ticket<A>),
+    /// It was here before.
+    Again(Waiting<A>),
+    /// It is new, and no more can be remembered now. Not judged.
+    Full,
+}
+
+/// The duty to answer a message. Dropped without an answer, the message counts as answered all the
+/// same, and is not judged again.
+#[derive(Debug)]
+pub struct Ticket<A> {
+    memory: Arc<Mutex<Messages<A>>>,
+    sign: [u8; 32],
+    place: watch::Sender<Answered<A>>,
+}
+
+/// The answer to a message that is, or was, judged elsewhere.
+#[derive(Debug)]
+pub struct Waiting<A>(Place<A>);
+
+impl<A> Replays<A> {
+    /// Remembers nothing yet, and takes nothing that was signed before `start` (Unix seconds).
+    pub fn new(start: i64) -> Self {
+        Self::holding(start, MOST, MOST_BYTES)
+    }
+
+    fn holding(oldest: i64, most: usize, most_bytes: usize) -> Self {
+        Self(Arc::new(Mutex::new(Messages {
+            oldest,
+            answers: HashMap::new(),
+            by_time: BTreeMap::new(),
+            kept: VecDeque::new(),
+            kept_bytes: 0,
+            most,
+            most_bytes,
+        })))
+    }
+
+    /// Whether a message of that time may be taken at all; can be asked before it is proven.
+    pub fn check_age(&self, timestamp: i64) -> Result<(), AuthError> {
+        let oldest = self.0.lock().oldest;
+        if timestamp < oldest { Err(AuthError::TooOld { timestamp, oldest }) } else { Ok(()) }
+    }
+
+    /// Takes note of a message at a moment (Unix seconds).
+    pub fn begin(&self, message: &Proven, now_unix_seconds: i64) -> Result<Judging<A>, AuthError> {
+        let mut memory = self.0.lock();
+        memory.forget_before(now_unix_seconds);
+        let (timestamp, oldest) = (message.at_unix_seconds, memory.oldest);
+        if timestamp < oldest {
+            return Err(AuthError::TooOld { timestamp, oldest });
+        }
+        if let Some(place) = memory.answers.get(&message.sign) {
+            return Ok(Judging::Again(Waiting(place.clone())));
+        }
+        if memory.answers.len() >= memory.most {
+            return Ok(Judging::Full);
+        }
+        let (sender, receiver) = watch::channel(Answered::Not);
+        memory.answers.insert(message.sign, receiver);
+        memory.by_time.entry(timestamp).or_default().push(message.sign);
+        drop(memory);
+        let memory = Arc::clone(&self.0);
+        Ok(Judging::New(Ticket { memory, sign: message.sign, place: sender }))
+    }
+}
+
+impl<A> Messages<A> {
+    /// Forgets what the window refuses by now. A clock that is put back does not make it new again.
+    fn forget_before(&mut self, now_unix_seconds: i64) {
+        let window = i64::try_from(CLOCK_WINDOW_SECONDS).unwrap_or(i64::MAX);
+        let out = now_unix_seconds.saturating_sub(window);
+        while let Some(entry) = self.by_time.first_entry().filter(|entry| *entry.key() < out) {
+            let (timestamp, signs) = entry.remove_entry();
+            self.oldest = self.oldest.max(timestamp.saturating_add(1));
+            for sign in signs {
+                self.answers.remove(&sign);
+            }
+        }
+    }
+}
+
+impl<A> Ticket<A> {
+    /// Answers the message, in `bytes` bytes of memory, and everybody who waits with it.
+    pub fn answer(self, answer: Arc<A>, bytes: usize) {
+        self.place.send_replace(Answered::So(answer));
+        let mut memory = self.memory.lock();
+        let bytes = bytes.saturating_add(OVERHEAD);
+        memory.kept.push_back((self.sign, bytes));
+        memory.kept_bytes = memory.kept_bytes.saturating_add(bytes);
+        while memory.kept_bytes > memory.most_bytes
+            && let Some((sign, bytes)) = memory.kept.pop_front()
+        {
+            memory.kept_bytes = memory.kept_bytes.saturating_sub(bytes);
+            if let Some(place) = memory.answers.get_mut(&sign) {
+                *place = watch::channel(Answered::Forgotten).1;
+            }
+        }
+    }
+}
+
+impl<A> Waiting<A> {
+    /// What became of it, once that is known.
+    pub async fn answer(mut self) -> Answered<A> {
+        let known = self.0.wait_for(|answered| !matches!(answered, Answered::Not)).await;
+        known.map_or(Answered::Forgotten, |answered| answered.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

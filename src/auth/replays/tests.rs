@@ -1,0 +1,73 @@
+use super::*;
+use crate::config::Caller;
+
+fn message(byte: u8, at_unix_seconds: i64) -> Proven {
+    let key = "k".to_owned();
+    let secret = "a secret of the tests".into();
+    let caller = Arc::new(Caller { label: key.clone(), key, secret, control: false });
+    Proven { caller, sign: [byte; 32], at_unix_seconds }
+}
+
+fn new(begun: Result<Judging<&'static str>, AuthError>) -> Ticket<&'static str> {
+    match begun {
+        Ok(Judging::New(ticket)) => ticket,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn again(
+    replays: &Replays<&'static str>,
+    message: &Proven,
+    now: i64,
+) -> Option<&'static str> {
+    let Ok(Judging::Again(waiting)) = replays.begin(message, now) else { panic!("it is new") };
+    match waiting.answer().await {
+        Answered::So(answer) => Some(*answer),
+        Answered::Forgotten => None,
+        Answered::Not => panic!("it waits"),
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_message_hears_what_the_first_heard_or_waits_for_it() {
+    let replays = Replays::new(1000);
+    let ticket = new(replays.begin(&message(1, 1000), 1000));
+    let first = message(1, 1000);
+    let (heard, ()) = tokio::join!(again(&replays, &first, 1001), async {
+        tokio::task::yield_now().await;
+        ticket.answer(Arc::new("yes"), 3);
+    });
+    assert_eq!(heard, Some("yes"));
+    assert_eq!(again(&replays, &message(1, 1000), 1060).await, Some("yes"));
+    drop(new(replays.begin(&message(2, 1000), 1060)));
+    assert_eq!(again(&replays, &message(2, 1000), 1060).await, None, "cut short: not judged again");
+}
+
+#[test]
+fn nothing_older_than_the_start_or_than_what_is_forgotten_is_taken() {
+    let replays = Replays::<&str>::new(1000);
+    let too_old = |timestamp, oldest| AuthError::TooOld { timestamp, oldest };
+    assert_eq!(replays.begin(&message(1, 999), 1000).unwrap_err(), too_old(999, 1000));
+    assert_eq!(replays.check_age(999), Err(too_old(999, 1000)));
+    new(replays.begin(&message(1, 1010), 1010)).answer(Arc::new("yes"), 3);
+    assert!(matches!(replays.begin(&message(1, 1010), 1070), Ok(Judging::Again(_))));
+    drop(new(replays.begin(&message(2, 1071), 1071)));
+    // The clock is put back: the window would let the first one in, and nobody remembers it.
+    assert_eq!(replays.begin(&message(1, 1010), 1010).unwrap_err(), too_old(1010, 1011));
+}
+
+#[tokio::test]
+async fn without_room_answers_are_forgotten_and_messages_are_not() {
+    let replays = Replays::holding(0, 3, 2 * (100 + OVERHEAD));
+    for byte in 1..=3 {
+        new(replays.begin(&message(byte, 5), 5)).answer(Arc::new("yes"), 100);
+    }
+    assert_eq!(again(&replays, &message(1, 5), 5).await, None);
+    assert_eq!(again(&replays, &message(2, 5), 5).await, Some("yes"));
+    assert_eq!(again(&replays, &message(3, 5), 5).await, Some("yes"));
+    assert!(
+        matches!(replays.begin(&message(4, 5), 5), Ok(Judging::Full)),
+        "never the oldest for it"
+    );
+    drop(new(replays.begin(&message(4, 66), 66)));
+}

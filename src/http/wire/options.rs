@@ -1,0 +1,99 @@
+//! The Signer's own options beside a list. One that is misspelt or misplaced is refused and never
+//! guessed at: a dry run that nobody notices moves money.
+
+use super::{Malformed, Object};
+use crate::billing::{Mode, RequestId};
+
+/// The options, as they are spelt.
+const OPTIONS: [&str; 3] = ["requestId", "mode", "dryRun"];
+
+/// What the platform writes around a list and into its page, and what is too near an option to be told
+/// from a slip otherwise.
+const PLATFORMS: [&str; 9] =
+    ["code", "msg", "description", "data", "list", "count", "page", "size", "more"];
+
+/// Other people's words for a dry run, in lower case and without marks.
+const DRY_RUNS: [&str; 9] = [
+    "dry",
+    "simulate",
+    "simulation",
+    "simulateonly",
+    "rehearse",
+    "preview",
+    "testrun",
+    "checkonly",
+    "validateonly",
+];
+
+#[derive(Default)]
+pub(super) struct Options {
+    pub(super) request_id: Option<RequestId>,
+    pub(super) mode: Mode,
+    pub(super) dry_run: bool,
+}
+
+/// Reads the options that stand beside `list` or `data`.
+pub(super) fn read(top: &Object<'_>) -> Result<Options, Malformed> {
+    for key in top.0.keys() {
+        if let Some(meant) = meant(key).filter(|meant| meant != key) {
+            return Err(Malformed::Option(format!("{key}: did you mean {meant}?")));
+        }
+    }
+    let text = |key| top.0.get(key).map(|raw| serde_json::from_str::<String>(raw.get()));
+    let request_id = match text("requestId") {
+        None => None,
+        Some(id) => {
+            let id = id.ok().and_then(|id| RequestId::parse(&id).ok());
+            let wrong = "requestId must be a string of 1 to 64 visible ASCII characters";
+            Some(id.ok_or_else(|| Malformed::Option(wrong.to_owned()))?)
+        }
+    };
+    let mode = match text("mode").map(Result::unwrap_or_default).as_deref() {
+        None | Some("all") => Mode::All,
+        Some("partial") => Mode::Partial,
+        Some(_) => return Err(Malformed::Option("mode must be \"all\" or \"partial\"".to_owned())),
+    };
+    let dry_run = match top.0.get("dryRun").map(|raw| raw.get()) {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return Err(Malformed::Option("dryRun must be true or false".to_owned())),
+    };
+    Ok(Options { request_id, mode, dry_run })
+}
+
+/// Refuses options in the page of the platform's envelope, where none is read.
+pub(super) fn none_in_page(page: &Object<'_>) -> Result<(), Malformed> {
+    match page.0.keys().find_map(|key| Some((key, meant(key)?))) {
+        Some((key, meant)) => Err(Malformed::Option(format!(
+            "data.{key}: did you mean {meant}? Write it beside data"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Whether the name of an entry's field is `dryRun`, or nearly: there it would mean nothing.
+pub(super) fn is_dry_run(field: &str) -> bool {
+    near(&plain(field), "dryRun")
+}
+
+/// The option that a key is, or may have been meant to be.
+fn meant(key: &str) -> Option<&'static str> {
+    if PLATFORMS.contains(&key) {
+        return None;
+    }
+    let plain = plain(key);
+    let named = OPTIONS.into_iter().find(|option| near(&plain, option));
+    named.or_else(|| DRY_RUNS.contains(&plain.as_str()).then_some("dryRun"))
+}
+
+/// A name without capitals and marks.
+fn plain(key: &str) -> String {
+    key.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Whether a plain name is an option's but for a slip or two, or has a dry run in it.
+fn near(plain: &str, option: &str) -> bool {
+    let option = option.to_ascii_lowercase();
+    let slips = if option.len() > 4 { 2 } else { 1 };
+    strsim::osa_distance(plain, &option) <= slips || option == "dryrun" && plain.contains(&option)
+}
