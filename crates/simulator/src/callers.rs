@@ -30,6 +30,9 @@ pub(crate) enum Heard {
     Refused(Vec<Refusal>),
     /// Code 0, or a dry run: nothing was signed or sent.
     NothingDone(u16),
+    /// The same, because somebody would have been refused and too few nodes said so: another request may
+    /// fare better.
+    Unconfirmed,
 }
 
 /// Why a subscription was not charged, and what to do.
@@ -62,6 +65,18 @@ impl Refusal {
         let codes = ["ALREADY_CHARGED", "BILLING_IN_PROGRESS", "CONFLICT", "OUTCOME_UNKNOWN"];
         codes.contains(&self.code.as_str())
     }
+}
+
+/// A subscription of a request that an earlier transaction charges, as an answer tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) side: Side,
+    /// The number of the request.
+    pub(crate) request: u64,
+    pub(crate) customer: u64,
+    pub(crate) hash: B256,
+    /// Whether it is said to be charged, and not only under way.
+    pub(crate) charged: bool,
 }
 
 /// A request, and what came of it.
@@ -121,27 +136,53 @@ impl Request {
         line.map_or(0, |line| line.period)
     }
 
+    /// The earlier transactions that an answer names, in whichever place.
+    pub(crate) fn earlier(&self, body: &Value) -> Vec<Named> {
+        let lists = [&body["data"]["earlier"], &body["earlier"]];
+        let each = lists.into_iter().filter_map(Value::as_array).flatten();
+        let named = |one: &Value| Named {
+            side: self.side,
+            request: self.number,
+            customer: one["subscribeId"].as_u64().unwrap_or_default(),
+            hash: hash_in(&one["txHash"]),
+            charged: one["state"] == "charged",
+        };
+        each.map(named).collect()
+    }
+
     /// Reads an answer.
     pub(crate) fn read(status: u16, body: &Value) -> Heard {
         let data = &body["data"];
         match body["code"].as_u64() {
             Some(1) => {
-                let hash = data["txHash"].as_str().unwrap_or_default();
-                let hash = alloy::hex::decode(hash).unwrap_or_default();
+                let hash = hash_in(&data["txHash"]);
                 let earlier = data["earlier"].as_array().into_iter().flatten();
                 let earlier = earlier.map(|one| &one["subscribeId"]);
                 let ids = data["subscriptionIds"].as_array().into_iter().flatten().chain(earlier);
                 Heard::Sent {
-                    hash: B256::try_from(hash.as_slice()).unwrap_or_default(),
+                    hash,
                     subscriptions: ids.filter_map(Value::as_u64).collect(),
                     failed: refusals(&data["failed"]),
                     repeated: false,
                 }
             }
             Some(2) => Heard::Refused(refusals(data)),
+            _ if is_unconfirmed(body["msg"].as_str().unwrap_or_default()) => Heard::Unconfirmed,
             _ => Heard::NothingDone(status),
         }
     }
+}
+
+/// Whether an answer says that a verdict wants a second node.
+fn is_unconfirmed(words: &str) -> bool {
+    ["providers must agree", "disagree about what can be charged"]
+        .iter()
+        .any(|said| words.contains(said))
+}
+
+fn hash_in(text: &Value) -> B256 {
+    let bytes = alloy::hex::decode(text.as_str().unwrap_or_default()).unwrap_or_default();
+    B256::try_from(bytes.as_slice()).unwrap_or_default()
 }
 
 fn refusals(list: &Value) -> Vec<Refusal> {
@@ -242,6 +283,7 @@ pub(crate) fn word(heard: &Heard) -> &'static str {
         Heard::Refused(list) if of(list, "BILLING_IN_PROGRESS") => "answered: in progress",
         Heard::Refused(_) => "answered: refused",
         Heard::NothingDone(503) => "answered: 503",
+        Heard::Unconfirmed => "answered: 503, unconfirmed",
         Heard::NothingDone(_) => "answered: nothing done",
     }
 }

@@ -42,7 +42,7 @@ use mutants::Mutant;
 use parking_lot::Mutex;
 use process::{Answers, Health, Process};
 use readiness::Readiness;
-use scene::Change;
+use scene::{Change, Shape};
 use setup::Wanted;
 use std::sync::Arc;
 use std::time::Duration;
@@ -266,15 +266,8 @@ impl Simulation<'_> {
                 self.post(&process);
                 if self.second.is_multiple_of(5) {
                     let health = process.health().await;
-                    if self.world.lock().is_dear() {
-                        self.readiness.begin(self.second);
-                    }
                     let told = self.readiness.told(health.as_ref(), self.second);
-                    let pair = Side::ALL.iter().any(|side| self.wanted.scene.nodes(*side) == 2);
-                    let asked = match self.wanted.mutant {
-                        None => !pair,
-                        Some(mutant) => mutant == Mutant::AlwaysReady,
-                    };
+                    let asked = self.wanted.mutant.is_none_or(|it| it == Mutant::AlwaysReady);
                     if let Some(law) = told.err().filter(|_| asked) {
                         return Stop::Broken(law);
                     }
@@ -300,7 +293,8 @@ impl Simulation<'_> {
     fn hear(&mut self) {
         for (number, heard) in std::mem::take(&mut *self.answers.lock()) {
             if let Some(side) = self.callers.side_of(number) {
-                self.readiness.hears(side, &heard, self.second);
+                let lookup = self.wanted.scene.shape(side) == Shape::Lookup;
+                self.readiness.hears((side, lookup), &heard, self.second);
             }
             self.callers.hear(number, heard);
         }

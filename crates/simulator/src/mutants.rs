@@ -50,6 +50,10 @@ pub(crate) enum Mutant {
     NamesAnother,
     /// An answer names the transaction that cancels a billing.
     NamesCancel,
+    /// An answer names a transaction as an earlier one that is not on disk.
+    NamesAnotherEarlier,
+    /// An answer says of an earlier transaction that is under way that it has charged.
+    OpenIsCharged,
     /// Who is being billed is told that it is paid.
     InProgressIsPaid,
     /// Blocks are believed whoever signed them: the liar has the keys of all witnesses.
@@ -105,7 +109,7 @@ const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
 const CUT_OFF: &[(Fault, u64)] =
     &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
 
-const TABLE: [Row; 24] = [
+const TABLE: [Row; 26] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -127,6 +131,8 @@ const TABLE: [Row; 24] = [
     row(Mutant::AlwaysReady, BOTH, &[(Fault::Blackout, 40)], None),
     row(Mutant::NamesAnother, BOTH, &[], None),
     row(Mutant::NamesCancel, EVM, CUT_OFF, None),
+    row(Mutant::NamesAnotherEarlier, BOTH, &[], None),
+    row(Mutant::OpenIsCharged, BOTH, &[(Fault::PoorAtLast, 2)], None),
     row(Mutant::InProgressIsPaid, BOTH, &[(Fault::PoorAtLast, 3)], None),
     row(Mutant::AnybodySigns, TRON, &[(Fault::ForgedFork, 20)], None),
     row(Mutant::NoGuard, BOTH, &[], Some(UNGUARDED)),

@@ -1,7 +1,7 @@
 //! One process: the Signer, assembled by the product itself, in a runtime of its own that ends when the
 //! process is killed. What runs beside what is decided by the dice, through how long answers take.
 
-use crate::callers::{Heard, Refusal, Request, word};
+use crate::callers::{Heard, Named, Refusal, Request, word};
 use crate::clock;
 use crate::dice::Fault;
 use crate::disk::{self, SimDisk};
@@ -117,13 +117,19 @@ impl Process {
             let heard = told_wrong(world, heard);
             let heard = heard.after(&mut world.told);
             world.note(request.side.name(), word(&heard), request.number);
-            if let Err(law) = laws::of_an_answer(&request, &heard, world) {
+            let mut asked = laws::of_an_answer(&request, &heard, world);
+            for named in request.earlier(&said) {
+                let named = told_of_another(world, named);
+                asked = asked.and_then(|()| laws::of_what_is_named(&named, world));
+                world.named.push(named);
+            }
+            if let Err(law) = asked {
                 world.broken.get_or_insert(law);
             }
             if let Some(raw) = said["data"]["signedTransactionData"].as_str()
                 && let Ok(raw) = alloy::hex::decode(raw)
             {
-                world.handed_out.push((request.side, raw));
+                world.handed_out.push((request.side, raw, world.now_ms));
             }
             answers.lock().push((request.number, heard));
         });
@@ -155,7 +161,7 @@ fn told_wrong(world: &mut World, heard: Heard) -> Heard {
             (hash, subscriptions, failed, repeated)
         }
         Heard::Refused(list) if paid => return Heard::Refused(said_to_be_paid(list)),
-        Heard::Refused(_) | Heard::NothingDone(_) => return heard,
+        Heard::Refused(_) | Heard::NothingDone(_) | Heard::Unconfirmed => return heard,
     };
     if std::mem::take(&mut world.denied) {
         return Heard::NothingDone(503);
@@ -175,6 +181,15 @@ fn told_wrong(world: &mut World, heard: Heard) -> Heard {
         };
     }
     Heard::Sent { hash, subscriptions, failed, repeated }
+}
+
+/// What a caller hears of an earlier transaction where that rule is broken.
+fn told_of_another(world: &World, named: Named) -> Named {
+    match world.mutant {
+        Some(Mutant::NamesAnotherEarlier) => Named { hash: B256::repeat_byte(7), ..named },
+        Some(Mutant::OpenIsCharged) => Named { charged: true, ..named },
+        Some(_) | None => named,
+    }
 }
 
 /// Who is in progress is said to be paid.

@@ -27,11 +27,14 @@ impl Readiness {
         self.0 = [Stretch { since: second, refused: 0 }; 2];
     }
 
-    /// Somebody hears something.
-    pub(crate) fn hears(&mut self, side: Side, heard: &Heard, second: u64) {
+    /// Somebody hears something; `lookup` is whether every request there needs two nodes.
+    pub(crate) fn hears(&mut self, (side, lookup): (Side, bool), heard: &Heard, second: u64) {
         let stretch = &mut self.0[usize::from(side == Side::Tron)];
         match heard {
             Heard::NothingDone(503) => stretch.refused += 1,
+            // Where nothing is looked up, who can be charged is charged on one node's word.
+            Heard::Unconfirmed if lookup => stretch.refused += 1,
+            Heard::Unconfirmed => {}
             Heard::Sent { repeated: true, .. } => {}
             Heard::Refused(list) if list.iter().all(Refusal::is_from_the_journal) => {}
             Heard::Sent { .. } | Heard::Refused(_) | Heard::NothingDone(_) => {

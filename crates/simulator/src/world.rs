@@ -1,11 +1,12 @@
 //! Everything outside the Signer: both chains with their nodes, the dice, and what has been seen to leave.
 
 use crate::Rules;
+use crate::callers::Named;
 use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
 use crate::mutants::Mutant;
 use crate::net::Net;
-use crate::scene::Scene;
+use crate::scene::{Change, Scene};
 use crate::town::{Places, Towns, biller};
 use alloy::primitives::{Address, B256};
 use alloy::sol_types::SolEvent as _;
@@ -132,8 +133,10 @@ pub(crate) struct World {
     pub(crate) denied: bool,
     /// What a restored copy has forgotten.
     pub(crate) forgotten: BTreeSet<B256>,
-    /// Bytes that callers were handed.
-    pub(crate) handed_out: Vec<(Side, Vec<u8>)>,
+    /// What answers said that earlier transactions charge.
+    pub(crate) named: Vec<Named>,
+    /// Bytes that callers were handed, and when (ms).
+    pub(crate) handed_out: Vec<(Side, Vec<u8>, u64)>,
     /// The first law that was seen to be broken while the world went on.
     pub(crate) broken: Option<String>,
 }
@@ -147,7 +150,13 @@ impl World {
         for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
             dice.demand(*fault, *rate);
         }
-        crate::worlds::narrow(&mut dice, &mut scene, mutant);
+        // What is billed on alone is there throughout, and nothing else changes.
+        if let Some(only) = only {
+            let stays =
+                |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
+            scene.change = scene.change.filter(stays);
+        }
+        crate::worlds::narrow(&mut dice, &scene, mutant);
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
@@ -188,6 +197,7 @@ impl World {
             committed: false,
             denied: false,
             forgotten: BTreeSet::new(),
+            named: vec![],
             handed_out: vec![],
             broken: None,
         };
