@@ -1,6 +1,7 @@
 //! Whether an ordinary batch could be signed, as far as the last look at a chain tells: what readiness
 //! and `check` say before the first request finds out.
 
+use super::TooDear;
 use alloy::primitives::U256;
 use std::fmt;
 use std::time::Duration;
@@ -9,9 +10,9 @@ use std::time::Duration;
 /// nothing was signed, nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unready {
-    /// The chain asks more than the configured ceilings, in the words that a request would hear.
-    #[error("{0}")]
-    TooDear(String),
+    /// The chain asks more than a configured ceiling.
+    #[error(transparent)]
+    TooDear(TooDear),
     /// What every entry is looked up by needs more providers than can be asked.
     #[error("{needed} providers must agree about every entry, and {fit} can be asked now")]
     TooFew {

@@ -33,6 +33,7 @@ mod vouched;
 pub use api::{ApiUnusable, Endpoints, Question, Side};
 
 use super::account::meet;
+use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
@@ -103,7 +104,7 @@ pub struct TronChain {
     parts: TronParts,
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
-    head: RwLock<Option<Arc<TronHead>>>,
+    head: KeptHead<TronHead>,
     tracks: Tracks,
     promises: Arc<Promises<SpendOf>>,
     /// What the last billing that was drafted may cost; none before the first.
@@ -130,7 +131,7 @@ impl TronChain {
             account,
             parts,
             learnt: RwLock::default(),
-            head: RwLock::default(),
+            head: KeptHead::unseen(),
             tracks: Tracks::default(),
             promises: Arc::default(),
             last_spend: parking_lot::Mutex::default(),
@@ -172,7 +173,7 @@ impl Chain for TronChain {
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
-        self.account.pulse.subscribe()
+        self.head.pulses()
     }
 
     fn unready(&self) -> Option<Unready> {

@@ -77,8 +77,10 @@ fn held_up((batch, why): (BatchId, Hindrance)) -> Value {
 
 fn trouble(lane: &Lane) -> Option<String> {
     match lane.gate() {
-        Gate::Opening => Some(lane.unopened()),
-        Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => lane.trouble(),
+        Gate::Opening => Some(lane.unopened().to_string()),
+        Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => {
+            lane.trouble().map(|why| why.to_string())
+        }
         Gate::Closed(why) => Some(why.to_string()),
     }
 }

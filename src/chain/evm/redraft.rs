@@ -8,7 +8,7 @@ use super::head::EvmHead;
 use super::node::{self, Call};
 use super::wire::Wire;
 use crate::billing::{Attempt, AttemptKind, Slot};
-use crate::chain::ChainError;
+use crate::chain::{CallFault, ChainError};
 use alloy::primitives::{Address, Bytes, TxKind, U256};
 
 /// What a transfer to an account without code uses, gas.
@@ -100,9 +100,7 @@ impl EvmChain {
 fn wires<A: AsRef<Attempt>>(slot: &Slot<A>) -> Result<Vec<(AttemptKind, Wire)>, ChainError> {
     let attempts = slot.attempts.iter().map(AsRef::as_ref);
     let read = |attempt: &Attempt| Some((attempt.kind, Wire::read(&attempt.signed.raw)?));
-    attempts.map(read).collect::<Option<_>>().ok_or_else(|| {
-        ChainError::CallFails("the bytes of an earlier attempt cannot be read".to_owned())
-    })
+    Ok(attempts.map(read).collect::<Option<_>>().ok_or(CallFault::UnreadableAttempt)?)
 }
 
 /// The very call of the newest attempt that bills.
@@ -112,6 +110,6 @@ fn billing(earlier: &[(AttemptKind, Wire)]) -> Result<(Address, Bytes, u64), Cha
         Some((_, Wire { to: TxKind::Call(to), input, gas_limit, .. })) => {
             Ok((*to, input.clone(), *gas_limit))
         }
-        Some(_) | None => Err(ChainError::CallFails("no earlier attempt bills".to_owned())),
+        Some(_) | None => Err(CallFault::NoBilling.into()),
     }
 }
