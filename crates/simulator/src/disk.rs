@@ -282,6 +282,10 @@ pub(crate) fn mutate(world: &Shared, conn: &Connection) {
     if let Some(sql) = world.mutant.and_then(Mutant::sql) {
         conn.execute_batch(sql).expect("it fits the schema");
     }
+    if let Some(side) = world.renumbered.filter(|_| world.breaks(Mutant::AnyNumber)) {
+        let sql = "UPDATE chain SET network = network + 1 WHERE id = ?1";
+        conn.execute(sql, [side.platform_id()]).expect("it fits the schema");
+    }
     if world.breaks(Mutant::TrustOldCopy) {
         let stands = i64::try_from(World::pending(&world.evm.truth)).unwrap_or(0);
         let sql = "UPDATE lane SET next_position = max(next_position, ?1) WHERE chain = ?2";

@@ -195,6 +195,8 @@ impl Simulation<'_> {
         if self.wanted.changed == before {
             return;
         }
+        let renumbered = self.wanted.changed.filter(|(_, change)| *change == Change::Number);
+        world.renumbered = renumbered.map(|(side, _)| side);
         if let Some((side, change)) = self.wanted.changed {
             world.note(side.name(), change.word(), 0);
         }

@@ -60,6 +60,8 @@ pub(crate) enum Mutant {
     AnybodySigns,
     /// A charge without a period is free again as soon as its block is final.
     NoGuard,
+    /// Which chain a number stands for is not remembered.
+    AnyNumber,
 }
 
 /// How a broken rule is played.
@@ -109,7 +111,7 @@ const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
 const CUT_OFF: &[(Fault, u64)] =
     &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
 
-const TABLE: [Row; 26] = [
+const TABLE: [Row; 27] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -136,6 +138,7 @@ const TABLE: [Row; 26] = [
     row(Mutant::InProgressIsPaid, BOTH, &[(Fault::PoorAtLast, 3)], None),
     row(Mutant::AnybodySigns, TRON, &[(Fault::ForgedFork, 20)], None),
     row(Mutant::NoGuard, BOTH, &[], Some(UNGUARDED)),
+    row(Mutant::AnyNumber, BOTH, &[(Fault::Kill, 300)], None),
 ];
 
 impl Mutant {

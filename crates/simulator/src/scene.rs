@@ -112,13 +112,13 @@ impl Scene {
             change: if dice.one_in(4) { Some(change(&mut dice)) } else { None },
         };
         if let Some(mutant) = mutant {
-            scene.suit(mutant);
+            scene.suit(mutant, Side::ALL[dice.place(2)]);
         }
         scene
     }
 
-    /// What a broken rule needs in order to be seen, and nothing that could stand in for it.
-    fn suit(&mut self, mutant: Mutant) {
+    /// What a broken rule needs in order to be seen, there, and nothing that could stand in for it.
+    fn suit(&mut self, mutant: Mutant, side: Side) {
         let cancelled = [Mutant::CancelReleasesAtBroadcast, Mutant::NamesCancel];
         let alone = [Mutant::OneNodeQuorum, Mutant::AnybodySigns];
         *self = Self {
@@ -130,7 +130,7 @@ impl Scene {
             patient: cancelled.contains(&mutant),
             muted: false,
             clock_ms: 0,
-            change: None,
+            change: (mutant == Mutant::AnyNumber).then_some((side, Change::Number)),
         };
     }
 

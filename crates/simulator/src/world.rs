@@ -133,6 +133,8 @@ pub(crate) struct World {
     pub(crate) denied: bool,
     /// What a restored copy has forgotten.
     pub(crate) forgotten: BTreeSet<B256>,
+    /// The chain that has another number than before.
+    pub(crate) renumbered: Option<Side>,
     /// What answers said that earlier transactions charge.
     pub(crate) named: Vec<Named>,
     /// Bytes that callers were handed, and when (ms).
@@ -197,6 +199,7 @@ impl World {
             committed: false,
             denied: false,
             forgotten: BTreeSet::new(),
+            renumbered: None,
             named: vec![],
             handed_out: vec![],
             broken: None,
