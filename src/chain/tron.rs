@@ -23,6 +23,7 @@ mod reads;
 mod recall;
 mod redraft;
 mod resources;
+mod signers;
 mod solid;
 mod spends;
 mod throttle;
@@ -51,6 +52,7 @@ use head::TronHead;
 use observe::TronNodeFacts;
 use parking_lot::RwLock;
 use resources::Spend;
+use signers::Signers;
 use solid::SolidBlocks;
 use spends::SpendOf;
 use std::collections::BTreeMap;
@@ -110,6 +112,7 @@ pub struct TronChain {
     /// What the last billing that was drafted may cost; none before the first.
     last_spend: parking_lot::Mutex<Option<Spend>>,
     solid: SolidBlocks,
+    signers: Arc<Signers>,
     /// How fast is signed.
     throttle: throttle::Throttle,
     /// What is known of the witnesses.
@@ -126,6 +129,7 @@ impl TronChain {
     pub async fn connect(account: SigningAccount, parts: TronParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Genesis(parts.config.chain_id);
         meet(&account.facts, &parts.fleet, configured).await?;
+        let signers = Arc::default();
         let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
         Ok(Self {
             account,
@@ -135,7 +139,8 @@ impl TronChain {
             tracks: Tracks::default(),
             promises: Arc::default(),
             last_spend: parking_lot::Mutex::default(),
-            solid: SolidBlocks::default(),
+            solid: SolidBlocks::unread(Arc::clone(&signers)),
+            signers,
             undeployed: parking_lot::Mutex::default(),
             throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),

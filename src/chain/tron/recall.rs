@@ -277,7 +277,7 @@ impl TronChain {
     /// The irrevocable block with this number and all that is in it, as enough providers tell it.
     async fn block_told_alike(&self, number: u64) -> Option<ProvenBlock> {
         let fleet = &self.parts.fleet;
-        let told = |id: NodeId| proven(fleet, id, number);
+        let told = |id: NodeId| proven((fleet, &self.signers), id, number);
         fleet.agreed("about an irrevocable block", told).await.ok()
     }
 
