@@ -17,9 +17,9 @@ mod trial;
 pub mod tron;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
-pub use error::{CallFault, ChainError, Standstill, TooDear, Unanswered};
+pub use error::{CallFault, ChainError, Standstill, Unanswered};
 pub use inspect::{Finding, Inspect};
-pub use ready::{ClockGap, Purse, Unready};
+pub use ready::{ClockGap, Purse, TooDear, Unready};
 
 use crate::billing::{
     Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, Foreign, NonceView, Objection,

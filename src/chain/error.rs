@@ -1,6 +1,6 @@
 //! Why a chain gave no verdict. Every variant means: nothing was signed, nothing was sent.
 
-use super::Unready;
+use super::{TooDear, Unready};
 use crate::billing::{BadField, FailCode};
 use crate::contract::Undecodable;
 use crate::node::{AskError, Fault};
@@ -150,47 +150,6 @@ pub enum Unanswered {
     StopsRead(String),
 }
 
-/// Which ceiling is in the way.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TooDear {
-    /// That of a price for gas, wei (EVM).
-    #[error(
-        "the {what} is {asked} wei per gas, above the ceiling fees.{key} = {ceiling} wei: wait, or raise \
-         it"
-    )]
-    PerGas {
-        /// Which price.
-        what: &'static str,
-        /// The key of the ceiling.
-        key: &'static str,
-        /// What is asked.
-        asked: u128,
-        /// What is allowed.
-        ceiling: u128,
-    },
-    /// That of a whole transaction, wei (EVM).
-    #[error(
-        "the transaction may cost {cost} wei, above the ceiling fees.max_tx_cost = {most} wei: post \
-         fewer at once, wait, or raise it"
-    )]
-    Transaction {
-        /// What it may cost.
-        cost: U256,
-        /// What is allowed.
-        most: u128,
-    },
-    /// That of a fee limit, sun (TRON).
-    #[error("one charge alone needs a fee limit of {wanted} sun, above {whose} = {most} sun")]
-    FeeLimit {
-        /// What one charge needs.
-        wanted: u128,
-        /// What is allowed.
-        most: u64,
-        /// By whom.
-        whose: &'static str,
-    },
-}
-
 /// Why nothing more may be signed for a batch as things stand.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Standstill {
@@ -247,7 +206,7 @@ pub enum CallFault {
     #[error("one charge alone needs {needed} gas, and a transaction may use {most}")]
     Gas {
         /// What it needs.
-        needed: u128,
+        needed: U256,
         /// What there is.
         most: u64,
     },

@@ -30,9 +30,11 @@ pub(crate) enum Heard {
     Refused(Vec<Refusal>),
     /// Code 0, or a dry run: nothing was signed or sent.
     NothingDone(u16),
-    /// The same, because somebody would have been refused and too few nodes said so: another request may
-    /// fare better.
-    Unconfirmed,
+    /// The same, because somebody would have been refused, or is looked up, and fewer nodes can be asked than
+    /// have to agree.
+    TooFew,
+    /// The same, because nodes contradict each other about somebody: another request may fare better.
+    Disagreed,
 }
 
 /// Why a subscription was not charged, and what to do.
@@ -44,6 +46,14 @@ pub(crate) struct Refusal {
 }
 
 impl Heard {
+    /// Whether nothing is said of any subscription.
+    pub(crate) fn is_no_verdict(&self) -> bool {
+        match self {
+            Self::NothingDone(_) | Self::TooFew | Self::Disagreed => true,
+            Self::Sent { .. } | Self::Refused(_) => false,
+        }
+    }
+
     /// The same, knowing of which transactions somebody was told before.
     pub(crate) fn after(mut self, told: &mut BTreeSet<B256>) -> Self {
         if let Self::Sent { hash, repeated, .. } = &mut self {
@@ -167,17 +177,18 @@ impl Request {
                 }
             }
             Some(2) => Heard::Refused(refusals(data)),
-            _ if is_unconfirmed(body["msg"].as_str().unwrap_or_default()) => Heard::Unconfirmed,
-            _ => Heard::NothingDone(status),
+            _ => {
+                let words = body["msg"].as_str().unwrap_or_default();
+                if words.contains("providers must agree") {
+                    Heard::TooFew
+                } else if words.contains("disagree about what can be charged") {
+                    Heard::Disagreed
+                } else {
+                    Heard::NothingDone(status)
+                }
+            }
         }
     }
-}
-
-/// Whether an answer says that a verdict wants a second node.
-fn is_unconfirmed(words: &str) -> bool {
-    ["providers must agree", "disagree about what can be charged"]
-        .iter()
-        .any(|said| words.contains(said))
 }
 
 fn hash_in(text: &Value) -> B256 {
@@ -283,7 +294,8 @@ pub(crate) fn word(heard: &Heard) -> &'static str {
         Heard::Refused(list) if of(list, "BILLING_IN_PROGRESS") => "answered: in progress",
         Heard::Refused(_) => "answered: refused",
         Heard::NothingDone(503) => "answered: 503",
-        Heard::Unconfirmed => "answered: 503, unconfirmed",
+        Heard::TooFew => "answered: 503, too few to agree",
+        Heard::Disagreed => "answered: 503, nodes disagree",
         Heard::NothingDone(_) => "answered: nothing done",
     }
 }

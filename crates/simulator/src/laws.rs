@@ -3,8 +3,8 @@
 
 use crate::callers::{Callers, Heard, Named, Refusal, Request};
 use crate::disk::attempts;
-use crate::scene::{GUARD, Shape};
-use crate::town::biller;
+use crate::scene::{Change, GUARD, Shape};
+use crate::town::{biller, other_biller};
 use crate::world::{Charge, ChargeName, Charges, Kind, Side, World};
 use alloy::primitives::B256;
 use rusqlite::Connection;
@@ -116,8 +116,7 @@ fn answers_are_true(world: &World, callers: &Callers, charges: &Charges) -> Law 
         let Some(heard) = &request.heard else { continue };
         let (number, nobody) = (request.number, vec![]);
         let charged = landed.get(&number).unwrap_or(&nobody);
-        let nothing =
-            matches!(heard, Heard::NothingDone(_) | Heard::Unconfirmed | Heard::Refused(_));
+        let nothing = heard.is_no_verdict() || matches!(heard, Heard::Refused(_));
         if nothing && !charged.is_empty() {
             return Err(format!(
                 "I6: request {number} was told {heard:?}, and charged {charged:?}"
@@ -152,7 +151,7 @@ fn refusals(heard: &Heard) -> &[Refusal] {
     match heard {
         Heard::Sent { failed, .. } => failed,
         Heard::Refused(list) => list,
-        Heard::NothingDone(_) | Heard::Unconfirmed => &[],
+        Heard::NothingDone(_) | Heard::TooFew | Heard::Disagreed => &[],
     }
 }
 
@@ -271,7 +270,10 @@ fn lanes_stand_where_accounts_stand(world: &World, disk: &Connection) -> Law {
         return Ok(());
     }
     let sql = "SELECT next_position FROM lane WHERE chain = ?1 AND signer = ?2";
-    let of = (Side::Evm.platform_id(), biller().address());
+    // Nobody follows an account that is not configured any more and has nothing open.
+    let other = world.changed == Some((Side::Evm, Change::Key));
+    let signer = if other { other_biller() } else { biller() };
+    let of = (Side::Evm.platform_id(), signer.address());
     let next = disk.query_row(sql, (of.0, of.1.as_slice()), |row| row.get::<_, i64>(0)).ok();
     let next = u64::try_from(next.unwrap_or(0)).unwrap_or(0);
     let sent = world.evm.truth.chain().head_state().nonce(&of.1);

@@ -29,7 +29,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// What callers have heard, by the number of the request.
-pub(crate) type Answers = Arc<Mutex<Vec<(u64, Heard)>>>;
+pub(crate) type Answers = Arc<Mutex<Vec<Told>>>;
+
+/// What one caller has heard.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// The number of the request.
+    pub(crate) number: u64,
+    pub(crate) heard: Heard,
+    /// Whether a question to that chain went wrong meanwhile.
+    pub(crate) disturbed: bool,
+}
 
 /// How a chain is, as `/health/ready` tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,12 +110,13 @@ impl Process {
         let (world, answers) = (Arc::clone(&self.world), Arc::clone(&self.answers));
         let life = world.lock().life;
         self.tasks.spawn(async move {
-            let token = {
+            let (token, asked_ms) = {
                 let world = world.lock();
-                match request.side {
+                let token = match request.side {
                     Side::Evm => world.evm_at.token,
                     Side::Tron => world.tron_at.token,
-                }
+                };
+                (token, world.now_ms)
             };
             let (status, said) = ask(router, request.path(), Some(request.body(token))).await;
             let heard = Request::read(status, &said);
@@ -117,6 +128,9 @@ impl Process {
             let heard = told_wrong(world, heard);
             let heard = heard.after(&mut world.told);
             world.note(request.side.name(), word(&heard), request.number);
+            if world.log.talkative {
+                world.log.lines.push(format!("             {}", said["msg"]));
+            }
             let mut asked = laws::of_an_answer(&request, &heard, world);
             for named in request.earlier(&said) {
                 let named = told_of_another(world, named);
@@ -131,7 +145,8 @@ impl Process {
             {
                 world.handed_out.push((request.side, raw, world.now_ms));
             }
-            answers.lock().push((request.number, heard));
+            let disturbed = world.disturbed_ms[request.side.place()] >= asked_ms;
+            answers.lock().push(Told { number: request.number, heard, disturbed });
         });
         true
     }
@@ -161,7 +176,9 @@ fn told_wrong(world: &mut World, heard: Heard) -> Heard {
             (hash, subscriptions, failed, repeated)
         }
         Heard::Refused(list) if paid => return Heard::Refused(said_to_be_paid(list)),
-        Heard::Refused(_) | Heard::NothingDone(_) | Heard::Unconfirmed => return heard,
+        Heard::Refused(_) | Heard::NothingDone(_) | Heard::TooFew | Heard::Disagreed => {
+            return heard;
+        }
     };
     if std::mem::take(&mut world.denied) {
         return Heard::NothingDone(503);

@@ -133,8 +133,10 @@ pub(crate) struct World {
     pub(crate) denied: bool,
     /// What a restored copy has forgotten.
     pub(crate) forgotten: BTreeSet<B256>,
-    /// The chain that has another number than before.
-    pub(crate) renumbered: Option<Side>,
+    /// What the configuration of the process that runs has otherwise than the first.
+    pub(crate) changed: Option<(Side, Change)>,
+    /// When a question to a chain last went wrong by itself (ms).
+    pub(crate) disturbed_ms: [u64; 2],
     /// What answers said that earlier transactions charge.
     pub(crate) named: Vec<Named>,
     /// Bytes that callers were handed, and when (ms).
@@ -162,13 +164,7 @@ impl World {
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
-        // Where one node alone is configured, its word is what counts: it does not lie.
-        let liars = Side::ALL.map(|side| {
-            let many = scene.nodes(side);
-            let liar = dice.place(many);
-            let alone = many == 1 && side == Side::Evm && mutant != Some(Mutant::OneNodeQuorum);
-            (!alone).then_some(liar)
-        });
+        let liars = liars(&mut dice, &scene, mutant);
         let mut log = Log { talkative, ..Log::default() };
         for (at, word) in scene.words() {
             log.note(now_ms, at, word, 0);
@@ -199,7 +195,8 @@ impl World {
             committed: false,
             denied: false,
             forgotten: BTreeSet::new(),
-            renumbered: None,
+            changed: None,
+            disturbed_ms: [0; 2],
             named: vec![],
             handed_out: vec![],
             broken: None,
@@ -290,6 +287,16 @@ impl World {
             }
         }
     }
+}
+
+/// Who may lie on each chain. Where one node alone is configured, its word is what counts: it does not.
+fn liars(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) -> [Option<usize>; 2] {
+    Side::ALL.map(|side| {
+        let many = scene.nodes(side);
+        let liar = dice.place(many);
+        let alone = many == 1 && side == Side::Evm && mutant != Some(Mutant::OneNodeQuorum);
+        (!alone).then_some(liar)
+    })
 }
 
 fn note_charges(

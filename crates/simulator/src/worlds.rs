@@ -3,7 +3,7 @@
 
 use crate::dice::{Dice, Fault};
 use crate::mutants::Mutant;
-use crate::scene::{Change, Scene, Shape};
+use crate::scene::{Scene, Shape};
 use crate::world::Side;
 
 /// What is not played, and why.
@@ -33,9 +33,6 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
     }
     if mutant != Some(Mutant::LearnTooEarly) && dice.knows(Fault::OldCopy) {
         dice.forbid(Fault::KeyUsedElsewhere);
-    }
-    if matches!(scene.change, Some((_, Change::Key | Change::Removed))) {
-        dice.forbid(Fault::OldCopy);
     }
     if dice.knows(Fault::OldCopy) {
         for fault in [

@@ -208,7 +208,8 @@ pub(super) fn allowed(cost: U256, kind: AttemptKind, config: &FeeConfig) -> Resu
         AttemptKind::Bill => config.max_tx_cost.0,
         AttemptKind::Cancel => raised(config.max_tx_cost.0),
     };
-    if cost <= U256::from(most) {
+    let most = U256::from(most);
+    if cost <= most {
         return Ok(());
     }
     Err(TooDear::Transaction { cost, most }.into())
@@ -233,6 +234,7 @@ fn within(
     if asked <= ceiling {
         return Ok(());
     }
+    let [asked, ceiling] = [asked, ceiling].map(U256::from);
     Err(TooDear::PerGas { what, key, asked, ceiling })
 }
 

@@ -6,6 +6,7 @@
 
 use super::api::Resources;
 use crate::chain::{ChainError, Estimate, TooDear};
+use alloy::primitives::U256;
 
 /// What billing one subscription uses with the reference contract, energy: what an ordinary batch is
 /// taken to use before the first one was drafted.
@@ -95,7 +96,7 @@ pub(super) fn budget(
     }
     let whose =
         if most == rules.max_fee_limit { "fees.max_fee_limit" } else { "the chain's maximum" };
-    Err(TooDear::FeeLimit { wanted, most, whose }.into())
+    Err(TooDear::FeeLimit { wanted: U256::from(wanted), most, whose }.into())
 }
 
 /// What these transactions cost at most, together, beside what the account can use without paying, sun.

@@ -19,8 +19,8 @@ type SignedDigest = (B256, [u8; 65]);
 
 #[derive(Debug, Default)]
 struct Generations {
-    young: HashMap<SignedDigest, Option<Address>>,
-    old: HashMap<SignedDigest, Option<Address>>,
+    young: HashMap<SignedDigest, Address>,
+    old: HashMap<SignedDigest, Address>,
 }
 
 impl Signers {
@@ -28,21 +28,21 @@ impl Signers {
     pub(super) fn signer_of(&self, digest: &B256, signature: &Signature) -> Option<Address> {
         let key = (*digest, signature.as_bytes());
         if let Some(known) = self.0.lock().get(&key) {
-            return known;
+            return Some(known);
         }
-        let signer = recover(digest, signature);
+        let signer = recover(digest, signature)?;
         self.0.lock().insert(key, signer);
-        signer
+        Some(signer)
     }
 }
 
 impl Generations {
-    fn get(&self, key: &SignedDigest) -> Option<Option<Address>> {
+    fn get(&self, key: &SignedDigest) -> Option<Address> {
         self.young.get(key).or_else(|| self.old.get(key)).copied()
     }
 
     /// The oldest are forgotten, so that nobody who shows ever new signatures fills the memory.
-    fn insert(&mut self, key: SignedDigest, signer: Option<Address>) {
+    fn insert(&mut self, key: SignedDigest, signer: Address) {
         if self.young.len() >= KEPT {
             self.old = mem::take(&mut self.young);
         }
@@ -80,7 +80,7 @@ mod tests {
         let mut known = Generations::default();
         for number in 0..5 * KEPT {
             let digest = B256::left_padding_from(&number.to_be_bytes());
-            known.insert((digest, [0; 65]), None);
+            known.insert((digest, [0; 65]), Address::ZERO);
             assert!(known.young.len() + known.old.len() <= 2 * KEPT);
         }
         assert_eq!(known.old.len(), KEPT);
