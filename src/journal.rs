@@ -20,6 +20,7 @@ mod networks;
 mod open;
 mod past;
 mod pause;
+mod profiles;
 mod record;
 mod rename;
 mod requests;

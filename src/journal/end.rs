@@ -208,7 +208,7 @@ fn insert_adopted(
     at_ms: i64,
 ) -> rusqlite::Result<BatchId> {
     let (origin, position) = (*origin, tx.position);
-    let new = NewBatch { origin, position, request_id: None, caller: None };
+    let new = NewBatch { origin, profile: None, position, request_id: None, caller: None };
     let batch = insert_batch(conn, &new, at_ms)?;
     for (index, item) in items.iter().enumerate() {
         release_expired_guard(conn, &origin, item, tx.landed.block.time)?;
@@ -220,7 +220,8 @@ fn insert_adopted(
     }
     insert_learnt(conn, batch, tx.landed.hash, at_ms)?;
     let transaction = hex::encode(tx.landed.hash);
-    let adopted = history::Accepted { batch, origin, position, caller: None, transaction };
+    let adopted =
+        history::Accepted { batch, origin, profile: None, position, caller: None, transaction };
     history::append(conn, at_ms, "adopted", &adopted.body(items))?;
     Ok(batch)
 }

@@ -4,7 +4,7 @@
 use super::columns::{LineOutcome, kind_word, outcome_words, period_text};
 use super::record::{Billing, Line, Recorded};
 use super::rename::Renames;
-use super::{Origin, Resolution, rows, spend};
+use super::{Origin, Resolution, profiles, rows, spend};
 use crate::billing::{
     Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, ItemOutcome, Period, TxRecord,
 };
@@ -56,6 +56,8 @@ impl HistoryRow<'_> {
 pub(super) struct Accepted<'a> {
     pub(super) batch: BatchId,
     pub(super) origin: Origin,
+    /// The number of the profile that it was signed by; none for an adopted one.
+    pub(super) profile: Option<i64>,
     pub(super) position: u64,
     pub(super) caller: Option<&'a str>,
     /// The digest of its first transaction's bytes; of an adopted one, whose bytes are not known, its
@@ -68,6 +70,7 @@ impl Accepted<'_> {
         json!({
             "batch": self.batch.0,
             "place": self.origin.place(self.position),
+            "profile": self.profile,
             "caller": self.caller,
             "claims": claims_digest(items),
             "transaction": self.transaction,
@@ -195,6 +198,7 @@ pub(super) fn audit(conn: &Connection) -> rusqlite::Result<Audit> {
     count(conn, "batch WHERE state <> 'open'", settled, "ended batches", &mut audit.faults)?;
     let which = "claim WHERE resolved IS NOT NULL";
     count(conn, which, resolved, "resolved charges", &mut audit.faults)?;
+    audit.faults.extend(profiles::faults(conn)?);
     match spend::faults(conn) {
         Ok(faults) => audit.faults.extend(faults),
         Err(error) => audit.faults.push(format!("the sums of a day cannot be read: {error}")),
@@ -246,6 +250,8 @@ fn was_accepted(billing: &Billing, body: &Value) -> Result<(), &'static str> {
     let accepted = Accepted {
         batch: billing.batch,
         origin: billing.origin,
+        // Compared by itself: see profiles.rs.
+        profile: body.get("profile").and_then(Value::as_i64),
         position: billing.position,
         caller: billing.caller.as_deref(),
         transaction,

@@ -33,7 +33,7 @@ fn faults_after(room: &TempDir, sql: &str) -> Vec<String> {
 async fn an_untouched_journal_passes_and_tells_how_far_it_goes() {
     let room = closed_book().await;
     let audit = Journal::audit(&config(&room).path).unwrap();
-    assert_eq!((audit.rows, audit.batches, audit.faults), (7, 3, vec![]));
+    assert_eq!((audit.rows, audit.batches, audit.faults), (8, 3, vec![]));
     let conn = Connection::open(config(&room).path).unwrap();
     let last = "SELECT lower(hex(digest)) FROM history ORDER BY seq DESC LIMIT 1";
     let head: String = conn.query_row(last, [], |row| row.get(0)).unwrap();
@@ -71,11 +71,18 @@ async fn a_change_behind_the_journals_back_is_found() {
         ("a transaction less", "DELETE FROM attempt WHERE batch = 3"),
         ("the first row of history", "DELETE FROM history WHERE seq = 1"),
         ("a row in the middle", "DELETE FROM history WHERE seq = 3"),
-        ("the acceptance of the last batch", "DELETE FROM history WHERE seq >= 5"),
+        ("the acceptance of the last batch", "DELETE FROM history WHERE seq >= 6"),
         ("a row's time", "UPDATE history SET at_ms = at_ms + 1 WHERE seq = 2"),
         ("a row's event", "UPDATE history SET event = 'expected' WHERE seq = 2"),
         ("a row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 2"),
-        ("the last row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 7"),
+        ("the last row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 8"),
+        ("a profile", "UPDATE profile SET body = 'another profile'"),
+        ("a profile's contract", "UPDATE profile SET contract = zeroblob(20)"),
+        (
+            "a profile more",
+            "INSERT INTO profile (chain, contract, body) SELECT chain, contract, 'one' FROM profile",
+        ),
+        ("the profile of a batch", "UPDATE batch SET profile = NULL WHERE id = 3"),
     ];
     let room = closed_book().await;
     for (what, sql) in table {
@@ -91,7 +98,7 @@ async fn a_change_behind_the_journals_back_is_found() {
 #[tokio::test]
 async fn a_claim_that_was_freed_by_hand_is_found() {
     let table = [
-        ("the last end", "DELETE FROM history WHERE seq = 7"),
+        ("the last end", "DELETE FROM history WHERE seq = 8"),
         ("a charge freed", "UPDATE claim SET live = 0 WHERE batch = 1 AND item = 0"),
         ("an open charge freed", "UPDATE claim SET live = 0 WHERE batch = 3 AND item = 0"),
         ("an open guarded charge freed", "UPDATE claim SET live = 0 WHERE batch = 3 AND item = 1"),
