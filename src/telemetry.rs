@@ -3,7 +3,6 @@
 use crate::billing::{self, spell_address};
 use crate::config::{LogConfig, LogFormat};
 use crate::engine::{Engine, Gate};
-use crate::journal::HistoryHead;
 use alloy::primitives::U256;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -195,9 +194,10 @@ impl Metrics {
         let figures = engine.journal.figures();
         self.commits.set(gauge(figures.commits.load(Ordering::Relaxed)));
         self.writes.set(gauge(figures.writes.load(Ordering::Relaxed)));
-        if let Some(HistoryHead { row, digest }) = figures.head.lock().as_ref() {
-            self.history_rows.set(gauge(*row));
-            let prefix = digest.get(..12).and_then(|first| i64::from_str_radix(first, 16).ok());
+        if let Some(head) = figures.head.lock().as_ref() {
+            self.history_rows.set(gauge(head.row));
+            let prefix =
+                head.digest.get(..12).and_then(|first| i64::from_str_radix(first, 16).ok());
             self.history_digest.set(prefix.unwrap_or_default());
         }
         self.nodes.clear();

@@ -4,7 +4,7 @@
 //! when they come by, and what the small tables hold is put together again on the way.
 
 mod batches;
-mod standing;
+mod small_tables;
 mod sums;
 
 use super::files::Files;
@@ -12,10 +12,10 @@ use super::history::HistoryRow;
 use super::open::{self, OpenError};
 use super::rename::Renames;
 use super::{Journal, migrate, shape, spend};
-use batches::Told;
+use batches::BatchAudit;
 use rusqlite::Connection;
 use serde_json::Value;
-use standing::Standing;
+use small_tables::SmallTables;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
@@ -88,8 +88,8 @@ pub(super) fn audit(conn: &Connection, kept: &[HistoryHead]) -> rusqlite::Result
         conn,
         kept,
         renames: Renames::read(conn)?,
-        told: Told::default(),
-        standing: Standing::default(),
+        told: BatchAudit::default(),
+        tables: SmallTables::default(),
         sums: Sums::default(),
         faults: Vec::new(),
     };
@@ -122,8 +122,8 @@ struct Walk<'a> {
     conn: &'a Connection,
     kept: &'a [HistoryHead],
     renames: Renames,
-    told: Told,
-    standing: Standing,
+    told: BatchAudit,
+    tables: SmallTables,
     sums: Sums,
     faults: Vec<String>,
 }
@@ -138,7 +138,7 @@ impl Walk<'_> {
         let body: Value = serde_json::from_str(row.body).unwrap_or_default();
         let by_now = self.renames.in_terms_of_now(row.seq, row.body);
         self.faults.extend(self.told.compare(self.conn, row, by_now)?);
-        self.faults.extend(self.standing.follow(row, &body));
+        self.faults.extend(self.tables.follow(row, &body));
         self.faults.extend(self.sums.follow(self.conn, row, &body)?);
         Ok(())
     }
@@ -151,7 +151,7 @@ impl Walk<'_> {
             ));
         }
         self.faults.extend(self.told.count(self.conn)?);
-        self.faults.extend(self.standing.differences(self.conn)?);
+        self.faults.extend(self.tables.differences(self.conn)?);
         self.faults.extend(self.sums.unfinished(self.conn)?);
         match spend::faults(self.conn) {
             Ok(faults) => self.faults.extend(faults),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// What the history has told of batches.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct BatchAudit {
     accepted: u64,
     attempts: u64,
     settled: u64,
@@ -37,7 +37,7 @@ type Difference = rusqlite::Result<Option<&'static str>>;
 /// Compares a batch with a row.
 type Compare<'a> = fn(&Telling<'a>, &Billing) -> Difference;
 
-impl Told {
+impl BatchAudit {
     /// Compares a batch with what one row says of it. `body` is the row's, in terms of now.
     pub(super) fn compare(
         &mut self,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What one batch counted, by day and unit.
-type Counted = BTreeMap<(i64, String), Sum>;
+type CountedOf = BTreeMap<(i64, String), Sum>;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sum {
@@ -25,7 +25,7 @@ struct Sum {
 /// What batches that have not ended yet have counted.
 #[derive(Debug, Default)]
 pub(super) struct Sums {
-    open: BTreeMap<BatchId, Counted>,
+    open: BTreeMap<BatchId, CountedOf>,
 }
 
 impl Sums {
@@ -67,9 +67,13 @@ impl Sums {
     }
 }
 
-fn compare(conn: &Connection, batch: BatchId, told: &Counted) -> rusqlite::Result<Option<String>> {
+fn compare(
+    conn: &Connection,
+    batch: BatchId,
+    told: &CountedOf,
+) -> rusqlite::Result<Option<String>> {
     let sql = "SELECT day, unit, items, amount, given_back FROM counted WHERE batch = ?1";
-    let found: rusqlite::Result<Counted> = conn
+    let found: rusqlite::Result<CountedOf> = conn
         .prepare_cached(sql)?
         .query_map(params![batch.0], |row| {
             let (added, given_back) = (number(row, 3)?, number(row, 4)?);

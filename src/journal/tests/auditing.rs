@@ -124,78 +124,80 @@ async fn a_journal_of_another_shape_is_not_opened() {
     }
 }
 
-#[tokio::test]
-async fn a_change_behind_the_journals_back_is_found() {
-    let table = [
-        ("an amount", "UPDATE claim SET amount = '501' WHERE batch = 1 AND item = 1"),
-        ("an amount that is none", "UPDATE claim SET amount = 'much' WHERE batch = 1"),
-        ("a period", "UPDATE claim SET period = '2' WHERE batch = 1 AND item = 0"),
-        ("a user", "UPDATE claim SET user_hash = zeroblob(32) WHERE batch = 1 AND item = 0"),
-        ("a plan", "UPDATE claim SET plan_id = 4 WHERE batch = 1 AND item = 0"),
-        ("a subscription", "UPDATE claim SET subscribe_id = 9 WHERE batch = 1 AND item = 0"),
-        ("two claims", "UPDATE claim SET item = item + 7 WHERE batch = 1 AND item = 0"),
-        ("a claim less", "DELETE FROM claim WHERE batch = 1 AND item = 1"),
-        (
-            "a claim more",
-            "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash, period,
+/// What somebody with the file in hand may try.
+const CHANGES: &[(&str, &str)] = &[
+    ("an amount", "UPDATE claim SET amount = '501' WHERE batch = 1 AND item = 1"),
+    ("an amount that is none", "UPDATE claim SET amount = 'much' WHERE batch = 1"),
+    ("a period", "UPDATE claim SET period = '2' WHERE batch = 1 AND item = 0"),
+    ("a user", "UPDATE claim SET user_hash = zeroblob(32) WHERE batch = 1 AND item = 0"),
+    ("a plan", "UPDATE claim SET plan_id = 4 WHERE batch = 1 AND item = 0"),
+    ("a subscription", "UPDATE claim SET subscribe_id = 9 WHERE batch = 1 AND item = 0"),
+    ("two claims", "UPDATE claim SET item = item + 7 WHERE batch = 1 AND item = 0"),
+    ("a claim less", "DELETE FROM claim WHERE batch = 1 AND item = 1"),
+    (
+        "a claim more",
+        "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash, period,
                                 amount, live)
              VALUES (1, 2, 139, zeroblob(20), 9, 9, zeroblob(32), '1', '1', 0)",
-        ),
-        ("the contract", "UPDATE batch SET contract = zeroblob(20) WHERE id = 3"),
-        ("the account", "UPDATE batch SET signer = zeroblob(20) WHERE id = 3"),
-        ("the chain", "PRAGMA defer_foreign_keys = 1; UPDATE batch SET chain = 140 WHERE id = 3"),
-        ("who asked", "UPDATE batch SET caller = 'somebody' WHERE id = 3"),
-        ("the position", "UPDATE batch SET position = 99 WHERE id = 3"),
-        (
-            "a batch more",
-            "INSERT INTO batch (id, chain, contract, signer, position, state, accepted_ms)
+    ),
+    ("the contract", "UPDATE batch SET contract = zeroblob(20) WHERE id = 3"),
+    ("the account", "UPDATE batch SET signer = zeroblob(20) WHERE id = 3"),
+    ("the chain", "PRAGMA defer_foreign_keys = 1; UPDATE batch SET chain = 140 WHERE id = 3"),
+    ("who asked", "UPDATE batch SET caller = 'somebody' WHERE id = 3"),
+    ("the position", "UPDATE batch SET position = 99 WHERE id = 3"),
+    (
+        "a batch more",
+        "INSERT INTO batch (id, chain, contract, signer, position, state, accepted_ms)
              SELECT 4, chain, contract, signer, 99, 'open', 0 FROM batch WHERE id = 3",
-        ),
-        ("a batch less", "PRAGMA defer_foreign_keys = 1; DELETE FROM batch WHERE id = 3"),
-        ("a transaction less", "DELETE FROM attempt WHERE batch = 3"),
-        ("a claim's contract", "UPDATE claim SET contract = zeroblob(20) WHERE batch = 1"),
-        ("a claim's chain", "UPDATE claim SET chain = 140 WHERE batch = 1 AND item = 0"),
-        ("a guard", "UPDATE claim SET guard_until_s = 1 WHERE batch = 1 AND item = 0"),
-        ("the name of a request", "UPDATE batch SET request_id = 'run-2' WHERE id = 3"),
-        ("what a name stands for", "UPDATE request SET digest = zeroblob(32)"),
-        ("what a name leads to", "DELETE FROM request_batch WHERE batch = 3"),
-        ("when it was accepted", "UPDATE batch SET accepted_ms = accepted_ms + 1 WHERE id = 3"),
-        ("when it was signed", "UPDATE attempt SET signed_ms = signed_ms + 1 WHERE batch = 3"),
-        ("when it ended", "UPDATE batch SET settled_ms = settled_ms + 1 WHERE id = 1"),
-        ("a hash", "UPDATE attempt SET hash = zeroblob(32) WHERE batch = 3"),
-        ("its gas", "UPDATE attempt SET gas_required = 1 WHERE batch = 3"),
-        (
-            "a transaction more",
-            "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
+    ),
+    ("a batch less", "PRAGMA defer_foreign_keys = 1; DELETE FROM batch WHERE id = 3"),
+    ("a transaction less", "DELETE FROM attempt WHERE batch = 3"),
+    ("a claim's contract", "UPDATE claim SET contract = zeroblob(20) WHERE batch = 1"),
+    ("a claim's chain", "UPDATE claim SET chain = 140 WHERE batch = 1 AND item = 0"),
+    ("a guard", "UPDATE claim SET guard_until_s = 1 WHERE batch = 1 AND item = 0"),
+    ("the name of a request", "UPDATE batch SET request_id = 'run-2' WHERE id = 3"),
+    ("what a name stands for", "UPDATE request SET digest = zeroblob(32)"),
+    ("what a name leads to", "DELETE FROM request_batch WHERE batch = 3"),
+    ("when it was accepted", "UPDATE batch SET accepted_ms = accepted_ms + 1 WHERE id = 3"),
+    ("when it was signed", "UPDATE attempt SET signed_ms = signed_ms + 1 WHERE batch = 3"),
+    ("when it ended", "UPDATE batch SET settled_ms = settled_ms + 1 WHERE id = 1"),
+    ("a hash", "UPDATE attempt SET hash = zeroblob(32) WHERE batch = 3"),
+    ("its gas", "UPDATE attempt SET gas_required = 1 WHERE batch = 3"),
+    (
+        "a transaction more",
+        "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
              VALUES (zeroblob(32), 3, 1, 'bill', x'00', 1, 0)",
-        ),
-        (
-            "sums and what they are made of",
-            "UPDATE counted SET amount = '1'; UPDATE spend SET amount = '1'",
-        ),
-        ("no sums at all", "DELETE FROM counted; DELETE FROM spend"),
-        ("what was given back", "UPDATE counted SET given_back = '1'"),
-        ("the next position", "UPDATE lane SET next_position = next_position - 1"),
-        ("a position beyond", "UPDATE lane SET next_position = next_position + 1"),
-        ("a lane less", "DELETE FROM lane"),
-        ("a chain", "UPDATE chain SET network = 1"),
-        ("a chain's contract", "UPDATE chain SET contract = zeroblob(20)"),
-        ("a pause that nobody made", "INSERT INTO pause VALUES (139, 'operator', 0)"),
-        ("the first row of history", "DELETE FROM history WHERE seq = 1"),
-        ("a row in the middle", "DELETE FROM history WHERE seq = 3"),
-        ("the acceptance of the last batch", "DELETE FROM history WHERE seq >= 5"),
-        ("a row's time", "UPDATE history SET at_ms = at_ms + 1 WHERE seq = 2"),
-        ("a row's event", "UPDATE history SET event = 'expected' WHERE seq = 2"),
-        ("a row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 2"),
-        ("the last row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 7"),
-    ];
+    ),
+    (
+        "sums and what they are made of",
+        "UPDATE counted SET amount = '1'; UPDATE spend SET amount = '1'",
+    ),
+    ("no sums at all", "DELETE FROM counted; DELETE FROM spend"),
+    ("what was given back", "UPDATE counted SET given_back = '1'"),
+    ("the next position", "UPDATE lane SET next_position = next_position - 1"),
+    ("a position beyond", "UPDATE lane SET next_position = next_position + 1"),
+    ("a lane less", "DELETE FROM lane"),
+    ("a chain", "UPDATE chain SET network = 1"),
+    ("a chain's contract", "UPDATE chain SET contract = zeroblob(20)"),
+    ("a pause that nobody made", "INSERT INTO pause VALUES (139, 'operator', 0)"),
+    ("the first row of history", "DELETE FROM history WHERE seq = 1"),
+    ("a row in the middle", "DELETE FROM history WHERE seq = 3"),
+    ("the acceptance of the last batch", "DELETE FROM history WHERE seq >= 5"),
+    ("a row's time", "UPDATE history SET at_ms = at_ms + 1 WHERE seq = 2"),
+    ("a row's event", "UPDATE history SET event = 'expected' WHERE seq = 2"),
+    ("a row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 2"),
+    ("the last row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 7"),
+];
+
+#[tokio::test]
+async fn a_change_behind_the_journals_back_is_found() {
     let room = closed_book().await;
-    for (what, sql) in table {
+    for (what, sql) in CHANGES {
         assert!(!faults_after(&room, sql).is_empty(), "{what} was changed and nobody noticed");
     }
     let path = config(&room).path;
     assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new(), "all undone");
-    Connection::open(&path).unwrap().execute_batch(table[0].1).unwrap();
+    Connection::open(&path).unwrap().execute_batch(CHANGES[0].1).unwrap();
     let faults = Journal::audit(&path, &[]).unwrap().faults;
     assert_eq!(faults, ["batch 1 differs from what was accepted"]);
 }

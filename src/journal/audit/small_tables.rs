@@ -11,7 +11,7 @@ type LaneName = (u64, String);
 
 /// What the history says stands.
 #[derive(Debug, Default)]
-pub(super) struct Standing {
+pub(super) struct SmallTables {
     chains: BTreeMap<u64, Bound>,
     pauses: BTreeMap<u64, (String, i64)>,
     lanes: BTreeMap<LaneName, LaneReach>,
@@ -69,7 +69,7 @@ impl LaneReach {
     }
 }
 
-impl Standing {
+impl SmallTables {
     /// Takes in one row; tells what is wrong with it.
     pub(super) fn follow(&mut self, row: &HistoryRow<'_>, body: &Value) -> Option<String> {
         match row.event {
