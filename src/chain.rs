@@ -7,6 +7,7 @@ mod confirm;
 pub mod evm;
 mod inspect;
 mod multicall;
+mod profiles;
 mod promises;
 mod reads;
 mod ready;
@@ -29,7 +30,7 @@ use crate::journal::{Durable, Past};
 use crate::node::{AskError, Fault};
 use crate::node::{NodeView, Trust};
 use crate::policy::{Meant, Policy};
-use alloy::primitives::{Address, U256};
+use alloy::primitives::{Address, Selector, U256};
 use async_trait::async_trait;
 use std::fmt;
 use tokio::sync::watch;
@@ -231,6 +232,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// How the billing contract is called.
     fn profile(&self) -> &Profile;
 
+    /// The function that charges, by the profile that a batch was signed by.
+    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector;
+
     /// What may be signed.
     fn policy(&self) -> &Policy;
 
@@ -312,8 +316,8 @@ pub trait Chain: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Is told, once at start, how the batches of its account ended lately, and which are open: their
-    /// money is promised.
+    /// Is told, once at start, how the batches of its account ended lately, by which profiles batches were
+    /// signed, and which are open: their money is promised.
     fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]);
 
     /// Why nothing new should be signed on the chain, whatever the journal knows; none where nothing

@@ -21,6 +21,7 @@ mod networks;
 mod open;
 mod past;
 mod pause;
+mod profiles;
 mod record;
 mod rename;
 mod requests;

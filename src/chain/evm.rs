@@ -44,6 +44,7 @@ use crate::node::{
     self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, NodeView, RealChain, Trust,
 };
 use crate::policy::Policy;
+use alloy::primitives::Selector;
 use async_trait::async_trait;
 use disputes::Disputes;
 pub use errors::{known_messages, passing};
@@ -126,6 +127,11 @@ impl Chain for EvmChain {
         &self.account.profile
     }
 
+    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector {
+        let profile = self.account.profiles.of_slot(slot);
+        profile.as_ref().unwrap_or(&self.account.profile).selector()
+    }
+
     fn policy(&self) -> &Policy {
         &self.account.policy
     }
@@ -195,7 +201,8 @@ impl Chain for EvmChain {
         self.learn(from, to).await
     }
 
-    fn recollect(&self, _past: Past, open: &[Slot<Durable<Attempt>>]) {
+    fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
+        self.account.profiles.remember(past.profiles);
         for slot in open {
             self.in_flight.of(slot);
         }

@@ -44,6 +44,7 @@ use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};
 use crate::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeView, RealChain, Trust};
 use crate::policy::Policy;
+use alloy::primitives::Selector;
 use api::Api;
 use async_trait::async_trait;
 use head::TronHead;
@@ -163,6 +164,11 @@ impl Chain for TronChain {
         &self.account.profile
     }
 
+    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector {
+        let profile = self.account.profiles.of_slot(slot);
+        profile.as_ref().unwrap_or(&self.account.profile).selector()
+    }
+
     fn policy(&self) -> &Policy {
         &self.account.policy
     }
@@ -239,6 +245,7 @@ impl Chain for TronChain {
     }
 
     fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
+        self.account.profiles.remember(past.profiles.clone());
         self.take_up(past);
         for slot in open {
             self.note_spend(slot, None);

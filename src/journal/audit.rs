@@ -11,7 +11,7 @@ use super::files::Files;
 use super::history::HistoryRow;
 use super::open::{self, OpenError};
 use super::rename::Renames;
-use super::{Journal, migrate, shape, spend};
+use super::{Journal, migrate, profiles, shape, spend};
 use batches::BatchAudit;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -153,6 +153,7 @@ impl Walk<'_> {
         self.faults.extend(self.told.count(self.conn)?);
         self.faults.extend(self.tables.differences(self.conn)?);
         self.faults.extend(self.sums.unfinished(self.conn)?);
+        self.faults.extend(profiles::faults(self.conn)?);
         match spend::faults(self.conn) {
             Ok(faults) => self.faults.extend(faults),
             Err(error) => self.faults.push(format!("the sums of a day cannot be read: {error}")),

@@ -3,7 +3,7 @@
 
 use super::columns::{kind_word, period_text};
 use super::history::ClaimPlace;
-use super::{AcceptError, Durable, history, pause, requests, rows, spend};
+use super::{AcceptError, Durable, history, pause, profiles, requests, rows, spend};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, Item, NamedRequest, Period, PlatformChainId,
     RequestId, Signed, Slot,
@@ -13,6 +13,7 @@ use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
 use serde_json::{Value, json};
 use std::fmt;
+use std::sync::Arc;
 
 /// Signs for the position that the commit assigns, and for exactly the charges that it claims.
 pub type Seal = Box<dyn FnOnce(u64, &[Item]) -> Result<Signed, SealError> + Send>;
@@ -70,6 +71,8 @@ impl Origin {
 pub struct Proposal {
     /// Where it comes from.
     pub origin: Origin,
+    /// The profile that it is signed by, as text.
+    pub profile: Arc<str>,
     /// The request, where its caller gave it a name.
     pub request: Option<NamedRequest>,
     /// The batches that the answer names besides the new one: they hold the rest of the request.
@@ -116,8 +119,10 @@ pub(super) fn accept(
     if waiting >= proposal.window {
         return Err(AcceptError::LaneFull);
     }
+    let profile = profiles::number(conn, &origin, &proposal.profile, proposal.at_ms)?;
     let new = NewBatch {
         origin,
+        profile: Some(profile),
         position,
         request_id: proposal.request.as_ref().map(|request| &request.id),
         caller: proposal.caller.as_deref(),
@@ -136,6 +141,7 @@ pub(super) fn accept(
     let accepted = history::Accepted {
         batch,
         origin,
+        profile: Some(profile),
         position,
         request: proposal.request.as_ref().map(|named| (named.id.as_str(), named.digest)),
         caller: proposal.caller.as_deref(),
@@ -147,8 +153,9 @@ pub(super) fn accept(
     let body = accepted.body(&proposal.items);
     history::append(conn, proposal.at_ms, "accepted", &body)?;
     let (accepted_ms, items) = (proposal.at_ms, proposal.items);
-    let (contract, attempts) = (origin.contract, Attempts::new(Durable(attempt)));
-    Ok(Slot { batch, position, contract, accepted_ms, items, attempts })
+    let (contract, profile) = (origin.contract, proposal.profile);
+    let attempts = Attempts::new(Durable(attempt));
+    Ok(Slot { batch, position, contract, profile, accepted_ms, items, attempts })
 }
 
 /// Another attempt for a batch, which lacks its signature.
@@ -276,6 +283,8 @@ pub(super) fn open_lane(
 /// A batch that has its position.
 pub(super) struct NewBatch<'a> {
     pub(super) origin: Origin,
+    /// None for what is learnt.
+    pub(super) profile: Option<i64>,
     pub(super) position: u64,
     pub(super) request_id: Option<&'a RequestId>,
     pub(super) caller: Option<&'a str>,
@@ -288,12 +297,14 @@ pub(super) fn insert_batch(
 ) -> rusqlite::Result<BatchId> {
     let Origin { lane, contract } = new.origin;
     conn.prepare_cached(
-        "INSERT INTO batch (chain, contract, signer, position, request_id, caller, state, accepted_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'open', ?7)",
+        "INSERT INTO batch (chain, contract, profile, signer, position, request_id, caller, state,
+                            accepted_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8)",
     )?
     .execute(params![
         lane.chain.0,
         contract.as_slice(),
+        new.profile,
         lane.signer.as_slice(),
         new.position,
         new.request_id.map(RequestId::as_str),

@@ -217,7 +217,7 @@ fn insert_adopted(
     at_ms: i64,
 ) -> rusqlite::Result<BatchId> {
     let (origin, position) = (*origin, tx.position);
-    let new = NewBatch { origin, position, request_id: None, caller: None };
+    let new = NewBatch { origin, profile: None, position, request_id: None, caller: None };
     let batch = insert_batch(conn, &new, at_ms)?;
     let (mut elsewhere, mut freed) = (Vec::new(), Vec::new());
     for (index, item) in items.iter().enumerate() {
@@ -234,6 +234,7 @@ fn insert_adopted(
     let adopted = history::Accepted {
         batch,
         origin,
+        profile: None,
         position,
         request: None,
         caller: None,

@@ -64,6 +64,8 @@ impl HistoryRow<'_> {
 pub(super) struct Accepted<'a> {
     pub(super) batch: BatchId,
     pub(super) origin: Origin,
+    /// The number of the profile that it was signed by; none for an adopted one.
+    pub(super) profile: Option<i64>,
     pub(super) position: u64,
     /// The caller's name for the request, and what that stands for.
     pub(super) request: Option<(&'a str, B256)>,
@@ -87,6 +89,7 @@ impl Accepted<'_> {
             "batch": self.batch.0,
             "place": self.origin.place(self.position),
             "request": self.request,
+            "profile": self.profile,
             "caller": self.caller,
             "claims": claims_digest(items),
             "transaction": self.transaction,

@@ -44,6 +44,7 @@ mod restores;
 mod secrets;
 mod shipped;
 mod siege;
+mod signed_by;
 mod strangers;
 mod thief;
 mod three_nodes;

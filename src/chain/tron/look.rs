@@ -339,8 +339,7 @@ impl TronChain {
             (CallResult::Failed, _) => Execution::Reverted,
             (CallResult::Succeeded, _) if !bills => Execution::Succeeded(Vec::new()),
             (CallResult::Succeeded, Some(logs)) => {
-                let profile = &self.account.profile;
-                Execution::Succeeded(profile.outcomes(slot.contract, &logs, &slot.items))
+                Execution::Succeeded(self.account.profiles.outcomes(slot, &logs))
             }
             (CallResult::Succeeded, None) => {
                 warn!(tx.hash = %id, block = number, "too few nodes keep logs: nobody can tell which items were charged");

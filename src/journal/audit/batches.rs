@@ -133,6 +133,8 @@ impl Telling<'_> {
         let accepted = Accepted {
             batch: billing.batch,
             origin: billing.origin,
+            // Compared by itself: see profiles.rs.
+            profile: self.body.get("profile").and_then(Value::as_i64),
             position: billing.position,
             request: request.as_ref().map(|(id, digest)| (id.as_str(), *digest)),
             caller: billing.caller.as_deref(),

@@ -37,7 +37,7 @@ fn faults_after(room: &TempDir, sql: &str) -> Vec<String> {
 async fn an_untouched_journal_passes_and_tells_how_far_it_goes() {
     let room = closed_book().await;
     let audit = Journal::audit(&config(&room).path, &[]).unwrap();
-    assert_eq!((audit.head.row, audit.batches, audit.faults), (7, 3, vec![]));
+    assert_eq!((audit.head.row, audit.batches, audit.faults), (8, 3, vec![]));
     let conn = Connection::open(config(&room).path).unwrap();
     let last = "SELECT lower(hex(digest)) FROM history ORDER BY seq DESC LIMIT 1";
     let head: String = conn.query_row(last, [], |row| row.get(0)).unwrap();
@@ -53,9 +53,9 @@ async fn a_head_that_was_kept_is_looked_for() {
     assert_eq!(kept(&head.to_string()), Vec::<String>::new());
     assert_eq!(kept(&head.to_string()[..14].to_uppercase()), Vec::<String>::new(), "its beginning");
     let other = format!("{}:{}", head.row, "0".repeat(64));
-    assert_eq!(kept(&other), ["history row 7 is not the one that was kept"]);
-    let later = format!("8:{}", head.digest);
-    assert_eq!(kept(&later), ["history row 8 was kept, but the history ends with row 7"]);
+    assert_eq!(kept(&other), ["history row 8 is not the one that was kept"]);
+    let later = format!("9:{}", head.digest);
+    assert_eq!(kept(&later), ["history row 9 was kept, but the history ends with row 8"]);
     for no_head in ["", "7", "7:", "7:abc", "0:00000000", "x:00000000", "7:0000000g"] {
         assert_eq!(no_head.parse::<HistoryHead>(), Err(NoHead), "{no_head}");
     }
@@ -182,11 +182,18 @@ const CHANGES: &[(&str, &str)] = &[
     ("a pause that nobody made", "INSERT INTO pause VALUES (139, 'operator', 0)"),
     ("the first row of history", "DELETE FROM history WHERE seq = 1"),
     ("a row in the middle", "DELETE FROM history WHERE seq = 3"),
-    ("the acceptance of the last batch", "DELETE FROM history WHERE seq >= 5"),
+    ("the acceptance of the last batch", "DELETE FROM history WHERE seq >= 6"),
     ("a row's time", "UPDATE history SET at_ms = at_ms + 1 WHERE seq = 2"),
     ("a row's event", "UPDATE history SET event = 'expected' WHERE seq = 2"),
     ("a row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 2"),
-    ("the last row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 7"),
+    ("the last row's digest", "UPDATE history SET digest = zeroblob(32) WHERE seq = 8"),
+    ("a profile", "UPDATE profile SET body = 'another profile'"),
+    ("a profile's contract", "UPDATE profile SET contract = zeroblob(20)"),
+    (
+        "a profile more",
+        "INSERT INTO profile (chain, contract, body) SELECT chain, contract, 'one' FROM profile",
+    ),
+    ("the profile of a batch", "UPDATE batch SET profile = NULL WHERE id = 3"),
 ];
 
 #[tokio::test]
@@ -205,7 +212,7 @@ async fn a_change_behind_the_journals_back_is_found() {
 #[tokio::test]
 async fn a_claim_that_was_freed_by_hand_is_found() {
     let table = [
-        ("the last end", "DELETE FROM history WHERE seq = 7"),
+        ("the last end", "DELETE FROM history WHERE seq = 8"),
         ("a charge freed", "UPDATE claim SET live = 0 WHERE batch = 1 AND item = 0"),
         ("an open charge freed", "UPDATE claim SET live = 0 WHERE batch = 3 AND item = 0"),
         ("an open guarded charge freed", "UPDATE claim SET live = 0 WHERE batch = 3 AND item = 1"),
@@ -304,8 +311,8 @@ async fn one_changed_byte_of_money_bytes_or_history_is_found() {
     every_byte(&room, "raw", "attempt WHERE batch = 3", &[0, 1]);
     every_byte(&room, "body", "history WHERE seq = 1", b"ab");
     every_byte(&room, "body", "history WHERE seq = 2", b"ab");
-    every_byte(&room, "body", "history WHERE seq = 7", b"ab");
-    every_byte(&room, "digest", "history WHERE seq = 7", &[0, 1]);
+    every_byte(&room, "body", "history WHERE seq = 8", b"ab");
+    every_byte(&room, "digest", "history WHERE seq = 8", &[0, 1]);
 }
 
 #[tokio::test]
