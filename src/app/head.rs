@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 /// How often.
-const EVERY: Duration = Duration::from_secs(60);
+const EVERY: Duration = Duration::from_mins(1);
 
 /// Tells the newest row every minute in which one was written, and once more at the end.
 pub(super) async fn tell(journal: Journal, stop: CancellationToken) {

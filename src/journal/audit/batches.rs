@@ -236,12 +236,20 @@ impl Telling<'_> {
     fn was_resolved(&self, billing: &Billing) -> Difference {
         let place = self.body.get("item").and_then(Value::as_u64);
         let place = place.and_then(|at| usize::try_from(at).ok());
-        let line = place.and_then(|place| billing.items.get(place));
+        let Some(line) = place.and_then(|place| billing.items.get(place)) else {
+            return Ok(Some("was resolved, but lacks that charge"));
+        };
         let said = Resolution::from_word(&self.told::<String>("resolution"));
-        Ok(match line {
-            Some(line) if said.is_some() && line.resolved == said => None,
-            Some(_) | None => Some("was resolved otherwise than its rows say"),
-        })
+        let by = "SELECT 1 FROM claim WHERE batch = ?1 AND item = ?2
+                  AND resolved_by = ?3 AND resolved_ms = ?4";
+        let by = self.conn.prepare_cached(by)?.exists(params![
+            billing.batch.0,
+            place,
+            self.told::<String>("by"),
+            self.at_ms
+        ])?;
+        let same = by && said.is_some() && line.resolved == said;
+        Ok((!same).then_some("was resolved otherwise than its rows say"))
     }
 }
 
