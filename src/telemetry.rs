@@ -100,6 +100,8 @@ pub struct Metrics {
     seconds: Histogram,
     commits: Gauge,
     writes: Gauge,
+    history_rows: Gauge,
+    history_digest: Gauge,
     undecided: Family<ChainLabels, Gauge>,
     following: Family<FollowerLabels, Gauge>,
     held_up: Family<ChainLabels, Gauge>,
@@ -123,6 +125,8 @@ impl Metrics {
             seconds: Histogram::new(SECONDS),
             commits: Gauge::default(),
             writes: Gauge::default(),
+            history_rows: Gauge::default(),
+            history_digest: Gauge::default(),
             undecided: Family::default(),
             following: Family::default(),
             held_up: Family::default(),
@@ -151,6 +155,10 @@ impl Metrics {
         registry.register("journal_commits", commits, metrics.commits.clone());
         let writes = "Writes that those commits made durable";
         registry.register("journal_writes", writes, metrics.writes.clone());
+        let rows = "Rows of the journal's history when it was last told, at most a minute ago";
+        registry.register("history_rows", rows, metrics.history_rows.clone());
+        let digest = "First 48 bits of the digest of the last of those rows";
+        registry.register("history_digest", digest, metrics.history_digest.clone());
         let undecided = "Batches that the chain has not decided";
         registry.register("undecided_batches", undecided, metrics.undecided.clone());
         let following = "Undecided batches of accounts that only end what they have begun";
@@ -196,6 +204,12 @@ impl Metrics {
         let figures = engine.journal.figures();
         self.commits.set(gauge(figures.commits.load(Ordering::Relaxed)));
         self.writes.set(gauge(figures.writes.load(Ordering::Relaxed)));
+        if let Some(head) = figures.head.lock().as_ref() {
+            self.history_rows.set(gauge(head.row));
+            let prefix =
+                head.digest.get(..12).and_then(|first| i64::from_str_radix(first, 16).ok());
+            self.history_digest.set(prefix.unwrap_or_default());
+        }
         self.nodes.clear();
         self.disputed.clear();
         for (id, lane) in &engine.lanes {

@@ -29,6 +29,7 @@ use crate::config::JournalConfig;
 use crate::policy::Unit;
 use alloy::primitives::U256;
 use futures_util::future::join_all;
+use std::path::Path;
 use tempfile::TempDir;
 
 const CHAIN: PlatformChainId = PlatformChainId(139);

@@ -14,6 +14,7 @@ macro_rules! on_both_families {
 }
 
 mod answers;
+mod auditing;
 mod bad_input;
 mod bad_setup;
 mod callers;
