@@ -1,6 +1,7 @@
 //! What the adapters of both families hold: the account, and what it may sign and with what.
 
 use super::inspect::tell_trust;
+use super::profiles::KnownProfiles;
 use super::signing::SigningContext;
 use super::{ChainError, Facts};
 use crate::clock::Clock;
@@ -37,7 +38,10 @@ impl Signatory {
 #[derive(Debug)]
 pub struct SigningAccount {
     pub(super) facts: Facts,
+    /// As it is configured.
     pub(super) profile: Arc<Profile>,
+    /// By which batches were signed.
+    pub(super) profiles: KnownProfiles,
     pub(super) policy: Arc<Policy>,
     signing: Option<Arc<SigningContext>>,
     /// This machine's time. Only compared with the head's, as a check of both.
@@ -73,14 +77,13 @@ impl SigningAccount {
         });
         let profile = Arc::new(profile);
         let signing = match signatory {
-            Signatory::Key(key) => Some(Arc::new(SigningContext {
-                key: Arc::clone(key),
-                policy: Arc::clone(&policy),
-                profile: Arc::clone(&profile),
-            })),
+            Signatory::Key(key) => {
+                Some(Arc::new(SigningContext { key: Arc::clone(key), policy: Arc::clone(&policy) }))
+            }
             Signatory::Keyless(_) => None,
         };
-        Self { facts, profile, policy, signing, clock }
+        let profiles = KnownProfiles::of(facts.family, Arc::clone(&profile));
+        Self { facts, profile, profiles, policy, signing, clock }
     }
 
     /// What it takes to sign.

@@ -171,6 +171,9 @@ pub enum Standstill {
     /// The bytes of an earlier attempt say nothing.
     #[error(transparent)]
     Bytes(#[from] Unreadable),
+    /// A later program billed it, or one with other profiles.
+    #[error("its profile cannot be read by this program")]
+    UnknownProfile,
     /// The configuration is of another account, or of another contract.
     #[error("the first attempt is another account's, or calls another contract")]
     AnothersCall,
