@@ -4,6 +4,7 @@
 
 mod account;
 mod confirm;
+mod disputes;
 pub mod evm;
 mod inspect;
 mod multicall;
@@ -16,6 +17,7 @@ mod trial;
 pub mod tron;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
+pub use disputes::LastingDispute;
 pub use inspect::{Finding, Inspect};
 pub use ready::{ClockGap, Purse, Unready};
 
@@ -257,6 +259,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// Its nodes, for people.
     fn nodes(&self) -> Vec<NodeView>;
+
+    /// What its nodes have told differently for too long.
+    fn disputes(&self) -> Vec<LastingDispute>;
 
     /// On whose word something is concluded that frees a claim.
     fn trust(&self) -> Trust;

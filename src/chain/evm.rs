@@ -7,7 +7,6 @@ mod aggregate;
 pub mod conclude;
 mod confirm;
 mod delivery;
-mod disputes;
 mod draft;
 mod errors;
 mod fees;
@@ -32,9 +31,10 @@ mod simulate;
 mod wire;
 
 use super::account::meet;
+use super::disputes::Disputes;
 use super::{
-    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
-    SigningAccount, Unready,
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
+    Preflight, Pulse, SigningAccount, Unready,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::config::EvmConfig;
@@ -46,7 +46,6 @@ use crate::node::{
 use crate::policy::Policy;
 use alloy::primitives::Selector;
 use async_trait::async_trait;
-use disputes::Disputes;
 pub use errors::{known_messages, passing};
 use head::EvmHead;
 use in_flight::InFlight;
@@ -155,6 +154,10 @@ impl Chain for EvmChain {
 
     fn nodes(&self) -> Vec<NodeView> {
         self.parts.fleet.views()
+    }
+
+    fn disputes(&self) -> Vec<LastingDispute> {
+        self.disputes.lasting()
     }
 
     fn trust(&self) -> Trust {

@@ -33,10 +33,11 @@ mod vouched;
 pub use api::{ApiUnusable, Endpoints, Question, Side};
 
 use super::account::meet;
+use super::disputes::Disputes;
 use super::promises::Promises;
 use super::{
-    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
-    Recall, SigningAccount, Unready,
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
+    Preflight, Pulse, Recall, SigningAccount, Unready,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -106,6 +107,7 @@ pub struct TronChain {
     learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
     head: RwLock<Option<Arc<TronHead>>>,
     tracks: Tracks,
+    disputes: Disputes,
     promises: Arc<Promises<SpendOf>>,
     /// What the last billing that was drafted may cost; none before the first.
     last_spend: parking_lot::Mutex<Option<Spend>>,
@@ -133,6 +135,7 @@ impl TronChain {
             learnt: RwLock::default(),
             head: RwLock::default(),
             tracks: Tracks::default(),
+            disputes: Disputes::default(),
             promises: Arc::default(),
             last_spend: parking_lot::Mutex::default(),
             solid: SolidBlocks::default(),
@@ -187,6 +190,10 @@ impl Chain for TronChain {
 
     fn nodes(&self) -> Vec<NodeView> {
         self.parts.fleet.views()
+    }
+
+    fn disputes(&self) -> Vec<LastingDispute> {
+        self.disputes.lasting()
     }
 
     fn trust(&self) -> Trust {

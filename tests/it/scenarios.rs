@@ -22,6 +22,7 @@ mod callers;
 mod changes;
 mod costs;
 mod crash;
+mod disputes;
 mod door;
 mod ends;
 mod fleet;

@@ -27,7 +27,7 @@ const TURNED: [(&str, &str); 2] = [
 ];
 
 /// A call that the contract does not know, and events that it does not emit.
-const ANOTHER: [(&str, &str); 3] = [
+pub(super) const ANOTHER: [(&str, &str); 3] = [
     (
         "CALL",
         "processAnotherPlan(address merKey, (uint64 subscribeId, uint64 planId, uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, uint256 deadline) returns (uint8[] reasons)",
