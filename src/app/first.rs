@@ -135,7 +135,8 @@ mod tests {
                 "https://…" => write!(filled, "https://node-{place}.example").unwrap(),
                 what if what.starts_with("the most") => filled.push_str("1000000"),
                 what if what.starts_with("the ") => filled.push_str(address),
-                other => assert_eq!(other, "", "an unknown place to fill in"),
+                "" | "…" => {}
+                other => panic!("<{other}> is not filled in"),
             }
             filled.push_str(rest);
         }
