@@ -145,6 +145,6 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
     config.rpc_timeout = Duration::from_millis(400);
     (config.expiry, config.billing.deadline) = (TTL, TTL);
     config.poll_interval = Duration::ZERO;
-    let fleet = Arc::new(tron::fleet(&Http, &config).unwrap());
+    let fleet = Arc::new(tron::fleet(&Http::default(), &config).unwrap());
     TronChain::connect(account, TronParts { fleet, config }).await.unwrap()
 }
