@@ -114,6 +114,16 @@ impl Files {
         }
     }
 
+    /// What the journal remembers of a chain that goes by another number now is lost.
+    pub(crate) fn forget_number(&self, world: &World) {
+        if let Some((side, Change::Number)) = world.changed
+            && world.breaks(Mutant::AnyNumber)
+        {
+            let sql = "UPDATE chain SET network = network + 1 WHERE id = ?1";
+            self.open().execute(sql, [side.platform_id()]).expect("it fits the schema");
+        }
+    }
+
     fn open(&self) -> Connection {
         Connection::open(self.journal()).expect("nobody holds the file")
     }
@@ -282,12 +292,6 @@ pub(crate) fn mutate(world: &Shared, conn: &Connection) {
     let world = world.lock();
     if let Some(sql) = world.mutant.and_then(Mutant::sql) {
         conn.execute_batch(sql).expect("it fits the schema");
-    }
-    if let Some((side, Change::Number)) = world.changed
-        && world.breaks(Mutant::AnyNumber)
-    {
-        let sql = "UPDATE chain SET network = network + 1 WHERE id = ?1";
-        conn.execute(sql, [side.platform_id()]).expect("it fits the schema");
     }
     if world.breaks(Mutant::TrustOldCopy) {
         let stands = i64::try_from(World::pending(&world.evm.truth)).unwrap_or(0);

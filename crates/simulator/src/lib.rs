@@ -162,6 +162,7 @@ impl Simulation<'_> {
                 .expect("a runtime");
             self.files.before_start(&mut self.world.lock());
             self.reconfigure();
+            self.files.forget_number(&self.world.lock());
             let stop = runtime.block_on(tokio::task::unconstrained(self.live()));
             // What a killed process leaves is what is on disk now, before its files are closed.
             self.files.freeze();

@@ -14,7 +14,7 @@ pub(crate) enum Mutant {
     ReleaseOnSendError,
     /// A refusal that names the nonce (EVM), or the expiry (TRON), is taken for proof of death.
     TooLateIsDead,
-    /// The newest block counts as final.
+    /// The newest block counts as final (EVM), or one that a single witness stands on (TRON).
     LatestNotFinal,
     /// After an error from COMMIT the process goes on, and answers that nothing was done.
     AnswerFailOnAmbiguousCommit,

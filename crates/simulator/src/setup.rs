@@ -16,6 +16,9 @@ const LOOKUP: &str = "termsOf(uint64 subscribeId) view returns (address userWall
 const CHARGED: &str = "event Charged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 PERIOD, uint128 amount)";
 const SKIPPED: &str = "event NotCharged(uint64 indexed subscribeId, uint64 planId, bytes32 userHash, uint32 PERIOD, uint8 reason)";
 
+/// More witnesses there never are.
+const MOST_WITNESSES: usize = 27;
+
 /// What the configuration of a process follows from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wanted {
@@ -130,18 +133,20 @@ fn tron(at: &Places, wanted: &Wanted) -> String {
         base58(&contract(at, wanted.change(side))),
         base58(&at.multicall),
         poll(wanted.mutant, "3s"),
-        pin(scene),
+        pin(scene, wanted.mutant),
         profile(number, scene.shape(side)),
     )
 }
 
-/// Who the witnesses are, where they are not to be read: of one provider alone they are not taken.
-fn pin(scene: &Scene) -> String {
+/// Who the witnesses are, where they are not to be read: of one provider alone they are not taken. A block is
+/// final too early where one of them is enough.
+fn pin(scene: &Scene, mutant: Option<Mutant>) -> String {
     if scene.nodes(Side::Tron) > 1 && !scene.pinned {
         return String::new();
     }
     let each = |witness: &Witness| format!("\"{}\"", base58(&witness.address));
-    let pinned: Vec<String> = Tron::default().witnesses.iter().map(each).collect();
+    let known = if mutant == Some(Mutant::LatestNotFinal) { 1 } else { MOST_WITNESSES };
+    let pinned: Vec<String> = Tron::default().witnesses.iter().take(known).map(each).collect();
     format!("witnesses = [{}]\n", pinned.join(", "))
 }
 

@@ -37,11 +37,14 @@ fn is_noticed(mutant: &str, side: &str) -> bool {
 fn rules_that_every_charge_needs_are_noticed_at_once_when_they_are_broken() {
     for mutant in [
         "ReleaseOnReject",
+        "BroadcastBeforePersist",
         "AbsenceProof",
         "NoClaimKey",
         "FailureIsSuccess",
         "AlwaysReady",
         "NamesAnother",
+        "NamesAnotherEarlier",
+        "OpenIsCharged",
         "InProgressIsPaid",
         "NoGuard",
     ] {

@@ -10,7 +10,7 @@ use crate::world::Side;
 pub(crate) const NOT_YET: &[(&str, &str)] = &[
     (
         "journal restored together with its mark, TRON",
-        "the mark is a counter: whoever puts it back with the journal is not noticed, and TRON counts no nonces",
+        "when the account was last used is read from irrevocable blocks: what is in a later one, or waits, is not noticed",
     ),
     (
         "a journal restored where the call does not carry every field",
@@ -29,6 +29,12 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
         if scene.shape(side) == Shape::Bare {
             dice.forbid(Fault::OldCopy);
             dice.forbid(Fault::NewerBack);
+        }
+    }
+    if mutant == Some(Mutant::NonceFromPending) {
+        // A second start would refuse a file that lacks what the broken rule takes out of it.
+        for fault in [Fault::Kill, Fault::CommitUnclear, Fault::OldCopy, Fault::NewerBack] {
+            dice.forbid(fault);
         }
     }
     if mutant != Some(Mutant::LearnTooEarly) && dice.knows(Fault::OldCopy) {
