@@ -19,7 +19,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
         clock: Clock::new(0),
     };
     let platform = tokio::task::spawn_blocking(move || Platform::found(&setup)).await??;
-    let running = platform.serve(options.ports().await?).await?;
+    let running = platform.serve(options.ports()).await?;
     let sides = sides::both(&running, &place);
     let port = options.signer_port.unwrap_or(super::SIGNER_PORT);
     let config = signer::install(port, &place, &sides)?;
