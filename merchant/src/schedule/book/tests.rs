@@ -80,7 +80,7 @@ impl Desk {
     fn named(&mut self, now_ms: i64) -> Vec<Kind> {
         let rules = self.rules.clone();
         self.book().reconcile(true, now_ms, &rules).unwrap();
-        self.book().named().unwrap().into_iter().map(|(difference, _)| difference.kind).collect()
+        self.book().named().unwrap().into_keys().map(|difference| difference.kind).collect()
     }
 
     fn letters(&mut self) -> Vec<serde_json::Value> {
@@ -183,6 +183,24 @@ fn a_transaction_that_the_signer_forgot_is_not_given_up() {
     let later = 365 * 24 * 60 * MINUTE;
     assert_eq!(desk.list(&[1], later), 0, "unknown is not failed");
     assert!(desk.named(later).contains(&Kind::UnknownToTheSigner));
+}
+
+/// The loop asks all of this once a second, however many subscriptions there are.
+#[test]
+fn what_is_asked_all_the_time_reads_no_whole_table() {
+    let mut desk = Desk::new();
+    for sql in Kind::ALL.map(differences::query).into_iter().chain([CENSUS]) {
+        let conn = desk.book().store.conn();
+        let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let unbound = vec![0; plan.parameter_count()];
+        let steps = plan.query_map(rusqlite::params_from_iter(unbound), |row| row.get(3));
+        let steps: Vec<String> = steps.unwrap().collect::<Result<_, _>>().unwrap();
+        // A flight is a transaction, of which there are few.
+        let whole = |step: &&String| step.starts_with("SCAN") && !step.contains("INDEX");
+        let whole: Vec<_> =
+            steps.iter().filter(whole).filter(|step| *step != "SCAN flight").collect();
+        assert!(whole.is_empty(), "{sql}: {whole:?}");
+    }
 }
 
 #[test]
