@@ -91,7 +91,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let paper = Paper::new(options.json);
     let scratch = tempfile::tempdir()?;
     let place = options.state.as_deref().unwrap_or(scratch.path()).join("signer");
-    std::fs::create_dir_all(&place)?;
+    signer::make(&place)?;
     let fresh = !signer::is_installed(&place);
     let platform = found(&options, fresh).await?;
     let running = platform.serve(options.ports()).await?;
@@ -101,7 +101,12 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let signer = signer::start(&options, &place, &sides).await?;
     let scheduler = Scheduler::new(&format!("http://{}", signer.address), &running, &place)?;
     paper.line(&format!("  {}", scheduler.url));
-    paper.line(&format!("  key {}, secret {}", scheduler::CALLER, scheduler::SECRET));
+    for (key, secret, what) in [
+        (scheduler::CALLER, scheduler::SECRET, "to bill"),
+        (scheduler::OPERATOR, scheduler::OPERATOR_SECRET, "to pause and resume"),
+    ] {
+        paper.line(&format!("  key {key}, secret {secret}: {what}"));
+    }
     paper.line(&format!("  configuration: {}", place.join(signer::CONFIG).display()));
     let mut report = Report::default();
     if fresh {

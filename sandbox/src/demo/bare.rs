@@ -10,7 +10,7 @@ use std::path::Path;
 pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let scratch = tempfile::tempdir()?;
     let place = options.state.as_deref().unwrap_or(scratch.path()).join("signer");
-    std::fs::create_dir_all(&place)?;
+    signer::make(&place)?;
     let setup = Setup {
         state: options.state.clone(),
         pace: options.beat.map_or(Pace::Live, Pace::Fast),

@@ -1,6 +1,6 @@
 //! The Signer, installed and started as a merchant does it: a configuration, a key file, a journal.
 
-use super::scheduler::{CALLER, SECRET};
+use super::scheduler::{CALLER, OPERATOR, OPERATOR_SECRET, SECRET};
 use super::side::{BILLER, Side};
 use super::{Error, Options, SIGNER_PORT, doors};
 use merchant_signer::app::{self, Running};
@@ -21,6 +21,11 @@ pub(crate) const KEY: &str = "billing.key";
 
 /// The file name of the journal.
 const JOURNAL: &str = "journal.sqlite";
+
+/// Makes the directory for it.
+pub(crate) fn make(place: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(place).map_err(|why| format!("{}: {why}", place.display()).into())
+}
 
 /// Whether a Signer was installed here before.
 pub(crate) fn is_installed(place: &Path) -> bool {
@@ -81,6 +86,13 @@ filter = "warn,merchant_signer::chain::evm=error,merchant_signer::engine::lane=e
 [callers.scheduler]
 key = "{CALLER}"
 secret = "{SECRET}"
+
+# For a person: to pause and to resume.
+[callers.operator]
+key = "{OPERATOR}"
+secret = "{OPERATOR_SECRET}"
+bill = false
+control = true
 
 "#,
         place.join(JOURNAL).display(),
