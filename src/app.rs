@@ -5,6 +5,7 @@ pub mod check;
 pub mod claims;
 mod connect;
 pub mod export;
+mod head;
 mod keyring;
 mod lanes;
 mod limits;
@@ -120,6 +121,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     for watcher in looks {
         watchers.spawn(watcher.run(stop_watchers.clone()));
     }
+    watchers.spawn(head::tell(engine.journal.clone(), stop_watchers.clone()));
     let (server, stop_server) = (TaskTracker::new(), CancellationToken::new());
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = listen(at).await?;

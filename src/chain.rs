@@ -4,9 +4,11 @@
 
 mod account;
 mod confirm;
+mod disputes;
 pub mod evm;
 mod inspect;
 mod multicall;
+mod profiles;
 mod promises;
 mod reads;
 mod ready;
@@ -15,6 +17,7 @@ mod trial;
 pub mod tron;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
+pub use disputes::LastingDispute;
 pub use inspect::{Finding, Inspect};
 pub use ready::{ClockGap, Purse, Unready};
 
@@ -29,7 +32,7 @@ use crate::journal::{Durable, Past};
 use crate::node::{AskError, Fault};
 use crate::node::{NodeView, Trust};
 use crate::policy::{Meant, Policy};
-use alloy::primitives::{Address, U256};
+use alloy::primitives::{Address, Selector, U256};
 use async_trait::async_trait;
 use std::fmt;
 use tokio::sync::watch;
@@ -231,6 +234,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// How the billing contract is called.
     fn profile(&self) -> &Profile;
 
+    /// The function that charges, by the profile that a batch was signed by.
+    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector;
+
     /// What may be signed.
     fn policy(&self) -> &Policy;
 
@@ -253,6 +259,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// Its nodes, for people.
     fn nodes(&self) -> Vec<NodeView>;
+
+    /// What its nodes have told differently for too long.
+    fn disputes(&self) -> Vec<LastingDispute>;
 
     /// On whose word something is concluded that frees a claim.
     fn trust(&self) -> Trust;
@@ -312,8 +321,8 @@ pub trait Chain: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Is told, once at start, how the batches of its account ended lately, and which are open: their
-    /// money is promised.
+    /// Is told, once at start, how the batches of its account ended lately, by which profiles batches were
+    /// signed, and which are open: their money is promised.
     fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]);
 
     /// Why nothing new should be signed on the chain, whatever the journal knows; none where nothing

@@ -13,6 +13,7 @@ mod load;
 mod lookup;
 mod reasons;
 mod terms;
+mod written;
 
 pub use decode::Undecodable;
 pub use lookup::Looked;
@@ -26,6 +27,7 @@ use coerce::AbiKind;
 use events::{Event, Events};
 use lookup::Lookup;
 use reasons::Reasons;
+use std::sync::Arc;
 use terms::Need;
 
 /// What is wrong with a configured profile, and what to do.
@@ -75,6 +77,7 @@ pub struct Profile {
     reasons: Reasons,
     charged: Option<Event>,
     skipped: Option<Event>,
+    written: Arc<str>,
 }
 
 impl Profile {

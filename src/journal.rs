@@ -3,6 +3,7 @@
 //! One commit stands between a request and a byte on the wire. Before it nothing happened; after
 //! it the transaction counts as public. One thread owns the file; this is its handle.
 
+mod audit;
 mod columns;
 mod commit;
 mod doubt;
@@ -20,22 +21,24 @@ mod networks;
 mod open;
 mod past;
 mod pause;
+mod profiles;
 mod record;
 mod rename;
 mod requests;
 mod resolve;
 mod rows;
+mod shape;
 mod spend;
 mod start;
 mod whole;
 mod writer;
 
+pub use audit::{Audit, HistoryHead, NoHead};
 pub use columns::LineOutcome;
 pub use commit::{Addition, LaneId, Origin, Proposal, Seal, SealError};
 pub use durable::Durable;
 pub use end::Settlement;
 pub use error::{AcceptError, JournalError};
-pub use history::Audit;
 pub use interchange::{Exported, Imported, NotImported};
 pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
 pub use left::Unfinished;
@@ -60,7 +63,6 @@ use parking_lot::RwLock;
 use rusqlite::Connection;
 use start::Begun;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use writer::{Job, RanWrite};
@@ -89,13 +91,6 @@ impl Journal {
             // An error means that it is closed already.
             waits.await.ok();
         }
-    }
-
-    /// Verifies the history of the journal at `path`, which no process may have open.
-    pub fn audit(path: &Path) -> Result<Audit, OpenError> {
-        let conn = open::open(&Files::at(path))?;
-        history::audit(&conn)
-            .map_err(|e| OpenError::Unwritable { path: path.to_owned(), problem: e.to_string() })
     }
 
     /// Whether the mark beside the file that was opened contradicts it, or is missing: a restored copy
@@ -330,6 +325,13 @@ impl Journal {
         limit: usize,
     ) -> Result<LedgerStep, JournalError> {
         self.read(move |conn| ledger::step(conn, &filter, order, after, limit)).await
+    }
+
+    /// The last row of the history; it is in the figures from then on, too.
+    pub async fn head(&self) -> Result<HistoryHead, JournalError> {
+        let head = self.read(history::head).await?;
+        *self.figures.head.lock() = Some(head.clone());
+        Ok(head)
     }
 
     /// What names this journal among all others: the id of the first start on it.

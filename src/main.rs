@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use merchant_signer::app::{self, check, claims, export};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
-use merchant_signer::journal::{Journal, Renaming};
+use merchant_signer::journal::{Audit, HistoryHead, Journal, Renaming};
 use merchant_signer::node::Http;
 use merchant_signer::{keys, telemetry};
 use std::error::Error;
@@ -39,8 +39,17 @@ enum Command {
     Init,
     /// Check configuration, keys, journal and every chain; fails when something is wrong.
     Check,
-    /// Verify the history of the journal. The Signer must not be running.
-    Audit,
+    /// Verify every table of the journal against its history, and change nothing. The Signer must not be
+    /// running; a copy of the journal of one that runs will do.
+    Audit {
+        /// Verify this journal, and not the one of the configuration.
+        #[arg(long)]
+        file: Option<PathBuf>,
+        /// A head that was kept elsewhere, ROW:DIGEST, as an earlier audit, the log or the metrics told it:
+        /// the journal must hold that very row. May be given several times.
+        #[arg(long)]
+        kept: Vec<HistoryHead>,
+    },
     /// Say what became of a charge that the chain does not tell of. The Signer must not be running: of one
     /// that runs, ask POST /PayTool/control/resolve.
     Resolve {
@@ -169,7 +178,9 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             say(&report.to_string())?;
             return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Audit => return audit(&config.journal.path),
+        Command::Audit { file, kept } => {
+            return audit(file.as_deref().unwrap_or(&config.journal.path), kept);
+        }
         Command::Resolve { billing, subscription, outcome, why } => {
             let finding = (billing.clone(), *subscription, why.clone());
             let told = runtime.block_on(claims::resolve(&config.journal, finding, outcome))?;
@@ -232,13 +243,13 @@ fn write_ledger(
     Ok(())
 }
 
-fn audit(path: &Path) -> Result<ExitCode, Box<dyn Error>> {
-    let audit = Journal::audit(path)?;
-    for fault in &audit.faults {
+fn audit(path: &Path, kept: &[HistoryHead]) -> Result<ExitCode, Box<dyn Error>> {
+    let Audit { batches, head, faults } = Journal::audit(path, kept)?;
+    for fault in &faults {
         say(fault)?;
     }
-    say(&format!("{} rows, {} batches, head {}", audit.rows, audit.batches, audit.head))?;
-    Ok(if audit.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    say(&format!("{} rows, {batches} batches, {} faults, head {head}", head.row, faults.len()))?;
+    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn import(

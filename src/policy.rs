@@ -52,7 +52,7 @@ pub struct Policy {
     pub bound_to: Option<u64>,
     /// The only contract that may be called.
     pub contract: Address,
-    /// The only function of it.
+    /// The only function of it, for a new batch.
     pub selector: Selector,
     /// The account that signs.
     pub signer: Address,
@@ -214,11 +214,14 @@ impl Policy {
                 );
                 Err(Refusal::of("contract", why))
             }
-            (AttemptKind::Bill, Data::Call { selector, charges }) if *selector == self.selector => {
+            (AttemptKind::Bill, Data::Call { selector, charges })
+                if *selector == meant.function
+                    && (meant.tokens.is_none() || *selector == self.selector) =>
+            {
                 self.check_charges(charges, meant)
             }
             (AttemptKind::Bill, Data::None | Data::Call { .. }) => {
-                Err(Refusal::of("function", "it does not call the configured function"))
+                Err(Refusal::of("function", "it does not call the function that charges"))
             }
         }
     }

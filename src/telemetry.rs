@@ -80,6 +80,12 @@ struct NodeLabels {
     state: String,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct WitnessLabels {
+    chain: u32,
+    node: String,
+}
+
 /// Upper bounds of the duration histogram, seconds.
 const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0];
 
@@ -94,6 +100,8 @@ pub struct Metrics {
     seconds: Histogram,
     commits: Gauge,
     writes: Gauge,
+    history_rows: Gauge,
+    history_digest: Gauge,
     undecided: Family<ChainLabels, Gauge>,
     following: Family<FollowerLabels, Gauge>,
     held_up: Family<ChainLabels, Gauge>,
@@ -101,6 +109,7 @@ pub struct Metrics {
     paused: Family<ChainLabels, Gauge>,
     head: Family<ChainLabels, Gauge>,
     nodes: Family<NodeLabels, Gauge>,
+    disputed: Family<WitnessLabels, Gauge>,
     burnt: Family<ChainLabels, Gauge>,
 }
 
@@ -116,6 +125,8 @@ impl Metrics {
             seconds: Histogram::new(SECONDS),
             commits: Gauge::default(),
             writes: Gauge::default(),
+            history_rows: Gauge::default(),
+            history_digest: Gauge::default(),
             undecided: Family::default(),
             following: Family::default(),
             held_up: Family::default(),
@@ -123,6 +134,7 @@ impl Metrics {
             paused: Family::default(),
             head: Family::default(),
             nodes: Family::default(),
+            disputed: Family::default(),
             burnt: Family::default(),
         };
         let registry = &mut metrics.registry;
@@ -143,6 +155,10 @@ impl Metrics {
         registry.register("journal_commits", commits, metrics.commits.clone());
         let writes = "Writes that those commits made durable";
         registry.register("journal_writes", writes, metrics.writes.clone());
+        let rows = "Rows of the journal's history when it was last told, at most a minute ago";
+        registry.register("history_rows", rows, metrics.history_rows.clone());
+        let digest = "First 48 bits of the digest of the last of those rows";
+        registry.register("history_digest", digest, metrics.history_digest.clone());
         let undecided = "Batches that the chain has not decided";
         registry.register("undecided_batches", undecided, metrics.undecided.clone());
         let following = "Undecided batches of accounts that only end what they have begun";
@@ -154,6 +170,8 @@ impl Metrics {
         registry.register("paused", paused, metrics.paused.clone());
         registry.register("chain_head", "Number of the newest block seen", metrics.head.clone());
         registry.register("node_state", "1 for the state that a node is in", metrics.nodes.clone());
+        let disputed = "Undecided batches of which a node has long told another record than others";
+        registry.register("disputed_batches", disputed, metrics.disputed.clone());
         let burnt = "Fees of transactions that charged nobody, since the start: gwei, on TRON sun";
         registry.register("burnt_fees", burnt, metrics.burnt.clone());
         metrics
@@ -186,7 +204,14 @@ impl Metrics {
         let figures = engine.journal.figures();
         self.commits.set(gauge(figures.commits.load(Ordering::Relaxed)));
         self.writes.set(gauge(figures.writes.load(Ordering::Relaxed)));
+        if let Some(head) = figures.head.lock().as_ref() {
+            self.history_rows.set(gauge(head.row));
+            let prefix =
+                head.digest.get(..12).and_then(|first| i64::from_str_radix(first, 16).ok());
+            self.history_digest.set(prefix.unwrap_or_default());
+        }
         self.nodes.clear();
+        self.disputed.clear();
         for (id, lane) in &engine.lanes {
             for node in lane.chain.nodes() {
                 let state = node.state.word().to_owned();
@@ -199,6 +224,9 @@ impl Metrics {
             self.undecided.get_or_create(&chain).set(count(undecided));
             let held_up = all().map(|lane| lane.held_up().len()).sum();
             self.held_up.get_or_create(&chain).set(count(held_up));
+            for node in all().flat_map(|lane| lane.disputed()).flat_map(|(_, nodes)| nodes) {
+                self.disputed.get_or_create(&WitnessLabels { chain: id.0, node }).inc();
+            }
             let burnt = figures.burnt.lock().get(id).copied().unwrap_or_default();
             let unit = match lane.chain.facts().family {
                 billing::Family::Evm => U256::from(1_000_000_000_u64),

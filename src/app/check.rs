@@ -74,9 +74,12 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     let mut found = vec![Finding::fine("key", format!("signs for {signer}"))];
     for left in seen.unfinished.iter().filter(|left| left.lane.chain == id) {
         if left.lane.signer != facts.signer {
-            let (account, open) = (spell_address(facts.family, left.lane.signer), left.open);
+            let account = spell_address(facts.family, left.lane.signer);
+            let Unfinished { open, guarded, .. } = left;
             let why = connected.follows(left.lane.signer);
-            let said = format!("{open} open billings of the account {account}: {why}");
+            let said = format!(
+                "{open} open billings and {guarded} guarded charges of the account {account}: {why}"
+            );
             found.push(Finding::fine("follows", said));
         }
     }

@@ -53,7 +53,8 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
         let lane = all.watched(lane.following(why), chain).await?;
         let facts = lane.chain.facts();
         let account = spell_address(facts.family, facts.signer);
-        warn!(chain = facts.name, account, open = left.open, "following the account: {why}");
+        let Unfinished { open, guarded, .. } = left;
+        warn!(chain = facts.name, account, open, guarded, "following the account: {why}");
         all.followers.push(lane);
     }
     Ok(all)

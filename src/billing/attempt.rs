@@ -4,6 +4,7 @@
 
 use super::{ChargeKey, SubscribeId};
 use alloy::primitives::{Address, B256, U256};
+use std::sync::Arc;
 
 /// The journal's number of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -139,6 +140,9 @@ pub struct Slot<A = Attempt> {
     pub position: u64,
     /// The contract that its bytes call, whatever is configured now.
     pub contract: Address,
+    /// The profile that it was signed by, as text: how that contract is called and what its events say,
+    /// whatever is configured now.
+    pub profile: Arc<str>,
     /// When it was accepted, Unix ms.
     pub accepted_ms: i64,
     /// What it charges, in the order of the contract call.

@@ -76,6 +76,55 @@ pub enum ForeignEffect {
     Other,
 }
 
+impl ForeignEffect {
+    /// What is to be assumed of a transaction that two ways to read it tell this of: whoever was charged
+    /// by one of them was.
+    pub fn worse_of(
+        one: Result<Self, Opaque>,
+        other: Result<Self, Opaque>,
+    ) -> Result<Self, Opaque> {
+        match (one, other) {
+            (
+                Ok(Self::Billed { items, execution }),
+                Ok(Self::Billed { items: same, execution: other }),
+            ) => {
+                let alike = items == same;
+                let execution = execution.worse_of(other).filter(|_| alike).ok_or(Opaque)?;
+                Ok(Self::Billed { items, execution })
+            }
+            (Ok(billed @ Self::Billed { .. }), _) | (_, Ok(billed @ Self::Billed { .. })) => {
+                Ok(billed)
+            }
+            (Err(Opaque), _) | (_, Err(Opaque)) => Err(Opaque),
+            (Ok(Self::Other), Ok(Self::Other)) => Ok(Self::Other),
+        }
+    }
+}
+
+impl Execution {
+    /// None where one says that it did nothing and the other that it did something.
+    fn worse_of(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (Self::Reverted, Self::Reverted) => Some(Self::Reverted),
+            (Self::Succeeded(one), Self::Succeeded(other)) if one.len() == other.len() => {
+                let pairs = one.into_iter().zip(other);
+                Some(Self::Succeeded(pairs.map(|(one, other)| one.worse_of(other)).collect()))
+            }
+            (Self::Reverted | Self::Succeeded(_), _) => None,
+        }
+    }
+}
+
+impl ItemOutcome {
+    fn worse_of(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Charged, _) | (_, Self::Charged) => Self::Charged,
+            (Self::Unproven, _) | (_, Self::Unproven) => Self::Unproven,
+            (failed @ Self::Failed { .. }, Self::Failed { .. }) => failed,
+        }
+    }
+}
+
 /// The transaction may have charged somebody through the billing contract, and it cannot be told
 /// whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

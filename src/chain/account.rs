@@ -2,6 +2,7 @@
 //! last look at the head is told.
 
 use super::inspect::tell_trust;
+use super::profiles::KnownProfiles;
 use super::signing::SigningContext;
 use super::{ChainError, Facts, Pulse};
 use crate::clock::Clock;
@@ -39,7 +40,10 @@ impl Signatory {
 #[derive(Debug)]
 pub struct SigningAccount {
     pub(super) facts: Facts,
+    /// As it is configured.
     pub(super) profile: Arc<Profile>,
+    /// By which batches were signed.
+    pub(super) profiles: KnownProfiles,
     pub(super) policy: Arc<Policy>,
     signing: Option<Arc<SigningContext>>,
     /// This machine's time. Only compared with the head's, as a check of both.
@@ -79,15 +83,14 @@ impl SigningAccount {
         });
         let profile = Arc::new(profile);
         let signing = match signatory {
-            Signatory::Key(key) => Some(Arc::new(SigningContext {
-                key: Arc::clone(key),
-                policy: Arc::clone(&policy),
-                profile: Arc::clone(&profile),
-            })),
+            Signatory::Key(key) => {
+                Some(Arc::new(SigningContext { key: Arc::clone(key), policy: Arc::clone(&policy) }))
+            }
             Signatory::Keyless(_) => None,
         };
         let (pulse, beating) = (watch::Sender::new(None), Mutex::default());
-        Self { facts, profile, policy, signing, clock, pulse, beating }
+        let profiles = KnownProfiles::of(facts.family, Arc::clone(&profile));
+        Self { facts, profile, profiles, policy, signing, clock, pulse, beating }
     }
 
     /// What it takes to sign.

@@ -7,7 +7,6 @@ mod aggregate;
 pub mod conclude;
 mod confirm;
 mod delivery;
-mod disputes;
 mod draft;
 mod errors;
 mod fees;
@@ -32,9 +31,10 @@ mod simulate;
 mod wire;
 
 use super::account::meet;
+use super::disputes::Disputes;
 use super::{
-    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
-    SigningAccount, Unready,
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
+    Preflight, Pulse, SigningAccount, Unready,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::config::EvmConfig;
@@ -44,8 +44,8 @@ use crate::node::{
     self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, NodeView, RealChain, Trust,
 };
 use crate::policy::Policy;
+use alloy::primitives::Selector;
 use async_trait::async_trait;
-use disputes::Disputes;
 pub use errors::{known_messages, passing};
 use head::EvmHead;
 use in_flight::InFlight;
@@ -126,6 +126,11 @@ impl Chain for EvmChain {
         &self.account.profile
     }
 
+    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector {
+        let profile = self.account.profiles.of_slot(slot);
+        profile.as_ref().unwrap_or(&self.account.profile).selector()
+    }
+
     fn policy(&self) -> &Policy {
         &self.account.policy
     }
@@ -149,6 +154,10 @@ impl Chain for EvmChain {
 
     fn nodes(&self) -> Vec<NodeView> {
         self.parts.fleet.views()
+    }
+
+    fn disputes(&self) -> Vec<LastingDispute> {
+        self.disputes.lasting()
     }
 
     fn trust(&self) -> Trust {
@@ -195,7 +204,8 @@ impl Chain for EvmChain {
         self.learn(from, to).await
     }
 
-    fn recollect(&self, _past: Past, open: &[Slot<Durable<Attempt>>]) {
+    fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
+        self.account.profiles.remember(past.profiles);
         for slot in open {
             self.in_flight.of(slot);
         }

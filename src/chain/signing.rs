@@ -13,7 +13,6 @@ use std::sync::Arc;
 pub(super) struct SigningContext {
     pub(super) key: Arc<Key>,
     pub(super) policy: Arc<Policy>,
-    pub(super) profile: Arc<Profile>,
 }
 
 impl SigningContext {

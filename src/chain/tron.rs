@@ -33,10 +33,11 @@ mod vouched;
 pub use api::{ApiUnusable, Endpoints, Question, Side};
 
 use super::account::meet;
+use super::disputes::Disputes;
 use super::promises::Promises;
 use super::{
-    Chain, ChainError, Delivery, Draft, Estimate, Facts, MostSent, NotConnected, Preflight, Pulse,
-    Recall, SigningAccount, Unready,
+    Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
+    Preflight, Pulse, Recall, SigningAccount, Unready,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -44,6 +45,7 @@ use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};
 use crate::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeView, RealChain, Trust};
 use crate::policy::Policy;
+use alloy::primitives::Selector;
 use api::Api;
 use async_trait::async_trait;
 use head::TronHead;
@@ -105,6 +107,7 @@ pub struct TronChain {
     learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
     head: RwLock<Option<Arc<TronHead>>>,
     tracks: Tracks,
+    disputes: Disputes,
     promises: Arc<Promises<SpendOf>>,
     /// What the last billing that was drafted may cost; none before the first.
     last_spend: parking_lot::Mutex<Option<Spend>>,
@@ -132,6 +135,7 @@ impl TronChain {
             learnt: RwLock::default(),
             head: RwLock::default(),
             tracks: Tracks::default(),
+            disputes: Disputes::default(),
             promises: Arc::default(),
             last_spend: parking_lot::Mutex::default(),
             solid: SolidBlocks::default(),
@@ -163,6 +167,11 @@ impl Chain for TronChain {
         &self.account.profile
     }
 
+    fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector {
+        let profile = self.account.profiles.of_slot(slot);
+        profile.as_ref().unwrap_or(&self.account.profile).selector()
+    }
+
     fn policy(&self) -> &Policy {
         &self.account.policy
     }
@@ -181,6 +190,10 @@ impl Chain for TronChain {
 
     fn nodes(&self) -> Vec<NodeView> {
         self.parts.fleet.views()
+    }
+
+    fn disputes(&self) -> Vec<LastingDispute> {
+        self.disputes.lasting()
     }
 
     fn trust(&self) -> Trust {
@@ -239,6 +252,7 @@ impl Chain for TronChain {
     }
 
     fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
+        self.account.profiles.remember(past.profiles.clone());
         self.take_up(past);
         for slot in open {
             self.note_spend(slot, None);

@@ -8,7 +8,7 @@ use super::coerce::AbiKind;
 use super::events::Event;
 use super::lookup::{Lookup, Output};
 use super::reasons::{Codes, Reasons};
-use super::{Need, Profile, ProfileFault, ProfileFaults};
+use super::{Need, Profile, ProfileFault, ProfileFaults, written};
 use crate::billing::Family;
 use crate::config::BillingConfig;
 use alloy::dyn_abi::DynSolValue;
@@ -93,7 +93,8 @@ pub(super) fn load(config: &BillingConfig, family: Family) -> Result<Profile, Ve
     match call {
         Some(call) if loader.faults.0.is_empty() => {
             tell_what_is_not_carried(&call, period.as_deref(), &config.constants);
-            Ok(Profile { family, call, lookup, needs, period, reasons, charged, skipped })
+            let written = written::write(config);
+            Ok(Profile { family, call, lookup, needs, period, reasons, charged, skipped, written })
         }
         _ => Err(loader.faults.0),
     }

@@ -5,6 +5,7 @@ mod faults;
 mod meaning;
 mod terms;
 mod wire;
+mod written;
 
 use super::*;
 use crate::billing::{ChargeTerms, Entry, Period, PlanId, Refused, Scalar, SubscribeId, UserHash};

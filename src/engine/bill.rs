@@ -12,6 +12,7 @@ use crate::journal::{AcceptError, Durable, Proposal};
 use crate::policy::{Count, Meant};
 use alloy::primitives::Address;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
 
 /// A batch that has passed every check.
@@ -159,9 +160,11 @@ async fn commit(
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let draft = ready.draft;
     let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
-    let contract = lane.chain.facts().contract;
+    let (contract, profile) = (lane.chain.facts().contract, lane.chain.profile());
+    let function = profile.selector();
     let proposal = Proposal {
         origin: lane.origin(),
+        profile: Arc::clone(profile.written()),
         request: asked.request.clone(),
         earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
         caller: asked.caller.as_ref().map(|by| by.label.clone()),
@@ -173,7 +176,8 @@ async fn commit(
         at_ms: lane.journal.now_ms(),
         seal: Box::new(move |position, items| {
             let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
-            draft.seal(position, &Meant { kind, contract, items, tokens, cost: draft.cost() })
+            let cost = draft.cost();
+            draft.seal(position, &Meant { kind, contract, function, items, tokens, cost })
         }),
     };
     lane.journal.accept(proposal).await

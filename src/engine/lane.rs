@@ -145,6 +145,18 @@ impl Lane {
         tracked.values().filter_map(|t| t.held_up.map(|why| (t.slot.batch, why))).collect()
     }
 
+    /// The open batches of which nodes have told different records for too long, and those nodes, by
+    /// their labels.
+    pub fn disputed(&self) -> Vec<(BatchId, Vec<String>)> {
+        let lasting = self.chain.disputes();
+        let tracked = self.tracked.lock();
+        let batch_at = |position| tracked.values().find(|t| t.slot.position == position);
+        let named = lasting
+            .into_iter()
+            .filter_map(|dispute| Some((batch_at(dispute.position)?.slot.batch, dispute.nodes)));
+        named.collect()
+    }
+
     /// What keeps this batch from landing, as far as is known.
     pub fn hindrance(&self, batch: BatchId) -> Option<Hindrance> {
         self.tracked.lock().get(&batch).and_then(|tracked| tracked.held_up)

@@ -164,7 +164,7 @@ impl Watcher {
         kind: AttemptKind,
     ) -> Result<Option<Arc<Open>>, NoVerdict> {
         let draft = self.lane.chain.redraft(slot, kind).await?;
-        let contract = slot.contract;
+        let (contract, function) = (slot.contract, self.lane.chain.function(slot));
         let addition = Addition {
             batch: slot.batch,
             seq: slot.attempts.newest().get().seq.saturating_add(1),
@@ -173,7 +173,7 @@ impl Watcher {
             at_ms: self.lane.journal.now_ms(),
             seal: Box::new(move |position, items| {
                 let cost = draft.cost();
-                draft.seal(position, &Meant { kind, contract, items, tokens: None, cost })
+                draft.seal(position, &Meant { kind, contract, function, items, tokens: None, cost })
             }),
         };
         let Some(attempt) = self.lane.journal.add_attempt(addition).await? else { return Ok(None) };

@@ -43,6 +43,7 @@ fn chain(engine: &Engine, lane: &Lane) -> Value {
         "retired": lane.follows.is_some(),
         "undecided": all().map(Lane::undecided).sum::<usize>(),
         "heldUp": all().flat_map(Lane::held_up).map(held_up).collect::<Vec<_>>(),
+        "disputed": all().flat_map(Lane::disputed).map(disputed).collect::<Vec<_>>(),
         "following": all().skip(1).map(following).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "trust": lane.chain.trust().sentence(),
@@ -73,6 +74,10 @@ fn node(node: &NodeView) -> Value {
 
 fn held_up((batch, why): (BatchId, Hindrance)) -> Value {
     json!({"batch": batch.0, "why": why.sentence()})
+}
+
+fn disputed((batch, nodes): (BatchId, Vec<String>)) -> Value {
+    json!({"batch": batch.0, "nodes": nodes})
 }
 
 fn trouble(lane: &Lane) -> Option<String> {

@@ -89,6 +89,7 @@ impl House {
         let subscribe = SubscribeId(i64::from(hash[31]));
         let proposal = Proposal {
             origin: Origin { lane, contract: SIGNER },
+            profile: "{}".into(),
             request: Some(NamedRequest {
                 id: RequestId::parse(request_id).unwrap(),
                 caller: None,

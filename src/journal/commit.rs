@@ -2,16 +2,18 @@
 //! another attempt added to it.
 
 use super::columns::{kind_word, period_text};
-use super::{AcceptError, Durable, history, pause, requests, rows, spend};
+use super::history::ClaimPlace;
+use super::{AcceptError, Durable, history, pause, profiles, requests, rows, spend};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, Item, NamedRequest, Period, PlatformChainId,
     RequestId, Signed, Slot,
 };
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
 use serde_json::{Value, json};
 use std::fmt;
+use std::sync::Arc;
 
 /// Signs for the position that the commit assigns, and for exactly the charges that it claims.
 pub type Seal = Box<dyn FnOnce(u64, &[Item]) -> Result<Signed, SealError> + Send>;
@@ -69,6 +71,8 @@ impl Origin {
 pub struct Proposal {
     /// Where it comes from.
     pub origin: Origin,
+    /// The profile that it is signed by, as text.
+    pub profile: Arc<str>,
     /// The request, where its caller gave it a name.
     pub request: Option<NamedRequest>,
     /// The batches that the answer names besides the new one: they hold the rest of the request.
@@ -115,8 +119,10 @@ pub(super) fn accept(
     if waiting >= proposal.window {
         return Err(AcceptError::LaneFull);
     }
+    let profile = profiles::number(conn, &origin, &proposal.profile, proposal.at_ms)?;
     let new = NewBatch {
         origin,
+        profile: Some(profile),
         position,
         request_id: proposal.request.as_ref().map(|request| &request.id),
         caller: proposal.caller.as_deref(),
@@ -126,8 +132,8 @@ pub(super) fn accept(
         let named: Vec<BatchId> = proposal.earlier.iter().copied().chain([batch]).collect();
         requests::name(conn, request, &named)?;
     }
-    insert_claims(conn, &proposal, batch)?;
-    spend::count(conn, lane, batch, &proposal.counts, proposal.at_ms)?;
+    let freed = insert_claims(conn, &proposal, batch)?;
+    let counted = spend::count(conn, lane, batch, &proposal.counts, proposal.at_ms)?;
     let signed = (proposal.seal)(position, &proposal.items)?;
     let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed };
     insert_attempt(conn, &attempt, proposal.at_ms)?;
@@ -135,15 +141,21 @@ pub(super) fn accept(
     let accepted = history::Accepted {
         batch,
         origin,
+        profile: Some(profile),
         position,
+        request: proposal.request.as_ref().map(|named| (named.id.as_str(), named.digest)),
         caller: proposal.caller.as_deref(),
-        transaction: history::bytes_digest(&attempt.signed.raw),
+        transaction: history::transaction_digest(&attempt.signed),
+        counted,
+        elsewhere: Vec::new(),
+        freed,
     };
     let body = accepted.body(&proposal.items);
     history::append(conn, proposal.at_ms, "accepted", &body)?;
     let (accepted_ms, items) = (proposal.at_ms, proposal.items);
-    let (contract, attempts) = (origin.contract, Attempts::new(Durable(attempt)));
-    Ok(Slot { batch, position, contract, accepted_ms, items, attempts })
+    let (contract, profile) = (origin.contract, proposal.profile);
+    let attempts = Attempts::new(Durable(attempt));
+    Ok(Slot { batch, position, contract, profile, accepted_ms, items, attempts })
 }
 
 /// Another attempt for a batch, which lacks its signature.
@@ -180,13 +192,14 @@ pub(super) fn add_attempt(
         .query_row(params![addition.batch.0, addition.seq], |row| row.get(0))
         .optional()?;
     let Some(position) = position else { return Ok(None) };
-    spend::count_again(conn, addition.batch, &addition.fee, addition.at_ms)?;
+    let counted = spend::count_again(conn, addition.batch, &addition.fee, addition.at_ms)?;
     let items = rows::items(conn, addition.batch)?;
     let signed = (addition.seal)(position, &items)?;
     let Addition { batch, seq, kind, .. } = addition;
     let attempt = Attempt { batch, seq, kind, signed };
     insert_attempt(conn, &attempt, addition.at_ms)?;
-    history::append(conn, addition.at_ms, "signed again", &history::attempt_body(&attempt))?;
+    let body = history::attempt_body(&attempt, &counted);
+    history::append(conn, addition.at_ms, "signed again", &body)?;
     Ok(Some(Durable(attempt)))
 }
 
@@ -270,6 +283,8 @@ pub(super) fn open_lane(
 /// A batch that has its position.
 pub(super) struct NewBatch<'a> {
     pub(super) origin: Origin,
+    /// None for what is learnt.
+    pub(super) profile: Option<i64>,
     pub(super) position: u64,
     pub(super) request_id: Option<&'a RequestId>,
     pub(super) caller: Option<&'a str>,
@@ -282,12 +297,14 @@ pub(super) fn insert_batch(
 ) -> rusqlite::Result<BatchId> {
     let Origin { lane, contract } = new.origin;
     conn.prepare_cached(
-        "INSERT INTO batch (chain, contract, signer, position, request_id, caller, state, accepted_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'open', ?7)",
+        "INSERT INTO batch (chain, contract, profile, signer, position, request_id, caller, state,
+                            accepted_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8)",
     )?
     .execute(params![
         lane.chain.0,
         contract.as_slice(),
+        new.profile,
         lane.signer.as_slice(),
         new.position,
         new.request_id.map(RequestId::as_str),
@@ -297,43 +314,49 @@ pub(super) fn insert_batch(
     Ok(BatchId(conn.last_insert_rowid()))
 }
 
+/// Inserts the claims of a batch; tells which older ones that freed.
 fn insert_claims(
     conn: &Connection,
     proposal: &Proposal,
     batch: BatchId,
-) -> Result<(), AcceptError> {
+) -> Result<Vec<ClaimPlace>, AcceptError> {
+    let mut freed = Vec::new();
     for (index, item) in proposal.items.iter().enumerate() {
-        release_expired_guard(conn, &proposal.origin, item, proposal.chain_time)?;
+        freed.extend(release_expired_guard(conn, &proposal.origin, item, proposal.chain_time)?);
         if !insert_claim(conn, &proposal.origin, (batch, index), item, true)? {
             return Err(AcceptError::Claimed);
         }
     }
-    Ok(())
+    Ok(freed)
 }
 
-/// Frees the claims on a charge without a period whose guard has run out by `chain_time`.
+/// Frees the claims on a charge without a period whose guard has run out by `chain_time`, and tells which.
 pub(super) fn release_expired_guard(
     conn: &Connection,
     origin: &Origin,
     item: &Item,
     chain_time: u64,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<Vec<ClaimPlace>> {
     if item.key.period != Period::Guarded {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let (chain, contract) = (origin.lane.chain.0, origin.contract.as_slice());
     let (plan, user) = (item.key.plan.0, item.key.user.0.as_slice());
-    let expired = "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_until_s <= ?1
-                   AND chain = ?2 AND contract = ?3";
-    conn.prepare_cached(&format!("{expired} AND subscribe_id = ?4"))?.execute(params![
-        chain_time,
-        chain,
-        contract,
-        item.subscribe.0
-    ])?;
-    conn.prepare_cached(&format!("{expired} AND plan_id = ?4 AND user_hash = ?5"))?
-        .execute(params![chain_time, chain, contract, plan, user])
-        .map(drop)
+    let expired = |which: &str| {
+        format!(
+            "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_until_s <= ?1
+             AND chain = ?2 AND contract = ?3 AND {which} RETURNING batch, item"
+        )
+    };
+    let place = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+    let mut by_id = conn.prepare_cached(&expired("subscribe_id = ?4"))?;
+    let by_id = by_id.query_map(params![chain_time, chain, contract, item.subscribe.0], place)?;
+    let mut freed = by_id.collect::<Result<Vec<_>, _>>()?;
+    let mut by_key = conn.prepare_cached(&expired("plan_id = ?4 AND user_hash = ?5"))?;
+    for one in by_key.query_map(params![chain_time, chain, contract, plan, user], place)? {
+        freed.push(one?);
+    }
+    Ok(freed)
 }
 
 /// Inserts one claim; tells whether it could be. One that is live excludes all others.

@@ -26,6 +26,13 @@ pub struct Settlement {
     pub guard_s: u64,
 }
 
+impl Settlement {
+    /// Until when charges without a period stay claimed, chain time, s.
+    fn guard_until(&self) -> u64 {
+        self.verdict.block().time.saturating_add(self.guard_s)
+    }
+}
+
 /// Writes down how batches ended; tells what those burnt that ended now, wei or sun, and on which chain.
 pub(super) fn settle_all(
     conn: &Connection,
@@ -69,14 +76,16 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
         | Verdict::Usurped(_)
         | Verdict::Expired(_) => release_all(conn, end.batch)?,
     }
-    spend::give_back(conn, end.batch)?;
+    let given_back = spend::give_back(conn, end.batch)?;
     let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
     let record = record.filter(|_| state != BatchState::Usurped);
     if let (Some(hash), Some(record)) = (hash, record) {
         write_record(conn, hash, record)?;
     }
     let (batch, winner, outcomes) = (end.batch, hash, told(&end.verdict));
-    let settled = history::Settled { batch, state, winner, block, record, outcomes };
+    let guard_until = (state == BatchState::Charged).then(|| end.guard_until());
+    let settled =
+        history::Settled { batch, state, winner, block, record, outcomes, guard_until, given_back };
     history::append(conn, at_ms, "settled", &settled.body())?;
     if let Verdict::Usurped(tx) = &end.verdict {
         adopt(conn, &origin_of(conn, end.batch)?, tx, end.guard_s, at_ms)?;
@@ -108,7 +117,7 @@ fn settle_items(
                 guard_until_s = CASE WHEN period = '' THEN ?7 END
          WHERE batch = ?1 AND item = ?2",
     )?;
-    let guard = end.verdict.block().time.saturating_add(end.guard_s);
+    let guard = end.guard_until();
     for (index, outcome) in outcomes.iter().enumerate() {
         let words = outcome_words(outcome);
         let held = !matches!(outcome, ItemOutcome::Failed { .. });
@@ -208,19 +217,32 @@ fn insert_adopted(
     at_ms: i64,
 ) -> rusqlite::Result<BatchId> {
     let (origin, position) = (*origin, tx.position);
-    let new = NewBatch { origin, position, request_id: None, caller: None };
+    let new = NewBatch { origin, profile: None, position, request_id: None, caller: None };
     let batch = insert_batch(conn, &new, at_ms)?;
+    let (mut elsewhere, mut freed) = (Vec::new(), Vec::new());
     for (index, item) in items.iter().enumerate() {
-        release_expired_guard(conn, &origin, item, tx.landed.block.time)?;
+        freed.extend(release_expired_guard(conn, &origin, item, tx.landed.block.time)?);
         if !insert_claim(conn, &origin, (batch, index), item, true)? {
             insert_claim(conn, &origin, (batch, index), item, false)?;
             conn.prepare_cached("UPDATE claim SET elsewhere = 1 WHERE batch = ?1 AND item = ?2")?
                 .execute(params![batch.0, index])?;
+            elsewhere.push(index);
         }
     }
     insert_learnt(conn, batch, tx.landed.hash, at_ms)?;
     let transaction = hex::encode(tx.landed.hash);
-    let adopted = history::Accepted { batch, origin, position, caller: None, transaction };
+    let adopted = history::Accepted {
+        batch,
+        origin,
+        profile: None,
+        position,
+        request: None,
+        caller: None,
+        transaction,
+        counted: Vec::new(),
+        elsewhere,
+        freed,
+    };
     history::append(conn, at_ms, "adopted", &adopted.body(items))?;
     Ok(batch)
 }

@@ -3,7 +3,7 @@
 use super::open::{OpenError, refused, unwritable};
 use crate::config::JournalConfig;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::StatVfsMountFlags;
 use std::ffi::OsString;
 use std::fmt;
@@ -108,6 +108,34 @@ impl Files {
         merge_when_closed(&conn, false).map_err(|e| refused(path, &e))?;
         conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE;").map_err(|e| refused(path, &e))?;
         Ok(conn)
+    }
+
+    /// Connects to a database that is only to be read. Where nothing may be written beside it, that needs
+    /// one that was closed.
+    pub(super) fn connect_to_read(&self) -> Result<Connection, OpenError> {
+        let conn = self.connect()?;
+        let unclosed = self.is_unclosed();
+        let look = conn.pragma_query_value(None, "schema_version", |_| Ok(()));
+        match look.map_err(|e| (e.sqlite_error_code(), e)) {
+            Ok(()) => {}
+            Err((Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen), _)) if !unclosed => {
+                return self.connect_to_what_cannot_change();
+            }
+            Err((_, other)) => return Err(refused(&self.path, &other)),
+        }
+        // An empty log is taken away again; one that holds something stays as it is.
+        merge_when_closed(&conn, !unclosed).map_err(|e| refused(&self.path, &e))?;
+        Ok(conn)
+    }
+
+    /// No lock is taken and no log is read: right for a closed file that nobody can write.
+    fn connect_to_what_cannot_change(&self) -> Result<Connection, OpenError> {
+        let path = std::path::absolute(&self.path).map_err(|e| unwritable(&self.path, &e))?;
+        let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f");
+        let uri = format!("file:{}?immutable=1", path.replace('#', "%23"));
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        let conn = Connection::open_with_flags(uri, flags);
+        conn.map_err(|e| refused(&self.path, &e))
     }
 
     /// Takes the database for this process alone, and makes its commits durable.

@@ -5,7 +5,7 @@ use super::files::{self, Files};
 use super::mark::{self, HighWaterMark};
 use super::start::Start;
 use super::writer::{Disk, Job, Real, Writer};
-use super::{Figures, Journal, migrate, pause, whole};
+use super::{Figures, Journal, migrate, pause, shape, whole};
 use crate::clock::Clock;
 use crate::config::JournalConfig;
 use parking_lot::RwLock;
@@ -63,6 +63,32 @@ pub enum OpenError {
         found: i64,
         /// The oldest version that can be opened.
         oldest: i64,
+    },
+    /// An older program has written it, and nobody may change it now.
+    #[error(
+        "the journal at {path} is of version {found}, and this program reads version {known}: start the \
+         Signer on it first, which brings it to that version, or use the program that wrote it. Nothing \
+         was changed"
+    )]
+    Older {
+        /// Where it is.
+        path: PathBuf,
+        /// The file's version.
+        found: i64,
+        /// The version that this program reads.
+        known: i64,
+    },
+    /// Somebody has changed its tables, indices or triggers.
+    #[error(
+        "the journal at {path} is not as the Signer makes it: it {problem}. Whoever did that could also have \
+         released claims: put the newest copy back that there is, and find out who it was. Nothing was \
+         changed"
+    )]
+    Altered {
+        /// Where it is.
+        path: PathBuf,
+        /// What is different.
+        problem: String,
     },
     /// The file and its log do not belong together, or one of them is damaged.
     #[error(
@@ -168,8 +194,40 @@ impl Journal {
 /// What is no journal, or of a version that this program cannot read, is left as it is.
 pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
     let path = files.path();
+    let problem = |e: rusqlite::Error| refused(path, &e);
     let unclosed = files.is_unclosed();
     let conn = files.connect()?;
+    let found = version(path, &conn)?;
+    files.hold(&conn)?;
+    if unclosed && let Some(problem) = whole::fault(&conn).map_err(problem)? {
+        return Err(OpenError::NotWhole { path: path.to_owned(), problem });
+    }
+    if let Some(problem) = shape::fault(&conn, found).map_err(problem)? {
+        return Err(OpenError::Altered { path: path.to_owned(), problem });
+    }
+    files::merge_when_closed(&conn, true).map_err(problem)?;
+    migrate::migrate(&conn, migrate::STEPS).map_err(problem)?;
+    Ok(conn)
+}
+
+/// Opens a journal that no process has open, to look at it. Nothing is changed, whatever it is.
+pub(super) fn read(files: &Files) -> Result<Connection, OpenError> {
+    let path = files.path();
+    let problem = |e: rusqlite::Error| refused(path, &e);
+    let unclosed = files.is_unclosed();
+    let conn = files.connect_to_read()?;
+    let (found, known) = (version(path, &conn)?, migrate::newest(migrate::STEPS));
+    if found < known {
+        return Err(OpenError::Older { path: path.to_owned(), found, known });
+    }
+    if unclosed && let Some(problem) = whole::fault(&conn).map_err(problem)? {
+        return Err(OpenError::NotWhole { path: path.to_owned(), problem });
+    }
+    Ok(conn)
+}
+
+/// The version of a journal, if it is one that this program can bring to its own.
+fn version(path: &Path, conn: &Connection) -> Result<i64, OpenError> {
     let number = |pragma: &str| {
         let read = conn.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
         read.map_err(|e| refused(path, &e))
@@ -185,13 +243,7 @@ pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
     if found > known {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
-    files.hold(&conn)?;
-    if unclosed && let Some(problem) = whole::fault(&conn).map_err(|e| refused(path, &e))? {
-        return Err(OpenError::NotWhole { path: path.to_owned(), problem });
-    }
-    files::merge_when_closed(&conn, true).map_err(|e| refused(path, &e))?;
-    migrate::migrate(&conn, migrate::STEPS).map_err(|e| refused(path, &e))?;
-    Ok(conn)
+    Ok(found)
 }
 
 pub(super) fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {

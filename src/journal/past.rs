@@ -1,10 +1,11 @@
 //! What the journal tells of a lane's past when a process begins.
 
-use super::LaneId;
 use super::columns::{ending, hash, number};
+use super::{LaneId, profiles};
 use crate::billing::CallEnding;
-use alloy::primitives::{B256, U256};
+use alloy::primitives::{Address, B256, U256};
 use rusqlite::{Connection, params};
+use std::sync::Arc;
 
 /// How many of the lane's newest batches are looked at.
 const NEWEST: u32 = 256;
@@ -19,6 +20,8 @@ pub struct Past {
     pub failed: Vec<FailedBilling>,
     /// When it was last noticed that one went through, Unix ms of this machine.
     pub charged_ms: Option<i64>,
+    /// Every profile that batches on the lane's chain were signed by, as text, with its contract.
+    pub profiles: Vec<(Address, Arc<str>)>,
 }
 
 /// A billing transaction that failed in a final block: it charged nobody.
@@ -91,5 +94,5 @@ pub(super) fn past(conn: &Connection, lane: LaneId, since_ms: i64) -> rusqlite::
     let newest = format!("SELECT max(settled_ms) FROM (SELECT settled_ms {ENDED})");
     let charged_ms =
         conn.query_row(&newest, params![chain, signer, "charged", NEWEST], |row| row.get(0))?;
-    Ok(Past { failed, charged_ms })
+    Ok(Past { failed, charged_ms, profiles: profiles::all(conn, lane.chain)? })
 }

@@ -93,14 +93,14 @@ impl Renames {
     }
 
     /// The body of row `seq`, which accepts a batch, with its chain by the name that it has now.
-    pub(super) fn in_terms_of_now(&self, seq: i64, body: &str) -> String {
+    pub(super) fn in_terms_of_now(&self, seq: i64, body: &str) -> Value {
         let mut read: Value = serde_json::from_str(body).unwrap_or_default();
-        let Some(chain) = read.pointer_mut("/place/chain") else { return body.to_owned() };
+        let Some(chain) = read.pointer_mut("/place/chain") else { return read };
         for (_, from, to) in self.0.iter().filter(|(renamed, ..)| *renamed > seq) {
             if chain.as_u64() == Some(*from) {
                 *chain = json!(to);
             }
         }
-        read.to_string()
+        read
     }
 }

@@ -152,26 +152,24 @@ pub(super) fn open_slots(
     conn: &Connection,
     lane: LaneId,
 ) -> rusqlite::Result<Vec<Slot<Durable<Attempt>>>> {
-    let open: Vec<(i64, u64, Address, i64)> = conn
-        .prepare_cached(
-            "SELECT id, position, contract, accepted_ms FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2
-             ORDER BY position",
-        )?
-        .query_map(params![lane.chain.0, lane.signer.as_slice()], |row| {
-            Ok((row.get(0)?, row.get(1)?, address(row, 2)?, row.get(3)?))
-        })?
-        .collect::<Result<_, _>>()?;
-    let slot = |(id, position, contract, accepted_ms)| {
+    conn.prepare_cached(
+        "SELECT batch.id, position, batch.contract, body, accepted_ms
+         FROM batch LEFT JOIN profile ON profile.id = batch.profile
+         WHERE state = 'open' AND batch.chain = ?1 AND signer = ?2 ORDER BY position",
+    )?
+    .query_map(params![lane.chain.0, lane.signer.as_slice()], |row| {
+        let batch = BatchId(row.get(0)?);
         Ok(Slot {
-            batch: BatchId(id),
-            position,
-            contract,
-            accepted_ms,
-            items: items(conn, BatchId(id))?,
-            attempts: attempts(conn, BatchId(id))?,
+            batch,
+            position: row.get(1)?,
+            contract: address(row, 2)?,
+            profile: row.get::<_, String>(3)?.into(),
+            accepted_ms: row.get(4)?,
+            items: items(conn, batch)?,
+            attempts: attempts(conn, batch)?,
         })
-    };
-    open.into_iter().map(slot).collect()
+    })?
+    .collect()
 }
 
 /// The attempts of an undecided batch: all of them were signed here.

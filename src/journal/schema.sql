@@ -52,12 +52,23 @@ CREATE TABLE doubt (
     PRIMARY KEY (chain, signer)
 ) STRICT, WITHOUT ROWID;
 
+-- How a contract was called and what its events said when batches were signed (contract/written.rs).
+CREATE TABLE profile (
+    id       INTEGER PRIMARY KEY,
+    chain    INTEGER NOT NULL REFERENCES chain (id),
+    contract BLOB    NOT NULL CHECK (length(contract) = 20),
+    body     TEXT    NOT NULL,
+    UNIQUE (chain, contract, body)
+) STRICT;
+
+-- profile is NULL for what was learnt from the chain: its outcomes were read when it was learnt.
 -- caller is the label of whoever asked; NULL where nobody had to sign, and for what was learnt from
 -- the chain. winner, block and block_s tell what decided; a batch that expired has no winner.
 CREATE TABLE batch (
     id          INTEGER PRIMARY KEY,
     chain       INTEGER NOT NULL REFERENCES chain (id),
     contract    BLOB    NOT NULL CHECK (length(contract) = 20),
+    profile     INTEGER REFERENCES profile (id),
     signer      BLOB    NOT NULL CHECK (length(signer) = 20),
     position    INTEGER NOT NULL CHECK (position >= 0),
     request_id  TEXT,

@@ -10,6 +10,7 @@ use crate::billing::BatchId;
 use crate::policy::{Count, utc_day};
 use alloy::primitives::U256;
 use rusqlite::{Connection, OptionalExtension as _, params};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One sum, as it stands.
@@ -21,6 +22,31 @@ pub struct Spent {
     pub amount: U256,
 }
 
+/// What a batch added to one sum, for the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Added {
+    pub(super) unit: String,
+    /// As in the column `counted.items`.
+    pub(super) items: String,
+    /// Decimal.
+    pub(super) amount: String,
+}
+
+impl Added {
+    fn of(count: &Count, amount: U256) -> Self {
+        Self { unit: count.unit.word(), items: places(count), amount: amount.to_string() }
+    }
+}
+
+/// What an ended batch gave back to the sum of a day, for the history.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct GivenBack {
+    pub(super) day: i64,
+    pub(super) unit: String,
+    /// Decimal.
+    pub(super) amount: String,
+}
+
 /// Adds what a new batch counts, or refuses.
 pub(super) fn count(
     conn: &Connection,
@@ -28,12 +54,12 @@ pub(super) fn count(
     batch: BatchId,
     counts: &[Count],
     at_ms: i64,
-) -> Result<(), AcceptError> {
+) -> Result<Vec<Added>, AcceptError> {
     for count in counts {
         add(conn, lane, count, count.amount, at_ms)?;
         remember(conn, batch, count, count.amount, at_ms)?;
     }
-    Ok(())
+    Ok(counts.iter().map(|count| Added::of(count, count.amount)).collect())
 }
 
 /// Adds what another attempt may cost beyond the dearest one before it: only one of them lands.
@@ -42,18 +68,19 @@ pub(super) fn count_again(
     batch: BatchId,
     count: &Count,
     at_ms: i64,
-) -> Result<(), AcceptError> {
+) -> Result<Vec<Added>, AcceptError> {
     let before = conn
         .prepare_cached("SELECT amount FROM counted WHERE batch = ?1 AND unit = ?2")?
         .query_map(params![batch.0, count.unit.word()], |row| number(row, 0))?
         .try_fold(U256::ZERO, |sum, one| one.map(|one| sum.saturating_add(one)))?;
     let more = count.amount.saturating_sub(before);
     if more.is_zero() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let lane = rows::origin_of(conn, batch)?.lane;
     add(conn, lane, count, more, at_ms)?;
-    Ok(remember(conn, batch, count, more, at_ms)?)
+    remember(conn, batch, count, more, at_ms)?;
+    Ok(vec![Added::of(count, more)])
 }
 
 /// Whether there is room for this much more today. Adds nothing.
@@ -127,10 +154,15 @@ fn remember(
         .query_row(params![batch.0, day, unit], |row| number(row, 0))
         .optional()?;
     let amount = before.unwrap_or_default().saturating_add(amount).to_string();
-    let places: Vec<String> = count.items.iter().map(usize::to_string).collect();
     conn.prepare_cached("INSERT OR REPLACE INTO counted VALUES (?1, ?2, ?3, ?4, ?5, '0')")?
-        .execute(params![batch.0, day, unit, places.join(","), amount])
+        .execute(params![batch.0, day, unit, places(count), amount])
         .map(drop)
+}
+
+/// The places of the charges that a count is made of, as the column holds them.
+fn places(count: &Count) -> String {
+    let places: Vec<String> = count.items.iter().map(usize::to_string).collect();
+    places.join(",")
 }
 
 /// What a batch has counted of one token.
@@ -140,8 +172,9 @@ struct Counted {
     places: Vec<String>,
 }
 
-/// Gives back what an ended batch has not charged. Runs once, in the commit of its end.
-pub(super) fn give_back(conn: &Connection, batch: BatchId) -> rusqlite::Result<()> {
+/// Gives back what an ended batch has not charged, and tells what that is. Runs once, in the commit of its
+/// end.
+pub(super) fn give_back(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<GivenBack>> {
     let counted: Vec<Counted> = conn
         .prepare_cached("SELECT day, unit, items FROM counted WHERE batch = ?1 AND items <> ''")?
         .query_map([batch.0], |row| {
@@ -151,8 +184,9 @@ pub(super) fn give_back(conn: &Connection, batch: BatchId) -> rusqlite::Result<(
         })?
         .collect::<Result<_, _>>()?;
     if counted.is_empty() {
-        return Ok(());
+        return Ok(Vec::new());
     }
+    let mut given_back = Vec::new();
     let free = free_items(conn, batch)?;
     let lane = rows::origin_of(conn, batch)?.lane;
     for Counted { day, unit, places } in counted {
@@ -167,8 +201,9 @@ pub(super) fn give_back(conn: &Connection, batch: BatchId) -> rusqlite::Result<(
             "UPDATE counted SET given_back = ?4 WHERE batch = ?1 AND day = ?2 AND unit = ?3",
         )?
         .execute(params![batch.0, day, unit, back.to_string()])?;
+        given_back.push(GivenBack { day, unit, amount: back.to_string() });
     }
-    Ok(())
+    Ok(given_back)
 }
 
 /// The amounts of the items of an ended batch that nobody was charged for, by place.

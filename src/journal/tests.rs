@@ -29,6 +29,7 @@ use crate::config::JournalConfig;
 use crate::policy::Unit;
 use alloy::primitives::U256;
 use futures_util::future::join_all;
+use std::path::Path;
 use tempfile::TempDir;
 
 const CHAIN: PlatformChainId = PlatformChainId(139);
@@ -38,12 +39,15 @@ const SIGNER: Address = Address::repeat_byte(0x51);
 const FIRST: u64 = 7;
 const NOW_MS: i64 = 1_767_225_600_000;
 const NETWORK: Network = Network { family: Family::Evm, id: 31_337 };
-const TABLES: [&str; 14] = [
+/// How the contract is called, as far as the journal cares: a text.
+const PROFILE: &str = "a profile";
+const TABLES: [&str; 15] = [
     "boot",
     "restored",
     "chain",
     "pause",
     "lane",
+    "profile",
     "doubt",
     "batch",
     "attempt",
@@ -202,6 +206,7 @@ fn subject(item: Item) -> Subject {
 fn proposal(items: &[Item]) -> Proposal {
     Proposal {
         origin: origin(),
+        profile: PROFILE.into(),
         request: None,
         earlier: vec![],
         caller: None,

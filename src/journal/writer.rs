@@ -4,6 +4,7 @@
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
 //! the next one reads what is on disk.
 
+use super::HistoryHead;
 use super::start::Start;
 use crate::billing::PlatformChainId;
 use alloy::primitives::U256;
@@ -53,6 +54,8 @@ pub struct Figures {
     pub writes: AtomicU64,
     /// What transactions cost that charged nobody, by chain: wei or sun.
     pub burnt: Mutex<BTreeMap<PlatformChainId, U256>>,
+    /// The last row of the history when it was last told.
+    pub head: Mutex<Option<HistoryHead>>,
 }
 
 /// How a transaction begins and ends on disk. The program's is the database's own; a simulated disk

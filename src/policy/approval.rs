@@ -55,6 +55,8 @@ pub struct Meant<'a> {
     /// The contract that its batch is billed through: the configured one, but for another attempt of a
     /// batch that is older than a change of it.
     pub contract: Address,
+    /// The function of it that charges: by the profile that the batch was signed by.
+    pub function: Selector,
     /// What its batch has claimed, in the order of the call.
     pub items: &'a [Item],
     /// The token of each, for a new batch. None for another attempt of one: it was judged when it

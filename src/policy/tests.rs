@@ -197,8 +197,17 @@ fn bills(items: &[Item]) -> Intent {
 const TOKENS: [Address; 2] = [USDT; 2];
 
 fn approved(intent: Intent, items: &[Item], tokens: Option<&[Address]>) -> String {
+    approved_as(SELECTOR, intent, items, tokens)
+}
+
+fn approved_as(
+    function: Selector,
+    intent: Intent,
+    items: &[Item],
+    tokens: Option<&[Address]>,
+) -> String {
     let (kind, contract) = (AttemptKind::Bill, CONTRACT);
-    let meant = Meant { kind, contract, items, tokens, cost: U256::from(1_000) };
+    let meant = Meant { kind, contract, function, items, tokens, cost: U256::from(1_000) };
     rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
 }
 
@@ -271,8 +280,8 @@ fn a_cancel_is_a_transaction_to_ourselves_that_does_nothing() {
     let nothing = Intent { to: SIGNER, data: Data::None, ..bills(&items) };
     let cancel = |intent| {
         let kind = AttemptKind::Cancel;
-        let (contract, cost) = (CONTRACT, U256::from(1_000));
-        let meant = Meant { kind, contract, items: &items, tokens: None, cost };
+        let (contract, function, cost) = (CONTRACT, SELECTOR, U256::from(1_000));
+        let meant = Meant { kind, contract, function, items: &items, tokens: None, cost };
         rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
     };
     assert_eq!(cancel(nothing.clone()), "none");
@@ -288,7 +297,8 @@ fn another_attempt_calls_the_contract_of_its_batch_and_no_other() {
     let (items, old) = ([item(1, 1)], Address::repeat_byte(0x0d));
     let says = |to: Address, tokens: Option<&[Address]>| {
         let (kind, contract, cost) = (AttemptKind::Bill, old, U256::from(1_000));
-        let meant = Meant { kind, contract, items: &items, tokens, cost };
+        let function = SELECTOR;
+        let meant = Meant { kind, contract, function, items: &items, tokens, cost };
         let intent = Intent { to, ..bills(&items) };
         rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
     };
@@ -298,10 +308,24 @@ fn another_attempt_calls_the_contract_of_its_batch_and_no_other() {
 }
 
 #[test]
+fn another_attempt_calls_the_function_of_its_batch_and_no_other() {
+    let (items, old) = ([item(1, 1)], Selector::new([9, 9, 9, 9]));
+    let says = |function, called, tokens: Option<&[Address]>| {
+        let charges = Ok(items.iter().map(carried).collect());
+        let data = Data::Call { selector: called, charges };
+        approved_as(function, Intent { data, ..bills(&items) }, &items, tokens)
+    };
+    assert_eq!(says(old, old, None), "none", "the profile has changed since");
+    assert_eq!(says(old, SELECTOR, None), "function", "the batch is not billed by that one");
+    assert_eq!(says(SELECTOR, old, None), "function");
+    assert_eq!(says(old, old, Some(&[USDT])), "function", "nothing new is");
+}
+
+#[test]
 fn what_is_signed_is_the_hash_of_the_bytes_that_were_read() {
     let items = [item(1, 1)];
-    let (kind, contract) = (AttemptKind::Bill, CONTRACT);
-    let meant = Meant { kind, contract, items: &items, tokens: None, cost: U256::MAX };
+    let (kind, contract, function) = (AttemptKind::Bill, CONTRACT, SELECTOR);
+    let meant = Meant { kind, contract, function, items: &items, tokens: None, cost: U256::MAX };
     let digest = |family| {
         let read = Read { intent: Ok(bills(&items)), family };
         policy().approve(read, &meant).unwrap().digest()

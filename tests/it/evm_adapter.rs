@@ -185,8 +185,8 @@ async fn sealed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Signe
     let items: Vec<Item> = good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
     let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
-    let contract = chain.facts().contract;
-    let meant = Meant { kind, contract, items: &items, tokens, cost: draft.cost() };
+    let (contract, function) = (chain.facts().contract, chain.profile().selector());
+    let meant = Meant { kind, contract, function, items: &items, tokens, cost: draft.cost() };
     draft.seal(nonces(chain).await.mined, &meant).unwrap()
 }
 

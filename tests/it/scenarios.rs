@@ -14,12 +14,14 @@ macro_rules! on_both_families {
 }
 
 mod answers;
+mod auditing;
 mod bad_input;
 mod bad_setup;
 mod callers;
 mod changes;
 mod costs;
 mod crash;
+mod disputes;
 mod door;
 mod ends;
 mod fleet;
@@ -43,6 +45,7 @@ mod restores;
 mod secrets;
 mod shipped;
 mod siege;
+mod signed_by;
 mod strangers;
 mod thief;
 mod three_nodes;

@@ -347,7 +347,7 @@ impl Simulation<'_> {
             return Ok(());
         }
         let audit =
-            Journal::audit(&self.files.journal()).map_err(|error| format!("I2: {error}"))?;
+            Journal::audit(&self.files.journal(), &[]).map_err(|error| format!("I2: {error}"))?;
         match audit.faults.first() {
             None => Ok(()),
             Some(fault) => Err(format!("I2: the history says: {fault}")),

@@ -33,7 +33,15 @@ fn slot(kinds: &[AttemptKind]) -> Slot {
     };
     let attempts = Attempts::from_oldest(kinds.iter().enumerate().map(attempt)).unwrap();
     let contract = Address::ZERO;
-    Slot { batch: BatchId(1), position: 7, contract, accepted_ms: 0, items: vec![], attempts }
+    Slot {
+        batch: BatchId(1),
+        position: 7,
+        contract,
+        profile: "".into(),
+        accepted_ms: 0,
+        items: vec![],
+        attempts,
+    }
 }
 
 fn bills(count: usize) -> Slot {

@@ -11,6 +11,7 @@ use crate::chain::signing::SigningContext;
 use crate::chain::trial::{Simulated, Simulator as _, note};
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::config::Replacement;
+use crate::contract::Profile;
 use crate::policy::Meant;
 use alloy::consensus::{Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::eips::{Decodable2718, Encodable2718};
@@ -67,8 +68,12 @@ impl EvmChain {
         let promised = (PlaceCost::of_draft(bid, total), None);
         let reserved = Some(self.in_flight.reserve(promised, &holdings, needed)?);
         self.last_gas.store(gas_limit, Ordering::Relaxed);
-        let draft = self.draft_of(self.account.facts.contract, calldata.into(), gas_limit, bid)?;
-        Ok(EvmDraft { surcharge, reserved, ..draft })
+        let call = EvmCall {
+            to: self.account.facts.contract,
+            calldata: calldata.into(),
+            profile: Arc::clone(&self.account.profile),
+        };
+        Ok(EvmDraft { surcharge, reserved, ..self.draft_of(call, gas_limit, bid)? })
     }
 
     pub(super) fn gas_rules(&self, head: &EvmHead) -> GasRules {
@@ -115,6 +120,14 @@ impl EvmChain {
     }
 }
 
+/// Whom a transaction calls, and with what.
+pub(super) struct EvmCall {
+    pub(super) to: Address,
+    pub(super) calldata: Bytes,
+    /// What the calldata is read by before it is signed.
+    pub(super) profile: Arc<Profile>,
+}
+
 /// All of a transaction but the nonce.
 pub(super) struct EvmDraft {
     /// The id that EIP-155 binds the signature to.
@@ -129,6 +142,8 @@ pub(super) struct EvmDraft {
     pub(super) surcharge: U256,
     /// The money that is set aside for it; none for a replacement, whose place has its money.
     pub(super) reserved: Option<Reserved>,
+    /// What the call is read by before it is signed.
+    pub(super) profile: Arc<Profile>,
     pub(super) signing: Arc<SigningContext>,
 }
 

@@ -28,7 +28,6 @@ use std::future::ready;
 use std::ops::Range;
 use std::time::Duration;
 use tokio::time::Instant;
-use tracing::error;
 
 /// How many questions of one look are asked of one node at once.
 const AT_ONCE: usize = 8;
@@ -256,29 +255,23 @@ impl EvmChain {
         for (id, _) in liars.iter().filter_map(|at| said.get(*at)) {
             self.parts.fleet.caught_lying(*id, "about who took a nonce in a final block");
         }
-        if fate != NonceFate::Disputed {
-            self.disputes.ended(place.position);
-        } else if self.disputes.lasts_too_long(place.position) {
+        if fate == NonceFate::Disputed {
             let disputing: Vec<NodeId> =
                 disputing.iter().filter_map(|at| said.get(*at)).map(|(id, _)| *id).collect();
-            self.alarm(place, &disputing);
+            self.dispute(place.position, &disputing);
+        } else {
+            self.disputes.ended(place.position);
         }
         fate
     }
 
-    /// Calls a person: nothing else ends this, and the claims stay meanwhile.
-    fn alarm(&self, place: &WatchedNonce, disputing: &[NodeId]) {
+    fn dispute(&self, position: u64, disputing: &[NodeId]) {
         let fleet = &self.parts.fleet;
-        let nodes: Vec<&str> = disputing.iter().map(|id| fleet.label(*id)).collect();
-        error!(
-            chain = self.account.facts.name,
-            position = place.position,
-            nodes = nodes.join(" and "),
-            "these nodes have told different records of one final block for ten minutes: the batch \
-             cannot end before they agree, or another node bears one of them out"
-        );
-        for id in disputing {
-            fleet.dissented(*id, "about the record of a final block");
+        let nodes: Vec<String> = disputing.iter().map(|id| fleet.label(*id).to_owned()).collect();
+        if self.disputes.goes_on(&self.account.facts.name, position, &nodes) {
+            for id in disputing {
+                fleet.dissented(*id, "about the record of a final block");
+            }
         }
     }
 

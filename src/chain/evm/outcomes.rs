@@ -21,7 +21,7 @@ impl<A: AsRef<Attempt>> ReadsOutcomes for OutcomeReader<'_, A> {
         if !bills {
             return Vec::new();
         }
-        self.chain.account.profile.outcomes(slot.contract, &ours.logs, &slot.items)
+        self.chain.account.profiles.outcomes(slot, &ours.logs)
     }
 
     fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
@@ -33,6 +33,6 @@ impl<A: AsRef<Attempt>> ReadsOutcomes for OutcomeReader<'_, A> {
         if contract != configured && call.is_some_and(|(to, _)| to == configured) {
             return Err(Opaque);
         }
-        self.chain.account.profile.effect(contract, call, foreign.succeeded, &foreign.logs)
+        self.chain.account.profiles.effect(contract, call, foreign.succeeded, &foreign.logs)
     }
 }

@@ -2,14 +2,16 @@
 //! Both take the same nonce, so only one of all attempts can land.
 
 use super::EvmChain;
-use super::draft::EvmDraft;
+use super::draft::{EvmCall, EvmDraft};
 use super::fees::{Bid, Ceilings, affordable, allowed, cancel_bid, cost, first_bid, outbid};
 use super::head::EvmHead;
 use super::node::{self, Call};
 use super::wire::Wire;
 use crate::billing::{Attempt, AttemptKind, Slot};
 use crate::chain::ChainError;
+use crate::contract::Profile;
 use alloy::primitives::{Address, Bytes, TxKind, U256};
+use std::sync::Arc;
 
 /// What a transfer to an account without code uses, gas.
 const TRANSFER_GAS: u64 = 21_000;
@@ -40,11 +42,13 @@ impl EvmChain {
                 outbid(cancel_bid(&head.market, fees)?, bids(), ceilings)?
             }
         };
-        let (to, calldata, gas_limit) = match kind {
-            AttemptKind::Bill => billing(&earlier)?,
+        let profiles = &self.account.profiles;
+        let (call, gas_limit) = match kind {
+            AttemptKind::Bill => billing(&earlier, profiles.needed(slot)?)?,
             AttemptKind::Cancel => {
-                let me = self.account.facts.signer;
-                (me, Bytes::new(), self.gas_for_nothing(&head, me).await?)
+                let (me, profile) = (self.account.facts.signer, Arc::clone(&self.account.profile));
+                let call = EvmCall { to: me, calldata: Bytes::new(), profile };
+                (call, self.gas_for_nothing(&head, me).await?)
             }
         };
         let cost = cost(gas_limit, bid);
@@ -52,13 +56,12 @@ impl EvmChain {
         // Those that come after it can wait for money; it cannot wait for them.
         let before = self.in_flight.outstanding(head.nonces.mined, slot.position);
         affordable(cost, before, head.balance(self.parts.fleet.needed()))?;
-        self.draft_of(to, calldata, gas_limit, bid)
+        self.draft_of(call, gas_limit, bid)
     }
 
     pub(super) fn draft_of(
         &self,
-        to: Address,
-        calldata: Bytes,
+        EvmCall { to, calldata, profile }: EvmCall,
         gas_limit: u64,
         bid: Bid,
     ) -> Result<EvmDraft, ChainError> {
@@ -71,6 +74,7 @@ impl EvmChain {
             bid,
             surcharge: U256::ZERO,
             reserved: None,
+            profile,
             signing,
         })
     }
@@ -106,11 +110,14 @@ fn wires<A: AsRef<Attempt>>(slot: &Slot<A>) -> Result<Vec<(AttemptKind, Wire)>, 
 }
 
 /// The very call of the newest attempt that bills.
-fn billing(earlier: &[(AttemptKind, Wire)]) -> Result<(Address, Bytes, u64), ChainError> {
+fn billing(
+    earlier: &[(AttemptKind, Wire)],
+    profile: Arc<Profile>,
+) -> Result<(EvmCall, u64), ChainError> {
     let mut newest = earlier.iter().rev();
     match newest.find(|(kind, _)| *kind == AttemptKind::Bill) {
         Some((_, Wire { to: TxKind::Call(to), input, gas_limit, .. })) => {
-            Ok((*to, input.clone(), *gas_limit))
+            Ok((EvmCall { to: *to, calldata: input.clone(), profile }, *gas_limit))
         }
         Some(_) | None => Err(ChainError::CallFails("no earlier attempt bills".to_owned())),
     }

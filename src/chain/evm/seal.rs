@@ -17,7 +17,7 @@ impl EvmDraft {
         T: SignableTransaction<Signature>,
         TxEnvelope: From<Signed<T>>,
     {
-        let last = EvmPreimage { bytes: tx.encoded_for_signing(), profile: &self.signing.profile };
+        let last = EvmPreimage { bytes: tx.encoded_for_signing(), profile: &self.profile };
         let (signature, digest) = self.signing.sign(last, meant)?;
         Ok((tx.into_signed(signature).into(), digest))
     }

@@ -9,6 +9,8 @@ use tracing::error;
 
 /// A batch that is looked for.
 pub(super) struct Case {
+    /// Its place in the lane.
+    pub(super) position: u64,
     /// Its transactions, the newest last.
     pub(super) attempts: Vec<B256>,
     /// The newest.
@@ -25,7 +27,7 @@ pub(super) fn case<A: AsRef<Attempt>>(slot: &Slot<A>, head: &TronHead) -> Option
     let attempts = slot.attempts.iter().map(|attempt| attempt.as_ref().signed.hash).collect();
     let over = |time_ms: u64| time_ms >= tx.expiration_ms;
     let (late, expired) = (over(head.newest.time_ms), over(head.solid.time_ms));
-    Some(Case { attempts, tx, late, expired })
+    Some(Case { position: slot.position, attempts, tx, late, expired })
 }
 
 /// What the stored bytes of an attempt say of its life.

@@ -9,7 +9,7 @@ use crate::billing::{BadField, Charge, Signed};
 use crate::chain::promises::SetAside;
 use crate::chain::signing::SigningContext;
 use crate::chain::{ChainError, Draft, Estimate, SealError};
-use crate::contract::Computed;
+use crate::contract::{Computed, Profile};
 use crate::policy::Meant;
 use alloy::primitives::{Address, U256};
 use std::fmt;
@@ -44,7 +44,8 @@ impl TronChain {
         let fewer = self.account.profile.per_item() && good.len() < estimate.charges;
         let holds = estimate.used > 0 && (good.len() == estimate.charges || fewer);
         let estimate = if holds { estimate.clone() } else { self.measure(good).await? };
-        let call = ContractCall { to: self.account.facts.contract, data, instead: None };
+        let profile = Arc::clone(&self.account.profile);
+        let call = ContractCall { to: self.account.facts.contract, data, profile, instead: None };
         let draft = self.draft_of(&head, call, &estimate, good.len())?;
         *self.last_spend.lock() = Some(draft.spend);
         Ok(draft)
@@ -83,7 +84,8 @@ impl TronChain {
         let reserved = self.promises.reserve(promised, &head.means, needed)?;
         let bandwidth = bandwidth(size).saturating_mul(head.prices.bandwidth);
         let cost = U256::from(budget.fee_limit).saturating_add(U256::from(bandwidth));
-        Ok(TronDraft { unsigned, cost, spend, reserved, signing: self.account.signing()? })
+        let (profile, signing) = (call.profile, self.account.signing()?);
+        Ok(TronDraft { unsigned, cost, spend, reserved, profile, signing })
     }
 
     /// The billing call for `charges`, with the deadline counted from the head's time.
@@ -123,6 +125,8 @@ impl TronChain {
 pub(super) struct ContractCall {
     pub(super) to: Address,
     pub(super) data: Vec<u8>,
+    /// What the data is read by before it is signed.
+    pub(super) profile: Arc<Profile>,
     /// The place whose earlier attempts are dead, if it is for another attempt.
     pub(super) instead: Option<u64>,
 }
@@ -136,6 +140,8 @@ pub(super) struct TronDraft {
     spend: Spend,
     /// The money that is set aside for it.
     reserved: SetAside<SpendOf>,
+    /// What the call is read by before it is signed.
+    profile: Arc<Profile>,
     signing: Arc<SigningContext>,
 }
 
@@ -164,7 +170,7 @@ impl Draft for TronDraft {
     fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
         let timestamp_ms = self.unsigned.timestamp_ms.saturating_add(position);
         let unsigned = Unsigned { timestamp_ms, ..self.unsigned.clone() };
-        let signed = sign(&unsigned, &self.signing, meant)?;
+        let signed = sign(&unsigned, (&self.signing, &self.profile), meant)?;
         self.reserved.signed(position, |_| SpendOf::signed(signed.hash, self.spend));
         Ok(signed)
     }

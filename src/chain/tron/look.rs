@@ -47,6 +47,7 @@ impl TronChain {
         let newest = slots.iter().map(|slot| slot.attempts.newest().as_ref().signed.hash);
         self.tracks.keep(&newest.collect());
         self.keep_spends(slots);
+        self.disputes.keep(slots.iter().map(|slot| slot.position));
         let cases: Vec<Option<Case>> = slots.iter().map(|slot| case(slot, &head)).collect();
         let asked: Vec<_> =
             cases.iter().map(|case| self.testimonies(case.as_ref(), &head)).collect();
@@ -77,15 +78,17 @@ impl TronChain {
         head: &TronHead,
         budget: &mut usize,
     ) -> BatchFate {
-        let fate = self.concluded(case, &said, head, None);
+        let (fate, disputing) = self.concluded(case, &said, head, None);
         if !case.expired || matches!(fate, BatchFate::Landed(_)) {
+            self.dispute(case.position, &disputing);
             return self.borne_out(case, fate, &said, (head, budget)).await;
         }
         let scan = self.scanned(case.tx, head, budget).await;
         if let Some(death::TxFate::Landed(place)) = scan {
             self.ask_late(case, place, head, &mut said).await;
         }
-        let fate = self.concluded(case, &said, head, scan);
+        let (fate, disputing) = self.concluded(case, &said, head, scan);
+        self.dispute(case.position, &disputing);
         self.borne_out(case, fate, &said, (head, budget)).await
     }
 
@@ -157,14 +160,27 @@ impl TronChain {
         BatchFate::Unclear
     }
 
-    /// Concludes, and remembers who lied or disagreed.
+    /// Remembers who tells otherwise than another.
+    fn dispute(&self, position: u64, disputing: &[NodeId]) {
+        let fleet = &self.parts.fleet;
+        if disputing.is_empty() {
+            return self.disputes.ended(position);
+        }
+        for id in disputing {
+            fleet.dissented(*id, "about what became of a transaction in an irrevocable block");
+        }
+        let nodes: Vec<String> = disputing.iter().map(|id| fleet.label(*id).to_owned()).collect();
+        self.disputes.goes_on(&self.account.facts.name, position, &nodes);
+    }
+
+    /// Concludes, and remembers who lied; tells who contradict one another as well.
     fn concluded(
         &self,
         case: &Case,
         said: &Testimonies,
         head: &TronHead,
         scan: Option<death::TxFate>,
-    ) -> BatchFate {
+    ) -> (BatchFate, Vec<NodeId>) {
         let fleet = &self.parts.fleet;
         let ground = Ground { solid: head.solid.number, needed: fleet.needed(), scan };
         let testimonies: Vec<TronTestimony> = said.iter().map(|(_, said)| said.clone()).collect();
@@ -176,10 +192,7 @@ impl TronChain {
         for id in who(liars) {
             fleet.caught_lying(id, "about what became of a transaction in an irrevocable block");
         }
-        for id in who(disputed) {
-            fleet.dissented(id, "about what became of a transaction in an irrevocable block");
-        }
-        fate
+        (fate, who(disputed).collect())
     }
 
     /// What every node that counts testifies about a batch.
@@ -339,8 +352,7 @@ impl TronChain {
             (CallResult::Failed, _) => Execution::Reverted,
             (CallResult::Succeeded, _) if !bills => Execution::Succeeded(Vec::new()),
             (CallResult::Succeeded, Some(logs)) => {
-                let profile = &self.account.profile;
-                Execution::Succeeded(profile.outcomes(slot.contract, &logs, &slot.items))
+                Execution::Succeeded(self.account.profiles.outcomes(slot, &logs))
             }
             (CallResult::Succeeded, None) => {
                 warn!(tx.hash = %id, block = number, "too few nodes keep logs: nobody can tell which items were charged");

@@ -263,7 +263,7 @@ impl TronChain {
         if let Ok(record) = fleet.agreed("about what a transaction did", told).await
             && record.result == result
         {
-            return Ok(self.account.profile.effect(contract, Some(call), succeeded, &record.logs));
+            return Ok(self.account.profiles.effect(contract, Some(call), succeeded, &record.logs));
         }
         if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
             return Err(untold());
@@ -295,8 +295,9 @@ impl TronChain {
         (to, data): (Address, &[u8]),
         succeeded: bool,
     ) -> Result<ForeignEffect, Opaque> {
-        let (profile, contract) = (&self.account.profile, self.account.facts.contract);
-        match profile.decode(data).ok().filter(|_| to == contract) {
+        let contract = self.account.facts.contract;
+        let charged = || self.account.profiles.charged_by(contract, data);
+        match (to == contract).then(charged).flatten() {
             _ if !succeeded => Ok(ForeignEffect::Other),
             Some(items) => {
                 let unproven = items.iter().map(|_| ItemOutcome::Unproven).collect();

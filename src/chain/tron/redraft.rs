@@ -28,7 +28,8 @@ impl TronChain {
         head.timely(self.account.clock.unix_ms())?;
         let dead = self.call_of_the_dead(slot, &head)?;
         // The contract lets nobody be charged after the deadline in the old call.
-        let renewed = self.account.profile.renew(&dead, &self.computed(&head));
+        let profile = self.account.profiles.needed(slot)?;
+        let renewed = profile.renew(&dead, &self.computed(&head));
         let data = renewed.map_err(|why| stays(why.to_string()))?.to_vec();
         let charges = slot.items.len();
         if head.not_alone.is_some() {
@@ -37,7 +38,7 @@ impl TronChain {
         if charges > self.most_at_once() {
             return Err(stays("so many charges at once take too long at present".to_owned()));
         }
-        let call = ContractCall { to: slot.contract, data, instead: Some(slot.position) };
+        let call = ContractCall { to: slot.contract, data, profile, instead: Some(slot.position) };
         let used = self.still_passes(&call, charges).await?;
         self.draft_of(&head, call, &Estimate { used, charges }, charges)
     }
@@ -67,14 +68,14 @@ impl TronChain {
     async fn still_passes(&self, call: &ContractCall, charges: usize) -> Result<u64, ChainError> {
         match self.call(self.api(), call.to, &call.data).await? {
             ConstantCallOutcome::Said { energy, answer } => {
-                let opinions = self.account.profile.opinions(&answer, charges).unwrap_or_default();
+                let opinions = call.profile.opinions(&answer, charges).unwrap_or_default();
                 if opinions.contains(&Opinion::Passes) {
                     return Ok(energy);
                 }
                 Err(ChainError::CallFails("none of it would be charged any more".to_owned()))
             }
             ConstantCallOutcome::Failed(failure) => {
-                let (code, detail) = self.account.profile.reverted(&failure.data);
+                let (code, detail) = call.profile.reverted(&failure.data);
                 let detail = detail.unwrap_or(failure.words);
                 Err(ChainError::CallFails(format!("{}: {detail}", code.text())))
             }

@@ -16,11 +16,11 @@ pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unreadable,
 /// and compares it with what was drafted. The key recovers the signer of every signature.
 pub(super) fn sign(
     call: &Unsigned,
-    signing: &SigningContext,
+    (signing, profile): (&SigningContext, &Profile),
     meant: &Meant<'_>,
 ) -> Result<Signed, SealError> {
     let raw_data = call.raw_data().map_err(|why| why.to_string())?;
-    let last = TronPreimage { raw_data: raw_data.clone(), profile: &signing.profile };
+    let last = TronPreimage { raw_data: raw_data.clone(), profile };
     complete(call, raw_data, signing.sign(last, meant)?)
 }
 

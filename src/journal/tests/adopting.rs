@@ -19,7 +19,7 @@ async fn close(book: Book) -> TempDir {
 
 async fn faults(book: Book) -> Vec<String> {
     let room = close(book).await;
-    Journal::audit(&config(&room).path).unwrap().faults
+    Journal::audit(&config(&room).path, &[]).unwrap().faults
 }
 
 #[tokio::test]

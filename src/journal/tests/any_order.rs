@@ -102,7 +102,7 @@ async fn carry_out(moves: Vec<Move>) {
         }
         agree(&book, &model).await;
     }
-    let audit = book.journal.read(history::audit).await.unwrap();
+    let audit = book.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
     assert_eq!(audit.faults, Vec::<String>::new());
 }
 

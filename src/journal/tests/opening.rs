@@ -18,7 +18,7 @@ fn a_lost_journal_is_not_replaced_by_an_empty_one() {
     let room = tempfile::tempdir().unwrap();
     let config = config(&room);
     assert!(matches!(Journal::open(&config), Err(OpenError::Missing(at)) if at == config.path));
-    assert!(matches!(Journal::audit(&config.path), Err(OpenError::Missing(_))));
+    assert!(matches!(Journal::audit(&config.path, &[]), Err(OpenError::Missing(_))));
     assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 0, "nothing was created");
 }
 
@@ -67,7 +67,9 @@ fn what_is_no_journal_of_ours_is_refused_and_left_as_it_is() {
     ];
     for (what, bytes) in table {
         std::fs::write(&config.path, &bytes).unwrap();
-        for opened in [Journal::open(&config).map(drop), Journal::audit(&config.path).map(drop)] {
+        for opened in
+            [Journal::open(&config).map(drop), Journal::audit(&config.path, &[]).map(drop)]
+        {
             assert!(matches!(opened, Err(OpenError::Foreign(_))), "{what}: {opened:?}");
         }
         assert!(std::fs::read(&config.path).unwrap() == bytes, "{what} was changed");

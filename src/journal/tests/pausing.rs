@@ -58,7 +58,7 @@ async fn a_paused_chain_takes_nothing_new_until_it_is_resumed() {
     book.pause(CHAIN, false, "the operator").await;
     assert_eq!(book.journal.paused(CHAIN), None);
     book.accept(&[item(2, 1)]).await.unwrap();
-    let audit = book.journal.read(history::audit).await.unwrap();
+    let audit = book.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
     assert_eq!(audit.faults, Vec::<String>::new());
     let told = "SELECT group_concat(event) FROM history WHERE event IN ('paused', 'resumed')";
     let told = move |conn: &Connection| conn.query_row(told, [], |row| row.get::<_, String>(0));

@@ -7,6 +7,7 @@ async fn ended(outcomes: Vec<ItemOutcome>) -> (Book, BatchId) {
     let items: Vec<Item> = (1..).zip(&outcomes).map(|(who, _)| item(who, 1)).collect();
     let mut proposal = proposal(&items);
     proposal.request = Some(request("run-1", 1));
+    proposal.caller = Some("scheduler".to_owned());
     let slot = book.journal.accept(proposal).await.unwrap();
     book.settle(end(&slot, BatchState::Charged, outcomes)).await;
     (book, slot.batch)
@@ -25,7 +26,7 @@ async fn said(book: &Book, finding: PersonsWord) -> Result<bool, Unresolved> {
 async fn faults(book: Book) -> Vec<String> {
     let path = config(&book.room).path;
     book.journal.close().await;
-    Journal::audit(&path).unwrap().faults
+    Journal::audit(&path, &[]).unwrap().faults
 }
 
 #[tokio::test]
@@ -87,6 +88,7 @@ async fn a_name_of_several_billings_means_the_one_that_is_unproven() {
     for (period, outcome) in [(2, ItemOutcome::Charged), (3, ItemOutcome::Unproven)] {
         let mut again = proposal(&[item(1, period)]);
         again.request = Some(request("run-1", 1));
+        again.caller = Some("scheduler".to_owned());
         let slot = book.journal.accept(again).await.unwrap();
         book.settle(end(&slot, BatchState::Charged, vec![outcome])).await;
         let meant = said(&book, finding("run-1", 1, Resolution::Charged)).await;
@@ -109,6 +111,6 @@ async fn a_resolution_that_was_not_written_by_the_journal_is_found() {
     let conn = Connection::open(&path).unwrap();
     conn.execute("UPDATE claim SET resolved = 'released', live = 0", []).unwrap();
     drop(conn);
-    let faults = Journal::audit(&path).unwrap().faults;
+    let faults = Journal::audit(&path, &[]).unwrap().faults;
     assert_eq!(faults.len(), 2, "one differs, and one is too many: {faults:?}");
 }

@@ -72,7 +72,7 @@ async fn within_one_commit_one_charge_has_one_winner_and_losers_leave_no_gap() {
     for n in 3..30 {
         assert!(book.claims(item(n, 1)).await.is_empty(), "{n} lost and holds nothing");
     }
-    let audit = book.journal.read(history::audit).await.unwrap();
+    let audit = book.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
     assert_eq!((audit.batches, audit.faults), (3, vec![]));
 }
 
@@ -112,7 +112,7 @@ async fn when_the_disk_is_full_in_the_middle_the_answers_are_what_is_on_disk() {
     }
     assert_eq!(book.next_position().await, FIRST + accepted);
     assert!(book.takes(item(2, 1)).await, "with room again, it is charged");
-    let audit = book.journal.read(history::audit).await.unwrap();
+    let audit = book.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
     assert_eq!(audit.faults, Vec::<String>::new());
 }
 

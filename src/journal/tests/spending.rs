@@ -27,7 +27,7 @@ impl Book {
     }
 
     async fn audited(&self) {
-        let audit = self.journal.read(history::audit).await.unwrap();
+        let audit = self.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
         assert_eq!(audit.faults, Vec::<String>::new());
     }
 }
@@ -189,7 +189,7 @@ async fn a_sum_that_was_changed_behind_the_journals_back_is_found() {
     ] {
         let faults = book.journal.read(move |conn| {
             conn.execute_batch(&format!("BEGIN; {sql}"))?;
-            let audit = history::audit(conn)?;
+            let audit = audit::audit(conn, &[])?;
             conn.execute_batch("ROLLBACK")?;
             Ok(audit.faults)
         });

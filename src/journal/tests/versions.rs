@@ -99,10 +99,10 @@ async fn a_journal_of_every_kept_version_is_opened_and_knows_what_it_knew() {
     assert_eq!(KEPT.last(), Some(&newest(STEPS)), "the newest version has a file");
     for version in KEPT {
         let room = copy_of(version);
-        let audit = Journal::audit(&config(&room).path).unwrap();
-        assert_eq!((audit.batches, audit.faults), (7, vec![]), "version {version}");
         let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
         assert!(book.journal.is_old_copy(), "it has no mark");
+        let audit = book.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
+        assert_eq!((audit.batches, audit.faults), (7, vec![]), "version {version}");
         let (doubt, open) = book.journal.take_up(lane()).await.unwrap();
         assert_eq!((doubt, open.len()), (Some(NOW_MS), 1), "version {version}");
         assert_eq!(open[0].attempts.count(), 2);
@@ -124,8 +124,8 @@ const LATER: [Migration; 2] = [
     },
     Migration {
         to: 6,
-        sql: "CREATE TABLE pauses (chain INTEGER PRIMARY KEY, by TEXT NOT NULL) STRICT;
-              INSERT INTO pauses SELECT chain, by FROM pause; DROP TABLE pause;",
+        sql: "CREATE TABLE restores (seq INTEGER PRIMARY KEY, known_until_ms INTEGER NOT NULL) STRICT;
+              INSERT INTO restores SELECT seq, known_until_ms FROM restored; DROP TABLE restored;",
     },
 ];
 
@@ -153,9 +153,9 @@ fn every_step_that_is_missing_is_taken_once_and_in_order() {
     }
     let notes = "SELECT count(*) FROM batch WHERE note = 'five'";
     assert_eq!(conn.query_row(notes, [], |row| row.get::<_, i64>(0)).unwrap(), 7);
-    let by: String = conn.query_row("SELECT by FROM pauses", [], |row| row.get(0)).unwrap();
-    assert_eq!(by, "scheduler");
-    assert_eq!(history::audit(&conn).unwrap().faults, Vec::<String>::new());
+    let known_until = "SELECT known_until_ms FROM restores";
+    assert_eq!(conn.query_row(known_until, [], |row| row.get::<_, i64>(0)).unwrap(), NOW_MS);
+    assert_eq!(audit::audit(&conn, &[]).unwrap().faults, Vec::<String>::new());
 }
 
 #[test]
@@ -182,7 +182,9 @@ fn another_version_is_refused_with_what_to_do_and_left_as_it_is() {
         conn.pragma_update(None, "user_version", other).unwrap();
         drop(conn);
         let bytes = std::fs::read(&path).unwrap();
-        for opened in [Journal::open(&config(&room)).map(drop), Journal::audit(&path).map(drop)] {
+        for opened in
+            [Journal::open(&config(&room)).map(drop), Journal::audit(&path, &[]).map(drop)]
+        {
             let told = opened.unwrap_err().to_string();
             assert!(told.contains(advice) && told.contains(&format!("version {other}")), "{told}");
             assert!(told.contains("Nothing was changed"), "{told}");

@@ -1,21 +1,24 @@
 //! Histories in which the configuration changes at random between kills: the key, what is retired, the
-//! contract, the platform's number of the chain, the nodes, how the contract is called. Whatever was
+//! contract, the platform's number of the chain, which nodes and how many, how the contract is called and
+//! what its events say; now and then the chain's section is gone. Whatever was
 //! open ends or is named in readiness, nobody pays twice, and in the end everybody has paid once.
 //!
 //! `HISTORIES=200` runs so many on each family, from `SEED=` on; without it, a few.
 
 mod setup;
 
+pub(crate) use setup::ANOTHER_CHAIN;
+
 use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::{Billing, Merchant};
 use crate::world::patience::{Dice, eventually};
-use crate::world::proxy::{Act, SEND};
+use crate::world::proxy::{Act, Proxy, SEND};
 use crate::world::signer::{Heard, Signer, unix_seconds};
 use crate::world::town::{Founding, Town, signer_address};
 use alloy::primitives::U256;
 use futures_util::{StreamExt as _, stream};
 use serde_json::{Value, json};
-use setup::{Key, Setup};
+use setup::{Key, SecondNode, Setup};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -71,6 +74,8 @@ struct History {
     dice: Dice,
     town: Town,
     setup: Setup,
+    /// Another way to the node. Nothing is ever wrong with it.
+    _second: Proxy,
     /// Every hash that was ever promised.
     promised: BTreeSet<String>,
     told: Told,
@@ -111,10 +116,11 @@ impl History {
             Billing::setBillerCall { merKey: town.merchant.mer_key, who: second, allowed: true };
         town.merchant.execute(town.merchant.owner, &allow).await;
         town.anvil.set_automine(false).await;
-        let setup = Setup::of(&town, other.billing);
+        let (second_node, second) = SecondNode::of(&town).await;
+        let setup = Setup::of(&town, other.billing, second_node);
         Setup::put_second_key(&town.installation);
         let (dice, promised, told) = (Dice::new(seed), BTreeSet::new(), Told::default());
-        Self { seed, dice, town, setup, promised, told }
+        Self { seed, dice, town, setup, _second: second, promised, told }
     }
 
     async fn something(&mut self, signer: &Signer) {
@@ -169,6 +175,9 @@ impl History {
     /// A process with another configuration; one that it refuses is refused by name.
     async fn restarted(&mut self) -> Signer {
         self.town.proxy.heal();
+        if self.dice.below(4) == 0 {
+            self.without_its_section().await;
+        }
         for _ in 0..self.dice.below(3) {
             let changed = self.setup.changed(&mut self.dice);
             self.told.changes += 1;
@@ -183,6 +192,28 @@ impl History {
         let signer = self.started().await;
         self.names_what_is_open(&signer).await;
         signer
+    }
+
+    /// A process that does not know the chain: it names what is open there, or nothing is.
+    async fn without_its_section(&mut self) {
+        self.setup.write_without_section(&self.town.installation);
+        self.told.changes += 1;
+        match self.town.installation.try_start().await {
+            Err(log) => {
+                let named =
+                    format!("no [chains.{}] is configured to follow them", self.setup.number);
+                assert!(log.contains(&named), "SEED={}\n{log}", self.seed);
+                self.told.refused += 1;
+            }
+            Ok(signer) => {
+                for hash in &self.promised {
+                    let heard = signer.scheduler.billings(hash).await;
+                    let state = &heard.body["data"][0]["state"];
+                    assert_ne!(*state, "open", "{hash} has nobody, SEED={}", self.seed);
+                }
+                drop(signer.kill());
+            }
+        }
     }
 
     /// A process that has seen the chain.

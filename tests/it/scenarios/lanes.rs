@@ -1,6 +1,8 @@
 //! What an operator changes between two starts: the key, the contract, the number of a chain, or whether
 //! it is there at all. Whatever is open is followed all the same, or the Signer does not start.
 
+use super::changes::ANOTHER_CHAIN;
+use super::profiles::without_periods;
 use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::{Billing, Merchant};
 use crate::world::patience::eventually;
@@ -13,6 +15,7 @@ use sandbox_chains::faults::{Fault, On};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
 use std::process::Output;
 use std::time::Duration;
 
@@ -25,6 +28,7 @@ on_both_families![
     a_retired_chain_ends_what_it_has_open_and_takes_nothing_new,
     a_chain_moves_to_another_number_with_its_claims_and_only_deliberately,
     a_changed_contract_does_not_change_what_an_open_batch_is_read_by,
+    an_account_with_nothing_but_guarded_charges_is_followed_and_named,
 ];
 
 /// The key that comes after the usual one.
@@ -79,7 +83,9 @@ async fn a_changed_key_leaves_its_open_batch_to_a_lane_that_follows_it(family: F
     change_key(&town, "");
     let old = town.spell(signer_address());
     let checked = said(&town.installation.run(&["check"]).await);
-    let open = format!("1 open billings of the account {old}: its key is not configured");
+    let open = format!(
+        "1 open billings and 0 guarded charges of the account {old}: its key is not configured"
+    );
     assert!(checked.contains(&open), "{checked}");
     let signer = town.signer().await;
     let health = health(&signer).await;
@@ -164,19 +170,19 @@ async fn a_new_key_bills_while_the_old_one_is_followed(family: Family) {
     town.assert_paid(&[1, 1, 0]).await;
 }
 
-async fn a_chain_that_is_gone_with_something_open_is_a_fault_at_start(family: Family) {
-    let town = on_request(family).await;
-    let hash = with_one_open(&town).await;
+/// Replaces the chain's section by that of another chain; tells the file and what it held.
+fn with_another_section(town: &Town) -> (PathBuf, String) {
     let path = town.installation.path().join("signer.toml");
     let before = fs::read_to_string(&path).unwrap();
     let (usual, _) = before.split_once("[chains.139]").unwrap();
-    let other = "[chains.7]\nname = \"other\"\nfamily = \"evm\"\neip155_id = 7\n\
-                 rpc = \"http://127.0.0.1:9\"\nkey = \"file:evm.key\"\ntest = true\n\
-                 contract = \"0x5FbDB2315678afecb367f032d93F642f64180aa3\"\n\
-                 [chains.7.fees]\nmax_fee_per_gas = \"5 gwei\"\nmax_priority_fee_per_gas = \"1 gwei\"\n\
-                 max_tx_cost = \"1 ether\"\n[chains.7.billing]\nprofile = \"reference\"\n\
-                 [chains.7.billing.constants]\nmerKey = \"0x5FbDB2315678afecb367f032d93F642f64180aa3\"\n";
-    fs::write(&path, format!("{usual}{other}")).unwrap();
+    fs::write(&path, format!("{usual}{ANOTHER_CHAIN}")).unwrap();
+    (path, before)
+}
+
+async fn a_chain_that_is_gone_with_something_open_is_a_fault_at_start(family: Family) {
+    let town = on_request(family).await;
+    let hash = with_one_open(&town).await;
+    let (path, before) = with_another_section(&town);
     let log = town.installation.try_start().await.unwrap_err();
     let orphan = format!(
         "1 open billings and 0 guarded charges of the account {}",
@@ -189,7 +195,7 @@ async fn a_chain_that_is_gone_with_something_open_is_a_fault_at_start(family: Fa
     let signer = town.signer().await;
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
     signer.terminate().await;
-    fs::write(&path, format!("{usual}{other}")).unwrap();
+    with_another_section(&town);
     town.installation.start().await;
     town.assert_paid(&[1, 0, 0]).await;
 }
@@ -253,6 +259,38 @@ async fn a_changed_contract_does_not_change_what_an_open_batch_is_read_by(family
     assert_eq!(ended["contract"], from.as_str());
     assert_eq!(ended["subscriptions"][0]["state"], "charged", "{ended}");
     town.assert_paid(&[1, 0, 0]).await;
+}
+
+async fn an_account_with_nothing_but_guarded_charges_is_followed_and_named(family: Family) {
+    let town = without_periods(family, 3).await;
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    signer.terminate().await;
+    change_key(&town, "");
+    let old = town.spell(signer_address());
+    let checked = said(&town.installation.run(&["check"]).await);
+    let guarded = format!(
+        "0 open billings and 1 guarded charges of the account {old}: its key is not configured"
+    );
+    assert!(checked.contains(&guarded), "{checked}");
+    let signer = town.signer().await;
+    let health = health(&signer).await;
+    let [lane] = health["following"].as_array().unwrap().as_slice() else { panic!("{health}") };
+    assert_eq!((&lane["address"], &lane["undecided"]), (&json!(old), &json!(0)), "{health}");
+    assert_eq!(lane["status"], "ok", "{health}");
+    assert!(lane["why"].as_str().unwrap().contains("its key is not configured"), "{health}");
+    let metrics = signer.scheduler.get("/metrics").await.text;
+    let gauge = format!("signer_following_batches{{chain=\"139\",account=\"{old}\"}} 0");
+    assert!(metrics.contains(&gauge), "{metrics}");
+    let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(again.tx_hash(), hash, "the guard of the old account's charge holds: {again:?}");
+    town.assert_paid(&[1, 0]).await;
+    signer.terminate().await;
+    with_another_section(&town);
+    let log = town.installation.try_start().await.unwrap_err();
+    let orphan = format!("0 open billings and 1 guarded charges of the account {old}");
+    assert!(log.contains(&orphan) && log.contains("no [chains.139] is configured"), "{log}");
 }
 
 /// On TRON: a batch whose transaction every node forgets, under a key that is changed then.

@@ -70,6 +70,11 @@ impl Installation {
         Self { memory: Some(most), ..self }
     }
 
+    /// What is set for every process that runs here.
+    pub(crate) fn environment(&self) -> Vec<(String, String)> {
+        self.env.clone()
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.directory.path()
     }

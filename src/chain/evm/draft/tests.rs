@@ -50,7 +50,7 @@ fn signing(byte: &str) -> Arc<SigningContext> {
         paused: false,
         limits: PolicyConfig::default(),
     };
-    Arc::new(SigningContext { key, policy: Arc::new(policy), profile: Arc::new(profile) })
+    Arc::new(SigningContext { key, policy: Arc::new(policy) })
 }
 
 fn calldata(subscribe: u8) -> Bytes {
@@ -76,6 +76,7 @@ fn draft(bid: Bid) -> EvmDraft {
         gas_limit: 100_000,
         bid,
         surcharge: U256::ZERO,
+        profile: Arc::new(profile()),
         signing: signing("09"),
     }
 }
@@ -85,7 +86,8 @@ const BID: Bid = Bid::Dynamic { max_fee: 30, tip: 2 };
 fn seal(draft: &EvmDraft, position: u64) -> Result<Signed, SealError> {
     let (items, tokens) = ([item(5)], [Address::ZERO]);
     let (kind, contract, cost) = (AttemptKind::Bill, CONTRACT, draft.cost());
-    draft.seal(position, &Meant { kind, contract, items: &items, tokens: Some(&tokens), cost })
+    let (function, tokens) = (profile().selector(), Some(&tokens[..]));
+    draft.seal(position, &Meant { kind, contract, function, items: &items, tokens, cost })
 }
 
 #[test]
@@ -151,8 +153,8 @@ fn a_draft_that_does_something_else_is_not_signed() {
 }
 
 fn meant<'a>(kind: AttemptKind, items: &'a [Item], tokens: &'a [Address]) -> Meant<'a> {
-    let (contract, cost) = (CONTRACT, U256::from(1_000));
-    Meant { kind, contract, items, tokens: Some(tokens), cost }
+    let (contract, function, cost) = (CONTRACT, profile().selector(), U256::from(1_000));
+    Meant { kind, contract, function, items, tokens: Some(tokens), cost }
 }
 
 fn tx() -> TxEip1559 {

@@ -25,8 +25,8 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let tokens = [charge(1).token, charge(2).token];
         let cost = draft.cost();
         let (kind, tokens) = (AttemptKind::Bill, Some(&tokens[..]));
-        let contract = chain.facts().contract;
-        let meant = Meant { kind, contract, items: &items, tokens, cost };
+        let (contract, function) = (chain.facts().contract, chain.profile().selector());
+        let meant = Meant { kind, contract, function, items: &items, tokens, cost };
         let seal = |position| draft.seal(position, &meant);
         let (first, second) = (seal(0).unwrap(), seal(1).unwrap());
         assert_ne!(first.hash, second.hash, "equal calls at two places");
@@ -140,7 +140,8 @@ fn slot(chain: &TronChain, expired_ms: i64) -> Slot<Attempt> {
     let items: Vec<Item> = vec![charge(1).item()];
     let attempts = Attempts::new(Attempt { batch: BatchId(1), seq: 0, kind, signed });
     let contract = chain.facts().contract;
-    Slot { batch: BatchId(1), position: 3, contract, accepted_ms: 0, items, attempts }
+    let profile = Arc::clone(chain.profile().written());
+    Slot { batch: BatchId(1), position: 3, contract, profile, accepted_ms: 0, items, attempts }
 }
 
 fn passing() -> String {
@@ -160,7 +161,8 @@ async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() 
         let draft = chain.recompose(&slot, AttemptKind::Bill).await.unwrap();
         let (kind, items) = (AttemptKind::Bill, slot.items.as_slice());
         let (contract, cost) = (slot.contract, draft.cost());
-        let meant = Meant { kind, contract, items, tokens: None, cost };
+        let function = chain.profile().selector();
+        let meant = Meant { kind, contract, function, items, tokens: None, cost };
         let again = draft.seal(slot.position, &meant).unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
         let read = SignedBytes::read(&again.raw).unwrap().unsigned;

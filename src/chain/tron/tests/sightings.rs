@@ -31,7 +31,8 @@ fn slot(attempts: &[Vec<u8>]) -> Slot {
     let attempts = Attempts::from_oldest((0..).zip(attempts).map(attempt)).unwrap();
     let items = golden_billing::items();
     let contract = golden_billing::contract();
-    Slot { batch: BatchId(1), position: 0, contract, accepted_ms: 0, items, attempts }
+    let profile = Arc::clone(golden_billing::profile().written());
+    Slot { batch: BatchId(1), position: 0, contract, profile, accepted_ms: 0, items, attempts }
 }
 
 fn said(file: &str, at: usize) -> String {

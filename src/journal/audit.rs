@@ -1,0 +1,175 @@
+//! The audit: every table held against the history, and the history against itself. It only reads.
+//!
+//! One walk through the history, oldest row first: each batch is compared with what the rows say of it
+//! when they come by, and what the small tables hold is put together again on the way.
+
+mod batches;
+mod small_tables;
+mod sums;
+
+use super::files::Files;
+use super::history::HistoryRow;
+use super::open::{self, OpenError};
+use super::rename::Renames;
+use super::{Journal, migrate, profiles, shape, spend};
+use batches::BatchAudit;
+use rusqlite::Connection;
+use serde_json::Value;
+use small_tables::SmallTables;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use sums::Sums;
+
+/// What an audit found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Audit {
+    /// Batches whose claims, bytes and end were compared with the history.
+    pub batches: u64,
+    /// The last row of the history.
+    pub head: HistoryHead,
+    /// What is wrong; empty when nothing is.
+    pub faults: Vec<String>,
+}
+
+/// How far a history goes. Kept elsewhere, it proves later that nothing before it was changed or cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryHead {
+    /// The last row's number, from 1 on; 0 where there is none.
+    pub row: u64,
+    /// Its digest, hex: 64 digits, or the first of them where a person kept no more.
+    pub digest: String,
+}
+
+impl fmt::Display for HistoryHead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.row, self.digest)
+    }
+}
+
+/// What is no head of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a head is ROW:DIGEST, as `audit` prints it and the log tells it, with 8 to 64 hex digits")]
+pub struct NoHead;
+
+impl FromStr for HistoryHead {
+    type Err = NoHead;
+
+    fn from_str(text: &str) -> Result<Self, NoHead> {
+        let (row, digest) = text.split_once(':').ok_or(NoHead)?;
+        let digest = digest.to_ascii_lowercase();
+        let is_hex = digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex || !(8..=64).contains(&digest.len()) {
+            return Err(NoHead);
+        }
+        let row = row.parse().ok().filter(|row| *row > 0).ok_or(NoHead)?;
+        Ok(Self { row, digest })
+    }
+}
+
+impl Journal {
+    /// Verifies the journal at `path`, which no process may have open, and that each of `kept` is a row of
+    /// it. A copy of one that is open will do. Nothing is changed.
+    pub fn audit(path: &Path, kept: &[HistoryHead]) -> Result<Audit, OpenError> {
+        let conn = open::read(&Files::at(path))?;
+        let look = || {
+            let shape = shape::fault(&conn, migrate::newest(migrate::STEPS))?;
+            let mut audit = audit(&conn, kept)?;
+            audit.faults.extend(shape.map(|problem| format!("the file {problem}")));
+            Ok(audit)
+        };
+        look().map_err(|e| open::refused(path, &e))
+    }
+}
+
+/// Verifies everything, in one walk through the history.
+pub(super) fn audit(conn: &Connection, kept: &[HistoryHead]) -> rusqlite::Result<Audit> {
+    let mut walk = Walk {
+        conn,
+        kept,
+        renames: Renames::read(conn)?,
+        told: BatchAudit::default(),
+        tables: SmallTables::default(),
+        sums: Sums::default(),
+        faults: Vec::new(),
+    };
+    let mut select =
+        conn.prepare("SELECT seq, at_ms, event, body, digest FROM history ORDER BY seq")?;
+    let mut rows = select.query([])?;
+    let (mut before, mut last) = (Vec::<u8>::new(), 0_u64);
+    while let Some(row) = rows.next()? {
+        let (event, body): (String, String) = (row.get(2)?, row.get(3)?);
+        let read = HistoryRow { seq: row.get(0)?, at_ms: row.get(1)?, event: &event, body: &body };
+        let digest: Vec<u8> = row.get(4)?;
+        last = last.saturating_add(1);
+        if i64::try_from(last) != Ok(read.seq) {
+            walk.faults.push(format!("history row {last} is missing"));
+            break;
+        }
+        if read.digest(&before) != digest {
+            let fault = format!("history row {last} does not follow from the one before it");
+            walk.faults.push(fault);
+        }
+        walk.pass(&read, &digest)?;
+        before = digest;
+    }
+    let head = HistoryHead { row: last, digest: hex::encode(&before) };
+    walk.finish(head)
+}
+
+/// How far the walk has come.
+struct Walk<'a> {
+    conn: &'a Connection,
+    kept: &'a [HistoryHead],
+    renames: Renames,
+    told: BatchAudit,
+    tables: SmallTables,
+    sums: Sums,
+    faults: Vec<String>,
+}
+
+impl Walk<'_> {
+    fn pass(&mut self, row: &HistoryRow<'_>, digest: &[u8]) -> rusqlite::Result<()> {
+        for kept in self.kept.iter().filter(|kept| i64::try_from(kept.row) == Ok(row.seq)) {
+            if !hex::encode(digest).starts_with(&kept.digest) {
+                self.faults.push(format!("history row {} is not the one that was kept", kept.row));
+            }
+        }
+        let body: Value = serde_json::from_str(row.body).unwrap_or_default();
+        let by_now = self.renames.in_terms_of_now(row.seq, row.body);
+        self.faults.extend(self.told.compare(self.conn, row, by_now)?);
+        self.faults.extend(self.tables.follow(row, &body));
+        self.faults.extend(self.sums.follow(self.conn, row, &body)?);
+        Ok(())
+    }
+
+    fn finish(mut self, head: HistoryHead) -> rusqlite::Result<Audit> {
+        for kept in self.kept.iter().filter(|kept| kept.row > head.row) {
+            self.faults.push(format!(
+                "history row {} was kept, but the history ends with row {}",
+                kept.row, head.row
+            ));
+        }
+        self.faults.extend(self.told.count(self.conn)?);
+        self.faults.extend(self.tables.differences(self.conn)?);
+        self.faults.extend(self.sums.unfinished(self.conn)?);
+        self.faults.extend(profiles::faults(self.conn)?);
+        match spend::faults(self.conn) {
+            Ok(faults) => self.faults.extend(faults),
+            Err(error) => self.faults.push(format!("the sums of a day cannot be read: {error}")),
+        }
+        self.faults.extend(orphans(self.conn)?);
+        Ok(Audit { batches: self.told.batches(), head, faults: self.faults })
+    }
+}
+
+/// Rows that refer to nothing.
+fn orphans(conn: &Connection) -> rusqlite::Result<Vec<String>> {
+    let mut check =
+        conn.prepare("SELECT DISTINCT \"table\", parent FROM pragma_foreign_key_check")?;
+    let orphans = check.query_map([], |row| {
+        let (table, parent): (String, String) = (row.get(0)?, row.get(1)?);
+        Ok(format!("rows of {table} refer to rows of {parent} that are gone"))
+    })?;
+    orphans.collect()
+}

@@ -1,0 +1,261 @@
+//! Each batch, against the rows of history that tell of it.
+
+use crate::billing::{BatchId, BatchState, Item, ItemOutcome, Period};
+use crate::journal::columns::{LineOutcome, hash, outcome_words};
+use crate::journal::history::{
+    Accepted, ClaimPlace, HistoryRow, Settled, attempt_body, transaction_digest,
+};
+use crate::journal::record::{Billing, Line, Recorded};
+use crate::journal::spend::{Added, GivenBack};
+use crate::journal::{Resolution, rows};
+use alloy::primitives::B256;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+/// What the history has told of batches.
+#[derive(Debug, Default)]
+pub(super) struct BatchAudit {
+    accepted: u64,
+    attempts: u64,
+    settled: u64,
+    resolved: u64,
+    /// Claims that were freed when their guards ended, and not by a person.
+    freed: u64,
+}
+
+/// A row of history that tells of a batch.
+struct Telling<'a> {
+    conn: &'a Connection,
+    at_ms: i64,
+    body: Value,
+}
+
+/// What differs, where something does.
+type Difference = rusqlite::Result<Option<&'static str>>;
+
+/// Compares a batch with a row.
+type Compare<'a> = fn(&Telling<'a>, &Billing) -> Difference;
+
+impl BatchAudit {
+    /// Compares a batch with what one row says of it. `body` is the row's, in terms of now.
+    pub(super) fn compare(
+        &mut self,
+        conn: &Connection,
+        row: &HistoryRow<'_>,
+        body: Value,
+    ) -> rusqlite::Result<Option<String>> {
+        let telling = Telling { conn, at_ms: row.at_ms, body };
+        let (count, compare): (&mut u64, Compare<'_>) = match row.event {
+            "accepted" | "adopted" => {
+                self.freed = self.freed.saturating_add(telling.freed()?);
+                self.attempts = self.attempts.saturating_add(1);
+                (&mut self.accepted, Telling::was_accepted)
+            }
+            "signed again" => (&mut self.attempts, Telling::has_attempt),
+            "settled" => (&mut self.settled, Telling::has_ended),
+            "resolved" => (&mut self.resolved, Telling::was_resolved),
+            _ => return Ok(None),
+        };
+        *count = count.saturating_add(1);
+        let number = telling.batch();
+        Ok(match rows::billing(conn, BatchId(number)) {
+            Ok(Some(billing)) => compare(&telling, &billing)?
+                .map(|difference| format!("batch {number} {difference}")),
+            Ok(None) => Some(format!("batch {number} is gone")),
+            Err(error) => Some(format!("batch {number} cannot be read: {error}")),
+        })
+    }
+
+    /// How many batches were compared.
+    pub(super) fn batches(&self) -> u64 {
+        self.accepted
+    }
+
+    /// Rows that no history tells of.
+    pub(super) fn count(&self, conn: &Connection) -> rusqlite::Result<Vec<String>> {
+        let freed = "claim WHERE live = 0 AND period = '' AND elsewhere = 0
+                     AND outcome IN ('charged', 'unproven') AND resolved IS NOT 'released'";
+        let foreign = "claim JOIN batch ON batch.id = claim.batch
+                       WHERE claim.chain <> batch.chain OR claim.contract <> batch.contract";
+        let table = [
+            ("batch", self.accepted, "batches"),
+            ("attempt", self.attempts, "attempts"),
+            ("batch WHERE state <> 'open'", self.settled, "ended batches"),
+            ("claim WHERE resolved IS NOT NULL", self.resolved, "resolved charges"),
+            (freed, self.freed, "claims that ended with their guards"),
+            (foreign, 0, "claims that are not on their batch's chain and contract"),
+        ];
+        let mut faults = Vec::new();
+        for (which, known, what) in table {
+            let sql = format!("SELECT count(*) FROM {which}");
+            let found: i64 = conn.query_row(&sql, [], |row| row.get(0))?;
+            if u64::try_from(found) != Ok(known) {
+                faults.push(format!("{found} {what}, but the history knows {known}"));
+            }
+        }
+        Ok(faults)
+    }
+}
+
+impl Telling<'_> {
+    fn batch(&self) -> i64 {
+        self.body.get("batch").and_then(Value::as_i64).unwrap_or_default()
+    }
+
+    /// What stands under `key`; nothing where that is something else.
+    fn told<T: DeserializeOwned + Default>(&self, key: &str) -> T {
+        let told = self.body.get(key).cloned().unwrap_or_default();
+        serde_json::from_value(told).unwrap_or_default()
+    }
+
+    /// How many of the claims that this row freed are free for that reason alone.
+    fn freed(&self) -> rusqlite::Result<u64> {
+        let sql = "SELECT 1 FROM claim WHERE batch = ?1 AND item = ?2 AND live = 0
+                   AND resolved IS NOT 'released'";
+        let mut select = self.conn.prepare_cached(sql)?;
+        let mut count = 0_u64;
+        for (batch, item) in self.told::<Vec<ClaimPlace>>("freed") {
+            count = count.saturating_add(u64::from(select.exists(params![batch, item])?));
+        }
+        Ok(count)
+    }
+
+    fn was_accepted(&self, billing: &Billing) -> Difference {
+        let items: Vec<Item> = billing.items.iter().map(|line| line.item).collect();
+        let first = billing.attempts.first();
+        let transaction = match first {
+            Recorded::Signed(attempt) => transaction_digest(&attempt.get().signed),
+            Recorded::Learnt(hash) => hex::encode(hash),
+        };
+        let places = (0_usize..).zip(&billing.items);
+        let request = self.request(billing)?;
+        let accepted = Accepted {
+            batch: billing.batch,
+            origin: billing.origin,
+            // Compared by itself: see profiles.rs.
+            profile: self.body.get("profile").and_then(Value::as_i64),
+            position: billing.position,
+            request: request.as_ref().map(|(id, digest)| (id.as_str(), *digest)),
+            caller: billing.caller.as_deref(),
+            transaction,
+            // The sums have an audit of their own, and freed claims are counted.
+            counted: self.told::<Vec<Added>>("counted"),
+            freed: self.told::<Vec<ClaimPlace>>("freed"),
+            elsewhere: places.filter(|(_, line)| line.elsewhere).map(|(at, _)| at).collect(),
+        };
+        if accepted.body(&items) != self.body {
+            return Ok(Some("differs from what was accepted"));
+        }
+        if billing.accepted_ms != self.at_ms || self.signed_ms(first)? != Some(self.at_ms) {
+            return Ok(Some("was not accepted when its rows say"));
+        }
+        let open = billing.state == BatchState::Open;
+        if open && !billing.items.iter().all(|line| line.live && line.outcome.is_none()) {
+            return Ok(Some("is undecided, but not all of its claims are held"));
+        }
+        Ok(None)
+    }
+
+    /// The name of the request, and what that stands for.
+    fn request(&self, billing: &Billing) -> rusqlite::Result<Option<(String, B256)>> {
+        let Some(id) = &billing.request_id else { return Ok(None) };
+        let sql = "SELECT digest FROM request JOIN request_batch AS named
+                       ON named.request = request.id AND named.caller = request.caller
+                   WHERE request.id = ?1 AND request.caller = ?2 AND named.batch = ?3";
+        let caller = billing.caller.as_deref().unwrap_or_default();
+        let named = params![id, caller, billing.batch.0];
+        let digest = self.conn.prepare_cached(sql)?.query_row(named, |row| hash(row, 0));
+        Ok(digest.optional()?.map(|digest| (id.clone(), digest)))
+    }
+
+    fn signed_ms(&self, attempt: &Recorded) -> rusqlite::Result<Option<i64>> {
+        let sql = "SELECT signed_ms FROM attempt WHERE hash = ?1";
+        let hash = attempt.hash();
+        self.conn.prepare_cached(sql)?.query_row([hash.as_slice()], |row| row.get(0)).optional()
+    }
+
+    fn has_attempt(&self, billing: &Billing) -> Difference {
+        let counted = self.told::<Vec<Added>>("counted");
+        let same = |recorded: &&Recorded| match recorded {
+            Recorded::Signed(attempt) => attempt_body(attempt.get(), &counted) == self.body,
+            Recorded::Learnt(_) => false,
+        };
+        Ok(match billing.attempts.iter().find(same) {
+            Some(attempt) if self.signed_ms(attempt)? == Some(self.at_ms) => None,
+            Some(_) => Some("was not signed again when its rows say"),
+            None => Some("lacks an attempt"),
+        })
+    }
+
+    fn has_ended(&self, billing: &Billing) -> Difference {
+        let charged = billing.state == BatchState::Charged;
+        let outcomes = if charged {
+            json!(billing.items.iter().filter_map(word).collect::<Vec<_>>())
+        } else {
+            self.told("outcomes")
+        };
+        let Some(block) = billing.block else {
+            return Ok(Some("has ended, but no block decided"));
+        };
+        let settled = Settled {
+            batch: billing.batch,
+            state: billing.state,
+            winner: billing.winner,
+            block,
+            record: billing.record.as_ref(),
+            outcomes,
+            guard_until: self.told("guard_until"),
+            given_back: self.told::<Vec<GivenBack>>("given_back"),
+        };
+        if settled.body() != self.body || billing.settled_ms != Some(self.at_ms) {
+            return Ok(Some("did not end as its rows say"));
+        }
+        let right = |line: &Line| {
+            let freed = line.resolved == Some(Resolution::Free);
+            let failed =
+                matches!(line.outcome, Some(LineOutcome::Told(ItemOutcome::Failed { .. })));
+            let holds = charged && !failed && !freed && !line.elsewhere;
+            // Those whose guards ended are counted.
+            let guarded = line.item.key.period == Period::Guarded;
+            line.live == holds || (holds && guarded)
+        };
+        if !billing.items.iter().all(right) || self.is_guarded_otherwise(billing.batch)? {
+            return Ok(Some("has ended, but its claims differ"));
+        }
+        Ok(None)
+    }
+
+    fn is_guarded_otherwise(&self, batch: BatchId) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM claim WHERE batch = ?1
+                   AND guard_until_s IS NOT CASE WHEN period = '' THEN ?2 END";
+        let until: Option<u64> = self.told("guard_until");
+        self.conn.prepare_cached(sql)?.exists(params![batch.0, until])
+    }
+
+    fn was_resolved(&self, billing: &Billing) -> Difference {
+        let place = self.body.get("item").and_then(Value::as_u64);
+        let place = place.and_then(|at| usize::try_from(at).ok());
+        let Some(line) = place.and_then(|place| billing.items.get(place)) else {
+            return Ok(Some("was resolved, but lacks that charge"));
+        };
+        let said = Resolution::from_word(&self.told::<String>("resolution"));
+        let by = "SELECT 1 FROM claim WHERE batch = ?1 AND item = ?2
+                  AND resolved_by = ?3 AND resolved_ms = ?4";
+        let by = self.conn.prepare_cached(by)?.exists(params![
+            billing.batch.0,
+            place,
+            self.told::<String>("by"),
+            self.at_ms
+        ])?;
+        let same = by && said.is_some() && line.resolved == said;
+        Ok((!same).then_some("was resolved otherwise than its rows say"))
+    }
+}
+
+fn word(line: &Line) -> Option<&'static str> {
+    match line.outcome.as_ref()? {
+        LineOutcome::Told(outcome) => Some(outcome_words(outcome).told()),
+        LineOutcome::Released => Some("released"),
+    }
+}

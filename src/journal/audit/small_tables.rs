@@ -1,0 +1,196 @@
+//! The small tables, put together again from the history: what chains stand for, which are paused, how far
+//! each lane is, and which lanes are in doubt.
+
+use crate::journal::history::HistoryRow;
+use rusqlite::{Connection, Row};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A chain and an account, as the history spells it.
+type LaneName = (u64, String);
+
+/// What the history says stands.
+#[derive(Debug, Default)]
+pub(super) struct SmallTables {
+    chains: BTreeMap<u64, Bound>,
+    pauses: BTreeMap<u64, (String, i64)>,
+    lanes: BTreeMap<LaneName, LaneReach>,
+    /// Until when a lane that is in doubt is known, Unix ms.
+    doubts: BTreeMap<LaneName, i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Bound {
+    family: String,
+    network: u64,
+    contract: String,
+}
+
+/// How far a lane has come.
+#[derive(Debug, Default)]
+struct LaneReach {
+    /// Whether it was opened, and the next position as far as rows tell.
+    next: Option<u64>,
+    /// Positions beyond that are taken by what was learnt.
+    ahead: BTreeSet<u64>,
+}
+
+impl LaneReach {
+    /// The next position, if everything that was learnt has been passed.
+    fn beyond_learnt(&self, from: u64) -> u64 {
+        let mut next = from;
+        while self.ahead.contains(&next) {
+            next = next.saturating_add(1);
+        }
+        next
+    }
+
+    /// Whether the lane may stand at `position`. What was imported is passed without a row of its own.
+    fn may_be_at(&self, position: u64) -> bool {
+        self.next.is_some_and(|next| next <= position && position <= self.beyond_learnt(next))
+    }
+
+    fn learn(&mut self, position: u64) {
+        let Some(next) = self.next.filter(|next| *next <= position) else {
+            if self.next.is_none() {
+                self.ahead.insert(position);
+            }
+            return;
+        };
+        self.ahead.insert(position);
+        if next == position {
+            self.move_to(self.beyond_learnt(next));
+        }
+    }
+
+    fn move_to(&mut self, next: u64) {
+        self.next = Some(next);
+        self.ahead = self.ahead.split_off(&next);
+    }
+}
+
+impl SmallTables {
+    /// Takes in one row; tells what is wrong with it.
+    pub(super) fn follow(&mut self, row: &HistoryRow<'_>, body: &Value) -> Option<String> {
+        match row.event {
+            "chain bound" | "contract changed" => {
+                let network = number(body, "network")?;
+                let (family, contract) = (text(body, "family"), text(body, "contract"));
+                self.chains.insert(number(body, "chain")?, Bound { family, network, contract });
+            }
+            "chain renamed" => self.rename(number(body, "from")?, number(body, "to")?),
+            "paused" => {
+                self.pauses.insert(number(body, "chain")?, (text(body, "by"), row.at_ms));
+            }
+            "resumed" => drop(self.pauses.remove(&number(body, "chain")?)),
+            "lane opened" => {
+                let lane = self.lanes.entry(lane(body)?).or_default();
+                lane.next = Some(number(body, "first")?);
+            }
+            "accepted" => {
+                let place = body.get("place")?;
+                let position = number(place, "position")?;
+                let reach = self.lanes.entry(lane(place)?).or_default();
+                if !reach.may_be_at(position) {
+                    return Some(format!("history row {} accepts a place out of order", row.seq));
+                }
+                reach.move_to(position.saturating_add(1));
+            }
+            "adopted" | "used elsewhere" => {
+                let place = body.get("place")?;
+                let position = number(place, "position")?;
+                self.lanes.entry(lane(place)?).or_default().learn(position);
+            }
+            "restored" => {
+                let since = body.get("known_until_ms")?.as_i64()?;
+                let opened = self.lanes.iter().filter(|(_, reach)| reach.next.is_some());
+                for (name, _) in opened {
+                    self.doubts.entry(name.clone()).or_insert(since);
+                }
+            }
+            "used without the journal" => {
+                let since = body.get("known_until_ms")?.as_i64()?;
+                self.doubts.entry(lane(body)?).or_insert(since);
+            }
+            "learnt what was forgotten" => drop(self.doubts.remove(&lane(body)?)),
+            _ => {}
+        }
+        None
+    }
+
+    fn rename(&mut self, from: u64, to: u64) {
+        if let Some(bound) = self.chains.remove(&from) {
+            self.chains.insert(to, bound);
+        }
+        if let Some(pause) = self.pauses.remove(&from) {
+            self.pauses.insert(to, pause);
+        }
+        let by_now = |(chain, signer): LaneName| (if chain == from { to } else { chain }, signer);
+        let moved = |(name, value)| (by_now(name), value);
+        self.lanes = std::mem::take(&mut self.lanes).into_iter().map(moved).collect();
+        let moved = |(name, value)| (by_now(name), value);
+        self.doubts = std::mem::take(&mut self.doubts).into_iter().map(moved).collect();
+    }
+
+    /// Where the tables differ.
+    pub(super) fn differences(&self, conn: &Connection) -> rusqlite::Result<Vec<String>> {
+        let chains: BTreeMap<u64, Bound> = all(
+            conn,
+            "SELECT id, family, network, '0x' || lower(hex(contract)) FROM chain",
+            |row| {
+                Ok((
+                    row.get(0)?,
+                    Bound { family: row.get(1)?, network: row.get(2)?, contract: row.get(3)? },
+                ))
+            },
+        )?;
+        let pauses: BTreeMap<u64, (String, i64)> =
+            all(conn, "SELECT chain, by, since_ms FROM pause", |row| {
+                Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))
+            })?;
+        let lanes: BTreeMap<LaneName, u64> = all(
+            conn,
+            "SELECT chain, '0x' || lower(hex(signer)), next_position FROM lane",
+            |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)),
+        )?;
+        let doubts: BTreeMap<LaneName, i64> =
+            all(conn, "SELECT chain, '0x' || lower(hex(signer)), since_ms FROM doubt", |row| {
+                Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
+            })?;
+        let opened = self.lanes.iter().filter(|(_, reach)| reach.next.is_some());
+        let same_lanes = opened.clone().count() == lanes.len()
+            && opened
+                .clone()
+                .all(|(name, reach)| lanes.get(name).is_some_and(|next| reach.may_be_at(*next)));
+        // A lane that an old copy did not even know may be in doubt without a row.
+        let same_doubts = self.doubts.iter().all(|(name, since)| doubts.get(name) == Some(since));
+        let table = [
+            (chains == self.chains, "what chains stand for is not what the history says"),
+            (pauses == self.pauses, "the paused chains are not those of the history"),
+            (same_lanes, "a lane is not where the history says"),
+            (same_doubts, "a lane that forgot something is not in doubt any more"),
+        ];
+        let wrong = table.into_iter().filter(|(same, _)| !same);
+        Ok(wrong.map(|(_, fault)| fault.to_owned()).collect())
+    }
+}
+
+fn all<K: Ord, V>(
+    conn: &Connection,
+    sql: &str,
+    read: fn(&Row<'_>) -> rusqlite::Result<(K, V)>,
+) -> rusqlite::Result<BTreeMap<K, V>> {
+    conn.prepare(sql)?.query_map([], read)?.collect()
+}
+
+fn lane(told: &Value) -> Option<LaneName> {
+    Some((number(told, "chain")?, text(told, "signer")))
+}
+
+fn number(told: &Value, key: &str) -> Option<u64> {
+    told.get(key)?.as_u64()
+}
+
+fn text(told: &Value, key: &str) -> String {
+    told.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,94 @@
+//! What batches added to the sums of days and gave back, against what the history says. Only batches that
+//! were open at the same time are held in memory.
+
+use crate::billing::BatchId;
+use crate::journal::columns::number;
+use crate::journal::history::HistoryRow;
+use crate::journal::spend::{Added, GivenBack};
+use crate::policy::utc_day;
+use alloy::primitives::U256;
+use rusqlite::{Connection, params};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// What one batch counted, by day and unit.
+type CountedOf = BTreeMap<(i64, String), Sum>;
+
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sum {
+    items: String,
+    added: U256,
+    given_back: U256,
+}
+
+/// What batches that have not ended yet have counted.
+#[derive(Debug, Default)]
+pub(super) struct Sums {
+    open: BTreeMap<BatchId, CountedOf>,
+}
+
+impl Sums {
+    /// Takes in one row. A batch that ends is compared.
+    pub(super) fn follow(
+        &mut self,
+        conn: &Connection,
+        row: &HistoryRow<'_>,
+        body: &Value,
+    ) -> rusqlite::Result<Option<String>> {
+        let Some(batch) = body.get("batch").and_then(Value::as_i64).map(BatchId) else {
+            return Ok(None);
+        };
+        match row.event {
+            "accepted" | "adopted" | "signed again" => {
+                let counted = self.open.entry(batch).or_default();
+                for Added { unit, items, amount } in list(body, "counted") {
+                    let sum = counted.entry((utc_day(row.at_ms), unit)).or_default();
+                    sum.items = items;
+                    sum.added = sum.added.saturating_add(decimal(&amount));
+                }
+                Ok(None)
+            }
+            "settled" => {
+                let mut counted = self.open.remove(&batch).unwrap_or_default();
+                for GivenBack { day, unit, amount } in list(body, "given_back") {
+                    counted.entry((day, unit)).or_default().given_back = decimal(&amount);
+                }
+                compare(conn, batch, &counted)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Compares those batches that have not ended.
+    pub(super) fn unfinished(&self, conn: &Connection) -> rusqlite::Result<Vec<String>> {
+        let all = self.open.iter().map(|(batch, counted)| compare(conn, *batch, counted));
+        all.filter_map(Result::transpose).collect()
+    }
+}
+
+fn compare(
+    conn: &Connection,
+    batch: BatchId,
+    told: &CountedOf,
+) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT day, unit, items, amount, given_back FROM counted WHERE batch = ?1";
+    let found: rusqlite::Result<CountedOf> = conn
+        .prepare_cached(sql)?
+        .query_map(params![batch.0], |row| {
+            let (added, given_back) = (number(row, 3)?, number(row, 4)?);
+            Ok(((row.get(0)?, row.get(1)?), Sum { items: row.get(2)?, added, given_back }))
+        })?
+        .collect();
+    let differs = found.as_ref().ok() != Some(told);
+    Ok(differs.then(|| format!("batch {} counted otherwise than the history says", batch.0)))
+}
+
+fn list<T: DeserializeOwned>(body: &Value, key: &str) -> Vec<T> {
+    let told = body.get(key).cloned().unwrap_or_default();
+    serde_json::from_value(told).unwrap_or_default()
+}
+
+fn decimal(text: &str) -> U256 {
+    U256::from_str_radix(text, 10).unwrap_or(U256::MAX)
+}
