@@ -85,7 +85,7 @@ impl Book {
                 if let Heard::Accepted { tx_hash } = &heard {
                     flights::follow(t, key, tx_hash, now_ms)?;
                 }
-                hear(t, News { key, heard, now_ms, rules })?;
+                hear(t, News { key, heard, is_told: false, now_ms, rules })?;
             }
             Ok(())
         })

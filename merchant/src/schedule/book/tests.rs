@@ -133,6 +133,31 @@ fn nobody_is_posted_twice_and_the_next_month_is_posted() {
 }
 
 #[test]
+fn a_charge_is_told_once_however_long_the_list_lags() {
+    let mut desk = Desk::new();
+    desk.list(&[1], 0);
+    for hour in [0, 2, 4] {
+        let now_ms = hour * 60 * MINUTE;
+        assert_eq!(desk.list(&[1], now_ms), usize::from(hour > 0), "posted again after an hour");
+        let batch = desk.unanswered(now_ms).remove(0);
+        // What the Signer answers about a charge that it knows: the transaction.
+        desk.answer(&batch, vec![(1, accepted())], now_ms);
+        desk.finalize(vec![(1, charged())], now_ms);
+    }
+    let told = desk.letters();
+    assert_eq!(told.iter().filter(|letter| letter["type"] == "charged").count(), 1, "{told:?}");
+}
+
+#[test]
+fn days_that_were_missed_are_one_post() {
+    let mut desk = Desk::new();
+    let day = 24 * 60 * MINUTE;
+    assert_eq!(desk.list(&[1, 2], 3 * day), 2);
+    assert_eq!(desk.list(&[1, 2], 3 * day + MINUTE), 0);
+    assert_eq!(desk.unanswered(3 * day + MINUTE).len(), 1);
+}
+
+#[test]
 fn callbacks_match_by_any_hash_of_the_transaction_whichever_comes_first() {
     for callback_first in [true, false] {
         let mut desk = Desk::new();
