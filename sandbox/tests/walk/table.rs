@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 const DOCUMENT: &str = include_str!("../../../docs/merchant.md");
-const TESTS: [&str; 5] = [
+const TESTS: [&str; 6] = [
     include_str!("access.rs"),
     include_str!("callbacks.rs"),
     include_str!("lists.rs"),
     include_str!("money.rs"),
+    include_str!("scheduling.rs"),
     include_str!("subscribing.rs"),
 ];
 
