@@ -84,16 +84,16 @@ async function ready(url) {
   }
 }
 
-/** What people do with an event that nobody took: `list --dead`, `show`, `replay`, `skip`. */
+/** What people do with events that nobody took: `list --dead`, `show`, `replay`, `skip`. */
 async function desk(shop) {
   const said = await until('merchant events list --dead --json', /"Recharge".*"SubscriptionCancel"|"SubscriptionCancel".*"Recharge"/s);
-  const dead = (type) => JSON.parse(said).find((one) => one.type === type).id;
-  await until(`merchant events show ${dead('Recharge')}`, /Recharge.*dead.*410/s);
   shop.unwanted.clear();
-  await until(`merchant events replay ${dead('Recharge')}`, /(?:)/);
-  await shop.hears('the replay', (event) => event.id === dead('Recharge') && event.isReplay);
-  await until(`merchant events skip ${dead('SubscriptionCancel')}`, /(?:)/);
-  await until('merchant events list --dead', /^(?!.*(Recharge|SubscriptionCancel))/s);
+  for (const { id, type } of JSON.parse(said)) {
+    await until(`merchant events show ${id}`, /dead.*410/s);
+    await until(`merchant events ${type === 'Recharge' ? 'replay' : 'skip'} ${id}`, /(?:)/);
+    if (type === 'Recharge') await shop.hears('the replay', (event) => event.id === id && event.isReplay);
+  }
+  await until('merchant events list --dead', /^(?!.*dead)/s);
 }
 
 export async function loop() {
@@ -132,6 +132,6 @@ export async function loop() {
     await kill(command);
     await start(command, words);
   }
-  for (const [command] of starts) await kill(command);
+  await kill(schedule);
   await until('merchant schedule --once --spread 60 --keep 30 --chain 139=EVM --chain 136=TVM', /run \d+/);
 }

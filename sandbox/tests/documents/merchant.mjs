@@ -26,7 +26,7 @@ const promised = [
   [/^merchant withdraw show --trade/, /pending approval/],
   [/^merchant callback verify/, /SubscriptionRegister/],
   [/^merchant signer status/, /charged/],
-  [/^merchant signer control/, /139.*136/s],
+  [/^merchant signer control/, /136.*139/s],
   [/^merchant signer pause/, /sandbox-evm.*operator/s],
   [/^merchant signer resume/, /sandbox-evm/],
 ];
