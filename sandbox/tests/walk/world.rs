@@ -225,7 +225,7 @@ impl Signing {
         let text = [config(world, &place), CHAINS.map(of).concat()].concat();
         let config = Config::from_toml(&text, &[]).unwrap();
         Journal::initialise(&config.journal.path).unwrap();
-        let running = app::start(config, &Http).await.unwrap();
+        let running = app::start(config, &Http::default()).await.unwrap();
         let url = format!("http://{}", running.address);
         let credentials = Credentials::new("scheduler", "everybody-knows-this-secret");
         let client = SignerClient::new(&url, credentials).unwrap();
