@@ -114,13 +114,17 @@ impl Files {
         }
     }
 
-    /// What the journal remembers of a chain that goes by another number now is lost.
+    /// Where that rule is broken, a journal remembers another chain behind a number that is not configured now,
+    /// as long as it is not.
     pub(crate) fn forget_number(&self, world: &World) {
-        if let Some((side, Change::Number)) = world.changed
-            && world.breaks(Mutant::AnyNumber)
-        {
-            let sql = "UPDATE chain SET network = network + 1 WHERE id = ?1";
-            self.open().execute(sql, [side.platform_id()]).expect("it fits the schema");
+        if !world.breaks(Mutant::AnyNumber) {
+            return;
+        }
+        for (side, at) in [(Side::Evm, &world.evm_at), (Side::Tron, &world.tron_at)] {
+            let other = world.changed == Some((side, Change::Number));
+            let network = i64::try_from(at.chain_id + u64::from(other)).unwrap_or(0);
+            let sql = "UPDATE chain SET network = ?1 WHERE id = ?2";
+            self.open().execute(sql, (network, side.platform_id())).expect("it fits the schema");
         }
     }
 
