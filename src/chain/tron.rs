@@ -120,6 +120,8 @@ pub struct TronChain {
     undeployed: parking_lot::Mutex<Option<tokio::time::Instant>>,
     /// Held while blocks are read for what was forgotten.
     reading: Mutex<Option<recall::Reading>>,
+    /// Held while they are read for what landed beside open batches.
+    comparing: Mutex<Option<recall::Reading>>,
 }
 
 impl TronChain {
@@ -143,6 +145,7 @@ impl TronChain {
             throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),
             reading: Mutex::default(),
+            comparing: Mutex::default(),
         })
     }
 
@@ -245,6 +248,10 @@ impl Chain for TronChain {
 
     async fn recall(&self, since_ms: i64) -> Result<Recall, ChainError> {
         self.read_on(since_ms).await
+    }
+
+    async fn used_between(&self, since_ms: i64, used_ms: i64) -> Result<Recall, ChainError> {
+        self.read_between(since_ms, used_ms).await
     }
 
     async fn last_used(&self) -> Result<Option<u64>, ChainError> {
