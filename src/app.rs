@@ -5,6 +5,7 @@ pub mod check;
 pub mod claims;
 mod connect;
 pub mod export;
+pub mod first;
 mod head;
 mod keyring;
 mod lanes;

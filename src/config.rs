@@ -41,6 +41,7 @@ pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::{Sun, Wei};
 
+use crate::owner_only::{self, Looseness};
 use faults::{Faults, Reported};
 use kinds::{Expected, memory, path, size, socket_address, time, whole};
 use layers::Environment;
@@ -61,6 +62,8 @@ pub struct Config {
     pub journal: JournalConfig,
     /// Where the keystores are.
     pub keys: KeysConfig,
+    /// How nodes are reached.
+    pub outbound: OutboundConfig,
     /// The chains, ordered by platform chain id: at least one, at most one of them the default.
     pub chains: Vec<ChainConfig>,
     /// What is logged and how.
@@ -116,6 +119,13 @@ pub struct KeysConfig {
     pub directory: PathBuf,
 }
 
+/// How nodes are reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OutboundConfig {
+    /// Whether the proxies of `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` stand in between.
+    pub environment_proxies: bool,
+}
+
 /// What is logged and how.
 #[derive(Debug, Clone)]
 pub struct LogConfig {
@@ -144,7 +154,11 @@ impl Config {
                 faults.add(path.display().to_string(), format!("cannot be read: {error}"))
             })
         });
-        let outcome = text.and_then(|text| Self::read(&text, &environment, &faults));
+        let looseness = path.and_then(|path| {
+            let file = std::fs::metadata(path).ok()?;
+            owner_only::check(&file).err()
+        });
+        let outcome = text.and_then(|text| Self::read(&text, looseness, &environment, &faults));
         faults.settle(outcome)
     }
 
@@ -152,18 +166,30 @@ impl Config {
     /// of the process nor any file other than the `secret_file`s that the text names.
     pub fn from_toml(text: &str, environment: &[(String, String)]) -> Result<Self, ConfigErrors> {
         let faults = Faults::default();
-        let outcome = Self::read(text, environment, &faults);
+        let outcome = Self::read(text, None, environment, &faults);
         faults.settle(outcome)
     }
 
-    fn read(text: &str, environment: &Environment, faults: &Faults) -> Result<Self, Reported> {
+    fn read(
+        text: &str,
+        looseness: Option<Looseness>,
+        environment: &Environment,
+        faults: &Faults,
+    ) -> Result<Self, Reported> {
         let tree = layers::merge(text, environment, faults)?;
         TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);
             let journal = root.section("journal", JournalConfig::read);
             let keys = root.section("keys", KeysConfig::read);
             let log = root.section("log", LogConfig::read);
+            let outbound = root.section("outbound", OutboundConfig::read);
             let chains = chain::read_all(root, environment);
+            if let (Some(why), Some(_)) = (looseness, &chains.non_test_chain) {
+                for path in layers::secrets_in(text) {
+                    let problem = format!("stands in the configuration file, and {why}");
+                    root.fault_at(&path, problem);
+                }
+            }
             let callers = callers::read_all(root, chains.non_test_chain.as_deref());
             let unsigned = root.get("allow_unauthenticated", &kinds::flag());
             if let Ok(unsigned) = unsigned {
@@ -183,6 +209,7 @@ impl Config {
                 allow_unauthenticated: unsigned?,
                 journal: journal?,
                 keys: keys?,
+                outbound: outbound?,
                 chains: chains.read?,
                 log: log?,
             })
@@ -283,6 +310,21 @@ impl KeysConfig {
     fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let directory = reader.get("directory", &path("the path of the keystore directory"))?;
         Ok(Self { directory })
+    }
+}
+
+impl OutboundConfig {
+    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
+        let environment_proxies = reader.get("environment_proxies", &kinds::flag())?;
+        Ok(Self { environment_proxies })
+    }
+
+    /// The variable that names a proxy which is not used.
+    pub fn ignored_proxy(self) -> Option<&'static str> {
+        let names =
+            ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
+        let set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        names.into_iter().find(set).filter(|_| !self.environment_proxies)
     }
 }
 

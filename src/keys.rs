@@ -13,7 +13,7 @@ mod process;
 mod source;
 mod well_known;
 
-pub use directory::{import, list, random_password};
+pub use directory::{generate, import, list, random_password};
 pub use error::{KeyError, SignError};
 pub use process::{HardenError, harden_process};
 pub use source::KeySource;

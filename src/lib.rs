@@ -25,4 +25,5 @@ pub mod keys;
 pub mod journal;
 
 pub mod clock;
+pub mod owner_only;
 pub mod telemetry;

@@ -3,18 +3,20 @@
 use alloy::primitives::Address;
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
-use merchant_signer::app::{self, check, claims, export};
+use merchant_signer::app::{self, check, claims, export, first};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::{Audit, HistoryHead, Journal, Renaming};
 use merchant_signer::node::Http;
 use merchant_signer::{keys, telemetry};
+use secrecy::SecretString;
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing::warn;
 
 /// Read when --config is not given, if it is there.
 const USUAL_CONFIG: &str = "signer.toml";
@@ -35,8 +37,16 @@ struct Cli {
 enum Command {
     /// Serve requests (the default).
     Serve,
-    /// Make a new, empty journal. Once per installation.
-    Init,
+    /// Make a new, empty journal, once per installation. With --network: write a first configuration for
+    /// that network instead, and a secret for the scheduler.
+    Init {
+        /// The network that is billed on.
+        #[arg(long, value_parser = first::names(), requires = "chain")]
+        network: Option<String>,
+        /// What the platform calls that chain: `chainId` in its lists.
+        #[arg(long, requires = "network")]
+        chain: Option<u32>,
+    },
     /// Check configuration, keys, journal and every chain; fails when something is wrong.
     Check,
     /// Verify every table of the journal against its history, and change nothing. The Signer must not be
@@ -134,7 +144,17 @@ enum ClaimsCommand {
 
 #[derive(Subcommand, Debug)]
 enum KeysCommand {
-    /// Read a private key (64 hex digits) from standard input and store it encrypted.
+    /// Make a key by chance and store it encrypted: it never is anywhere in clear.
+    New {
+        /// The keystore's name, as in `key = "keystore:<name>"`.
+        name: String,
+        /// A file with the password; without it a random one is made. It is stored beside the
+        /// keystore in either case.
+        #[arg(long)]
+        password_file: Option<PathBuf>,
+    },
+    /// Read a private key (64 hex digits) from standard input and store it encrypted. What is typed at a
+    /// terminal is not shown.
     Import {
         /// The keystore's name, as in `key = "keystore:<name>"`.
         name: String,
@@ -163,18 +183,25 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
     keys::harden_process()?;
     let usual = Path::new(USUAL_CONFIG);
+    if let Some(Command::Init { network: Some(network), chain: Some(chain) }) = &cli.command {
+        begin(network, *chain, cli.config.as_deref().unwrap_or(usual))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let path = cli.config.as_deref().or_else(|| usual.exists().then_some(usual));
     let config = Config::load(path)?;
     telemetry::start_logging(&config.log);
+    if let Some(variable) = config.outbound.ignored_proxy() {
+        warn!("{variable} is set and not used: see outbound.environment_proxies");
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match cli.command.as_ref().unwrap_or(&Command::Serve) {
         Command::Serve => runtime.block_on(serve(config))?,
-        Command::Init => {
+        Command::Init { .. } => {
             Journal::create(&config.journal)?;
             say(&format!("made the journal {}", config.journal.path.display()))?;
         }
         Command::Check => {
-            let report = runtime.block_on(check::run(&config, &Http));
+            let report = runtime.block_on(check::run(&config, &Http::new(config.outbound)));
             say(&report.to_string())?;
             return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
@@ -199,16 +226,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
         Command::Export(asked) => write_ledger(&runtime, &config, asked)?,
-        Command::Keys(KeysCommand::List) => {
-            for (name, address) in keys::list(&config.keys.directory)? {
-                let address = address.map_or_else(|| "unreadable".to_owned(), spellings);
-                say(&format!("{address}  {name}"))?;
-            }
-        }
-        Command::Keys(KeysCommand::Import { name, password_file }) => {
-            let address = import(&config.keys.directory, name, password_file.as_deref())?;
-            say(&format!("{}  {name}", spellings(address)))?;
-        }
+        Command::Keys(command) => keep_keys(&config.keys.directory, command)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -216,7 +234,8 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
 async fn serve(config: Config) -> Result<(), Box<dyn Error>> {
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let running = app::start(config, &Http).await?;
+    let http = Http::new(config.outbound);
+    let running = app::start(config, &http).await?;
     tokio::select! {
         _ = terminate.recv() => {}
         _ = interrupt.recv() => {}
@@ -252,18 +271,63 @@ fn audit(path: &Path, kept: &[HistoryHead]) -> Result<ExitCode, Box<dyn Error>> 
     Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Makes, imports or lists keystores.
+fn keep_keys(directory: &Path, command: &KeysCommand) -> Result<(), Box<dyn Error>> {
+    let (address, name) = match command {
+        KeysCommand::List => {
+            for (name, address) in keys::list(directory)? {
+                let address = address.map_or_else(|| "unreadable".to_owned(), spellings);
+                say(&format!("{address}  {name}"))?;
+            }
+            return Ok(());
+        }
+        KeysCommand::New { name, password_file } => {
+            let password = password(password_file.as_deref())?;
+            (keys::generate(directory, name, &password)?, name)
+        }
+        KeysCommand::Import { name, password_file } => {
+            (import(directory, name, password_file.as_deref())?, name)
+        }
+    };
+    say(&format!("{}  {name}", spellings(address)))?;
+    Ok(())
+}
+
 fn import(
     directory: &Path,
     name: &str,
     password_file: Option<&Path>,
 ) -> Result<Address, Box<dyn Error>> {
-    let mut key = String::with_capacity(128);
-    io::stdin().lock().read_line(&mut key)?;
-    let password = match password_file {
+    let key = if io::stdin().is_terminal() {
+        rpassword::prompt_password("private key, not shown: ")?
+    } else {
+        let mut line = String::with_capacity(128);
+        io::stdin().lock().read_line(&mut line)?;
+        line
+    };
+    Ok(keys::import(directory, name, key.into(), password(password_file)?)?)
+}
+
+/// The password in the file, or a random one.
+fn password(file: Option<&Path>) -> Result<SecretString, Box<dyn Error>> {
+    Ok(match file {
         Some(path) => std::fs::read_to_string(path)?.into(),
         None => keys::random_password()?,
-    };
-    Ok(keys::import(directory, name, key.into(), password)?)
+    })
+}
+
+/// Writes a first configuration.
+fn begin(network: &str, chain: u32, to: &Path) -> Result<(), Box<dyn Error>> {
+    let text = first::text(network, chain).unwrap_or_default();
+    first::write(&text, to)?;
+    let to = to.display();
+    say(&format!(
+        "wrote {to}, and a secret for the scheduler in secrets/scheduler. Next: fill in what stands in <…>, then
+  merchant-signer keys new billing
+  merchant-signer init
+  merchant-signer check"
+    ))?;
+    Ok(())
 }
 
 /// The address of a key on EVM chains and on TRON: a key does not know what it is for.

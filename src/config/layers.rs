@@ -15,6 +15,9 @@ const DEFAULTS: &str = include_str!("../../config/default.toml");
 const PREFIX: &str = "SIGNER__";
 const SEPARATOR: &str = "__";
 
+/// What keys are called that hold a secret themselves.
+const SECRET_KEYS: [&str; 2] = ["secret", "api_key"];
+
 /// Environment variables: name and value.
 pub(super) type Environment = [(String, String)];
 
@@ -38,6 +41,44 @@ pub(super) fn merge(
         .cache;
     overlay(&mut tree, environment, faults);
     Ok(tree)
+}
+
+/// The paths of the keys in the text of a file that hold a secret themselves.
+pub(super) fn secrets_in(file: &str) -> Vec<String> {
+    let source: File<FileSourceString, FileFormat> = File::from_str(file, FileFormat::Toml);
+    let mut found = Vec::new();
+    if let Ok(tree) = Config::builder().add_source(source).build() {
+        walk(&tree.cache, "", &mut found);
+    }
+    found
+}
+
+fn walk(at: &Value, path: &str, found: &mut Vec<String>) {
+    match &at.kind {
+        ValueKind::Table(table) => {
+            for (key, value) in table {
+                let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+                if SECRET_KEYS.contains(&key.as_str()) {
+                    found.push(below);
+                } else {
+                    walk(value, &below, found);
+                }
+            }
+        }
+        ValueKind::Array(parts) => {
+            for (place, part) in parts.iter().enumerate() {
+                walk(part, &format!("{path}[{place}]"), found);
+            }
+        }
+        ValueKind::Nil
+        | ValueKind::Boolean(_)
+        | ValueKind::I64(_)
+        | ValueKind::I128(_)
+        | ValueKind::U64(_)
+        | ValueKind::U128(_)
+        | ValueKind::Float(_)
+        | ValueKind::String(_) => {}
+    }
 }
 
 fn overlay(tree: &mut Value, environment: &Environment, faults: &Faults) {

@@ -1,13 +1,14 @@
 //! A secret that stands in the configuration itself or in a file that it names, never in both. It
 //! goes straight into `SecretString`.
 
-use std::path::Path;
+use std::{fs, io};
 
 use secrecy::SecretString;
 
 use super::faults::Reported;
 use super::kinds::Expected;
 use super::reader::TableReader;
+use crate::owner_only;
 
 /// The secret at `key`, or in the file that `file_key` names; none where neither is set. `expects`
 /// says what it must look like, and `accept` judges it.
@@ -30,8 +31,10 @@ fn in_file(
     accept: impl Fn(&str) -> Result<SecretString, String> + 'static,
 ) -> Expected<SecretString> {
     Expected::of_text(format!("the path of a file that holds {expects}"), move |path| {
-        let text = std::fs::read_to_string(Path::new(path))
-            .map_err(|error| format!("the file cannot be read: {}", error.kind()))?;
+        let unreadable = |error: io::Error| format!("the file cannot be read: {}", error.kind());
+        let file = fs::metadata(path).map_err(unreadable)?;
+        owner_only::check(&file).map_err(|why| why.to_string())?;
+        let text = fs::read_to_string(path).map_err(unreadable)?;
         let text = text.strip_suffix('\n').unwrap_or(&text);
         accept(text.strip_suffix('\r').unwrap_or(text))
     })

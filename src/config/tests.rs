@@ -4,6 +4,8 @@ mod loose;
 mod policy;
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 
 use secrecy::ExposeSecret;
 
@@ -32,6 +34,18 @@ fn local(from: &str, to: &str) -> String {
 /// The commented example of `default.toml`, with `#:` taken away.
 fn example() -> String {
     DEFAULTS.lines().filter_map(|line| line.strip_prefix("#:")).collect::<Vec<_>>().join("\n")
+}
+
+/// A file that is its owner's alone.
+fn closed_file(room: &tempfile::TempDir, name: &str, text: &str) -> PathBuf {
+    file_of_mode(room, name, text, 0o600)
+}
+
+fn file_of_mode(room: &tempfile::TempDir, name: &str, text: &str, mode: u32) -> PathBuf {
+    let path = room.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+    path
 }
 
 fn evm(config: &Config) -> &EvmConfig {
@@ -89,8 +103,7 @@ fn a_reason_may_be_an_error_or_the_text_of_a_revert() {
 #[test]
 fn the_example_in_the_defaults_loads_and_repeats_the_defaults() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("scheduler");
-    std::fs::write(&file, "0123456789abcdef\n").unwrap();
+    let file = closed_file(&folder, "scheduler", "0123456789abcdef\n");
     let file = file.to_str().unwrap();
     let text = example().replace("/run/secrets/scheduler", file);
     let text = text.replace("/run/secrets/trongrid", file);

@@ -2,11 +2,13 @@
 
 use super::open::{OpenError, refused, unwritable};
 use crate::config::JournalConfig;
+use crate::owner_only::open_to_everybody;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::StatVfsMountFlags;
 use std::ffi::OsString;
 use std::fmt;
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -96,9 +98,10 @@ impl Files {
                 rusqlite::version()
             )));
         }
-        if !path.exists() {
+        let Ok(file) = std::fs::metadata(path) else {
             return Err(OpenError::Missing(path.to_owned()));
-        }
+        };
+        self.refuse_where_everybody_writes(&file)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let conn = Connection::open_with_flags(path, flags).map_err(|e| refused(path, &e))?;
         conn.busy_timeout(PATIENCE).map_err(|e| refused(path, &e))?;
@@ -108,6 +111,19 @@ impl Files {
         merge_when_closed(&conn, false).map_err(|e| refused(path, &e))?;
         conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE;").map_err(|e| refused(path, &e))?;
         Ok(conn)
+    }
+
+    /// Whoever can write the file, or put another one in its place, can have claims forgotten.
+    fn refuse_where_everybody_writes(&self, file: &Metadata) -> Result<(), OpenError> {
+        let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        let place = std::fs::metadata(directory).map_err(|e| unwritable(directory, &e))?;
+        for (path, found) in [(self.path.as_path(), file), (directory, &place)] {
+            if let Some(mode) = open_to_everybody(found) {
+                return Err(OpenError::Loose { path: path.to_owned(), mode });
+            }
+        }
+        Ok(())
     }
 
     /// Connects to a database that is only to be read. Where nothing may be written beside it, that needs

@@ -34,6 +34,17 @@ pub enum OpenError {
     /// Another process has it open.
     #[error("another process holds the journal at {0}: one Signer to one journal")]
     Held(PathBuf),
+    /// Everybody on this machine can change it.
+    #[error(
+        "everybody on this machine can write {path} (mode {mode:04o}), and so have charges forgotten: run \
+         `chmod o-w` on it"
+    )]
+    Loose {
+        /// The file or its directory.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
     /// The file is something else.
     #[error("{0} is not a journal of the Signer")]
     Foreign(PathBuf),

@@ -38,6 +38,31 @@ pub fn import(
     imported
 }
 
+/// Makes a key by chance and stores it as [`import`] does: it never was anywhere in clear but in this
+/// process's memory.
+pub fn generate(
+    directory: &Path,
+    name: &str,
+    password: &SecretString,
+) -> Result<Address, KeyError> {
+    let generated = generate_with_cost(directory, name, password, keystore::LOG_N);
+    scrub_stack();
+    generated
+}
+
+#[inline(never)]
+pub(super) fn generate_with_cost(
+    directory: &Path,
+    name: &str,
+    password: &SecretString,
+    log_n: u8,
+) -> Result<Address, KeyError> {
+    let mut secret: Secret = Box::new(Zeroizing::new([0; 32]));
+    getrandom::getrandom(secret.as_mut_slice())
+        .map_err(|_| KeyError::NoRandomness { key: name.to_owned() })?;
+    store(directory, name, &secret, password, log_n)
+}
+
 /// A password that nobody has to think of: 32 hex digits from the system's randomness.
 pub fn random_password() -> Result<SecretString, KeyError> {
     let mut bytes = Zeroizing::new([0_u8; 16]);
@@ -102,19 +127,30 @@ pub(super) fn import_with_cost(
     password: &SecretString,
     log_n: u8,
 ) -> Result<Address, KeyError> {
+    #[expect(clippy::disallowed_methods, reason = "the way into the keystore")]
+    let secret = source::decode(key_hex.expose_secret().as_bytes())
+        .ok_or_else(|| KeyError::NotAKey { key: name.to_owned() })?;
+    store(directory, name, &secret, password, log_n)
+}
+
+/// Encrypts a key under its name, with its password beside it.
+fn store(
+    directory: &Path,
+    name: &str,
+    secret: &Secret,
+    password: &SecretString,
+    log_n: u8,
+) -> Result<Address, KeyError> {
     check_name(name, name)?;
     let key = || name.to_owned();
     #[expect(clippy::disallowed_methods, reason = "the way into the keystore")]
-    let (key_hex, password) = (key_hex.expose_secret(), password.expose_secret());
-    let password = without_newline(password.as_bytes());
+    let password = without_newline(password.expose_secret().as_bytes());
     if !(1..=PASSWORD_LIMIT).contains(&password.len()) {
         return Err(KeyError::BadPassword { key: key() });
     }
-    let secret =
-        source::decode(key_hex.as_bytes()).ok_or_else(|| KeyError::NotAKey { key: key() })?;
-    let address = Key::from_secret(&secret, name)?.address();
+    let address = Key::from_secret(secret, name)?.address();
     // a cost that scrypt does not take would be a fault of ours, and is reported as no key made
-    let json = keystore::seal(&secret, address, password, draw(name)?, log_n)
+    let json = keystore::seal(secret, address, password, draw(name)?, log_n)
         .ok_or_else(|| KeyError::NotAKey { key: key() })?;
 
     let unwritable = |source| KeyError::Unwritable { key: key(), path: directory.into(), source };

@@ -4,19 +4,13 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use zeroize::Zeroizing;
 
 use super::KeyError;
-
-/// The permission bits of group and others.
-const OTHERS: u32 = 0o077;
-/// The same without reading by the group. Kubernetes mounts secrets as root's with mode 0440 and the
-/// pod's own group; nobody but root can have put the file there or change it.
-const OTHERS_OF_ROOT: u32 = 0o037;
-const ROOT: u32 = 0;
+use crate::owner_only::{self, Looseness};
 
 /// Reads a file of at most `limit_bytes`, after checking on the open file that it is a regular
 /// one, belongs to this user or root, and is closed to everybody else; only a file of root's may be
@@ -53,21 +47,12 @@ pub(super) fn read(
 }
 
 fn check(file: &fs::Metadata, path: &Path, key: &str) -> Result<(), KeyError> {
-    let key = || key.to_owned();
-    if !file.is_file() {
-        return Err(KeyError::NotAFile { key: key(), path: path.into() });
-    }
-    let user = rustix::process::geteuid().as_raw();
-    if file.uid() != user && file.uid() != ROOT {
-        let owner = file.uid();
-        return Err(KeyError::WrongOwner { key: key(), path: path.into(), owner, user });
-    }
-    let closed_to = if user != ROOT && file.uid() == ROOT { OTHERS_OF_ROOT } else { OTHERS };
-    if file.mode() & closed_to != 0 {
-        let mode = file.mode() & 0o7777;
-        return Err(KeyError::TooOpen { key: key(), path: path.into(), mode });
-    }
-    Ok(())
+    let (key, path) = (key.to_owned(), path.to_owned());
+    owner_only::check(file).map_err(|why| match why {
+        Looseness::NotAFile => KeyError::NotAFile { key, path },
+        Looseness::WrongOwner { owner, user } => KeyError::WrongOwner { key, path, owner, user },
+        Looseness::TooOpen { mode } => KeyError::TooOpen { key, path, mode },
+    })
 }
 
 /// Makes `directory`, and its parents, for this user only, if it is missing.

@@ -206,6 +206,21 @@ fn an_imported_key_opens_and_its_files_are_closed() {
 }
 
 #[test]
+fn a_key_by_chance_opens_and_is_another_one_every_time() {
+    let room = Room::new();
+    let password = SecretString::from("pass word");
+    let [one, other] = ["one", "other"].map(|name| {
+        let address = directory::generate_with_cost(room.path(), name, &password, 4).unwrap();
+        assert_eq!(room.load(name).unwrap().address(), address);
+        address
+    });
+    assert_ne!(one, other);
+    let again = directory::generate_with_cost(room.path(), "one", &password, 4);
+    assert!(matches!(again, Err(KeyError::Exists { .. })), "it is never replaced");
+    assert_eq!(room.load("one").unwrap().address(), one);
+}
+
+#[test]
 fn an_import_overwrites_nothing() {
     let room = Room::new();
     room.import("billing", HEX, "one").unwrap();

@@ -1,9 +1,10 @@
 //! Exchanges over HTTP: the way that the program takes.
 
 use super::exchange::{Dial, Exchange, LONGEST_ANSWER, NoReply, Reply, Target, Undialable};
+use crate::config::OutboundConfig;
 use async_trait::async_trait;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::{Client, ClientBuilder, Response, Url, redirect};
 use secrecy::ExposeSecret as _;
 use std::error::Error;
 use std::sync::Arc;
@@ -16,9 +17,18 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long an unused connection is kept. Shorter than the idle timeouts of usual proxies (60 s).
 const IDLE: Duration = Duration::from_secs(45);
 
-/// Dials over HTTP.
+/// Dials over HTTP: straight, unless it was told otherwise.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Http;
+pub struct Http {
+    environment_proxies: bool,
+}
+
+impl Http {
+    /// Dials as it is configured.
+    pub fn new(config: OutboundConfig) -> Self {
+        Self { environment_proxies: config.environment_proxies }
+    }
+}
 
 impl Dial for Http {
     fn dial(&self, target: Target<'_>) -> Result<Arc<dyn Exchange>, Undialable> {
@@ -34,7 +44,10 @@ impl Dial for Http {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(shown.header), value);
         }
-        let client = Client::builder()
+        let straight = |client: ClientBuilder| {
+            if self.environment_proxies { client } else { client.no_proxy() }
+        };
+        let client = straight(Client::builder())
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(target.timeout)
             .pool_idle_timeout(IDLE)

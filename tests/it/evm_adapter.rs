@@ -86,7 +86,7 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
     let profile = Profile::parse(&config.billing, Family::Evm).unwrap();
     let signatory = Signatory::Key(Arc::new(key()));
     let account = SigningAccount::new(&chain, profile, &signatory, Clock::MACHINE);
-    let fleet = Arc::new(evm::fleet(&Http, &config).unwrap());
+    let fleet = Arc::new(evm::fleet(&Http::default(), &config).unwrap());
     EvmChain::connect(account, EvmParts { fleet, config }).await
 }
 

@@ -17,6 +17,7 @@ mod answers;
 mod auditing;
 mod bad_input;
 mod bad_setup;
+mod beginning;
 mod callers;
 mod changes;
 mod costs;

@@ -40,7 +40,7 @@ pub(crate) async fn start(
     if !is_installed(place) {
         Journal::initialise(&config.journal.path)?;
     }
-    Ok(app::start(config, &Http).await?)
+    Ok(app::start(config, &Http::default()).await?)
 }
 
 /// Writes its configuration, and its key if there is none. Where the configuration is.

@@ -218,7 +218,7 @@ impl Signing {
         put_key(&place);
         let config = Config::from_toml(&config(world, &place), &[]).unwrap();
         Journal::initialise(&config.journal.path).unwrap();
-        let running = app::start(config, &Http).await.unwrap();
+        let running = app::start(config, &Http::default()).await.unwrap();
         let url = format!("http://{}", running.address);
         let credentials = Credentials::new("scheduler", "everybody-knows-this-secret");
         let client = SignerClient::new(&url, credentials).unwrap();

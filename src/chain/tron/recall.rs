@@ -13,7 +13,7 @@ use super::head::TronHead;
 use super::look::seconds;
 use super::proofs::{Support, proven};
 use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
-use crate::chain::{ChainError, Recall};
+use crate::chain::{ChainError, Recall, Unanswered};
 use crate::node::NodeId;
 use alloy::primitives::{Address, B256};
 use futures_util::future::join_all;
@@ -165,6 +165,26 @@ impl TronChain {
         self.proceed(&mut state, reading, &head).await
     }
 
+    /// Reads the blocks that become irrevocable, until nothing can land that was signed before.
+    pub(super) async fn read_arrivals(&self) -> Result<Recall, ChainError> {
+        let head = self.current().await?;
+        let mut state = self.arriving.lock().await;
+        let reading = if let Some(reading) = state.take() {
+            reading
+        } else {
+            let until_ms = self.signed_at_the_latest(&head).saturating_add(self.life_ms());
+            Reading { judges: false, ..Reading::after(&head.solid, until_ms) }
+        };
+        self.proceed(&mut state, reading, &head).await
+    }
+
+    /// What was signed before now was signed by a head that is not later than this one, or than this
+    /// machine's clock: no other head is signed by. Unix ms.
+    fn signed_at_the_latest(&self, head: &TronHead) -> u64 {
+        let now_ms = u64::try_from(self.account.clock.unix_ms()).unwrap_or_default();
+        head.newest.time_ms.max(now_ms)
+    }
+
     async fn proceed(
         &self,
         state: &mut Option<Reading>,
@@ -178,9 +198,7 @@ impl TronChain {
             id == before.last.id || self.support(number, id, head).await == Support::Stands;
         if !stands {
             *state = Some(before);
-            return Err(ChainError::Unavailable(format!(
-                "too few witnesses are seen to stand on block {number}"
-            )));
+            return Err(Unanswered::Unwitnessed(number).into());
         }
         let so_far = reading.so_far();
         match read {
@@ -198,12 +216,9 @@ impl TronChain {
         Ok(so_far)
     }
 
-    /// What was signed before now was signed by a head that is not later than this one, or than this
-    /// machine's clock: no other head is signed by.
     async fn begin_reading(&self, since_ms: i64, head: &TronHead) -> Result<Reading, ChainError> {
-        let now_ms = self.account.clock.unix_ms();
-        head.timely(now_ms)?;
-        let latest = head.newest.time_ms.max(u64::try_from(now_ms).unwrap_or_default());
+        head.timely(self.account.clock.unix_ms())?;
+        let latest = self.signed_at_the_latest(head);
         let margin = self.life_ms().saturating_add(MARGIN_MS);
         let from_ms = u64::try_from(since_ms).unwrap_or_default().saturating_sub(margin);
         let first = self.block_before(from_ms, head).await?;
@@ -220,12 +235,7 @@ impl TronChain {
             let fleet = &self.parts.fleet;
             let told = |id: NodeId| self.block_header(id, number);
             let found = fleet.agreed("about an irrevocable block", told).await;
-            block = found.map_err(|_| {
-                ChainError::Unavailable(format!(
-                    "too few nodes hold block {number} any more, and what was billed since then \
-                     has to be learnt: use nodes that do"
-                ))
-            })?;
+            block = found.map_err(|_| Unanswered::Forgotten(number))?;
         }
         Ok(block)
     }
@@ -297,8 +307,7 @@ impl TronChain {
         head: &TronHead,
     ) -> Result<Result<ForeignEffect, Opaque>, ChainError> {
         let (id, result) = (sent.id(), CallResult::of_ending(sent.ending()));
-        let untold =
-            || ChainError::Unavailable(format!("too few nodes tell alike yet what {id} did"));
+        let untold = || Unanswered::Untold(id);
         let result = result.ok_or_else(untold)?;
         let succeeded = result == CallResult::Succeeded;
         let (fleet, contract) = (&self.parts.fleet, self.account.facts.contract);
@@ -309,7 +318,7 @@ impl TronChain {
             return Ok(self.account.profiles.effect(contract, Some(call), succeeded, &record.logs));
         }
         if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
-            return Err(untold());
+            return Err(untold().into());
         }
         Ok(self.without_logs(call, succeeded))
     }
@@ -328,7 +337,7 @@ impl TronChain {
     /// The irrevocable block with this number and all that is in it, as enough providers tell it.
     async fn block_told_alike(&self, number: u64) -> Option<ProvenBlock> {
         let fleet = &self.parts.fleet;
-        let told = |id: NodeId| proven(fleet, id, number);
+        let told = |id: NodeId| proven((fleet, &self.signers), id, number);
         fleet.agreed("about an irrevocable block", told).await.ok()
     }
 

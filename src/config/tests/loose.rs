@@ -69,3 +69,43 @@ fn nobody_is_served_unsigned_where_money_is() {
     let told = complaints(&text, &environment);
     assert!(told.starts_with("allow_unauthenticated: true only goes with test chains"), "{told}");
 }
+
+const STRONG: &str = "8f14e45fceea167a5a36dedd4bea2543";
+
+#[test]
+fn a_secret_in_a_file_is_its_owners_alone() {
+    let room = tempfile::tempdir().unwrap();
+    for (mode, good) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false)] {
+        let path = file_of_mode(&room, "secret", STRONG, mode);
+        let told = local(
+            "secret = \"local-example-secret-do-not-use-elsewhere\"",
+            &format!("secret_file = {path:?}"),
+        );
+        let told = load(&told, &[]).err().map(|errors| errors.to_string());
+        let fault = "callers.local.secret_file: others can read or change the file";
+        assert_eq!(
+            told.as_ref().map(|told| told.starts_with(fault)),
+            (!good).then_some(true),
+            "{told:?}"
+        );
+    }
+}
+
+#[test]
+fn a_configuration_with_secrets_in_it_is_its_owners_alone_where_money_is() {
+    let room = tempfile::tempdir().unwrap();
+    let test = local("local-example-secret-do-not-use-elsewhere", STRONG);
+    assert!(Config::load(Some(&file_of_mode(&room, "test.toml", &test, 0o644))).is_ok());
+    let text = test.replace("test = true", "test = false\npolicy.unlimited = true");
+    assert!(Config::load(Some(&file_of_mode(&room, "closed.toml", &text, 0o600))).is_ok());
+    let told = Config::load(Some(&file_of_mode(&room, "open.toml", &text, 0o644)))
+        .unwrap_err()
+        .to_string();
+    let fault =
+        "callers.local.secret: stands in the configuration file, and others can read or change";
+    assert!(told.starts_with(fault) && told.contains("(mode 0644)"), "{told}");
+    let secret = file_of_mode(&room, "secret", STRONG, 0o600);
+    let elsewhere =
+        text.replace(&format!("secret = \"{STRONG}\""), &format!("secret_file = {secret:?}"));
+    assert!(Config::load(Some(&file_of_mode(&room, "elsewhere.toml", &elsewhere, 0o644))).is_ok());
+}

@@ -91,8 +91,7 @@ fn one_tron_chain_is_described_once() {
 #[expect(clippy::disallowed_methods, reason = "a test looks at what it wrote")]
 fn the_api_key_of_a_node_is_read_from_a_file_and_never_printed() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("trongrid");
-    std::fs::write(&file, "hunter2-of-trongrid\n").unwrap();
+    let file = closed_file(&folder, "trongrid", "hunter2-of-trongrid\n");
     let row = format!("api_key_file = \"{}\"", file.to_str().unwrap());
     let config = load(&with_tron(&row), &[KEY]).unwrap();
     let key = tvm(&config).nodes[0].api_key.as_ref().unwrap();

@@ -216,3 +216,30 @@ async fn two_processes_cannot_both_bill_and_what_a_killed_one_claimed_stays_clai
     assert!(!book.takes(item(1, 1)).await, "the claim outlived its process");
     assert_eq!(book.next_position().await, FIRST.saturating_add(1));
 }
+
+#[tokio::test]
+async fn a_journal_that_everybody_can_write_is_not_opened() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let Book { journal, room } = Book::new().await;
+    journal.close().await;
+    let config = config(&room);
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let directory = room.path();
+    for (file, place, loose) in [
+        (0o600, 0o700, None),
+        (0o666, 0o700, Some(config.path.as_path())),
+        (0o660, 0o2770, None),
+        (0o600, 0o777, Some(directory)),
+        (0o600, 0o1777, None),
+    ] {
+        set(&config.path, file);
+        set(directory, place);
+        match (Journal::open(&config), loose) {
+            (Ok(journal), None) => journal.close().await,
+            (Err(OpenError::Loose { path, .. }), Some(loose)) => assert_eq!(path, loose),
+            (other, _) => panic!("{file:o} in {place:o}: {other:?}"),
+        }
+    }
+}

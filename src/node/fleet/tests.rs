@@ -70,7 +70,7 @@ async fn fleet(nodes: &[(u64, Does)]) -> (Arc<Fleet<JsonRpc>>, Vec<Arc<Mutex<Vec
         passing,
         seed: 0,
     };
-    let fleet = Arc::new(Fleet::dial(&Http, &urls, &[], rules).unwrap());
+    let fleet = Arc::new(Fleet::dial(&Http::default(), &urls, &[], rules).unwrap());
     drop(fleet.verify_all().await);
     (fleet, asked)
 }
@@ -216,7 +216,7 @@ fn at(urls: &[&str]) -> Fleet<JsonRpc> {
     let urls: Vec<RpcUrl> = urls.iter().map(|url| RpcUrl::parse(url).unwrap()).collect();
     let chain = RealChain::Eip155(1);
     let rules = FleetRules { chain, timeout: Duration::from_secs(1), passing: |_| false, seed: 0 };
-    Fleet::dial(&Http, &urls, &[], rules).unwrap()
+    Fleet::dial(&Http::default(), &urls, &[], rules).unwrap()
 }
 
 #[test]

@@ -15,7 +15,7 @@ const KEY: &str = "SECRETAPIKEY";
 fn client(url: &str, timeout: Duration, key: Option<&SecretString>) -> Result<JsonRpc, Undialable> {
     let url = RpcUrl::parse(url).unwrap();
     let key = key.map(|key| HeaderKey { header: "tron-pro-api-key", key });
-    JsonRpc::new(&Http, Target { url: &url, key, timeout })
+    JsonRpc::new(&Http::default(), Target { url: &url, key, timeout })
 }
 
 async fn ask(rpc: &JsonRpc) -> Result<Value, Fault> {

@@ -6,14 +6,15 @@ use super::tree::{product, root, shown, text};
 use std::path::Path;
 
 /// What each module may know of the crate. Read from the top: nobody may know a module further down.
-const LAYERS: [(&str, &[&str]); 14] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("billing", &[]),
     ("clock", &[]),
-    ("config", &["billing"]),
+    ("owner_only", &[]),
+    ("config", &["billing", "owner_only"]),
     ("policy", &["billing", "config"]),
     ("auth", &["config"]),
-    ("keys", &["policy"]),
-    ("journal", &["billing", "clock", "config", "policy"]),
+    ("keys", &["owner_only", "policy"]),
+    ("journal", &["billing", "clock", "config", "owner_only", "policy"]),
     ("contract", &["billing", "config"]),
     ("node", &["config"]),
     ("chain", &["billing", "clock", "config", "contract", "journal", "keys", "node", "policy"]),

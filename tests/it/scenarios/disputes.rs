@@ -64,7 +64,8 @@ impl Inside {
         let text = text.replace("file:evm.key", &format!("file:{}", key.display()));
         let config = Config::from_toml(&text, &town.installation.environment()).unwrap();
         let manners = Manners::of_callers(&config.http);
-        let machine = Machine { dial: &Http, clock: Clock::MACHINE, journal: &Journal::open };
+        let machine =
+            Machine { dial: &Http::default(), clock: Clock::MACHINE, journal: &Journal::open };
         let signer = assemble(config, machine).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

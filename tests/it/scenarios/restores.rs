@@ -92,10 +92,6 @@ async fn with_a_batch_open_a_copy_learns_what_it_forgot_and_ends_what_it_has(fam
         std::fs::copy(&mark, beside(&town, "copy.mark")).unwrap();
         let signer = town.signer().await;
         let forgotten = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
-        if how == PutBack::WholeDirectory {
-            // TRON tells of it by what is irrevocable.
-            town.settled(&signer, &forgotten).await;
-        }
         signer.terminate().await;
         std::fs::copy(beside(&town, "copy"), &journal).unwrap();
         match how {

@@ -131,7 +131,7 @@ impl Installation {
 
 /// The program that is tried: the one that `SIGNER_BINARY` names by its full path, or the one that
 /// was built with the tests.
-fn program() -> PathBuf {
+pub(crate) fn program() -> PathBuf {
     let named = std::env::vars_os().find(|(name, _)| name == "SIGNER_BINARY");
     let built = env!("CARGO_BIN_EXE_merchant-signer").into();
     named.map_or(built, |(_, path)| path).into()

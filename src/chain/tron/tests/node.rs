@@ -220,7 +220,7 @@ pub(super) fn client(url: &str) -> Lone {
 }
 
 pub(super) fn client_of(config: &TvmConfig) -> Result<Lone, UnusableNode> {
-    fleet(&Http, config).map(|fleet| Lone(Arc::new(fleet)))
+    fleet(&Http::default(), config).map(|fleet| Lone(Arc::new(fleet)))
 }
 
 pub(super) fn config(full: &str, solidity: &str) -> TvmConfig {

@@ -212,6 +212,29 @@ async fn what_landed_beside_an_open_batch_of_a_copy_with_its_mark_is_noticed() {
     scene.audited().await;
 }
 
+/// It was in no irrevocable block when the process began, so nothing told of it then.
+#[tokio::test]
+async fn what_was_on_its_way_when_a_copy_with_its_mark_began_is_noticed() {
+    let scene = Scene::set(3).await;
+    let known = scene.bill(0).await;
+    assert_eq!(scene.settled(&known).await, "charged");
+    let (scene, snapshot) = scene.snapshot().await;
+    let forgotten = scene.bill(1).await;
+    scene.pooled(&forgotten).await;
+    scene.world().approach(BEHIND_MS);
+    let scene = scene.put_back(&snapshot).await;
+    scene.opens().await;
+    scene.node().steps(4);
+    scene.learns(&forgotten).await;
+    assert!(scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
+    scene.world().solidify_at(scene.last_expiry());
+    scene.opens().await;
+    assert_eq!(scene.post(1).await.tx_hash(), forgotten);
+    assert_eq!(scene.landed(), 2);
+    scene.town.assert_paid(&[1, 1, 0]).await;
+    scene.audited().await;
+}
+
 #[tokio::test]
 async fn a_restart_with_open_batches_that_have_landed_is_no_old_copy() {
     let scene = Scene::set(2).await;

@@ -78,7 +78,7 @@ impl Service {
     }
 
     pub(super) fn is_shut_out(&self) -> bool {
-        self.lane.trouble().is_some_and(|why| why.contains("wants no questions"))
+        self.lane.trouble().is_some_and(|why| why.to_string().contains("wants no questions"))
     }
 
     /// What keeps the lane from going on.
@@ -145,6 +145,6 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
     config.rpc_timeout = Duration::from_millis(400);
     (config.expiry, config.billing.deadline) = (TTL, TTL);
     config.poll_interval = Duration::ZERO;
-    let fleet = Arc::new(tron::fleet(&Http, &config).unwrap());
+    let fleet = Arc::new(tron::fleet(&Http::default(), &config).unwrap());
     TronChain::connect(account, TronParts { fleet, config }).await.unwrap()
 }

@@ -1,0 +1,180 @@
+//! The first configuration of an installation, for a network that is known: what differs between
+//! networks is in `config/networks/`, and what only the merchant knows is left open, so that `check` asks
+//! for it.
+
+use crate::keys;
+use secrecy::ExposeSecret as _;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+/// Networks by name, each with the keys of its chain.
+const NETWORKS: [(&str, &str); 13] = [
+    ("amoy", include_str!("../../config/networks/amoy.toml")),
+    ("arbitrum", include_str!("../../config/networks/arbitrum.toml")),
+    ("arbitrum-sepolia", include_str!("../../config/networks/arbitrum-sepolia.toml")),
+    ("base", include_str!("../../config/networks/base.toml")),
+    ("base-sepolia", include_str!("../../config/networks/base-sepolia.toml")),
+    ("bnb", include_str!("../../config/networks/bnb.toml")),
+    ("bnb-testnet", include_str!("../../config/networks/bnb-testnet.toml")),
+    ("ethereum", include_str!("../../config/networks/ethereum.toml")),
+    ("nile", include_str!("../../config/networks/nile.toml")),
+    ("polygon", include_str!("../../config/networks/polygon.toml")),
+    ("sepolia", include_str!("../../config/networks/sepolia.toml")),
+    ("shasta", include_str!("../../config/networks/shasta.toml")),
+    ("tron", include_str!("../../config/networks/tron.toml")),
+];
+
+/// Where the scheduler's secret is left, beside the configuration.
+const SECRET: &str = "secrets/scheduler";
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum NoFirstConfig {
+    /// There is a file already.
+    #[error("there is already a file at {0}: a configuration is never replaced")]
+    Exists(String),
+    /// It cannot be written.
+    #[error("{path} cannot be written: {problem}")]
+    Unwritable {
+        /// Where.
+        path: String,
+        /// What the system says.
+        problem: io::Error,
+    },
+    /// No secret could be made.
+    #[error(transparent)]
+    NoSecret(#[from] keys::KeyError),
+}
+
+/// The names of the networks that are known.
+pub fn names() -> [&'static str; 13] {
+    NETWORKS.map(|(name, _)| name)
+}
+
+/// The text of a configuration for the network of this name, under the id that the platform gave it; none
+/// where no network has the name.
+pub fn text(network: &str, platform_id: u32) -> Option<String> {
+    let (_, chain) = NETWORKS.iter().find(|(name, _)| *name == network)?;
+    let (about, chain) = chain.split_once('\n')?;
+    let below = format!("[chains.{platform_id}.");
+    let lines = chain.lines().map(|line| match line.strip_prefix('[') {
+        Some(section) => format!("{below}{section}\n"),
+        None => format!("{line}\n"),
+    });
+    let chain: String = lines.collect();
+    Some(format!(
+        "# A first configuration. What stands in <…> is yours to fill in; `merchant-signer check` says what
+# is missing. Every key and its default: config/default.toml.
+
+[journal]
+path = \"data/journal.sqlite\"
+
+[keys]
+directory = \"keys\"
+
+# Who asks. A person who pauses or resolves gets a section of their own, with control = true.
+[callers.scheduler]
+key = \"scheduler\"
+secret_file = \"{SECRET}\"
+
+{about}
+[chains.{platform_id}]
+default = true
+{chain}"
+    ))
+}
+
+/// Writes that text to a new file, and a new secret beside it. Never replaces a file.
+pub fn write(text: &str, to: &Path) -> Result<(), NoFirstConfig> {
+    if to.exists() {
+        return Err(NoFirstConfig::Exists(to.display().to_string()));
+    }
+    let secret = to.parent().unwrap_or(Path::new("")).join(SECRET);
+    if !secret.exists() {
+        let directory = secret.parent().unwrap_or(Path::new(""));
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|problem| unwritable(directory, problem))?;
+        let drawn = keys::random_password()?;
+        #[expect(clippy::disallowed_methods, reason = "its own file is where it belongs")]
+        create(&secret, drawn.expose_secret().as_bytes())?;
+    }
+    create(to, text.as_bytes())
+}
+
+fn create(path: &Path, contents: &[u8]) -> Result<(), NoFirstConfig> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    made.and_then(|mut file| file.write_all(contents).and_then(|()| file.sync_all()))
+        .map_err(|problem| unwritable(path, problem))
+}
+
+fn unwritable(path: &Path, problem: io::Error) -> NoFirstConfig {
+    NoFirstConfig::Unwritable { path: path.display().to_string(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use std::fmt::Write as _;
+
+    /// The text as a merchant fills it in.
+    fn filled(network: &str) -> String {
+        let text = text(network, 139).unwrap();
+        let tron = text.contains("\"tvm\"");
+        let address = if tron {
+            "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
+        } else {
+            "0x5FbDB2315678afecb367f032d93F642f64180aa3"
+        };
+        let mut filled = String::new();
+        for (place, part) in text.split('<').enumerate() {
+            let (what, rest) = part.split_once('>').unwrap_or(("", part));
+            match what {
+                "https://…" => write!(filled, "https://node-{place}.example").unwrap(),
+                what if what.starts_with("the most") => filled.push_str("1000000"),
+                what if what.starts_with("the ") => filled.push_str(address),
+                "" | "…" => {}
+                other => panic!("<{other}> is not filled in"),
+            }
+            filled.push_str(rest);
+        }
+        filled.replace(
+            "secret_file = \"secrets/scheduler\"",
+            "secret = \"8f14e45fceea167a5a36dedd4bea2543\"",
+        )
+    }
+
+    #[test]
+    fn every_network_is_accepted_once_it_is_filled_in() {
+        for network in names() {
+            let text = filled(network);
+            let config =
+                Config::from_toml(&text, &[]).unwrap_or_else(|e| panic!("{network}: {e}\n{text}"));
+            let chain = &config.chains[0];
+            assert_eq!((chain.name.as_str(), chain.platform_id.0), (network, 139));
+            let play = ["amoy", "sepolia", "testnet", "nile", "shasta"];
+            assert_eq!(chain.test, play.iter().any(|word| network.contains(word)), "{network}");
+            assert!(!chain.test || !chain.policy.unlimited, "{network}");
+        }
+    }
+
+    #[test]
+    fn what_only_the_merchant_knows_is_asked_for() {
+        for network in names() {
+            let told =
+                Config::from_toml(&text(network, 139).unwrap(), &[]).unwrap_err().to_string();
+            for key in ["contract", "billing.constants.merKey"] {
+                let open = format!("chains.139.{key}: ");
+                let later = key == "billing.constants.merKey";
+                assert!(later || told.contains(&open), "{network}: {open}: {told}");
+            }
+            assert!(
+                told.contains("callers.scheduler.secret_file: the file cannot be read"),
+                "{told}"
+            );
+        }
+        assert_eq!(text("atlantis", 139), None);
+    }
+}
