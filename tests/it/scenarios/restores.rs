@@ -117,11 +117,13 @@ async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {
     std::fs::copy(town.installation.journal(), beside(&town, "old")).unwrap();
     let signer = town.signer().await;
     let first = billed(&town, &signer, 0).await;
+    let open = signer.scheduler.bill(&json!(town.entries([2]))).await.tx_hash();
     signer.terminate().await;
     std::fs::rename(town.installation.journal(), beside(&town, "newer")).unwrap();
     std::fs::copy(beside(&town, "old"), town.installation.journal()).unwrap();
     let signer = town.signer().await;
     learns(&town, &signer, 0, &first).await;
+    learns(&town, &signer, 2, &open).await;
     if family == Family::Evm {
         eventually("the lane is open", async || {
             town.anvil.mine(1).await;
@@ -132,6 +134,7 @@ async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {
         signer.terminate().await;
         std::fs::rename(beside(&town, "newer"), town.installation.journal()).unwrap();
         let signer = town.signer().await;
+        assert_eq!(town.settled(&signer, &open).await["state"], "charged", "what it had open");
         learns(&town, &signer, 1, &between).await;
     } else {
         signer.terminate().await;
@@ -141,8 +144,9 @@ async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {
         assert!(reason.contains("an old copy"), "another process wrote last: {reason}");
         let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
         assert_eq!(refused.status, 503, "{refused:?}");
+        assert_eq!(town.settled(&signer, &open).await["state"], "charged", "what it had open");
     }
-    let paid = if family == Family::Evm { [1, 1, 0] } else { [1, 0, 0] };
+    let paid = if family == Family::Evm { [1, 1, 1] } else { [1, 0, 1] };
     town.assert_paid(&paid).await;
 }
 
