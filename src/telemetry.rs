@@ -111,6 +111,7 @@ pub struct Metrics {
     nodes: Family<NodeLabels, Gauge>,
     disputed: Family<WitnessLabels, Gauge>,
     burnt: Family<ChainLabels, Gauge>,
+    otherwise: Family<ChainLabels, Gauge>,
 }
 
 impl Metrics {
@@ -136,6 +137,7 @@ impl Metrics {
             nodes: Family::default(),
             disputed: Family::default(),
             burnt: Family::default(),
+            otherwise: Family::default(),
         };
         let registry = &mut metrics.registry;
         let answers = "Billing requests by caller, code and HTTP status";
@@ -174,6 +176,8 @@ impl Metrics {
         registry.register("disputed_batches", disputed, metrics.disputed.clone());
         let burnt = "Fees of transactions that charged nobody, since the start: gwei, on TRON sun";
         registry.register("burnt_fees", burnt, metrics.burnt.clone());
+        let otherwise = "Charges since the start that were not what was claimed";
+        registry.register("charged_otherwise", otherwise, metrics.otherwise.clone());
         metrics
     }
 
@@ -234,6 +238,8 @@ impl Metrics {
             };
             let burnt = u64::try_from(burnt.div_ceil(unit)).unwrap_or(u64::MAX);
             self.burnt.get_or_create(&chain).set(gauge(burnt));
+            let otherwise = figures.otherwise.lock().get(id).copied().unwrap_or_default();
+            self.otherwise.get_or_create(&chain).set(gauge(otherwise));
             self.open.get_or_create(&chain).set(i64::from(lane.gate() == Gate::Open));
             self.paused.get_or_create(&chain).set(i64::from(lane.paused().is_some()));
             self.head.get_or_create(&chain).set(gauge(lane.pulse().map_or(0, |pulse| pulse.head)));
