@@ -5,7 +5,9 @@
 mod account;
 mod confirm;
 mod disputes;
+mod error;
 pub mod evm;
+mod head;
 mod inspect;
 mod multicall;
 mod profiles;
@@ -18,8 +20,9 @@ pub mod tron;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
 pub use disputes::LastingDispute;
+pub use error::{CallFault, ChainError, Standstill, Unanswered};
 pub use inspect::{Finding, Inspect};
-pub use ready::{ClockGap, Purse, Unready};
+pub use ready::{ClockGap, Purse, TooDear, Unready};
 
 use crate::billing::{
     Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, Foreign, NonceView, Objection,
@@ -29,7 +32,6 @@ pub use crate::journal::SealError;
 
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};
-use crate::node::{AskError, Fault};
 use crate::node::{NodeView, Trust};
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, Selector, U256};
@@ -79,88 +81,6 @@ pub struct MostSent {
     pub count: u64,
     /// The nodes that know of so many, by their labels.
     pub told_by: Vec<String>,
-}
-
-/// Why a chain gave no verdict. Every variant means: nothing was signed, nothing was sent.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ChainError {
-    /// No usable answer from the node. The words never hold a URL.
-    #[error("the node did not answer: {0}")]
-    Unavailable(String),
-    /// The node refused or garbled a question that it should have answered.
-    #[error("the node answered {question} with: {answer}")]
-    Node {
-        /// What was asked.
-        question: &'static str,
-        /// What it said.
-        answer: String,
-    },
-    /// The signing account cannot pay for the transaction.
-    #[error(
-        "the signing account holds {have} {unit}, but the transaction may cost {need}, with what is \
-         open already: top it up"
-    )]
-    GasFunds {
-        /// What it holds.
-        have: String,
-        /// What the transaction may cost, and what is open already.
-        need: String,
-        /// What both are counted in: wei or sun.
-        unit: &'static str,
-    },
-    /// Nothing at all can be signed at present.
-    #[error(transparent)]
-    Unready(#[from] Unready),
-    /// Nothing can be signed for the account: its key is not configured.
-    #[error("the key of the account {signer} is not configured: nothing is signed for it")]
-    NoKey {
-        /// The account.
-        signer: Address,
-    },
-    /// The chain asks more than the configured ceiling.
-    #[error("{0}")]
-    FeeTooHigh(String),
-    /// The batch does not fit in one transaction.
-    #[error("the batch needs more gas than one transaction may use: post at most {max} at once")]
-    BatchTooLarge {
-        /// The largest batch that would fit.
-        max: usize,
-    },
-    /// The batch takes the nodes longer than a block allows a transaction (TRON), or it took too long
-    /// before. A block that stops it takes the fee and charges nobody.
-    #[error(
-        "{charges} charges at once take more CPU time than the chain allows one transaction: post at \
-         most {max}"
-    )]
-    BatchTooSlow {
-        /// How many were to be charged.
-        charges: usize,
-        /// The largest batch that is tried now, at least 1.
-        max: usize,
-    },
-    /// One charge alone takes that long.
-    #[error("one charge alone takes more CPU time than the chain allows one transaction: {0}")]
-    ChargeTooSlow(String),
-    /// Nothing more may be signed for a batch as things stand. Its claims stay.
-    #[error("{0}")]
-    Stays(String),
-    /// The billing call fails as a whole, and no single entry is to blame.
-    #[error("the billing call would fail as a whole: {0}")]
-    CallFails(String),
-}
-
-impl From<AskError> for ChainError {
-    fn from(AskError { question, fault }: AskError) -> Self {
-        match fault {
-            Fault::Node(error) => Self::Node { question, answer: error.to_string() },
-            Fault::WrongChain { .. } => Self::Node { question, answer: fault.to_string() },
-            Fault::Lost(_)
-            | Fault::Http(_)
-            | Fault::ShutOut { .. }
-            | Fault::Garbled
-            | Fault::NoNode => Self::Unavailable(format!("{question}: {fault}")),
-        }
-    }
 }
 
 /// What a node said to a broadcast. Whatever is not on a short list is unknown.

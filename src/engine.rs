@@ -7,11 +7,13 @@ mod lane;
 mod recall;
 mod repeat;
 mod reservation;
+mod trouble;
 mod verdict;
 mod watcher;
 
 pub use hindrance::Hindrance;
 pub use lane::Lane;
+pub use trouble::Trouble;
 pub use verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent};
 
 pub use crate::billing::Gate;

@@ -23,6 +23,9 @@ pub(crate) struct Shape {
     pub(crate) version: i64,
     /// Makes the tables.
     pub(crate) schema: &'static str,
+    /// Makes the indexes that are not there. They say nothing that the tables do not, so that they may
+    /// change without a new version.
+    pub(crate) indexes: &'static str,
 }
 
 /// Why a store cannot be used.
@@ -94,6 +97,7 @@ impl Store {
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?;
         }
         same_shape(&conn, path, shape)?;
+        conn.execute_batch(shape.indexes)?;
         Ok(Self { conn, _lock: Some(lock) })
     }
 
@@ -189,6 +193,7 @@ mod tests {
         application_id: 77,
         version: 1,
         schema: "CREATE TABLE t (x INTEGER) STRICT;",
+        indexes: "CREATE INDEX IF NOT EXISTS i ON t (x);",
     };
 
     #[test]

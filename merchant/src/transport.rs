@@ -144,7 +144,7 @@ impl Transport {
     }
 
     fn lost(&self, error: &reqwest::Error) -> CallError {
-        let (peer, why) = (self.base.clone(), causes(error));
+        let (peer, why) = (self.base.clone(), cause(error));
         if error.is_connect() || error.is_builder() {
             CallError::Unsent { peer, why }
         } else {
@@ -243,14 +243,11 @@ pub(crate) fn base_of(text: &str) -> Result<String, SetupError> {
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// The whole chain of causes: the outermost alone says next to nothing.
-fn causes(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
+/// The innermost cause: those around it say which library noticed it, and the address once more.
+fn cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
     }
-    text
+    if error.is_timeout() { "no answer in time".to_owned() } else { cause.to_string() }
 }

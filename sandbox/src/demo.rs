@@ -17,7 +17,7 @@ mod stories;
 use paper::Paper;
 use report::Report;
 use sandbox_platform::clock::Clock;
-use sandbox_platform::{Options as Setup, Pace, Platform, Ports, Running};
+use sandbox_platform::{Options as Setup, Pace, Platform, Port, Ports, Running};
 use scheduler::Scheduler;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -64,25 +64,25 @@ pub(crate) struct Options {
 
 impl Options {
     /// The port to ask for: the usual one only where people come back to it.
-    fn port(&self, asked: Option<u16>, usual: u16) -> doors::Wanted {
+    fn port(&self, asked: Option<u16>, usual: u16) -> Port {
         match asked {
-            Some(port) => doors::Wanted::Exactly(port),
-            None if self.once => doors::Wanted::Any,
-            None => doors::Wanted::Rather(usual),
+            Some(port) => Port::given(port),
+            None if self.once => Port::Any,
+            None => Port::Rather(usual),
         }
     }
 
-    async fn ports(&self) -> Result<Ports, Error> {
-        let asked =
-            |step: u16| self.platform_port.map(|port| if port == 0 { 0 } else { port + step });
-        let free = async |asked, usual| doors::free(self.port(asked, usual)).await;
-        Ok(Ports {
-            api: free(asked(0), ADMIN_PORT - 2).await?,
-            pay: free(asked(1), ADMIN_PORT - 1).await?,
-            admin: free(asked(2), ADMIN_PORT).await?,
-            evm: free(self.evm_port, 8545).await?,
-            tron: free(self.tron_port, 8090).await?,
-        })
+    fn ports(&self) -> Ports {
+        let asked = |step: u16| {
+            self.platform_port.map(|port| if port == 0 { 0 } else { port.saturating_add(step) })
+        };
+        Ports {
+            api: self.port(asked(0), ADMIN_PORT - 2),
+            pay: self.port(asked(1), ADMIN_PORT - 1),
+            admin: self.port(asked(2), ADMIN_PORT),
+            evm: self.port(self.evm_port, 8545),
+            tron: self.port(self.tron_port, 8090),
+        }
     }
 }
 
@@ -91,17 +91,22 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let paper = Paper::new(options.json);
     let scratch = tempfile::tempdir()?;
     let place = options.state.as_deref().unwrap_or(scratch.path()).join("signer");
-    std::fs::create_dir_all(&place)?;
+    signer::make(&place)?;
     let fresh = !signer::is_installed(&place);
     let platform = found(&options, fresh).await?;
-    let running = platform.serve(options.ports().await?).await?;
+    let running = platform.serve(options.ports()).await?;
     let sides = sides::both(&running, &place);
     tell(&paper, &running, &sides);
     paper.title("The Signer starts, by the same call as the real program.");
     let signer = signer::start(&options, &place, &sides).await?;
     let scheduler = Scheduler::new(&format!("http://{}", signer.address), &running, &place)?;
     paper.line(&format!("  {}", scheduler.url));
-    paper.line(&format!("  key {}, secret {}", scheduler::CALLER, scheduler::SECRET));
+    for (key, secret, what) in [
+        (scheduler::CALLER, scheduler::SECRET, "to bill"),
+        (scheduler::OPERATOR, scheduler::OPERATOR_SECRET, "to pause and resume"),
+    ] {
+        paper.line(&format!("  key {key}, secret {secret}: {what}"));
+    }
     paper.line(&format!("  configuration: {}", place.join(signer::CONFIG).display()));
     let mut report = Report::default();
     if fresh {

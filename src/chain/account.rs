@@ -1,10 +1,9 @@
-//! What the adapters of both families hold: the account, what it may sign and with what, and where the
-//! last look at the head is told.
+//! What the adapters of both families hold: the account, and what it may sign and with what.
 
 use super::inspect::tell_trust;
 use super::profiles::KnownProfiles;
 use super::signing::SigningContext;
-use super::{ChainError, Facts, Pulse};
+use super::{ChainError, Facts};
 use crate::clock::Clock;
 use crate::config::{ChainConfig, FamilyConfig, NewWork};
 use crate::contract::Profile;
@@ -13,7 +12,6 @@ use crate::node::{Client, Fleet, RealChain};
 use crate::policy::Policy;
 use alloy::primitives::Address;
 use std::sync::Arc;
-use tokio::sync::{Mutex, watch};
 use tracing::warn;
 
 /// Whose transactions these are.
@@ -48,10 +46,6 @@ pub struct SigningAccount {
     signing: Option<Arc<SigningContext>>,
     /// This machine's time. Only compared with the head's, as a check of both.
     pub(super) clock: Clock,
-    /// The last look at the head; none before the first.
-    pub(super) pulse: watch::Sender<Option<Pulse>>,
-    /// Held during a look at the head.
-    pub(super) beating: Mutex<()>,
 }
 
 impl SigningAccount {
@@ -88,9 +82,8 @@ impl SigningAccount {
             }
             Signatory::Keyless(_) => None,
         };
-        let (pulse, beating) = (watch::Sender::new(None), Mutex::default());
         let profiles = KnownProfiles::of(facts.family, Arc::clone(&profile));
-        Self { facts, profile, profiles, policy, signing, clock, pulse, beating }
+        Self { facts, profile, profiles, policy, signing, clock }
     }
 
     /// What it takes to sign.

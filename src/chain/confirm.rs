@@ -1,7 +1,7 @@
 //! A verdict that would stop revenue needs a second provider. One that lets a charge pass does not:
 //! the contract still decides.
 
-use super::{ChainError, Preflight, Unready};
+use super::{ChainError, Preflight, Unanswered, Unready};
 use crate::billing::{Admitted, FailCode, SubscribeId, judge};
 use crate::contract::{Looked, Profile};
 use crate::node::{Client, Fleet, NodeId};
@@ -90,7 +90,7 @@ async fn named<F: Future>((id, run): (NodeId, F)) -> (NodeId, F::Output) {
 impl<T> Digest<T> {
     /// Whether the node gave no answer at all.
     fn is_silence(&self) -> bool {
-        let silence = discriminant(&ChainError::Unavailable(String::new()));
+        let silence = discriminant(&ChainError::Unavailable(Unanswered::NoNode));
         matches!(self, Self::Failed(kind) if *kind == silence)
     }
 }
@@ -109,15 +109,12 @@ pub(super) fn is_verdict(error: &ChainError) -> bool {
 }
 
 fn unclear() -> ChainError {
-    ChainError::Unavailable(
-        "the nodes disagree about what can be charged; post it again".to_owned(),
-    )
+    Unanswered::Disagreed.into()
 }
 
 /// Fewer providers can be asked than have to agree before somebody is refused, or a period claimed.
 pub(super) fn too_few<C: Client>(fleet: &Fleet<C>) -> ChainError {
-    let needed = fleet.needed();
-    ChainError::Unavailable(format!("{needed} providers must agree, and fewer can be asked now"))
+    Unanswered::TooFewNow { needed: fleet.needed() }.into()
 }
 
 /// An error where every request would hear [`too_few`]: nothing is charged on one provider's word where
@@ -154,16 +151,18 @@ pub(super) fn refused(preflight: &Preflight) -> Vec<(SubscribeId, FailCode)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chain::CallFault;
 
     #[test]
     fn two_nodes_that_say_the_same_are_found_and_two_that_say_nothing_are_not() {
         let said = |id, what| (NodeId(id), Digest::Said(what));
-        let silent = |id| {
-            let error: Result<(), _> = Err(ChainError::Unavailable(format!("{id}")));
-            (NodeId(id), Digest::of(&error, |()| "nothing"))
+        let silent = |id: u16| {
+            let error: Result<(), ChainError> = Err(Unanswered::Unwitnessed(id.into()).into());
+            (NodeId(id.into()), Digest::of(&error, |()| "nothing"))
         };
         let fails = |id| {
-            let error: Result<(), _> = Err(ChainError::CallFails(format!("in the words of {id}")));
+            let error: Result<(), ChainError> =
+                Err(CallFault::NoContract(format!("in the words of {id}")).into());
             (NodeId(id), Digest::of(&error, |()| "nothing"))
         };
         assert_eq!(alike(&[said(0, "poor"), said(1, "poor")]), Some(0));

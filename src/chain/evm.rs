@@ -32,6 +32,7 @@ mod wire;
 
 use super::account::meet;
 use super::disputes::Disputes;
+use super::head::KeptHead;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
     Preflight, Pulse, SigningAccount, Unready,
@@ -83,7 +84,7 @@ pub struct EvmChain {
     parts: EvmParts,
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, EvmNodeFacts>>,
-    head: RwLock<Option<Arc<EvmHead>>>,
+    head: KeptHead<EvmHead>,
     in_flight: Arc<InFlight>,
     milestones: Milestones,
     disputes: Disputes,
@@ -104,7 +105,7 @@ impl EvmChain {
             account,
             parts,
             learnt: RwLock::default(),
-            head: RwLock::default(),
+            head: KeptHead::unseen(),
             in_flight: Arc::default(),
             milestones: Milestones::default(),
             disputes: Disputes::default(),
@@ -145,7 +146,7 @@ impl Chain for EvmChain {
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
-        self.account.pulse.subscribe()
+        self.head.pulses()
     }
 
     fn unready(&self) -> Option<Unready> {

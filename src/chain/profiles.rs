@@ -1,7 +1,7 @@
 //! How the contract of a chain is called: as it is configured, and as it was when older batches were
 //! signed. What a batch of ours did is read by its own profile; what nobody here remembers, by all.
 
-use super::ChainError;
+use super::{ChainError, Standstill};
 use crate::billing::{Family, ForeignEffect, Item, ItemOutcome, Opaque, Slot};
 use crate::contract::Profile;
 use alloy::primitives::{Address, Log};
@@ -41,7 +41,7 @@ impl KnownProfiles {
 
     /// The same, where nothing can be signed without it.
     pub(super) fn needed<A>(&self, slot: &Slot<A>) -> Result<Arc<Profile>, ChainError> {
-        let unread = || ChainError::Stays("its profile cannot be read by this program".to_owned());
+        let unread = || ChainError::Stays(Standstill::UnknownProfile);
         self.of_slot(slot).ok_or_else(unread)
     }
 

@@ -4,7 +4,7 @@
 //! The ledger is the same for both families. They differ in what pays for a transaction, and in how it
 //! is known that one is paid: that is [`Means`].
 
-use super::{ChainError, Purse};
+use super::{ChainError, Purse, Unanswered};
 use alloy::primitives::U256;
 use parking_lot::Mutex;
 use std::cmp::Reverse;
@@ -94,14 +94,11 @@ impl<C: Copy> Promises<C> {
         H: Means<Cost = C>,
     {
         let mut open = self.0.lock();
-        let purse = open
-            .purse((cost, instead), holdings, needed)
-            .ok_or_else(|| ChainError::Unavailable("no node tells the balance".to_owned()))?;
+        let purse = open.purse((cost, instead), holdings, needed).ok_or(Unanswered::NoBalance)?;
         if purse.pays().is_err() {
             let Purse { holds, in_flight, ordinary, unit } = purse;
             let need = in_flight.saturating_add(ordinary);
-            let (have, need) = (holds.to_string(), need.to_string());
-            return Err(ChainError::GasFunds { have, need, unit });
+            return Err(ChainError::GasFunds { have: holds, need, unit });
         }
         let draft = open.next_draft;
         open.next_draft = draft.wrapping_add(1);

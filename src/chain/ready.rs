@@ -9,9 +9,9 @@ use std::time::Duration;
 /// nothing was signed, nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unready {
-    /// The chain asks more than the configured ceilings, in the words that a request would hear.
-    #[error("{0}")]
-    TooDear(String),
+    /// The chain asks more than a configured ceiling.
+    #[error(transparent)]
+    TooDear(TooDear),
     /// What every entry is looked up by needs more providers than can be asked.
     #[error("{needed} providers must agree about every entry, and {fit} can be asked now")]
     TooFew {
@@ -32,6 +32,47 @@ pub enum Unready {
         .0.as_secs()
     )]
     Stalled(Duration),
+}
+
+/// Which ceiling is in the way.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooDear {
+    /// That of a price for gas, wei (EVM).
+    #[error(
+        "the {what} is {asked} wei per gas, above the ceiling fees.{key} = {ceiling} wei: wait, or raise \
+         it"
+    )]
+    PerGas {
+        /// Which price.
+        what: &'static str,
+        /// The key of the ceiling.
+        key: &'static str,
+        /// What is asked.
+        asked: U256,
+        /// What is allowed.
+        ceiling: U256,
+    },
+    /// That of a whole transaction, wei (EVM).
+    #[error(
+        "the transaction may cost {cost} wei, above the ceiling fees.max_tx_cost = {most} wei: post \
+         fewer at once, wait, or raise it"
+    )]
+    Transaction {
+        /// What it may cost.
+        cost: U256,
+        /// What is allowed.
+        most: U256,
+    },
+    /// That of a fee limit, sun (TRON).
+    #[error("one charge alone needs a fee limit of {wanted} sun, above {whose} = {most} sun")]
+    FeeLimit {
+        /// What one charge needs.
+        wanted: U256,
+        /// What is allowed.
+        most: u64,
+        /// By whom.
+        whose: &'static str,
+    },
 }
 
 /// What the signing account can still pay.

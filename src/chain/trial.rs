@@ -7,7 +7,7 @@ mod probe;
 
 pub(super) use probe::Group;
 
-use super::{ChainError, Estimate, Preflight};
+use super::{CallFault, ChainError, Estimate, Preflight};
 use crate::billing::{Charge, Checked, FailCode, Funds, Opinion, judge};
 use crate::contract::{Computed, Profile};
 use alloy::primitives::{Address, Bytes};
@@ -44,7 +44,7 @@ impl CallFailure {
     pub(super) fn of_all(&self, profile: &Profile) -> ChainError {
         let (code, detail) = profile.reverted(&self.data);
         let detail = detail.unwrap_or_else(|| self.words.clone());
-        ChainError::CallFails(format!("{}: {detail}", code.text()))
+        CallFault::Reverts { code, detail }.into()
     }
 
     /// What it means for the one charge that it was run for.

@@ -23,6 +23,7 @@ mod reads;
 mod recall;
 mod redraft;
 mod resources;
+mod signers;
 mod solid;
 mod spends;
 mod throttle;
@@ -34,6 +35,7 @@ pub use api::{ApiUnusable, Endpoints, Question, Side};
 
 use super::account::meet;
 use super::disputes::Disputes;
+use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
@@ -52,6 +54,7 @@ use head::TronHead;
 use observe::TronNodeFacts;
 use parking_lot::RwLock;
 use resources::Spend;
+use signers::Signers;
 use solid::SolidBlocks;
 use spends::SpendOf;
 use std::collections::BTreeMap;
@@ -105,13 +108,14 @@ pub struct TronChain {
     parts: TronParts,
     /// What is known of each node.
     learnt: RwLock<BTreeMap<NodeId, TronNodeFacts>>,
-    head: RwLock<Option<Arc<TronHead>>>,
+    head: KeptHead<TronHead>,
     tracks: Tracks,
     disputes: Disputes,
     promises: Arc<Promises<SpendOf>>,
     /// What the last billing that was drafted may cost; none before the first.
     last_spend: parking_lot::Mutex<Option<Spend>>,
     solid: SolidBlocks,
+    signers: Arc<Signers>,
     /// How fast is signed.
     throttle: throttle::Throttle,
     /// What is known of the witnesses.
@@ -128,17 +132,19 @@ impl TronChain {
     pub async fn connect(account: SigningAccount, parts: TronParts) -> Result<Self, NotConnected> {
         let configured = RealChain::Genesis(parts.config.chain_id);
         meet(&account.facts, &parts.fleet, configured).await?;
+        let signers = Arc::default();
         let vouched = Vouched::beginning_with(parts.config.witnesses.clone());
         Ok(Self {
             account,
             parts,
             learnt: RwLock::default(),
-            head: RwLock::default(),
+            head: KeptHead::unseen(),
             tracks: Tracks::default(),
             disputes: Disputes::default(),
             promises: Arc::default(),
             last_spend: parking_lot::Mutex::default(),
-            solid: SolidBlocks::default(),
+            solid: SolidBlocks::unread(Arc::clone(&signers)),
+            signers,
             undeployed: parking_lot::Mutex::default(),
             throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),
@@ -181,7 +187,7 @@ impl Chain for TronChain {
     }
 
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
-        self.account.pulse.subscribe()
+        self.head.pulses()
     }
 
     fn unready(&self) -> Option<Unready> {

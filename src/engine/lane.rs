@@ -3,9 +3,10 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::reservation::Reservations;
+use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{Again, Attempt, BatchId, Gate, Objection, OnlyFollows, Rules, Slot};
-use crate::chain::{Chain, Delivery, Pulse};
+use crate::chain::{Chain, ChainError, Delivery, Pulse};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
@@ -59,7 +60,7 @@ pub struct Lane {
     pub(super) compared: AtomicBool,
     /// When it was made.
     pub(super) born: Instant,
-    trouble: RwLock<Option<String>>,
+    trouble: RwLock<Option<Trouble>>,
     pub(super) next: AtomicU64,
 }
 
@@ -105,14 +106,14 @@ impl Lane {
     }
 
     /// What keeps the chain from being followed, or anything from being signed, at present.
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self) -> Option<Trouble> {
         let signs = self.follows.is_none();
-        let unready = || self.chain.unready().filter(|_| signs).map(|why| why.to_string());
+        let unready = || Some(ChainError::from(self.chain.unready().filter(|_| signs)?).into());
         self.trouble.read().clone().or_else(unready)
     }
 
     /// Remembers what keeps the chain from being followed; says so once, and once when it is over.
-    pub(super) fn set_trouble(&self, now: Option<String>) {
+    pub(super) fn set_trouble(&self, now: Option<Trouble>) {
         let chain = &self.chain.facts().name;
         let mut before = self.trouble.write();
         match (&*before, &now) {
@@ -177,8 +178,8 @@ impl Lane {
     }
 
     /// Why the lane has never been open.
-    pub fn unopened(&self) -> String {
-        self.trouble().unwrap_or_else(|| "its node has not answered yet".to_owned())
+    pub fn unopened(&self) -> Trouble {
+        self.trouble().unwrap_or(Trouble::Unseen)
     }
 
     /// Why nothing new is signed, if the chain is paused. What is open is followed all the same.

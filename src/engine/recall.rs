@@ -3,7 +3,7 @@
 //! is learnt on the way.
 
 use super::lane::Lane;
-use super::verdict::NoVerdict;
+use super::trouble::Trouble;
 use crate::billing::{
     AccountView, Again, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView,
     PoolView, Rules, Ruling, first_position, rule,
@@ -28,7 +28,7 @@ struct Learnt {
 
 impl Lane {
     /// Brings the gate to where it belongs after a look at the chain.
-    pub(super) async fn open(&self, pulse: Pulse) -> Result<(), NoVerdict> {
+    pub(super) async fn open(&self, pulse: Pulse) -> Result<(), Trouble> {
         let nonces = pulse.nonces;
         let known = match self.journal.next_position(self.id()).await? {
             Some(next) => next,
@@ -91,7 +91,7 @@ impl Lane {
     /// before, or that it does not: then the lane is in doubt. An open batch may be what used the account
     /// last, so those are looked at first. A journal that was restored with its mark is noticed by this
     /// alone, where nothing counts an account's transactions.
-    async fn knows_the_last_use(&self) -> Result<bool, NoVerdict> {
+    async fn knows_the_last_use(&self) -> Result<bool, Trouble> {
         if self.doubt().is_some() || self.compared.load(Ordering::Relaxed) {
             return Ok(true);
         }
@@ -123,7 +123,7 @@ impl Lane {
         }
     }
 
-    async fn take_in(&self, lane: &mut LaneView, found: Vec<Foreign>) -> Result<(), NoVerdict> {
+    async fn take_in(&self, lane: &mut LaneView, found: Vec<Foreign>) -> Result<(), Trouble> {
         let learnt = self.learn(lane.next, found).await?;
         lane.next = self.next.fetch_max(learnt.next, Ordering::Relaxed).max(learnt.next);
         (lane.learnt, lane.opaque) = (true, learnt.opaque);
@@ -133,7 +133,7 @@ impl Lane {
     /// Opens a lane that the journal does not know; none when it has to wait. One that an old copy of
     /// the journal does not know may have been forgotten with all its claims, so everything is learnt
     /// anew.
-    async fn begin(&self, nonces: Option<NonceView>) -> Result<Option<u64>, NoVerdict> {
+    async fn begin(&self, nonces: Option<NonceView>) -> Result<Option<u64>, Trouble> {
         let first = if self.doubt().is_some() {
             0
         } else {
@@ -161,7 +161,7 @@ impl Lane {
     }
 
     /// Those that the journal does not know, in the places from `next` on.
-    async fn unknown(&self, next: u64, found: Vec<Foreign>) -> Result<Vec<Foreign>, NoVerdict> {
+    async fn unknown(&self, next: u64, found: Vec<Foreign>) -> Result<Vec<Foreign>, Trouble> {
         let hashes = found.iter().map(|one| one.landed().hash).collect();
         let unknown = self.journal.unknown(hashes).await?;
         let foreign = found.into_iter().filter(|one| unknown.contains(&one.landed().hash));
@@ -173,7 +173,7 @@ impl Lane {
     }
 
     /// Takes new work from now on: nothing that the lane did is unknown.
-    async fn open_gate(&self) -> Result<(), NoVerdict> {
+    async fn open_gate(&self) -> Result<(), Trouble> {
         if self.doubt().is_some() {
             self.journal.end_doubt(self.id(), self.journal.now_ms()).await?;
             *self.doubt.write() = None;
@@ -208,7 +208,7 @@ impl Lane {
 
     /// Takes the claims of transactions that the journal does not know, up to the first that does not
     /// tell whom it charged.
-    async fn learn(&self, next: u64, found: Vec<Foreign>) -> Result<Learnt, NoVerdict> {
+    async fn learn(&self, next: u64, found: Vec<Foreign>) -> Result<Learnt, Trouble> {
         let mut readable = Vec::with_capacity(found.len());
         let mut opaque = None;
         for one in found {

@@ -1,5 +1,6 @@
 //! What a request comes to: an answer on every subscription, or none.
 
+use super::trouble::Trouble;
 use crate::billing::{
     BlockRef, Closed, Digits, Family, PlatformChainId, Refused, Satisfied, Signed,
 };
@@ -110,7 +111,7 @@ pub enum NoVerdict {
     LaneClosed(Closed),
     /// The lane has not seen its chain yet, for this reason.
     #[error("this chain takes no new work: {0}")]
-    LaneOpening(String),
+    LaneOpening(Trouble),
     /// The lane changed while the batch was built.
     #[error("this chain takes no new work: {0}")]
     NotAccepted(AcceptError),

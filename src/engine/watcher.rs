@@ -3,6 +3,7 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::lane::{Lane, Tracked};
+use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
     Attempt, AttemptKind, BatchState, ItemOutcome, Memory, Sighting, Slot, Step, Verdict, next_step,
@@ -51,12 +52,12 @@ impl Watcher {
 
     /// A tick whose failure is remembered, and is no reason to stop.
     pub async fn look(&self) {
-        let trouble = self.tick().await.err().map(|error| error.to_string());
+        let trouble = self.tick().await.err();
         self.lane.set_trouble(trouble);
     }
 
     /// One look at the chain, and what follows from it.
-    async fn tick(&self) -> Result<(), NoVerdict> {
+    async fn tick(&self) -> Result<(), Trouble> {
         let pulse = self.lane.chain.beat().await?;
         // A lane that cannot be opened takes nothing new; what is open is followed all the same.
         let opened = self.lane.open(pulse).await;
@@ -64,7 +65,7 @@ impl Watcher {
         opened
     }
 
-    async fn follow(&self) -> Result<(), NoVerdict> {
+    async fn follow(&self) -> Result<(), Trouble> {
         let tracked: Vec<Tracked> = self.lane.tracked.lock().values().cloned().collect();
         if tracked.is_empty() {
             return Ok(());
@@ -138,7 +139,7 @@ impl Watcher {
             Ok(Some(slot)) => return Renewed::Signed(slot),
             Ok(None) => self.remember_unsigned(tracked, None),
             Err(NoVerdict::Chain(ChainError::CallFails(why))) => {
-                info!(batch = tracked.slot.batch.0, why, "nothing is signed for it any more");
+                info!(batch = tracked.slot.batch.0, %why, "nothing is signed for it any more");
                 return Renewed::Pointless;
             }
             Err(why) => self.remember_unsigned(tracked, Some(&why)),
@@ -200,12 +201,12 @@ impl Watcher {
 
     /// Writes every end down by itself, in one commit where all can be: one that cannot be written
     /// keeps no other from it, and is tried again after the next look.
-    async fn settle(&self, ends: Vec<Settlement>) -> Result<(), NoVerdict> {
+    async fn settle(&self, ends: Vec<Settlement>) -> Result<(), Trouble> {
         let settled = join_all(ends.into_iter().map(|end| self.settle_one(end))).await;
         settled.into_iter().collect()
     }
 
-    async fn settle_one(&self, end: Settlement) -> Result<(), NoVerdict> {
+    async fn settle_one(&self, end: Settlement) -> Result<(), Trouble> {
         self.lane.journal.settle(vec![end.clone()], self.lane.journal.now_ms()).await?;
         let hash = end.verdict.hash().map(|hash| hash.to_string());
         if end.verdict.state() == BatchState::Usurped {

@@ -82,8 +82,10 @@ fn disputed((batch, nodes): (BatchId, Vec<String>)) -> Value {
 
 fn trouble(lane: &Lane) -> Option<String> {
     match lane.gate() {
-        Gate::Opening => Some(lane.unopened()),
-        Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => lane.trouble(),
+        Gate::Opening => Some(lane.unopened().to_string()),
+        Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => {
+            lane.trouble().map(|why| why.to_string())
+        }
         Gate::Closed(why) => Some(why.to_string()),
     }
 }

@@ -4,7 +4,7 @@ use super::{Misbound, SealError};
 use crate::policy::Refusal;
 
 /// Why the journal gave no answer. Every variant means: nothing was written.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, PartialEq, thiserror::Error)]
 pub enum JournalError {
     /// The disk is nearly full, so nothing new is accepted.
     #[error("only {free} bytes are free where the journal is, {wanted} are required: make room")]

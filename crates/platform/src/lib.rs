@@ -21,4 +21,4 @@ mod serve;
 mod store;
 
 pub use platform::{Options, Pace, Platform, StartError};
-pub use serve::{Ports, Running};
+pub use serve::{Port, Ports, Running};

@@ -1,6 +1,9 @@
 //! Everything that listens: the platform's three hosts, and the faces of both nodes.
 
 mod local;
+mod port;
+
+pub use port::Port;
 
 use crate::chain::Nodes;
 use crate::platform::{Platform, StartError};
@@ -12,25 +15,24 @@ use axum::response::{IntoResponse as _, Response};
 use parking_lot::RwLock;
 use sandbox_chains::eth;
 use sandbox_chains::serve::{Ports as TronPorts, Served};
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-/// On which loopback ports to listen; 0 is any.
+/// On which loopback ports to listen.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ports {
     /// `{base_url}`.
-    pub api: u16,
+    pub api: Port,
     /// `{payment_url}`.
-    pub pay: u16,
+    pub pay: Port,
     /// `{admin_url}`.
-    pub admin: u16,
+    pub admin: Port,
     /// The Ethereum node's JSON-RPC.
-    pub evm: u16,
+    pub evm: Port,
     /// The TRON node's HTTP API.
-    pub tron: u16,
+    pub tron: Port,
 }
 
 /// A platform that listens, until this is dropped.
@@ -57,10 +59,9 @@ impl Platform {
     /// Listens, and lets time pass. Must be called inside a tokio runtime.
     pub async fn serve(&self, ports: Ports) -> Result<Running, StartError> {
         let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let open = async |port| -> Result<(TcpListener, String), StartError> {
-            let words =
-                |error: std::io::Error| StartError::Network(format!("port {port}: {error}"));
-            let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(words)?;
+        let open = async |port: Port| -> Result<(TcpListener, String), StartError> {
+            let words = |error| refused(port, &error);
+            let listener = port.open().await.map_err(words)?;
             let url = format!("http://{}", listener.local_addr().map_err(words)?);
             Ok((listener, url))
         };
@@ -68,9 +69,7 @@ impl Platform {
         let (pay, payment_url) = open(ports.pay).await?;
         let (admin, admin_url) = open(ports.admin).await?;
         let (evm, evm_url) = open(ports.evm).await?;
-        let doors = TronPorts { full: ports.tron, ..TronPorts::default() };
-        let tron = self.nodes().tron.serve(doors).await;
-        let tron = tron.map_err(|error| StartError::Network(error.to_string()))?;
+        let tron = self.serve_tron(ports.tron).await?;
         let console = crate::admin::router(self.clone(), &payment_url);
         for (listener, router) in [
             (api, crate::api::router(self.clone())),
@@ -98,6 +97,27 @@ impl Platform {
             _guard: guard,
         })
     }
+}
+
+impl Platform {
+    async fn serve_tron(&self, port: Port) -> Result<Served, StartError> {
+        let mut served = Err(std::io::Error::other("no port is wanted"));
+        for full in port.numbers() {
+            served = self.nodes().tron.serve(TronPorts { full, ..TronPorts::default() }).await;
+            if served.is_ok() {
+                break;
+            }
+        }
+        served.map_err(|error| refused(port, &error))
+    }
+}
+
+fn refused(port: Port, error: &std::io::Error) -> StartError {
+    let named = match port {
+        Port::Any => "any port".to_owned(),
+        Port::Exactly(number) | Port::Rather(number) => format!("port {number}"),
+    };
+    StartError::Network(format!("{named}: {error}"))
 }
 
 impl Running {

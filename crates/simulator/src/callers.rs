@@ -30,6 +30,11 @@ pub(crate) enum Heard {
     Refused(Vec<Refusal>),
     /// Code 0, or a dry run: nothing was signed or sent.
     NothingDone(u16),
+    /// The same, because somebody would have been refused, or is looked up, and fewer nodes can be asked than
+    /// have to agree.
+    TooFew,
+    /// The same, because nodes contradict each other about somebody: another request may fare better.
+    Disagreed,
 }
 
 /// Why a subscription was not charged, and what to do.
@@ -41,6 +46,14 @@ pub(crate) struct Refusal {
 }
 
 impl Heard {
+    /// Whether nothing is said of any subscription.
+    pub(crate) fn is_no_verdict(&self) -> bool {
+        match self {
+            Self::NothingDone(_) | Self::TooFew | Self::Disagreed => true,
+            Self::Sent { .. } | Self::Refused(_) => false,
+        }
+    }
+
     /// The same, knowing of which transactions somebody was told before.
     pub(crate) fn after(mut self, told: &mut BTreeSet<B256>) -> Self {
         if let Self::Sent { hash, repeated, .. } = &mut self {
@@ -62,6 +75,18 @@ impl Refusal {
         let codes = ["ALREADY_CHARGED", "BILLING_IN_PROGRESS", "CONFLICT", "OUTCOME_UNKNOWN"];
         codes.contains(&self.code.as_str())
     }
+}
+
+/// A subscription of a request that an earlier transaction charges, as an answer tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Named {
+    pub(crate) side: Side,
+    /// The number of the request.
+    pub(crate) request: u64,
+    pub(crate) customer: u64,
+    pub(crate) hash: B256,
+    /// Whether it is said to be charged, and not only under way.
+    pub(crate) charged: bool,
 }
 
 /// A request, and what came of it.
@@ -121,27 +146,54 @@ impl Request {
         line.map_or(0, |line| line.period)
     }
 
+    /// The earlier transactions that an answer names, in whichever place.
+    pub(crate) fn earlier(&self, body: &Value) -> Vec<Named> {
+        let lists = [&body["data"]["earlier"], &body["earlier"]];
+        let each = lists.into_iter().filter_map(Value::as_array).flatten();
+        let named = |one: &Value| Named {
+            side: self.side,
+            request: self.number,
+            customer: one["subscribeId"].as_u64().unwrap_or_default(),
+            hash: hash_in(&one["txHash"]),
+            charged: one["state"] == "charged",
+        };
+        each.map(named).collect()
+    }
+
     /// Reads an answer.
     pub(crate) fn read(status: u16, body: &Value) -> Heard {
         let data = &body["data"];
         match body["code"].as_u64() {
             Some(1) => {
-                let hash = data["txHash"].as_str().unwrap_or_default();
-                let hash = alloy::hex::decode(hash).unwrap_or_default();
+                let hash = hash_in(&data["txHash"]);
                 let earlier = data["earlier"].as_array().into_iter().flatten();
                 let earlier = earlier.map(|one| &one["subscribeId"]);
                 let ids = data["subscriptionIds"].as_array().into_iter().flatten().chain(earlier);
                 Heard::Sent {
-                    hash: B256::try_from(hash.as_slice()).unwrap_or_default(),
+                    hash,
                     subscriptions: ids.filter_map(Value::as_u64).collect(),
                     failed: refusals(&data["failed"]),
                     repeated: false,
                 }
             }
             Some(2) => Heard::Refused(refusals(data)),
-            _ => Heard::NothingDone(status),
+            _ => {
+                let words = body["msg"].as_str().unwrap_or_default();
+                if words.contains("providers must agree") {
+                    Heard::TooFew
+                } else if words.contains("disagree about what can be charged") {
+                    Heard::Disagreed
+                } else {
+                    Heard::NothingDone(status)
+                }
+            }
         }
     }
+}
+
+fn hash_in(text: &Value) -> B256 {
+    let bytes = alloy::hex::decode(text.as_str().unwrap_or_default()).unwrap_or_default();
+    B256::try_from(bytes.as_slice()).unwrap_or_default()
 }
 
 fn refusals(list: &Value) -> Vec<Refusal> {
@@ -242,6 +294,8 @@ pub(crate) fn word(heard: &Heard) -> &'static str {
         Heard::Refused(list) if of(list, "BILLING_IN_PROGRESS") => "answered: in progress",
         Heard::Refused(_) => "answered: refused",
         Heard::NothingDone(503) => "answered: 503",
+        Heard::TooFew => "answered: 503, too few to agree",
+        Heard::Disagreed => "answered: 503, nodes disagree",
         Heard::NothingDone(_) => "answered: nothing done",
     }
 }

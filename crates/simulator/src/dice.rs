@@ -25,6 +25,7 @@ pub(crate) enum Fault {
     AlteredBlock,
     EmptyBlock,
     ForgedFork,
+    Resigned,
     PoolForgets,
     NotPassedOn,
     CutOff,
@@ -45,7 +46,7 @@ pub(crate) enum Fault {
 }
 
 /// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 36] = [
+const TABLE: [(Fault, &str, u64); 37] = [
     (Fault::NodeDown, "node down", 40),
     (Fault::Blackout, "no node answers for long", 150),
     (Fault::NodeSilent, "node gives no answer", 60),
@@ -65,6 +66,7 @@ const TABLE: [(Fault, &str, u64); 36] = [
     (Fault::AlteredBlock, "altered block", 12),
     (Fault::EmptyBlock, "emptied block", 12),
     (Fault::ForgedFork, "chain of its own, by too few witnesses", 60),
+    (Fault::Resigned, "another signature under a true header", 3),
     (Fault::PoolForgets, "pool forgets", 20),
     (Fault::NotPassedOn, "not passed on", 3),
     (Fault::CutOff, "nodes cut off from who makes blocks", 200),

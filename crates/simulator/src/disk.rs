@@ -3,6 +3,7 @@
 
 use crate::dice::Fault;
 use crate::mutants::Mutant;
+use crate::scene::Change;
 use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::B256;
 use merchant_signer::journal::Disk;
@@ -281,6 +282,12 @@ pub(crate) fn mutate(world: &Shared, conn: &Connection) {
     let world = world.lock();
     if let Some(sql) = world.mutant.and_then(Mutant::sql) {
         conn.execute_batch(sql).expect("it fits the schema");
+    }
+    if let Some((side, Change::Number)) = world.changed
+        && world.breaks(Mutant::AnyNumber)
+    {
+        let sql = "UPDATE chain SET network = network + 1 WHERE id = ?1";
+        conn.execute(sql, [side.platform_id()]).expect("it fits the schema");
     }
     if world.breaks(Mutant::TrustOldCopy) {
         let stands = i64::try_from(World::pending(&world.evm.truth)).unwrap_or(0);

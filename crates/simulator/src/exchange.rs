@@ -221,6 +221,7 @@ impl Cable {
         for (fault, then) in usual {
             if course == Course::Well && world.fault(name, fault) {
                 course = then;
+                world.disturbed_ms[question.at.side().place()] = world.now_ms;
             }
         }
         let slow = world.fault(name, Fault::SlowAnswer);

@@ -1,11 +1,11 @@
 //! What must hold, whatever went wrong: asked of the contracts on both chains, of the disk, and of every
 //! answer that was given.
 
-use crate::callers::{Callers, Heard, Refusal, Request};
+use crate::callers::{Callers, Heard, Named, Refusal, Request};
 use crate::disk::attempts;
-use crate::scene::{GUARD, Shape};
-use crate::town::biller;
-use crate::world::{Charge, Charges, Kind, Side, World};
+use crate::scene::{Change, GUARD, Shape};
+use crate::town::{biller, other_biller};
+use crate::world::{Charge, ChargeName, Charges, Kind, Side, World};
 use alloy::primitives::B256;
 use rusqlite::Connection;
 use std::collections::BTreeMap;
@@ -38,11 +38,43 @@ pub(crate) fn of_an_answer(request: &Request, heard: &Heard, world: &World) -> L
     Err(format!("I4: request {number} named {lines:?} and heard {heard:?}"))
 }
 
+/// Asked at once of what is said to be charged by an earlier transaction: it is on disk, and can charge.
+pub(crate) fn of_what_is_named(named: &Named, world: &World) -> Law {
+    let Named { request, customer, hash, .. } = named;
+    match world.durable.get(hash) {
+        Some(Kind::Bill) => Ok(()),
+        Some(Kind::Cancel) | None => Err(format!(
+            "I4: request {request} was told that {customer} is charged by {hash}, which is no billing \
+             on disk"
+        )),
+    }
+}
+
+/// I4: who was said to be charged by an earlier transaction is charged, and by that one.
+fn earlier_ones_are_true(world: &World, callers: &Callers, charges: &Charges) -> Law {
+    for Named { side, request, customer, hash, charged } in &world.named {
+        let asked = callers.requests.iter().find(|one| one.number == *request);
+        let period = asked.map(|one| one.period_of(*customer));
+        let any = matches!(world.scene.shape(*side), Shape::Lookup | Shape::Guarded);
+        let of_it = |name: &ChargeName| {
+            name.0 == *side && name.1 == *customer && (any || Some(name.2) == period)
+        };
+        let paid = charges.keys().any(of_it) && world.fate(*side, *hash) == Some(true);
+        if *charged && !paid {
+            return Err(format!(
+                "I4: request {request} was told that {hash} has charged {customer}, which is not so"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// Asked at the end, when the world is well again.
 pub(crate) fn at_the_end(world: &World, disk: &Connection, callers: &Callers) -> Law {
     let charges = world.charges();
     nobody_twice(world, &charges)?;
     answers_are_true(world, callers, &charges)?;
+    earlier_ones_are_true(world, callers, &charges)?;
     nothing_is_open(disk)?;
     nothing_is_lost(world, disk)?;
     ends_are_true(world, &charges, disk)?;
@@ -84,7 +116,8 @@ fn answers_are_true(world: &World, callers: &Callers, charges: &Charges) -> Law 
         let Some(heard) = &request.heard else { continue };
         let (number, nobody) = (request.number, vec![]);
         let charged = landed.get(&number).unwrap_or(&nobody);
-        if matches!(heard, Heard::NothingDone(_) | Heard::Refused(_)) && !charged.is_empty() {
+        let nothing = heard.is_no_verdict() || matches!(heard, Heard::Refused(_));
+        if nothing && !charged.is_empty() {
             return Err(format!(
                 "I6: request {number} was told {heard:?}, and charged {charged:?}"
             ));
@@ -118,7 +151,7 @@ fn refusals(heard: &Heard) -> &[Refusal] {
     match heard {
         Heard::Sent { failed, .. } => failed,
         Heard::Refused(list) => list,
-        Heard::NothingDone(_) => &[],
+        Heard::NothingDone(_) | Heard::TooFew | Heard::Disagreed => &[],
     }
 }
 
@@ -237,7 +270,10 @@ fn lanes_stand_where_accounts_stand(world: &World, disk: &Connection) -> Law {
         return Ok(());
     }
     let sql = "SELECT next_position FROM lane WHERE chain = ?1 AND signer = ?2";
-    let of = (Side::Evm.platform_id(), biller().address());
+    // Nobody follows an account that is not configured any more and has nothing open.
+    let other = world.changed == Some((Side::Evm, Change::Key));
+    let signer = if other { other_biller() } else { biller() };
+    let of = (Side::Evm.platform_id(), signer.address());
     let next = disk.query_row(sql, (of.0, of.1.as_slice()), |row| row.get::<_, i64>(0)).ok();
     let next = u64::try_from(next.unwrap_or(0)).unwrap_or(0);
     let sent = world.evm.truth.chain().head_state().nonce(&of.1);

@@ -40,9 +40,9 @@ use merchant_signer::config::Config;
 use merchant_signer::journal::Journal;
 use mutants::Mutant;
 use parking_lot::Mutex;
-use process::{Answers, Health, Process};
+use process::{Answers, Health, Process, Told};
 use readiness::Readiness;
-use scene::Change;
+use scene::{Change, Shape};
 use setup::Wanted;
 use std::sync::Arc;
 use std::time::Duration;
@@ -195,6 +195,7 @@ impl Simulation<'_> {
         if self.wanted.changed == before {
             return;
         }
+        world.changed = self.wanted.changed;
         if let Some((side, change)) = self.wanted.changed {
             world.note(side.name(), change.word(), 0);
         }
@@ -234,7 +235,7 @@ impl Simulation<'_> {
     async fn live(&mut self) -> Stop {
         let death = Arc::clone(&self.world.lock().death);
         let mut process = Process::start(&self.world, self.config.clone(), &self.answers);
-        self.readiness.begin(self.second);
+        self.readiness.begin();
         loop {
             tokio::select! {
                 biased;
@@ -266,15 +267,8 @@ impl Simulation<'_> {
                 self.post(&process);
                 if self.second.is_multiple_of(5) {
                     let health = process.health().await;
-                    if self.world.lock().is_dear() {
-                        self.readiness.begin(self.second);
-                    }
-                    let told = self.readiness.told(health.as_ref(), self.second);
-                    let pair = Side::ALL.iter().any(|side| self.wanted.scene.nodes(*side) == 2);
-                    let asked = match self.wanted.mutant {
-                        None => !pair,
-                        Some(mutant) => mutant == Mutant::AlwaysReady,
-                    };
+                    let told = self.readiness.told(health.as_ref());
+                    let asked = self.wanted.mutant.is_none_or(|it| it == Mutant::AlwaysReady);
                     if let Some(law) = told.err().filter(|_| asked) {
                         return Stop::Broken(law);
                     }
@@ -298,9 +292,12 @@ impl Simulation<'_> {
     }
 
     fn hear(&mut self) {
-        for (number, heard) in std::mem::take(&mut *self.answers.lock()) {
-            if let Some(side) = self.callers.side_of(number) {
-                self.readiness.hears(side, &heard, self.second);
+        for Told { number, heard, disturbed } in std::mem::take(&mut *self.answers.lock()) {
+            // A question that went wrong by itself says nothing about readiness; a success does.
+            let unlucky = disturbed && heard.is_no_verdict();
+            if let Some(side) = self.callers.side_of(number).filter(|_| !unlucky) {
+                let lookup = self.wanted.scene.shape(side) == Shape::Lookup;
+                self.readiness.hears((side, lookup), &heard, self.second);
             }
             self.callers.hear(number, heard);
         }

@@ -23,6 +23,9 @@ const CALM: u64 = 10_000_000_000;
 /// What every customer has in the beginning, and at the end.
 const RICH: u64 = 1_000_000_000_000;
 
+/// So long (ms) patient callers wait: what they send then has perhaps been given up.
+const PATIENCE_MS: u64 = 65_000;
+
 /// Who uses the key elsewhere charges for periods from here on, which no caller asks for.
 const ELSEWHERE: u32 = 900;
 
@@ -53,16 +56,15 @@ impl World {
         if self.only != Some(Side::Tron) && self.fault("EVM", Fault::KeyUsedElsewhere) {
             self.use_key_elsewhere();
         }
-        if !self.handed_out.is_empty() && self.fault("both", Fault::CallerSends) {
-            let which = self.dice.place(self.handed_out.len());
-            let (side, raw) = self.handed_out[which].clone();
+        let wait = if self.scene.patient { PATIENCE_MS } else { 0 };
+        let now = self.now_ms;
+        let due = self.handed_out.iter().filter(|(.., since)| now >= since + wait).count();
+        if due > 0 && self.fault("both", Fault::CallerSends) {
+            // They are in the order in which they were handed out.
+            let which = self.dice.place(due);
+            let (side, raw, _) = self.handed_out[which].clone();
             self.send_straight(side, &raw);
         }
-    }
-
-    /// Whether the EVM chain asks more than the Signer may bid.
-    pub(crate) fn is_dear(&self) -> bool {
-        self.evm.truth.chain().family().base_fee.is_some_and(|fee| fee > 100 * CALM)
     }
 
     /// Whether no node of a chain answers.
@@ -98,9 +100,8 @@ impl World {
 
     /// Whether the world has a liar on TRON that may be asked for a chain of its own.
     fn liar_may_fork(&self, side: Side) -> bool {
-        let played = crate::worlds::FORGED_FORKS || self.breaks(Mutant::AnybodySigns);
         let liar = self.liars[side.place()].is_some();
-        side == Side::Tron && liar && played && !self.tron.is_forked()
+        side == Side::Tron && liar && !self.tron.is_forked()
     }
 
     /// The liar goes on with a chain of its own, in whose blocks nothing ever is. Too few witnesses sign it,

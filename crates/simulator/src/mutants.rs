@@ -50,12 +50,18 @@ pub(crate) enum Mutant {
     NamesAnother,
     /// An answer names the transaction that cancels a billing.
     NamesCancel,
+    /// An answer names a transaction as an earlier one that is not on disk.
+    NamesAnotherEarlier,
+    /// An answer says of an earlier transaction that is under way that it has charged.
+    OpenIsCharged,
     /// Who is being billed is told that it is paid.
     InProgressIsPaid,
     /// Blocks are believed whoever signed them: the liar has the keys of all witnesses.
     AnybodySigns,
     /// A charge without a period is free again as soon as its block is final.
     NoGuard,
+    /// Which chain a number stands for is not remembered.
+    AnyNumber,
 }
 
 /// How a broken rule is played.
@@ -105,7 +111,7 @@ const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
 const CUT_OFF: &[(Fault, u64)] =
     &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
 
-const TABLE: [Row; 24] = [
+const TABLE: [Row; 27] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -127,9 +133,12 @@ const TABLE: [Row; 24] = [
     row(Mutant::AlwaysReady, BOTH, &[(Fault::Blackout, 40)], None),
     row(Mutant::NamesAnother, BOTH, &[], None),
     row(Mutant::NamesCancel, EVM, CUT_OFF, None),
+    row(Mutant::NamesAnotherEarlier, BOTH, &[], None),
+    row(Mutant::OpenIsCharged, BOTH, &[(Fault::PoorAtLast, 2)], None),
     row(Mutant::InProgressIsPaid, BOTH, &[(Fault::PoorAtLast, 3)], None),
     row(Mutant::AnybodySigns, TRON, &[(Fault::ForgedFork, 20)], None),
     row(Mutant::NoGuard, BOTH, &[], Some(UNGUARDED)),
+    row(Mutant::AnyNumber, BOTH, &[(Fault::Kill, 300)], None),
 ];
 
 impl Mutant {

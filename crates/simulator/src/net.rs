@@ -6,6 +6,7 @@ use alloy::primitives::B256;
 use sandbox_chains::chain::{Family, Orphans, Pending};
 use sandbox_chains::evm::Evm;
 use sandbox_chains::node::Node;
+use sandbox_chains::tron::witness::Election;
 use sandbox_chains::tron::{Tron, TronNode};
 use std::fmt::Debug;
 
@@ -270,7 +271,11 @@ impl Net<TronNode> {
     pub(crate) fn fork(&mut self, liar: usize, all: bool, signers: usize) {
         self.forked = Some(liar);
         if !all {
-            self.members[liar].node().chain().family_mut().witnesses.truncate(signers);
+            let mut chain = self.members[liar].node().chain();
+            let from_ms = chain.head().header.time_ms + 1;
+            let family = chain.family_mut();
+            let witnesses = family.witnesses.iter().take(signers).copied().collect();
+            family.elections.push(Election { from_ms, witnesses });
         }
     }
 }

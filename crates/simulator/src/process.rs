@@ -1,7 +1,7 @@
 //! One process: the Signer, assembled by the product itself, in a runtime of its own that ends when the
 //! process is killed. What runs beside what is decided by the dice, through how long answers take.
 
-use crate::callers::{Heard, Refusal, Request, word};
+use crate::callers::{Heard, Named, Refusal, Request, word};
 use crate::clock;
 use crate::dice::Fault;
 use crate::disk::{self, SimDisk};
@@ -29,7 +29,17 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// What callers have heard, by the number of the request.
-pub(crate) type Answers = Arc<Mutex<Vec<(u64, Heard)>>>;
+pub(crate) type Answers = Arc<Mutex<Vec<Told>>>;
+
+/// What one caller has heard.
+#[derive(Debug)]
+pub(crate) struct Told {
+    /// The number of the request.
+    pub(crate) number: u64,
+    pub(crate) heard: Heard,
+    /// Whether a question to that chain went wrong meanwhile.
+    pub(crate) disturbed: bool,
+}
 
 /// How a chain is, as `/health/ready` tells it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,12 +110,13 @@ impl Process {
         let (world, answers) = (Arc::clone(&self.world), Arc::clone(&self.answers));
         let life = world.lock().life;
         self.tasks.spawn(async move {
-            let token = {
+            let (token, asked_ms) = {
                 let world = world.lock();
-                match request.side {
+                let token = match request.side {
                     Side::Evm => world.evm_at.token,
                     Side::Tron => world.tron_at.token,
-                }
+                };
+                (token, world.now_ms)
             };
             let (status, said) = ask(router, request.path(), Some(request.body(token))).await;
             let heard = Request::read(status, &said);
@@ -117,15 +128,25 @@ impl Process {
             let heard = told_wrong(world, heard);
             let heard = heard.after(&mut world.told);
             world.note(request.side.name(), word(&heard), request.number);
-            if let Err(law) = laws::of_an_answer(&request, &heard, world) {
+            if world.log.talkative {
+                world.log.lines.push(format!("             {}", said["msg"]));
+            }
+            let mut asked = laws::of_an_answer(&request, &heard, world);
+            for named in request.earlier(&said) {
+                let named = told_of_another(world, named);
+                asked = asked.and_then(|()| laws::of_what_is_named(&named, world));
+                world.named.push(named);
+            }
+            if let Err(law) = asked {
                 world.broken.get_or_insert(law);
             }
             if let Some(raw) = said["data"]["signedTransactionData"].as_str()
                 && let Ok(raw) = alloy::hex::decode(raw)
             {
-                world.handed_out.push((request.side, raw));
+                world.handed_out.push((request.side, raw, world.now_ms));
             }
-            answers.lock().push((request.number, heard));
+            let disturbed = world.disturbed_ms[request.side.place()] >= asked_ms;
+            answers.lock().push(Told { number: request.number, heard, disturbed });
         });
         true
     }
@@ -155,7 +176,9 @@ fn told_wrong(world: &mut World, heard: Heard) -> Heard {
             (hash, subscriptions, failed, repeated)
         }
         Heard::Refused(list) if paid => return Heard::Refused(said_to_be_paid(list)),
-        Heard::Refused(_) | Heard::NothingDone(_) => return heard,
+        Heard::Refused(_) | Heard::NothingDone(_) | Heard::TooFew | Heard::Disagreed => {
+            return heard;
+        }
     };
     if std::mem::take(&mut world.denied) {
         return Heard::NothingDone(503);
@@ -175,6 +198,15 @@ fn told_wrong(world: &mut World, heard: Heard) -> Heard {
         };
     }
     Heard::Sent { hash, subscriptions, failed, repeated }
+}
+
+/// What a caller hears of an earlier transaction where that rule is broken.
+fn told_of_another(world: &World, named: Named) -> Named {
+    match world.mutant {
+        Some(Mutant::NamesAnotherEarlier) => Named { hash: B256::repeat_byte(7), ..named },
+        Some(Mutant::OpenIsCharged) => Named { charged: true, ..named },
+        Some(_) | None => named,
+    }
 }
 
 /// Who is in progress is said to be paid.

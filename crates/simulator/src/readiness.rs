@@ -4,8 +4,8 @@ use crate::callers::{Heard, Refusal};
 use crate::process::Health;
 use crate::world::Side;
 
-/// For so long (s) a chain has to be called ready throughout.
-const LONG: u64 = 25;
+/// For so long (s) a chain has to be called ready throughout, from the first that heard 503 to the last.
+const LONG: u64 = 20;
 
 /// So many requests in that time have to hear 503, and none anything else but what the journal answers alone.
 const MANY: u64 = 4;
@@ -13,7 +13,10 @@ const MANY: u64 = 4;
 /// What one chain was called, and what its callers heard meanwhile.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stretch {
-    since: u64,
+    /// The first of them heard 503 then.
+    since: Option<u64>,
+    /// And the last one.
+    until: u64,
     refused: u64,
 }
 
@@ -23,37 +26,43 @@ pub(crate) struct Readiness([Stretch; 2]);
 
 impl Readiness {
     /// A process begins: what was said before does not count.
-    pub(crate) fn begin(&mut self, second: u64) {
-        self.0 = [Stretch { since: second, refused: 0 }; 2];
+    pub(crate) fn begin(&mut self) {
+        *self = Self::default();
     }
 
-    /// Somebody hears something.
-    pub(crate) fn hears(&mut self, side: Side, heard: &Heard, second: u64) {
-        let stretch = &mut self.0[usize::from(side == Side::Tron)];
+    /// Somebody hears something; `lookup` is whether every request there needs two nodes.
+    pub(crate) fn hears(&mut self, (side, lookup): (Side, bool), heard: &Heard, second: u64) {
+        let stretch = &mut self.0[side.place()];
+        let mut refused = || {
+            stretch.since.get_or_insert(second);
+            (stretch.until, stretch.refused) = (second, stretch.refused + 1);
+        };
         match heard {
-            Heard::NothingDone(503) => stretch.refused += 1,
-            Heard::Sent { repeated: true, .. } => {}
+            Heard::NothingDone(503) => refused(),
+            // Where nothing is looked up, who can be charged is charged on one node's word.
+            Heard::TooFew if lookup => refused(),
+            Heard::TooFew | Heard::Disagreed | Heard::Sent { repeated: true, .. } => {}
             Heard::Refused(list) if list.iter().all(Refusal::is_from_the_journal) => {}
             Heard::Sent { .. } | Heard::Refused(_) | Heard::NothingDone(_) => {
-                *stretch = Stretch { since: second, refused: 0 };
+                *stretch = Stretch::default();
             }
         }
     }
 
     /// What health says now. An error is the law that it breaks.
-    pub(crate) fn told(&mut self, health: Option<&Health>, second: u64) -> Result<(), String> {
+    pub(crate) fn told(&mut self, health: Option<&Health>) -> Result<(), String> {
         for (side, stretch) in Side::ALL.into_iter().zip(&mut self.0) {
             let id = u64::from(side.platform_id());
             let ready = health
                 .is_some_and(|health| health.status.get(&id).is_some_and(|status| status == "ok"));
             if !ready {
-                *stretch = Stretch { since: second, refused: 0 };
-            } else if second >= stretch.since + LONG && stretch.refused >= MANY {
+                *stretch = Stretch::default();
+            }
+            let Stretch { since: Some(since), until, refused } = *stretch else { continue };
+            if until >= since + LONG && refused >= MANY {
+                let (name, length) = (side.name(), until - since);
                 return Err(format!(
-                    "I9: {} is called ready for {} s, and all of {} requests heard 503",
-                    side.name(),
-                    second - stretch.since,
-                    stretch.refused
+                    "I9: {name} is called ready for {length} s, and all of {refused} requests heard 503"
                 ));
             }
         }

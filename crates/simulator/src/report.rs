@@ -6,6 +6,7 @@ use crate::world::Side;
 use crate::{Bench, Outcome, Rules};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What is to be played.
@@ -28,8 +29,8 @@ pub struct Campaign {
 pub struct Tally {
     /// How many seeds were played.
     pub seeds: u64,
-    /// The first seed in which a law was broken, and which.
-    pub broken: Option<(u64, String)>,
+    /// The seeds in which a law was broken, and which.
+    pub broken: BTreeMap<u64, String>,
     counts: BTreeMap<(&'static str, &'static str), u64>,
 }
 
@@ -39,9 +40,7 @@ impl Tally {
         for (what, times) in outcome.log.counts {
             *self.counts.entry(what).or_default() += times;
         }
-        if let Some(law) = outcome.broken {
-            self.broken.get_or_insert((seed, law));
-        }
+        self.broken.extend(outcome.broken.map(|law| (seed, law)));
     }
 
     fn merge(&mut self, other: Self) {
@@ -49,11 +48,7 @@ impl Tally {
         for (what, times) in other.counts {
             *self.counts.entry(what).or_default() += times;
         }
-        if let Some((seed, law)) = other.broken
-            && self.broken.as_ref().is_none_or(|(first, _)| seed < *first)
-        {
-            self.broken = Some((seed, law));
-        }
+        self.broken.extend(other.broken);
     }
 
     /// How often something happened on a chain ("EVM", "TRON", "both").
@@ -90,7 +85,7 @@ pub fn not_yet() -> &'static [(&'static str, &'static str)] {
     crate::worlds::NOT_YET
 }
 
-/// Plays many seeds. Stops at the first law that is broken.
+/// Plays many seeds. A broken rule is played until a law notices it.
 pub fn campaign(what: &Campaign) -> Result<Tally, String> {
     let rules = rules(what.mutant.as_deref(), what.only.as_deref())?;
     let (next, stop) = (AtomicU64::new(what.from), AtomicBool::new(false));
@@ -102,8 +97,12 @@ pub fn campaign(what: &Campaign) -> Result<Tally, String> {
             if seed >= end || stop.load(Ordering::Relaxed) {
                 return tally;
             }
-            let outcome = bench.play(seed, rules);
-            if outcome.broken.is_some() {
+            let played = catch_unwind(AssertUnwindSafe(|| bench.play(seed, rules)));
+            let outcome = played.unwrap_or_else(|_| {
+                bench = Bench::new();
+                Outcome { broken: Some("it panicked".to_owned()), log: Log::default() }
+            });
+            if outcome.broken.is_some() && rules.mutant.is_some() {
                 stop.store(true, Ordering::Relaxed);
             }
             tally.add(seed, outcome);

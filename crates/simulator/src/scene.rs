@@ -59,6 +59,7 @@ impl Change {
 pub(crate) const GUARD: u64 = 45;
 
 /// The settings of a seed.
+#[expect(clippy::struct_excessive_bools, reason = "a world has that many independent settings")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Scene {
     shapes: [Shape; 2],
@@ -67,6 +68,10 @@ pub(crate) struct Scene {
     pub(crate) cancels: bool,
     /// Whether a transaction that bids too little is replaced.
     pub(crate) replaces: bool,
+    /// Whether TRON's witnesses stand in the configuration; where one node is, they always do.
+    pub(crate) pinned: bool,
+    /// Whether callers wait before they send what they were handed themselves.
+    pub(crate) patient: bool,
     /// Whether one customer's charges are told to nobody.
     pub(crate) muted: bool,
     /// How far this machine's clock is from that of the chains (ms) while things go wrong.
@@ -100,19 +105,20 @@ impl Scene {
             nodes: [nodes(&mut dice), nodes(&mut dice)],
             cancels: dice.one_in(4),
             replaces: !dice.one_in(4),
+            pinned: !dice.one_in(4),
+            patient: dice.one_in(4),
             muted: dice.one_in(4),
             clock_ms: [0, 0, 0, 0, 4_000, -4_000, 150_000, -150_000][dice.place(8)],
             change: if dice.one_in(4) { Some(change(&mut dice)) } else { None },
         };
         if let Some(mutant) = mutant {
-            scene.suit(mutant);
+            scene.suit(mutant, Side::ALL[dice.place(2)]);
         }
-        crate::worlds::restrain(&mut scene, mutant);
         scene
     }
 
-    /// What a broken rule needs in order to be seen, and nothing that could stand in for it.
-    fn suit(&mut self, mutant: Mutant) {
+    /// What a broken rule needs in order to be seen, there, and nothing that could stand in for it.
+    fn suit(&mut self, mutant: Mutant, side: Side) {
         let cancelled = [Mutant::CancelReleasesAtBroadcast, Mutant::NamesCancel];
         let alone = [Mutant::OneNodeQuorum, Mutant::AnybodySigns];
         *self = Self {
@@ -120,9 +126,11 @@ impl Scene {
             nodes: [if alone.contains(&mutant) { 1 } else { NODES }; 2],
             cancels: cancelled.contains(&mutant),
             replaces: mutant != Mutant::NoRebroadcast,
+            pinned: true,
+            patient: cancelled.contains(&mutant),
             muted: false,
             clock_ms: 0,
-            change: None,
+            change: (mutant == Mutant::AnyNumber).then_some((side, Change::Number)),
         };
     }
 
@@ -148,6 +156,8 @@ impl Scene {
         }
         words.extend(self.cancels.then_some(("EVM", "world: billings are given up")));
         words.extend((!self.replaces).then_some(("EVM", "world: nothing is replaced")));
+        words.extend((!self.pinned).then_some(("TRON", "world: witnesses are read")));
+        words.extend(self.patient.then_some(("both", "world: callers are patient")));
         words.extend(self.muted.then_some(("both", "world: charges without events")));
         words.extend(
             (self.clock_ms != 0).then_some(("both", "world: this machine's clock is wrong")),

@@ -7,6 +7,7 @@ use crate::world::Side;
 use alloy::signers::local::PrivateKeySigner;
 use merchant_signer::config::Config;
 use sandbox_chains::tron::address::base58;
+use sandbox_chains::tron::{Tron, Witness};
 use std::path::Path;
 
 const ITEM: &str = "(uint64 subscribeId, uint64 planId, bytes32 userHash, uint32 PERIOD, uint128 amount, address userWallet, address tokenAddress, uint64 tag)[] items";
@@ -122,15 +123,26 @@ fn tron(at: &Places, wanted: &Wanted) -> String {
         "[chains.{number}]\nfamily = \"tvm\"\nname = \"tron\"\ntest = true\nchain_id = {}\n\
          nodes = [{}]\n\
          contract = \"{}\"\nmulticall = \"{}\"\nkey = \"env\"\npoll_interval = \"{}\"\n\
-         rebroadcast_interval = \"4s\"\nexpiry = \"60s\"\nretry_within = \"3m\"\n\
-         [chains.195.fees]\nmax_run_percent = 1000000\n{}",
+         rebroadcast_interval = \"4s\"\nexpiry = \"60s\"\nretry_within = \"3m\"\n{}\
+         [chains.{number}.fees]\nmax_run_percent = 1000000\n{}",
         at.chain_id,
         nodes.join(", "),
         base58(&contract(at, wanted.change(side))),
         base58(&at.multicall),
         poll(wanted.mutant, "3s"),
+        pin(scene),
         profile(number, scene.shape(side)),
     )
+}
+
+/// Who the witnesses are, where they are not to be read: of one provider alone they are not taken.
+fn pin(scene: &Scene) -> String {
+    if scene.nodes(Side::Tron) > 1 && !scene.pinned {
+        return String::new();
+    }
+    let each = |witness: &Witness| format!("\"{}\"", base58(&witness.address));
+    let pinned: Vec<String> = Tron::default().witnesses.iter().map(each).collect();
+    format!("witnesses = [{}]\n", pinned.join(", "))
 }
 
 fn profile(number: u32, shape: Shape) -> String {

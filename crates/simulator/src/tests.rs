@@ -10,7 +10,7 @@ const TRIES: u64 = 60;
 fn nobody_is_charged_twice_on_either_chain_whatever_goes_wrong() {
     let what = Campaign { from: 0, seeds: 10, mutant: None, only: None, threads: 2 };
     let tally = campaign(&what).unwrap();
-    assert_eq!(tally.broken, None);
+    assert!(tally.broken.is_empty(), "{:?}", tally.broken);
     for at in ["EVM", "TRON"] {
         assert!(tally.count(at, "charged") > 15, "{}", tally.table());
     }
@@ -30,7 +30,7 @@ fn a_seed_is_played_the_same_way_again() {
 fn is_noticed(mutant: &str, side: &str) -> bool {
     let (broken, only) = (Some(mutant.to_owned()), Some(side.to_owned()));
     let what = Campaign { from: 0, seeds: TRIES, mutant: broken, only, threads: 2 };
-    campaign(&what).unwrap().broken.is_some()
+    !campaign(&what).unwrap().broken.is_empty()
 }
 
 #[test]

@@ -21,8 +21,9 @@ pub(crate) const GENESIS_MS: u64 = 1_700_000_001_000;
 /// So many blocks follow on EVM before a block is final.
 pub(crate) const EVM_LAG: u64 = 5;
 
-/// The same on TRON.
-pub(crate) const TRON_LAG: u64 = 6;
+/// The same on TRON, where besides four of the five witnesses have to stand on a block. No more than that:
+/// nothing is undone on which they stand.
+pub(crate) const TRON_LAG: u64 = 3;
 
 /// Where things are on one chain.
 #[derive(Clone, Copy, Debug)]

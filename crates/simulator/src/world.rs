@@ -1,11 +1,12 @@
 //! Everything outside the Signer: both chains with their nodes, the dice, and what has been seen to leave.
 
 use crate::Rules;
+use crate::callers::Named;
 use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
 use crate::mutants::Mutant;
 use crate::net::Net;
-use crate::scene::Scene;
+use crate::scene::{Change, Scene};
 use crate::town::{Places, Towns, biller};
 use alloy::primitives::{Address, B256};
 use alloy::sol_types::SolEvent as _;
@@ -132,8 +133,14 @@ pub(crate) struct World {
     pub(crate) denied: bool,
     /// What a restored copy has forgotten.
     pub(crate) forgotten: BTreeSet<B256>,
-    /// Bytes that callers were handed.
-    pub(crate) handed_out: Vec<(Side, Vec<u8>)>,
+    /// What the configuration of the process that runs has otherwise than the first.
+    pub(crate) changed: Option<(Side, Change)>,
+    /// When a question to a chain last went wrong by itself (ms).
+    pub(crate) disturbed_ms: [u64; 2],
+    /// What answers said that earlier transactions charge.
+    pub(crate) named: Vec<Named>,
+    /// Bytes that callers were handed, and when (ms).
+    pub(crate) handed_out: Vec<(Side, Vec<u8>, u64)>,
     /// The first law that was seen to be broken while the world went on.
     pub(crate) broken: Option<String>,
 }
@@ -147,17 +154,17 @@ impl World {
         for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
             dice.demand(*fault, *rate);
         }
-        crate::worlds::narrow(&mut dice, &mut scene, mutant);
+        // What is billed on alone is there throughout, and nothing else changes.
+        if let Some(only) = only {
+            let stays =
+                |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
+            scene.change = scene.change.filter(stays);
+        }
+        crate::worlds::narrow(&mut dice, &scene, mutant);
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
-        // Where one node alone is configured, its word is what counts: it does not lie.
-        let liars = Side::ALL.map(|side| {
-            let many = scene.nodes(side);
-            let liar = dice.place(many);
-            let alone = many == 1 && side == Side::Evm && mutant != Some(Mutant::OneNodeQuorum);
-            (!alone).then_some(liar)
-        });
+        let liars = liars(&mut dice, &scene, mutant);
         let mut log = Log { talkative, ..Log::default() };
         for (at, word) in scene.words() {
             log.note(now_ms, at, word, 0);
@@ -188,6 +195,9 @@ impl World {
             committed: false,
             denied: false,
             forgotten: BTreeSet::new(),
+            changed: None,
+            disturbed_ms: [0; 2],
+            named: vec![],
             handed_out: vec![],
             broken: None,
         };
@@ -277,6 +287,16 @@ impl World {
             }
         }
     }
+}
+
+/// Who may lie on each chain. Where one node alone is configured, its word is what counts: it does not.
+fn liars(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) -> [Option<usize>; 2] {
+    Side::ALL.map(|side| {
+        let many = scene.nodes(side);
+        let liar = dice.place(many);
+        let alone = many == 1 && side == Side::Evm && mutant != Some(Mutant::OneNodeQuorum);
+        (!alone).then_some(liar)
+    })
 }
 
 fn note_charges(

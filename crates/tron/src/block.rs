@@ -165,6 +165,17 @@ impl BlockAnswer {
     /// # Errors
     /// [`Unproven`], and never [`Unproven::Root`], [`Unproven::Transaction`] or [`Unproven::Word`].
     pub fn prove_header(&self) -> Result<ProvenHeader, Unproven> {
+        self.prove_header_by(recover)
+    }
+
+    /// The same, with `recover` to tell who made a signature over a digest: for whoever remembers it.
+    ///
+    /// # Errors
+    /// As [`BlockAnswer::prove_header`].
+    pub fn prove_header_by(
+        &self,
+        recover: impl FnOnce(&B256, &Signature) -> Option<Address>,
+    ) -> Result<ProvenHeader, Unproven> {
         let raw = &self.block_header.raw_data;
         let digest = sha256(&raw.message()?.encode_to_vec());
         if self.block_id != block_id(raw.number, digest) {
@@ -172,7 +183,7 @@ impl BlockAnswer {
         }
         let witness = unprefixed(&raw.witness_address).ok_or(Unproven::Witness)?;
         let signature = read_signature(&self.block_header.witness_signature);
-        let signer = signature.and_then(|it| it.recover_address_from_prehash(&digest).ok());
+        let signer = signature.and_then(|it| recover(&digest, &it));
         let signer = signer.ok_or(Unproven::Signature)?;
         Ok(ProvenHeader {
             id: self.block_id,
@@ -190,7 +201,18 @@ impl BlockAnswer {
     /// # Errors
     /// [`Unproven`].
     pub fn prove(self) -> Result<ProvenBlock, Unproven> {
-        let header = self.prove_header()?;
+        self.prove_by(recover)
+    }
+
+    /// The same, with `recover` to tell who made a signature over a digest.
+    ///
+    /// # Errors
+    /// [`Unproven`].
+    pub fn prove_by(
+        self,
+        recover: impl FnOnce(&B256, &Signature) -> Option<Address>,
+    ) -> Result<ProvenBlock, Unproven> {
+        let header = self.prove_header_by(recover)?;
         let leaves: Vec<B256> =
             self.transactions.iter().map(TransactionAnswer::leaf).collect::<Result<_, _>>()?;
         if merkle_root(leaves) != header.root {
@@ -309,6 +331,11 @@ fn result_of(word: &str) -> Result<ContractResult, Unproven> {
         return Ok(ContractResult::Default);
     }
     ContractResult::of_word(word).ok_or_else(|| Unproven::Word(word.to_owned()))
+}
+
+/// Whose key signed `digest` so, if anybody's can have.
+pub fn recover(digest: &B256, signature: &Signature) -> Option<Address> {
+    signature.recover_address_from_prehash(digest).ok()
 }
 
 /// r, s, and v as 0 or 1, or 27 or 28. Nodes take a high s, and ignore what follows the 65th byte.

@@ -4,7 +4,7 @@ use super::ShelfFailed;
 use super::metrics::Metrics;
 use super::now_ms;
 use super::outcome::{Billed, Looked, look};
-use super::shelf::{Shelf, Unchecked};
+use super::shelf::{Shelf, Unchecked, Verdict};
 use crate::Client;
 use crate::signer::SignerClient;
 use futures_util::{StreamExt as _, pin_mut, stream};
@@ -73,8 +73,8 @@ impl Checker {
                 None
             }
         };
-        let (mut again, mut unnamed) = (vec![], false);
-        for event in &events {
+        let (mut looks, mut unnamed) = (vec![], false);
+        for event in events {
             let looked = statuses.as_ref().map_or(Looked::Open, |known| look(known, &event.about));
             let waited_ms = now_ms().saturating_sub(event.stored_ms);
             let told = match looked {
@@ -90,14 +90,15 @@ impl Checker {
                 }
                 Looked::Missing | Looked::Open => None,
             };
-            if let Some(billed) = told {
+            let verdict = if let Some(billed) = told {
                 self.metrics.billed(&billed);
-                self.shelf.told(event, &billed).await?;
+                Verdict::Told(billed)
             } else {
-                again.push((event.id, now_ms().saturating_add(self.pause_ms(event.looks))));
-            }
+                Verdict::LookAt(now_ms().saturating_add(self.pause_ms(event.looks)))
+            };
+            looks.push((event, verdict));
         }
-        self.shelf.look_again(again).await?;
+        self.shelf.looked(looks).await?;
         Ok(unnamed && self.platform.is_some())
     }
 

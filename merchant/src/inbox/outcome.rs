@@ -37,6 +37,7 @@ pub(crate) enum Looked {
 /// What of a callback says whom it is about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct About {
+    pub(crate) chain: Option<i64>,
     pub(crate) subscription: Option<i64>,
     pub(crate) plan: Option<i64>,
     pub(crate) amount: Option<String>,
@@ -53,6 +54,7 @@ impl About {
         };
         let number = |name: &str| text(name).and_then(|digits| digits.parse().ok());
         Self {
+            chain: number("chainId"),
             subscription: number("subscribeId").or_else(|| number("subscriptionId")),
             plan: number("planId"),
             amount: text("amount").filter(|text| text.bytes().all(|byte| byte.is_ascii_digit())),
@@ -83,6 +85,12 @@ pub(crate) fn look(statuses: &[Full<BillingStatus>], about: &About) -> Looked {
             return Looked::Told(freed(free));
         }
         Outcome::Charged | Outcome::Failed | Outcome::Unproven => {}
+    }
+    if let (Some(told), Some(found)) = (about.chain, status.chain_id)
+        && told != found.0
+    {
+        let reason = format!("the transaction is on chain {found}, and not on chain {told}");
+        return Looked::Told(Billed::Unproven { reason });
     }
     let lines = status.subscriptions.iter().filter(|line| about.may_be(line));
     let told: Vec<Option<Billed>> = lines.map(|line| billed(line)).collect();
@@ -132,12 +140,13 @@ mod tests {
                     "failCode": "BALANCE_INSUFFICIENT", "failReason": "Balance insufficient"})
             })
             .collect();
-        let status = serde_json::json!({"txHash": "0xA", "state": state, "subscriptions": lines});
+        let status = serde_json::json!({"txHash": "0xA", "state": state, "chainId": 139, "subscriptions": lines});
         vec![Full::from_raw(RawValue::from_string(status.to_string()).unwrap()).unwrap()]
     }
 
     fn about(subscription: Option<i64>) -> About {
-        About { subscription, plan: Some(9), amount: Some("5".to_owned()), trade_no: None }
+        let (plan, amount) = (Some(9), Some("5".to_owned()));
+        About { chain: Some(139), subscription, plan, amount, trade_no: None }
     }
 
     #[test]
@@ -147,6 +156,8 @@ mod tests {
         assert!(matches!(look(&mixed, &about(Some(2))), Looked::Told(Billed::NotCharged { .. })));
         assert_eq!(look(&mixed, &about(None)), Looked::WhichSubscription);
         assert!(matches!(look(&mixed, &about(Some(4))), Looked::Told(Billed::Unproven { .. })));
+        let elsewhere = About { chain: Some(136), ..about(Some(1)) };
+        assert!(matches!(look(&mixed, &elsewhere), Looked::Told(Billed::Unproven { .. })));
         let alike = statuses("charged", &[(1, 9, "charged"), (2, 9, "charged"), (3, 8, "failed")]);
         assert_eq!(look(&alike, &about(None)), Looked::Told(Billed::Charged));
     }

@@ -5,10 +5,12 @@ use super::metrics::Metrics;
 use super::now_ms;
 use super::onward::{Push, Said, after, signature};
 use super::shelf::{Parcel, Shelf};
-use futures_util::{StreamExt as _, stream};
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client as Http, Url};
 use secrecy::SecretString;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::{error, warn};
@@ -17,6 +19,8 @@ use tracing::{error, warn};
 const TICK: Duration = Duration::from_secs(1);
 /// How many events are on their way at once, each of another stream.
 const AT_ONCE: usize = 16;
+/// How many are looked at to find those: twice as many, since as many may be under way.
+const MOST: u32 = 32;
 /// How long the address may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
@@ -37,23 +41,32 @@ pub(super) fn http() -> Result<Http, reqwest::Error> {
 }
 
 impl Pusher {
-    /// Runs until the store fails.
+    /// Runs until the store fails. A stream whose event is under way waits; the others do not wait for it.
     pub(super) async fn run(self) -> Result<(), ShelfFailed> {
         let mut news = self.shelf.watch();
+        let (mut under_way, mut streams) = (FuturesUnordered::new(), HashSet::new());
         loop {
-            let parcels = self.shelf.parcels(now_ms(), 256).await?;
-            if parcels.is_empty() {
-                // Something new, or a pause that is over; a store that has failed shows itself above.
-                drop(tokio::time::timeout(TICK, news.changed()).await);
-                continue;
+            let room = AT_ONCE.saturating_sub(under_way.len());
+            if room > 0 {
+                // Those that are under way are among the first.
+                let parcels = self.shelf.parcels(now_ms(), MOST).await?;
+                let new = parcels.into_iter().filter(|one| !streams.contains(&one.row.stream));
+                for parcel in new.take(room).collect::<Vec<_>>() {
+                    streams.insert(parcel.row.stream.clone());
+                    under_way.push(self.push(parcel));
+                }
             }
-            let pushes = parcels.into_iter().map(|parcel| self.push(parcel));
-            let pushed: Vec<_> = stream::iter(pushes).buffer_unordered(AT_ONCE).collect().await;
-            pushed.into_iter().collect::<Result<(), _>>()?;
+            tokio::select! {
+                Some(stream) = under_way.next() => drop(streams.remove(&stream?)),
+                // Something new, or a pause that is over; a store that has failed shows itself above.
+                _ = news.changed(), if room > 0 => {}
+                () = tokio::time::sleep(TICK), if room > 0 => {}
+            }
         }
     }
 
-    async fn push(&self, parcel: Parcel) -> Result<(), ShelfFailed> {
+    /// One try, written down. Answers the stream that it was of.
+    async fn push(&self, parcel: Parcel) -> Result<String, ShelfFailed> {
         let (said, words) = self.send(&parcel).await;
         let next = after(parcel.tries.saturating_add(1), said, self.pace);
         let event = parcel.row.id;
@@ -68,7 +81,8 @@ impl Pusher {
             ),
         }
         self.metrics.pushed(next);
-        self.shelf.pushed(&parcel, next, words, now_ms()).await
+        self.shelf.pushed(&parcel, next, words, now_ms()).await?;
+        Ok(parcel.row.stream)
     }
 
     /// One try, and what was said in words.

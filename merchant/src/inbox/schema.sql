@@ -21,10 +21,6 @@ CREATE TABLE event (
     last_push TEXT,                     -- what the merchant's address said last
     replays INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX event_unreleased ON event (stream, id) WHERE position IS NULL;
-CREATE INDEX event_unchecked ON event (next_look_ms) WHERE tx_hash IS NOT NULL AND outcome IS NULL;
-CREATE INDEX event_unpushed ON event (stream, position) WHERE push IN ('waiting', 'dead');
-CREATE INDEX event_to_push ON event (next_push_ms) WHERE push = 'waiting';
 
 -- Every delivery after the first. The body only where it is not the same.
 CREATE TABLE delivery (
@@ -33,7 +29,6 @@ CREATE TABLE delivery (
     stored_ms INTEGER NOT NULL,
     body TEXT
 ) STRICT;
-CREATE INDEX delivery_of ON delivery (event);
 
 -- Which subscription an order is, as the platform's subscription list tells it.
 CREATE TABLE subscription (trade_no TEXT PRIMARY KEY, id INTEGER NOT NULL) STRICT, WITHOUT ROWID;

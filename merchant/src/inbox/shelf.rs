@@ -8,7 +8,7 @@ mod pushes;
 
 pub(crate) use feed::{Row, Stand, select_ids};
 pub(crate) use keep::Kept;
-pub(crate) use looks::Unchecked;
+pub(crate) use looks::{Unchecked, Verdict};
 pub(crate) use pushes::Parcel;
 
 use crate::store::{Shape, Store, StoreError};
@@ -24,6 +24,7 @@ const SHAPE: Shape = Shape {
     application_id: 0x494E_4258,
     version: 1,
     schema: include_str!("schema.sql"),
+    indexes: include_str!("indexes.sql"),
 };
 /// How many writes may share one commit, and how many may wait.
 const GROUP: usize = 256;

@@ -12,9 +12,11 @@ use std::collections::BTreeMap;
 pub(crate) enum Answer {
     /// A verdict on every subscription.
     Verdict(Vec<(i64, Heard)>),
-    /// The batch has to be halved: it is too large, or something in it spoils it.
-    Halve {
-        /// Whether size was the reason, so that later batches had better be smaller, too.
+    /// The batch has to be split: it is too large, or something in it spoils it.
+    Split {
+        /// How many entries each part may have: what the Signer names, or half as many.
+        entries: usize,
+        /// Whether size was the reason, so that later batches had better be as small.
         too_large: bool,
     },
     /// No verdict on anybody: the same bytes are posted again.
@@ -54,13 +56,15 @@ pub(crate) fn read(ids: &[i64], answer: Result<Verdict, CallError>) -> Answer {
 /// Code 0. What is wrong with one entry may spoil the whole batch: it is found by halving.
 fn no_verdict(ids: &[i64], refusal: &Refusal) -> Answer {
     // On TRON what fits depends on how busy the node is, so that too many at once are a 503 there.
-    let fits = refusal.max_batch.is_none_or(|most| ids.len() <= most);
-    let too_large = refusal.http_status == 413 || names_rule(refusal, "max_batch") || !fits;
+    let named = refusal.max_batch.filter(|most| *most < ids.len());
+    let too_large =
+        refusal.http_status == 413 || names_rule(refusal, "max_batch") || named.is_some();
     let spoilt = refusal.http_status == 400 || names_rule(refusal, "max_amount");
     if too_large || spoilt {
+        let half = ids.len().div_ceil(2);
         return match ids {
             [id] => Answer::Verdict(vec![(*id, Heard::Refused(unacceptable(refusal)))]),
-            _ => Answer::Halve { too_large },
+            _ => Answer::Split { entries: named.unwrap_or(half).max(1), too_large },
         };
     }
     let asked = refusal.retry_after_seconds.and_then(|seconds| i64::try_from(seconds).ok());

@@ -27,7 +27,11 @@ const SHAPE: Shape = Shape {
     application_id: 0x4455_4553,
     version: 1,
     schema: include_str!("book/schema.sql"),
+    indexes: include_str!("book/indexes.sql"),
 };
+
+/// How many subscriptions stand where.
+const CENSUS: &str = "SELECT word, count(*) FROM subscription GROUP BY word ORDER BY word";
 
 /// The scheduler's state.
 #[derive(Debug)]
@@ -74,8 +78,7 @@ impl Book {
 
     /// How many subscriptions stand where: (word, how many).
     pub(crate) fn census(&self) -> Result<Vec<(String, i64)>, StoreError> {
-        let sql = "SELECT word, count(*) FROM subscription GROUP BY word ORDER BY word";
-        let mut statement = self.store.conn().prepare_cached(sql)?;
+        let mut statement = self.store.conn().prepare_cached(CENSUS)?;
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }

@@ -86,7 +86,7 @@ impl Metrics {
     pub(crate) fn answered(&self, answer: &Answer) {
         let word = match answer {
             Answer::Verdict(_) => "verdict",
-            Answer::Halve { .. } => "halved",
+            Answer::Split { .. } => "split",
             Answer::Silence { .. } => "silence",
         };
         self.posts.get_or_create(&label(word)).inc();

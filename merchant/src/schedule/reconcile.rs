@@ -1,7 +1,7 @@
 //! Three books tell one story: the platform's list, the Signer's outcomes, the callbacks. Where two
 //! of them differ for longer than they may, the difference gets a name.
 //!
-//! Pure: the differences as the books stand now and those known before go in; what changes comes out.
+//! Pure: the differences that have lasted too long and those that have a name go in; what changes comes out.
 
 use super::rules::Patience;
 use serde::Serialize;
@@ -82,63 +82,35 @@ pub(crate) struct Difference {
     pub(crate) subject: String,
 }
 
-/// What is kept of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub(crate) since_ms: i64,
-    /// When it was named, if it was.
-    pub(crate) named_ms: Option<i64>,
-}
-
 /// What changes in the record of differences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Seen for the first time. `since_ms` is when the books began to differ.
-    Began { difference: Difference, since_ms: i64 },
-    /// It has lasted too long: tell.
+    /// It has lasted too long: tell. `since_ms` is when the books began to differ.
     Named { difference: Difference, since_ms: i64 },
-    /// The books agree; `named` says whether anybody was told of it.
-    Agreed { difference: Difference, named: bool },
+    /// The books agree about what was named.
+    Agreed { difference: Difference },
 }
 
-/// Compares the differences of now (with when each began) to those known before.
+/// Compares the differences that have lasted too long by now to those that have a name, each with when it
+/// began.
 pub(crate) fn compare(
     now: &BTreeMap<Difference, i64>,
-    before: &BTreeMap<Difference, Known>,
-    now_ms: i64,
-    patience: &Patience,
+    named: &BTreeMap<Difference, i64>,
 ) -> Vec<Change> {
-    let mut changes = vec![];
-    for (difference, began_ms) in now {
-        let known = before.get(difference);
-        let since_ms = known.map_or(*began_ms, |known| known.since_ms);
-        if known.is_none() {
-            changes.push(Change::Began { difference: difference.clone(), since_ms });
-        }
-        let named = known.is_some_and(|known| known.named_ms.is_some());
-        let lasted_ms = now_ms.saturating_sub(since_ms);
-        if !named && lasted_ms > difference.kind.patience_ms(patience) {
-            changes.push(Change::Named { difference: difference.clone(), since_ms });
-        }
-    }
-    let gone = before.iter().filter(|(difference, _)| !now.contains_key(difference));
-    changes.extend(gone.map(|(difference, known)| Change::Agreed {
+    let new = now.iter().filter(|(difference, _)| !named.contains_key(difference));
+    let gone = named.keys().filter(|difference| !now.contains_key(difference));
+    let name = |(difference, since_ms): (&Difference, &i64)| Change::Named {
         difference: difference.clone(),
-        named: known.named_ms.is_some(),
-    }));
-    changes
+        since_ms: *since_ms,
+    };
+    let agree = |difference: &Difference| Change::Agreed { difference: difference.clone() };
+    new.map(name).chain(gone.map(agree)).collect()
 }
 
 #[cfg(test)]
-#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests {
-    use super::super::rules::Rules;
     use super::*;
     use proptest::prelude::*;
-
-    fn difference(kind: usize, subject: u8) -> Difference {
-        Difference { kind: Kind::ALL[kind], subject: subject.to_string() }
-    }
 
     #[test]
     fn every_kind_has_a_word_of_its_own() {
@@ -148,42 +120,29 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever differs when, each difference is named exactly once, when it has lasted too
-        /// long, and its end is told whenever its beginning was.
+        /// Whatever lasts when, each difference is named exactly once, and its end is told whenever its
+        /// beginning was.
         #[test]
-        fn a_difference_is_named_once_and_only_when_it_lasts(
-            looks in prop::collection::vec((1..2_000_000_i64, prop::collection::btree_set((0..8_usize, 0..3_u8), 0..6)), 1..40),
+        fn a_difference_is_named_once_and_so_is_its_end(
+            looks in prop::collection::vec(prop::collection::btree_set((0..8_usize, 0..3_u8), 0..6), 1..40),
         ) {
-            let patience = Rules::default().patience;
-            let mut known: BTreeMap<Difference, Known> = BTreeMap::new();
-            let mut now_ms = 0;
-            for (step, present) in looks {
-                now_ms += step;
-                let now: BTreeMap<Difference, i64> =
-                    present.iter().map(|(kind, subject)| (difference(*kind, *subject), now_ms)).collect();
-                for change in compare(&now, &known, now_ms, &patience) {
+            let mut named = BTreeMap::new();
+            for present in looks {
+                let difference = |(kind, subject): &(usize, u8)| {
+                    (Difference { kind: Kind::ALL[*kind], subject: subject.to_string() }, 7)
+                };
+                let now: BTreeMap<Difference, i64> = present.iter().map(difference).collect();
+                for change in compare(&now, &named) {
                     match change {
-                        Change::Began { difference, since_ms } => {
-                            let before = known.insert(difference, Known { since_ms, named_ms: None });
-                            prop_assert!(before.is_none());
-                        }
                         Change::Named { difference, since_ms } => {
-                            prop_assert!(now_ms - since_ms > difference.kind.patience_ms(&patience));
-                            let named = &mut known.get_mut(&difference).unwrap().named_ms;
-                            prop_assert!(named.is_none());
-                            *named = Some(now_ms);
+                            prop_assert!(named.insert(difference, since_ms).is_none());
                         }
-                        Change::Agreed { difference, named } => {
-                            let before = known.remove(&difference).unwrap();
-                            prop_assert_eq!(named, before.named_ms.is_some());
+                        Change::Agreed { difference } => {
+                            prop_assert!(named.remove(&difference).is_some());
                         }
                     }
                 }
-                prop_assert!(known.keys().eq(now.keys()));
-                for (difference, known) in &known {
-                    let lasts = now_ms - known.since_ms > difference.kind.patience_ms(&patience);
-                    prop_assert_eq!(lasts, known.named_ms.is_some());
-                }
+                prop_assert_eq!(&named, &now);
             }
         }
     }

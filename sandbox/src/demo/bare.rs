@@ -10,7 +10,7 @@ use std::path::Path;
 pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let scratch = tempfile::tempdir()?;
     let place = options.state.as_deref().unwrap_or(scratch.path()).join("signer");
-    std::fs::create_dir_all(&place)?;
+    signer::make(&place)?;
     let setup = Setup {
         state: options.state.clone(),
         pace: options.beat.map_or(Pace::Live, Pace::Fast),
@@ -19,7 +19,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
         clock: Clock::new(0),
     };
     let platform = tokio::task::spawn_blocking(move || Platform::found(&setup)).await??;
-    let running = platform.serve(options.ports().await?).await?;
+    let running = platform.serve(options.ports()).await?;
     let sides = sides::both(&running, &place);
     let port = options.signer_port.unwrap_or(super::SIGNER_PORT);
     let config = signer::install(port, &place, &sides)?;

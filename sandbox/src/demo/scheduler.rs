@@ -20,6 +20,10 @@ use std::time::{Duration, Instant};
 pub(crate) const CALLER: &str = "sandbox-scheduler";
 /// Its secret, which is none.
 pub(crate) const SECRET: &str = "everybody-knows-this-secret";
+/// The caller that may pause and resume.
+pub(crate) const OPERATOR: &str = "sandbox-operator";
+/// Its secret, which is none either.
+pub(crate) const OPERATOR_SECRET: &str = "everybody-knows-this-one-too";
 /// How long the Signer may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 

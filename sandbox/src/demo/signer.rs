@@ -1,6 +1,6 @@
 //! The Signer, installed and started as a merchant does it: a configuration, a key file, a journal.
 
-use super::scheduler::{CALLER, SECRET};
+use super::scheduler::{CALLER, OPERATOR, OPERATOR_SECRET, SECRET};
 use super::side::{BILLER, Side};
 use super::{Error, Options, SIGNER_PORT, doors};
 use merchant_signer::app::{self, Running};
@@ -22,6 +22,11 @@ pub(crate) const KEY: &str = "billing.key";
 /// The file name of the journal.
 const JOURNAL: &str = "journal.sqlite";
 
+/// Makes the directory for it.
+pub(crate) fn make(place: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(place).map_err(|why| format!("{}: {why}", place.display()).into())
+}
+
 /// Whether a Signer was installed here before.
 pub(crate) fn is_installed(place: &Path) -> bool {
     place.join(JOURNAL).exists()
@@ -33,7 +38,7 @@ pub(crate) async fn start(
     place: &Path,
     sides: &[Side],
 ) -> Result<Running, Error> {
-    let port = doors::free(options.port(options.signer_port, SIGNER_PORT)).await?;
+    let port = doors::number(options.port(options.signer_port, SIGNER_PORT)).await;
     let text = std::fs::read_to_string(install(port, place, sides)?)?;
     let config = Config::from_toml(&text, &[])?;
     telemetry::start_logging(&config.log);
@@ -81,6 +86,13 @@ filter = "warn,merchant_signer::chain::evm=error,merchant_signer::engine::lane=e
 [callers.scheduler]
 key = "{CALLER}"
 secret = "{SECRET}"
+
+# For a person: to pause and to resume.
+[callers.operator]
+key = "{OPERATOR}"
+secret = "{OPERATOR_SECRET}"
+bill = false
+control = true
 
 "#,
         place.join(JOURNAL).display(),

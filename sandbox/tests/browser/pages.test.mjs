@@ -254,6 +254,22 @@ test('a wallet that announces itself resets what it allowed before, and leaves',
   assert.deepEqual(page.complaints, []);
 });
 
+test('a cap that its owner makes smaller than a period is asked for again', async () => {
+  const { page, wallet } = await ownWallet();
+  await page.goto(await world.link(EVM, 'user-small'));
+  await page.click('#connect');
+  await page.click('#sign');
+  await page.waitForSelector('#step-3');
+  wallet.cap = 5n * 10n ** 18n;
+  await page.click('#authorise');
+  await page.waitForFunction(() => document.body.textContent.includes('Authorise the payments again'));
+  wallet.cap = undefined;
+  await page.click('#authorise');
+  await page.waitForSelector('#done');
+  assert.match(await page.textContent('main'), /covers 12 periods/);
+  assert.deepEqual(page.complaints, []);
+});
+
 test('a foreign page moves nothing', async () => {
   const page = await world.admin('alice');
   const before = await world.state();

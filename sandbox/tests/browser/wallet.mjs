@@ -54,6 +54,9 @@ export class Wallet {
     Object.assign(this, { home: chainId, chainId, connected: false, refusals: [], asked: [] });
   }
 
+  /** What the person makes of the next allowances (base units); as they are asked for, if undefined. */
+  cap;
+
   /** Puts it into a window. `announce`: by EIP-6963 instead of window.ethereum. */
   async into(page, { announce = false } = {}) {
     await page.exposeFunction('walletAsked', (args) => this.answer(args));
@@ -102,6 +105,13 @@ export class Wallet {
     }
   }
 
+  /** The call, with the cap of an allowance as the person has made it (base units), if they have. */
+  edited(data) {
+    const allows = data.startsWith('0x095ea7b3') && BigInt(`0x${data.slice(74)}`) > 0n;
+    if (!allows || this.cap === undefined) return data;
+    return data.slice(0, 74) + this.cap.toString(16).padStart(64, '0');
+  }
+
   async send(params, fail) {
     if (!this.connected) fail(4100, 'The requested account has not been authorized');
     if (this.chainId !== this.home) fail(4901, 'Not connected to the requested chain');
@@ -111,6 +121,6 @@ export class Wallet {
     if (Object.keys(tx).some((key) => !known.includes(key))) fail(-32602, `only ${known}`);
     if (tx.from?.toLowerCase() !== this.account.address.toLowerCase()) fail(4100, 'another account');
     if (!/^0x[0-9a-fA-F]{40}$/.test(tx.to) || !/^0x([0-9a-f]{2})*$/.test(tx.data)) fail(-32602, 'to and data are hex');
-    return this.client.sendTransaction({ to: tx.to, data: tx.data });
+    return this.client.sendTransaction({ to: tx.to, data: this.edited(tx.data) });
   }
 }

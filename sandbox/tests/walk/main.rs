@@ -9,6 +9,7 @@ mod access;
 mod callbacks;
 mod lists;
 mod money;
+mod scheduling;
 mod subscribing;
 mod table;
 mod world;

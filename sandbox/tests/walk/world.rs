@@ -214,9 +214,16 @@ pub(crate) struct Signing {
 
 impl Signing {
     pub(crate) async fn start(world: &World) -> Self {
+        Self::limited(world, "").await
+    }
+
+    /// The same, with lines of the policy of both chains.
+    pub(crate) async fn limited(world: &World, policy: &str) -> Self {
         let place = tempfile::tempdir().unwrap();
         put_key(&place);
-        let config = Config::from_toml(&config(world, &place), &[]).unwrap();
+        let of = |(chain, _): (ChainId, Family)| format!("[chains.{chain}.policy]\n{policy}\n");
+        let text = [config(world, &place), CHAINS.map(of).concat()].concat();
+        let config = Config::from_toml(&text, &[]).unwrap();
         Journal::initialise(&config.journal.path).unwrap();
         let running = app::start(config, &Http::default()).await.unwrap();
         let url = format!("http://{}", running.address);

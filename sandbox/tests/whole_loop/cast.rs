@@ -3,6 +3,7 @@
 use super::place::Place;
 use parking_lot::Mutex;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -32,6 +33,10 @@ pub(crate) struct Cast {
     children: [Mutex<Option<Child>>; 4],
     /// Who is being started.
     missing: [AtomicBool; 4],
+    /// How often each was killed.
+    kills: Mutex<BTreeMap<Part, u32>>,
+    /// Why one of them did not start again.
+    fault: Mutex<Option<String>>,
     /// The play is over: whoever starts now ends at once.
     over: AtomicBool,
 }
@@ -43,6 +48,8 @@ impl Cast {
             place,
             children: Default::default(),
             missing: Default::default(),
+            kills: Mutex::default(),
+            fault: Mutex::default(),
             over: AtomicBool::new(false),
         })
     }
@@ -54,13 +61,21 @@ impl Cast {
             let mut line = String::new();
             let mut output = BufReader::new(child.stdout.take().unwrap());
             output.read_line(&mut line).unwrap();
-            let addresses: Value = serde_json::from_str(&line).expect("the platform starts");
-            self.place.lead(&addresses);
+            match serde_json::from_str(&line) {
+                Ok(addresses) => self.place.lead(&addresses),
+                Err(_) => *self.fault.lock() = Some(format!("the platform says {line:?}")),
+            }
         }
         *self.children[part.index()].lock() = Some(child);
         if self.over.load(Ordering::SeqCst) {
             self.end(part);
         }
+    }
+
+    /// Nobody ended who was not killed, and whoever was killed came back.
+    pub(crate) fn assert_well(&self) {
+        let (fault, ended) = (self.fault.lock().clone(), self.gave_up());
+        assert!(fault.is_none() && ended.is_empty(), "ended by themselves: {ended:?}, {fault:?}");
     }
 
     /// Ends everybody for good.
@@ -85,6 +100,7 @@ impl Cast {
             return false;
         }
         self.end(part);
+        *self.kills.lock().entry(part).or_default() += 1;
         let cast = Arc::clone(self);
         std::thread::spawn(move || {
             cast.start(part);
@@ -93,13 +109,18 @@ impl Cast {
         true
     }
 
+    /// How often each was killed.
+    pub(crate) fn kills(&self) -> BTreeMap<Part, u32> {
+        self.kills.lock().clone()
+    }
+
     /// Whether everybody runs.
     pub(crate) fn is_whole(&self) -> bool {
         self.missing.iter().all(|missing| !missing.load(Ordering::SeqCst))
     }
 
     /// Who ended without having been killed.
-    pub(crate) fn gave_up(&self) -> Vec<Part> {
+    fn gave_up(&self) -> Vec<Part> {
         let ended = |part: &Part| {
             let mut child = self.children[part.index()].lock();
             child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some())
@@ -122,15 +143,15 @@ impl Cast {
     }
 }
 
-/// The programs as they are built for this test.
+/// Where the programs are: those of `LOOP_PROGRAMS`, or as they are built for this test.
 pub(crate) fn programs() -> std::path::PathBuf {
-    // target/debug/deps/whole_loop-…
-    let place = std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned();
-    let mut build = Command::new(env!("CARGO"));
-    build.args(["build", "-q", "-p", "merchant-signer", "-p", "merchant", "--bins"]);
-    if place.ends_with("release") {
-        build.arg("--release");
+    if let Some(told) = std::env::var_os("LOOP_PROGRAMS") {
+        return std::fs::canonicalize(told).expect("LOOP_PROGRAMS is a directory");
     }
+    // The selection has the features of `cargo test --workspace`, so that nothing is built twice.
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "-q", "--workspace", "--bins", "--test", "whole_loop"]);
     assert!(build.status().unwrap().success());
-    place
+    // target/debug/deps/whole_loop-…
+    std::env::current_exe().unwrap().ancestors().nth(2).unwrap().to_owned()
 }

@@ -3,7 +3,7 @@
 use super::cast::{Cast, Part};
 use super::road::Moment;
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -26,14 +26,15 @@ pub(crate) struct Director {
 struct State {
     armed: bool,
     done: BTreeSet<Kill>,
-    steps: BTreeSet<String>,
+    /// How often each step came by at each moment, and how often somebody could be killed at it.
+    steps: BTreeMap<(String, Moment), (u32, u32)>,
     rest_until: Instant,
     dice: u64,
 }
 
 impl Director {
     pub(crate) fn new(one_in: u64, cut_one_in: u64, seed: u64) -> Arc<Self> {
-        let (done, steps) = (BTreeSet::new(), BTreeSet::new());
+        let (done, steps) = (BTreeSet::new(), BTreeMap::new());
         let state = State { armed: false, done, steps, rest_until: Instant::now(), dice: seed };
         Arc::new(Self { cast: OnceLock::new(), state: Mutex::new(state), one_in, cut_one_in })
     }
@@ -51,24 +52,34 @@ impl Director {
     /// How many kills were made, and how many steps were seen.
     pub(crate) fn count(&self) -> (usize, usize) {
         let state = self.state.lock();
-        (state.done.len(), state.steps.len())
+        (state.done.len(), names(&state).len())
     }
 
     /// Every step that came by.
     pub(crate) fn steps(&self) -> Vec<String> {
-        self.state.lock().steps.iter().cloned().collect()
+        names(&self.state.lock()).into_iter().collect()
     }
 
-    /// The kills that were wanted, and for which there was no chance.
-    pub(crate) fn missed(&self) -> Vec<Kill> {
+    /// The kills that were wanted and not made, in words: what comes by seldom gives too few chances. Nobody can be killed while
+    /// another one is being started.
+    pub(crate) fn missed(&self) -> Vec<String> {
         let state = self.state.lock();
-        let moments = state
-            .steps
-            .iter()
-            .flat_map(|step| [Moment::Before, Moment::After].map(|moment| (step, moment)));
-        let kills =
-            moments.flat_map(|(step, moment)| Part::ALL.map(|part| (step.clone(), moment, part)));
-        kills.filter(|kill| self.wants(kill) && !state.done.contains(kill)).collect()
+        let mut missed = vec![];
+        for step in names(&state) {
+            for moment in [Moment::Before, Moment::After] {
+                let (came, chances) =
+                    state.steps.get(&(step.clone(), moment)).copied().unwrap_or_default();
+                let of = |part: &Part| (step.clone(), moment, *part);
+                let left = |part: &Part| self.wants(&of(part)) && !state.done.contains(&of(part));
+                let parts: Vec<Part> = Part::ALL.into_iter().filter(left).collect();
+                if !parts.is_empty() {
+                    missed.push(format!(
+                        "not killed: {parts:?}, {moment:?} {step}: it came by {came} times, {chances} of them with everybody there"
+                    ));
+                }
+            }
+        }
+        missed
     }
 
     /// A number from 0 up to `below`, by the seed.
@@ -83,13 +94,15 @@ impl Director {
         if !state.armed {
             return false;
         }
-        state.steps.insert(step.to_owned());
+        let place = (step.to_owned(), moment);
+        state.steps.entry(place.clone()).or_default().0 += 1;
         if self.cut_one_in > 0 && state.throw(self.cut_one_in) == 0 {
             return true;
         }
         if Instant::now() < state.rest_until || !cast.is_whole() {
             return false;
         }
+        state.steps.entry(place).or_default().1 += 1;
         let kills = Part::ALL.into_iter().map(|part| (step.to_owned(), moment, part));
         let Some(kill) = { kills }.find(|kill| self.wants(kill) && !state.done.contains(kill))
         else {
@@ -108,6 +121,11 @@ impl Director {
         self.one_in > 0
             && BuildHasherDefault::<DefaultHasher>::default().hash_one(kill) % self.one_in == 0
     }
+}
+
+/// Every step that came by.
+fn names(state: &State) -> BTreeSet<String> {
+    state.steps.keys().map(|(step, _)| step.clone()).collect()
 }
 
 impl State {

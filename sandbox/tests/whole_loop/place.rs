@@ -15,6 +15,8 @@ pub(crate) const KEY: [&str; 2] = ["sandbox-merchant", "everybody-knows-this-api
 const CALLER: [&str; 2] = ["sandbox-scheduler", "everybody-knows-this-secret"];
 /// How often the platform makes a block (ms).
 const BEAT: &str = "150";
+/// So many lines of each program are shown when something is wrong.
+const LAST: usize = 30;
 
 /// The roads: name, and what it leads to.
 const ROADS: [(&str, &str); 11] = [
@@ -51,8 +53,13 @@ struct Ports {
     feed: u16,
 }
 
-fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// Ports that programs come back to after they were killed. The system gives those from 32768 on to any connection that
+/// leaves this machine, also while their program is away.
+fn free_ports() -> [u16; 3] {
+    let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    let mut free = (first..32_768).filter(is_free);
+    [(); 3].map(|()| free.next().unwrap())
 }
 
 impl Place {
@@ -65,7 +72,8 @@ impl Place {
         let scratch = told.is_none().then(|| Arc::new(tempfile::tempdir().unwrap()));
         let folder = told.or_else(|| scratch.as_ref().map(|dir| dir.path().to_owned())).unwrap();
         std::fs::create_dir_all(&folder).unwrap();
-        let ports = Ports { signer: free_port(), callbacks: free_port(), feed: free_port() };
+        let [signer, callbacks, feed] = free_ports();
+        let ports = Ports { signer, callbacks, feed };
         let place = Self {
             folder,
             _scratch: scratch,
@@ -137,13 +145,13 @@ impl Place {
     }
 
     fn platform(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sandbox"));
+        let mut command = Command::new(self.programs.join("sandbox"));
         command
             .args(["--bare", "--json", "--beat", BEAT, "--state"])
             .arg(self.folder.join("state"));
         command.args(["--platform-port", "0", "--evm-port", "0", "--tron-port", "0"]);
         command.args(["--signer-port", &self.ports.signer.to_string()]);
-        command.stdout(Stdio::piped()).stderr(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(self.log("platform"));
         command
     }
 
@@ -158,6 +166,19 @@ impl Place {
     fn log(&self, name: &str) -> std::fs::File {
         let path = self.folder.join(format!("{name}.log"));
         std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap()
+    }
+
+    /// The end of what each program has said.
+    pub(crate) fn last_words(&self) -> String {
+        let of = |name: &str| {
+            let path = self.folder.join(format!("{name}.log"));
+            let said = std::fs::read(path).unwrap_or_default();
+            let said = String::from_utf8_lossy(&said);
+            let lines: Vec<&str> = said.lines().collect();
+            let last = lines[lines.len().saturating_sub(LAST)..].join("\n");
+            format!("--- {name}, the last of {} lines\n{last}\n", lines.len())
+        };
+        ["platform", "signer", "inbox", "schedule"].map(of).concat()
     }
 
     pub(crate) fn merchant(&self, arguments: &[&str]) -> Command {

@@ -10,6 +10,7 @@ use merchant::sign::Credentials;
 use merchant::types::{ChainId, PlanId};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -105,6 +106,7 @@ impl World {
 
     /// A control of the sandbox, which may have died before it answered: once.
     pub(super) async fn tried(&self, name: &str, body: &Value) -> Result<Value, String> {
+        self.cast.assert_well();
         let url = format!("{}/sandbox/{name}", self.place.direct("adminUrl"));
         let request = self.http.post(url).header("content-type", "application/json");
         let answer = request.body(body.to_string()).send().await.map_err(|why| why.to_string())?;
@@ -184,12 +186,12 @@ impl World {
                 let behind = paid.iter().filter(|paid| **paid < periods).count();
                 assert!(
                     began.elapsed() < patience,
-                    "period {periods}: {behind} of {} have not paid, {} orders; gave up: {:?}",
+                    "period {periods}: {behind} of {} have not paid, {} orders",
                     paid.len(),
-                    self.orders,
-                    self.cast.gave_up()
+                    self.orders
                 );
             }
+            self.cast.assert_well();
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -200,6 +202,7 @@ impl World {
         let began = Instant::now();
         while !self.cast.is_whole() || self.callbacks_wait().await {
             assert!(began.elapsed() < Duration::from_mins(3), "callbacks wait still");
+            self.cast.assert_well();
             tokio::time::sleep(LOOK).await;
         }
     }
@@ -274,5 +277,9 @@ pub(crate) fn count(events: &[Value], kind: &str) -> usize {
 impl Drop for World {
     fn drop(&mut self) {
         self.cast.close();
+        if std::thread::panicking() {
+            // There may be nobody left to read it.
+            drop(writeln!(std::io::stderr(), "{}", self.place.last_words()));
+        }
     }
 }

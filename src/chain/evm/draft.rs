@@ -9,7 +9,7 @@ use super::preflight::EvmPreflight;
 use crate::billing::{AttemptKind, Charge, Opinion, Signed};
 use crate::chain::signing::SigningContext;
 use crate::chain::trial::{Simulated, Simulator as _, note};
-use crate::chain::{ChainError, Draft, Estimate, SealError};
+use crate::chain::{CallFault, ChainError, Draft, Estimate, SealError};
 use crate::config::Replacement;
 use crate::contract::Profile;
 use crate::policy::Meant;
@@ -35,7 +35,7 @@ impl EvmChain {
         let head = self.current().await?;
         self.timely(&head)?;
         let calldata =
-            self.calldata(&head, good).map_err(|bad| ChainError::CallFails(bad.to_string()))?;
+            self.calldata(&head, good).map_err(|bad| ChainError::CallFails(bad.into()))?;
         if calldata.len() > MAX_CALLDATA {
             let fits = good.len().saturating_mul(MAX_CALLDATA).checked_div(calldata.len());
             return Err(ChainError::BatchTooLarge { max: fits.unwrap_or(0) });
@@ -116,7 +116,7 @@ impl EvmChain {
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
             return Ok(Estimate { used, charges: good.len() });
         }
-        Err(ChainError::CallFails("entries that passed alone fail together".to_owned()))
+        Err(CallFault::Together.into())
     }
 }
 

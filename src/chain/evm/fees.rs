@@ -2,7 +2,7 @@
 //! configuration allows. Only a cancel may go above a ceiling, by one step.
 
 use crate::billing::AttemptKind;
-use crate::chain::ChainError;
+use crate::chain::{ChainError, TooDear, Unanswered};
 use crate::config::FeeConfig;
 use alloy::primitives::U256;
 
@@ -198,7 +198,7 @@ pub(super) fn first_bid(
             let room = base.map_or(0, |_| asked >> 3);
             Ok(Bid::Legacy { price: asked.saturating_add(room).min(roomy.fee.max(asked)) })
         }
-        (_, None) => Err(ChainError::Unavailable("the node names no gas price".to_owned())),
+        (_, None) => Err(Unanswered::NoGasPrice.into()),
     }
 }
 
@@ -208,13 +208,11 @@ pub(super) fn allowed(cost: U256, kind: AttemptKind, config: &FeeConfig) -> Resu
         AttemptKind::Bill => config.max_tx_cost.0,
         AttemptKind::Cancel => raised(config.max_tx_cost.0),
     };
-    if cost <= U256::from(most) {
+    let most = U256::from(most);
+    if cost <= most {
         return Ok(());
     }
-    Err(ChainError::FeeTooHigh(format!(
-        "the transaction may cost {cost} wei, above the ceiling fees.max_tx_cost = {most} wei: \
-         post fewer at once, wait, or raise it"
-    )))
+    Err(TooDear::Transaction { cost, most }.into())
 }
 
 /// Holds the cost of a transaction, and what those that wait for a block may still cost, to what the
@@ -224,18 +222,20 @@ pub(super) fn affordable(cost: U256, waiting: U256, balance: U256) -> Result<(),
     if need <= balance {
         return Ok(());
     }
-    let (have, need) = (balance.to_string(), need.to_string());
-    Err(ChainError::GasFunds { have, need, unit: "wei" })
+    Err(ChainError::GasFunds { have: balance, need, unit: "wei" })
 }
 
-fn within(what: &str, key: &str, asked: u128, ceiling: u128) -> Result<(), ChainError> {
+fn within(
+    what: &'static str,
+    key: &'static str,
+    asked: u128,
+    ceiling: u128,
+) -> Result<(), TooDear> {
     if asked <= ceiling {
         return Ok(());
     }
-    Err(ChainError::FeeTooHigh(format!(
-        "the {what} is {asked} wei per gas, above the ceiling fees.{key} = {ceiling} wei: wait, or \
-         raise it"
-    )))
+    let [asked, ceiling] = [asked, ceiling].map(U256::from);
+    Err(TooDear::PerGas { what, key, asked, ceiling })
 }
 
 #[cfg(test)]

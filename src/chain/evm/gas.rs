@@ -1,6 +1,7 @@
 //! How much gas a billing may use: pure arithmetic over what a simulated call used.
 
-use crate::chain::{ChainError, Estimate};
+use crate::chain::{CallFault, ChainError, Estimate};
+use alloy::primitives::U256;
 
 /// What billing one subscription uses with the reference contract, gas: what an ordinary batch is taken
 /// to use before the first one was drafted.
@@ -42,9 +43,7 @@ pub(super) fn gas_limit(
             return Err(ChainError::BatchTooLarge { max: usize::try_from(fewer).unwrap_or(1) });
         }
     }
-    Err(ChainError::CallFails(format!(
-        "one charge alone needs {needed} gas, and a transaction may use {most}"
-    )))
+    Err(CallFault::Gas { needed: U256::from(needed), most }.into())
 }
 
 fn wide(count: usize) -> u128 {

@@ -1,5 +1,5 @@
 //! The look at the head: where the chain stands, what gas costs, and what the account holds, as its
-//! nodes tell it together. Kept between beats, so that a request needs none of these questions.
+//! nodes tell it together.
 
 use super::EvmChain;
 use super::fees::{Market, cost, first_bid};
@@ -10,9 +10,10 @@ use super::node::{self, View};
 use super::observe::{EvmLook, no_block};
 use crate::billing::NonceView;
 use crate::chain::confirm::{OPINIONS, can_be_looked_up};
-use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unready};
+use crate::chain::head::{HeadLook, told_by_fit};
+use crate::chain::{CallFault, ChainError, ClockGap, Pulse, Purse, Unanswered, Unready};
 use crate::config::Finality;
-use crate::node::{HeadSeen, NodeId, NonceSeen, median, reached_by, refuted};
+use crate::node::{NodeId, NonceSeen, median, reached_by, refuted};
 use alloy::primitives::U256;
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -34,6 +35,16 @@ pub(super) struct EvmHead {
     /// The final block at which the nonce is known.
     finalized_at: Option<u64>,
     seen: Instant,
+}
+
+impl HeadLook for EvmHead {
+    fn pulse(&self) -> Pulse {
+        self.pulse
+    }
+
+    fn seen(&self) -> Instant {
+        self.seen
+    }
 }
 
 impl EvmHead {
@@ -58,20 +69,13 @@ impl EvmHead {
 impl EvmChain {
     /// Looks at the head now. One look at a time.
     pub(super) async fn observe(&self) -> Result<Arc<EvmHead>, ChainError> {
-        let _turn = self.account.beating.lock().await;
-        self.observe_in_turn().await
+        self.head.renewed(self.look_at_head()).await
     }
 
     /// The last look if it is young enough, else a new one.
     pub(super) async fn current(&self) -> Result<Arc<EvmHead>, ChainError> {
-        if let Some(head) = self.young() {
-            return Ok(head);
-        }
-        let _turn = self.account.beating.lock().await;
-        match self.young() {
-            Some(head) => Ok(head),
-            None => self.observe_in_turn().await,
-        }
+        let young = self.parts.config.poll_interval.saturating_mul(2);
+        self.head.younger_than(young, self.look_at_head()).await
     }
 
     /// Whom to ask about which block, for one preflight: the best node.
@@ -125,45 +129,18 @@ impl EvmChain {
             self.current().await?;
             known = self.known();
         }
-        let known = known.ok_or_else(|| ChainError::Unavailable("not reached yet".to_owned()))?;
+        let known = known.ok_or(Unanswered::NotReached)?;
         if known.contract {
             return Ok(known);
         }
-        Err(ChainError::CallFails(format!(
-            "there is no contract at {}",
-            self.account.facts.contract
-        )))
+        Err(CallFault::NoContract(self.account.facts.contract.to_string()).into())
     }
 
-    fn young(&self) -> Option<Arc<EvmHead>> {
-        let young = self.parts.config.poll_interval.saturating_mul(2);
-        self.head.read().clone().filter(|head| head.seen.elapsed() < young)
-    }
-
-    async fn observe_in_turn(&self) -> Result<Arc<EvmHead>, ChainError> {
+    async fn look_at_head(&self) -> Result<EvmHead, ChainError> {
         let seen = Instant::now();
-        let fleet = &self.parts.fleet;
-        let (mut looks, mut failure) = (Vec::new(), None);
-        for (id, look) in self.looks().await {
-            match look {
-                Ok(look) => looks.push((id, look)),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        let heads: Vec<(NodeId, HeadSeen)> =
-            looks.iter().map(|(id, look)| (*id, look.head_seen())).collect();
-        fleet.note_heads(&heads);
-        let fit = fleet.fit();
-        looks.retain(|(id, _)| fit.contains(id));
-        if looks.is_empty() {
-            if fleet.all_on_wrong_chain().is_some() {
-                *self.head.write() = None;
-                self.learnt.write().clear();
-            }
-            let silent = || ChainError::Unavailable("no node can be used".to_owned());
-            return Err(failure.unwrap_or_else(silent));
-        }
-        let before = self.head.read().clone();
+        let looks = told_by_fit(&self.parts.fleet, self.looks().await, EvmLook::head_seen)
+            .inspect_err(|_| self.forget_another_chain())?;
+        let before = self.head.last();
         let final_block = self.final_block(&looks, before.as_deref())?;
         let ((finalized, finalized_at), final_time) =
             tokio::try_join!(self.finalized_nonce(final_block, before.as_deref()), async {
@@ -172,7 +149,15 @@ impl EvmChain {
         let nonces = NonceView { mined: self.mined(&looks).max(finalized), finalized };
         let head = together(looks, seen)?;
         let pulse = Pulse { final_time, nonces: Some(nonces), ..head.pulse };
-        Ok(self.publish(EvmHead { pulse, nonces, final_block, finalized_at, ..head }))
+        Ok(EvmHead { pulse, nonces, final_block, finalized_at, ..head })
+    }
+
+    /// What was learnt of another chain is nothing of this one.
+    fn forget_another_chain(&self) {
+        if self.parts.fleet.all_on_wrong_chain().is_some() {
+            self.head.forget();
+            self.learnt.write().clear();
+        }
     }
 
     /// The highest nonce that anybody tells of, unless two others that have seen as many blocks
@@ -192,13 +177,6 @@ impl EvmChain {
         }
         let believed = told.iter().filter(|told| !refuted.contains(&told.node));
         believed.map(|told| told.nonce).max().unwrap_or_default()
-    }
-
-    fn publish(&self, head: EvmHead) -> Arc<EvmHead> {
-        let head = Arc::new(head);
-        *self.head.write() = Some(Arc::clone(&head));
-        self.account.pulse.send_replace(Some(head.pulse));
-        head
     }
 
     /// The highest block that as many nodes call final as have to agree. What was final once stays
@@ -302,7 +280,7 @@ impl EvmChain {
 
     /// Why no ordinary batch could be signed, as far as the last look tells.
     pub(super) fn unready_now(&self) -> Option<Unready> {
-        let head = self.head.read().clone()?;
+        let head = self.head.last()?;
         self.timely(&head)
             .and_then(|()| can_be_looked_up(&self.parts.fleet, &self.account.profile))
             .and_then(|()| self.can_be_bid(&head))
@@ -313,7 +291,7 @@ impl EvmChain {
     /// An error where the chain asks more than the configuration lets anything bid.
     fn can_be_bid(&self, head: &EvmHead) -> Result<(), Unready> {
         match first_bid(&head.market, &self.parts.config.fees, self.raises()) {
-            Err(ChainError::FeeTooHigh(words)) => Err(Unready::TooDear(words)),
+            Err(ChainError::FeeTooHigh(why)) => Err(Unready::TooDear(why)),
             Ok(_) | Err(_) => Ok(()),
         }
     }

@@ -161,7 +161,7 @@ mod tests {
         let reserve = || in_flight.reserve(draft(1000), &holdings, 1);
         let (first, second) = (reserve().unwrap(), reserve().unwrap());
         let third = reserve().unwrap_err();
-        let (have, need) = ("2500".to_owned(), "3000".to_owned());
+        let (have, need) = (U256::from(2500), U256::from(3000));
         assert_eq!(third, ChainError::GasFunds { have, need, unit: "wei" });
         drop(second);
         let second = reserve().expect("what is dropped costs nothing");

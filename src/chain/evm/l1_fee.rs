@@ -4,7 +4,7 @@
 use super::EvmChain;
 use super::node::{self, Call, View};
 use crate::billing::Charge;
-use crate::chain::ChainError;
+use crate::chain::{CallFault, ChainError};
 use crate::config::L1Fee;
 use alloy::primitives::{Address, U256, address};
 use alloy::sol;
@@ -82,10 +82,7 @@ impl EvmChain {
 }
 
 fn no_oracle(answer: &str) -> ChainError {
-    ChainError::CallFails(format!(
-        "fees.l1_fee = \"op\", but the chain's GasPriceOracle answered {answer}: set it to \"none\" if \
-         this is no OP Stack chain"
-    ))
+    CallFault::NoOracle(answer.to_owned()).into()
 }
 
 #[cfg(test)]

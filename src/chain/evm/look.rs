@@ -17,7 +17,7 @@ use super::node::EvmAsker;
 use super::observe::EvmLook;
 use super::outcomes::OutcomeReader;
 use crate::billing::{Attempt, Foreign, Sighting, Slot, Standing};
-use crate::chain::ChainError;
+use crate::chain::{ChainError, Unanswered};
 use crate::config::Finality;
 use crate::node::NodeId;
 use alloy::primitives::{B256, U256};
@@ -304,11 +304,8 @@ impl EvmChain {
             }
         }
         if strangers.is_empty() && from < to {
-            return Err(ChainError::Unavailable(format!(
-                "{} nodes must name the transaction of the account with nonce {from}, and they do \
-                 not: they may lack the states of old blocks",
-                self.parts.fleet.needed()
-            )));
+            let needed = self.parts.fleet.needed();
+            return Err(Unanswered::Unnamed { needed, nonce: from }.into());
         }
         Ok(strangers)
     }

@@ -5,7 +5,7 @@ use super::known::{EvmNodeFacts, Ways};
 use super::node::EvmAsker;
 use super::node::{Header, Tips};
 use super::{EvmChain, node, reader, simulate};
-use crate::chain::{ChainError, MostSent};
+use crate::chain::{ChainError, MostSent, Unanswered};
 use crate::config::Finality;
 use crate::node::{HeadSeen, NodeId, reached_by};
 use alloy::primitives::U256;
@@ -119,10 +119,8 @@ impl EvmChain {
         let mut told = Vec::new();
         for (id, nonce) in mined.into_iter().chain(waiting) {
             let nonce = nonce.map_err(|error| {
-                let label = fleet.label(id);
-                ChainError::Unavailable(format!(
-                    "{label} does not tell the account's nonce: {error}"
-                ))
+                let node = fleet.label(id).to_owned();
+                Unanswered::NoNonce { node, why: Box::new(error) }
             })?;
             told.push((id, nonce));
         }
@@ -195,7 +193,7 @@ impl EvmChain {
 }
 
 fn too_few() -> ChainError {
-    ChainError::Unavailable("too few nodes can be used".to_owned())
+    Unanswered::TooFewNodes.into()
 }
 
 pub(super) fn no_block(tag: &str) -> ChainError {

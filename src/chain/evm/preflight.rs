@@ -79,7 +79,7 @@ impl EvmPreflight<'_> {
             return Ok(None);
         }
         let data = self.chain.calldata(&self.head, &charges);
-        data.map(Some).map_err(|bad| ChainError::CallFails(bad.to_string()))
+        data.map(Some).map_err(|bad| ChainError::CallFails(bad.into()))
     }
 
     /// Runs the call from the account as it is.

@@ -8,7 +8,7 @@ use super::head::EvmHead;
 use super::node::{self, Call};
 use super::wire::Wire;
 use crate::billing::{Attempt, AttemptKind, Slot};
-use crate::chain::ChainError;
+use crate::chain::{CallFault, ChainError};
 use crate::contract::Profile;
 use alloy::primitives::{Address, Bytes, TxKind, U256};
 use std::sync::Arc;
@@ -104,9 +104,7 @@ impl EvmChain {
 fn wires<A: AsRef<Attempt>>(slot: &Slot<A>) -> Result<Vec<(AttemptKind, Wire)>, ChainError> {
     let attempts = slot.attempts.iter().map(AsRef::as_ref);
     let read = |attempt: &Attempt| Some((attempt.kind, Wire::read(&attempt.signed.raw)?));
-    attempts.map(read).collect::<Option<_>>().ok_or_else(|| {
-        ChainError::CallFails("the bytes of an earlier attempt cannot be read".to_owned())
-    })
+    Ok(attempts.map(read).collect::<Option<_>>().ok_or(CallFault::UnreadableAttempt)?)
 }
 
 /// The very call of the newest attempt that bills.
@@ -119,6 +117,6 @@ fn billing(
         Some((_, Wire { to: TxKind::Call(to), input, gas_limit, .. })) => {
             Ok((EvmCall { to: *to, calldata: input.clone(), profile }, *gas_limit))
         }
-        Some(_) | None => Err(ChainError::CallFails("no earlier attempt bills".to_owned())),
+        Some(_) | None => Err(CallFault::NoBilling.into()),
     }
 }

@@ -33,8 +33,7 @@ impl TronChain {
     ) -> Result<TronDraft, ChainError> {
         let head = self.current().await?;
         head.timely(self.account.clock.unix_ms())?;
-        let data =
-            self.calldata(&head, good).map_err(|bad| ChainError::CallFails(bad.to_string()))?;
+        let data = self.calldata(&head, good).map_err(|bad| ChainError::CallFails(bad.into()))?;
         if data.len() > MAX_CALLDATA {
             let fits = good.len().saturating_mul(MAX_CALLDATA).checked_div(data.len());
             return Err(ChainError::BatchTooLarge { max: fits.unwrap_or(0) });
@@ -77,7 +76,7 @@ impl TronChain {
             timestamp_ms: head.newest.time_ms,
             fee_limit: budget.fee_limit,
         };
-        let size = unsigned.signed_size().map_err(|why| ChainError::CallFails(why.to_string()))?;
+        let size = unsigned.signed_size().map_err(|why| ChainError::CallFails(why.into()))?;
         let spend = Spend { fee_limit: budget.fee_limit, size };
         let promised = (SpendOf::draft(spend), call.instead);
         let needed = self.parts.fleet.needed();

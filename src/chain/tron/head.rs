@@ -1,6 +1,5 @@
 //! The look at the head, as the nodes tell it together: where the chain stands, what is irrevocable,
-//! what things cost, and what the account has. Kept between beats, so that a request needs none of
-//! these questions.
+//! what things cost, and what the account has.
 
 use super::TronChain;
 use super::api::{Authority, Side, TronBlock};
@@ -8,9 +7,10 @@ use super::observe::{TronLook, no_block};
 use super::resources::Prices;
 use super::spends::{AccountMeans, SpendOf};
 use crate::chain::confirm::can_be_looked_up;
-use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unready};
+use crate::chain::head::{HeadLook, told_by_fit};
+use crate::chain::{ChainError, ClockGap, Pulse, Purse, Unanswered, Unready};
 use crate::config::TvmConfig;
-use crate::node::{HeadSeen, NodeId, median, reached_by, shared};
+use crate::node::{NodeId, median, reached_by, shared};
 use futures_util::future::join_all;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,6 +50,16 @@ pub(super) struct TronHead {
     seen: Instant,
 }
 
+impl HeadLook for TronHead {
+    fn pulse(&self) -> Pulse {
+        self.pulse
+    }
+
+    fn seen(&self) -> Instant {
+        self.seen
+    }
+}
+
 impl TronHead {
     /// An error where the newest block is too far from `now_ms`, or the newest irrevocable one from
     /// it, to sign anything by them.
@@ -73,25 +83,18 @@ impl TronHead {
 impl TronChain {
     /// Looks at the head now. One look at a time.
     pub(super) async fn observe(&self) -> Result<Arc<TronHead>, ChainError> {
-        let _turn = self.account.beating.lock().await;
-        self.observe_in_turn().await
+        self.head.renewed(self.look_at_head()).await
     }
 
     /// The last look if it is young enough, else a new one.
     pub(super) async fn current(&self) -> Result<Arc<TronHead>, ChainError> {
-        if let Some(head) = self.young() {
-            return Ok(head);
-        }
-        let _turn = self.account.beating.lock().await;
-        match self.young() {
-            Some(head) => Ok(head),
-            None => self.observe_in_turn().await,
-        }
+        let young = self.parts.config.poll_interval.saturating_mul(2);
+        self.head.younger_than(young, self.look_at_head()).await
     }
 
     /// Why no ordinary batch could be signed, as far as the last look tells.
     pub(super) fn unready_now(&self) -> Option<Unready> {
-        let head = self.head.read().clone()?;
+        let head = self.head.last()?;
         head.timely(self.account.clock.unix_ms())
             .and_then(|()| can_be_looked_up(&self.parts.fleet, &self.account.profile))
             .and_then(|()| self.purse(&head).map_or(Ok(()), |purse| purse.pays()))
@@ -104,47 +107,25 @@ impl TronChain {
         self.promises.purse(ordinary, &head.means, self.parts.fleet.needed())
     }
 
-    fn young(&self) -> Option<Arc<TronHead>> {
-        let young = self.parts.config.poll_interval.saturating_mul(2);
-        self.head.read().clone().filter(|head| head.seen.elapsed() < young)
-    }
-
-    async fn observe_in_turn(&self) -> Result<Arc<TronHead>, ChainError> {
+    async fn look_at_head(&self) -> Result<TronHead, ChainError> {
         let fleet = &self.parts.fleet;
-        let (mut looks, mut failure) = (Vec::new(), None);
-        for (id, look) in self.looks().await {
-            match look {
-                Ok(look) => looks.push((id, look)),
-                Err(error) => failure = failure.or(Some(error)),
-            }
-        }
-        let heads: Vec<(NodeId, HeadSeen)> =
-            looks.iter().map(|(id, look)| (*id, look.head_seen())).collect();
-        fleet.note_heads(&heads);
-        let fit = fleet.fit();
-        looks.retain(|(id, _)| fit.contains(id));
-        if looks.is_empty() {
-            if fleet.all_on_wrong_chain().is_some() {
-                *self.head.write() = None;
-                self.learnt.write().clear();
-            }
-            let silent = || ChainError::Unavailable("no node can be used".to_owned());
-            return Err(failure.unwrap_or_else(silent));
-        }
-        let before = self.head.read().clone().map(|head| head.solid.clone());
+        let looks = told_by_fit(fleet, self.looks().await, TronLook::head_seen)
+            .inspect_err(|_| self.forget_another_chain())?;
+        let before = self.head.last().map(|head| head.solid.clone());
         let solid = self.solid_head(&looks, before).await?;
         let head = together(&looks, solid, &self.parts.config)?;
         let told: Vec<Authority> = looks.iter().map(|(_, look)| look.own_key).collect();
         let agreed = shared(&told, fleet.needed()).copied();
         let not_alone = agreed.filter(|own_key| !own_key.suffices());
-        Ok(self.publish(TronHead { not_alone, ..head }))
+        Ok(TronHead { not_alone, ..head })
     }
 
-    fn publish(&self, head: TronHead) -> Arc<TronHead> {
-        let head = Arc::new(head);
-        *self.head.write() = Some(Arc::clone(&head));
-        self.account.pulse.send_replace(Some(head.pulse));
-        head
+    /// What was learnt of another chain is nothing of this one.
+    fn forget_another_chain(&self) {
+        if self.parts.fleet.all_on_wrong_chain().is_some() {
+            self.head.forget();
+            self.learnt.write().clear();
+        }
     }
 
     /// The highest block that as many providers as have to agree call irrevocable, each by the same
@@ -164,11 +145,7 @@ impl TronChain {
         {
             return Ok(block);
         }
-        before.ok_or_else(|| {
-            ChainError::Unavailable(format!(
-                "{needed} providers must call the same block irrevocable, and they do not"
-            ))
-        })
+        before.ok_or_else(|| Unanswered::NothingIrrevocable { needed }.into())
     }
 
     /// The irrevocable block with this number, as those who have reached it tell it alike.

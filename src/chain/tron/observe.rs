@@ -4,7 +4,7 @@ use super::TronChain;
 use super::api::{Api, Authority, Parameters, Resources, Side, TronBlock};
 use super::resources::Prices;
 use super::spends::AccountMeans;
-use crate::chain::ChainError;
+use crate::chain::{CallFault, ChainError, Unanswered};
 use crate::node::{HeadSeen, NodeId, reached_by};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -62,7 +62,7 @@ impl TronLook {
 impl TronChain {
     /// What every node tells.
     pub(super) async fn looks(&self) -> Vec<(NodeId, Result<TronLook, ChainError>)> {
-        let passed = self.head.read().as_ref().map_or(0, |head| head.newest.time_ms);
+        let passed = self.head.last().map_or(0, |head| head.newest.time_ms);
         self.parts.fleet.survey(|id| self.look_at(id, passed)).await
     }
 
@@ -89,13 +89,12 @@ impl TronChain {
     /// when any says so; the aggregator is used when two say that it is there, or all there are.
     pub(super) async fn ready(&self) -> Result<Deployed, ChainError> {
         self.current().await?;
-        let deployed =
-            self.deployed().ok_or_else(|| ChainError::Unavailable("not reached yet".to_owned()))?;
+        let deployed = self.deployed().ok_or(Unanswered::NotReached)?;
         if deployed.contract {
             return Ok(deployed);
         }
         let at = super::address::to_base58(self.account.facts.contract);
-        Err(ChainError::CallFails(format!("there is no contract at {at}")))
+        Err(CallFault::NoContract(at).into())
     }
 
     fn deployed(&self) -> Option<Deployed> {

@@ -11,7 +11,7 @@ use super::constant::{ConstantCallOutcome, TRIES, out_of_time};
 use super::head::TronHead;
 use crate::billing::{Charge, Opinion};
 use crate::chain::trial::{Fit, Group, Outcome, Simulated, Simulator, conclude, note};
-use crate::chain::{Chain, ChainError, Estimate, Preflight};
+use crate::chain::{CallFault, Chain, ChainError, Estimate, Preflight, Unanswered};
 use crate::contract::Profile;
 use alloy::primitives::Address;
 use async_trait::async_trait;
@@ -101,7 +101,7 @@ impl TronPreflight<'_> {
         let data = self
             .chain
             .calldata(&self.head, &charges)
-            .map_err(|bad| ChainError::CallFails(bad.to_string()))?;
+            .map_err(|bad| ChainError::CallFails(bad.into()))?;
         let mut passes = self.chain.throttle.pace.lock().passes();
         let mut stop = Excess::Time(String::new());
         for _ in 0..TRIES.max(passes) {
@@ -151,9 +151,7 @@ impl TronPreflight<'_> {
             return match stop {
                 Excess::Time(words) => self.too_slow(places.len(), part.len(), words),
                 Excess::Energy(_) if passed => ChainError::BatchTooLarge { max: part.len() },
-                Excess::Energy(words) => {
-                    ChainError::Unavailable(format!("it keeps stopping the billing call: {words}"))
-                }
+                Excess::Energy(words) => Unanswered::StopsCall(words).into(),
             };
         }
     }
@@ -203,6 +201,6 @@ impl TronChain {
         if opinions.iter().all(|opinion| *opinion == Opinion::Passes) {
             return Ok(Estimate { used, charges: good.len() });
         }
-        Err(ChainError::CallFails("entries that passed alone fail together".to_owned()))
+        Err(CallFault::Together.into())
     }
 }

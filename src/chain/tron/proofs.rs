@@ -3,6 +3,7 @@
 use super::TronChain;
 use super::api::{Api, Endpoints, Side};
 use super::head::TronHead;
+use super::signers::Signers;
 use super::vouched::HeaderWalk;
 use crate::node::{Fleet, NodeId};
 use alloy::primitives::B256;
@@ -32,7 +33,7 @@ pub(super) enum Support {
 /// The irrevocable block with this number, as this node proves it; never block 0, which nobody signed. A node whose block does not prove
 /// itself lied, and is caught.
 pub(super) async fn proven(
-    fleet: &Fleet<Endpoints>,
+    (fleet, signers): (&Fleet<Endpoints>, &Signers),
     id: NodeId,
     number: u64,
 ) -> Option<ProvenBlock> {
@@ -41,7 +42,7 @@ pub(super) async fn proven(
     }
     let claimed = Api::of(fleet, id).claimed(Side::Solidity, number, true).await;
     let claimed = claimed.inspect_err(|error| debug!(block = number, %error, "no answer"));
-    match claimed.ok()??.prove() {
+    match claimed.ok()??.prove_by(|digest, signature| signers.signer_of(digest, signature)) {
         Ok(block) if block.header().number() == number => Some(block),
         Ok(_) => {
             fleet.caught_lying(id, &format!("about block {number}: it is another block"));
@@ -155,7 +156,7 @@ impl TronChain {
     ) -> Option<ProvenHeader> {
         let claimed = self.api_of(node).claimed(side, number, false).await;
         let claimed = claimed.inspect_err(|error| debug!(block = number, %error, "no answer"));
-        match claimed.ok()??.prove_header() {
+        match claimed.ok()??.prove_header_by(|digest, by| self.signers.signer_of(digest, by)) {
             Ok(header) => Some(header),
             Err(why) => {
                 let lie = format!("about the header of block {number}: {why}");

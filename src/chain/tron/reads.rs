@@ -6,10 +6,10 @@ use super::api::{Api, CALLS_AT_ONCE};
 use super::constant::{ConstantCallOutcome, TRIES};
 use super::observe::Deployed;
 use crate::billing::{Admitted, Charge, Funds};
-use crate::chain::ChainError;
 use crate::chain::reads::{
     Answers, FundsReads, LookupReads, READER, Read, aggregated, answers, pack, unpack,
 };
+use crate::chain::{ChainError, Unanswered};
 use crate::contract::Looked;
 use alloy::primitives::{Address, Bytes};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -249,6 +249,6 @@ impl TronChain {
                 ConstantCallOutcome::Stopped(why) => words = why,
             }
         }
-        Err(ChainError::Unavailable(format!("it keeps stopping a single read: {words}")))
+        Err(Unanswered::StopsRead(words).into())
     }
 }

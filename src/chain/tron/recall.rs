@@ -13,7 +13,7 @@ use super::head::TronHead;
 use super::look::seconds;
 use super::proofs::{Support, proven};
 use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
-use crate::chain::{ChainError, Recall};
+use crate::chain::{ChainError, Recall, Unanswered};
 use crate::node::NodeId;
 use alloy::primitives::{Address, B256};
 use futures_util::future::join_all;
@@ -146,9 +146,7 @@ impl TronChain {
             id == before.last.id || self.support(number, id, &head).await == Support::Stands;
         if !stands {
             *state = Some(before);
-            return Err(ChainError::Unavailable(format!(
-                "too few witnesses are seen to stand on block {number}"
-            )));
+            return Err(Unanswered::Unwitnessed(number).into());
         }
         let so_far = reading.so_far();
         match read {
@@ -188,12 +186,7 @@ impl TronChain {
             let fleet = &self.parts.fleet;
             let told = |id: NodeId| self.block_header(id, number);
             let found = fleet.agreed("about an irrevocable block", told).await;
-            block = found.map_err(|_| {
-                ChainError::Unavailable(format!(
-                    "too few nodes hold block {number} any more, and what was billed since then \
-                     has to be learnt: use nodes that do"
-                ))
-            })?;
+            block = found.map_err(|_| Unanswered::Forgotten(number))?;
         }
         Ok(block)
     }
@@ -254,8 +247,7 @@ impl TronChain {
         head: &TronHead,
     ) -> Result<Result<ForeignEffect, Opaque>, ChainError> {
         let (id, result) = (sent.id(), CallResult::of_ending(sent.ending()));
-        let untold =
-            || ChainError::Unavailable(format!("too few nodes tell alike yet what {id} did"));
+        let untold = || Unanswered::Untold(id);
         let result = result.ok_or_else(untold)?;
         let succeeded = result == CallResult::Succeeded;
         let (fleet, contract) = (&self.parts.fleet, self.account.facts.contract);
@@ -266,7 +258,7 @@ impl TronChain {
             return Ok(self.account.profiles.effect(contract, Some(call), succeeded, &record.logs));
         }
         if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
-            return Err(untold());
+            return Err(untold().into());
         }
         Ok(self.without_logs(call, succeeded))
     }
@@ -285,7 +277,7 @@ impl TronChain {
     /// The irrevocable block with this number and all that is in it, as enough providers tell it.
     async fn block_told_alike(&self, number: u64) -> Option<ProvenBlock> {
         let fleet = &self.parts.fleet;
-        let told = |id: NodeId| proven(fleet, id, number);
+        let told = |id: NodeId| proven((fleet, &self.signers), id, number);
         fleet.agreed("about an irrevocable block", told).await.ok()
     }
 

@@ -10,7 +10,7 @@ use super::draft::{ContractCall, TronDraft};
 use super::head::TronHead;
 use super::transaction::SignedBytes;
 use crate::billing::{Attempt, AttemptKind, Opinion, Slot};
-use crate::chain::{ChainError, Estimate};
+use crate::chain::{CallFault, ChainError, Estimate, Standstill, Unanswered};
 
 impl TronChain {
     /// Drafts the same charges again, if they still go through.
@@ -20,9 +20,7 @@ impl TronChain {
         kind: AttemptKind,
     ) -> Result<TronDraft, ChainError> {
         if kind == AttemptKind::Cancel {
-            return Err(stays(
-                "there is nothing to cancel on TRON: transactions expire".to_owned(),
-            ));
+            return Err(Standstill::NothingToCancel.into());
         }
         let head = self.current().await?;
         head.timely(self.account.clock.unix_ms())?;
@@ -30,13 +28,13 @@ impl TronChain {
         // The contract lets nobody be charged after the deadline in the old call.
         let profile = self.account.profiles.needed(slot)?;
         let renewed = profile.renew(&dead, &self.computed(&head));
-        let data = renewed.map_err(|why| stays(why.to_string()))?.to_vec();
+        let data = renewed.map_err(Standstill::from)?.to_vec();
         let charges = slot.items.len();
         if head.not_alone.is_some() {
-            return Err(stays("the key cannot sign for the account alone".to_owned()));
+            return Err(Standstill::NotAlone.into());
         }
         if charges > self.most_at_once() {
-            return Err(stays("so many charges at once take too long at present".to_owned()));
+            return Err(Standstill::TooSlow.into());
         }
         let call = ContractCall { to: slot.contract, data, profile, instead: Some(slot.position) };
         let used = self.still_passes(&call, charges).await?;
@@ -50,18 +48,17 @@ impl TronChain {
         head: &TronHead,
     ) -> Result<Vec<u8>, ChainError> {
         let read = |attempt: &A| SignedBytes::read(&attempt.as_ref().signed.raw);
-        let unreadable = |why: super::transaction::Unreadable| stays(why.to_string());
         for attempt in slot.attempts.iter() {
-            let expiration_ms = read(attempt).map_err(unreadable)?.unsigned.expiration_ms;
+            let expiration_ms = read(attempt).map_err(Standstill::from)?.unsigned.expiration_ms;
             if head.solid.time_ms < expiration_ms {
-                return Err(stays("an earlier attempt can still land".to_owned()));
+                return Err(Standstill::CanStillLand.into());
             }
         }
-        let first = read(slot.attempts.first()).map_err(unreadable)?.unsigned;
+        let first = read(slot.attempts.first()).map_err(Standstill::from)?.unsigned;
         if (first.owner, first.contract) == (self.account.facts.signer, slot.contract) {
             return Ok(first.data);
         }
-        Err(stays("the first attempt is another account's, or calls another contract".to_owned()))
+        Err(Standstill::AnothersCall.into())
     }
 
     /// The energy that the call uses now, if at least one of its charges would be made.
@@ -72,18 +69,14 @@ impl TronChain {
                 if opinions.contains(&Opinion::Passes) {
                     return Ok(energy);
                 }
-                Err(ChainError::CallFails("none of it would be charged any more".to_owned()))
+                Err(CallFault::ChargesNobody.into())
             }
             ConstantCallOutcome::Failed(failure) => {
                 let (code, detail) = call.profile.reverted(&failure.data);
                 let detail = detail.unwrap_or(failure.words);
-                Err(ChainError::CallFails(format!("{}: {detail}", code.text())))
+                Err(CallFault::Reverts { code, detail }.into())
             }
-            ConstantCallOutcome::Stopped(words) => Err(ChainError::Unavailable(words)),
+            ConstantCallOutcome::Stopped(words) => Err(Unanswered::StopsCall(words).into()),
         }
     }
-}
-
-fn stays(why: String) -> ChainError {
-    ChainError::Stays(why)
 }

@@ -3,6 +3,7 @@
 
 use super::api::{Endpoints, TronBlock};
 use super::proofs::proven;
+use super::signers::Signers;
 use crate::node::{Fleet, NodeId};
 use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
@@ -18,10 +19,18 @@ const KEPT: usize = 512;
 const AT_ONCE: usize = 6;
 
 /// Blocks that were read.
-#[derive(Debug, Default)]
-pub(super) struct SolidBlocks(Mutex<BTreeMap<u64, Arc<ProvenBlock>>>);
+#[derive(Debug)]
+pub(super) struct SolidBlocks {
+    read: Mutex<BTreeMap<u64, Arc<ProvenBlock>>>,
+    signers: Arc<Signers>,
+}
 
 impl SolidBlocks {
+    /// None was read; who signed them may be known.
+    pub(super) fn unread(signers: Arc<Signers>) -> Self {
+        Self { read: Mutex::default(), signers }
+    }
+
     /// The block with this number, read together with some that follow it, none above `solid`. Each
     /// that is asked for costs one of `budget`. None where too few tell it alike now: a
     /// node that lags does not have it yet.
@@ -32,19 +41,19 @@ impl SolidBlocks {
         solid: u64,
         budget: &mut usize,
     ) -> Option<Arc<ProvenBlock>> {
-        if let Some(block) = self.0.lock().get(&number) {
+        if let Some(block) = self.read.lock().get(&number) {
             return Some(Arc::clone(block));
         }
         let missing: Vec<u64> = {
-            let read = self.0.lock();
+            let read = self.read.lock();
             let wanted = (number..=solid).take(AT_ONCE).filter(|at| !read.contains_key(at));
             wanted.take(*budget).collect()
         };
         *budget = budget.saturating_sub(missing.len());
-        let asked: Vec<_> = missing.into_iter().map(|at| read(fleet, at)).collect();
+        let asked: Vec<_> = missing.into_iter().map(|at| self.agreed(fleet, at)).collect();
         let blocks: Vec<Option<ProvenBlock>> =
             stream::iter(asked).buffered(AT_ONCE).collect().await;
-        let mut read = self.0.lock();
+        let mut read = self.read.lock();
         for block in blocks.into_iter().flatten() {
             read.insert(block.header().number(), Arc::new(block));
         }
@@ -57,12 +66,18 @@ impl SolidBlocks {
 
     /// The block with this number, if it was read.
     pub(super) fn kept(&self, number: u64) -> Option<Arc<ProvenBlock>> {
-        self.0.lock().get(&number).map(Arc::clone)
+        self.read.lock().get(&number).map(Arc::clone)
+    }
+
+    async fn agreed(&self, fleet: &Fleet<Endpoints>, number: u64) -> Option<ProvenBlock> {
+        let told = |id: NodeId| proven((fleet, &self.signers), id, number);
+        let agreed = fleet.agreed("about an irrevocable block", told).await;
+        agreed.inspect_err(|error| debug!(block = number, %error, "not told alike")).ok()
     }
 
     /// Forgets everything: some of it does not fit together.
     pub(super) fn forget(&self) {
-        self.0.lock().clear();
+        self.read.lock().clear();
     }
 }
 
@@ -71,12 +86,6 @@ fn forget_farthest(read: &mut BTreeMap<u64, Arc<ProvenBlock>>, here: u64) {
     let below = read.first_key_value().map(|(first, _)| here.abs_diff(*first));
     let above = read.last_key_value().map(|(last, _)| here.abs_diff(*last));
     drop(if below >= above { read.pop_first() } else { read.pop_last() });
-}
-
-async fn read(fleet: &Fleet<Endpoints>, number: u64) -> Option<ProvenBlock> {
-    let told = |id: NodeId| proven(fleet, id, number);
-    let agreed = fleet.agreed("about an irrevocable block", told).await;
-    agreed.inspect_err(|error| debug!(block = number, %error, "not told alike")).ok()
 }
 
 impl From<&ProvenHeader> for TronBlock {

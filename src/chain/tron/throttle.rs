@@ -49,7 +49,7 @@ impl TronChain {
 
     /// Why nothing should be signed now.
     pub(super) fn throttled(&self) -> Option<Brake> {
-        let not_alone = self.head.read().as_ref().and_then(|head| head.not_alone);
+        let not_alone = self.head.last().and_then(|head| head.not_alone);
         if let Some(Authority { weight, threshold }) = not_alone {
             return Some(Brake::NotAlone { signer: self.facts().signer, weight, threshold });
         }

@@ -10,7 +10,7 @@ use crate::contract::Profile;
 use crate::policy::{self, Intent, Meant};
 use alloy::primitives::{B256, Signature, U256};
 
-pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unreadable, Unsigned};
+pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unsigned};
 
 /// Signs `call` if the policy finds in its bytes what was meant, reads the result as a node would,
 /// and compares it with what was drafted. The key recovers the signer of every signature.

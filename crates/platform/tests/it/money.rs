@@ -1,7 +1,17 @@
 //! Users and deposits (3.3, 4.7 to 4.9, 6.2), withdrawals (3.4, 4.10, 4.11, 6.3), on both chains.
 
 use crate::world::{CHAINS, World};
+use alloy::primitives::{Address, U256};
+use alloy::sol;
+use alloy::sol_types::SolCall as _;
+use sandbox_chains::contracts::{Token, token};
+use sandbox_chains::town::{Call, Ground, wallet};
 use serde_json::{Value, json};
+
+sol! {
+    struct Call3 { address target; bool allowFailure; bytes callData; }
+    function aggregate3(Call3[] calls) external payable;
+}
 
 const APPLY: &str = "/api/mer/withdraw/apply";
 
@@ -66,6 +76,46 @@ async fn a_deposit_is_pending_until_it_is_final() {
         );
         world.finalise().await;
         assert!(world.heard().is_empty(), "a deposit is told once");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_transfer_of_the_token_is_a_deposit_and_nothing_else_is() {
+    let world = World::new().await;
+    world.control("organisation", &json!({"rechargeCallbackUrl": world.notify})).await;
+    let user = world.post("/api/mer/user/create", &json!({"uuid": "saver"})).await.data();
+    for (first, chain) in [(1, 139), (3, 136)] {
+        let path = format!("/api/mer/user/detail?userId={user}&chainId={chain}");
+        let address = world.get(&path).await.data()["userWallet"][0]["walletAddress"].clone();
+        let side = world.side(chain);
+        let to = side.family().parse(address.as_str().unwrap()).unwrap();
+        let nodes = world.platform().nodes().clone();
+        let (town, decimals) = (side.town.clone(), side.decimals);
+        let act = move || {
+            let ground: &dyn Ground = if chain == 139 { &nodes.evm } else { &nodes.tron };
+            let owner = wallet("owner");
+            // Another token, which looks the same.
+            let other = ground.deploy(&owner, token(decimals));
+            let mint = |token: Address, to, value| {
+                let value = U256::from(value);
+                Call::new(&owner, token, &Token::mintCall { to, value })
+            };
+            ground.execute(vec![mint(other, to, 7), mint(town.token, town.multicall, 3)]);
+            // Two transfers and one of nothing, in one transaction.
+            let one = |value| Call3 {
+                target: town.token,
+                allowFailure: false,
+                callData: Token::transferCall { to, value: U256::from(value) }.abi_encode().into(),
+            };
+            let calls = [1, 0, 2].map(one).to_vec();
+            ground.execute(vec![Call::new(&owner, town.multicall, &aggregate3Call { calls })]);
+        };
+        tokio::task::spawn_blocking(act).await.unwrap();
+        world.finalise().await;
+        let heard = world.heard();
+        let told = heard.iter().map(|one| (&one.body["rechargeId"], &one.body["rechargeAmount"]));
+        let wanted = [(json!(first), json!("1")), (json!(first + 1), json!("2"))];
+        assert!(told.eq(wanted.iter().map(|(id, amount)| (id, amount))), "{heard:?}");
     }
 }
 

@@ -88,7 +88,10 @@ fn copy(from: &Path, to: &Path) {
 /// A workspace with this crate alone in it, and the recordings that its tests read.
 fn workspace(at: &Path) {
     let text = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let sections = text.split("\n[").filter(|section| section.starts_with("workspace."));
+    // The profiles too: with unoptimised keys each step would take minutes.
+    let wanted = ["workspace.", "profile.dev"];
+    let is_wanted = |section: &&str| wanted.iter().any(|name| section.starts_with(name));
+    let sections = text.split("\n[").filter(is_wanted);
     let shared: Vec<String> = sections.map(|section| format!("[{section}\n")).collect();
     let shared = shared.concat();
     let manifest = format!("[workspace]\nresolver = \"3\"\nmembers = [\"crates/tron\"]\n{shared}");

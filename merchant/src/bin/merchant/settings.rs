@@ -203,7 +203,8 @@ fn inbox(mut section: Section<'_>) -> Option<Inbox> {
     let credentials = credentials(&mut section);
     let address = section.text("onward_url");
     let secret = section.secret("onward_secret", "onward_secret_file");
-    if address.is_some() != secret.is_some() {
+    let has_secret = ["onward_secret", "onward_secret_file"].map(|key| section.text(key));
+    if address.is_some() != has_secret.iter().any(Option::is_some) {
         section.fault(
             "onward_url",
             "needs onward_secret (or onward_secret_file), and it an onward_url",
@@ -214,10 +215,7 @@ fn inbox(mut section: Section<'_>) -> Option<Inbox> {
 
 fn credentials(section: &mut Section<'_>) -> Option<Credentials> {
     let key = section.required("key");
-    let secret = section.secret("secret", "secret_file");
-    if secret.is_none() {
-        section.fault("secret", "is missing; give secret, or secret_file with the path of a file");
-    }
+    let secret = section.required_secret();
     Some(Credentials { key: key?, secret: secret? })
 }
 

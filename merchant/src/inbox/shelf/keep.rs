@@ -62,9 +62,10 @@ fn keep(conn: &Connection, one: &Incoming, now_ms: i64) -> rusqlite::Result<Kept
 /// Gives the events of a stream their places in the feed, up to the first that has to wait for the
 /// chain: what is behind it waits, too, so that the order is kept.
 pub(super) fn release(conn: &Connection, stream: &str) -> rusqlite::Result<()> {
+    // Left to itself the database walks through everything that waits, of every stream.
     let waiting: Vec<(i64, bool)> = conn
         .prepare_cached(
-            "SELECT id, tx_hash IS NULL OR outcome IS NOT NULL FROM event
+            "SELECT id, tx_hash IS NULL OR outcome IS NOT NULL FROM event INDEXED BY event_unreleased
              WHERE stream = ?1 AND position IS NULL ORDER BY id",
         )?
         .query_map([stream], |row| Ok((row.get(0)?, row.get(1)?)))?

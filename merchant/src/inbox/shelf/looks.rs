@@ -3,7 +3,7 @@
 use super::keep::release;
 use super::{Shelf, ShelfFailed};
 use crate::inbox::outcome::{About, Billed};
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// A billing event of which it is not known what the chain says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +14,29 @@ pub(crate) struct Unchecked {
     pub(crate) about: About,
     pub(crate) stored_ms: i64,
     pub(crate) looks: u32,
+}
+
+/// What a look at one event came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// What the chain says.
+    Told(Billed),
+    /// Nothing is decided: look again then (Unix milliseconds).
+    LookAt(i64),
+}
+
+fn told(conn: &Connection, one: &Unchecked, billed: &Billed) -> rusqlite::Result<()> {
+    let unwritable = |error| rusqlite::Error::ToSqlConversionFailure(Box::new(error));
+    let outcome = serde_json::to_string(billed).map_err(unwritable)?;
+    conn.prepare_cached("UPDATE event SET outcome = ?2 WHERE id = ?1 AND outcome IS NULL")?
+        .execute(params![one.id, outcome])?;
+    release(conn, &one.stream)
+}
+
+fn again(conn: &Connection, id: i64, next_ms: i64) -> rusqlite::Result<()> {
+    conn.prepare_cached("UPDATE event SET looks = looks + 1, next_look_ms = ?2 WHERE id = ?1")?
+        .execute([id, next_ms])
+        .map(drop)
 }
 
 impl Shelf {
@@ -43,24 +66,14 @@ impl Shelf {
         .await
     }
 
-    /// What the chain says: the event, and what waits behind it, may be told.
-    pub(crate) async fn told(&self, one: &Unchecked, billed: &Billed) -> Result<(), ShelfFailed> {
-        let (id, stream) = (one.id, one.stream.clone());
-        let outcome = serde_json::to_string(billed).map_err(|_| ShelfFailed)?;
+    /// What the looks at events of one transaction came to, in one commit: whom the chain has decided
+    /// about may be told, with what waits behind it; the others are looked at again.
+    pub(crate) async fn looked(&self, looks: Vec<(Unchecked, Verdict)>) -> Result<(), ShelfFailed> {
         self.run(move |t| {
-            t.prepare_cached("UPDATE event SET outcome = ?2 WHERE id = ?1 AND outcome IS NULL")?
-                .execute(params![id, outcome])?;
-            release(t, &stream)
-        })
-        .await
-    }
-
-    /// Nothing is decided: these events are looked at again after their pauses.
-    pub(crate) async fn look_again(&self, when: Vec<(i64, i64)>) -> Result<(), ShelfFailed> {
-        self.run(move |t| {
-            let sql = "UPDATE event SET looks = looks + 1, next_look_ms = ?2 WHERE id = ?1";
-            let mut statement = t.prepare_cached(sql)?;
-            when.iter().try_for_each(|(id, at)| statement.execute([id, at]).map(drop))
+            looks.iter().try_for_each(|(one, verdict)| match verdict {
+                Verdict::Told(billed) => told(t, one, billed),
+                Verdict::LookAt(next_ms) => again(t, one.id, *next_ms),
+            })
         })
         .await
     }

@@ -58,9 +58,10 @@ async fn what_the_chain_has_not_decided_is_not_told_and_holds_its_stream() {
     assert_eq!(case.fed().await, [1, 4]);
     let unchecked = case.shelf.unchecked(0).await.unwrap();
     assert_eq!(unchecked.iter().map(|one| one.id).collect::<Vec<_>>(), [2]);
-    case.shelf.look_again(vec![(2, 1000)]).await.unwrap();
+    let look = |verdict| case.shelf.looked(vec![(unchecked[0].clone(), verdict)]);
+    look(Verdict::LookAt(1000)).await.unwrap();
     assert!(case.shelf.unchecked(999).await.unwrap().is_empty());
-    case.shelf.told(&unchecked[0], &Billed::Charged).await.unwrap();
+    look(Verdict::Told(Billed::Charged)).await.unwrap();
     assert_eq!(case.fed().await, [1, 4, 2, 3], "places are given in the order of being told");
     let rows = case.shelf.after(2, 1).await.unwrap();
     let told = serde_json::to_value(&rows[0]).unwrap();

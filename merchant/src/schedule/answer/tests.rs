@@ -17,13 +17,21 @@ fn refused(http_status: u16, msg: &str) -> Result<Verdict, CallError> {
 }
 
 #[test]
-fn a_batch_that_takes_too_long_is_halved_and_a_single_charge_waits() {
-    let slow = || {
-        let Err(CallError::Refused(refusal)) = refused(503, "takes too long") else { panic!() };
-        Err(CallError::Refused(Refusal { max_batch: Some(1), ..refusal }))
+fn a_batch_is_split_by_what_the_signer_names_and_a_single_charge_waits() {
+    let fits = |http_status, most| {
+        let Err(CallError::Refused(refusal)) = refused(http_status, "too many") else { panic!() };
+        Err(CallError::Refused(Refusal { max_batch: Some(most), ..refusal }))
     };
-    assert_eq!(read(&[1, 2], slow()), Answer::Halve { too_large: true });
-    assert!(matches!(read(&[1], slow()), Answer::Silence { pause_ms: 7000, .. }));
+    let ids: Vec<i64> = (0..500).collect();
+    for status in [413, 503] {
+        let split = Answer::Split { entries: 7, too_large: true };
+        assert_eq!(read(&ids, fits(status, 7)), split);
+        let split = Answer::Split { entries: 1, too_large: true };
+        assert_eq!(read(&ids, fits(status, 0)), split, "one at least");
+    }
+    let half = Answer::Split { entries: 250, too_large: true };
+    assert_eq!(read(&ids, fits(413, 500)), half, "what does not fit is never posted whole again");
+    assert!(matches!(read(&[1], fits(503, 1)), Answer::Silence { pause_ms: 7000, .. }));
 }
 
 #[test]
@@ -91,12 +99,13 @@ fn a_bare_signer_of_the_interface_is_understood() {
 
 #[test]
 fn what_no_batch_can_be_is_halved_down_to_the_culprit() {
-    assert_eq!(read(&[1, 2], refused(413, "too many")), Answer::Halve { too_large: true });
-    assert_eq!(read(&[1, 2], refused(400, "malformed")), Answer::Halve { too_large: false });
+    let half = |too_large| Answer::Split { entries: 1, too_large };
+    assert_eq!(read(&[1, 2], refused(413, "too many")), half(true));
+    assert_eq!(read(&[1, 2], refused(400, "malformed")), half(false));
     let rule = "refused by policy, rule chains.139.policy.max_amount.0xab: …";
-    assert_eq!(read(&[1, 2], refused(403, rule)), Answer::Halve { too_large: false });
+    assert_eq!(read(&[1, 2], refused(403, rule)), half(false));
     let rule = "refused by policy, rule chains.136.policy.max_batch: 100 charges in one request";
-    assert_eq!(read(&[1, 2], refused(403, rule)), Answer::Halve { too_large: true });
+    assert_eq!(read(&[1, 2], refused(403, rule)), half(true));
     let rule = "refused by policy, rule chains.136.policy.max_day: max_batch";
     assert!(matches!(read(&[1, 2], refused(403, rule)), Answer::Silence { .. }));
     assert!(matches!(read(&[1], refused(400, "malformed")), Answer::Verdict(heard)

@@ -85,7 +85,7 @@ impl Book {
                 if let Heard::Accepted { tx_hash } = &heard {
                     flights::follow(t, key, tx_hash, now_ms)?;
                 }
-                hear(t, News { key, heard, now_ms, rules })?;
+                hear(t, News { key, heard, is_told: false, now_ms, rules })?;
             }
             Ok(())
         })
@@ -120,7 +120,7 @@ impl Book {
     ) -> Result<(), StoreError> {
         let ceiling = ceiling.and_then(|entries| i64::try_from(entries).ok());
         self.store.write(|t| {
-            finish(t, batch.row, "split", "halved")?;
+            finish(t, batch.row, "split", "too large, or spoilt by an entry")?;
             if let Some(entries) = ceiling {
                 t.prepare_cached(
                     "INSERT INTO ceiling VALUES (?1, ?2, ?3)

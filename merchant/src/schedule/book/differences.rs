@@ -1,40 +1,46 @@
 //! Where the three books differ, as the tables tell it.
 
 use super::{Book, outbox, standings};
-use crate::schedule::reconcile::{Change, Difference, Kind, Known, compare};
+use crate::schedule::reconcile::{Change, Difference, Kind, compare};
 use crate::schedule::rules::Rules;
 use crate::store::StoreError;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// For each kind, the query that finds (subject, since when).
-fn query(kind: Kind) -> &'static str {
+/// For each kind, the query that finds (subject, since when) where that is before `?1`. What has not lasted
+/// is not read: there may be one for everybody who is due.
+pub(super) fn query(kind: Kind) -> &'static str {
     match kind {
         Kind::ChargedWithoutCallback => {
             "SELECT chain || '/' || id || ' in ' || tx_hash, settled_ms FROM charge
-             WHERE state = 'charged' AND callback IS NULL"
+             WHERE state = 'charged' AND callback IS NULL AND settled_ms < ?1"
         }
         Kind::CallbackWithoutCharge => {
             "SELECT 'event ' || position || ' names ' || tx_hash, heard_ms FROM callback
-             WHERE matched = 0"
+             WHERE matched = 0 AND heard_ms < ?1"
         }
-        Kind::OpenTooLong => "SELECT tx_hash, since_ms FROM flight WHERE unknown_ms IS NULL",
-        Kind::UnknownToTheSigner => {
-            "SELECT tx_hash, unknown_ms FROM flight WHERE unknown_ms IS NOT NULL"
+        Kind::OpenTooLong => {
+            "SELECT tx_hash, since_ms FROM flight WHERE unknown_ms IS NULL AND since_ms < ?1"
         }
-        Kind::NoVerdict => "SELECT request_id, planned_ms FROM batch WHERE state = 'planned'",
+        Kind::UnknownToTheSigner => "SELECT tx_hash, unknown_ms FROM flight WHERE unknown_ms < ?1",
+        Kind::NoVerdict => {
+            "SELECT request_id, planned_ms FROM batch WHERE state = 'planned' AND planned_ms < ?1"
+        }
         Kind::ListedButNotPosted => {
             "SELECT chain || '/' || id, listed_ms FROM subscription
-             WHERE word = 'free' AND listed = 1"
+             WHERE word = 'free' AND listed = 1 AND listed_ms < ?1"
         }
         Kind::ChargedButListed => {
-            "SELECT chain || '/' || id, max(listed_ms, json_extract(standing, '$.since_ms'))
-             FROM subscription WHERE word = 'charged' AND listed = 1 AND posted_terms = terms"
+            "SELECT chain || '/' || id, max(listed_ms, json_extract(standing, '$.since_ms')) AS since
+             FROM subscription
+             WHERE word = 'charged' AND listed = 1 AND listed_ms < ?1 AND since < ?1
+                 AND posted_terms = terms"
         }
         Kind::EndedButListed => {
-            "SELECT chain || '/' || id, max(listed_ms, json_extract(standing, '$.since_ms'))
-             FROM subscription WHERE word = 'stopped' AND listed = 1"
+            "SELECT chain || '/' || id, max(listed_ms, json_extract(standing, '$.since_ms')) AS since
+             FROM subscription
+             WHERE word = 'stopped' AND listed = 1 AND listed_ms < ?1 AND since < ?1"
         }
     }
 }
@@ -59,71 +65,67 @@ impl Book {
             let mut now = BTreeMap::new();
             let kinds = Kind::ALL.into_iter();
             for kind in kinds.filter(|kind| has_inbox || *kind != Kind::ChargedWithoutCallback) {
-                now.extend(find(t, kind)?);
+                now.extend(lasting(
+                    t,
+                    kind,
+                    now_ms.saturating_sub(kind.patience_ms(&rules.patience)),
+                )?);
             }
-            let changes = compare(&now, &known(t)?, now_ms, &rules.patience);
+            let mut names: BTreeMap<Kind, u64> = Kind::ALL.map(|kind| (kind, 0)).into();
+            for difference in now.keys() {
+                let count = names.entry(difference.kind).or_default();
+                *count = count.saturating_add(1);
+            }
+            let changes = compare(&now, &named(t)?);
             for change in &changes {
                 apply(t, change, now_ms)?;
             }
-            Ok((changes, names(t)?))
+            Ok((changes, names))
         })
     }
 
     /// Every difference that has a name: (what, since when).
-    pub(crate) fn named(&self) -> Result<Vec<(Difference, i64)>, StoreError> {
-        let known = known(self.store.conn())?;
-        let named = known.into_iter().filter(|(_, known)| known.named_ms.is_some());
-        Ok(named.map(|(difference, known)| (difference, known.since_ms)).collect())
+    pub(crate) fn named(&self) -> Result<BTreeMap<Difference, i64>, StoreError> {
+        Ok(named(self.store.conn())?)
     }
 }
 
-fn find(conn: &Connection, kind: Kind) -> rusqlite::Result<Vec<(Difference, i64)>> {
+fn lasting(
+    conn: &Connection,
+    kind: Kind,
+    before_ms: i64,
+) -> rusqlite::Result<Vec<(Difference, i64)>> {
     let mut statement = conn.prepare_cached(query(kind))?;
-    let rows = statement
-        .query_map([], |row| Ok((Difference { kind, subject: row.get(0)? }, row.get(1)?)))?;
+    let rows = statement.query_map([before_ms], |row| {
+        Ok((Difference { kind, subject: row.get(0)? }, row.get(1)?))
+    })?;
     rows.collect()
 }
 
-fn known(conn: &Connection) -> rusqlite::Result<BTreeMap<Difference, Known>> {
-    let sql = "SELECT kind, subject, since_ms, named_ms FROM difference";
+fn named(conn: &Connection) -> rusqlite::Result<BTreeMap<Difference, i64>> {
+    let sql = "SELECT kind, subject, since_ms FROM difference WHERE named_ms IS NOT NULL";
     let mut statement = conn.prepare_cached(sql)?;
     let rows = statement.query_map([], |row| {
-        let kind = Kind::of_word(row.get_ref(0)?.as_str()?);
-        let known = Known { since_ms: row.get(2)?, named_ms: row.get(3)? };
-        let subject: String = row.get(1)?;
-        Ok(kind.map(|kind| (Difference { kind, subject }, known)))
+        let (kind, subject) = (Kind::of_word(row.get_ref(0)?.as_str()?), row.get(1)?);
+        let since_ms: i64 = row.get(2)?;
+        Ok(kind.map(|kind| (Difference { kind, subject }, since_ms)))
     })?;
     rows.filter_map(Result::transpose).collect()
 }
 
-fn names(conn: &Connection) -> rusqlite::Result<BTreeMap<Kind, u64>> {
-    let mut names: BTreeMap<Kind, u64> = Kind::ALL.into_iter().map(|kind| (kind, 0)).collect();
-    for (difference, _) in known(conn)?.into_iter().filter(|(_, known)| known.named_ms.is_some()) {
-        let count = names.entry(difference.kind).or_default();
-        *count = count.saturating_add(1);
-    }
-    Ok(names)
-}
-
 fn apply(conn: &Connection, change: &Change, now_ms: i64) -> rusqlite::Result<()> {
     match change {
-        Change::Began { difference, since_ms } => conn
-            .prepare_cached("INSERT INTO difference VALUES (?1, ?2, ?3, NULL)")?
-            .execute(params![difference.kind.word(), difference.subject, since_ms])
-            .map(drop),
         Change::Named { difference, since_ms } => {
-            conn.prepare_cached(
-                "UPDATE difference SET named_ms = ?3 WHERE kind = ?1 AND subject = ?2",
-            )?
-            .execute(params![difference.kind.word(), difference.subject, now_ms])?;
             let (kind, subject) = (difference.kind.word(), difference.subject.as_str());
+            conn.prepare_cached("INSERT OR REPLACE INTO difference VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![kind, subject, since_ms, now_ms])?;
             tell(conn, &Told::BooksDiffer { kind, subject, since_ms: *since_ms })
         }
-        Change::Agreed { difference, named } => {
-            conn.prepare_cached("DELETE FROM difference WHERE kind = ?1 AND subject = ?2")?
-                .execute(params![difference.kind.word(), difference.subject])?;
+        Change::Agreed { difference } => {
             let (kind, subject) = (difference.kind.word(), difference.subject.as_str());
-            if *named { tell(conn, &Told::BooksAgree { kind, subject }) } else { Ok(()) }
+            conn.prepare_cached("DELETE FROM difference WHERE kind = ?1 AND subject = ?2")?
+                .execute(params![kind, subject])?;
+            tell(conn, &Told::BooksAgree { kind, subject })
         }
     }
 }

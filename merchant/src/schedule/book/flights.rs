@@ -109,7 +109,9 @@ impl Book {
             Look::Final { hashes, outcomes } => {
                 rename(t, flight, &hashes)?;
                 for (id, heard) in outcomes {
-                    settle(t, flight, News { key: (flight.chain, id), heard, now_ms, rules })?;
+                    let key = (flight.chain, id);
+                    let is_told = is_charged(t, key, &flight.tx_hash)?;
+                    settle(t, flight, News { key, heard, is_told, now_ms, rules })?;
                 }
                 t.execute("DELETE FROM flight WHERE tx_hash = ?1", [&flight.tx_hash])?;
                 callbacks::match_all(t, &flight.tx_hash)
@@ -164,6 +166,14 @@ fn unknown(conn: &Connection, flight: &Flight, now_ms: i64, rules: &Rules) -> ru
         return look_again(conn, flight, Some(now_ms), (now_ms, rules));
     }
     conn.execute("DELETE FROM flight WHERE tx_hash = ?1", [&flight.tx_hash]).map(drop)
+}
+
+/// Whether the book has it as charged already. The Signer names a transaction again when a subscription that the list still has
+/// is posted again.
+fn is_charged(conn: &Connection, key: Key, hash: &str) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM charge
+               WHERE tx_hash = ?1 AND chain = ?2 AND id = ?3 AND state = 'charged')";
+    conn.prepare_cached(sql)?.query_row(params![hash, key.0, key.1], |row| row.get(0))
 }
 
 /// Writes an outcome into the book, and moves the subscription if this transaction is what it

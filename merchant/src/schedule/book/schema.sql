@@ -18,7 +18,6 @@ CREATE TABLE subscription (
     listed_ms INTEGER NOT NULL, -- since when it is listed with these terms
     PRIMARY KEY (chain, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX subscription_by_word ON subscription (word) WHERE word IN ('free', 'charged', 'stopped');
 
 CREATE TABLE batch (
     id INTEGER PRIMARY KEY,
@@ -31,7 +30,6 @@ CREATE TABLE batch (
     planned_ms INTEGER NOT NULL,
     last TEXT                   -- what was heard last, in words
 ) STRICT;
-CREATE INDEX batch_planned ON batch (next_ms) WHERE state = 'planned';
 
 CREATE TABLE member (
     batch INTEGER NOT NULL REFERENCES batch (id),
@@ -51,7 +49,6 @@ CREATE TABLE flight (
     next_ms INTEGER NOT NULL,
     unknown_ms INTEGER          -- since when the Signer says that it does not know it
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX flight_due ON flight (next_ms);
 
 -- Every hash that a transaction ever had, to the one that it is kept under.
 CREATE TABLE alias (hash TEXT PRIMARY KEY, tx_hash TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -70,7 +67,6 @@ CREATE TABLE charge (
     callback INTEGER,           -- position of the callback that tells of it
     PRIMARY KEY (tx_hash, chain, id)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX charge_untold ON charge (settled_ms) WHERE state = 'charged' AND callback IS NULL;
 
 -- The callbacks' book: billing callbacks that name a transaction.
 CREATE TABLE callback (
@@ -84,7 +80,6 @@ CREATE TABLE callback (
     heard_ms INTEGER NOT NULL,
     matched INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX callback_unmatched ON callback (tx_hash) WHERE matched = 0;
 
 CREATE TABLE difference (
     kind TEXT NOT NULL,
@@ -101,4 +96,3 @@ CREATE TABLE outbox (
     body TEXT NOT NULL,
     sent INTEGER NOT NULL DEFAULT 0
 ) STRICT;
-CREATE INDEX outbox_unsent ON outbox (id) WHERE sent = 0;

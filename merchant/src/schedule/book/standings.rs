@@ -16,6 +16,8 @@ pub(super) type Key = (i64, i64);
 pub(super) struct News<'a> {
     pub(super) key: Key,
     pub(super) heard: Heard,
+    /// Whether the merchant was told of this very charge before.
+    pub(super) is_told: bool,
     pub(super) now_ms: i64,
     pub(super) rules: &'a Rules,
 }
@@ -23,7 +25,10 @@ pub(super) struct News<'a> {
 /// Moves one subscription by what was heard. One that the list never named is moved from `Free`.
 pub(super) fn hear(conn: &Connection, news: News<'_>) -> rusqlite::Result<()> {
     let before = standing(conn, news.key)?.unwrap_or(Standing::Free);
-    let next = next(&before, news.heard, news.now_ms, news.rules);
+    let mut next = next(&before, news.heard, news.now_ms, news.rules);
+    if news.is_told {
+        next.notices.retain(|notice| !matches!(notice, Notice::Charged { .. }));
+    }
     let standing = next.standing.jittered(news.key, news.now_ms);
     store(conn, news.key, &Next { standing, ..next })
 }

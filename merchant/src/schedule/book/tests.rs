@@ -80,7 +80,7 @@ impl Desk {
     fn named(&mut self, now_ms: i64) -> Vec<Kind> {
         let rules = self.rules.clone();
         self.book().reconcile(true, now_ms, &rules).unwrap();
-        self.book().named().unwrap().into_iter().map(|(difference, _)| difference.kind).collect()
+        self.book().named().unwrap().into_keys().map(|difference| difference.kind).collect()
     }
 
     fn letters(&mut self) -> Vec<serde_json::Value> {
@@ -130,6 +130,31 @@ fn nobody_is_posted_twice_and_the_next_month_is_posted() {
     assert_eq!(desk.list(&[1], month), 1);
     let next = desk.unanswered(month).remove(0);
     assert_ne!(next.request_id, batch.request_id);
+}
+
+#[test]
+fn a_charge_is_told_once_however_long_the_list_lags() {
+    let mut desk = Desk::new();
+    desk.list(&[1], 0);
+    for hour in [0, 2, 4] {
+        let now_ms = hour * 60 * MINUTE;
+        assert_eq!(desk.list(&[1], now_ms), usize::from(hour > 0), "posted again after an hour");
+        let batch = desk.unanswered(now_ms).remove(0);
+        // What the Signer answers about a charge that it knows: the transaction.
+        desk.answer(&batch, vec![(1, accepted())], now_ms);
+        desk.finalize(vec![(1, charged())], now_ms);
+    }
+    let told = desk.letters();
+    assert_eq!(told.iter().filter(|letter| letter["type"] == "charged").count(), 1, "{told:?}");
+}
+
+#[test]
+fn days_that_were_missed_are_one_post() {
+    let mut desk = Desk::new();
+    let day = 24 * 60 * MINUTE;
+    assert_eq!(desk.list(&[1, 2], 3 * day), 2);
+    assert_eq!(desk.list(&[1, 2], 3 * day + MINUTE), 0);
+    assert_eq!(desk.unanswered(3 * day + MINUTE).len(), 1);
 }
 
 #[test]
@@ -183,6 +208,24 @@ fn a_transaction_that_the_signer_forgot_is_not_given_up() {
     let later = 365 * 24 * 60 * MINUTE;
     assert_eq!(desk.list(&[1], later), 0, "unknown is not failed");
     assert!(desk.named(later).contains(&Kind::UnknownToTheSigner));
+}
+
+/// The loop asks all of this once a second, however many subscriptions there are.
+#[test]
+fn what_is_asked_all_the_time_reads_no_whole_table() {
+    let mut desk = Desk::new();
+    for sql in Kind::ALL.map(differences::query).into_iter().chain([CENSUS]) {
+        let conn = desk.book().store.conn();
+        let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let unbound = vec![0; plan.parameter_count()];
+        let steps = plan.query_map(rusqlite::params_from_iter(unbound), |row| row.get(3));
+        let steps: Vec<String> = steps.unwrap().collect::<Result<_, _>>().unwrap();
+        // A flight is a transaction, of which there are few.
+        let whole = |step: &&String| step.starts_with("SCAN") && !step.contains("INDEX");
+        let whole: Vec<_> =
+            steps.iter().filter(whole).filter(|step| *step != "SCAN flight").collect();
+        assert!(whole.is_empty(), "{sql}: {whole:?}");
+    }
 }
 
 #[test]

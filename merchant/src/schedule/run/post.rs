@@ -77,8 +77,8 @@ impl Scheduler {
                 self.book.answered(batch, heard, now_ms, &self.setup.rules)?;
                 Ok(true)
             }
-            Answer::Halve { too_large } => {
-                self.halve(batch, too_large, now_ms)?;
+            Answer::Split { entries, too_large } => {
+                self.split(batch, (entries, too_large), now_ms)?;
                 Ok(true)
             }
             Answer::Silence { why, pause_ms, alarm } => {
@@ -88,15 +88,19 @@ impl Scheduler {
                 } else {
                     warn!(request, why, "no verdict: the same bytes are posted again");
                 }
-                report.silent = report.silent.saturating_add(1);
+                report.silence(&why);
                 self.book.unheard(batch, &why, (now_ms, pause_ms), &self.setup.rules)?;
                 Ok(false)
             }
         }
     }
 
-    fn halve(&mut self, batch: &Batch, too_large: bool, now_ms: i64) -> Result<(), ScheduleError> {
-        let entries = batch.ids.len().div_ceil(2);
+    fn split(
+        &mut self,
+        batch: &Batch,
+        (entries, too_large): (usize, bool),
+        now_ms: i64,
+    ) -> Result<(), ScheduleError> {
         let limits = Limits { entries, bytes: self.setup.limits.bytes };
         let parts = drafts(batch.chain, self.book.members(batch)?, limits);
         Ok(self.book.split(

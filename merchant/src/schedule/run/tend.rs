@@ -102,12 +102,11 @@ impl Scheduler {
         let (changes, named) = self.book.reconcile(has_inbox, now_ms, &self.setup.rules)?;
         for change in changes {
             match change {
-                Change::Began { .. } | Change::Agreed { named: false, .. } => {}
                 Change::Named { difference, .. } => {
                     let (kind, subject) = (difference.kind.word(), difference.subject);
                     warn!(kind, subject, "the books differ, and have for too long");
                 }
-                Change::Agreed { difference, named: true } => {
+                Change::Agreed { difference } => {
                     let (kind, subject) = (difference.kind.word(), difference.subject);
                     info!(kind, subject, "the books agree again");
                 }

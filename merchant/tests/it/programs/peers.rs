@@ -35,6 +35,7 @@ pub(super) struct Peers {
     pub(super) ledger: Arc<Mutex<Ledger>>,
     hook: Arc<Mutex<Hook>>,
     count: Arc<Mutex<usize>>,
+    kinds: Arc<Mutex<BTreeMap<String, usize>>>,
 }
 
 impl Peers {
@@ -46,6 +47,7 @@ impl Peers {
             ledger: Arc::new(Mutex::new(ledger)),
             hook: Arc::new(Mutex::new(Box::new(|_, _| false))),
             count: Arc::default(),
+            kinds: Arc::default(),
         };
         let router = Router::new().fallback(exchange).with_state(peers.clone());
         let serving = async move { axum::serve(listener, router).await };
@@ -56,7 +58,13 @@ impl Peers {
     /// Sets the hook, and counts exchanges from 0 again.
     pub(super) fn hook(&self, hook: impl FnMut(usize, Moment) -> bool + Send + 'static) {
         *self.count.lock() = 0;
+        self.kinds.lock().clear();
         *self.hook.lock() = Box::new(hook);
+    }
+
+    /// How many exchanges of each kind there were since the hook was set.
+    pub(super) fn kinds(&self) -> BTreeMap<String, usize> {
+        self.kinds.lock().clone()
     }
 
     /// How many exchanges there were since the hook was set.
@@ -75,6 +83,8 @@ async fn exchange(State(peers): State<Peers>, request: Request) -> Response<Body
     if (peers.hook.lock())(number, Moment::Before) {
         return broken();
     }
+    let kind = head.uri.path().split("/0").next().unwrap_or_default().to_owned();
+    *peers.kinds.lock().entry(kind).or_default() += 1;
     let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let path = head.uri.path_and_query().map_or("/", |whole| whole.as_str()).to_owned();
     let (status, answer) = if signed(&head.headers, head.method.as_str(), &path, &body) {

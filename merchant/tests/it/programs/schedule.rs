@@ -152,6 +152,23 @@ async fn a_second_scheduler_is_refused_and_the_status_is_shown_beside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_run_without_a_verdict_has_failed_and_says_why_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let peers = Peers::start(Ledger::of(9)).await;
+    for arguments in [
+        &["schedule", "--once", "--chain", "139=EVM", "--batch-size", "3"][..],
+        &["schedule", "--dry-run", "--chain", "139=EVM"],
+    ] {
+        let mut command = merchant(folder.path(), &peers.url, arguments);
+        command.env("MERCHANT__SIGNER__URL", "http://127.0.0.1:9");
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(said.matches("Connection refused").count(), 1, "{said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_dry_run_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
     let peers = Peers::start(Ledger::of(3)).await;

@@ -5,7 +5,7 @@ use futures_util::StreamExt as _;
 use merchant::Client;
 use merchant::callback::{Callback, Receiver, web};
 use merchant::sign::Credentials;
-use sandbox_platform::Running;
+use sandbox_platform::{Port, Running};
 use serde_json::Value;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Merchant {
 
     /// Opens the address for callbacks; what is not signed as it should be is not taken.
     pub(super) async fn listen(&mut self) -> Result<(), Error> {
-        let listener = doors::open(doors::Wanted::Any).await?;
+        let listener = Port::Any.open().await?;
         self.notify_url = format!("http://{}/notify", listener.local_addr()?);
         let heard = Arc::clone(&self.heard);
         let keep = move |callback: Callback| {

@@ -54,7 +54,7 @@ fn a_transaction_that_cannot_be_paid_for_is_not_made() {
     assert_eq!(affordable(wei(10_000), wei(0), wei(10_000)), Ok(()));
     assert!(matches!(
         affordable(wei(10_000), wei(1), wei(10_000)),
-        Err(ChainError::GasFunds { have, need, unit: "wei" }) if have == "10000" && need == "10001"
+        Err(ChainError::GasFunds { have, need, unit: "wei" }) if (have, need) == (wei(10_000), wei(10_001))
     ));
     assert_eq!(allowed(wei(1_000_000), AttemptKind::Bill, &CEILINGS), Ok(()));
     let refused = allowed(wei(1_000_001), AttemptKind::Bill, &CEILINGS).unwrap_err().to_string();

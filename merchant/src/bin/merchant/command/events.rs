@@ -75,22 +75,24 @@ pub(crate) fn run(command: &Events, context: &Context) -> Result<(), Failure> {
             output.list(&head, &lines, row)
         }
         Events::Show { id, store } => {
-            let line = store.open()?.show(*id).map_err(failed)?.ok_or_else(|| none(*id))?;
+            let line = store.open()?.show(*id).map_err(failed)?;
+            let line = line.ok_or_else(|| Failure::words(format!("there is no event {id}")))?;
             output.record(&line, &record(&line))
         }
         Events::Replay { id, store } => {
             let done = store.open()?.replay(*id).map_err(failed)?;
-            if done { Ok(()) } else { Err(none(*id)) }
+            done.then_some(())
+                .ok_or_else(|| none(*id, "may be handed on: see `merchant events show`"))
         }
         Events::Skip { id, store } => {
             let done = store.open()?.skip(*id).map_err(failed)?;
-            if done { Ok(()) } else { Err(none(*id)) }
+            done.then_some(()).ok_or_else(|| none(*id, "is on its way, or dead"))
         }
     }
 }
 
-fn none(id: i64) -> Failure {
-    Failure::words(format!("there is no event {id} with which this could be done"))
+fn none(id: i64, which: &str) -> Failure {
+    Failure::words(format!("there is no event {id} that {which}"))
 }
 
 /// What the chain says of a billing, or what the scheduler tells.

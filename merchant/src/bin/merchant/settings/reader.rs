@@ -87,22 +87,38 @@ impl Section<'_> {
         Duration::from_secs(default)
     }
 
-    /// A secret that stands there itself, or in a file that is named there; none where neither is.
+    /// A secret that stands there itself, or in a file that is named there; none where neither is, or
+    /// where something is wrong with it.
     pub(super) fn secret(&mut self, key: &str, file_key: &str) -> Option<SecretString> {
-        let (inline, file) = (self.text(key), self.text(file_key));
-        let secret = match (inline, file) {
+        let (secret, from) = match (self.text(key), self.text(file_key)) {
             (Some(_), Some(_)) => {
                 self.fault(key, &format!("is set beside {file_key}; keep one of the two"));
-                None
+                return None;
             }
-            (Some(secret), None) => Some(secret),
+            (Some(secret), None) => (secret, key),
             (None, Some(path)) => {
-                let text = self.checked(file_key, std::fs::read_to_string(path))?;
-                Some(text.trim_end_matches(['\r', '\n']).to_owned())
+                let read = std::fs::read_to_string(&path);
+                let read = read.map_err(|error| format!("{path} cannot be read: {error}"));
+                let text = self.checked(file_key, read)?;
+                (text.trim_end_matches(['\r', '\n']).to_owned(), file_key)
             }
-            (None, None) => None,
+            (None, None) => return None,
         };
-        secret.filter(|secret| !secret.is_empty()).map(SecretString::from)
+        if secret.is_empty() {
+            self.fault(from, "is empty");
+            return None;
+        }
+        Some(SecretString::from(secret))
+    }
+
+    /// A secret that has to be there.
+    pub(super) fn required_secret(&mut self) -> Option<SecretString> {
+        let (inline, file) = (self.text("secret"), self.text("secret_file"));
+        if inline.or(file).is_none() {
+            let words = "is missing; give secret, or secret_file with the path of a file";
+            self.fault("secret", words);
+        }
+        self.secret("secret", "secret_file")
     }
 
     /// The value, or a fault that says why there is none.

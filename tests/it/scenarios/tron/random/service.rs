@@ -78,7 +78,7 @@ impl Service {
     }
 
     pub(super) fn is_shut_out(&self) -> bool {
-        self.lane.trouble().is_some_and(|why| why.contains("wants no questions"))
+        self.lane.trouble().is_some_and(|why| why.to_string().contains("wants no questions"))
     }
 
     /// What keeps the lane from going on.

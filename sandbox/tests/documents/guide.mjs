@@ -1,0 +1,71 @@
+// docs/integrate.md in its order, then the controls of docs/sandbox.md, on one sandbox.
+
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { blocks, commands, folder, must, start, until } from './world.mjs';
+
+/** What stands for something that an earlier command has printed. */
+export const known = {};
+const fill = (command) => command
+  .replaceAll("'THE LINK'", () => `'${known.link}'`)
+  .replaceAll('SUB…', () => known.order)
+  .replaceAll('0x…', () => known.address)
+  .replace(/ ID$/, () => ` ${known.withdrawal}`);
+
+function learn(said) {
+  known.link = /https?:\S+apiSign=\w+/.exec(said)?.[0] ?? known.link;
+  known.order = /\bSUB[0-9A-F]+\b/.exec(said)?.[0] ?? known.order;
+  known.address = /pays to .*(0x\w{40})/.exec(said)?.[1] ?? known.address;
+  known.withdrawal = /withdrawal +(\d+)/.exec(said)?.[1] ?? known.withdrawal;
+}
+
+/** What the guide says of its commands, in the order in which it says so. */
+const promised = [
+  [/^merchant chain list/, /139.*136/s],
+  [/^merchant events list/, /SubscriptionRegister.*SubscriptionApprove/s],
+  [/^merchant schedule --dry-run/, /would be charged/],
+  [/^merchant schedule --once/, /[1-9]\d* accepted/],
+  [/^merchant events list/, /SubscriptionBilling .* charged/],
+  [/^merchant schedule --once/, /[1-9]\d* accepted/],
+  [/^merchant schedule --once/, /[1-9]\d* declined/],
+  [/^merchant schedule --status/, /subscriptions paused/],
+  [/^merchant withdraw show/, /success/],
+];
+
+export async function guide() {
+  const all = blocks('integrate.md');
+  writeFileSync(join(folder, 'merchant.toml'), all.find(({ language }) => language === 'toml').text);
+  for (const written of commands('integrate.md')) {
+    const command = fill(written);
+    if (/^(cargo build|alias) /.test(command)) continue; // done by whoever runs this
+    if (command === 'sandbox') await startSandbox();
+    else if (command === 'merchant inbox') await start(command, /callbacks on 127\.0\.0\.1:9981, feed on 127\.0\.0\.1:9982/);
+    else learn(await guided(command));
+  }
+  assert.deepEqual(promised, [], 'the guide has every command that something is promised of');
+  await until('merchant events list', /Scheduler .* customerMustAct.*SubscriptionCancel.*Recharge/s);
+}
+
+async function guided(command) {
+  const looks = /^merchant (events|withdraw show)/.test(command);
+  const words = promised[0]?.[0].test(command) ? promised.shift()[1] : /(?:)/;
+  if (looks) return until(command, words);
+  return must(command, words);
+}
+
+async function startSandbox() {
+  const said = await start('sandbox', /until Ctrl-C/);
+  for (const port of [7100, 7101, 7102, 9980]) {
+    assert.ok(said.includes(`http://127.0.0.1:${port}`), `port ${port} is taken: end the sandbox that runs on this machine`);
+  }
+}
+
+/** The controls, each a command of its own. */
+export async function controls() {
+  const text = blocks('sandbox.md').flatMap(({ text }) => text.split('\n'));
+  const all = text.filter((line) => line.startsWith('cargo run -qp sandbox -- ')).map((line) => line.slice('cargo run -qp '.length).replace('sandbox -- ', 'sandbox '));
+  assert.ok(all.length > 20, all.join('\n'));
+  for (const command of all) await until(command, /./); // what an admin approves has to be in a block
+}
+
