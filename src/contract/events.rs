@@ -188,7 +188,7 @@ impl ItemEvent {
         let differs =
             |told: &Address, ours: Option<Address>| ours.is_some_and(|ours| ours != *told);
         let taken = TakenOtherwise {
-            amount: self.amount.map(|told| told.into()).filter(|told: &U256| *told != item.amount),
+            amount: self.amount.map(Into::into).filter(|told: &U256| *told != item.amount),
             wallet: self.wallet.map(address).filter(|told| differs(told, item.terms.wallet)),
             token: self.token.map(address).filter(|told| differs(told, item.terms.token)),
         };
