@@ -167,11 +167,8 @@ impl Journal {
     /// Writes down how batches ended.
     pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
         let all = move |conn: &Connection| end::settle_all(conn, &ends, at_ms);
-        let burnt = self.write(all).await??;
-        let mut figures = self.figures.burnt.lock();
-        for (chain, fee) in burnt {
-            let sum = figures.entry(chain).or_default();
-            *sum = sum.saturating_add(fee);
+        for ended in self.write(all).await?? {
+            self.figures.count(&ended);
         }
         Ok(())
     }
