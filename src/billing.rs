@@ -42,5 +42,6 @@ pub use repeats::{Repeat, repeat_of};
 pub use spelling::{Digits, Scalar, Spelling};
 pub use tx_record::{CallEnding, TxRecord};
 pub use verdict::{
-    BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, Opaque, Verdict,
+    BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, NoCharge, Opaque,
+    TakenOtherwise, Verdict,
 };

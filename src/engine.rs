@@ -4,6 +4,7 @@
 pub(crate) mod bill;
 mod hindrance;
 mod lane;
+mod last_use;
 mod recall;
 mod repeat;
 mod reservation;

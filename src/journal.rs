@@ -75,6 +75,7 @@ pub struct Journal {
     files: Files,
     min_free_bytes: u64,
     old_copy: bool,
+    left_ms: Option<i64>,
     /// Whether the start of this process is written down: nothing is written before it.
     begun: Arc<Begun>,
     clock: Clock,
@@ -97,6 +98,12 @@ impl Journal {
     /// may have forgotten claims.
     pub fn is_old_copy(&self) -> bool {
         self.old_copy
+    }
+
+    /// When the process before this one wrote its newest row, Unix ms: a copy that was put in place knows
+    /// nothing of what came after it. None where there was no row.
+    pub fn left_ms(&self) -> Option<i64> {
+        self.left_ms
     }
 
     /// Counters since the start.
@@ -160,11 +167,8 @@ impl Journal {
     /// Writes down how batches ended.
     pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
         let all = move |conn: &Connection| end::settle_all(conn, &ends, at_ms);
-        let burnt = self.write(all).await??;
-        let mut figures = self.figures.burnt.lock();
-        for (chain, fee) in burnt {
-            let sum = figures.entry(chain).or_default();
-            *sum = sum.saturating_add(fee);
+        for ended in self.write(all).await?? {
+            self.figures.count(&ended);
         }
         Ok(())
     }

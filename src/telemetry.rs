@@ -111,6 +111,7 @@ pub struct Metrics {
     nodes: Family<NodeLabels, Gauge>,
     disputed: Family<WitnessLabels, Gauge>,
     burnt: Family<ChainLabels, Gauge>,
+    otherwise: Family<ChainLabels, Gauge>,
 }
 
 impl Metrics {
@@ -136,6 +137,7 @@ impl Metrics {
             nodes: Family::default(),
             disputed: Family::default(),
             burnt: Family::default(),
+            otherwise: Family::default(),
         };
         let registry = &mut metrics.registry;
         let answers = "Billing requests by caller, code and HTTP status";
@@ -159,22 +161,30 @@ impl Metrics {
         registry.register("history_rows", rows, metrics.history_rows.clone());
         let digest = "First 48 bits of the digest of the last of those rows";
         registry.register("history_digest", digest, metrics.history_digest.clone());
-        let undecided = "Batches that the chain has not decided";
-        registry.register("undecided_batches", undecided, metrics.undecided.clone());
-        let following = "Undecided batches of accounts that only end what they have begun";
-        registry.register("following_batches", following, metrics.following.clone());
-        let held_up = "Undecided batches that something known keeps from landing";
-        registry.register("held_up_batches", held_up, metrics.held_up.clone());
-        registry.register("lane_open", "1 when the chain takes new work", metrics.open.clone());
-        let paused = "1 while the chain is paused: nothing new is signed";
-        registry.register("paused", paused, metrics.paused.clone());
-        registry.register("chain_head", "Number of the newest block seen", metrics.head.clone());
-        registry.register("node_state", "1 for the state that a node is in", metrics.nodes.clone());
-        let disputed = "Undecided batches of which a node has long told another record than others";
-        registry.register("disputed_batches", disputed, metrics.disputed.clone());
-        let burnt = "Fees of transactions that charged nobody, since the start: gwei, on TRON sun";
-        registry.register("burnt_fees", burnt, metrics.burnt.clone());
+        metrics.name_chains();
         metrics
+    }
+
+    /// Names what is told of each chain.
+    fn name_chains(&mut self) {
+        let registry = &mut self.registry;
+        let undecided = "Batches that the chain has not decided";
+        registry.register("undecided_batches", undecided, self.undecided.clone());
+        let following = "Undecided batches of accounts that only end what they have begun";
+        registry.register("following_batches", following, self.following.clone());
+        let held_up = "Undecided batches that something known keeps from landing";
+        registry.register("held_up_batches", held_up, self.held_up.clone());
+        registry.register("lane_open", "1 when the chain takes new work", self.open.clone());
+        let paused = "1 while the chain is paused: nothing new is signed";
+        registry.register("paused", paused, self.paused.clone());
+        registry.register("chain_head", "Number of the newest block seen", self.head.clone());
+        registry.register("node_state", "1 for the state that a node is in", self.nodes.clone());
+        let disputed = "Undecided batches of which a node has long told another record than others";
+        registry.register("disputed_batches", disputed, self.disputed.clone());
+        let burnt = "Fees of transactions that charged nobody, since the start: gwei, on TRON sun";
+        registry.register("burnt_fees", burnt, self.burnt.clone());
+        let otherwise = "Charges since the start that were not what was claimed";
+        registry.register("charged_otherwise", otherwise, self.otherwise.clone());
     }
 
     /// Counts one billing request.
@@ -234,6 +244,8 @@ impl Metrics {
             };
             let burnt = u64::try_from(burnt.div_ceil(unit)).unwrap_or(u64::MAX);
             self.burnt.get_or_create(&chain).set(gauge(burnt));
+            let otherwise = figures.otherwise.lock().get(id).copied().unwrap_or_default();
+            self.otherwise.get_or_create(&chain).set(gauge(otherwise));
             self.open.get_or_create(&chain).set(i64::from(lane.gate() == Gate::Open));
             self.paused.get_or_create(&chain).set(i64::from(lane.paused().is_some()));
             self.head.get_or_create(&chain).set(gauge(lane.pulse().map_or(0, |pulse| pulse.head)));

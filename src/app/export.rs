@@ -163,7 +163,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 /// The columns of a charge in CSV.
-const COLUMNS: [&str; 28] = [
+const COLUMNS: [&str; 31] = [
     "cursor",
     "billing",
     "subscribeId",
@@ -177,6 +177,9 @@ const COLUMNS: [&str; 28] = [
     "failCode",
     "failReason",
     "resolved",
+    "chargedAmount",
+    "chargedToken",
+    "chargedWallet",
     "chainId",
     "address",
     "contract",
@@ -194,7 +197,7 @@ const COLUMNS: [&str; 28] = [
     "feeShare",
 ];
 
-fn columns(charge: ChargeRow) -> [String; 28] {
+fn columns(charge: ChargeRow) -> [String; 31] {
     let text = |value: Option<String>| value.unwrap_or_default();
     // Free text: a spreadsheet would take it for a formula where it begins like one.
     let words = |value: Option<String>| match value {
@@ -220,6 +223,9 @@ fn columns(charge: ChargeRow) -> [String; 28] {
         text(charge.fail_code),
         words(charge.fail_reason),
         text(charge.resolved),
+        text(charge.charged_amount),
+        text(charge.charged_token),
+        text(charge.charged_wallet),
         charge.chain_id.to_string(),
         charge.address,
         charge.contract,

@@ -2,7 +2,9 @@
 //! that holds what cannot be.
 
 use super::{BatchState, FailCode, Item, TxRecord};
-use alloy::primitives::{B256, U256};
+use alloy::primitives::{Address, B256, U256};
+use std::fmt;
+use std::str::FromStr;
 
 /// A final block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub struct Landed {
 pub enum ItemOutcome {
     /// Charged.
     Charged,
+    /// Charged, but not what was claimed.
+    ChargedOtherwise(TakenOtherwise),
     /// The contract reports that it was not charged: the claim is free again.
     Failed {
         /// Why, in our words.
@@ -38,6 +42,57 @@ pub enum ItemOutcome {
     },
     /// The transaction succeeded but reports nothing on this item: the claim stays.
     Unproven,
+}
+
+/// What a contract's event says of a charge, where that is not what was claimed; none where it is, or is
+/// not told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TakenOtherwise {
+    /// How much was taken, base units.
+    pub amount: Option<U256>,
+    /// Whose wallet it was taken from.
+    pub wallet: Option<Address>,
+    /// The token that was taken.
+    pub token: Option<Address>,
+}
+
+impl TakenOtherwise {
+    /// Whether nothing differs.
+    pub fn is_as_claimed(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for TakenOtherwise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            self.amount.map(|amount| format!("amount={amount}")),
+            self.wallet.map(|wallet| format!("wallet={wallet:#x}")),
+            self.token.map(|token| format!("token={token:#x}")),
+        ];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
+    }
+}
+
+/// The text tells of no charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoCharge;
+
+impl FromStr for TakenOtherwise {
+    type Err = NoCharge;
+
+    fn from_str(text: &str) -> Result<Self, NoCharge> {
+        let mut taken = Self::default();
+        for part in text.split(' ') {
+            match part.split_once('=').ok_or(NoCharge)? {
+                ("amount", told) => taken.amount = Some(told.parse().map_err(|_| NoCharge)?),
+                ("wallet", told) => taken.wallet = Some(told.parse().map_err(|_| NoCharge)?),
+                ("token", told) => taken.token = Some(told.parse().map_err(|_| NoCharge)?),
+                _ => return Err(NoCharge),
+            }
+        }
+        Ok(taken)
+    }
 }
 
 /// How the call of a transaction in a final block went.
@@ -118,6 +173,9 @@ impl Execution {
 impl ItemOutcome {
     fn worse_of(self, other: Self) -> Self {
         match (self, other) {
+            (taken @ Self::ChargedOtherwise(_), _) | (_, taken @ Self::ChargedOtherwise(_)) => {
+                taken
+            }
             (Self::Charged, _) | (_, Self::Charged) => Self::Charged,
             (Self::Unproven, _) | (_, Self::Unproven) => Self::Unproven,
             (failed @ Self::Failed { .. }, Self::Failed { .. }) => failed,
@@ -173,6 +231,14 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// What it did for each item, in the slot's order; nothing where nobody was charged.
+    pub fn outcomes(&self) -> &[ItemOutcome] {
+        match self {
+            Self::Charged(_, outcomes) => outcomes,
+            Self::Reverted(_) | Self::Cancelled(_) | Self::Usurped(_) | Self::Expired(_) => &[],
+        }
+    }
+
     /// The state of a batch that ended so.
     pub fn state(&self) -> BatchState {
         match self {

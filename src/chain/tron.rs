@@ -124,6 +124,10 @@ pub struct TronChain {
     undeployed: parking_lot::Mutex<Option<tokio::time::Instant>>,
     /// Held while blocks are read for what was forgotten.
     reading: Mutex<Option<recall::Reading>>,
+    /// Held while they are read for what landed beside open batches.
+    comparing: Mutex<Option<recall::Reading>>,
+    /// Held while they are read for what was on its way when this process began.
+    arriving: Mutex<Option<recall::Reading>>,
 }
 
 impl TronChain {
@@ -149,6 +153,8 @@ impl TronChain {
             throttle: throttle::Throttle::default(),
             vouched: parking_lot::Mutex::new(vouched),
             reading: Mutex::default(),
+            comparing: Mutex::default(),
+            arriving: Mutex::default(),
         })
     }
 
@@ -251,6 +257,14 @@ impl Chain for TronChain {
 
     async fn recall(&self, since_ms: i64) -> Result<Recall, ChainError> {
         self.read_on(since_ms).await
+    }
+
+    async fn used_between(&self, since_ms: i64, used_ms: i64) -> Result<Recall, ChainError> {
+        self.read_between(since_ms, used_ms).await
+    }
+
+    async fn arrivals(&self) -> Result<Recall, ChainError> {
+        self.read_arrivals().await
     }
 
     async fn last_used(&self) -> Result<Option<u64>, ChainError> {

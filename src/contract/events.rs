@@ -6,7 +6,7 @@ use super::ProfileFaults;
 use super::abi::{Param, Signature, Type};
 use super::coerce::{AbiKind, digits};
 use super::reasons::Reasons;
-use crate::billing::{FailCode, Item, ItemOutcome, Period};
+use crate::billing::{FailCode, Item, ItemOutcome, Period, TakenOtherwise};
 use alloy::dyn_abi::{DecodedEvent, DynSolEvent, DynSolType, DynSolValue};
 use alloy::primitives::{Address, B256, Log, U256};
 
@@ -28,6 +28,9 @@ pub(super) struct Event {
     user: Option<ParameterPlace>,
     period: Option<ParameterPlace>,
     reason: Option<ParameterPlace>,
+    amount: Option<ParameterPlace>,
+    wallet: Option<ParameterPlace>,
+    token: Option<ParameterPlace>,
 }
 
 /// What one log says about an item.
@@ -36,6 +39,9 @@ struct ItemEvent {
     plan: Option<B256>,
     user: Option<B256>,
     period: Option<B256>,
+    amount: Option<B256>,
+    wallet: Option<B256>,
+    token: Option<B256>,
     outcome: ItemOutcome,
 }
 
@@ -76,7 +82,24 @@ impl Event {
             faults.add(key, "has more than three indexed parameters");
         }
         let reason = place_of(&signature.inputs, "reason").filter(ParameterPlace::readable);
-        Some(Self { shape: shape?, topic, subscribe, plan, user, period, reason })
+        let told = |name, kind: AbiKind| {
+            place_of(&signature.inputs, name).filter(|place| place.kind.alike(kind))
+        };
+        let amount = told("amount", AbiKind::Uint(256));
+        let wallet = told("userWallet", AbiKind::Address);
+        let token = told("tokenAddress", AbiKind::Address);
+        Some(Self {
+            shape: shape?,
+            topic,
+            subscribe,
+            plan,
+            user,
+            period,
+            reason,
+            amount,
+            wallet,
+            token,
+        })
     }
 
     /// The first topic of its logs.
@@ -108,6 +131,9 @@ impl Event {
             plan: word(self.plan)?,
             user: word(self.user)?,
             period: word(self.period)?,
+            amount: word(self.amount)?,
+            wallet: word(self.wallet)?,
+            token: word(self.token)?,
             outcome: outcome(self, &told),
         })
     }
@@ -155,10 +181,29 @@ impl ItemEvent {
     }
 }
 
+impl ItemEvent {
+    /// What was taken, where that is not what `item` says.
+    fn charged(&self, item: &Item) -> ItemOutcome {
+        let address = |told: B256| Address::from_word(told);
+        let differs =
+            |told: &Address, ours: Option<Address>| ours.is_some_and(|ours| ours != *told);
+        let taken = TakenOtherwise {
+            amount: self.amount.map(Into::into).filter(|told: &U256| *told != item.amount),
+            wallet: self.wallet.map(address).filter(|told| differs(told, item.terms.wallet)),
+            token: self.token.map(address).filter(|told| differs(told, item.terms.token)),
+        };
+        if taken.is_as_claimed() {
+            ItemOutcome::Charged
+        } else {
+            ItemOutcome::ChargedOtherwise(taken)
+        }
+    }
+}
+
 /// What is known of one item so far.
 #[derive(Default)]
 struct Proof {
-    charged: bool,
+    charged: Option<ItemOutcome>,
     doubtful: bool,
     failed: Option<ItemOutcome>,
 }
@@ -203,10 +248,12 @@ impl ItemEvent {
     fn mark(self, items: &[Item], proofs: &mut [Proof]) {
         let fits = |item: &&Item| self.fits(item);
         let alone = items.iter().filter(fits).count() == 1;
-        for (_, proof) in items.iter().zip(proofs).filter(|(item, _)| self.fits(item)) {
+        for (item, proof) in items.iter().zip(proofs).filter(|(item, _)| self.fits(item)) {
             match (&self.outcome, alone) {
                 (_, false) => proof.doubtful = true,
-                (ItemOutcome::Charged, true) => proof.charged = true,
+                (ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_), true) => {
+                    proof.charged.get_or_insert_with(|| self.charged(item));
+                }
                 (ItemOutcome::Failed { .. } | ItemOutcome::Unproven, true) => {
                     proof.failed.get_or_insert_with(|| self.outcome.clone());
                 }
@@ -218,7 +265,7 @@ impl ItemEvent {
 impl Proof {
     fn outcome(self, silent: &ItemOutcome) -> ItemOutcome {
         match self {
-            Self { charged: true, .. } => ItemOutcome::Charged,
+            Self { charged: Some(charged), .. } => charged,
             Self { doubtful: true, .. } => ItemOutcome::Unproven,
             Self { failed, .. } => failed.unwrap_or_else(|| silent.clone()),
         }

@@ -8,7 +8,10 @@ mod wire;
 mod written;
 
 use super::*;
-use crate::billing::{ChargeTerms, Entry, Period, PlanId, Refused, Scalar, SubscribeId, UserHash};
+use crate::billing::{
+    ChargeTerms, Entry, Item, NoCharge, Period, PlanId, Refused, Scalar, SubscribeId,
+    TakenOtherwise, UserHash,
+};
 use crate::config::{Config, FamilyConfig};
 use alloy::primitives::{B256, U256, address};
 use std::collections::BTreeMap;

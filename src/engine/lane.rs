@@ -56,8 +56,13 @@ pub struct Lane {
     gate: RwLock<Gate>,
     /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
     pub(super) doubt: RwLock<Option<i64>>,
+    /// Until when the journal knew what the account did when this process began, Unix ms; none where it
+    /// did not know the lane.
+    pub(super) known_at_start: RwLock<Option<i64>>,
     /// Whether it is known that the journal knows of the account's last use.
     pub(super) compared: AtomicBool,
+    /// Whether nothing that was signed before this process began can land any more unseen.
+    pub(super) watched: AtomicBool,
     /// When it was made.
     pub(super) born: Instant,
     trouble: RwLock<Option<Trouble>>,
@@ -78,7 +83,9 @@ impl Lane {
             tracked: Mutex::default(),
             gate: RwLock::new(Gate::Opening),
             doubt: RwLock::new(doubt),
+            known_at_start: RwLock::new(None),
             compared: AtomicBool::new(false),
+            watched: AtomicBool::new(false),
             born: Instant::now(),
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
@@ -283,6 +290,7 @@ impl Lane {
         self.journal.bind(facts.id, network, facts.contract, self.journal.now_ms()).await?;
         let (doubt, open) = self.journal.take_up(self.id()).await?;
         *self.doubt.write() = doubt;
+        *self.known_at_start.write() = self.journal.known_until(self.id()).await?;
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
         self.chain.recollect(self.journal.past(self.id(), since_ms).await?, &open);
         for slot in open {

@@ -11,12 +11,7 @@ use crate::billing::{
 use crate::chain::{MostSent, Pulse};
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tracing::warn;
-
-/// How long open batches are looked at before it is decided that none of them is what used the account
-/// last.
-const OPEN_BATCHES_FIRST: Duration = Duration::from_secs(30);
 
 /// What was learnt of transactions that the journal did not know.
 struct Learnt {
@@ -38,6 +33,7 @@ impl Lane {
                 None => return Ok(()),
             },
         };
+        self.watch_for_what_was_on_its_way().await?;
         if !self.knows_the_last_use().await? {
             self.close_meanwhile(Closed::UsedLater);
             return Ok(());
@@ -87,37 +83,8 @@ impl Lane {
         }
     }
 
-    /// Whether it is settled, for this process, that the journal knows of everything that the account did
-    /// before, or that it does not: then the lane is in doubt. An open batch may be what used the account
-    /// last, so those are looked at first. A journal that was restored with its mark is noticed by this
-    /// alone, where nothing counts an account's transactions.
-    async fn knows_the_last_use(&self) -> Result<bool, Trouble> {
-        if self.doubt().is_some() || self.compared.load(Ordering::Relaxed) {
-            return Ok(true);
-        }
-        let known_ms = self.journal.known_until(self.id()).await?.unwrap_or_default();
-        if let Some(used_ms) = self.chain.last_used().await?
-            && i64::try_from(used_ms).unwrap_or(i64::MAX) >= known_ms
-        {
-            if self.undecided() > 0 && self.born.elapsed() < OPEN_BATCHES_FIRST {
-                return Ok(false);
-            }
-            let chain = &self.chain.facts().name;
-            warn!(
-                chain,
-                used_ms,
-                known_ms,
-                "the account was used without this journal: it is an old copy, or the key is used elsewhere. What it did since is learnt from the chain's blocks"
-            );
-            self.journal.begin_doubt(self.id(), known_ms, self.journal.now_ms()).await?;
-            *self.doubt.write() = Some(known_ms);
-        }
-        self.compared.store(true, Ordering::Relaxed);
-        Ok(true)
-    }
-
     /// A lane that is closed keeps its reason.
-    fn close_meanwhile(&self, why: Closed) {
+    pub(super) fn close_meanwhile(&self, why: Closed) {
         if !matches!(self.gate(), Gate::Closed(_)) {
             self.set_gate(Gate::Closed(why));
         }
@@ -134,7 +101,7 @@ impl Lane {
     /// the journal does not know may have been forgotten with all its claims, so everything is learnt
     /// anew.
     async fn begin(&self, nonces: Option<NonceView>) -> Result<Option<u64>, Trouble> {
-        let first = if self.doubt().is_some() {
+        let first = if self.doubt().is_some() || self.was_used_since_it_was_left().await? {
             0
         } else {
             let sent = self.chain.first_position().await?;

@@ -6,7 +6,7 @@ use super::lane::{Lane, Tracked};
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Attempt, AttemptKind, BatchState, Memory, Sighting, Slot, Step, Verdict, next_step,
+    Attempt, AttemptKind, BatchState, ItemOutcome, Memory, Sighting, Slot, Step, Verdict, next_step,
 };
 use crate::chain::ChainError;
 use crate::journal::{Addition, Durable, Settlement};
@@ -218,6 +218,7 @@ impl Watcher {
             );
         }
         tell_end(&end, hash.as_deref());
+        tell_what_was_taken(&end, hash.as_deref());
         self.lane.tracked.lock().remove(&end.batch);
         Ok(())
     }
@@ -249,6 +250,21 @@ fn tell_end(end: &Settlement, hash: Option<&str>) {
         warn!(batch, tx.hash = hash, block, result, why, used, fee, "batch {state}: {advice}");
     } else {
         info!(batch, tx.hash = hash, block, result, used, fee, "batch {state}");
+    }
+}
+
+/// Calls a person where the chain charged otherwise than was claimed.
+fn tell_what_was_taken(end: &Settlement, hash: Option<&str>) {
+    for (item, outcome) in end.verdict.outcomes().iter().enumerate() {
+        if let ItemOutcome::ChargedOtherwise(taken) = outcome {
+            error!(
+                batch = end.batch.0,
+                tx.hash = hash,
+                item,
+                %taken,
+                "the contract charged something else than was claimed: find out why before more is billed"
+            );
+        }
     }
 }
 

@@ -57,6 +57,12 @@ pub struct ChargeRow {
     pub fail_reason: Option<String>,
     /// What a person found out about an `unproven` one: `charged` or `free`.
     pub resolved: Option<String>,
+    /// What was taken, token base units, where that is not `amount`.
+    pub charged_amount: Option<String>,
+    /// The token that was taken, where that is not `token`.
+    pub charged_token: Option<String>,
+    /// Whose wallet it was taken from, where that is not `wallet`.
+    pub charged_wallet: Option<String>,
     /// The platform's id of the chain.
     pub chain_id: u32,
     /// The account that signed.
@@ -98,6 +104,7 @@ impl ChargeRow {
         let (item, failed) = (&line.item, line.failure());
         let (origin, record) = (billing.origin, billing.record.as_ref());
         let address = |address| spell_address(family, address);
+        let taken = line.taken_otherwise().unwrap_or_default();
         Some(Self {
             cursor: journal.cursor(entry.place()),
             billing: billing.batch.0.to_string(),
@@ -115,6 +122,9 @@ impl ChargeRow {
             fail_code: failed.map(|(code, _)| code.token().to_owned()),
             fail_reason: failed.map(|(code, detail)| code.sentence(detail)),
             resolved: line.resolved.map(|resolution| Resolution::word(resolution).to_owned()),
+            charged_amount: taken.amount.map(|amount| amount.to_string()),
+            charged_token: taken.token.map(address),
+            charged_wallet: taken.wallet.map(address),
             chain_id: origin.lane.chain.0,
             address: address(origin.lane.signer),
             contract: address(origin.contract),

@@ -4,7 +4,7 @@ use super::AppState;
 use super::answer::{HttpReply, envelope, integer, spell_hash};
 use super::guard::{Purpose, pass};
 use super::turned_away::TurnedAway;
-use crate::billing::{BatchState, Period, TxRecord, spell_address};
+use crate::billing::{BatchState, Family, Period, TxRecord, spell_address};
 use crate::engine::{Hindrance, NoVerdict};
 use crate::journal::{Billing, JournalError, Line, Resolution};
 use alloy::primitives::B256;
@@ -128,6 +128,10 @@ struct Subscription {
     fail_reason: Option<String>,
     /// What a person found out about an unproven one: `charged` or `free`.
     resolved: Option<&'static str>,
+    /// What was taken, where that is not what was claimed: base units, in digits.
+    charged_amount: Option<String>,
+    charged_token: Option<String>,
+    charged_wallet: Option<String>,
 }
 
 /// A batch, as callers are told of it.
@@ -149,12 +153,16 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
         settled_at: billing.settled_ms.map(|ms| ms.div_euclid(1000)),
         block: billing.block.map(|block| block.number),
         execution: billing.record.as_ref().map(executed),
-        subscriptions: billing.items.iter().map(|line| subscription(billing.state, line)).collect(),
+        subscriptions: billing
+            .items
+            .iter()
+            .map(|line| subscription(billing.state, family, line))
+            .collect(),
     }
 }
 
-fn subscription(batch: BatchState, line: &Line) -> Subscription {
-    let failed = line.failure();
+fn subscription(batch: BatchState, family: Family, line: &Line) -> Subscription {
+    let (failed, taken) = (line.failure(), line.taken_otherwise().unwrap_or_default());
     let item = &line.item;
     Subscription {
         subscribe_id: item.subscribe.0,
@@ -170,6 +178,9 @@ fn subscription(batch: BatchState, line: &Line) -> Subscription {
         amount_text: item.amount.to_string(),
         state: line.state(batch),
         resolved: line.resolved.map(Resolution::word),
+        charged_amount: taken.amount.map(|amount| amount.to_string()),
+        charged_token: taken.token.map(|token| spell_address(family, token)),
+        charged_wallet: taken.wallet.map(|wallet| spell_address(family, wallet)),
         fail_code: failed.map(|(code, _)| code.token()),
         fail_reason: failed.map(|(code, detail)| code.sentence(detail)),
     }

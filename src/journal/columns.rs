@@ -9,6 +9,7 @@ use crate::billing::{
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::Row;
 use rusqlite::types::{Type, ValueRef};
+use std::borrow::Cow;
 
 /// What became of one subscription of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,13 +24,17 @@ pub enum LineOutcome {
 pub(super) struct OutcomeWords<'a> {
     pub(super) outcome: &'static str,
     pub(super) code: Option<&'static str>,
-    pub(super) detail: Option<&'a str>,
+    pub(super) detail: Option<Cow<'a, str>>,
 }
 
 impl OutcomeWords<'_> {
-    /// The one word for it in the history.
-    pub(super) fn told(&self) -> &'static str {
-        self.code.unwrap_or(self.outcome)
+    /// What the history says of it.
+    pub(super) fn told(&self) -> Cow<'static, str> {
+        match (self.code, &self.detail) {
+            (Some(code), _) => code.into(),
+            (None, Some(detail)) => format!("{} {detail}", self.outcome).into(),
+            (None, None) => self.outcome.into(),
+        }
     }
 }
 
@@ -37,9 +42,13 @@ impl OutcomeWords<'_> {
 pub(super) fn outcome_words(outcome: &ItemOutcome) -> OutcomeWords<'_> {
     match outcome {
         ItemOutcome::Charged => OutcomeWords { outcome: "charged", code: None, detail: None },
+        ItemOutcome::ChargedOtherwise(taken) => {
+            OutcomeWords { outcome: "charged", code: None, detail: Some(taken.to_string().into()) }
+        }
         ItemOutcome::Unproven => OutcomeWords { outcome: "unproven", code: None, detail: None },
         ItemOutcome::Failed { code, detail } => {
-            OutcomeWords { outcome: "failed", code: Some(code.token()), detail: detail.as_deref() }
+            let detail = detail.as_deref().map(Cow::Borrowed);
+            OutcomeWords { outcome: "failed", code: Some(code.token()), detail }
         }
     }
 }
@@ -50,7 +59,13 @@ pub(super) fn outcome(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<LineO
     let (code_at, detail_at) = (at.saturating_add(1), at.saturating_add(2));
     let Some(word) = row.get::<_, Option<String>>(at)? else { return Ok(None) };
     Ok(Some(match word.as_str() {
-        "charged" => LineOutcome::Told(ItemOutcome::Charged),
+        "charged" => LineOutcome::Told(match row.get::<_, Option<String>>(detail_at)? {
+            None => ItemOutcome::Charged,
+            Some(taken) => {
+                let read = taken.parse().map_err(|_| garbage(detail_at, &taken))?;
+                ItemOutcome::ChargedOtherwise(read)
+            }
+        }),
         "unproven" => LineOutcome::Told(ItemOutcome::Unproven),
         "released" => LineOutcome::Released,
         "failed" => {

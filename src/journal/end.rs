@@ -33,21 +33,35 @@ impl Settlement {
     }
 }
 
-/// Writes down how batches ended; tells what those burnt that ended now, wei or sun, and on which chain.
+/// What the end of a batch was news of.
+pub(super) struct Ended {
+    pub(super) chain: PlatformChainId,
+    /// What was paid for nothing, wei or sun.
+    pub(super) burnt: U256,
+    /// How many charges were not what was claimed.
+    pub(super) otherwise: u64,
+}
+
+/// Writes down how batches ended; tells of those that ended now.
 pub(super) fn settle_all(
     conn: &Connection,
     ends: &[Settlement],
     at_ms: i64,
-) -> rusqlite::Result<Vec<(PlatformChainId, U256)>> {
-    let mut burnt = Vec::new();
+) -> rusqlite::Result<Vec<Ended>> {
+    let mut news = Vec::new();
     for end in ends {
-        if settle(conn, end, at_ms)?
-            && let Some(fee) = end.verdict.burnt()
-        {
-            burnt.push((origin_of(conn, end.batch)?.lane.chain, fee));
+        if settle(conn, end, at_ms)? {
+            let otherwise =
+                |outcome: &&ItemOutcome| matches!(outcome, ItemOutcome::ChargedOtherwise(_));
+            let otherwise = end.verdict.outcomes().iter().filter(otherwise).count();
+            news.push(Ended {
+                chain: origin_of(conn, end.batch)?.lane.chain,
+                burnt: end.verdict.burnt().unwrap_or_default(),
+                otherwise: u64::try_from(otherwise).unwrap_or(u64::MAX),
+            });
         }
     }
-    Ok(burnt)
+    Ok(news)
 }
 
 /// Writes down the end of a batch, and tells whether that was news. A batch that has ended already stays as it is.
@@ -76,7 +90,7 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
         | Verdict::Usurped(_)
         | Verdict::Expired(_) => release_all(conn, end.batch)?,
     }
-    let given_back = spend::give_back(conn, end.batch)?;
+    let corrected = spend::correct(conn, end.batch, end.verdict.outcomes())?;
     let record = end.verdict.landed().and_then(|landed| landed.record.as_ref());
     let record = record.filter(|_| state != BatchState::Usurped);
     if let (Some(hash), Some(record)) = (hash, record) {
@@ -85,7 +99,7 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
     let (batch, winner, outcomes) = (end.batch, hash, told(&end.verdict));
     let guard_until = (state == BatchState::Charged).then(|| end.guard_until());
     let settled =
-        history::Settled { batch, state, winner, block, record, outcomes, guard_until, given_back };
+        history::Settled { batch, state, winner, block, record, outcomes, guard_until, corrected };
     history::append(conn, at_ms, "settled", &settled.body())?;
     if let Verdict::Usurped(tx) = &end.verdict {
         adopt(conn, &origin_of(conn, end.batch)?, tx, end.guard_s, at_ms)?;
@@ -97,7 +111,7 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
 fn told(verdict: &Verdict) -> serde_json::Value {
     match verdict {
         Verdict::Charged(_, outcomes) => {
-            outcomes.iter().map(|outcome| outcome_words(outcome).told()).collect()
+            outcomes.iter().map(|outcome| outcome_words(outcome).told().into_owned()).collect()
         }
         Verdict::Reverted(_)
         | Verdict::Cancelled(_)

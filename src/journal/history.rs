@@ -2,7 +2,7 @@
 //! was written can be shown not to have been changed since.
 
 use super::columns::{kind_word, period_text};
-use super::spend::{Added, GivenBack};
+use super::spend::{Added, Corrected};
 use super::{HistoryHead, Origin};
 use crate::billing::{Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord};
 use alloy::primitives::B256;
@@ -133,8 +133,8 @@ pub(super) struct Settled<'a> {
     pub(super) outcomes: Value,
     /// Until when its charges without a period stay claimed, chain time, s; none where it charged nobody.
     pub(super) guard_until: Option<u64>,
-    /// What it gave back to the sums of days.
-    pub(super) given_back: Vec<GivenBack>,
+    /// What its end changed in the sums of days.
+    pub(super) corrected: Corrected,
 }
 
 impl Settled<'_> {
@@ -146,7 +146,7 @@ impl Settled<'_> {
         json!({"batch": self.batch.0, "state": self.state.word(), "winner": self.winner,
                "block": self.block.number, "block_time": self.block.time, "record": record,
                "outcomes": self.outcomes, "guard_until": self.guard_until,
-               "given_back": self.given_back})
+               "corrected": self.corrected})
     }
 }
 

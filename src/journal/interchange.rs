@@ -197,9 +197,11 @@ fn told(billing: &Billing, guard: u64) -> Option<BillingLine> {
 fn claim(line: &Line) -> Option<ClaimLine> {
     let outcome = match (&line.outcome, line.resolved) {
         (_, Some(Resolution::Free)) => return None,
-        (_, Some(Resolution::Charged)) | (Some(LineOutcome::Told(ItemOutcome::Charged)), None) => {
-            "charged"
-        }
+        (_, Some(Resolution::Charged))
+        | (
+            Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_))),
+            None,
+        ) => "charged",
         (Some(LineOutcome::Told(ItemOutcome::Unproven)), None) => "unproven",
         (
             Some(LineOutcome::Told(ItemOutcome::Failed { .. }) | LineOutcome::Released) | None,

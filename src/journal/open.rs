@@ -3,9 +3,10 @@
 
 use super::files::{self, Files};
 use super::mark::{self, HighWaterMark};
+use super::migrate::Migration;
 use super::start::Start;
 use super::writer::{Disk, Job, Real, Writer};
-use super::{Figures, Journal, migrate, pause, shape, whole};
+use super::{Figures, Journal, doubt, migrate, pause, shape, whole};
 use crate::clock::Clock;
 use crate::config::JournalConfig;
 use parking_lot::RwLock;
@@ -113,6 +114,20 @@ pub enum OpenError {
         /// What does not fit.
         problem: String,
     },
+    /// It is of an older version, and its disk is too full to bring it to this one.
+    #[error(
+        "the journal at {path} is of version {found}, and its disk has no room to bring it to version \
+         {known}, without which this program cannot read it: make room, or start the program that wrote \
+         it, which follows what is open meanwhile. Nothing was changed"
+    )]
+    NoRoomToMigrate {
+        /// Where it is.
+        path: PathBuf,
+        /// The file's version.
+        found: i64,
+        /// The version of this program.
+        known: i64,
+    },
     /// The directory of the mark is gone.
     #[error(
         "the directory of the mark {0} does not exist: mount its disk, or correct journal.mark_path"
@@ -152,6 +167,8 @@ impl Journal {
         files.find_mark()?;
         let conn = open(&files)?;
         let problem = |e: rusqlite::Error| refused(&config.path, &e);
+        let left_ms = doubt::newest_row(&conn).map_err(problem)?;
+        let left_ms = Some(left_ms).filter(|at_ms| *at_ms > 0);
         let mark = HighWaterMark::of(files.clone(), clock);
         let old_copy = mark.is_contradicted_by(&conn).map_err(problem)?;
         let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
@@ -163,7 +180,9 @@ impl Journal {
         let begun = start.begun();
         let writer = Writer { conn, jobs: queue, figures: counted, start, disk, closed };
         let min_free_bytes = config.min_free_bytes;
-        Ok((Self { jobs, figures, files, min_free_bytes, old_copy, begun, clock, pauses }, writer))
+        let journal =
+            Self { jobs, figures, files, min_free_bytes, old_copy, left_ms, begun, clock, pauses };
+        Ok((journal, writer))
     }
 
     /// Now by this machine's clock, Unix ms: what rows are dated by.
@@ -217,8 +236,24 @@ pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
         return Err(OpenError::Altered { path: path.to_owned(), problem });
     }
     files::merge_when_closed(&conn, true).map_err(problem)?;
-    migrate::migrate(&conn, migrate::STEPS).map_err(problem)?;
+    bring_up(&conn, path, found, migrate::STEPS)?;
     Ok(conn)
+}
+
+/// Brings a journal of version `found` to the one that `steps` make.
+pub(super) fn bring_up(
+    conn: &Connection,
+    path: &Path,
+    found: i64,
+    steps: &[Migration],
+) -> Result<(), OpenError> {
+    migrate::migrate(conn, steps).map_err(|error| match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DiskFull) => {
+            let (path, known) = (path.to_owned(), migrate::newest(steps));
+            OpenError::NoRoomToMigrate { path, found, known }
+        }
+        _ => refused(path, &error),
+    })
 }
 
 /// Opens a journal that no process has open, to look at it. Nothing is changed, whatever it is.

@@ -4,7 +4,7 @@ use super::columns::LineOutcome;
 use super::{Durable, Network, Origin, Resolution};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, FailCode, Item, ItemOutcome,
-    TxRecord,
+    TakenOtherwise, TxRecord,
 };
 use alloy::primitives::B256;
 
@@ -28,10 +28,20 @@ impl Line {
     /// in `state`, stands.
     pub fn state(&self, state: BatchState) -> &'static str {
         match &self.outcome {
-            Some(LineOutcome::Told(ItemOutcome::Charged)) => "charged",
+            Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_))) => {
+                "charged"
+            }
             Some(LineOutcome::Told(ItemOutcome::Unproven)) => "unproven",
             Some(LineOutcome::Told(ItemOutcome::Failed { .. })) => "failed",
             Some(LineOutcome::Released) | None => state.word(),
+        }
+    }
+
+    /// What was taken, where that is not what was claimed.
+    pub fn taken_otherwise(&self) -> Option<TakenOtherwise> {
+        match &self.outcome {
+            Some(LineOutcome::Told(ItemOutcome::ChargedOtherwise(taken))) => Some(*taken),
+            Some(LineOutcome::Told(_) | LineOutcome::Released) | None => None,
         }
     }
 

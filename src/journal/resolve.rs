@@ -176,7 +176,9 @@ fn state(billing: &Billing, line: &Line) -> ClaimStanding {
             ClaimStanding::Resolved(said)
         }
         (Some(LineOutcome::Told(ItemOutcome::Unproven)), None) => ClaimStanding::Unproven,
-        (Some(LineOutcome::Told(ItemOutcome::Charged)), _) => ClaimStanding::Told("charged"),
+        (Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_))), _) => {
+            ClaimStanding::Told("charged")
+        }
         (Some(LineOutcome::Told(ItemOutcome::Failed { .. })), _) => ClaimStanding::Told("failed"),
         (None, _) if billing.state == BatchState::Open => ClaimStanding::Open,
         (Some(LineOutcome::Released) | None, _) => ClaimStanding::Told(billing.state.word()),

@@ -6,8 +6,8 @@
 
 use super::columns::number;
 use super::{AcceptError, LaneId, rows};
-use crate::billing::BatchId;
-use crate::policy::{Count, utc_day};
+use crate::billing::{BatchId, ItemOutcome};
+use crate::policy::{Count, Unit, utc_day};
 use alloy::primitives::U256;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde::{Deserialize, Serialize};
@@ -38,9 +38,18 @@ impl Added {
     }
 }
 
-/// What an ended batch gave back to the sum of a day, for the history.
+/// What the end of a batch changed in the sums of days, for the history.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Corrected {
+    /// What was counted, and was not charged, or not so.
+    pub(super) given_back: Vec<DayAmount>,
+    /// What was charged otherwise than it was counted.
+    pub(super) counted: Vec<DayAmount>,
+}
+
+/// An amount in the sum of a day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct GivenBack {
+pub(super) struct DayAmount {
     pub(super) day: i64,
     pub(super) unit: String,
     /// Decimal.
@@ -172,9 +181,13 @@ struct Counted {
     places: Vec<String>,
 }
 
-/// Gives back what an ended batch has not charged, and tells what that is. Runs once, in the commit of its
-/// end.
-pub(super) fn give_back(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<GivenBack>> {
+/// Corrects the sums by what became of the batch: what it has not charged is given back, and what it
+/// charged otherwise counts as it was charged. Runs once, in the commit of its end.
+pub(super) fn correct(
+    conn: &Connection,
+    batch: BatchId,
+    outcomes: &[ItemOutcome],
+) -> rusqlite::Result<Corrected> {
     let counted: Vec<Counted> = conn
         .prepare_cached("SELECT day, unit, items FROM counted WHERE batch = ?1 AND items <> ''")?
         .query_map([batch.0], |row| {
@@ -183,33 +196,83 @@ pub(super) fn give_back(conn: &Connection, batch: BatchId) -> rusqlite::Result<V
             Ok(Counted { day: row.get(0)?, unit: row.get(1)?, places })
         })?
         .collect::<Result<_, _>>()?;
+    let mut corrected = Corrected::default();
     if counted.is_empty() {
-        return Ok(Vec::new());
+        return Ok(corrected);
     }
-    let mut given_back = Vec::new();
-    let free = free_items(conn, batch)?;
+    let claimed = amounts(conn, batch)?;
     let lane = rows::origin_of(conn, batch)?.lane;
     for Counted { day, unit, places } in counted {
-        let amounts = places.iter().filter_map(|place| free.get(place));
-        let back = amounts.fold(U256::ZERO, |sum, one| sum.saturating_add(*one));
-        if back.is_zero() {
-            continue;
+        let mut back = U256::ZERO;
+        for place in places {
+            let Some((amount, live)) = claimed.get(&place).copied() else { continue };
+            let taken = place.parse::<usize>().ok().and_then(|place| outcomes.get(place));
+            match taken {
+                Some(ItemOutcome::ChargedOtherwise(taken))
+                    if taken.amount.is_some() || taken.token.is_some() =>
+                {
+                    back = back.saturating_add(amount);
+                    let now =
+                        taken.token.map_or_else(|| unit.clone(), |token| Unit::Token(token).word());
+                    let amount = taken.amount.unwrap_or(amount).to_string();
+                    corrected.counted.push(DayAmount { day, unit: now, amount });
+                }
+                Some(_) | None if live => {}
+                Some(_) | None => back = back.saturating_add(amount),
+            }
         }
-        let left = sum(conn, lane, &unit, day)?.saturating_sub(back);
-        write(conn, lane, day, &unit, left)?;
+        if !back.is_zero() {
+            corrected.given_back.push(DayAmount { day, unit, amount: back.to_string() });
+        }
+    }
+    write_back(conn, lane, batch, &corrected)?;
+    Ok(corrected)
+}
+
+fn write_back(
+    conn: &Connection,
+    lane: LaneId,
+    batch: BatchId,
+    Corrected { given_back, counted }: &Corrected,
+) -> rusqlite::Result<()> {
+    for DayAmount { day, unit, amount } in given_back {
+        let left = sum(conn, lane, unit, *day)?.saturating_sub(decimal(amount));
+        write(conn, lane, *day, unit, left)?;
         conn.prepare_cached(
             "UPDATE counted SET given_back = ?4 WHERE batch = ?1 AND day = ?2 AND unit = ?3",
         )?
-        .execute(params![batch.0, day, unit, back.to_string()])?;
-        given_back.push(GivenBack { day, unit, amount: back.to_string() });
+        .execute(params![batch.0, day, unit, amount])?;
     }
-    Ok(given_back)
+    for DayAmount { day, unit, amount } in counted {
+        let more = sum(conn, lane, unit, *day)?.saturating_add(decimal(amount));
+        write(conn, lane, *day, unit, more)?;
+        let before = conn
+            .prepare_cached(
+                "SELECT amount FROM counted WHERE batch = ?1 AND day = ?2 AND unit = ?3",
+            )?
+            .query_row(params![batch.0, day, unit], |row| number(row, 0))
+            .optional()?;
+        let all = before.unwrap_or_default().saturating_add(decimal(amount)).to_string();
+        conn.prepare_cached(
+            "INSERT INTO counted VALUES (?1, ?2, ?3, '', ?4, '0')
+             ON CONFLICT (batch, day, unit) DO UPDATE SET amount = excluded.amount",
+        )?
+        .execute(params![batch.0, day, unit, all])?;
+    }
+    Ok(())
 }
 
-/// The amounts of the items of an ended batch that nobody was charged for, by place.
-fn free_items(conn: &Connection, batch: BatchId) -> rusqlite::Result<BTreeMap<String, U256>> {
-    conn.prepare_cached("SELECT item, amount FROM claim WHERE batch = ?1 AND live = 0")?
-        .query_map([batch.0], |row| Ok((row.get::<_, i64>(0)?.to_string(), number(row, 1)?)))?
+/// An amount as the columns and the history hold it.
+pub(super) fn decimal(text: &str) -> U256 {
+    U256::from_str_radix(text, 10).unwrap_or(U256::MAX)
+}
+
+/// What a batch claimed, by place, and whether the claim is still held.
+fn amounts(conn: &Connection, batch: BatchId) -> rusqlite::Result<BTreeMap<String, (U256, bool)>> {
+    conn.prepare_cached("SELECT item, amount, live FROM claim WHERE batch = ?1")?
+        .query_map([batch.0], |row| {
+            Ok((row.get::<_, i64>(0)?.to_string(), (number(row, 1)?, row.get(2)?)))
+        })?
         .collect()
 }
 

@@ -23,7 +23,7 @@ use super::*;
 use crate::billing::{
     AttemptKind, BatchState, BlockRef, CallEnding, ChargeKey, ChargeTerms, ClaimState, Execution,
     FailCode, Family, ForeignEffect, Item, ItemOutcome, Landed, NamedRequest, Period, PlanId,
-    RequestId, Signed, SubscribeId, TxRecord, UserHash, Verdict,
+    RequestId, Signed, SubscribeId, TakenOtherwise, TxRecord, UserHash, Verdict,
 };
 use crate::config::JournalConfig;
 use crate::policy::Unit;

@@ -5,6 +5,7 @@
 //! the next one reads what is on disk.
 
 use super::HistoryHead;
+use super::end::Ended;
 use super::start::Start;
 use crate::billing::PlatformChainId;
 use alloy::primitives::U256;
@@ -54,8 +55,24 @@ pub struct Figures {
     pub writes: AtomicU64,
     /// What transactions cost that charged nobody, by chain: wei or sun.
     pub burnt: Mutex<BTreeMap<PlatformChainId, U256>>,
+    /// Charges that were not what was claimed, by chain.
+    pub otherwise: Mutex<BTreeMap<PlatformChainId, u64>>,
     /// The last row of the history when it was last told.
     pub head: Mutex<Option<HistoryHead>>,
+}
+
+impl Figures {
+    /// Counts what the end of a batch was news of.
+    pub(super) fn count(&self, Ended { chain, burnt, otherwise }: &Ended) {
+        if !burnt.is_zero() {
+            let mut all = self.burnt.lock();
+            let sum = all.entry(*chain).or_default();
+            *sum = sum.saturating_add(*burnt);
+        }
+        let mut all = self.otherwise.lock();
+        let sum = all.entry(*chain).or_default();
+        *sum = sum.saturating_add(*otherwise);
+    }
 }
 
 /// How a transaction begins and ends on disk. The program's is the database's own; a simulated disk

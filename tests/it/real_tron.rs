@@ -70,6 +70,8 @@ impl Place {
         world.open(Mining::EachTransaction, 30_000);
         let served = &world.served;
         let remote = Remote::new(&served.full, &served.solidity, bank);
+        let rules = world.node.node().chain().family().params.clone();
+        assert_eq!(rules.get("getMaxFeeLimit"), 1_000_000_000, "as on a private chain: 1,000 TRX");
         let jsonrpc = served.jsonrpc.clone();
         Self { remote, jsonrpc, real: false, double: Some(world) }
     }

@@ -7,6 +7,7 @@
 pub(crate) mod anvil;
 pub(crate) mod contracts;
 pub(crate) mod lies;
+pub(crate) mod manual;
 pub(crate) mod patience;
 pub(crate) mod proxy;
 pub(crate) mod search;

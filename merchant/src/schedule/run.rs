@@ -72,6 +72,11 @@ impl Scheduler {
             }
             Err(error) => report.faults.push(format!("the list could not be read: {error}")),
         }
+        for (batches, why) in self.book.unheard_of()? {
+            let batches =
+                if batches == 1 { "1 batch".to_owned() } else { format!("{batches} batches") };
+            report.faults.push(format!("{batches} without a verdict: {why}"));
+        }
         self.tend(&mut report).await?;
         let dropped = self.book.prune(self.peers.feed.is_some(), now_ms(), &self.setup.rules)?;
         if dropped > 0 {

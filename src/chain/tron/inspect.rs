@@ -35,7 +35,7 @@ impl Inspect for TronChain {
             Err(error) => Finding::fault("contract", error.to_string()),
         });
         found.extend(self.dead_doors());
-        found.push(self.permission(&head));
+        found.push(self.permission(&head).await);
         found.extend(self.records(&head).await);
         found.push(self.witnesses(&head).await);
         found.push(self.reading().await);

@@ -79,7 +79,7 @@ impl TronChain {
             async { Ok(api.resources(me).await?) },
             self.learn_when_due(id, passed_ms),
         )?;
-        let balance = account.map_or(0, |account| account.balance);
+        let balance = account.as_ref().map_or(0, |account| account.balance);
         let own_key = account.map_or(Authority::ALONE, |account| account.own_key);
         let TronNodeFacts { prices, cpu_ms, .. } = known;
         Ok(TronLook { newest, solid, balance, own_key, resources, prices, cpu_ms, way })

@@ -47,6 +47,8 @@ pub(super) struct Reading {
     /// Unix ms.
     until_ms: u64,
     last: Last,
+    /// Whether it is looked at what transactions did.
+    judges: bool,
     found: Vec<Foreign>,
 }
 
@@ -67,7 +69,8 @@ impl From<&TronBlock> for Last {
 impl Reading {
     /// Nothing is read yet but the block that comes before all that can hold something forgotten.
     fn after(first: &TronBlock, until_ms: u64) -> Self {
-        Self { from_ms: first.time_ms, until_ms, last: first.into(), found: Vec::new() }
+        let (last, found) = (first.into(), Vec::new());
+        Self { from_ms: first.time_ms, until_ms, last, judges: true, found }
     }
 
     /// The numbers of the blocks to read next, where those up to `solid` are irrevocable.
@@ -135,15 +138,64 @@ impl TronChain {
     pub(super) async fn read_on(&self, since_ms: i64) -> Result<Recall, ChainError> {
         let head = self.current().await?;
         let mut state = self.reading.lock().await;
-        let mut reading = match state.take() {
+        let reading = match state.take() {
             Some(reading) => reading,
             None => self.begin_reading(since_ms, &head).await?,
         };
+        self.proceed(&mut state, reading, &head).await
+    }
+
+    /// Reads on from `since_ms` to the last block that an account can have used that was used last at
+    /// `used_ms`: the one after the block of that time.
+    pub(super) async fn read_between(
+        &self,
+        since_ms: i64,
+        used_ms: i64,
+    ) -> Result<Recall, ChainError> {
+        let head = self.current().await?;
+        let mut state = self.comparing.lock().await;
+        let until_ms = u64::try_from(used_ms).unwrap_or_default().saturating_add(1);
+        let reading = if let Some(reading) = state.take() {
+            Reading { until_ms, ..reading }
+        } else {
+            let since_ms = u64::try_from(since_ms).unwrap_or_default();
+            let first = self.block_before(since_ms, &head).await?;
+            Reading { judges: false, ..Reading::after(&first, until_ms) }
+        };
+        self.proceed(&mut state, reading, &head).await
+    }
+
+    /// Reads the blocks that become irrevocable, until nothing can land that was signed before.
+    pub(super) async fn read_arrivals(&self) -> Result<Recall, ChainError> {
+        let head = self.current().await?;
+        let mut state = self.arriving.lock().await;
+        let reading = if let Some(reading) = state.take() {
+            reading
+        } else {
+            let until_ms = self.signed_at_the_latest(&head).saturating_add(self.life_ms());
+            Reading { judges: false, ..Reading::after(&head.solid, until_ms) }
+        };
+        self.proceed(&mut state, reading, &head).await
+    }
+
+    /// What was signed before now was signed by a head that is not later than this one, or than this
+    /// machine's clock: no other head is signed by. Unix ms.
+    fn signed_at_the_latest(&self, head: &TronHead) -> u64 {
+        let now_ms = u64::try_from(self.account.clock.unix_ms()).unwrap_or_default();
+        head.newest.time_ms.max(now_ms)
+    }
+
+    async fn proceed(
+        &self,
+        state: &mut Option<Reading>,
+        mut reading: Reading,
+        head: &TronHead,
+    ) -> Result<Recall, ChainError> {
         let before = reading.clone();
-        let read = self.read_some(&mut reading, &head).await;
+        let read = self.read_some(&mut reading, head).await;
         let Last { id, number, .. } = reading.last;
         let stands =
-            id == before.last.id || self.support(number, id, &head).await == Support::Stands;
+            id == before.last.id || self.support(number, id, head).await == Support::Stands;
         if !stands {
             *state = Some(before);
             return Err(Unanswered::Unwitnessed(number).into());
@@ -164,12 +216,9 @@ impl TronChain {
         Ok(so_far)
     }
 
-    /// What was signed before now was signed by a head that is not later than this one, or than this
-    /// machine's clock: no other head is signed by.
     async fn begin_reading(&self, since_ms: i64, head: &TronHead) -> Result<Reading, ChainError> {
-        let now_ms = self.account.clock.unix_ms();
-        head.timely(now_ms)?;
-        let latest = head.newest.time_ms.max(u64::try_from(now_ms).unwrap_or_default());
+        head.timely(self.account.clock.unix_ms())?;
+        let latest = self.signed_at_the_latest(head);
         let margin = self.life_ms().saturating_add(MARGIN_MS);
         let from_ms = u64::try_from(since_ms).unwrap_or_default().saturating_sub(margin);
         let first = self.block_before(from_ms, head).await?;
@@ -214,13 +263,24 @@ impl TronChain {
             let Some(proven) = block else { break };
             let (block, mut found) = (TronBlock::from(&proven), Vec::new());
             for one in proven.transactions() {
-                found.extend(self.stranger(one, &block, head).await?);
+                found.extend(if reading.judges {
+                    self.stranger(one, &block, head).await?
+                } else {
+                    self.use_of_the_account(one, &block)
+                });
             }
             if let Err(misfit) = reading.read(&block, found) {
                 return Ok(Err(misfit));
             }
         }
         Ok(Ok(()))
+    }
+
+    /// A transaction of ours, whatever it did.
+    fn use_of_the_account(&self, sent: &ProvenTransaction, block: &TronBlock) -> Option<Foreign> {
+        call_by(self.account.facts.signer, sent.raw_data())?;
+        let block = BlockRef { number: block.number, time: seconds(block.time_ms) };
+        Some(Foreign::Opaque(Landed { hash: sent.id(), block, record: None }))
     }
 
     /// A transaction of ours that may have charged somebody.

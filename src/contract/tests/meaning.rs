@@ -145,6 +145,37 @@ fn each_item_ends_as_the_contracts_own_events_say() {
 }
 
 #[test]
+fn an_event_that_tells_of_another_charge_than_was_claimed_says_so() {
+    let profile = parsed(&rows());
+    let told = |terms: ChargeTerms, amount: u64| {
+        let claimed = Item { terms, amount: U256::from(amount), ..item(1, third()) };
+        profile.outcomes(CONTRACT, &[charged(1, 3)], &[claimed]).remove(0)
+    };
+    let (wallet, other) = (Some(Address::repeat_byte(1)), Some(Address::repeat_byte(9)));
+    let terms = ChargeTerms { wallet, token: Some(TOKEN), ..ChargeTerms::default() };
+    assert_eq!(told(terms, 100), ItemOutcome::Charged);
+    let as_claimed = TakenOtherwise::default();
+    for (terms, amount, taken) in [
+        (terms, 99, TakenOtherwise { amount: Some(U256::from(100)), ..as_claimed }),
+        (ChargeTerms { wallet: other, ..terms }, 100, TakenOtherwise { wallet, ..as_claimed }),
+        (
+            ChargeTerms { token: other, ..terms },
+            100,
+            TakenOtherwise { token: Some(TOKEN), ..as_claimed },
+        ),
+        (
+            ChargeTerms { wallet: other, token: other, ..terms },
+            1,
+            TakenOtherwise { amount: Some(U256::from(100)), wallet, token: Some(TOKEN) },
+        ),
+    ] {
+        assert_eq!(told(terms, amount), ItemOutcome::ChargedOtherwise(taken));
+        assert_eq!(taken.to_string().parse(), Ok(taken), "{taken}");
+    }
+    assert_eq!("".parse::<TakenOtherwise>(), Err(NoCharge));
+}
+
+#[test]
 fn without_a_charged_event_silence_means_charged() {
     let items = [item(1, third()), item(2, third())];
     let silent = parsed(&arrays()).outcomes(CONTRACT, &[], &items);

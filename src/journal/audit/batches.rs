@@ -6,12 +6,13 @@ use crate::journal::history::{
     Accepted, ClaimPlace, HistoryRow, Settled, attempt_body, transaction_digest,
 };
 use crate::journal::record::{Billing, Line, Recorded};
-use crate::journal::spend::{Added, GivenBack};
+use crate::journal::spend::{Added, Corrected};
 use crate::journal::{Resolution, rows};
 use alloy::primitives::B256;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 
 /// What the history has told of batches.
 #[derive(Debug, Default)]
@@ -206,7 +207,7 @@ impl Telling<'_> {
             record: billing.record.as_ref(),
             outcomes,
             guard_until: self.told("guard_until"),
-            given_back: self.told::<Vec<GivenBack>>("given_back"),
+            corrected: self.told::<Corrected>("corrected"),
         };
         if settled.body() != self.body || billing.settled_ms != Some(self.at_ms) {
             return Ok(Some("did not end as its rows say"));
@@ -253,9 +254,9 @@ impl Telling<'_> {
     }
 }
 
-fn word(line: &Line) -> Option<&'static str> {
+fn word(line: &Line) -> Option<Cow<'static, str>> {
     match line.outcome.as_ref()? {
         LineOutcome::Told(outcome) => Some(outcome_words(outcome).told()),
-        LineOutcome::Released => Some("released"),
+        LineOutcome::Released => Some("released".into()),
     }
 }

@@ -4,11 +4,10 @@
 use crate::billing::BatchId;
 use crate::journal::columns::number;
 use crate::journal::history::HistoryRow;
-use crate::journal::spend::{Added, GivenBack};
+use crate::journal::spend::{Added, Corrected, DayAmount, decimal};
 use crate::policy::utc_day;
 use alloy::primitives::U256;
 use rusqlite::{Connection, params};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -51,8 +50,13 @@ impl Sums {
             }
             "settled" => {
                 let mut counted = self.open.remove(&batch).unwrap_or_default();
-                for GivenBack { day, unit, amount } in list(body, "given_back") {
+                let Corrected { given_back, counted: taken } = corrected(body);
+                for DayAmount { day, unit, amount } in given_back {
                     counted.entry((day, unit)).or_default().given_back = decimal(&amount);
+                }
+                for DayAmount { day, unit, amount } in taken {
+                    let sum = counted.entry((day, unit)).or_default();
+                    sum.added = sum.added.saturating_add(decimal(&amount));
                 }
                 compare(conn, batch, &counted)
             }
@@ -84,11 +88,12 @@ fn compare(
     Ok(differs.then(|| format!("batch {} counted otherwise than the history says", batch.0)))
 }
 
-fn list<T: DeserializeOwned>(body: &Value, key: &str) -> Vec<T> {
+fn list(body: &Value, key: &str) -> Vec<Added> {
     let told = body.get(key).cloned().unwrap_or_default();
     serde_json::from_value(told).unwrap_or_default()
 }
 
-fn decimal(text: &str) -> U256 {
-    U256::from_str_radix(text, 10).unwrap_or(U256::MAX)
+fn corrected(body: &Value) -> Corrected {
+    let told = body.get("corrected").cloned().unwrap_or_default();
+    serde_json::from_value(told).unwrap_or_default()
 }

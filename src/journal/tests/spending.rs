@@ -225,3 +225,38 @@ proptest! {
         });
     }
 }
+
+#[tokio::test]
+async fn what_was_charged_otherwise_counts_as_it_was_charged() {
+    let taken = |amount: Option<u64>, token| {
+        let amount = amount.map(U256::from);
+        ItemOutcome::ChargedOtherwise(TakenOtherwise { amount, token, wallet: None })
+    };
+    let Unit::Token(dai) = DAI else { panic!("it is a token") };
+    for (outcome, usdt, dai) in [
+        (taken(Some(600), None), 1_100, 0),
+        (taken(Some(400), None), 900, 0),
+        (taken(None, Some(dai)), 500, 500),
+        (taken(Some(7), Some(dai)), 500, 7),
+    ] {
+        let book = Book::new().await;
+        let slot = book.journal.accept(counting(&[item(1, 1), item(2, 1)], USDT, 5_000)).await;
+        let slot = slot.unwrap();
+        let outcomes = vec![outcome.clone(), ItemOutcome::Charged];
+        book.settle(end(&slot, BatchState::Charged, outcomes)).await;
+        assert_eq!(
+            (book.spent_of(USDT).await, book.spent_of(DAI).await),
+            (usdt, dai),
+            "{outcome:?}"
+        );
+        let line = &book.billing(slot.batch).await.items[0];
+        assert_eq!(line.outcome, Some(LineOutcome::Told(outcome)));
+        assert!(line.live, "it was charged");
+        book.audited().await;
+        let other = "UPDATE claim SET detail = 'amount=500' WHERE detail IS NOT NULL";
+        let changed = book.journal.write(move |conn| conn.execute(other, [])).await.unwrap();
+        assert_eq!(changed.unwrap(), 1);
+        let audit = book.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
+        assert_eq!(audit.faults, ["batch 1 did not end as its rows say"]);
+    }
+}

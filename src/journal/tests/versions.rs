@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::journal::migrate::{Migration, OLDEST, STEPS, migrate, newest};
+use crate::journal::open::bring_up;
 use std::path::PathBuf;
 
 /// Every version that was released, with what its file holds. A new version adds a file here, made by
@@ -166,6 +167,29 @@ fn a_step_that_fails_leaves_the_journal_as_it_was() {
     let broken = Migration { to: 6, sql: "DROP TABLE pause; SELECT 1 FROM nowhere;" };
     migrate(&conn, &[LATER[0], broken]).unwrap_err();
     assert_eq!((version(&conn), everything(&conn, &TABLES).unwrap()), (4, before));
+}
+
+#[test]
+fn without_room_for_a_newer_version_nothing_is_changed_and_it_is_said_what_to_do() {
+    let room = copy_of(4);
+    let path = config(&room).path;
+    let conn = Connection::open(&path).unwrap();
+    let before = everything(&conn, &TABLES).unwrap();
+    // As a disk that has no page left. What the step writes needs one.
+    let pages: i64 = conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
+    conn.pragma_update(None, "max_page_count", pages).unwrap();
+    let step = Migration {
+        to: 5,
+        sql: "CREATE TABLE large (body BLOB) STRICT; INSERT INTO large VALUES (zeroblob(1000000));",
+    };
+    let told = bring_up(&conn, &path, 4, &[step]).unwrap_err().to_string();
+    assert!(told.contains("of version 4") && told.contains("to version 5"), "{told}");
+    assert!(told.contains("make room") && told.contains("Nothing was changed"), "{told}");
+    assert_eq!((version(&conn), everything(&conn, &TABLES).unwrap()), (4, before));
+    // With room it is done.
+    conn.pragma_update(None, "max_page_count", 1_000_000).unwrap();
+    bring_up(&conn, &path, 4, &[step]).unwrap();
+    assert_eq!(version(&conn), 5);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::changes::ANOTHER_CHAIN;
 use super::profiles::without_periods;
 use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::{Billing, Merchant};
+use crate::world::manual;
 use crate::world::patience::eventually;
 use crate::world::proxy::{Act, SEND};
 use crate::world::signer::{Installation, Signer};
@@ -51,7 +52,7 @@ fn edit(installation: &Installation, from: &str, to: &str) {
 }
 
 /// Has the Signer sign with another key from the next start on; `keys` are more lines of the chain.
-fn change_key(town: &Town, keys: &str) {
+pub(super) fn change_key(town: &Town, keys: &str) {
     use std::io::Write as _;
     let path = town.installation.path().join("new.key");
     let file =
@@ -135,7 +136,7 @@ async fn a_key_that_is_changed_back_goes_on_where_it_was(family: Family) {
 }
 
 /// Lets the new account bill, and gives it money.
-async fn introduce_the_new_key(town: &Town) {
+pub(super) async fn introduce_the_new_key(town: &Town) {
     let (mer_key, rich) = (town.merchant.mer_key, U256::from(1_000_000_000_000_000_000_000_u128));
     let rich = json!([new_address(), rich]);
     town.anvil.set_automine(true).await;
@@ -231,7 +232,8 @@ async fn a_chain_moves_to_another_number_with_its_claims_and_only_deliberately(f
     };
     let unknown = rename("138", "140").await;
     assert!(!unknown.status.success() && said(&unknown).contains("knows no chain 138"));
-    let renamed = rename("139", "140").await;
+    let written = "merchant-signer networks rename 139 140 --why \"…\"";
+    let renamed = manual::run(&town.installation, written, &[("…", "the platform says so")]).await;
     assert!(renamed.status.success(), "{}", said(&renamed));
     let signer = town.signer().await;
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");

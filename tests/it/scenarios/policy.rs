@@ -2,6 +2,7 @@
 //! stops it.
 
 use crate::world::anvil::{Family, Mining};
+use crate::world::lies::one_unit_more_was_taken;
 use crate::world::proxy::{Act, SEND, SIMULATE};
 use crate::world::signer::{Heard, Scheduler, Signer};
 use crate::world::town::{Founding, PRICE, Town, entry, spell};
@@ -13,6 +14,7 @@ on_both_families![
     a_token_that_is_not_listed_and_an_amount_above_the_limit_are_refused,
     a_day_has_room_for_its_limit_whatever_crashes_and_however_many_ask_at_once,
     what_fails_on_chain_makes_room_again,
+    what_the_contract_takes_beyond_the_claim_is_told_and_counted,
     a_day_of_fees_ends_with_its_limit,
     without_a_policy_the_log_and_check_say_that_nothing_is_limited,
     a_paused_chain_signs_nothing_new_and_follows_what_is_open_also_after_a_restart,
@@ -166,6 +168,33 @@ async fn what_fails_on_chain_makes_room_again(family: Family) {
     town.settled(&signer, &hash).await;
     let heard = signer.scheduler.bill(&json!(town.entries([2]))).await;
     refused_by(&heard, "chains.139.policy.max_amount_per_day.USDT");
+}
+
+async fn what_the_contract_takes_beyond_the_claim_is_told_and_counted(family: Family) {
+    let policy =
+        |usdt| format!("tokens.USDT = \"{usdt}\"\nmax_amount_per_day.USDT = \"{}\"", PRICE * 2);
+    let town = town_with(family, policy).await;
+    let signer = town.signer().await;
+    let record = match family {
+        Family::Evm => "eth_getTransactionReceipt",
+        Family::Tron => "gettransactioninfobyid",
+    };
+    town.proxy.fault(record, Act::Rewrite(one_unit_more_was_taken));
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    let billing = town.settled(&signer, &hash).await;
+    let told = &billing["subscriptions"][0];
+    assert_eq!((&told["state"], &told["chargedToken"]), (&json!("charged"), &Value::Null));
+    assert_eq!(told["chargedAmount"], (PRICE + 1).to_string(), "{billing}");
+    signer.wrote("charged something else than was claimed").await;
+    let metrics = signer.scheduler.get("/metrics").await.text;
+    assert!(metrics.contains("signer_charged_otherwise{chain=\"139\"} 1"), "{metrics}");
+    let spent = shown(&signer).await.text;
+    assert!(spent.contains(&format!(":{},\"fee\":", PRICE + 1)), "{spent}");
+    let heard = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    refused_by(&heard, "chains.139.policy.max_amount_per_day.USDT");
+    drop(signer.terminate().await);
+    let audit = town.installation.run(&["audit"]).await;
+    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
 }
 
 async fn a_day_of_fees_ends_with_its_limit(family: Family) {

@@ -1,16 +1,20 @@
-//! What docs/operations.md tells an operator to do when something was stolen, done as it says.
+//! What docs/operations.md tells an operator to do, done as it says, with batches open.
 
+use super::resolve::{deaf, half_charged};
 use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::Billing;
+use crate::world::manual;
 use crate::world::patience::eventually;
 use crate::world::signer::{CALLER, Installation, SECRET, Signer};
-use crate::world::town::{Founding, Town, put_key, signer_address};
+use crate::world::town::{Founding, KEY, Town, put_key, signer_address};
 use alloy::primitives::{Address, U256};
 use alloy::signers::local::PrivateKeySigner;
 use serde_json::{Value, json};
 use std::fs;
 
 on_both_families![
+    the_signing_key_is_changed_with_a_batch_open,
+    an_unproven_charge_is_resolved_with_a_batch_open,
     a_stolen_signing_key_is_replaced_and_its_open_batch_ends_without_it,
     a_stolen_caller_secret_is_replaced,
     claims_are_taken_from_one_installation_to_another,
@@ -32,6 +36,89 @@ async fn allow(town: &Town, who: Address, allowed: bool) {
     town.merchant.execute(town.merchant.owner, &call).await;
 }
 
+/// Gives the next account the role and money to bill; only what is asked for is mined afterwards.
+async fn introduce(town: &Town) -> Address {
+    let next = NEXT.parse::<PrivateKeySigner>().unwrap().address();
+    town.anvil.set_automine(true).await;
+    town.anvil.fund(&[next]).await;
+    let rich = json!([next, U256::from(1_000_000_000_000_000_000_000_u128)]);
+    town.anvil.call::<Value>("anvil_setBalance", rich).await;
+    allow(town, next, true).await;
+    town.anvil.set_automine(false).await;
+    next
+}
+
+async fn the_signing_key_is_changed_with_a_batch_open(family: Family) {
+    let town = Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await;
+    let key = town.installation.path().join("key.txt");
+    fs::write(&key, KEY).unwrap();
+    let install = "merchant-signer keys import billing < key.txt";
+    assert!(manual::run(&town.installation, install, &[]).await.status.success());
+    edit(&town, "key = \"file:evm.key\"", "key = \"keystore:billing\"");
+    let signer = town.signer().await;
+    let open = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    signer.terminate().await;
+    town.anvil.call::<Value>("anvil_dropAllTransactions", json!([])).await;
+    let next = introduce(&town).await;
+    fs::write(&key, NEXT).unwrap();
+    let import = "merchant-signer keys import billing-2 < key.txt";
+    assert!(manual::run(&town.installation, import, &[]).await.status.success());
+    let retired = manual::line("retired_keys = [\"keystore:billing\"]");
+    let keys = format!("{}\n{retired}", manual::line("key = \"keystore:billing-2\""));
+    edit(&town, "key = \"keystore:billing\"", &keys);
+    let checked = manual::run(&town.installation, "merchant-signer check", &[]).await;
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(checked.contains(&format!("signs for {}", town.spell(next))), "{checked}");
+    assert!(checked.contains("its key is retired"), "{checked}");
+    let signer = town.signer().await;
+    let following = async |signer: &Signer| {
+        let ready = signer.scheduler.get("/health/ready").await.body;
+        ready["chains"][0]["following"].clone()
+    };
+    let old = town.spell(signer_address());
+    assert_eq!(following(&signer).await[0]["address"], old.as_str());
+    let fresh = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    for hash in [&open, &fresh] {
+        assert_eq!(town.settled(&signer, hash).await["state"], "charged");
+    }
+    town.quiet(&signer).await;
+    signer.terminate().await;
+    edit(&town, retired, "");
+    town.anvil.set_automine(true).await;
+    allow(&town, signer_address(), false).await;
+    let signer = town.signer().await;
+    assert_eq!(following(&signer).await, json!([]), "nothing is left of the old account");
+    town.assert_paid(&[1, 1, 0]).await;
+}
+
+async fn an_unproven_charge_is_resolved_with_a_batch_open(family: Family) {
+    let town = deaf(family).await;
+    let signer = town.signer().await;
+    let hash = half_charged(&town, &signer).await;
+    let open = signer.scheduler.bill(&json!(town.entries([2]))).await.tx_hash();
+    signer.terminate().await;
+    let written = "merchant-signer resolve BILLING SUBSCRIPTION charged --why \"…\"";
+    for (place, found) in [(0, "charged"), (1, "free")] {
+        let who = town.people[place].subscribe_id.to_string();
+        let why = "the token's transfers show it";
+        let given = [("BILLING", &*hash), ("SUBSCRIPTION", &*who), ("charged", found), ("…", why)];
+        let told = manual::run(&town.installation, written, &given).await;
+        assert!(told.status.success(), "{told:?}");
+    }
+    let signer = town.signer().await;
+    let paid = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(paid.tx_hash(), hash, "it has paid: {paid:?}");
+    let anew = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    assert_ne!(anew, hash, "it had not");
+    for hash in [&open, &anew] {
+        assert_eq!(town.settled(&signer, hash).await["state"], "charged");
+    }
+    town.assert_paid(&[1, 1, 1]).await;
+    signer.terminate().await;
+    let audit = town.installation.run(&["audit"]).await;
+    assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
+}
+
 async fn a_stolen_signing_key_is_replaced_and_its_open_batch_ends_without_it(family: Family) {
     let town = Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await;
     let signer = town.signer().await;
@@ -39,17 +126,15 @@ async fn a_stolen_signing_key_is_replaced_and_its_open_batch_ends_without_it(fam
     signer.terminate().await;
     town.anvil.call::<Value>("anvil_dropAllTransactions", json!([])).await;
     // The contract lets the stolen key bill no more, and another one instead.
-    let next = NEXT.parse::<PrivateKeySigner>().unwrap().address();
+    let next = introduce(&town).await;
     town.anvil.set_automine(true).await;
-    town.anvil.fund(&[next]).await;
-    let rich = json!([next, U256::from(1_000_000_000_000_000_000_000_u128)]);
-    town.anvil.call::<Value>("anvil_setBalance", rich).await;
     allow(&town, signer_address(), false).await;
-    allow(&town, next, true).await;
     town.anvil.set_automine(false).await;
-    let imported = town.installation.tell(&["keys", "import", "billing-next"], NEXT).await;
+    fs::write(town.installation.path().join("key.txt"), NEXT).unwrap();
+    let written = "merchant-signer keys import billing-2 < key.txt";
+    let imported = manual::run(&town.installation, written, &[]).await;
     assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
-    edit(&town, "key = \"file:evm.key\"", "key = \"keystore:billing-next\"");
+    edit(&town, "key = \"file:evm.key\"", manual::line("key = \"keystore:billing-2\""));
     let checked = town.installation.run(&["check"]).await;
     let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(checked.contains(&format!("signs for {}", town.spell(next))), "{checked}");
@@ -99,9 +184,8 @@ async fn claims_are_taken_from_one_installation_to_another(family: Family) {
     assert_eq!(town.settled(&signer, &first).await["state"], "charged");
     let open = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
     signer.terminate().await;
-    let file = town.installation.path().join("claims.jsonl");
-    let file = file.to_str().unwrap();
-    let told = town.installation.run(&["claims", "export", "--out", file]).await;
+    let export = "merchant-signer claims export --out claims.jsonl";
+    let told = manual::run(&town.installation, export, &[]).await;
     let said = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(said.contains("1 are still open, and are not in it"), "{said}");
     // As it says: what is open ends first, and the file is made again.
@@ -109,15 +193,18 @@ async fn claims_are_taken_from_one_installation_to_another(family: Family) {
     assert_eq!(town.settled(&signer, &open).await["state"], "charged");
     town.quiet(&signer).await;
     signer.terminate().await;
-    let told = town.installation.run(&["claims", "export", "--out", file]).await;
+    let told = manual::run(&town.installation, export, &[]).await;
     let said = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(said.contains("2 billings") && said.contains("0 are still open"), "{said}");
     let other = another_installation(&town);
     let checked = other.run(&["check"]).await;
     let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(checked.contains("not known to this journal: if it has billed before"), "{checked}");
+    let file = "claims.jsonl";
+    fs::copy(town.installation.path().join(file), other.path().join(file)).unwrap();
     for added in ["2 billings added, 0 were known", "0 billings added, 2 were known"] {
-        let told = other.run(&["claims", "import", file, "--why", "the machine is changed"]).await;
+        let import = "merchant-signer claims import claims.jsonl --why \"…\"";
+        let told = manual::run(&other, import, &[("…", "the machine is changed")]).await;
         let said = String::from_utf8_lossy(&told.stdout).into_owned();
         assert!(told.status.success() && said.contains(added), "{said} {told:?}");
     }

@@ -12,7 +12,7 @@ on_both_families![
 ];
 
 /// A town whose profile waits for events that its contract never emits.
-async fn deaf(family: Family) -> Town {
+pub(super) async fn deaf(family: Family) -> Town {
     let mut town = Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await;
     let path = town.installation.path().join("signer.toml");
     let before = std::fs::read_to_string(&path).unwrap();
@@ -44,7 +44,7 @@ async fn told(town: &Town, arguments: &[&str]) -> (bool, String) {
 }
 
 /// Has two people billed, of whom the chain charges the first alone; tells the transaction.
-async fn half_charged(town: &Town, signer: &Signer) -> String {
+pub(super) async fn half_charged(town: &Town, signer: &Signer) -> String {
     let anybody = somebody("anybody");
     town.anvil.fund(&[anybody]).await;
     // Ahead of the billing in the next block: no simulation can know.

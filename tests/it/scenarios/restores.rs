@@ -11,7 +11,19 @@ use std::path::PathBuf;
 on_both_families![
     yesterdays_copy_is_noticed_with_its_mark_left_and_without_any,
     a_newer_file_that_is_put_back_is_noticed,
+    with_a_batch_open_a_copy_learns_what_it_forgot_and_ends_what_it_has,
 ];
+
+/// What is put back, by the procedures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PutBack {
+    /// The file, under the mark that is there.
+    LeavingTheMark,
+    /// The file, and no mark.
+    WithoutMark,
+    /// A snapshot of the disk: the file and its mark.
+    WholeDirectory,
+}
 
 async fn on_request(family: Family) -> Town {
     Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await
@@ -65,6 +77,39 @@ async fn yesterdays_copy_is_noticed_with_its_mark_left_and_without_any(family: F
     }
 }
 
+/// The copy has a batch open, and so has what came after it: both land in one block.
+async fn with_a_batch_open_a_copy_learns_what_it_forgot_and_ends_what_it_has(family: Family) {
+    // Blocks are made faster than time passes.
+    let chain_keys = "clock_tolerance = \"1d\"".to_owned();
+    let founding = Founding { mining: Mining::OnRequest, chain_keys, ..Founding::on(family) };
+    for how in [PutBack::LeavingTheMark, PutBack::WithoutMark, PutBack::WholeDirectory] {
+        let town = Town::with(founding.clone()).await;
+        let (journal, mark) = (town.installation.journal(), beside(&town, "journal.sqlite.mark"));
+        let signer = town.signer().await;
+        let open = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+        signer.terminate().await;
+        std::fs::copy(&journal, beside(&town, "copy")).unwrap();
+        std::fs::copy(&mark, beside(&town, "copy.mark")).unwrap();
+        let signer = town.signer().await;
+        let forgotten = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+        signer.terminate().await;
+        std::fs::copy(beside(&town, "copy"), &journal).unwrap();
+        match how {
+            PutBack::LeavingTheMark => {}
+            PutBack::WithoutMark => std::fs::remove_file(&mark).unwrap(),
+            PutBack::WholeDirectory => drop(std::fs::copy(beside(&town, "copy.mark"), &mark)),
+        }
+        let signer = town.signer().await;
+        learns(&town, &signer, 1, &forgotten).await;
+        let ended = town.settled(&signer, &open).await;
+        assert_eq!(ended["state"], "charged", "{how:?}: {ended}");
+        town.assert_paid(&[1, 1, 0]).await;
+        signer.terminate().await;
+        let audit = town.installation.run(&["audit"]).await;
+        assert!(audit.status.success(), "{how:?}: {audit:?}");
+    }
+}
+
 async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {
     let town = on_request(family).await;
     let signer = town.signer().await;
@@ -72,11 +117,13 @@ async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {
     std::fs::copy(town.installation.journal(), beside(&town, "old")).unwrap();
     let signer = town.signer().await;
     let first = billed(&town, &signer, 0).await;
+    let open = signer.scheduler.bill(&json!(town.entries([2]))).await.tx_hash();
     signer.terminate().await;
     std::fs::rename(town.installation.journal(), beside(&town, "newer")).unwrap();
     std::fs::copy(beside(&town, "old"), town.installation.journal()).unwrap();
     let signer = town.signer().await;
     learns(&town, &signer, 0, &first).await;
+    learns(&town, &signer, 2, &open).await;
     if family == Family::Evm {
         eventually("the lane is open", async || {
             town.anvil.mine(1).await;
@@ -87,6 +134,7 @@ async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {
         signer.terminate().await;
         std::fs::rename(beside(&town, "newer"), town.installation.journal()).unwrap();
         let signer = town.signer().await;
+        assert_eq!(town.settled(&signer, &open).await["state"], "charged", "what it had open");
         learns(&town, &signer, 1, &between).await;
     } else {
         signer.terminate().await;
@@ -96,8 +144,9 @@ async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {
         assert!(reason.contains("an old copy"), "another process wrote last: {reason}");
         let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
         assert_eq!(refused.status, 503, "{refused:?}");
+        assert_eq!(town.settled(&signer, &open).await["state"], "charged", "what it had open");
     }
-    let paid = if family == Family::Evm { [1, 1, 0] } else { [1, 0, 0] };
+    let paid = if family == Family::Evm { [1, 1, 1] } else { [1, 0, 1] };
     town.assert_paid(&paid).await;
 }
 

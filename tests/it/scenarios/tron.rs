@@ -9,6 +9,7 @@ mod delivery;
 mod doors;
 mod money;
 mod nodes;
+mod permissions;
 mod proofs;
 mod random;
 mod renewed;

@@ -192,6 +192,21 @@ fn quantity(answer: &Value) -> Option<U256> {
     serde_json::from_value(answer.clone()).ok()
 }
 
+/// Every event of a charge by the reference contract tells of one base unit more. On both families.
+pub(crate) fn one_unit_more_was_taken(record: &mut Value) {
+    let logs = if record["logs"].is_array() { &mut record["logs"] } else { &mut record["log"] };
+    for log in logs.as_array_mut().into_iter().flatten() {
+        let Some(data) = log["data"].as_str() else { continue };
+        let prefix = if data.starts_with("0x") { "0x" } else { "" };
+        let mut words = hex::decode(data.trim_start_matches("0x")).unwrap();
+        // planId, userHash, period, amount, userWallet, tokenAddress
+        if words.len() == 6 * 32 {
+            words[4 * 32 - 1] ^= 1;
+            log["data"] = json!(format!("{prefix}{}", hex::encode(words)));
+        }
+    }
+}
+
 /// On TRON: the record of a transaction says that its call failed.
 pub(crate) fn failed_on_tron(record: &mut Value) {
     if record["receipt"].is_object() {

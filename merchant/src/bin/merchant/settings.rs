@@ -165,8 +165,8 @@ fn environment() -> Vec<(String, String)> {
 }
 
 fn platform(mut section: Section<'_>) -> Option<Platform> {
-    let base_url = section.required("base_url");
-    let payment_url = section.required("payment_url");
+    let base_url = section.required_address("base_url");
+    let payment_url = section.required_address("payment_url");
     let credentials = credentials(&mut section);
     let timeout = section.seconds("timeout_seconds", 15);
     let codes = section.text("not_found_codes").unwrap_or_default();
@@ -185,7 +185,7 @@ fn platform(mut section: Section<'_>) -> Option<Platform> {
 }
 
 fn signer(mut section: Section<'_>) -> Option<Signer> {
-    let url = section.required("url");
+    let url = section.required_address("url");
     let credentials = credentials(&mut section);
     let timeout = section.seconds("timeout_seconds", 15);
     Some(Signer { url: url?, credentials: credentials?, timeout })
@@ -199,9 +199,9 @@ fn callbacks(mut section: Section<'_>, key: Option<String>) -> Callbacks {
 }
 
 fn inbox(mut section: Section<'_>) -> Option<Inbox> {
-    let url = section.text("url");
+    let url = section.address("url");
     let credentials = credentials(&mut section);
-    let address = section.text("onward_url");
+    let address = section.address("onward_url");
     let secret = section.secret("onward_secret", "onward_secret_file");
     let has_secret = ["onward_secret", "onward_secret_file"].map(|key| section.text(key));
     if address.is_some() != has_secret.iter().any(Option::is_some) {

@@ -110,6 +110,15 @@ impl Book {
         })
     }
 
+    /// How many batches were posted and have no verdict still, by what was heard last.
+    pub(crate) fn unheard_of(&self) -> Result<Vec<(i64, String)>, StoreError> {
+        let sql = "SELECT count(*), coalesce(last, '') FROM batch
+                   WHERE state = 'planned' AND tries > 0 GROUP BY last";
+        let mut statement = self.store.conn().prepare_cached(sql)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// Smaller batches take its place. With a `ceiling`, no later batch of the chain is larger, as long as it is believed.
     pub(crate) fn split(
         &mut self,

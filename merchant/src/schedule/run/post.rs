@@ -88,7 +88,7 @@ impl Scheduler {
                 } else {
                     warn!(request, why, "no verdict: the same bytes are posted again");
                 }
-                report.silence(&why);
+                report.silent = report.silent.saturating_add(1);
                 self.book.unheard(batch, &why, (now_ms, pause_ms), &self.setup.rules)?;
                 Ok(false)
             }

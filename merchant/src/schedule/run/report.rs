@@ -32,17 +32,6 @@ pub struct RunReport {
     pub faults: Vec<String>,
 }
 
-impl RunReport {
-    /// A batch heard no verdict. Each reason is told once.
-    pub(super) fn silence(&mut self, why: &str) {
-        self.silent = self.silent.saturating_add(1);
-        let fault = format!("the Signer gave no verdict: {why}");
-        if !self.faults.contains(&fault) {
-            self.faults.push(fault);
-        }
-    }
-}
-
 impl fmt::Display for RunReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -155,6 +155,21 @@ async fn a_second_scheduler_is_refused_and_the_status_is_shown_beside() {
 async fn a_run_without_a_verdict_has_failed_and_says_why_once() {
     let folder = tempfile::tempdir().unwrap();
     let peers = Peers::start(Ledger::of(9)).await;
+    // One answer is lost, and the batch hears its verdict within the run.
+    let mut lost = false;
+    peers.hook(move |number, now| {
+        let here = number == 2 && now == Moment::After && !lost;
+        lost |= here;
+        here
+    });
+    let place = tempfile::tempdir().unwrap();
+    let arguments =
+        ["schedule", "--once", "--chain", "139=EVM", "--batch-size", "1", "--pace", PACE];
+    let output = merchant(place.path(), &peers.url, &arguments).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.contains(": 9 accepted, 0 declined, 1 without a verdict"), "{said}");
+    assert!(output.status.success(), "{said}");
+    let peers = Peers::start(Ledger::of(9)).await;
     for arguments in [
         &["schedule", "--once", "--chain", "139=EVM", "--batch-size", "3"][..],
         &["schedule", "--dry-run", "--chain", "139=EVM"],

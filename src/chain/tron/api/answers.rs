@@ -89,7 +89,7 @@ pub(super) fn genesis(raw: &RawValue) -> Option<B256> {
 }
 
 /// What an account holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::chain::tron) struct Account {
     /// Sun.
     pub(in crate::chain::tron) balance: u64,
@@ -98,6 +98,10 @@ pub(in crate::chain::tron) struct Account {
     pub(in crate::chain::tron) used_ms: u64,
     /// What its own key may do alone.
     pub(in crate::chain::tron) own_key: Authority,
+    /// The active permissions by which its own key may call contracts alone. Nothing is signed by them.
+    pub(in crate::chain::tron) active: Vec<u64>,
+    /// The permissions by which others may sign without its own key, by their ids: 0 is the owner's.
+    pub(in crate::chain::tron) others: Vec<u64>,
 }
 
 /// What one key may do by the owner permission of an account, which is what we sign by.
@@ -122,6 +126,11 @@ impl Authority {
 #[derive(Deserialize)]
 struct RawPermission {
     #[serde(default)]
+    id: u64,
+    /// One bit for each type of contract, hex, of an active permission.
+    #[serde(default)]
+    operations: String,
+    #[serde(default)]
     threshold: u64,
     #[serde(default)]
     keys: Vec<RawKey>,
@@ -140,6 +149,19 @@ impl RawPermission {
         let weight = own.fold(0_u64, |sum, key| sum.saturating_add(key.weight));
         Authority { weight, threshold: self.threshold }
     }
+
+    /// Whether all others together suffice.
+    fn lets_others(&self, who: &str) -> bool {
+        let others = self.keys.iter().filter(|key| key.address != who);
+        let weight = others.fold(0_u64, |sum, key| sum.saturating_add(key.weight));
+        Authority { weight, threshold: self.threshold }.suffices()
+    }
+
+    /// Whether contracts may be called by it (type 31).
+    fn calls_contracts(&self) -> bool {
+        let byte = hex::decode(&self.operations).ok().and_then(|bits| bits.get(3).copied());
+        byte.is_some_and(|byte| byte & 0x80 != 0)
+    }
 }
 
 #[derive(Deserialize)]
@@ -152,6 +174,20 @@ struct RawAccount {
     used_ms: u64,
     /// Left out for accounts of the genesis block, whose own key is enough.
     owner_permission: Option<RawPermission>,
+    #[serde(default)]
+    active_permission: Vec<RawPermission>,
+}
+
+impl RawAccount {
+    fn read(self, who: &str) -> Account {
+        let Self { balance, used_ms, owner_permission: owner, active_permission, .. } = self;
+        let own_key = owner.as_ref().map_or(Authority::ALONE, |owner| owner.of(who));
+        let alone = |one: &&RawPermission| one.calls_contracts() && one.of(who).suffices();
+        let active = active_permission.iter().filter(alone).map(|one| one.id).collect();
+        let all = owner.iter().chain(&active_permission);
+        let others = all.filter(|one| one.lets_others(who)).map(|one| one.id).collect();
+        Account { balance, used_ms, own_key, active, others }
+    }
 }
 
 /// What an account can use without paying for it.
@@ -306,10 +342,7 @@ impl Api<'_> {
         let who = to_hex(who);
         match self.ask(side, QUESTION, json!({ "address": who })).await? {
             None => Ok(None),
-            Some(RawAccount { address, balance, used_ms, owner_permission }) if address == who => {
-                let own_key = owner_permission.map_or(Authority::ALONE, |owner| owner.of(&who));
-                Ok(Some(Account { balance, used_ms, own_key }))
-            }
+            Some(account) if account.address == who => Ok(Some(account.read(&who))),
             Some(RawAccount { .. }) => Err(garbled(QUESTION)),
         }
     }

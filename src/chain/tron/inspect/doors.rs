@@ -35,16 +35,36 @@ impl TronChain {
         dead.map(finding).collect()
     }
 
-    /// Whether the key may sign for the account by itself.
-    pub(super) fn permission(&self, head: &TronHead) -> Finding {
+    /// Whether the key may sign for the account by itself, and who else may.
+    pub(super) async fn permission(&self, head: &TronHead) -> Finding {
         let what = "permission to sign";
-        match head.not_alone {
-            None => Finding::fine(what, "the key signs for the account alone"),
-            Some(_) => Finding::fault(
+        let account =
+            self.api().account(Side::Full, self.account.facts.signer).await.ok().flatten();
+        let (active, others) =
+            account.map_or_else(Default::default, |account| (account.active, account.others));
+        if head.not_alone.is_none() {
+            let said = "the key signs for the account alone";
+            return Finding::fine(
                 what,
-                self.throttled().map_or_else(String::new, |closed| closed.to_string()),
-            ),
+                match named(&others) {
+                    None => said.to_owned(),
+                    Some(others) => format!(
+                        "{said}. Other keys can sign for it as well, by its {others}: whatever they send \
+                     is not in the journal, and spends the same money"
+                    ),
+                },
+            );
         }
+        let why = self.throttled().map_or_else(String::new, |closed| closed.to_string());
+        Finding::fault(
+            what,
+            match named(&active) {
+                None => why,
+                Some(active) => {
+                    format!("{why}. Its {active} would do, and nothing is signed by that")
+                }
+            },
+        )
     }
 
     /// Whether each node has the record of a transaction that it must know, and logs in it: without,
@@ -139,4 +159,14 @@ fn is_call(transaction: &ProvenTransaction) -> bool {
 fn spelled(producer: Producer) -> String {
     let (witness, signer) = (to_base58(producer.witness), to_base58(producer.signer));
     if witness == signer { format!("\"{witness}\"") } else { format!("\"{witness}/{signer}\"") }
+}
+
+/// Permissions in words; none where there is none.
+fn named(ids: &[u64]) -> Option<String> {
+    let one = |id: &u64| match id {
+        0 => "owner permission".to_owned(),
+        id => format!("active permission {id}"),
+    };
+    let all: Vec<String> = ids.iter().map(one).collect();
+    (!all.is_empty()).then(|| all.join(" and "))
 }

@@ -136,7 +136,10 @@ async fn the_report_on_a_billing_looks_like_this() {
     "state":"charged",
     "failCode":null,
     "failReason":null,
-    "resolved":null}]}]}
+    "resolved":null,
+    "chargedAmount":null,
+    "chargedToken":null,
+    "chargedWallet":null}]}]}
     "#);
 }
 

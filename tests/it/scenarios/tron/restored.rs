@@ -1,9 +1,17 @@
 //! An old copy of the journal in the journal's place. Nothing on TRON tells how many transactions it
 //! has forgotten: it reads the irrevocable blocks until none of them can land any more.
 
+use super::super::lanes::{change_key, introduce_the_new_key};
 use super::*;
 use sandbox_chains::faults::{Fault, On};
 use std::path::PathBuf;
+
+/// Where the mark is.
+fn mark(town: &Town) -> PathBuf {
+    let mut path = town.installation.journal().into_os_string();
+    path.push(".mark");
+    path.into()
+}
 
 /// A copy of the journal, made while the Signer was stopped.
 struct Copy(PathBuf);
@@ -24,6 +32,24 @@ impl Scene {
             std::fs::copy(town.installation.journal(), &copy).unwrap();
         });
         (scene.await, Copy(copy))
+    }
+
+    /// A copy of the journal with its mark, as a snapshot of a volume has it.
+    async fn snapshot(self) -> (Self, Copy) {
+        let copy = Copy(self.town.installation.path().join("copy"));
+        let scene = self.stopped(|town| {
+            std::fs::copy(town.installation.journal(), &copy.0).unwrap();
+            std::fs::copy(mark(town), copy.0.with_extension("mark")).unwrap();
+        });
+        (scene.await, copy)
+    }
+
+    async fn put_back(self, copy: &Copy) -> Self {
+        let scene = self.stopped(|town| {
+            std::fs::copy(&copy.0, town.installation.journal()).unwrap();
+            std::fs::copy(copy.0.with_extension("mark"), mark(town)).unwrap();
+        });
+        scene.await
     }
 
     async fn restored(self, copy: &Copy) -> Self {
@@ -139,28 +165,11 @@ async fn a_copy_that_was_restored_with_its_mark_is_noticed_by_the_accounts_last_
     let scene = Scene::set(3).await;
     let known = scene.bill(0).await;
     assert_eq!(scene.settled(&known).await, "charged");
-    let mark = |town: &Town| {
-        let mut path = town.installation.journal().into_os_string();
-        path.push(".mark");
-        PathBuf::from(path)
-    };
-    let (scene, copy) = scene.copied().await;
-    let Scene { town, signer } = scene;
-    signer.terminate().await;
-    let marked = copy.0.with_extension("mark");
-    std::fs::copy(town.installation.journal(), &copy.0).unwrap();
-    std::fs::copy(mark(&town), &marked).unwrap();
-    let signer = town.signer().await;
-    let scene = Scene { town, signer };
+    let (scene, snapshot) = scene.snapshot().await;
     let forgotten = scene.bill(1).await;
     assert_eq!(scene.settled(&forgotten).await, "charged");
     scene.world().approach(BEHIND_MS);
-    let scene = scene
-        .stopped(|town| {
-            std::fs::copy(&copy.0, town.installation.journal()).unwrap();
-            std::fs::copy(&marked, mark(town)).unwrap();
-        })
-        .await;
+    let scene = scene.put_back(&snapshot).await;
     let refused = scene.post(1).await;
     let learnt = refused.code() == 1 && refused.tx_hash() == forgotten;
     assert!(learnt || (refused.status, refused.code()) == (503, 0), "{refused:?}");
@@ -175,4 +184,94 @@ async fn a_copy_that_was_restored_with_its_mark_is_noticed_by_the_accounts_last_
     assert!(!scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
     scene.town.assert_paid(&[1, 1, 0]).await;
     scene.audited().await;
+}
+
+/// The last use of the account tells nothing of what landed beside, or before, what the copy knows.
+#[tokio::test]
+async fn what_landed_beside_an_open_batch_of_a_copy_with_its_mark_is_noticed() {
+    let scene = Scene::set(3).await;
+    let open = scene.bill(0).await;
+    scene.pooled(&open).await;
+    let (scene, snapshot) = scene.snapshot().await;
+    let forgotten = scene.bill(1).await;
+    scene.pooled(&forgotten).await;
+    for hash in [&open, &forgotten] {
+        assert_eq!(scene.settled(hash).await, "charged");
+    }
+    let block = async |hash: &str| scene.billing(hash).await["block"].clone();
+    assert_eq!(block(&open).await, block(&forgotten).await, "one block holds both");
+    scene.world().approach(BEHIND_MS);
+    let scene = scene.put_back(&snapshot).await;
+    scene.learns(&forgotten).await;
+    assert!(scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
+    scene.world().solidify_at(scene.last_expiry());
+    scene.opens().await;
+    assert_eq!(scene.post(1).await.tx_hash(), forgotten);
+    assert_eq!(scene.landed(), 2);
+    scene.town.assert_paid(&[1, 1, 0]).await;
+    scene.audited().await;
+}
+
+/// It was in no irrevocable block when the process began, so nothing told of it then.
+#[tokio::test]
+async fn what_was_on_its_way_when_a_copy_with_its_mark_began_is_noticed() {
+    let scene = Scene::set(3).await;
+    let known = scene.bill(0).await;
+    assert_eq!(scene.settled(&known).await, "charged");
+    let (scene, snapshot) = scene.snapshot().await;
+    let forgotten = scene.bill(1).await;
+    scene.pooled(&forgotten).await;
+    scene.world().approach(BEHIND_MS);
+    let scene = scene.put_back(&snapshot).await;
+    scene.opens().await;
+    scene.node().steps(4);
+    scene.learns(&forgotten).await;
+    assert!(scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
+    scene.world().solidify_at(scene.last_expiry());
+    scene.opens().await;
+    assert_eq!(scene.post(1).await.tx_hash(), forgotten);
+    assert_eq!(scene.landed(), 2);
+    scene.town.assert_paid(&[1, 1, 0]).await;
+    scene.audited().await;
+}
+
+#[tokio::test]
+async fn a_restart_with_open_batches_that_have_landed_is_no_old_copy() {
+    let scene = Scene::set(2).await;
+    let open = scene.bill(0).await;
+    scene.pooled(&open).await;
+    let scene = scene
+        .stopped(|town| {
+            town.tron().node.steps(8);
+            town.tron().approach(BEHIND_MS);
+        })
+        .await;
+    assert_eq!(scene.settled(&open).await, "charged");
+    scene.opens().await;
+    assert!(!scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
+    assert_eq!(scene.settled(&scene.bill(1).await).await, "charged");
+    scene.town.assert_paid(&[1, 1]).await;
+}
+
+/// Minutes after its last use, which the time of the lane's opening does not show any more.
+#[tokio::test]
+async fn a_copy_from_before_the_lane_was_known_is_noticed() {
+    let scene = Scene::behind(founded(3, "clock_tolerance = \"1d\"").await, 300_000).await;
+    introduce_the_new_key(&scene.town).await;
+    let known = scene.bill(0).await;
+    assert_eq!(scene.settled(&known).await, "charged");
+    let (scene, snapshot) = scene.snapshot().await;
+    let scene = scene.stopped(|town| change_key(town, "")).await;
+    let forgotten = scene.bill(1).await;
+    assert_eq!(scene.settled(&forgotten).await, "charged");
+    // As if the snapshot were ten minutes old.
+    let copy = rusqlite::Connection::open(&snapshot.0).unwrap();
+    copy.execute("UPDATE history SET at_ms = at_ms - 600000", []).unwrap();
+    drop(copy);
+    let scene = scene.put_back(&snapshot).await;
+    scene.learns(&forgotten).await;
+    scene.world().solidify_at(scene.last_expiry());
+    scene.opens().await;
+    assert_eq!(scene.post(1).await.tx_hash(), forgotten);
+    scene.town.assert_paid(&[1, 1, 0]).await;
 }

@@ -77,6 +77,21 @@ impl Section<'_> {
         value
     }
 
+    /// An address that need not be there.
+    pub(super) fn address(&mut self, key: &str) -> Option<String> {
+        let text = self.text(key)?;
+        if !["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)) {
+            self.fault(key, "must begin with http:// or https://");
+        }
+        Some(text)
+    }
+
+    /// An address that must be there.
+    pub(super) fn required_address(&mut self, key: &str) -> Option<String> {
+        self.required(key)?;
+        self.address(key)
+    }
+
     /// Whole seconds, at least one.
     pub(super) fn seconds(&mut self, key: &str, default: u64) -> Duration {
         let Some(text) = self.text(key) else { return Duration::from_secs(default) };

@@ -40,6 +40,7 @@ fn every_fault_is_told_at_once() {
     let file = "[platform]\nbase_url = \"x\"\nnot_found_codes = \"x\"\nsecrte = 1\n[signer]\ntimeout_seconds = 0\n";
     let faults = Settings::read(file, vec![]).unwrap_err().to_string();
     for fault in [
+        "platform.base_url: must begin with http",
         "platform.payment_url: is missing",
         "platform.key: is missing",
         "platform.secret: is missing",

@@ -1,0 +1,117 @@
+//! Whether the journal knows everything that the account did before this process began, where nothing
+//! counts an account's transactions. A copy that was put back with its mark is noticed by this alone.
+
+use super::lane::Lane;
+use super::trouble::Trouble;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tracing::{debug, warn};
+
+/// How long open batches are looked at before it is decided that none of them is what used the account
+/// last.
+const OPEN_BATCHES_FIRST: Duration = Duration::from_secs(30);
+
+/// How far the time of blocks may be behind this machine's, ms.
+const CLOCKS_MS: i64 = 120_000;
+
+impl Lane {
+    /// Whether it is settled, for this process, that the journal knows of everything that the account did
+    /// before, or that it does not: then the lane is in doubt.
+    pub(super) async fn knows_the_last_use(&self) -> Result<bool, Trouble> {
+        if self.doubt().is_some() || self.compared.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        let Some(used_ms) = self.last_used_ms().await? else { return Ok(self.has_compared()) };
+        let known_at_start = *self.known_at_start.read();
+        if known_at_start.is_some_and(|known_ms| used_ms < known_ms) {
+            // Nothing of the account has landed since the journal was left.
+            return Ok(self.has_compared());
+        }
+        let known_ms = self.journal.known_until(self.id()).await?.unwrap_or_default();
+        if used_ms >= known_ms {
+            // An open batch may be what used the account last, so those are looked at first.
+            if self.undecided() > 0 && self.born.elapsed() < OPEN_BATCHES_FIRST {
+                return Ok(false);
+            }
+            self.doubt_since(known_ms, used_ms).await?;
+        } else if known_at_start.is_some() && !self.knows_what_landed_before(used_ms).await? {
+            return Ok(false);
+        }
+        Ok(self.has_compared())
+    }
+
+    /// Batches that were open have landed since the journal was left. What a copy has forgotten may have
+    /// landed in the same blocks or before, where the last use does not show it: those blocks are read.
+    async fn knows_what_landed_before(&self, used_ms: i64) -> Result<bool, Trouble> {
+        let left_ms = self.journal.left_ms().unwrap_or_default().saturating_sub(CLOCKS_MS);
+        let read = self.chain.used_between(left_ms, used_ms).await?;
+        let used = read.found.iter().map(|found| found.landed().hash).collect();
+        if !self.journal.unknown(used).await?.is_empty() {
+            self.doubt_since(left_ms, used_ms).await?;
+            return Ok(true);
+        }
+        Ok(read.complete)
+    }
+
+    /// What a copy has forgotten may have been on its way when this process began, or in a block that was
+    /// not irrevocable yet. So every block is read until nothing that was signed before can land any more.
+    /// The lane is open meanwhile; what is found closes it.
+    pub(super) async fn watch_for_what_was_on_its_way(&self) -> Result<(), Trouble> {
+        let Some(left_ms) = self.journal.left_ms() else { return Ok(()) };
+        if self.doubt().is_some() || self.watched.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let read = match self.chain.arrivals().await {
+            Ok(read) => read,
+            Err(error) => {
+                debug!(%error, "blocks could not be read on; that is tried again");
+                return Ok(());
+            }
+        };
+        let landed = read.found.iter().map(|found| found.landed().hash).collect();
+        if !self.journal.unknown(landed).await?.is_empty() {
+            let used_ms = self.last_used_ms().await?.unwrap_or_default();
+            self.doubt_since(left_ms.saturating_sub(CLOCKS_MS), used_ms).await?;
+        }
+        self.watched.store(read.complete, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Of a lane that the journal does not know: whether its account was used after the newest row that
+    /// another process has left. Then the journal may be a copy from before the lane, and is in doubt.
+    /// What is older is the account's own history.
+    pub(super) async fn was_used_since_it_was_left(&self) -> Result<bool, Trouble> {
+        let Some(left_ms) = self.journal.left_ms() else { return Ok(false) };
+        let left_ms = left_ms.saturating_sub(CLOCKS_MS);
+        match self.last_used_ms().await? {
+            Some(used_ms) if used_ms >= left_ms => {
+                self.doubt_since(left_ms, used_ms).await?;
+                Ok(true)
+            }
+            Some(_) | None => Ok(false),
+        }
+    }
+
+    async fn last_used_ms(&self) -> Result<Option<i64>, Trouble> {
+        let used_ms = self.chain.last_used().await?;
+        Ok(used_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
+    }
+
+    async fn doubt_since(&self, known_ms: i64, used_ms: i64) -> Result<(), Trouble> {
+        let chain = &self.chain.facts().name;
+        warn!(
+            chain,
+            used_ms,
+            known_ms,
+            "the account was used without this journal: it is an old copy, or the key is used elsewhere. What it did since is learnt from the chain's blocks"
+        );
+        self.journal.begin_doubt(self.id(), known_ms, self.journal.now_ms()).await?;
+        *self.doubt.write() = Some(known_ms);
+        Ok(())
+    }
+
+    fn has_compared(&self) -> bool {
+        self.compared.store(true, Ordering::Relaxed);
+        true
+    }
+}
