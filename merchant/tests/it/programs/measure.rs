@@ -110,11 +110,12 @@ async fn tell_all(inbox: &RunningInbox, peers: &Peers) {
     };
     let http = reqwest::Client::new();
     let sends = bodies.into_iter().map(|body| tell(&http, &inbox.callbacks, body));
-    let all: Vec<bool> = stream::iter(sends).buffer_unordered(AT_ONCE).collect().await;
-    assert!(all.iter().all(|taken| *taken), "a callback was not taken");
+    let all: Vec<Option<String>> = stream::iter(sends).buffer_unordered(AT_ONCE).collect().await;
+    assert_eq!(all.into_iter().flatten().next(), None, "a callback was not taken");
 }
 
-async fn tell(http: &reqwest::Client, url: &str, body: String) -> bool {
+/// Why a callback was not taken, if it was not.
+async fn tell(http: &reqwest::Client, url: &str, body: String) -> Option<String> {
     let timestamp = SystemClock.now().0.to_string();
     let (path_and_query, bytes) = ("/callbacks", body.as_bytes());
     let what = Signable { timestamp: &timestamp, method: "POST", path_and_query, body: bytes };
@@ -125,7 +126,11 @@ async fn tell(http: &reqwest::Client, url: &str, body: String) -> bool {
         .header(TIMESTAMP_HEADER, &timestamp)
         .header(SIGN_HEADER, sign)
         .body(body);
-    request.send().await.is_ok_and(|answer| answer.status() == 200)
+    match request.send().await {
+        Ok(answer) if answer.status() == 200 => None,
+        Ok(answer) => Some(format!("{}: {:?}", answer.status(), answer.text().await)),
+        Err(error) => Some(format!("{error:?}")),
+    }
 }
 
 /// Waits until the inbox holds nothing for the chain.
