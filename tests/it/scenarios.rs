@@ -30,6 +30,7 @@ mod gas_money;
 mod happy;
 mod hostile_evm;
 mod lanes;
+mod metrics;
 mod node;
 mod one_request;
 mod options;
