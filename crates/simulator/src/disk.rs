@@ -128,6 +128,13 @@ impl Files {
         }
     }
 
+    /// Whether the journal remembers what the usual number of a chain stands for.
+    pub(crate) fn know_number(&self, side: Side) -> bool {
+        let sql = "SELECT count(*) FROM chain WHERE id = ?1";
+        let known = self.open().query_row(sql, [side.platform_id()], |row| row.get::<_, i64>(0));
+        known.is_ok_and(|rows| rows > 0)
+    }
+
     fn open(&self) -> Connection {
         Connection::open(self.journal()).expect("nobody holds the file")
     }

@@ -191,7 +191,12 @@ impl Simulation<'_> {
         if !stays {
             let first = world.life == 0;
             let now = world.scene.change.filter(|_| !first && world.dice.faults);
-            self.wanted.changed = now.filter(|_| before.is_none() && world.dice.one_in(2));
+            let now = now.filter(|_| before.is_none() && world.dice.one_in(2));
+            // A number that no process has written down yet stands for nothing.
+            let known = |(side, what): &(Side, Change)| {
+                *what != Change::Number || self.files.know_number(*side)
+            };
+            self.wanted.changed = now.filter(known);
         }
         if self.wanted.changed == before {
             return;
