@@ -149,17 +149,29 @@ impl Config {
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigErrors> {
         let faults = Faults::default();
         let environment = process_environment(&faults);
-        let text = path.map_or(Ok(String::new()), |path| {
-            std::fs::read_to_string(path).map_err(|error| {
-                faults.add(path.display().to_string(), format!("cannot be read: {error}"))
-            })
-        });
+        let text = read_file(path, &faults);
         let looseness = path.and_then(|path| {
             let file = std::fs::metadata(path).ok()?;
             owner_only::check(&file).err()
         });
         let outcome = text.and_then(|text| Self::read(&text, looseness, &environment, &faults));
         faults.settle(outcome)
+    }
+
+    /// Where keystores are, of a configuration that may lack everything else: a key can be made before the
+    /// rest is known.
+    pub fn load_keys(path: Option<&Path>) -> Result<KeysConfig, ConfigErrors> {
+        let faults = Faults::default();
+        let environment = process_environment(&faults);
+        let keys = read_file(path, &faults).and_then(|text| {
+            let tree = layers::merge(&text, &environment, &faults)?;
+            TableReader::read_all(&tree, &faults, |root| {
+                let keys = root.section("keys", KeysConfig::read);
+                root.ignore_the_rest();
+                keys
+            })
+        });
+        faults.settle(keys)
     }
 
     /// The same from a text and a list of environment variables. Looks at neither the environment
@@ -344,6 +356,12 @@ impl LogConfig {
         let filter = reader.get("filter", &directives);
         Ok(Self { format: format?, filter: filter? })
     }
+}
+
+fn read_file(path: Option<&Path>, faults: &Faults) -> Result<String, Reported> {
+    let Some(path) = path else { return Ok(String::new()) };
+    std::fs::read_to_string(path)
+        .map_err(|error| faults.add(path.display().to_string(), format!("cannot be read: {error}")))
 }
 
 /// What the process was started with, as far as it is ours.

@@ -188,6 +188,10 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
         return Ok(ExitCode::SUCCESS);
     }
     let path = cli.config.as_deref().or_else(|| usual.exists().then_some(usual));
+    if let Some(Command::Keys(command)) = &cli.command {
+        keep_keys(&Config::load_keys(path)?.directory, command)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let config = Config::load(path)?;
     telemetry::start_logging(&config.log);
     if let Some(variable) = config.outbound.ignored_proxy() {
@@ -322,8 +326,9 @@ fn begin(network: &str, chain: u32, to: &Path) -> Result<(), Box<dyn Error>> {
     first::write(&text, to)?;
     let to = to.display();
     say(&format!(
-        "wrote {to}, and a secret for the scheduler in secrets/scheduler. Next: fill in what stands in <…>, then
-  merchant-signer keys new billing
+        "wrote {to}, and a secret for the scheduler in secrets/scheduler. Next:
+  merchant-signer keys new billing     and fund the address that it prints
+  fill in what stands in <…>
   merchant-signer init
   merchant-signer check"
     ))?;

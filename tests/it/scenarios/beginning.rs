@@ -44,6 +44,8 @@ async fn a_first_configuration_asks_for_what_only_the_merchant_knows() {
         assert!(open.contains(key), "{key}: {open}");
     }
     assert!(!open.contains("callers"), "the secret is good: {open}");
+    let key = run(&["keys", "new", "billing"]).await;
+    assert!(key.status.success(), "a key is made before the rest is known: {}", said(&key));
     let again = run(&polygon).await;
     assert!(!again.status.success() && said(&again).contains("never replaced"), "{}", said(&again));
 }
