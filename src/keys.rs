@@ -15,6 +15,9 @@ mod well_known;
 
 pub use directory::{generate, import, list, random_password};
 pub use error::{KeyError, SignError};
+pub(crate) use private_file::{
+    create as create_closed_file, create_directory as create_closed_directory,
+};
 pub use process::{HardenError, harden_process};
 pub use source::KeySource;
 

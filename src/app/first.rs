@@ -4,9 +4,8 @@
 
 use crate::keys;
 use secrecy::ExposeSecret as _;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::ffi::OsStr;
+use std::io;
 use std::path::Path;
 
 /// Networks by name, each with the keys of its chain.
@@ -91,10 +90,11 @@ pub fn write(text: &str, to: &Path) -> Result<(), NoFirstConfig> {
     if to.exists() {
         return Err(NoFirstConfig::Exists(to.display().to_string()));
     }
-    let secret = to.parent().unwrap_or(Path::new("")).join(SECRET);
+    let here = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let secret = here.unwrap_or(Path::new(".")).join(SECRET);
     if !secret.exists() {
-        let directory = secret.parent().unwrap_or(Path::new(""));
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        let directory = secret.parent().unwrap_or(Path::new("."));
+        let made = keys::create_closed_directory(directory);
         made.map_err(|problem| unwritable(directory, problem))?;
         let drawn = keys::random_password()?;
         #[expect(clippy::disallowed_methods, reason = "its own file is where it belongs")]
@@ -104,8 +104,9 @@ pub fn write(text: &str, to: &Path) -> Result<(), NoFirstConfig> {
 }
 
 fn create(path: &Path, contents: &[u8]) -> Result<(), NoFirstConfig> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.and_then(|mut file| file.write_all(contents).and_then(|()| file.sync_all()))
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    keys::create_closed_file(directory.unwrap_or(Path::new(".")), name, contents)
         .map_err(|problem| unwritable(path, problem))
 }
 

@@ -56,7 +56,7 @@ fn check(file: &fs::Metadata, path: &Path, key: &str) -> Result<(), KeyError> {
 }
 
 /// Makes `directory`, and its parents, for this user only, if it is missing.
-pub(super) fn create_directory(directory: &Path) -> io::Result<()> {
+pub(crate) fn create_directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
@@ -65,7 +65,7 @@ pub(super) fn create_directory(directory: &Path) -> io::Result<()> {
 ///
 /// The bytes go to a temporary file that is then linked under its name, since a link, unlike a
 /// rename, fails when the name is taken.
-pub(super) fn create(directory: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
+pub(crate) fn create(directory: &Path, name: &str, contents: &[u8]) -> io::Result<()> {
     let temporary = Temporary::new(directory, name)?;
     let mut file =
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary.path)?;
