@@ -112,7 +112,8 @@ async fn each_transfer_of_the_token_is_a_deposit_and_nothing_else_is() {
         };
         tokio::task::spawn_blocking(act).await.unwrap();
         world.finalise().await;
-        let heard = world.heard();
+        let mut heard = world.heard();
+        heard.sort_by_key(|one| one.body["rechargeId"].as_u64());
         let told = heard.iter().map(|one| (&one.body["rechargeId"], &one.body["rechargeAmount"]));
         let wanted = [(json!(first), json!("1")), (json!(first + 1), json!("2"))];
         assert!(told.eq(wanted.iter().map(|(id, amount)| (id, amount))), "{heard:?}");

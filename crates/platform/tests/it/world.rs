@@ -237,7 +237,8 @@ impl World {
         side.family().spell_hash(sent.hash)
     }
 
-    /// What the merchant heard so far, and forgets.
+    /// What the merchant heard so far, and forgets. What became final at once is told at once, and may
+    /// arrive in any order.
     pub(crate) fn heard(&self) -> Vec<Heard> {
         std::mem::take(&mut self.desk.heard.lock())
     }
