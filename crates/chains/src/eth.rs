@@ -49,6 +49,11 @@ pub fn respond(node: &Node<Evm>, body: &[u8]) -> Option<Value> {
     jsonrpc::respond(body, |method, args| dispatch(&mut node.chain(), method, args))
 }
 
+/// The same of a body that was read already.
+pub fn respond_to(node: &Node<Evm>, body: Value) -> Option<Value> {
+    jsonrpc::respond_to(body, |method, args| dispatch(&mut node.chain(), method, args))
+}
+
 /// Answers one request.
 pub fn dispatch(chain: &mut Chain<Evm>, method: &str, args: Args) -> Answer {
     match method {

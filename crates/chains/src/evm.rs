@@ -4,9 +4,10 @@
 //! `eth_estimateGas`, [`Receipt`] for receipts and logs.
 
 use crate::chain::{Block, Chain, Family, Header, Included, Pending, Site, Verdict};
+use crate::curve;
 use crate::memo::Memo;
 use crate::state::{Hashes, RunError, State, View};
-use alloy::consensus::transaction::{Recovered, SignerRecoverable};
+use alloy::consensus::transaction::Recovered;
 use alloy::consensus::{Transaction, TxEnvelope};
 use alloy::eips::eip1559::BaseFeeParams;
 use alloy::eips::eip2718::{Decodable2718, Encodable2718};
@@ -81,9 +82,21 @@ pub fn decode(raw: &[u8]) -> Option<Tx> {
     }
     let read = |raw: &Vec<u8>| {
         let envelope = TxEnvelope::decode_2718_exact(raw).ok()?;
-        envelope.try_into_recovered().ok()
+        let signer = signer(&envelope)?;
+        Some(Recovered::new_unchecked(envelope, signer))
     };
     READ.with(|known| known.get(raw.to_vec(), read))
+}
+
+/// Who signed it; None where nobody can have, or the signature is one of two that are as good (EIP-2).
+fn signer(tx: &TxEnvelope) -> Option<Address> {
+    let signature = tx.signature();
+    if signature.to_k256().is_err() || signature.normalize_s().is_some() {
+        return None;
+    }
+    let [r, s] = [signature.r(), signature.s()].map(|half| half.to_be_bytes::<32>());
+    let nonce = curve::point(&r, signature.v())?;
+    curve::signer(&tx.signature_hash(), &nonce, [&r, &s])
 }
 
 impl Default for Evm {

@@ -13,6 +13,7 @@
 pub mod chain;
 pub mod clock;
 pub mod contracts;
+mod curve;
 pub mod eth;
 pub mod evm;
 pub mod faults;

@@ -59,18 +59,25 @@ pub fn value(of: impl Serialize) -> Answer {
 }
 
 /// Answers a body; None when it holds nothing but notifications.
-pub fn respond(body: &[u8], mut method: impl FnMut(&str, Args) -> Answer) -> Option<Value> {
+pub fn respond(body: &[u8], method: impl FnMut(&str, Args) -> Answer) -> Option<Value> {
     match serde_json::from_slice(body) {
         Err(error) => Some(failure(&Value::Null, Error::new(-32_700, error.to_string()))),
-        Ok(Value::Array(batch)) if batch.is_empty() => {
+        Ok(read) => respond_to(read, method),
+    }
+}
+
+/// The same of a body that was read already.
+pub fn respond_to(body: Value, mut method: impl FnMut(&str, Args) -> Answer) -> Option<Value> {
+    match body {
+        Value::Array(batch) if batch.is_empty() => {
             Some(failure(&Value::Null, Error::new(-32_600, "empty batch")))
         }
-        Ok(Value::Array(batch)) => {
+        Value::Array(batch) => {
             let answers: Vec<Value> =
                 batch.into_iter().filter_map(|request| one(request, &mut method)).collect();
             (!answers.is_empty()).then_some(Value::Array(answers))
         }
-        Ok(request) => one(request, &mut method),
+        request => one(request, &mut method),
     }
 }
 

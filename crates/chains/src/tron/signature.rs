@@ -4,12 +4,9 @@
 
 use super::address;
 use super::ledger::Permission;
+use crate::curve;
 use crate::memo::Memo;
-use k256::elliptic_curve::group::Group;
-use k256::elliptic_curve::ops::Reduce;
-use k256::elliptic_curve::sec1::{FromEncodedPoint, ToEncodedPoint};
-use k256::{AffinePoint, EncodedPoint, ProjectivePoint, Scalar, U256};
-use revm::primitives::{Address, B256, keccak256};
+use revm::primitives::{Address, B256};
 
 const OUT_OF_RANGE: &str =
     "java.security.SignatureException: Could not recover public key from signature";
@@ -80,21 +77,8 @@ fn computed(digest: &B256, signature: &[u8]) -> Result<Address, String> {
     if id >= 2 || r >= PRIME.as_slice() {
         return Err(OUT_OF_RANGE.to_owned());
     }
-    let encoded = EncodedPoint::from_bytes([&[2 + (id & 1)], r].concat())
-        .map_err(|_| NOT_A_POINT.to_owned())?;
-    let point: Option<AffinePoint> = AffinePoint::from_encoded_point(&encoded).into();
-    let point = point.ok_or_else(|| NOT_A_POINT.to_owned())?;
-    let scalar = |bytes: &[u8]| <Scalar as Reduce<U256>>::reduce(U256::from_be_slice(bytes));
-    let inverse: Option<Scalar> = scalar(r).invert().into();
-    let inverse = inverse.ok_or_else(|| OUT_OF_RANGE.to_owned())?;
-    let sum = ProjectivePoint::from(point) * scalar(&signature[32..64])
-        - ProjectivePoint::GENERATOR * scalar(digest.as_slice());
-    let key = sum * inverse;
-    if bool::from(key.is_identity()) {
-        return Err(OUT_OF_RANGE.to_owned());
-    }
-    let bytes = key.to_affine().to_encoded_point(false);
-    Ok(Address::from_word(keccak256(&bytes.as_bytes()[1..])))
+    let nonce = curve::point(r, id == 1).ok_or_else(|| NOT_A_POINT.to_owned())?;
+    curve::signer(digest, &nonce, [r, &signature[32..64]]).ok_or_else(|| OUT_OF_RANGE.to_owned())
 }
 
 #[cfg(test)]

@@ -3,8 +3,11 @@
 use super::address;
 use super::family::Tron;
 use crate::chain::{Block, Header};
+use crate::curve::scalar;
 use crate::memo::Memo;
+use k256::Scalar;
 use k256::ecdsa::SigningKey;
+use k256::elliptic_curve::scalar::IsHigh;
 use revm::primitives::{Address, B256};
 use std::sync::Arc;
 
@@ -49,19 +52,40 @@ impl Witness {
         Self { key, ..self }
     }
 
-    /// r, s and the recovery id over a header's digest.
+    /// r, s and the recovery id over a header's digest. The nonce is the key: everybody knows the key, and r is the
+    /// same every time, so that a signature costs no point of the curve.
     pub fn sign(&self, digest: &B256) -> Vec<u8> {
         thread_local! {
-            static MADE: Memo<([u8; 32], B256), Vec<u8>> = Memo::new();
+            static KNOWN: Memo<[u8; 32], Option<Ready>> = Memo::new();
         }
-        let sign = |(key, digest): &([u8; 32], B256)| {
-            let signed = SigningKey::from_slice(key)
-                .and_then(|key| key.sign_prehash_recoverable(digest.as_slice()));
-            signed
-                .map(|(rs, id)| [rs.to_bytes().to_vec(), vec![id.to_byte()]].concat())
-                .unwrap_or_default()
-        };
-        MADE.with(|made| made.get((self.key, *digest), sign))
+        let ready = KNOWN.with(|known| known.get(self.key, Ready::of));
+        ready.map(|ready| ready.sign(digest)).unwrap_or_default()
+    }
+}
+
+/// What every signature of a key has in common.
+#[derive(Clone, Debug)]
+struct Ready {
+    r: Scalar,
+    inverse: Scalar,
+    odd: bool,
+}
+
+impl Ready {
+    fn of(key: &[u8; 32]) -> Option<Self> {
+        let key = SigningKey::from_slice(key).ok()?;
+        let point = key.verifying_key().to_encoded_point(true);
+        let r = scalar(point.x()?);
+        let odd = point.as_bytes().first() == Some(&3);
+        Some(Self { r, inverse: Option::from(key.as_nonzero_scalar().invert())?, odd })
+    }
+
+    fn sign(&self, digest: &B256) -> Vec<u8> {
+        // s = (z + r d) / d
+        let s = scalar(digest.as_slice()) * self.inverse + self.r;
+        let high: bool = s.is_high().into();
+        let s = if high { -s } else { s };
+        [self.r.to_bytes().as_slice(), &s.to_bytes(), &[u8::from(self.odd != high)]].concat()
     }
 }
 
