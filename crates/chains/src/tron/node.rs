@@ -67,6 +67,9 @@ impl Default for Options {
     }
 }
 
+/// By how many blocks at once the solid head moves.
+const STRIDE: u64 = 3;
+
 /// The handle on a TRON node. Clones are the same node.
 #[derive(Clone, Debug)]
 pub struct TronNode {
@@ -88,9 +91,10 @@ pub(super) struct Session {
 }
 
 impl TronNode {
-    /// A node over a new chain whose genesis is at `genesis_ms` (ms), and whose solid head lags by `lag` blocks.
+    /// A node over a new chain whose genesis is at `genesis_ms` (ms), and whose solid head lags by `lag` blocks
+    /// and moves by three at once, as a real node's moves late and far.
     pub fn new(tron: Tron, genesis_ms: u64, lag: u64, state: State<Ledger>) -> Self {
-        let settings = Settings { slot_ms: SLOT_MS, lag, ..Settings::default() };
+        let settings = Settings { slot_ms: SLOT_MS, lag, stride: STRIDE, ..Settings::default() };
         let genesis = Header { time_ms: genesis_ms, ..Header::default() };
         let chain = Chain::new(tron, settings, genesis, state);
         Self {

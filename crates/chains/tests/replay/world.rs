@@ -74,7 +74,10 @@ fn empty(recordings: &[Recording]) -> TronNode {
         rules.params.set("getDynamicEnergyThreshold", 100_000);
     }
     let genesis_ms = genesis_ms(&rules, &recordings[0]);
-    TronNode::new(rules, genesis_ms, 3, State::default())
+    let node = TronNode::new(rules, genesis_ms, 3, State::default());
+    // Where the solid head stood is in the recordings.
+    node.node().chain().set_stride(1);
+    node
 }
 
 /// The latest genesis from which the first recorded block is reached in time: before it, no slot was missed but after maintenance.
