@@ -261,6 +261,15 @@ impl Callers {
         (!recent.is_empty()).then(|| recent[world.dice.place(recent.len())].lines.clone())
     }
 
+    /// The amount and the user that a request named for one of its subscriptions.
+    pub(crate) fn terms(&self, request: u64, subscription: u64) -> (u64, u64) {
+        let request = self.requests.iter().find(|one| one.number == request);
+        let mut lines = request.iter().flat_map(|one| &one.lines);
+        lines
+            .find(|line| line.customer == subscription)
+            .map_or((0, 0), |line| (line.amount, line.user))
+    }
+
     /// The chain that a request is for.
     pub(crate) fn side_of(&self, number: u64) -> Option<Side> {
         self.requests.iter().find(|request| request.number == number).map(|request| request.side)

@@ -35,6 +35,7 @@ pub(crate) enum Fault {
     FeeSpike,
     CustomerPoor,
     PoorAtLast,
+    NoGasMoney,
     KeyUsedElsewhere,
     CallerSends,
     SlowJournal,
@@ -46,7 +47,7 @@ pub(crate) enum Fault {
 }
 
 /// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 37] = [
+const TABLE: [(Fault, &str, u64); 38] = [
     (Fault::NodeDown, "node down", 40),
     (Fault::Blackout, "no node answers for long", 150),
     (Fault::NodeSilent, "node gives no answer", 60),
@@ -76,6 +77,7 @@ const TABLE: [(Fault, &str, u64); 37] = [
     (Fault::FeeSpike, "base fee spike", 25),
     (Fault::CustomerPoor, "customer cannot pay", 20),
     (Fault::PoorAtLast, "customer emptied before the block", 15),
+    (Fault::NoGasMoney, "signing account has no money, or again", 50),
     (Fault::KeyUsedElsewhere, "key used elsewhere", 90),
     (Fault::CallerSends, "caller sends the bytes", 12),
     (Fault::SlowJournal, "slow journal", 8),

@@ -8,6 +8,7 @@ use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::B256;
 use merchant_signer::journal::Disk;
 use rusqlite::Connection;
+use sandbox_chains::tron::tx::Tx;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,7 +93,7 @@ impl Files {
             self.copy("live", "newer", true);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            let marked = crate::worlds::MARKED_COPIES && world.dice.one_in(2);
+            let marked = world.dice.one_in(2) && self.backup_lacks_only_what_is_settled(world);
             if marked {
                 world.note("both", "restored together with its mark", 0);
             }
@@ -100,11 +101,32 @@ impl Files {
         }
     }
 
+    /// Whether everything that the copy has forgotten on TRON is irrevocable, or can never land: there what lands
+    /// later is noticed when it is irrevocable, and not before.
+    fn backup_lacks_only_what_is_settled(&self, world: &World) -> bool {
+        let known: Vec<B256> = self.attempts("backup").into_iter().map(|(hash, _)| hash).collect();
+        let chain = world.tron.truth.node().chain();
+        let solid = &chain.solid().header;
+        let settled = |raw: &[u8]| {
+            let tx = Tx::decode(raw).expect("it was signed");
+            let expires_ms = u64::try_from(tx.raw().expiration).unwrap_or(u64::MAX);
+            let landed = chain.find(&tx.id).map(|place| place.block.header.number);
+            known.contains(&tx.id)
+                || landed.map_or(expires_ms <= solid.time_ms, |number| number <= solid.number)
+        };
+        let sql = "SELECT raw FROM attempt JOIN batch ON batch.id = attempt.batch
+                    WHERE chain = ?1 AND raw IS NOT NULL";
+        let conn = self.copied("live");
+        let mut select = conn.prepare(sql).expect("the schema has it");
+        let rows = select.query_map([Side::Tron.platform_id()], |row| row.get::<_, Vec<u8>>(0));
+        rows.expect("it is read").all(|raw| settled(&raw.expect("a row")))
+    }
+
     /// Puts another journal in place of the one that is there, with its mark or without.
     fn put_back(&self, from: &str, mark: bool, world: &mut World) {
-        let before = self.attempts();
+        let before = self.attempts("live");
         self.copy(from, "live", mark);
-        let after = self.attempts();
+        let after = self.attempts("live");
         for (hash, _) in before.into_iter().filter(|one| !after.contains(one)) {
             world.note("both", "forgotten by the restored journal", u64::from(hash[0]));
             world.forgotten.insert(hash);
@@ -139,11 +161,16 @@ impl Files {
         Connection::open(self.journal()).expect("nobody holds the file")
     }
 
-    fn attempts(&self) -> Vec<(B256, Kind)> {
+    fn attempts(&self, of: &str) -> Vec<(B256, Kind)> {
+        attempts(&self.copied(of), 0)
+    }
+
+    /// A copy of one of the journals, to look at.
+    fn copied(&self, of: &str) -> Connection {
         let copy = self.root.join("look");
         fs::create_dir_all(&copy).expect("the directory is ours");
-        self.copy("live", "look", false);
-        attempts(&Connection::open(copy.join(NAMES[0])).expect("a copy opens"), 0)
+        self.copy(of, "look", false);
+        Connection::open(copy.join(NAMES[0])).expect("a copy opens")
     }
 
     /// The journal after the last process has ended.

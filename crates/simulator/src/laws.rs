@@ -75,6 +75,7 @@ pub(crate) fn at_the_end(world: &World, disk: &Connection, callers: &Callers) ->
     nobody_twice(world, &charges)?;
     answers_are_true(world, callers, &charges)?;
     earlier_ones_are_true(world, callers, &charges)?;
+    nobody_is_refused_on_one_word(world, callers)?;
     nothing_is_open(disk)?;
     nothing_is_lost(world, disk)?;
     ends_are_true(world, &charges, disk)?;
@@ -142,6 +143,26 @@ fn answers_are_true(world: &World, callers: &Callers, charges: &Charges) -> Law 
                     "I8: request {number} was told to treat {id} as paid, which is not so"
                 ));
             }
+        }
+    }
+    Ok(())
+}
+
+/// I11: where two nodes are asked, nobody is refused for what has never been so. A lookup may contradict an entry.
+fn nobody_is_refused_on_one_word(world: &World, callers: &Callers) -> Law {
+    for request in &callers.requests {
+        let side = request.side;
+        let one = world.scene.nodes(side) == 1 || world.emptied[side.place()];
+        if one || world.scene.shape(side) == Shape::Lookup {
+            continue;
+        }
+        let told = request.heard.as_ref().map(refusals).unwrap_or_default();
+        if let Some(refusal) = told.iter().find(|refusal| !refusal.is_from_the_journal()) {
+            let Refusal { customer, code, .. } = refusal;
+            return Err(format!(
+                "I11: request {} was told {code} of {customer}, who could always pay",
+                request.number
+            ));
         }
     }
     Ok(())

@@ -8,8 +8,8 @@
 //! second charge.
 //!
 //! One seed is some time of chaos, and then time in which nothing fails any more, at whose end the laws are
-//! asked. `mutants` breaks rules on purpose: laws that notice none of it prove nothing. What is not played
-//! yet, and why, stands in `worlds`.
+//! asked. `mutants` breaks rules on purpose: laws that notice none of it prove nothing. What no Signer can be
+//! safe from is not played, and stands in `worlds`.
 
 mod callers;
 mod clock;
@@ -21,6 +21,7 @@ mod lies;
 mod mishaps;
 mod mutants;
 mod net;
+mod person;
 mod process;
 mod readiness;
 pub mod report;
@@ -51,8 +52,8 @@ use tokio::time::sleep;
 use town::Towns;
 use world::{NODES, Shared, Side, World};
 
-/// Seconds in which everything may go wrong.
-const CHAOS: u64 = 130;
+/// So many seconds later, what can still land has landed, and a person says what nobody can learn.
+const BOOKS: u64 = 75;
 
 /// Seconds in which nothing goes wrong any more, at most.
 const HEALING: u64 = 560;
@@ -110,6 +111,7 @@ impl Bench {
             second: 0,
             starts_at: 0,
             quiet: 0,
+            asked_a_person: false,
             failed_starts: 0,
             last_health: None,
             readiness: Readiness::default(),
@@ -137,6 +139,8 @@ struct Simulation<'a> {
     starts_at: u64,
     /// For how long nothing has been left to do.
     quiet: u64,
+    /// Whether a person has said what was forgotten.
+    asked_a_person: bool,
     failed_starts: u64,
     last_health: Option<Health>,
     readiness: Readiness,
@@ -163,6 +167,11 @@ impl Simulation<'_> {
             self.files.before_start(&mut self.world.lock());
             self.reconfigure();
             self.files.forget_number(&self.world.lock());
+            if self.asks_a_person() {
+                self.asked_a_person = true;
+                let journal = &self.config.journal;
+                runtime.block_on(person::import(&self.world, journal, &self.callers));
+            }
             let stop = runtime.block_on(tokio::task::unconstrained(self.live()));
             // What a killed process leaves is what is on disk now, before its files are closed.
             self.files.freeze();
@@ -216,12 +225,23 @@ impl Simulation<'_> {
             || matches!(self.wanted.changed, Some((_, Change::Number | Change::Removed)))
     }
 
+    /// Whether it is time that a person says what the journal has forgotten and nobody can learn.
+    fn asks_a_person(&self) -> bool {
+        let late = self.second >= self.chaos() + BOOKS;
+        late && !self.asked_a_person && person::is_needed(&self.world.lock())
+    }
+
+    /// Seconds in which everything may go wrong.
+    fn chaos(&self) -> u64 {
+        self.wanted.scene.chaos
+    }
+
     /// A second passes outside. Tells whether that was the last second of chaos.
     fn tick(&mut self) {
         self.second += 1;
         let mut world = self.world.lock();
         world.turn();
-        if self.second == CHAOS {
+        if self.second == self.chaos() {
             world.heal();
             world.note("both", "healed", 0);
         }
@@ -254,7 +274,7 @@ impl Simulation<'_> {
                 self.world.lock().note("both", "does not start", 0);
                 if let Some((side, Change::Number)) = self.wanted.changed {
                     self.world.lock().note(side.name(), "refuses another number", 0);
-                } else if self.second > CHAOS + 60 {
+                } else if self.second > self.chaos() + 60 {
                     return Stop::Broken(format!("I3: it does not start any more: {why}"));
                 }
                 return Stop::Died;
@@ -266,10 +286,10 @@ impl Simulation<'_> {
                 return Stop::Broken(format!("I10: the number of {name} changed, and it started"));
             }
             self.hear();
-            if self.second == CHAOS && self.needs_a_person() {
+            if (self.second == self.chaos() && self.needs_a_person()) || self.asks_a_person() {
                 return Stop::Died;
             }
-            if self.second < CHAOS {
+            if self.second < self.chaos() {
                 self.post(&process);
                 if self.second.is_multiple_of(5) {
                     let health = process.health().await;
@@ -322,12 +342,12 @@ impl Simulation<'_> {
         });
         self.quiet = if well { self.quiet + 1 } else { 0 };
         self.last_health = health;
-        if self.quiet > 4 {
+        if self.quiet > 3 {
             return Some(Stop::Done);
         }
         // Where nobody looks but at a start, nothing may come to rest by the next look.
         let idle = self.wanted.mutant == Some(Mutant::NobodyLooks);
-        let late = self.second > CHAOS + if idle { HEALING / 3 } else { HEALING };
+        let late = self.second > self.chaos() + if idle { HEALING / 3 } else { HEALING };
         late.then(|| Stop::Broken(format!("I3: it never comes to rest: {:?}", self.last_health)))
     }
 

@@ -8,6 +8,7 @@ use crate::world::{Side, World};
 use alloy::sol_types::SolEvent as _;
 use merchant_signer::node::Reply;
 use sandbox_chains::contracts::Careless;
+use sandbox_chains::eth;
 use sandbox_chains::tron::http::Port;
 use serde_json::{Value, json};
 
@@ -20,8 +21,7 @@ pub(crate) fn instead(world: &mut World, question: &Question) -> Option<Value> {
 }
 
 fn id(question: &Question) -> Value {
-    let json: Value = serde_json::from_slice(&question.body).unwrap_or_default();
-    json.get("id").cloned().unwrap_or_default()
+    question.json.get("id").cloned().unwrap_or_default()
 }
 
 fn rpc_error(question: &Question, message: &str) -> Value {
@@ -52,7 +52,7 @@ fn evm_instead(world: &mut World, question: &Question) -> Option<Value> {
             .fault(name, Fault::LostReceipt)
             .then(|| json!({"jsonrpc": "2.0", "id": id(question), "result": null})),
         "eth_getTransactionCount" | "eth_getBalance" | "eth_call" => {
-            let text = String::from_utf8_lossy(&question.body);
+            let text = &question.body;
             let past = !text.contains("\"latest\"") && !text.contains("\"pending\"");
             (past && world.fault(name, Fault::NoState))
                 .then(|| rpc_error(question, "missing trie node"))
@@ -107,60 +107,53 @@ fn evm_falsified(
     question: &Question,
     (number, body): (usize, &[u8]),
 ) -> Option<Value> {
-    let final_block = {
-        let text = String::from_utf8_lossy(&question.body);
-        text.contains("\"finalized\"")
-    };
+    let final_block = question.body.contains("\"finalized\"");
     let early = world.breaks(Mutant::LearnTooEarly) && world.now_ms < world.foreign_ms + 15_000;
     if final_block && (early || world.breaks(Mutant::LatestNotFinal)) {
-        let mut asked: Value = serde_json::from_slice(&question.body).ok()?;
+        let mut asked = question.json.clone();
         asked["params"][0] = json!("latest");
-        return sandbox_chains::eth::respond(
-            &world.evm.members[number],
-            asked.to_string().as_bytes(),
-        );
+        return eth::respond_to(&world.evm.members[number], asked);
     }
     let name = Side::Evm.name();
     if final_block && world.fault(name, Fault::StaleFinal) {
-        let mut asked: Value = serde_json::from_slice(&question.body).ok()?;
+        let mut asked = question.json.clone();
         let solid = world.evm.members[number].chain().solid().header.number;
         asked["params"][0] = json!(format!("{:#x}", solid.saturating_sub(3)));
-        return sandbox_chains::eth::respond(
-            &world.evm.members[number],
-            asked.to_string().as_bytes(),
-        );
+        return eth::respond_to(&world.evm.members[number], asked);
     }
-    if !world.is_liar(question.at) {
+    let refuses = REFUSALS.contains(&question.name.as_str()) && world.breaks(Mutant::OneRefuses);
+    if !world.is_liar(question.at) && !refuses {
         return None;
     }
+    let lie = match question.name.as_str() {
+        "eth_getBlockByNumber" => world
+            .fault(name, Fault::LieAboutTime)
+            .then_some(Fault::LieAboutTime)
+            .or_else(|| world.fault(name, Fault::Ahead).then_some(Fault::Ahead)),
+        "eth_getTransactionReceipt" | "eth_getTransactionCount" | "eth_call" | "eth_simulateV1" => {
+            world.fault(name, Fault::Lie).then_some(Fault::Lie)
+        }
+        _ => None,
+    }?;
     let mut said: Value = serde_json::from_slice(body).ok()?;
     let result = said.get_mut("result").filter(|result| !result.is_null())?;
-    match question.name.as_str() {
-        "eth_getTransactionReceipt" => {
-            world.fault(name, Fault::Lie).then_some(())?;
+    match (question.name.as_str(), lie) {
+        ("eth_getTransactionReceipt", _) => {
             let other = if result["status"] == json!("0x1") { "0x0" } else { "0x1" };
             result["status"] = json!(other);
             result["logs"] = json!([]);
         }
-        "eth_getTransactionCount" => {
-            world.fault(name, Fault::Lie).then_some(())?;
+        ("eth_getTransactionCount", _) => {
             *result = json!(format!("{:#x}", hex(result) + 1 + world.dice.below(3)));
         }
-        "eth_getBlockByNumber" => {
-            if world.fault(name, Fault::LieAboutTime) {
-                result["timestamp"] = json!(format!("{:#x}", hex(&result["timestamp"]) + 7200));
-            } else if world.fault(name, Fault::Ahead) {
-                let more = 1 + world.dice.below(8);
-                result["number"] = json!(format!("{:#x}", hex(&result["number"]) + more));
-            } else {
-                return None;
-            }
+        (_, Fault::LieAboutTime) => {
+            result["timestamp"] = json!(format!("{:#x}", hex(&result["timestamp"]) + 7200));
         }
-        "eth_call" | "eth_simulateV1" => {
-            world.fault(name, Fault::Lie).then_some(())?;
-            return Some(rpc_error(question, "execution reverted"));
+        (_, Fault::Ahead) => {
+            let more = 1 + world.dice.below(8);
+            result["number"] = json!(format!("{:#x}", hex(&result["number"]) + more));
         }
-        _ => return None,
+        _ => return Some(rpc_error(question, "execution reverted")),
     }
     Some(said)
 }
@@ -173,9 +166,8 @@ fn tron_falsified(
     if port == Port::Solidity && world.breaks(Mutant::LatestNotFinal) {
         let path = format!("/{}", question.path.trim_start_matches('/'))
             .replace("walletsolidity", "wallet");
-        let text = String::from_utf8_lossy(&question.body);
-        let said =
-            world.tron.members[question.at.number()].answer(Port::Full, "POST", &path, &text);
+        let member = &world.tron.members[question.at.number()];
+        let said = member.answer(Port::Full, "POST", &path, &question.body);
         return serde_json::from_str(&said.body).ok();
     }
     if question.name == "getaccount" && world.breaks(Mutant::TrustOldCopy) {
@@ -184,39 +176,48 @@ fn tron_falsified(
         return Some(said);
     }
     let name = Side::Tron.name();
-    if !world.is_liar(question.at) {
+    let refuses = REFUSALS.contains(&question.name.as_str()) && world.breaks(Mutant::OneRefuses);
+    if !world.is_liar(question.at) && !refuses {
         return None;
     }
     // Of one provider alone, events and results are its word; its blocks are proven all the same.
     let believed = world.scene.nodes(Side::Tron) == 1 && !world.breaks(Mutant::OneNodeQuorum);
-    let mut said: Value = serde_json::from_slice(body).ok()?;
     let blocks = ["getblockbynum", "getblock", "getnowblock", "getblockbylimitnext"];
-    match question.name.as_str() {
-        "gettransactioninfobyid" if said.get("id").is_some() && !believed => {
-            world.fault(name, Fault::Lie).then_some(())?;
-            match world.dice.below(4) {
-                0 => {
-                    said["result"] = json!("FAILED");
-                    said["receipt"]["result"] = json!("REVERT");
-                }
-                1 => said = json!({}),
-                _ => turn_events(&mut said),
+    let about_blocks: &[Fault] = &[Fault::EmptyBlock, Fault::AlteredBlock, Fault::Resigned];
+    let lies: &[Fault] = match question.name.as_str() {
+        "gettransactioninfobyid" | "triggerconstantcontract" if !believed => &[Fault::Lie],
+        asked if blocks.contains(&asked) => about_blocks,
+        _ => &[],
+    };
+    let lie = lies.iter().find(|lie| world.fault(name, **lie))?;
+    let mut said: Value = serde_json::from_slice(body).ok()?;
+    match (question.name.as_str(), lie) {
+        (_, Fault::EmptyBlock) => strip(&mut said),
+        (_, Fault::AlteredBlock) => zero_root(&mut said),
+        (_, Fault::Resigned) => sign_again(&mut said),
+        (name, _) if REFUSALS.contains(&name) => fail(&mut said),
+        _ if said.get("id").is_none() => return None,
+        _ => match world.dice.below(4) {
+            0 => {
+                said["result"] = json!("FAILED");
+                said["receipt"]["result"] = json!("REVERT");
             }
-        }
-        asked if blocks.contains(&asked) => {
-            if world.fault(name, Fault::EmptyBlock) {
-                strip(&mut said);
-            } else if world.fault(name, Fault::AlteredBlock) {
-                zero_root(&mut said);
-            } else if world.fault(name, Fault::Resigned) {
-                sign_again(&mut said);
-            } else {
-                return None;
-            }
-        }
-        _ => return None,
+            1 => said = json!({}),
+            _ => turn_events(&mut said),
+        },
     }
     Some(said)
+}
+
+/// Calls by which somebody is found out who cannot be charged.
+const REFUSALS: [&str; 3] = ["eth_call", "eth_simulateV1", "triggerconstantcontract"];
+
+/// Says that a call reverted, and not why.
+fn fail(said: &mut Value) {
+    said["result"] =
+        json!({"result": true, "message": alloy::hex::encode("REVERT opcode executed")});
+    said["constant_result"] = json!([""]);
+    said["transaction"]["ret"] = json!([{"ret": "FAILED"}]);
 }
 
 /// Says of everybody who was charged that the contract passed over them.

@@ -1,11 +1,16 @@
 //! A campaign of the simulator: `SEEDS` from `FROM`, or one `SEED` in full, with the rule `MUTANT` broken, or
 //! each of them in turn (`MUTANT=all`); `ONLY` one chain is billed on. `LOG=info` shows what the Signer logs.
 
-use simulator::report::{Campaign, Replay, campaign, mutants, not_yet, replay};
+use mimalloc::MiMalloc;
+use simulator::report::{Campaign, Replay, campaign, mutants, replay};
 use std::io::{self, Write, stdout};
 use std::process::ExitCode;
 use std::time::Instant;
 use tracing_subscriber::EnvFilter;
+
+/// A seed asks for memory a million times.
+#[global_allocator]
+static MEMORY: MiMalloc = MiMalloc;
 
 #[expect(clippy::disallowed_methods, reason = "it has no configuration but these variables")]
 fn variable<T: std::str::FromStr>(name: &str) -> Option<T> {
@@ -72,9 +77,6 @@ fn play(out: &mut impl Write, what: &Campaign) -> io::Result<bool> {
         Err(problem) => return writeln!(out, "{problem}").map(|()| false),
     };
     write!(out, "{}", tally.table())?;
-    for (world, why) in not_yet() {
-        writeln!(out, "not played: {world}: {why}")?;
-    }
     let took = begun.elapsed();
     let rate = u128::from(tally.seeds) * 1000 / took.as_millis().max(1);
     writeln!(out, "{} seeds in {} s, {rate} a second", tally.seeds, took.as_secs())?;

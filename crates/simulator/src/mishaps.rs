@@ -4,11 +4,12 @@
 use crate::dice::Fault;
 use crate::mutants::Mutant;
 use crate::scene::Shape;
-use crate::town::{CUSTOMERS, biller, customer, purse, silence};
+use crate::town::{CUSTOMERS, biller, customer, other_biller, purse, silence};
 use crate::world::{Side, World};
+use alloy::consensus::transaction::Recovered;
 use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
 use alloy::eips::eip2718::Encodable2718 as _;
-use alloy::primitives::{Address, B256, TxKind, U256};
+use alloy::primitives::{Address, B256, Signature, TxKind, U256};
 use alloy::signers::SignerSync as _;
 use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall as _;
@@ -45,6 +46,10 @@ impl World {
                 let who = 1 + self.dice.below(CUSTOMERS);
                 let value = if self.dice.one_in(2) { 0 } else { RICH };
                 self.fill_purse(side, who, value);
+            }
+            if self.fault(name, Fault::NoGasMoney) {
+                self.broke[side.place()] ^= true;
+                self.fill_tanks(side);
             }
             if !self.is_dark(side) && self.fault(name, Fault::Blackout) {
                 self.dark_until_ms[side.place()] = self.now_ms + 1000 * (40 + self.dice.below(30));
@@ -138,40 +143,65 @@ impl World {
 
     /// Has the contracts tell nobody of one customer's charges.
     pub(crate) fn mute(&self) {
-        let owner = wallet("owner");
-        self.tron.truth.impersonate(owner.address(), self.tron_at.billing, silence());
-        let raw = self.signed(&owner, self.evm_at.billing, silence());
-        self.send_straight(Side::Evm, &raw);
+        let owner = wallet("owner").address();
+        self.tron.truth.impersonate(owner, self.tron_at.billing, silence());
+        self.impersonate(owner, self.evm_at.billing, silence());
     }
 
-    fn fill_purse(&self, side: Side, who: u64, value: u64) {
-        let owner = wallet("owner");
-        match side {
-            Side::Tron => {
-                self.tron.truth.impersonate(owner.address(), self.tron_at.token, purse(who, value));
-            }
-            Side::Evm => {
-                let raw = self.signed(&owner, self.evm_at.token, purse(who, value));
-                self.send_straight(Side::Evm, &raw);
+    /// Gives the signing accounts what they had, or takes it all.
+    fn fill_tanks(&self, side: Side) {
+        let money = if self.broke[side.place()] { U256::ZERO } else { self.tanks[side.place()] };
+        for who in [biller().address(), other_biller().address()] {
+            match side {
+                Side::Evm => {
+                    self.evm.truth.chain().edit_all(|state| state.account_mut(who).balance = money)
+                }
+                Side::Tron => self
+                    .tron
+                    .truth
+                    .node()
+                    .chain()
+                    .edit_all(|state| state.account_mut(who).balance = money),
             }
         }
     }
 
-    /// A transaction on EVM that is not the Signer's, and outbids every other.
+    fn fill_purse(&mut self, side: Side, who: u64, value: u64) {
+        self.emptied[side.place()] |= value == 0;
+        let owner = wallet("owner").address();
+        match side {
+            Side::Tron => {
+                self.tron.truth.impersonate(owner, self.tron_at.token, purse(who, value));
+            }
+            Side::Evm => self.impersonate(owner, self.evm_at.token, purse(who, value)),
+        }
+    }
+
+    /// A transaction on EVM of somebody who need not sign.
+    fn impersonate(&self, from: Address, to: Address, data: Vec<u8>) {
+        let tx = self.outbidding(from, to, data).into_signed(Signature::test_signature());
+        let tx = Recovered::new_unchecked(TxEnvelope::from(tx), from);
+        Evm::admit(&mut self.evm.truth.chain(), tx).ok();
+    }
+
     fn signed(&self, from: &PrivateKeySigner, to: Address, data: Vec<u8>) -> Vec<u8> {
-        let nonce = eth::pool::next_nonce(&self.evm.truth.chain(), &from.address());
-        let tx = TxEip1559 {
+        let tx = self.outbidding(from.address(), to, data);
+        let signature = from.sign_hash_sync(&tx.signature_hash()).expect("a key signs any digest");
+        TxEnvelope::from(tx.into_signed(signature)).encoded_2718()
+    }
+
+    /// A transaction on EVM that is not the Signer's, and outbids every other.
+    fn outbidding(&self, from: Address, to: Address, data: Vec<u8>) -> TxEip1559 {
+        TxEip1559 {
             chain_id: self.evm_at.chain_id,
-            nonce,
+            nonce: eth::pool::next_nonce(&self.evm.truth.chain(), &from),
             gas_limit: 500_000,
             max_fee_per_gas: 6_000_000_000_000,
             max_priority_fee_per_gas: 200_000_000_000,
             to: TxKind::Call(to),
             input: data.into(),
             ..TxEip1559::default()
-        };
-        let signature = from.sign_hash_sync(&tx.signature_hash()).expect("a key signs any digest");
-        TxEnvelope::from(tx.into_signed(signature)).encoded_2718()
+        }
     }
 
     /// From now on nothing fails any more, and everybody can pay.
@@ -181,7 +211,9 @@ impl World {
         self.evm.heal();
         self.tron.heal();
         self.evm.truth.chain().family_mut().base_fee = Some(CALM);
+        self.broke = [false; 2];
         for side in Side::ALL {
+            self.fill_tanks(side);
             for who in 1..=CUSTOMERS {
                 self.fill_purse(side, who, RICH);
             }

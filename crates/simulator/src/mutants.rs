@@ -22,6 +22,8 @@ pub(crate) enum Mutant {
     BroadcastBeforePersist,
     /// One node's word is enough.
     OneNodeQuorum,
+    /// Whoever one node would refuse is refused: all of them say what the liar says.
+    OneRefuses,
     /// A node does not know the transaction: taken for proof of death.
     AbsenceProof,
     /// A charge that is claimed is not recognised.
@@ -111,7 +113,7 @@ const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
 const CUT_OFF: &[(Fault, u64)] =
     &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
 
-const TABLE: [Row; 27] = [
+const TABLE: [Row; 28] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -119,6 +121,7 @@ const TABLE: [Row; 27] = [
     row(Mutant::AnswerFailOnAmbiguousCommit, BOTH, &[(Fault::CommitUnclear, 12)], None),
     row(Mutant::BroadcastBeforePersist, BOTH, &[(Fault::CommitUnclear, 12)], None),
     row(Mutant::OneNodeQuorum, BOTH, &[(Fault::Lie, 2)], None),
+    row(Mutant::OneRefuses, BOTH, &[(Fault::Lie, 1)], None),
     row(Mutant::AbsenceProof, BOTH, &[(Fault::LostReceipt, 2)], None),
     row(Mutant::NoClaimKey, BOTH, &[], Some(UNCLAIMED)),
     row(Mutant::CancelReleasesAtBroadcast, EVM, CUT_OFF, None),

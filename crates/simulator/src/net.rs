@@ -6,9 +6,16 @@ use alloy::primitives::B256;
 use sandbox_chains::chain::{Family, Orphans, Pending};
 use sandbox_chains::evm::Evm;
 use sandbox_chains::node::Node;
+use sandbox_chains::tron::cpu::Cpu;
 use sandbox_chains::tron::witness::Election;
 use sandbox_chains::tron::{Tron, TronNode};
 use std::fmt::Debug;
+
+/// Steps of a call that are always allowed in a block, and never more.
+const TIGHT_BLOCK: [u64; 2] = [5_000, 16_000];
+
+/// The same of a call that is only asked about.
+const TIGHT_CALL: [u64; 2] = [5_000, 18_000];
 
 /// A node of either family.
 pub(crate) trait Member: Clone + Debug + Send + 'static {
@@ -267,6 +274,14 @@ impl<M: Member> Net<M> {
 }
 
 impl Net<TronNode> {
+    /// From now on nodes and blocks stop calls that take long: now and then two charges, mostly six.
+    pub(crate) fn tighten(&self, seed: u64) {
+        let cpu = Cpu { block: TIGHT_BLOCK, call: TIGHT_CALL, seed };
+        for node in self.members.iter().chain([&self.truth]) {
+            node.node().chain().family_mut().cpu = cpu;
+        }
+    }
+
     /// From now on one node makes blocks by itself, signed by so many of the witnesses, or by all.
     pub(crate) fn fork(&mut self, liar: usize, all: bool, signers: usize) {
         self.forked = Some(liar);

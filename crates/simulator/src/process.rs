@@ -242,7 +242,7 @@ fn open(
     Ok(journal)
 }
 
-async fn serve(mut writer: Writer, world: Shared) {
+pub(crate) async fn serve(mut writer: Writer, world: Shared) {
     loop {
         let slow = {
             let mut world = world.lock();

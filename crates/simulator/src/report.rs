@@ -80,11 +80,6 @@ pub fn mutants() -> Vec<(String, &'static str)> {
     Mutant::all().flat_map(each).collect()
 }
 
-/// Worlds that are not played yet, and why.
-pub fn not_yet() -> &'static [(&'static str, &'static str)] {
-    crate::worlds::NOT_YET
-}
-
 /// Plays many seeds. A broken rule is played until a law notices it.
 pub fn campaign(what: &Campaign) -> Result<Tally, String> {
     let rules = rules(what.mutant.as_deref(), what.only.as_deref())?;

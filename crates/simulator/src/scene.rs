@@ -58,12 +58,19 @@ impl Change {
 /// For how long a charge without a period stays claimed (s).
 pub(crate) const GUARD: u64 = 45;
 
+/// For how long everything may go wrong (s): one seed in four sees two periods end, and billings given up that
+/// land all the same; the others see what one process, or two, make of one period.
+const LONG: u64 = 130;
+const SHORT: (u64, u64) = (40, 80);
+
 /// The settings of a seed.
 #[expect(clippy::struct_excessive_bools, reason = "a world has that many independent settings")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Scene {
     shapes: [Shape; 2],
     nodes: [usize; 2],
+    /// For how long everything may go wrong (s).
+    pub(crate) chaos: u64,
     /// Whether billings are given up by an empty transaction on their nonce.
     pub(crate) cancels: bool,
     /// Whether a transaction that bids too little is replaced.
@@ -76,6 +83,10 @@ pub(crate) struct Scene {
     pub(crate) muted: bool,
     /// How far this machine's clock is from that of the chains (ms) while things go wrong.
     pub(crate) clock_ms: i64,
+    /// Whether TRON's providers have a JSON-RPC door.
+    pub(crate) jsonrpc: bool,
+    /// Whether TRON's nodes and blocks stop calls of more than a few charges.
+    pub(crate) tight: bool,
     /// What changes between two starts, and where.
     pub(crate) change: Option<(Side, Change)>,
 }
@@ -103,6 +114,7 @@ impl Scene {
         let mut scene = Self {
             shapes: [shape(&mut dice), shape(&mut dice)],
             nodes: [nodes(&mut dice), nodes(&mut dice)],
+            chaos: if dice.one_in(4) { LONG } else { SHORT.0 + dice.below(SHORT.1 - SHORT.0 + 1) },
             cancels: dice.one_in(4),
             replaces: !dice.one_in(4),
             pinned: !dice.one_in(4),
@@ -110,6 +122,8 @@ impl Scene {
             muted: dice.one_in(4),
             clock_ms: [0, 0, 0, 0, 4_000, -4_000, 150_000, -150_000][dice.place(8)],
             change: if dice.one_in(4) { Some(change(&mut dice)) } else { None },
+            jsonrpc: dice.one_in(2),
+            tight: dice.one_in(6),
         };
         if let Some(mutant) = mutant {
             scene.suit(mutant, Side::ALL[dice.place(2)]);
@@ -124,12 +138,15 @@ impl Scene {
         *self = Self {
             shapes: [if mutant == Mutant::NoGuard { Shape::Guarded } else { Shape::Full }; 2],
             nodes: [if alone.contains(&mutant) { 1 } else { NODES }; 2],
+            chaos: LONG,
             cancels: cancelled.contains(&mutant),
             replaces: mutant != Mutant::NoRebroadcast,
             pinned: true,
             patient: cancelled.contains(&mutant),
             muted: false,
             clock_ms: 0,
+            jsonrpc: false,
+            tight: false,
             change: (mutant == Mutant::AnyNumber).then_some((side, Change::Number)),
         };
     }
@@ -154,9 +171,12 @@ impl Scene {
                 ["world: one node", "world: two nodes", "world: three nodes"][self.nodes(side) - 1],
             ));
         }
+        words.extend((self.chaos == LONG).then_some(("both", "world: a long history")));
         words.extend(self.cancels.then_some(("EVM", "world: billings are given up")));
         words.extend((!self.replaces).then_some(("EVM", "world: nothing is replaced")));
         words.extend((!self.pinned).then_some(("TRON", "world: witnesses are read")));
+        words.extend(self.jsonrpc.then_some(("TRON", "world: providers have a JSON-RPC door")));
+        words.extend(self.tight.then_some(("TRON", "world: long calls are stopped")));
         words.extend(self.patient.then_some(("both", "world: callers are patient")));
         words.extend(self.muted.then_some(("both", "world: charges without events")));
         words.extend(

@@ -116,8 +116,10 @@ fn evm(at: &Places, wanted: &Wanted) -> String {
 fn tron(at: &Places, wanted: &Wanted) -> String {
     let (scene, side) = (&wanted.scene, Side::Tron);
     let node = |number: usize| {
+        let door = format!(", jsonrpc = \"http://tron{number}-jsonrpc/\"");
+        let door = if scene.jsonrpc { door } else { String::new() };
         format!(
-            "{{ full = \"http://tron{number}-full/\", solidity = \"http://tron{number}-solidity/\" }}"
+            "{{ full = \"http://tron{number}-full/\", solidity = \"http://tron{number}-solidity/\"{door} }}"
         )
     };
     let nodes: Vec<String> = (0..scene.nodes(side)).map(node).collect();

@@ -8,7 +8,7 @@ use crate::mutants::Mutant;
 use crate::net::Net;
 use crate::scene::{Change, Scene};
 use crate::town::{Places, Towns, biller};
-use alloy::primitives::{Address, B256};
+use alloy::primitives::{Address, B256, U256};
 use alloy::sol_types::SolEvent as _;
 use parking_lot::Mutex;
 use sandbox_chains::contracts::Careless;
@@ -107,6 +107,12 @@ pub(crate) struct World {
     pub(crate) scene: Scene,
     /// Until when no node of a chain answers (ms).
     pub(crate) dark_until_ms: [u64; 2],
+    /// What the signing accounts have in the beginning.
+    pub(crate) tanks: [U256; 2],
+    /// Whether they have nothing now.
+    pub(crate) broke: [bool; 2],
+    /// Whether a customer was ever without money.
+    pub(crate) emptied: [bool; 2],
     /// How often the key was used elsewhere.
     pub(crate) foreign: u32,
     /// And when it was last (ms).
@@ -164,6 +170,13 @@ impl World {
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
+        let tanks = [
+            evm.truth.chain().head_state().balance(&biller().address()),
+            tron.truth.node().chain().head_state().balance(&biller().address()),
+        ];
+        if scene.tight {
+            tron.tighten(seed);
+        }
         let liars = liars(&mut dice, &scene, mutant);
         let mut log = Log { talkative, ..Log::default() };
         for (at, word) in scene.words() {
@@ -182,6 +195,9 @@ impl World {
             liars,
             scene,
             dark_until_ms: [0; 2],
+            tanks,
+            broke: [false; 2],
+            emptied: [false; 2],
             foreign: 0,
             foreign_ms: 0,
             told: BTreeSet::new(),

@@ -1,0 +1,134 @@
+//! What a person does where nothing else helps: of transactions that a restored journal has forgotten, and that do
+//! not tell whom they charged, somebody who kept books says it, in the format of `claims import`.
+
+use crate::callers::Callers;
+use crate::clock;
+use crate::disk::SimDisk;
+use crate::process::serve;
+use crate::scene::Shape;
+use crate::town::customer;
+use crate::world::{Shared, Side, World};
+use alloy::consensus::Transaction as _;
+use alloy::primitives::{Address, B256, Log, U256};
+use alloy::sol_types::SolEvent as _;
+use merchant_signer::config::JournalConfig;
+use merchant_signer::journal::Journal;
+use sandbox_chains::contracts::Careless;
+use sandbox_chains::tron::tx::Action;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio_util::task::TaskTracker;
+
+/// A transaction in a block that nobody undoes.
+struct Landed {
+    side: Side,
+    hash: B256,
+    contract: Address,
+    signer: Address,
+    position: u64,
+    block: u64,
+    time_ms: u64,
+    logs: Vec<Log>,
+}
+
+/// Whether somebody has to say whom forgotten transactions charged.
+pub(crate) fn is_needed(world: &World) -> bool {
+    let opaque = |side: &Side| world.scene.shape(*side) == Shape::Bare;
+    !world.forgotten.is_empty() && Side::ALL.iter().any(opaque)
+}
+
+/// Imports what the journal has forgotten, on the simulated disk: between two processes, as one of its own.
+pub(crate) async fn import(world: &Shared, config: &JournalConfig, callers: &Callers) {
+    let life = {
+        let mut world = world.lock();
+        world.life += 1;
+        world.dead = false;
+        world.note("both", "claims imported", 0);
+        clock::begin(world.machine_ms());
+        world.life
+    };
+    let disk = Box::new(SimDisk { world: Arc::clone(world), life });
+    let (journal, writer) =
+        Journal::with_writer(config, clock::CLOCK, disk).expect("the journal is whole");
+    let tasks = TaskTracker::new();
+    tasks.spawn(serve(writer, Arc::clone(world)));
+    let exported = journal.export_claims().await.expect("the journal is read");
+    let networks = exported.text.lines().next().unwrap_or_default().to_owned();
+    let text = {
+        let world = world.lock();
+        let lines = world.forgotten.iter().filter_map(|hash| landed(&world, *hash));
+        lines.fold(networks, |text, landed| format!("{text}\n{}", line(&world, callers, &landed)))
+    };
+    let (by, why) = ("a person".to_owned(), "the books say so".to_owned());
+    let told = journal.import_claims(text, by, why).await.expect("the journal is written");
+    if let Err(problem) = told {
+        world.lock().broken.get_or_insert(format!("I3: what was forgotten is refused: {problem}"));
+    }
+    drop(journal);
+    tasks.close();
+    tasks.wait().await;
+}
+
+fn landed(world: &World, hash: B256) -> Option<Landed> {
+    if let Some(place) = world.evm.truth.chain().find(&hash) {
+        let (header, one) = (&place.block.header, place.included());
+        return Some(Landed {
+            side: Side::Evm,
+            hash,
+            contract: one.tx.to()?,
+            signer: one.tx.signer(),
+            position: one.tx.nonce(),
+            block: header.number,
+            time_ms: header.time_ms,
+            logs: one.receipt.result.logs().to_vec(),
+        });
+    }
+    let place = world.tron.truth.node().chain().find(&hash)?;
+    let (header, one) = (&place.block.header, place.included());
+    let Action::Trigger(call) = &one.tx.action else { return None };
+    let plain = |bytes: &[u8]| Address::try_from(bytes.get(1..)?).ok();
+    let logs = if one.receipt.succeeded() { one.receipt.logs.clone() } else { vec![] };
+    Some(Landed {
+        side: Side::Tron,
+        hash,
+        contract: plain(&call.contract_address)?,
+        signer: plain(&call.owner_address)?,
+        position: 0,
+        block: header.number,
+        time_ms: header.time_ms,
+        logs,
+    })
+}
+
+fn line(world: &World, callers: &Callers, landed: &Landed) -> Value {
+    let moved = landed.logs.iter().filter_map(|log| Careless::Moved::decode_log(log).ok());
+    let claims: Vec<Value> =
+        moved.map(|moved| claim(world, callers, landed.side, &moved)).collect();
+    json!({
+        "chain": landed.side.platform_id(),
+        "contract": landed.contract,
+        "signer": landed.signer,
+        "position": landed.position,
+        "transaction": landed.hash,
+        "block": landed.block,
+        "blockTime": landed.time_ms / 1000,
+        "guard": 0,
+        "claims": claims,
+    })
+}
+
+fn claim(world: &World, callers: &Callers, side: Side, moved: &Careless::Moved) -> Value {
+    let (amount, user) = callers.terms(moved.tag, moved.subscribeId);
+    let token = if side == Side::Evm { world.evm_at.token } else { world.tron_at.token };
+    json!({
+        "subscribeId": moved.subscribeId,
+        "planId": 1,
+        "userHash": B256::from(U256::from(user + 1000)),
+        "period": moved.period.to_string(),
+        "amount": amount.to_string(),
+        "planVersion": null,
+        "wallet": customer(moved.subscribeId),
+        "token": token,
+        "outcome": "charged",
+    })
+}
