@@ -53,10 +53,6 @@ async fn lands_once(town: &Town) {
     town.assert_paid(&[1, 0, 0]).await;
 }
 
-async fn on_request(family: Family) -> Town {
-    Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await
-}
-
 async fn killed_before_the_commit_nobody_is_charged_and_the_claim_is_free(family: Family) {
     let town = Town::on(family).await;
     killed_at(&town, SIMULATE, Act::Swallow).await;
@@ -85,7 +81,7 @@ async fn killed_after_the_send_the_charge_is_not_sent_as_another_one(family: Fam
 async fn killed_while_it_waits_for_finality_the_charge_is_settled_by_the_next_process(
     family: Family,
 ) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let signer = town.signer().await;
     let hash = signer.scheduler.bill(&request(&town)).await.tx_hash();
     town.anvil.mine(1).await;
@@ -103,7 +99,7 @@ async fn killed_while_it_waits_for_finality_the_charge_is_settled_by_the_next_pr
 async fn a_transaction_that_the_node_forgot_after_the_answer_is_sent_again_by_the_next_process(
     family: Family,
 ) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let signer = town.signer().await;
     let hash = signer.scheduler.bill(&request(&town)).await.tx_hash();
     signer.kill();

@@ -6,16 +6,12 @@ use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
 use alloy::primitives::B256;
 use rusqlite::Connection;
-use serde_json::{Value, json};
+use serde_json::json;
 
 on_both_families![an_end_that_cannot_be_written_keeps_nothing_else_from_happening];
 
 fn in_journal(town: &Town, sql: &str) {
     Connection::open(town.installation.journal()).unwrap().execute_batch(sql).unwrap();
-}
-
-async fn state(signer: &Signer, hash: &str) -> Value {
-    signer.scheduler.billings(hash).await.body["data"][0]["state"].clone()
 }
 
 async fn status(signer: &Signer) -> String {
@@ -41,7 +37,7 @@ async fn an_end_that_cannot_be_written_keeps_nothing_else_from_happening(family:
     for hash in &hashes[1..] {
         assert_eq!(town.settled(&signer, hash).await["state"], "charged", "{hash}");
     }
-    assert_eq!(state(&signer, &hashes[0]).await, "open");
+    assert_eq!(signer.billing(&hashes[0]).await["state"], "open");
     eventually("the trouble is told", async || {
         status(&signer).await.contains("CHECK constraint failed")
     })

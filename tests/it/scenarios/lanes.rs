@@ -8,7 +8,7 @@ use crate::world::contracts::{Billing, Merchant};
 use crate::world::manual;
 use crate::world::patience::eventually;
 use crate::world::proxy::{Act, SEND};
-use crate::world::signer::{Installation, Signer};
+use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town, signer_address};
 use alloy::primitives::{Address, B256, U256};
 use alloy::signers::local::PrivateKeySigner;
@@ -44,13 +44,6 @@ fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
 }
 
-fn edit(installation: &Installation, from: &str, to: &str) {
-    let path = installation.path().join("signer.toml");
-    let text = fs::read_to_string(&path).unwrap();
-    assert!(text.contains(from), "{from} is not in\n{text}");
-    fs::write(path, text.replace(from, to)).unwrap();
-}
-
 /// Has the Signer sign with another key from the next start on; `keys` are more lines of the chain.
 pub(super) fn change_key(town: &Town, keys: &str) {
     use std::io::Write as _;
@@ -59,11 +52,7 @@ pub(super) fn change_key(town: &Town, keys: &str) {
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path);
     writeln!(file.unwrap(), "{NEW_KEY}").unwrap();
     let new = format!("key = \"file:new.key\"\n{keys}");
-    edit(&town.installation, "key = \"file:evm.key\"", &new);
-}
-
-async fn on_request(family: Family) -> Town {
-    Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await
+    town.installation.edit("key = \"file:evm.key\"", &new);
 }
 
 /// A town in which the first subscriber is billed and nothing is mined; the hash, and no Signer.
@@ -78,25 +67,32 @@ async fn health(signer: &Signer) -> Value {
     signer.scheduler.get("/health/ready").await.body["chains"][0].clone()
 }
 
-async fn a_changed_key_leaves_its_open_batch_to_a_lane_that_follows_it(family: Family) {
-    let town = on_request(family).await;
-    let hash = with_one_open(&town).await;
-    change_key(&town, "");
+/// A Signer whose `check`, readiness and metrics name the account whose key it has not, with so many open
+/// batches and guarded charges.
+async fn followed(town: &Town, [open, guarded]: [u64; 2]) -> Signer {
     let old = town.spell(signer_address());
     let checked = said(&town.installation.run(&["check"]).await);
-    let open = format!(
-        "1 open billings and 0 guarded charges of the account {old}: its key is not configured"
-    );
-    assert!(checked.contains(&open), "{checked}");
+    let left = format!("{open} open billings and {guarded} guarded charges of the account {old}");
+    assert!(checked.contains(&format!("{left}: its key is not configured")), "{checked}");
     let signer = town.signer().await;
     let health = health(&signer).await;
-    assert_eq!(health["undecided"], 1, "{health}");
-    assert_eq!(health["following"][0]["address"], old.as_str(), "{health}");
-    assert_eq!(health["following"][0]["undecided"], 1, "{health}");
-    assert!(signer.log().contains("following the account: its key is not configured"));
+    let [lane] = health["following"].as_array().unwrap().as_slice() else { panic!("{health}") };
+    assert_eq!((&lane["address"], &lane["undecided"]), (&json!(old), &json!(open)), "{health}");
+    assert_eq!(lane["status"], "ok", "{health}");
+    assert!(lane["why"].as_str().unwrap().contains("its key is not configured"), "{health}");
     let metrics = signer.scheduler.get("/metrics").await.text;
-    let gauge = format!("signer_following_batches{{chain=\"139\",account=\"{old}\"}} 1");
+    let gauge = format!("signer_following_batches{{chain=\"139\",account=\"{old}\"}} {open}");
     assert!(metrics.contains(&gauge), "{metrics}");
+    signer
+}
+
+async fn a_changed_key_leaves_its_open_batch_to_a_lane_that_follows_it(family: Family) {
+    let town = Town::on_request(family).await;
+    let hash = with_one_open(&town).await;
+    change_key(&town, "");
+    let signer = followed(&town, [1, 0]).await;
+    assert_eq!(health(&signer).await["undecided"], 1);
+    assert!(signer.log().contains("following the account: its key is not configured"));
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
     let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
     assert_eq!(again.tx_hash(), hash, "it is charged already: {again:?}");
@@ -107,7 +103,7 @@ async fn a_changed_key_leaves_its_open_batch_to_a_lane_that_follows_it(family: F
 }
 
 async fn what_a_node_forgot_is_offered_again_without_its_key(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let hash = with_one_open(&town).await;
     change_key(&town, "");
     town.anvil.drop_transaction(hash.parse::<B256>().unwrap()).await;
@@ -121,11 +117,11 @@ async fn what_a_node_forgot_is_offered_again_without_its_key(family: Family) {
 }
 
 async fn a_key_that_is_changed_back_goes_on_where_it_was(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let hash = with_one_open(&town).await;
     change_key(&town, "");
     town.signer().await.terminate().await;
-    edit(&town.installation, "file:new.key", "file:evm.key");
+    town.installation.edit("file:new.key", "file:evm.key");
     let signer = town.signer().await;
     assert_eq!(health(&signer).await["following"], json!([]));
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
@@ -148,7 +144,7 @@ pub(super) async fn introduce_the_new_key(town: &Town) {
 }
 
 async fn a_new_key_bills_while_the_old_one_is_followed(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     introduce_the_new_key(&town).await;
     let hash = with_one_open(&town).await;
     town.anvil.drop_transaction(hash.parse::<B256>().unwrap()).await;
@@ -181,7 +177,7 @@ fn with_another_section(town: &Town) -> (PathBuf, String) {
 }
 
 async fn a_chain_that_is_gone_with_something_open_is_a_fault_at_start(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let hash = with_one_open(&town).await;
     let (path, before) = with_another_section(&town);
     let log = town.installation.try_start().await.unwrap_err();
@@ -202,9 +198,9 @@ async fn a_chain_that_is_gone_with_something_open_is_a_fault_at_start(family: Fa
 }
 
 async fn a_retired_chain_ends_what_it_has_open_and_takes_nothing_new(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let hash = with_one_open(&town).await;
-    edit(&town.installation, "test = true", "test = true\nretired = true");
+    town.installation.edit("test = true", "test = true\nretired = true");
     let signer = town.signer().await;
     signer.ready().await;
     let retired = health(&signer).await;
@@ -219,9 +215,9 @@ async fn a_retired_chain_ends_what_it_has_open_and_takes_nothing_new(family: Fam
 }
 
 async fn a_chain_moves_to_another_number_with_its_claims_and_only_deliberately(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let hash = with_one_open(&town).await;
-    edit(&town.installation, "[chains.139", "[chains.140");
+    town.installation.edit("[chains.139", "[chains.140");
     let log = town.installation.try_start().await.unwrap_err();
     assert!(log.contains("merchant-signer networks rename 139 140"), "{log}");
     let checked = said(&town.installation.run(&["check"]).await);
@@ -247,14 +243,14 @@ async fn a_chain_moves_to_another_number_with_its_claims_and_only_deliberately(f
 }
 
 async fn a_changed_contract_does_not_change_what_an_open_batch_is_read_by(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     town.anvil.set_automine(true).await;
     let other = Merchant::open(&town.anvil.rpc(), signer_address()).await;
     town.anvil.set_automine(false).await;
     let hash = with_one_open(&town).await;
     town.anvil.drop_transaction(hash.parse::<B256>().unwrap()).await;
     let (from, to) = (town.spell(town.contract), town.spell(other.billing));
-    edit(&town.installation, &from, &to);
+    town.installation.edit(&from, &to);
     let signer = town.signer().await;
     let ended = town.settled(&signer, &hash).await;
     assert_eq!(ended["state"], "charged");
@@ -270,27 +266,14 @@ async fn an_account_with_nothing_but_guarded_charges_is_followed_and_named(famil
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
     signer.terminate().await;
     change_key(&town, "");
-    let old = town.spell(signer_address());
-    let checked = said(&town.installation.run(&["check"]).await);
-    let guarded = format!(
-        "0 open billings and 1 guarded charges of the account {old}: its key is not configured"
-    );
-    assert!(checked.contains(&guarded), "{checked}");
-    let signer = town.signer().await;
-    let health = health(&signer).await;
-    let [lane] = health["following"].as_array().unwrap().as_slice() else { panic!("{health}") };
-    assert_eq!((&lane["address"], &lane["undecided"]), (&json!(old), &json!(0)), "{health}");
-    assert_eq!(lane["status"], "ok", "{health}");
-    assert!(lane["why"].as_str().unwrap().contains("its key is not configured"), "{health}");
-    let metrics = signer.scheduler.get("/metrics").await.text;
-    let gauge = format!("signer_following_batches{{chain=\"139\",account=\"{old}\"}} 0");
-    assert!(metrics.contains(&gauge), "{metrics}");
+    let signer = followed(&town, [0, 1]).await;
     let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
     assert_eq!(again.tx_hash(), hash, "the guard of the old account's charge holds: {again:?}");
     town.assert_paid(&[1, 0]).await;
     signer.terminate().await;
     with_another_section(&town);
     let log = town.installation.try_start().await.unwrap_err();
+    let old = town.spell(signer_address());
     let orphan = format!("0 open billings and 1 guarded charges of the account {old}");
     assert!(log.contains(&orphan) && log.contains("no [chains.139] is configured"), "{log}");
 }
@@ -316,15 +299,11 @@ async fn forgotten(keys: &str) -> (Town, Signer, String) {
     (town, signer, hash)
 }
 
-async fn state(signer: &Signer, hash: &str) -> Value {
-    signer.scheduler.billings(hash).await.body["data"][0].clone()
-}
-
 #[tokio::test]
 async fn what_dies_without_its_key_on_tron_is_expired_and_free() {
     let (town, signer, hash) = forgotten("").await;
-    eventually("it is expired", async || state(&signer, &hash).await["state"] == "expired").await;
-    assert_eq!(state(&signer, &hash).await["txHashes"], json!([hash]), "nothing else was signed");
+    eventually("it is expired", async || signer.billing(&hash).await["state"] == "expired").await;
+    assert_eq!(signer.billing(&hash).await["txHashes"], json!([hash]), "nothing else was signed");
     town.assert_paid(&[0, 0, 0]).await;
 }
 
@@ -333,7 +312,7 @@ async fn what_dies_is_renewed_with_a_retired_key_on_tron() {
     let (town, signer, hash) = forgotten("retired_keys = [\"file:evm.key\"]").await;
     town.tron().node.faults().clear();
     eventually("another attempt is signed", async || {
-        state(&signer, &hash).await["txHashes"].as_array().is_some_and(|all| all.len() == 2)
+        signer.billing(&hash).await["txHashes"].as_array().is_some_and(|all| all.len() == 2)
     })
     .await;
     let ended = town.settled(&signer, &hash).await;
@@ -346,7 +325,7 @@ async fn what_dies_is_renewed_with_a_retired_key_on_tron() {
 
 #[tokio::test]
 async fn a_retired_key_cancels_what_no_node_can_take() {
-    let town = on_request(Family::Evm).await;
+    let town = Town::on_request(Family::Evm).await;
     introduce_the_new_key(&town).await;
     let hash = with_one_open(&town).await;
     town.anvil.drop_transaction(hash.parse::<B256>().unwrap()).await;
@@ -354,7 +333,7 @@ async fn a_retired_key_cancels_what_no_node_can_take() {
     town.proxy.fault(SEND, Act::Refuse("intrinsic gas too low"));
     let signer = town.signer().await;
     eventually("a cancel is signed", async || {
-        state(&signer, &hash).await["txHashes"].as_array().is_some_and(|all| all.len() == 2)
+        signer.billing(&hash).await["txHashes"].as_array().is_some_and(|all| all.len() == 2)
     })
     .await;
     town.proxy.heal();
@@ -377,7 +356,7 @@ async fn a_retired_key_outbids_what_bids_too_little() {
     town.anvil.mine(1).await;
     let signer = town.signer().await;
     eventually("another bid is signed", async || {
-        state(&signer, &hash).await["txHashes"].as_array().is_some_and(|all| all.len() >= 2)
+        signer.billing(&hash).await["txHashes"].as_array().is_some_and(|all| all.len() >= 2)
     })
     .await;
     let ended = town.settled(&signer, &hash).await;

@@ -1,6 +1,6 @@
 //! An honest node in trouble: it is down, it loses answers, it forgets.
 
-use crate::world::anvil::{Family, Mining};
+use crate::world::anvil::Family;
 use crate::world::patience::eventually;
 use crate::world::proxy::{ANYTHING, Act, SEND};
 use crate::world::signer::Signer;
@@ -17,18 +17,10 @@ on_both_families![
     a_payment_counts_as_settled_when_its_block_is_final_and_no_sooner,
 ];
 
-async fn on_request(family: Family) -> Town {
-    Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await
-}
-
 /// What `/health/ready` says of the chain.
 async fn chain_health(signer: &Signer) -> (u16, Value) {
     let heard = signer.scheduler.get("/health/ready").await;
     (heard.status, heard.body["chains"][0].clone())
-}
-
-async fn state(signer: &Signer, hash: &str) -> Value {
-    signer.scheduler.billings(hash).await.body["data"][0]["state"].clone()
 }
 
 async fn without_its_node_it_starts_and_remembers_and_charges_nobody_new(family: Family) {
@@ -128,7 +120,7 @@ async fn a_node_that_turns_out_to_be_of_another_chain_is_not_billed_on() {
 }
 
 async fn a_transaction_that_the_node_forgot_is_offered_again_as_it_was(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let signer = town.signer().await;
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.anvil.drop_transaction(hash.parse::<B256>().unwrap()).await;
@@ -143,7 +135,7 @@ async fn a_transaction_that_the_node_forgot_is_offered_again_as_it_was(family: F
 }
 
 async fn a_payment_counts_as_settled_when_its_block_is_final_and_no_sooner(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let signer = town.signer().await;
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     for _ in 0..2 {
@@ -154,8 +146,11 @@ async fn a_payment_counts_as_settled_when_its_block_is_final_and_no_sooner(famil
             chain_health(&signer).await.1["head"] == mined
         })
         .await;
-        assert_eq!(state(&signer, &hash).await, "open", "paid, but not for good");
+        assert_eq!(signer.billing(&hash).await["state"], "open", "paid, but not for good");
     }
     town.anvil.mine(2).await;
-    eventually("the payment is settled", async || state(&signer, &hash).await == "charged").await;
+    eventually("the payment is settled", async || {
+        signer.billing(&hash).await["state"] == "charged"
+    })
+    .await;
 }

@@ -23,13 +23,6 @@ on_both_families![
 /// The key that comes after the stolen one.
 const NEXT: &str = "5b8e1f2a3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7";
 
-fn edit(town: &Town, from: &str, to: &str) {
-    let path = town.installation.path().join("signer.toml");
-    let text = fs::read_to_string(&path).unwrap();
-    assert!(text.contains(from), "{from} is not in\n{text}");
-    fs::write(path, text.replace(from, to)).unwrap();
-}
-
 /// Lets an account bill, or no longer.
 async fn allow(town: &Town, who: Address, allowed: bool) {
     let call = Billing::setBillerCall { merKey: town.merchant.mer_key, who, allowed };
@@ -54,7 +47,7 @@ async fn the_signing_key_is_changed_with_a_batch_open(family: Family) {
     fs::write(&key, KEY).unwrap();
     let install = "merchant-signer keys import billing < key.txt";
     assert!(manual::run(&town.installation, install, &[]).await.status.success());
-    edit(&town, "key = \"file:evm.key\"", "key = \"keystore:billing\"");
+    town.installation.edit("key = \"file:evm.key\"", "key = \"keystore:billing\"");
     let signer = town.signer().await;
     let open = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     signer.terminate().await;
@@ -65,7 +58,7 @@ async fn the_signing_key_is_changed_with_a_batch_open(family: Family) {
     assert!(manual::run(&town.installation, import, &[]).await.status.success());
     let retired = manual::line("retired_keys = [\"keystore:billing\"]");
     let keys = format!("{}\n{retired}", manual::line("key = \"keystore:billing-2\""));
-    edit(&town, "key = \"keystore:billing\"", &keys);
+    town.installation.edit("key = \"keystore:billing\"", &keys);
     let checked = manual::run(&town.installation, "merchant-signer check", &[]).await;
     let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(checked.contains(&format!("signs for {}", town.spell(next))), "{checked}");
@@ -83,7 +76,7 @@ async fn the_signing_key_is_changed_with_a_batch_open(family: Family) {
     }
     town.quiet(&signer).await;
     signer.terminate().await;
-    edit(&town, retired, "");
+    town.installation.edit(retired, "");
     town.anvil.set_automine(true).await;
     allow(&town, signer_address(), false).await;
     let signer = town.signer().await;
@@ -134,7 +127,7 @@ async fn a_stolen_signing_key_is_replaced_and_its_open_batch_ends_without_it(fam
     let written = "merchant-signer keys import billing-2 < key.txt";
     let imported = manual::run(&town.installation, written, &[]).await;
     assert!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
-    edit(&town, "key = \"file:evm.key\"", manual::line("key = \"keystore:billing-2\""));
+    town.installation.edit("key = \"file:evm.key\"", manual::line("key = \"keystore:billing-2\""));
     let checked = town.installation.run(&["check"]).await;
     let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert!(checked.contains(&format!("signs for {}", town.spell(next))), "{checked}");
@@ -159,11 +152,12 @@ async fn a_stolen_caller_secret_is_replaced(family: Family) {
     town.signer().await.terminate().await;
     // Both are good while the callers move.
     let both = format!("[callers.next]\nkey = {CALLER:?}\nsecret = {NEW:?}\n[callers.tests]");
-    edit(&town, "[callers.tests]", &both);
+    town.installation.edit("[callers.tests]", &both);
     let signer = town.signer().await;
     assert_eq!((status_with(&signer, SECRET).await, status_with(&signer, NEW).await), (404, 404));
     signer.terminate().await;
-    edit(&town, &format!("[callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n"), "");
+    town.installation
+        .edit(&format!("[callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n"), "");
     let signer = town.signer().await;
     assert_eq!((status_with(&signer, SECRET).await, status_with(&signer, NEW).await), (401, 404));
 }

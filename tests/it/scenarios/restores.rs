@@ -25,10 +25,6 @@ enum PutBack {
     WholeDirectory,
 }
 
-async fn on_request(family: Family) -> Town {
-    Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await
-}
-
 async fn lane(signer: &Signer) -> String {
     let heard = signer.scheduler.get("/health/ready").await;
     heard.body["chains"][0]["status"].as_str().unwrap().to_owned()
@@ -59,7 +55,7 @@ async fn learns(town: &Town, signer: &Signer, place: usize, hash: &str) {
 
 async fn yesterdays_copy_is_noticed_with_its_mark_left_and_without_any(family: Family) {
     for without_mark in [false, true] {
-        let town = on_request(family).await;
+        let town = Town::on_request(family).await;
         let signer = town.signer().await;
         billed(&town, &signer, 0).await;
         signer.terminate().await;
@@ -111,7 +107,7 @@ async fn with_a_batch_open_a_copy_learns_what_it_forgot_and_ends_what_it_has(fam
 }
 
 async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let signer = town.signer().await;
     signer.terminate().await;
     std::fs::copy(town.installation.journal(), beside(&town, "old")).unwrap();
@@ -174,7 +170,7 @@ impl Drop for SmallDisk {
 #[tokio::test]
 #[ignore = "mounts a file system of 3 MiB: needs root"]
 async fn with_a_full_disk_a_process_starts_follows_what_is_open_and_heals_by_itself() {
-    let mut town = on_request(Family::Evm).await;
+    let mut town = Town::on_request(Family::Evm).await;
     let disk = SmallDisk::mounted(beside(&town, "disk"));
     let journal = disk.0.join("journal.sqlite");
     town.installation = town.installation.env("SIGNER__JOURNAL__PATH", journal.to_str().unwrap());

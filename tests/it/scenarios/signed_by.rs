@@ -3,7 +3,6 @@
 
 use crate::world::anvil::{Family, Mining};
 use crate::world::patience::eventually;
-use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
 use alloy::primitives::{B256, U256};
 use rusqlite::Connection;
@@ -45,14 +44,6 @@ fn with_profile(mut town: Town, keys: &[(&str, &str)]) -> Town {
     town
 }
 
-async fn on_request(family: Family) -> Town {
-    Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await
-}
-
-async fn billing(signer: &Signer, hash: &str) -> Value {
-    signer.scheduler.billings(hash).await.body["data"][0].clone()
-}
-
 /// Has two people billed, and the second withdraw what it allows before that is in a block.
 async fn one_of_two_can_pay(town: &Town) -> String {
     let signer = town.signer().await;
@@ -66,7 +57,7 @@ async fn one_of_two_can_pay(town: &Town) -> String {
 }
 
 async fn changed_events_do_not_change_what_an_open_batch_is_read_by(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let hash = one_of_two_can_pay(&town).await;
     let town = with_profile(town, &TURNED);
     let signer = town.signer().await;
@@ -81,7 +72,7 @@ async fn changed_events_do_not_change_what_an_open_batch_is_read_by(family: Fami
 }
 
 async fn a_profile_that_nobody_can_read_any_more_proves_nothing(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let signer = town.signer().await;
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     signer.terminate().await;
@@ -99,7 +90,7 @@ async fn a_profile_that_nobody_can_read_any_more_proves_nothing(family: Family) 
 }
 
 async fn an_old_copy_learns_by_the_profile_that_was_configured_then(family: Family) {
-    let town = on_request(family).await;
+    let town = Town::on_request(family).await;
     let signer = town.signer().await;
     let first = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     assert_eq!(town.settled(&signer, &first).await["state"], "charged");
@@ -115,7 +106,7 @@ async fn an_old_copy_learns_by_the_profile_that_was_configured_then(family: Fami
     let signer = town.signer().await;
     eventually("it is learnt", async || {
         town.anvil.mine(1).await;
-        billing(&signer, &forgotten).await["subscriptions"][0]["state"] == "charged"
+        signer.billing(&forgotten).await["subscriptions"][0]["state"] == "charged"
     })
     .await;
     let again = signer.scheduler.bill(&json!(town.entries([1]))).await;
@@ -137,7 +128,7 @@ async fn what_bids_too_little_is_outbid_by_the_call_that_it_was_signed_with() {
     let town = with_profile(town, &ANOTHER);
     let signer = town.signer().await;
     eventually("another bid is signed", async || {
-        billing(&signer, &hash).await["txHashes"].as_array().is_some_and(|all| all.len() >= 2)
+        signer.billing(&hash).await["txHashes"].as_array().is_some_and(|all| all.len() >= 2)
     })
     .await;
     let ended = town.settled(&signer, &hash).await;
@@ -165,7 +156,7 @@ async fn what_dies_on_tron_is_renewed_by_the_call_that_it_was_signed_with() {
     town.tron().solidify_at(town.tron().now_ms() + 60_000);
     town.tron().node.faults().clear();
     eventually("another attempt is signed", async || {
-        billing(&signer, &hash).await["txHashes"].as_array().is_some_and(|all| all.len() == 2)
+        signer.billing(&hash).await["txHashes"].as_array().is_some_and(|all| all.len() == 2)
     })
     .await;
     let ended = town.settled(&signer, &hash).await;

@@ -1,28 +1,20 @@
 //! Transactions of the account that this Signer did not sign, or has forgotten: a key that is used
 //! elsewhere, and a journal that is an old copy. It learns from the chain, and opens again by itself.
 
-use crate::world::anvil::Mining;
+use crate::world::anvil::Family;
 use crate::world::contracts::AnyToken;
 use crate::world::patience::eventually;
 use crate::world::proxy::Act;
 use crate::world::signer::{Installation, Signer};
-use crate::world::town::{Founding, Town, put_key, signer_address};
+use crate::world::town::{Town, put_key, signer_address};
 use alloy::primitives::{B256, U256};
 use alloy::rpc::types::TransactionRequest;
 use serde_json::{Value, json};
-
-async fn on_request() -> Town {
-    Town::with(Founding { mining: Mining::OnRequest, ..Founding::default() }).await
-}
 
 /// The lane's status, as `/health/ready` tells it.
 pub(super) async fn lane(signer: &Signer) -> String {
     let heard = signer.scheduler.get("/health/ready").await;
     heard.body["chains"][0]["status"].as_str().unwrap().to_owned()
-}
-
-async fn state(signer: &Signer, hash: &str) -> Value {
-    signer.scheduler.billings(hash).await.body["data"][0]["state"].clone()
 }
 
 /// Somebody else signs a transfer of nothing with the account's key.
@@ -90,14 +82,14 @@ async fn a_key_that_is_used_elsewhere_closes_the_lane_until_it_is_known_for_what
 
 #[tokio::test]
 async fn a_place_that_a_transfer_took_ends_its_batch_and_frees_its_charges() {
-    let town = on_request().await;
+    let town = Town::on_request(Family::Evm).await;
     let signer = town.signer().await;
     town.proxy.fault("eth_sendRawTransaction", Act::Refuse("not now"));
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     transfer_elsewhere(&town).await;
     town.anvil.mine(1).await;
     town.noticed().await;
-    assert_eq!(state(&signer, &hash).await, "open", "the block can still be undone");
+    assert_eq!(signer.billing(&hash).await["state"], "open", "the block can still be undone");
     let held = signer.scheduler.bill(&json!(town.entries([0]))).await;
     assert_eq!(held.tx_hash(), hash);
     town.proxy.heal();
@@ -109,13 +101,13 @@ async fn a_place_that_a_transfer_took_ends_its_batch_and_frees_its_charges() {
 
 #[tokio::test]
 async fn what_another_signer_of_the_same_key_charged_is_learnt_and_charged_by_nobody_else() {
-    let town = on_request().await;
+    let town = Town::on_request(Family::Evm).await;
     let elsewhere = another(&town);
     let (signer, other) = (town.signer().await, elsewhere.start().await);
     let theirs = other.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.quiet(&other).await;
     opens(&town, &signer).await;
-    eventually("it is learnt", async || state(&signer, &theirs).await == "charged").await;
+    eventually("it is learnt", async || signer.billing(&theirs).await["state"] == "charged").await;
     let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
     assert_eq!(again.tx_hash(), theirs, "it is charged already");
     signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
@@ -125,7 +117,7 @@ async fn what_another_signer_of_the_same_key_charged_is_learnt_and_charged_by_no
 
 #[tokio::test]
 async fn a_place_that_another_signer_took_for_the_same_person_is_one_payment() {
-    let town = on_request().await;
+    let town = Town::on_request(Family::Evm).await;
     let elsewhere = another(&town);
     let (signer, other) = (town.signer().await, elsewhere.start().await);
     town.proxy.fault("eth_sendRawTransaction", Act::Refuse("not now"));
@@ -134,7 +126,7 @@ async fn a_place_that_another_signer_took_for_the_same_person_is_one_payment() {
     town.quiet(&other).await;
     town.proxy.heal();
     assert_eq!(town.settled(&signer, &ours).await["state"], "usurped");
-    assert_eq!(state(&signer, &theirs).await, "charged");
+    assert_eq!(signer.billing(&theirs).await["state"], "charged");
     for held in [1, 2] {
         let again = signer.scheduler.bill(&json!(town.entries([held]))).await;
         assert_eq!(again.tx_hash(), theirs, "{again:?}");
@@ -146,7 +138,7 @@ async fn a_place_that_another_signer_took_for_the_same_person_is_one_payment() {
 
 #[tokio::test]
 async fn an_old_copy_of_the_journal_learns_what_it_has_forgotten() {
-    let town = on_request().await;
+    let town = Town::on_request(Family::Evm).await;
     without_an_index(&town);
     let (journal, copy) = (town.installation.journal(), town.installation.path().join("copy"));
     let signer = town.signer().await;
@@ -164,8 +156,10 @@ async fn an_old_copy_of_the_journal_learns_what_it_has_forgotten() {
     std::fs::copy(&copy, &journal).unwrap();
 
     let signer = town.signer().await;
-    eventually("what is final is learnt", async || state(&signer, &landed).await == "charged")
-        .await;
+    eventually("what is final is learnt", async || {
+        signer.billing(&landed).await["state"] == "charged"
+    })
+    .await;
     eventually("what waits in the pool is noticed", async || {
         lane(&signer).await.contains("wait in a pool")
     })
@@ -196,7 +190,7 @@ async fn a_call_that_nobody_can_read_keeps_the_lane_closed() {
     town.quiet(&other).await;
     opens(&town, &signer).await;
     // A lane that has not looked yet is open as well.
-    eventually("it is learnt", async || state(&signer, &theirs).await == "charged").await;
+    eventually("it is learnt", async || signer.billing(&theirs).await["state"] == "charged").await;
     let found: Value = town.anvil.call("eth_getTransactionByHash", json!([theirs])).await;
     let longer = format!("{}00", found["input"].as_str().unwrap());
     let foreign = json!([{

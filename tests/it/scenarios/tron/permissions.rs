@@ -1,7 +1,8 @@
-//! Who may sign for the account: looked at before anything is signed, and told by `check`.
+//! Who may sign for the account, and who makes the blocks: looked at before anything is signed, and told by `check`.
 
 use super::*;
 use alloy::primitives::Address;
+use sandbox_chains::tron::address::base58;
 use sandbox_chains::tron::ledger::Permission;
 
 const OTHER: Address = Address::repeat_byte(0x11);
@@ -11,12 +12,16 @@ fn permission(threshold: u64, keys: &[(Address, u64)]) -> Permission {
     Permission { keys: keys.to_vec(), threshold }
 }
 
-/// What `check` says of it, and whether that is a fault.
-async fn checked(town: &Town) -> (bool, String) {
+/// What `check` says of something, and whether that is a fault.
+async fn found(town: &Town, what: &str) -> (bool, String) {
     let output = town.installation.run(&["check"]).await;
     let said = String::from_utf8(output.stdout).unwrap();
-    let line = said.lines().find(|line| line.contains("permission to sign")).unwrap();
+    let line = said.lines().find(|line| line.contains(what)).expect(&said);
     (line.starts_with("FAULT"), line.to_owned())
+}
+
+async fn checked(town: &Town) -> (bool, String) {
+    found(town, "permission to sign").await
 }
 
 #[tokio::test]
@@ -67,6 +72,26 @@ async fn whoever_else_can_sign_for_the_account_is_named_by_check() {
     node.set_owner(me, &permission(1, &[(me, 1), (OTHER, 1)]));
     let (fault, said) = checked(&town).await;
     assert!(!fault && said.contains("owner permission and active permission 2"), "{said}");
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    town.assert_paid(&[1]).await;
+}
+
+/// The row of `check` is written into the configuration as it is, and ends a charge.
+#[tokio::test]
+async fn the_row_that_check_prints_pins_who_makes_the_blocks() {
+    let town = founded(1, "").await;
+    town.tron().approach(20_000);
+    let (fault, said) = found(&town, "witnesses").await;
+    let all = town.tron().node.node().chain().family().witnesses.clone();
+    let named: Vec<String> =
+        all.iter().map(|one| format!("\"{}\"", base58(&one.address))).collect();
+    let row = format!("witnesses = [{}]", named.join(", "));
+    assert!(!fault && said.ends_with(&format!("write: {row}")), "{said}");
+    town.installation.edit("family = \"tvm\"", &format!("family = \"tvm\"\n{row}"));
+    let (fault, said) = found(&town, "witnesses").await;
+    assert!(!fault && said.contains("pinned in the configuration"), "{said}");
     let signer = town.signer().await;
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");

@@ -86,6 +86,18 @@ impl Scene {
         self.world().now_ms().max(unix_ms()) + 60_000
     }
 
+    /// That the account was used without the journal is noticed, what it did learnt, and nobody charged again.
+    async fn finds(self, forgotten: &str) {
+        self.learns(forgotten).await;
+        assert!(self.signer.log().contains("used without this journal"), "{}", self.signer.log());
+        self.world().solidify_at(self.last_expiry());
+        self.opens().await;
+        assert_eq!(self.post(1).await.tx_hash(), forgotten);
+        assert_eq!(self.landed(), 2);
+        self.town.assert_paid(&[1, 1, 0]).await;
+        self.audited().await;
+    }
+
     async fn audited(self) {
         let Self { town, signer } = self;
         signer.terminate().await;
@@ -202,14 +214,7 @@ async fn what_landed_beside_an_open_batch_of_a_copy_with_its_mark_is_noticed() {
     assert_eq!(block(&open).await, block(&forgotten).await, "one block holds both");
     scene.world().approach(BEHIND_MS);
     let scene = scene.put_back(&snapshot).await;
-    scene.learns(&forgotten).await;
-    assert!(scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
-    scene.world().solidify_at(scene.last_expiry());
-    scene.opens().await;
-    assert_eq!(scene.post(1).await.tx_hash(), forgotten);
-    assert_eq!(scene.landed(), 2);
-    scene.town.assert_paid(&[1, 1, 0]).await;
-    scene.audited().await;
+    scene.finds(&forgotten).await;
 }
 
 /// It was in no irrevocable block when the process began, so nothing told of it then.
@@ -225,14 +230,7 @@ async fn what_was_on_its_way_when_a_copy_with_its_mark_began_is_noticed() {
     let scene = scene.put_back(&snapshot).await;
     scene.opens().await;
     scene.node().steps(4);
-    scene.learns(&forgotten).await;
-    assert!(scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
-    scene.world().solidify_at(scene.last_expiry());
-    scene.opens().await;
-    assert_eq!(scene.post(1).await.tx_hash(), forgotten);
-    assert_eq!(scene.landed(), 2);
-    scene.town.assert_paid(&[1, 1, 0]).await;
-    scene.audited().await;
+    scene.finds(&forgotten).await;
 }
 
 #[tokio::test]
