@@ -211,7 +211,7 @@ fn proposal(items: &[Item]) -> Proposal {
         earlier: vec![],
         caller: None,
         items: items.to_vec(),
-        taken: Some(FIRST),
+        in_blocks: InBlocks::Below(FIRST),
         window: 1000,
         counts: vec![],
         chain_time: 0,
