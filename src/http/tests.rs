@@ -8,8 +8,8 @@ use super::answer::HttpReply;
 use super::*;
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
-    FailCode, Item, NamedRequest, Period, PlanId, Refused, RequestId, Retry, Satisfied, Scalar,
-    Signed, SubscribeId, UserHash,
+    FailCode, InBlocks, Item, NamedRequest, Period, PlanId, Refused, RequestId, Retry, Satisfied,
+    Scalar, Signed, SubscribeId, UserHash,
 };
 use crate::chain::Facts;
 use crate::config::JournalConfig;
