@@ -47,6 +47,7 @@ mod restores;
 mod secrets;
 mod shipped;
 mod siege;
+mod signals;
 mod signed_by;
 mod strangers;
 mod thief;
