@@ -4,7 +4,7 @@
 use crate::auth::{self, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER};
 use crate::clock::Clock;
 use crate::config::{Caller, Config};
-use crate::http::{ChargeRow, LARGEST_PAGE, LedgerName, LedgerPage};
+use crate::http::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
 use crate::journal::{Journal, LedgerFilter, LedgerOrder, LedgerPlace, OpenError};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -66,7 +66,7 @@ async fn read(journal: &Journal, export: &Export, sink: &mut Sink) -> Result<(),
         until_ms: export.until.map(ms),
         ..LedgerFilter::default()
     };
-    let name = LedgerName::of(journal).await?;
+    let name = JournalName::of(journal).await?;
     let mut after: Option<LedgerPlace> =
         export.after.as_deref().map(|cursor| name.place(cursor)).transpose()?;
     loop {

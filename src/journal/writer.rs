@@ -16,7 +16,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tracing::error;
 
 /// How many writes may share one commit.
@@ -51,6 +51,8 @@ pub(super) type ClosedSignal = oneshot::Sender<()>;
 pub struct Figures {
     /// Commits, each of which is one fsync (checkpoints add a few).
     pub commits: AtomicU64,
+    /// Told of after every commit, for whoever waits for news.
+    pub grown: watch::Sender<()>,
     /// Writes that those commits made durable.
     pub writes: AtomicU64,
     /// What transactions cost that charged nobody, by chain: wei or sun.
@@ -201,6 +203,7 @@ impl Writer {
             }
             let figures = &self.figures;
             figures.commits.fetch_add(1, Ordering::Relaxed);
+            figures.grown.send_replace(());
             figures.writes.fetch_add(u64::try_from(kept).unwrap_or(u64::MAX), Ordering::Relaxed);
         } else {
             roll_back(conn);

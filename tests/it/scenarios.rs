@@ -25,6 +25,7 @@ mod crash;
 mod disputes;
 mod door;
 mod ends;
+mod events;
 mod fleet;
 mod gas_money;
 mod happy;
