@@ -12,6 +12,8 @@ mod keyring;
 mod lanes;
 mod limits;
 pub mod networks;
+pub mod operate;
+pub mod remote;
 mod rules;
 
 pub use connect::ConnectError;

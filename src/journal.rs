@@ -344,6 +344,11 @@ impl Journal {
         self.read(move |conn| feed::step(conn, place, limit)).await
     }
 
+    /// The place of the newest row, for whoever wants to hear of what comes from now on.
+    pub async fn feed_end(&self) -> Result<FeedPlace, JournalError> {
+        self.read(feed::end).await
+    }
+
     /// Writes down whether a lane takes new work.
     pub async fn note_gate(&self, note: GateNote) -> Result<(), JournalError> {
         let at_ms = self.now_ms();

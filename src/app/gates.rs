@@ -19,7 +19,7 @@ const SETTLED: Duration = Duration::from_secs(10);
 
 /// What is known of one lane.
 #[derive(Debug)]
-struct Seen {
+struct LaneSeen {
     /// Why it takes no new work; none where it does.
     closed: Option<String>,
     /// Since when that is so. A reason that is worded anew, with another number in it, is the same.
@@ -32,7 +32,7 @@ struct Seen {
 pub(super) async fn note(engine: Arc<Engine>, stop: CancellationToken) {
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut all: HashMap<LaneId, Seen> = HashMap::new();
+    let mut all: HashMap<LaneId, LaneSeen> = HashMap::new();
     while stop.run_until_cancelled(ticks.tick()).await.is_some() {
         for note in news(&engine, &mut all) {
             let (lane, open) = (note.lane, note.closed.is_none());
@@ -49,7 +49,7 @@ pub(super) async fn note(engine: Arc<Engine>, stop: CancellationToken) {
 }
 
 /// What is so for long enough and not written down.
-fn news(engine: &Engine, all: &mut HashMap<LaneId, Seen>) -> Vec<GateNote> {
+fn news(engine: &Engine, all: &mut HashMap<LaneId, LaneSeen>) -> Vec<GateNote> {
     let now = Instant::now();
     let mut news = Vec::new();
     for lane in engine.all_lanes() {
@@ -58,7 +58,8 @@ fn news(engine: &Engine, all: &mut HashMap<LaneId, Seen>) -> Vec<GateNote> {
             Gate::Open => None,
             Gate::Closed(why) => Some(why.to_string()),
         };
-        let seen = all.entry(lane.id()).or_insert(Seen { closed: None, since: now, written: None });
+        let seen =
+            all.entry(lane.id()).or_insert(LaneSeen { closed: None, since: now, written: None });
         if seen.closed.is_none() != closed.is_none() {
             seen.since = now;
         }

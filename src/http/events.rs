@@ -24,6 +24,9 @@ const USUAL_PAGE: usize = 100;
 /// The longest wait for something to happen, s: proxies cut connections that are silent for a minute.
 const LONGEST_WAIT_S: u64 = 25;
 
+/// Who asks for what comes after this hears of what comes from now on.
+const NEWEST: &str = "newest";
+
 /// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
@@ -285,8 +288,11 @@ async fn page(
 ) -> Result<EventPage, HttpReply> {
     let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
     let name = JournalName::of(&engine.journal).await.map_err(lost)?;
-    let after = asked.after.as_deref().map(|cursor| name.event_place(cursor));
-    let mut place = after.transpose().map_err(HttpReply::TurnedAway)?.unwrap_or_default();
+    let mut place = match asked.after.as_deref() {
+        None => FeedPlace::default(),
+        Some(NEWEST) => engine.journal.feed_end().await.map_err(lost)?,
+        Some(cursor) => name.event_place(cursor).map_err(HttpReply::TurnedAway)?,
+    };
     let limit = asked.limit.unwrap_or(USUAL_PAGE);
     let began = Instant::now();
     let mut events = Vec::new();

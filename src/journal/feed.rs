@@ -5,7 +5,7 @@
 //! are other rows: they go on where the copies part, and hear again what they may have heard otherwise.
 
 use super::rename::Renames;
-use super::{Billing, gates, rows};
+use super::{Billing, Recorded, gates, rows};
 use crate::billing::{AttemptKind, BatchId, PlatformChainId};
 use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, OptionalExtension as _, Row};
@@ -183,6 +183,15 @@ pub(super) fn step(
     Ok(Ok(FeedStep { told, reached, more: false }))
 }
 
+/// Where a follower stands who wants to hear of what comes from now on.
+pub(super) fn end(conn: &Connection) -> rusqlite::Result<FeedPlace> {
+    let newest = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
+    let newest =
+        conn.prepare_cached(newest)?.query_row([], |row| row_mark(row, 0, 1)).optional()?;
+    let heard = newest.unwrap_or_default();
+    Ok(FeedPlace { heard, restored: newest_restored(conn, heard.row)? })
+}
+
 /// The row that a follower who reached `place` is told from, or rather the one before it. None where the
 /// place is not known here.
 fn row_before(conn: &Connection, place: FeedPlace) -> rusqlite::Result<Option<i64>> {
@@ -228,7 +237,7 @@ struct RowBody {
     chain: Option<u64>,
     to: Option<u64>,
     signer: Option<Address>,
-    place: Option<Place>,
+    place: Option<BodyPlace>,
     /// The hash of a transaction that was learnt; of one's own, a digest that names nothing.
     transaction: Option<Value>,
     winner: Option<B256>,
@@ -241,7 +250,7 @@ struct RowBody {
 }
 
 #[derive(Debug, Deserialize)]
-struct Place {
+struct BodyPlace {
     chain: u64,
     signer: Address,
 }
@@ -267,9 +276,9 @@ fn read(
     let transaction = match (kind, &billing) {
         (FeedKind::SignedAgain(_), Some(billing)) => {
             let newest = billing.attempts.iter().nth(body.attempt.unwrap_or_default());
-            newest.map(super::Recorded::hash)
+            newest.map(Recorded::hash)
         }
-        (FeedKind::Accepted, Some(billing)) => billing.attempts.iter().next().map(|a| a.hash()),
+        (FeedKind::Accepted, Some(billing)) => billing.attempts.iter().next().map(Recorded::hash),
         (FeedKind::Settled, _) => body.winner,
         (FeedKind::Learnt | FeedKind::UsedElsewhere, _) => {
             body.transaction.as_ref().and_then(Value::as_str).and_then(|hash| hash.parse().ok())

@@ -34,6 +34,7 @@ mod lanes;
 mod metrics;
 mod node;
 mod one_request;
+mod operating;
 mod options;
 mod policy;
 mod procedures;

@@ -113,7 +113,8 @@ async fn a_follower_goes_on_where_an_older_copy_parts_from_what_he_heard() {
     let book = put_back(book, async |book: &Book| {
         for who in 2..=9 {
             book.accept(&[item(who, 1)]).await.unwrap();
-            heard.lock().push(rest(book, before, 100).await.1);
+            let reached = rest(book, before, 100).await.1;
+            heard.lock().push(reached);
         }
     })
     .await;
@@ -139,7 +140,8 @@ async fn a_second_copy_that_is_put_back_is_told_from_where_it_parts() {
     let later = parking_lot::Mutex::new(FeedPlace::default());
     book = put_back(book, async |book: &Book| {
         book.accept(&[item(3, 1)]).await.unwrap();
-        *later.lock() = rest(book, FeedPlace::default(), 100).await.1;
+        let reached = rest(book, FeedPlace::default(), 100).await.1;
+        *later.lock() = reached;
     })
     .await;
     let place = later.into_inner();
