@@ -40,10 +40,9 @@ async fn a_billing_is_followed_from_its_acceptance_to_its_end_over_a_restart(fam
     let town = Town::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await;
     let signer = town.signer().await;
     let caller = signer.scheduler.clone();
-    let waits = tokio::spawn(async move { events(&caller, "wait=25").await });
     let body = json!({"requestId": "followed", "list": town.entries([0, 1])});
-    let hash = signer.scheduler.bill(&body).await.tx_hash();
-    let heard = waits.await.unwrap();
+    let (heard, billed) = tokio::join!(events(&caller, "wait=25"), signer.scheduler.bill(&body));
+    let hash = billed.tx_hash();
     let told = &heard.body["data"]["events"][0];
     assert_eq!(
         (&told["event"], &told["requestId"], &told["txHash"], &told["chainId"]),

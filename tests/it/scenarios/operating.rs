@@ -7,7 +7,7 @@ use serde_json::json;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 use std::time::Duration;
-use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
 
 on_both_families![an_operator_sees_pauses_and_follows_a_running_signer];
@@ -70,7 +70,7 @@ async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
 /// A command that writes what happens, and is ended with this.
 struct Tail {
     process: Child,
-    lines: UnboundedReceiver<String>,
+    lines: Receiver<String>,
 }
 
 impl Tail {
@@ -78,10 +78,10 @@ impl Tail {
         let mut command = installation.command();
         command.arg("tail").args(server).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
-        let (tell, lines) = mpsc::unbounded_channel();
+        let (tell, lines) = mpsc::channel(1024);
         let written = BufReader::new(process.stdout.take().unwrap()).lines();
         std::thread::spawn(move || {
-            written.map_while(Result::ok).for_each(|line| drop(tell.send(line)));
+            written.map_while(Result::ok).for_each(|line| drop(tell.blocking_send(line)));
         });
         Self { process, lines }
     }
