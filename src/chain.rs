@@ -37,6 +37,7 @@ use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, Selector, U256};
 use async_trait::async_trait;
 use std::fmt;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// What never changes about a chain while the Signer runs.
@@ -56,6 +57,8 @@ pub struct Facts {
     pub signer: Address,
     /// How many transactions may wait for a block at once.
     pub max_in_flight: u64,
+    /// How often it is looked at.
+    pub poll_interval: Duration,
 }
 
 /// The last look at the head of a chain.

@@ -101,7 +101,7 @@ impl FamilyConfig {
         }
     }
 
-    /// How many transactions may be open at one time.
+    /// How many transactions may be in no block at one time.
     pub fn max_in_flight(&self) -> u32 {
         match self {
             Self::Evm(evm) => evm.max_in_flight,

@@ -5,7 +5,9 @@ use super::hindrance::{Hindrance, WhyUnsigned};
 use super::reservation::Reservations;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
-use crate::billing::{Again, Attempt, BatchId, Gate, Objection, OnlyFollows, Rules, Slot};
+use crate::billing::{
+    Again, Attempt, BatchId, Full, Gate, InBlocks, LaneLoad, Objection, OnlyFollows, Rules, Slot,
+};
 use crate::chain::{Chain, ChainError, Delivery, Pulse};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
@@ -14,6 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -32,6 +35,8 @@ pub(super) struct Tracked {
     pub(super) objection: Option<Objection>,
     /// What keeps it from landing, as far as is known.
     pub(super) held_up: Option<Hindrance>,
+    /// Whether it was in a block when it was last seen.
+    pub(super) in_block: bool,
     /// Why the last try to sign another attempt failed, if it did.
     pub(super) unsigned: Option<WhyUnsigned>,
     /// Whether a person was called already.
@@ -67,6 +72,8 @@ pub struct Lane {
     pub(super) born: Instant,
     trouble: RwLock<Option<Trouble>>,
     pub(super) next: AtomicU64,
+    /// Told when there may be room again.
+    pub(super) looked: Notify,
 }
 
 impl Lane {
@@ -89,6 +96,7 @@ impl Lane {
             born: Instant::now(),
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
+            looked: Notify::new(),
         }
     }
 
@@ -217,6 +225,7 @@ impl Lane {
     pub(super) async fn room(&self) -> Result<Pulse, NoVerdict> {
         let mut pulses = self.chain.pulse();
         loop {
+            let looked = self.looked.notified();
             match self.gate() {
                 Gate::Open => {}
                 Gate::Opening => return Err(NoVerdict::LaneOpening(self.unopened())),
@@ -224,20 +233,46 @@ impl Lane {
             }
             let pulse = *pulses.borrow_and_update();
             if let Some(pulse) = pulse
-                && self.waiting(pulse) < self.chain.max_in_flight()
+                && self.full(pulse).is_none()
             {
                 return Ok(pulse);
             }
-            pulses.changed().await.map_err(|_| NoVerdict::ShuttingDown)?;
+            tokio::select! {
+                changed = pulses.changed() => changed.map_err(|_| NoVerdict::ShuttingDown)?,
+                () = looked => {}
+            }
         }
     }
 
-    /// How many transactions wait for a block; where the chain cannot tell, for a final one.
-    fn waiting(&self, pulse: Pulse) -> u64 {
-        match pulse.nonces {
-            Some(nonces) => self.next.load(Ordering::Relaxed).saturating_sub(nonces.mined),
-            None => u64::try_from(self.undecided()).unwrap_or(u64::MAX),
-        }
+    /// What there is no room for, if there is none for one more.
+    fn full(&self, pulse: Pulse) -> Option<Full> {
+        let load = match self.in_blocks(pulse) {
+            InBlocks::Below(mined) => {
+                // What was never signed here is the gate's matter.
+                LaneLoad::counted(self.next.load(Ordering::Relaxed).max(mined), mined)?
+            }
+            InBlocks::Seen(seen) => {
+                LaneLoad::seen(u64::try_from(self.undecided()).unwrap_or(u64::MAX), seen)
+            }
+        };
+        load.full(self.chain.max_in_flight())
+    }
+
+    /// What of its batches blocks hold, as far as is known.
+    pub(super) fn in_blocks(&self, pulse: Pulse) -> InBlocks {
+        let seen = || self.tracked.lock().values().filter(|tracked| tracked.in_block).count();
+        pulse.nonces.map_or_else(
+            || InBlocks::Seen(u64::try_from(seen()).unwrap_or(0)),
+            |nonces| InBlocks::Below(nonces.mined),
+        )
+    }
+
+    /// Why a request came to nothing before its deadline.
+    pub(super) fn late(&self) -> NoVerdict {
+        let full = self.pulse().and_then(|pulse| self.full(pulse));
+        let again = self.chain.facts().poll_interval.as_millis().div_ceil(1000);
+        let again = Duration::from_secs(u64::try_from(again).unwrap_or(1).max(1));
+        full.map_or(NoVerdict::Deadline, |full| NoVerdict::LaneFull { full, again })
     }
 
     /// Follows a committed batch from now on.
@@ -250,6 +285,7 @@ impl Lane {
             offered: None,
             objection: None,
             held_up: None,
+            in_block: false,
             unsigned: None,
             alarmed: false,
         };

@@ -61,7 +61,9 @@ impl Watcher {
         let pulse = self.lane.chain.beat().await?;
         // A lane that cannot be opened takes nothing new; what is open is followed all the same.
         let opened = self.lane.open(pulse).await;
-        self.follow().await?;
+        let followed = self.follow().await;
+        self.lane.looked.notify_waiters();
+        followed?;
         opened
     }
 
@@ -196,6 +198,7 @@ impl Watcher {
         }
         if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
             tracked.held_up = why;
+            tracked.in_block = sighting.in_block().unwrap_or(tracked.in_block);
         }
     }
 

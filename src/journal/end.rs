@@ -125,6 +125,12 @@ fn settle_items(
     end: &Settlement,
     outcomes: &[ItemOutcome],
 ) -> rusqlite::Result<()> {
+    // Most are charged, and then nothing changes that an index is ordered by or that lets a claim be in one.
+    conn.prepare_cached(
+        "UPDATE claim SET outcome = 'charged', guard_until_s = CASE WHEN period = '' THEN ?3 END
+         WHERE batch = ?1 AND item < ?2",
+    )?
+    .execute(params![end.batch.0, outcomes.len(), end.guard_until()])?;
     let mut update = conn.prepare_cached(
         // A claim of an adopted batch that another batch holds as well is not live, and stays so.
         "UPDATE claim SET outcome = ?3, code = ?4, detail = ?5, live = ?6 AND live,
@@ -132,7 +138,8 @@ fn settle_items(
          WHERE batch = ?1 AND item = ?2",
     )?;
     let guard = end.guard_until();
-    for (index, outcome) in outcomes.iter().enumerate() {
+    let others = |(_, outcome): &(usize, &ItemOutcome)| **outcome != ItemOutcome::Charged;
+    for (index, outcome) in outcomes.iter().enumerate().filter(others) {
         let words = outcome_words(outcome);
         let held = !matches!(outcome, ItemOutcome::Failed { .. });
         let (word, code, detail) = (words.outcome, words.code, words.detail);
