@@ -55,6 +55,7 @@ pub(crate) async fn bill(
         match commit(lane, &asked, ready).await {
             Ok(slot) => {
                 let slot = lane.track(slot);
+                lane.tally.lock().accepted();
                 drop(held);
                 lane.offer(&slot).await;
                 return Ok(sent(lane, &slot, charged, rest));

@@ -3,12 +3,13 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::reservation::Reservations;
+use super::tally::Tally;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
     Again, Attempt, BatchId, Full, Gate, InBlocks, LaneLoad, Objection, OnlyFollows, Rules, Slot,
 };
-use crate::chain::{Chain, ChainError, Delivery, Pulse};
+use crate::chain::{Chain, ChainError, Delivery, Headroom, Pulse};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
@@ -56,6 +57,13 @@ pub struct Lane {
     pub guard: Duration,
     /// Why it begins nothing new; none where it may.
     pub follows: Option<OnlyFollows>,
+    /// Below how many billings left the gas money runs low.
+    pub gas_warn_billings: u64,
+    /// Whether that was said.
+    pub(super) gas_is_low: AtomicBool,
+    /// What of the limits of the day was taken at the last look.
+    pub(super) day_limits: RwLock<Vec<Headroom>>,
+    pub(super) tally: Mutex<Tally>,
     pub(super) reservations: Reservations,
     pub(super) tracked: Mutex<BTreeMap<BatchId, Tracked>>,
     gate: RwLock<Gate>,
@@ -86,6 +94,10 @@ impl Lane {
             rules,
             guard,
             follows: None,
+            gas_warn_billings: 0,
+            gas_is_low: AtomicBool::new(false),
+            day_limits: RwLock::default(),
+            tally: Mutex::default(),
             reservations: Reservations::default(),
             tracked: Mutex::default(),
             gate: RwLock::new(Gate::Opening),
@@ -108,6 +120,22 @@ impl Lane {
             OnlyFollows::RetiredKey | OnlyFollows::RetiredChain => self.rules,
         };
         Self { follows: Some(why), rules, ..self }
+    }
+
+    /// A lane that warns when its account can pay for fewer billings than this.
+    #[must_use]
+    pub fn warning_below(self, gas_warn_billings: u64) -> Self {
+        Self { gas_warn_billings, ..self }
+    }
+
+    /// What it has come to since the start.
+    pub fn tally(&self) -> Tally {
+        self.tally.lock().clone()
+    }
+
+    /// When the oldest batch was accepted that the chain has not decided, Unix ms.
+    pub fn oldest_open_ms(&self) -> Option<i64> {
+        self.tracked.lock().values().map(|tracked| tracked.slot.accepted_ms).min()
     }
 
     /// Whether it takes new work.
