@@ -68,6 +68,7 @@ impl Default for Figures {
     fn default() -> Self {
         Self {
             commits: AtomicU64::new(0),
+            grown: watch::Sender::default(),
             writes: AtomicU64::new(0),
             transaction_seconds: Histogram::new(SECONDS),
             commit_seconds: Histogram::new(SECONDS),
