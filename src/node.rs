@@ -17,6 +17,7 @@ mod quorum;
 mod redact;
 mod retries;
 mod rules;
+mod traffic;
 
 pub use agree::{HeadSeen, NonceSeen, median, reached_by, refuted, shared};
 pub use ask::Asker;
@@ -30,3 +31,4 @@ pub use jsonrpc::{JsonRpc, Request, UnusableUrl};
 pub use quorum::{NoAgreement, Trust};
 pub use redact::Redactor;
 pub use rules::{FleetRules, Member, NodeId};
+pub use traffic::{MethodTraffic, NoAnswer, NodeTraffic};

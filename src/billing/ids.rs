@@ -34,6 +34,16 @@ pub enum Period {
     Guarded,
 }
 
+impl Period {
+    /// Its number, where it has one.
+    pub fn number(self) -> Option<U256> {
+        match self {
+            Self::Numbered(number) => Some(number),
+            Self::Guarded => None,
+        }
+    }
+}
+
 /// What nobody may be charged for twice, within one contract on one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChargeKey {
@@ -89,6 +99,16 @@ pub enum Family {
     Evm,
     /// TRON.
     Tvm,
+}
+
+impl Family {
+    /// How many decimals the coin has that a chain of this family takes its fees in.
+    pub fn coin_decimals(self) -> i32 {
+        match self {
+            Self::Evm => 18,
+            Self::Tvm => 6,
+        }
+    }
 }
 
 impl fmt::Display for Family {

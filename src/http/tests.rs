@@ -1,5 +1,6 @@
 //! The routes, and the document that describes them to machines.
 
+mod events;
 mod ledger;
 mod pages;
 mod spelling;
@@ -8,8 +9,8 @@ use super::answer::HttpReply;
 use super::*;
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
-    FailCode, Item, NamedRequest, Period, PlanId, Refused, RequestId, Retry, Satisfied, Scalar,
-    Signed, SubscribeId, UserHash,
+    FailCode, InBlocks, Item, NamedRequest, Period, PlanId, Refused, RequestId, Retry, Satisfied,
+    Scalar, Signed, SubscribeId, UserHash,
 };
 use crate::chain::Facts;
 use crate::config::JournalConfig;
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 const CHAIN: PlatformChainId = PlatformChainId(139);
@@ -61,7 +63,7 @@ impl House {
             shutdown_grace: second,
             max_concurrent_requests: 1,
         };
-        let door = AppState::new(Arc::new(engine), None, limits, None);
+        let door = AppState::new(Arc::new(engine), None, limits, None, CancellationToken::new());
         Self { door: Arc::new(door), _room: room }
     }
 
@@ -98,7 +100,7 @@ impl House {
             earlier: vec![],
             caller: None,
             items: vec![Item { subscribe, key, amount: U256::MAX, terms: ChargeTerms::default() }],
-            taken: Some(0),
+            in_blocks: InBlocks::Below(0),
             window: 10,
             counts: vec![],
             chain_time: 0,
@@ -223,6 +225,7 @@ fn facts() -> Facts {
         contract: SIGNER,
         signer: SIGNER,
         max_in_flight: 1,
+        poll_interval: Duration::from_secs(3),
     }
 }
 

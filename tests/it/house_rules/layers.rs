@@ -19,7 +19,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
     ("node", &["config"]),
     ("chain", &["billing", "clock", "config", "contract", "journal", "keys", "node", "policy"]),
     ("engine", &["billing", "chain", "clock", "journal", "policy"]),
-    ("telemetry", &["billing", "config", "engine"]),
+    ("telemetry", &["billing", "chain", "config", "engine", "journal", "node"]),
     (
         "http",
         &[
