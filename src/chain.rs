@@ -21,7 +21,7 @@ mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
 pub use disputes::LastingDispute;
-pub use error::{CallFault, ChainError, Standstill, Unanswered};
+pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
 pub use inspect::{Finding, Inspect};
 pub use ready::{ClockGap, Purse, TooDear, Unready};
 pub use vitals::{FreeResources, Headroom, Vitals};
@@ -30,7 +30,7 @@ use crate::billing::{
     Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, Foreign, NonceView, Objection,
     PlatformChainId, Sighting, Signed, Slot,
 };
-pub use crate::journal::SealError;
+pub use crate::journal::{SealError, SealFault};
 
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};

@@ -29,6 +29,7 @@ mod rename;
 mod requests;
 mod resolve;
 mod rows;
+mod seal;
 mod shape;
 mod spend;
 mod start;
@@ -37,7 +38,7 @@ mod writer;
 
 pub use audit::{Audit, HistoryHead, NoHead};
 pub use columns::LineOutcome;
-pub use commit::{Addition, LaneId, Origin, Proposal, Seal, SealError};
+pub use commit::{Addition, LaneId, Origin, Proposal, Seal};
 pub use durable::Durable;
 pub use end::Settlement;
 pub use error::{AcceptError, JournalError};
@@ -55,6 +56,7 @@ pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
 pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
 pub use rows::ClaimScope;
+pub use seal::{SealError, SealFault};
 pub use spend::Spent;
 pub use writer::{Disk, Figures, Served, Writer};
 

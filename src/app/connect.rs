@@ -6,12 +6,12 @@ use super::limits;
 use super::rules::rules;
 use crate::billing::{OnlyFollows, PlatformChainId, Rules};
 use crate::chain::evm::{self, EvmChain, EvmParts};
-use crate::chain::tron::{self, Endpoints, TronChain, TronParts};
+use crate::chain::tron::{self, TronChain, TronParts};
 use crate::chain::{Inspect, Signatory, SigningAccount};
 use crate::clock::Clock;
-use crate::config::{ChainConfig, Config, EvmConfig, FamilyConfig, KeysConfig, TvmConfig};
+use crate::config::{ChainConfig, Config, FamilyConfig, KeysConfig};
 use crate::contract::Profile;
-use crate::node::{Dial, Fleet, JsonRpc};
+use crate::node::Dial;
 use alloy::primitives::Address;
 use std::fmt;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) struct Connected {
     pub(super) rules: Rules,
     /// Signs with the configured key.
     pub(super) chain: Arc<dyn Inspect>,
-    profile: Profile,
+    profile: Arc<Profile>,
     keyring: Keyring,
     wiring: Wiring,
     clock: Clock,
@@ -58,8 +58,8 @@ impl Connected {
         account: Address,
     ) -> Result<(Arc<dyn Inspect>, OnlyFollows), ConnectError> {
         let (signatory, why) = self.keyring.follower(account);
-        let account =
-            SigningAccount::new(&self.config, self.profile.clone(), &signatory, self.clock);
+        let profile = Arc::clone(&self.profile);
+        let account = SigningAccount::new(&self.config, profile, &signatory, self.clock);
         let chain = self.wiring.adapter(account).await;
         let fault = |fault| ConnectError(vec![format!("chains.{}.{fault}", self.id())]);
         Ok((chain.map_err(fault)?, why))
@@ -69,8 +69,8 @@ impl Connected {
 /// The way to the nodes of a chain, which all its accounts share.
 #[derive(Debug)]
 enum Wiring {
-    Evm(Arc<Fleet<JsonRpc>>, Box<EvmConfig>),
-    Tvm(Arc<Fleet<Endpoints>>, Box<TvmConfig>),
+    Evm(EvmParts),
+    Tvm(TronParts),
 }
 
 impl Wiring {
@@ -79,11 +79,11 @@ impl Wiring {
         Ok(match family {
             FamilyConfig::Evm(config) => {
                 let fleet = evm::fleet(dial, config).map_err(|fault| fault.to_string())?;
-                Self::Evm(Arc::new(fleet), Box::new(config.clone()))
+                Self::Evm(EvmParts { fleet: Arc::new(fleet), config: Arc::clone(config) })
             }
             FamilyConfig::Tvm(config) => {
                 let fleet = tron::fleet(dial, config).map_err(|fault| fault.to_string())?;
-                Self::Tvm(Arc::new(fleet), Box::new(config.clone()))
+                Self::Tvm(TronParts { fleet: Arc::new(fleet), config: Arc::clone(config) })
             }
         })
     }
@@ -91,14 +91,12 @@ impl Wiring {
     /// The chain for one account; otherwise the fault, with its key.
     async fn adapter(&self, account: SigningAccount) -> Result<Arc<dyn Inspect>, String> {
         Ok(match self {
-            Self::Evm(fleet, config) => {
-                let parts = EvmParts { fleet: Arc::clone(fleet), config: (**config).clone() };
-                let chain = EvmChain::connect(account, parts).await;
+            Self::Evm(parts) => {
+                let chain = EvmChain::connect(account, parts.clone()).await;
                 Arc::new(chain.map_err(|error| format!("rpc: {error}"))?)
             }
-            Self::Tvm(fleet, config) => {
-                let parts = TronParts { fleet: Arc::clone(fleet), config: (**config).clone() };
-                let chain = TronChain::connect(account, parts).await;
+            Self::Tvm(parts) => {
+                let chain = TronChain::connect(account, parts.clone()).await;
                 Arc::new(chain.map_err(|error| format!("nodes: {error}"))?)
             }
         })
@@ -145,7 +143,8 @@ pub(super) async fn one(
     }
     let at = |fault| vec![format!("{path}.{fault}")];
     let signatory = Signatory::Key(Arc::clone(&keyring.key));
-    let account = SigningAccount::new(config, profile.clone(), &signatory, clock);
+    let profile = Arc::new(profile);
+    let account = SigningAccount::new(config, Arc::clone(&profile), &signatory, clock);
     let wiring = Wiring::of(family, dial).map_err(at)?;
     let chain = wiring.adapter(account).await.map_err(at)?;
     let (config, rules) = (config.clone(), rules(family));

@@ -50,7 +50,13 @@ pub struct SigningAccount {
 
 impl SigningAccount {
     /// The account of `signatory` on `chain`, whose contract is called by `profile`.
-    pub fn new(chain: &ChainConfig, profile: Profile, signatory: &Signatory, clock: Clock) -> Self {
+    pub fn new(
+        chain: &ChainConfig,
+        profile: impl Into<Arc<Profile>>,
+        signatory: &Signatory,
+        clock: Clock,
+    ) -> Self {
+        let profile = profile.into();
         let family = &chain.family;
         let (network, bound_to) = match family {
             FamilyConfig::Evm(evm) => (evm.eip155_id, Some(evm.eip155_id)),
@@ -76,7 +82,6 @@ impl SigningAccount {
             paused: chain.new_work == NewWork::Paused,
             limits: chain.policy.clone(),
         });
-        let profile = Arc::new(profile);
         let signing = match signatory {
             Signatory::Key(key) => {
                 Some(Arc::new(SigningContext { key: Arc::clone(key), policy: Arc::clone(&policy) }))

@@ -3,8 +3,9 @@
 use super::{TooDear, Unready};
 use crate::billing::{BadField, FailCode};
 use crate::contract::Undecodable;
-use crate::node::{AskError, Fault};
+use crate::node::{AskError, Fault, NodeError, RealChain};
 use alloy::primitives::{Address, B256, U256};
+use std::time::Duration;
 use tron_primitives::transaction::Unreadable;
 
 /// Why a chain gave no verdict.
@@ -19,7 +20,7 @@ pub enum ChainError {
         /// What was asked.
         question: &'static str,
         /// What it said.
-        answer: String,
+        answer: OddAnswer,
     },
     /// The signing account cannot pay for the transaction.
     #[error(
@@ -64,15 +65,82 @@ pub enum ChainError {
         /// The largest batch that is tried now, at least 1.
         max: usize,
     },
-    /// One charge alone takes that long, in the node's words.
+    /// One charge alone takes that long.
     #[error("one charge alone takes more CPU time than the chain allows one transaction: {0}")]
-    ChargeTooSlow(String),
+    ChargeTooSlow(TooLong),
     /// Nothing more may be signed for a batch as things stand. Its claims stay.
     #[error(transparent)]
     Stays(#[from] Standstill),
     /// The billing call fails as a whole, and no single entry is to blame.
     #[error("the billing call would fail as a whole: {0}")]
     CallFails(CallFault),
+}
+
+/// What a node said that answers nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OddAnswer {
+    /// Its own error.
+    #[error(transparent)]
+    Error(#[from] NodeError),
+    /// That it is on another chain.
+    #[error("{answered}, but this chain is {configured}")]
+    OtherChain {
+        /// What it says.
+        answered: RealChain,
+        /// What the configuration says.
+        configured: RealChain,
+    },
+    /// That it does not run the call (TRON).
+    #[error("{code}: {words}")]
+    NotRun {
+        /// Its code for that.
+        code: String,
+        /// Its words.
+        words: String,
+    },
+    /// More answers than questions, or fewer.
+    #[error("{answers} answers to {reads} reads")]
+    Counted {
+        /// What it gave.
+        answers: usize,
+        /// What was asked.
+        reads: usize,
+    },
+    /// Nothing of the kind that a block is (TRON).
+    #[error("no block")]
+    NoBlock,
+    /// No block of that name (EVM).
+    #[error("no {0} block: set `finality` to a depth if this chain has none")]
+    NoBlockNamed(&'static str),
+    /// A block that was not asked for (TRON).
+    #[error("it is not the block that was asked for")]
+    OtherBlock,
+    /// A block that does not follow the one before (TRON).
+    #[error("it does not follow the block before it")]
+    UnlinkedBlock,
+    /// That the chain has no such parameter (TRON).
+    #[error("no such parameter")]
+    NoParameter,
+    /// Another number of results, or others, than the profile says.
+    #[error("not what the billing profile says it returns")]
+    NotByProfile,
+    /// Bytes that say nothing.
+    #[error("nothing that can be read")]
+    Unreadable,
+}
+
+/// Why a call takes too long.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TooLong {
+    /// The node stopped it, in these words.
+    #[error("{0}")]
+    Stopped(String),
+    /// It went through, and took nearly what a block allows.
+    #[error("a simulation took {} ms", .0.as_millis())]
+    Took(Duration),
+    /// It was not tried.
+    #[error("it was not tried")]
+    Untried,
 }
 
 /// Why there was no usable answer. The words never hold a URL.
@@ -224,15 +292,18 @@ pub enum CallFault {
         "fees.l1_fee = \"op\", but the chain's GasPriceOracle answered {0}: set it to \"none\" if this \
          is no OP Stack chain"
     )]
-    NoOracle(String),
+    NoOracle(Box<OddAnswer>),
 }
 
 impl From<AskError> for ChainError {
     fn from(asked: AskError) -> Self {
         let AskError { question, fault } = &asked;
         match fault {
-            Fault::Node(error) => Self::Node { question, answer: error.to_string() },
-            Fault::WrongChain { .. } => Self::Node { question, answer: fault.to_string() },
+            Fault::Node(error) => Self::Node { question, answer: error.clone().into() },
+            Fault::WrongChain { answered, configured } => {
+                let (answered, configured) = (*answered, *configured);
+                Self::Node { question, answer: OddAnswer::OtherChain { answered, configured } }
+            }
             Fault::Lost(_)
             | Fault::Http(_)
             | Fault::ShutOut { .. }

@@ -63,12 +63,12 @@ use std::sync::atomic::AtomicU64;
 use tokio::sync::watch;
 
 /// How an EVM chain is reached, and how it is treated.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct EvmParts {
     /// The nodes.
     pub fleet: Arc<Fleet<JsonRpc>>,
     /// How the chain is treated.
-    pub config: EvmConfig,
+    pub config: Arc<EvmConfig>,
 }
 
 /// The fleet of an EVM chain's nodes. Nothing is asked yet.

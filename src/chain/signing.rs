@@ -1,9 +1,9 @@
 //! Where transactions are signed, on either family: the policy reads the final bytes, and
 //! only what it approves gets a signature.
 
-use super::SealError;
+use super::{SealError, SealFault};
 use crate::contract::Profile;
-use crate::keys::Key;
+use crate::keys::{Key, SignError};
 use crate::policy::{Data, Meant, Policy, Unsigned};
 use alloy::primitives::{B256, Selector, Signature};
 use std::sync::Arc;
@@ -23,8 +23,15 @@ impl SigningContext {
         meant: &Meant<'_>,
     ) -> Result<(Signature, B256), SealError> {
         let approved = self.policy.approve(tx, meant)?;
-        let signature = self.key.sign(&approved).map_err(|why| why.to_string())?;
+        let signature = self.key.sign(&approved).map_err(fault)?;
         Ok((signature, approved.digest()))
+    }
+}
+
+fn fault(why: SignError) -> SealFault {
+    match why {
+        SignError::NoSignature { address } => SealFault::NoSignature(address),
+        SignError::WrongSigner { address } => SealFault::WrongSigner(address),
     }
 }
 

@@ -7,7 +7,7 @@ mod probe;
 
 pub(super) use probe::Group;
 
-use super::{CallFault, ChainError, Estimate, Preflight};
+use super::{CallFault, ChainError, Estimate, OddAnswer, Preflight};
 use crate::billing::{Charge, Checked, FailCode, Funds, Opinion, judge};
 use crate::contract::{Computed, Profile};
 use alloy::primitives::{Address, Bytes};
@@ -156,10 +156,8 @@ pub(super) fn note(
         return Ok(());
     }
     let said = profile.opinions(answer, places.len());
-    let said = said.filter(|said| said.len() == places.len()).ok_or_else(|| {
-        let answer = "not what the billing profile says it returns".to_owned();
-        ChainError::Node { question: "the billing call", answer }
-    })?;
+    let odd = ChainError::Node { question: "the billing call", answer: OddAnswer::NotByProfile };
+    let said = said.filter(|said| said.len() == places.len()).ok_or(odd)?;
     for (place, opinion) in places.iter().zip(said) {
         set(opinions, *place, opinion);
     }

@@ -68,12 +68,12 @@ use tron_primitives::address;
 use vouched::Vouched;
 
 /// How a TRON chain is reached, and how it is treated.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TronParts {
     /// The nodes.
     pub fleet: Arc<Fleet<Endpoints>>,
     /// How the chain is treated.
-    pub config: TvmConfig,
+    pub config: Arc<TvmConfig>,
 }
 
 /// A node of the configuration that there are no clients for.

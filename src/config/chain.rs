@@ -26,6 +26,7 @@ use super::reader::TableReader;
 use super::seconds;
 use super::units::is_digits;
 use crate::billing::{Family, PlatformChainId};
+use std::sync::Arc;
 
 /// A chain.
 #[derive(Debug, Clone)]
@@ -66,9 +67,9 @@ pub enum NewWork {
 #[derive(Debug, Clone)]
 pub enum FamilyConfig {
     /// A chain that speaks Ethereum's JSON-RPC.
-    Evm(EvmConfig),
+    Evm(Arc<EvmConfig>),
     /// TRON, or a chain that works like it.
-    Tvm(TvmConfig),
+    Tvm(Arc<TvmConfig>),
 }
 
 impl FamilyConfig {
@@ -277,8 +278,12 @@ impl ChainConfig {
             policy.check_serious(reader);
         }
         let family = match family {
-            Family::Evm => EvmConfig::read(reader, environment).map(FamilyConfig::Evm),
-            Family::Tvm => TvmConfig::read(reader, environment).map(FamilyConfig::Tvm),
+            Family::Evm => {
+                EvmConfig::read(reader, environment).map(|evm| FamilyConfig::Evm(evm.into()))
+            }
+            Family::Tvm => {
+                TvmConfig::read(reader, environment).map(|tvm| FamilyConfig::Tvm(tvm.into()))
+            }
         };
         if let (Some(network), Ok(FamilyConfig::Evm(evm))) = (main, &family)
             && let Some(problem) = main_networks::objection(network, evm.finality)

@@ -69,7 +69,7 @@ mod tests {
         let config = Config::from_toml(&format!("{CHAIN}\n{said}"), &[]);
         let chain = config.map_err(|faults| faults.to_string())?.chains.remove(0);
         match chain.family {
-            FamilyConfig::Evm(evm) => Ok(evm.billing),
+            FamilyConfig::Evm(evm) => Ok(evm.billing.clone()),
             FamilyConfig::Tvm(_) => panic!("the family is evm"),
         }
     }

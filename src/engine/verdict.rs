@@ -4,7 +4,7 @@ use super::trouble::Trouble;
 use crate::billing::{
     BlockRef, Closed, Digits, Family, Full, PlatformChainId, Refused, Satisfied, Signed,
 };
-use crate::chain::{ChainError, Facts};
+use crate::chain::{ChainError, Facts, SealFault};
 use crate::journal::{AcceptError, JournalError, Origin};
 use crate::policy::Refusal;
 use alloy::primitives::B256;
@@ -138,7 +138,7 @@ pub enum NoVerdict {
     Policy(#[from] Refusal),
     /// The transaction could not be signed.
     #[error("the transaction could not be signed: {0}")]
-    Seal(String),
+    Seal(SealFault),
     /// The process is ending.
     #[error("the Signer is shutting down: post it again")]
     ShuttingDown,

@@ -3,7 +3,7 @@
 
 use super::columns::{kind_word, period_text};
 use super::history::ClaimPlace;
-use super::{AcceptError, Durable, history, pause, profiles, requests, rows, spend};
+use super::{AcceptError, Durable, SealError, history, pause, profiles, requests, rows, spend};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, InBlocks, Item, LaneLoad, NamedRequest, Period,
     PlatformChainId, RequestId, Signed, Slot,
@@ -17,29 +17,6 @@ use std::sync::Arc;
 
 /// Signs for the position that the commit assigns, and for exactly the charges that it claims.
 pub type Seal = Box<dyn FnOnce(u64, &[Item]) -> Result<Signed, SealError> + Send>;
-
-/// Why a transaction was not signed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SealError {
-    /// The policy does not let its bytes be signed.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// It could not be made or signed.
-    #[error("the transaction could not be signed: {0}")]
-    Failed(String),
-}
-
-impl From<String> for SealError {
-    fn from(why: String) -> Self {
-        Self::Failed(why)
-    }
-}
-
-impl From<&str> for SealError {
-    fn from(why: &str) -> Self {
-        Self::Failed(why.to_owned())
-    }
-}
 
 /// One signing account on one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

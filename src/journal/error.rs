@@ -1,6 +1,6 @@
 //! Why the journal did not do what it was asked for.
 
-use super::{Misbound, SealError};
+use super::{Misbound, SealError, SealFault};
 use crate::policy::Refusal;
 
 /// Why the journal gave no answer. Every variant means: nothing was written.
@@ -56,8 +56,8 @@ pub enum AcceptError {
     #[error(transparent)]
     Policy(#[from] Refusal),
     /// The transaction could not be signed.
-    #[error("{0}")]
-    Seal(String),
+    #[error(transparent)]
+    Seal(SealFault),
     /// The journal did not take it.
     #[error(transparent)]
     Journal(#[from] JournalError),

@@ -88,6 +88,8 @@ impl NodeError {
     }
 }
 
+impl std::error::Error for NodeError {}
+
 impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.code {

@@ -82,13 +82,13 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
         gas_warn_billings: 0,
         retired_keys: vec![],
         policy: PolicyConfig::default(),
-        family: FamilyConfig::Evm(config.clone()),
+        family: FamilyConfig::Evm(Arc::new(config.clone())),
     };
     let profile = Profile::parse(&config.billing, Family::Evm).unwrap();
     let signatory = Signatory::Key(Arc::new(key()));
     let account = SigningAccount::new(&chain, profile, &signatory, Clock::MACHINE);
     let fleet = Arc::new(evm::fleet(&Http::default(), &config).unwrap());
-    EvmChain::connect(account, EvmParts { fleet, config }).await
+    EvmChain::connect(account, EvmParts { fleet, config: config.into() }).await
 }
 
 /// The reference contract.

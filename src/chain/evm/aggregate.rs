@@ -3,8 +3,8 @@
 //! asked in several at once.
 
 use super::node::{self, View};
-use crate::chain::ChainError;
 use crate::chain::reads::{Answers, Read, aggregated, answers, calls};
+use crate::chain::{ChainError, OddAnswer};
 use alloy::primitives::{Address, Bytes};
 use alloy::sol_types::SolValue;
 use futures_util::future::try_join_all;
@@ -75,8 +75,8 @@ async fn ask(view: &View<'_>, how: Aggregator, reads: &[Read]) -> Result<Answers
         }
     };
     let answer: Bytes = view.rpc.ask(node::ETH_CALL, json!([call, view.block])).await?;
-    answers(&answer, reads.len()).map_err(|count| {
-        let answer = format!("{count} answers to {} reads", reads.len());
+    answers(&answer, reads.len()).map_err(|answers| {
+        let answer = OddAnswer::Counted { answers, reads: reads.len() };
         ChainError::Node { question: node::ETH_CALL, answer }
     })
 }

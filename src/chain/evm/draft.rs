@@ -9,7 +9,7 @@ use super::preflight::EvmPreflight;
 use crate::billing::{AttemptKind, Charge, Opinion, Signed};
 use crate::chain::signing::SigningContext;
 use crate::chain::trial::{Simulated, Simulator as _, note};
-use crate::chain::{CallFault, ChainError, Draft, Estimate, SealError};
+use crate::chain::{CallFault, ChainError, Draft, Estimate, SealError, SealFault};
 use crate::config::Replacement;
 use crate::contract::Profile;
 use crate::policy::Meant;
@@ -211,8 +211,7 @@ impl EvmDraft {
     /// Reads the final bytes as a node would, and compares them with what was meant. The key has
     /// recovered the signer of `signed` already, so the same digest and signature have that signer.
     fn check(&self, raw: &[u8], position: u64, signed: (B256, Signature)) -> Result<(), SealError> {
-        let tx = TxEnvelope::decode_2718_exact(raw)
-            .map_err(|_| SealError::from("its own bytes cannot be read"))?;
+        let tx = TxEnvelope::decode_2718_exact(raw).map_err(|_| SealFault::Unread)?;
         let same = [
             ("chain id", tx.chain_id() == Some(self.chain_id)),
             ("receiver", tx.kind() == TxKind::Call(self.to)),
@@ -229,7 +228,7 @@ impl EvmDraft {
         ];
         match same.iter().find(|(_, same)| !same) {
             None => Ok(()),
-            Some((field, _)) => Err(format!("its {field} is not what was meant").into()),
+            Some((field, _)) => Err(SealFault::OtherField(field).into()),
         }
     }
 }

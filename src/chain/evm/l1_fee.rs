@@ -4,7 +4,7 @@
 use super::EvmChain;
 use super::node::{self, Call, View};
 use crate::billing::Charge;
-use crate::chain::{CallFault, ChainError};
+use crate::chain::{CallFault, ChainError, OddAnswer};
 use crate::config::L1Fee;
 use alloy::primitives::{Address, U256, address};
 use alloy::sol;
@@ -71,18 +71,18 @@ impl EvmChain {
         let call = Call { from, to: ORACLE, data: &asked, gas: READ_GAS };
         let answer = match node::call(view, call).await.map_err(ChainError::from) {
             Ok(answer) => answer,
-            Err(ChainError::Node { answer, .. }) => return Err(no_oracle(&answer)),
+            Err(ChainError::Node { answer, .. }) => return Err(no_oracle(answer)),
             Err(error) => return Err(error),
         };
         let fee = getL1FeeUpperBoundCall::abi_decode_returns(&answer)
-            .map_err(|_| no_oracle("nothing that can be read"))?;
+            .map_err(|_| no_oracle(OddAnswer::Unreadable))?;
         let margin = fee.saturating_mul(U256::from(MARGIN_PERCENT)).div_ceil(U256::from(100));
         Ok(fee.saturating_add(margin))
     }
 }
 
-fn no_oracle(answer: &str) -> ChainError {
-    CallFault::NoOracle(answer.to_owned()).into()
+fn no_oracle(answer: OddAnswer) -> ChainError {
+    CallFault::NoOracle(answer.into()).into()
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use super::known::{EvmNodeFacts, Ways};
 use super::node::EvmAsker;
 use super::node::{Header, Tips};
 use super::{EvmChain, node, reader, simulate};
-use crate::chain::{ChainError, MostSent, Unanswered};
+use crate::chain::{ChainError, MostSent, OddAnswer, Unanswered};
 use crate::config::Finality;
 use crate::node::{HeadSeen, NodeId, reached_by};
 use alloy::primitives::U256;
@@ -196,7 +196,6 @@ fn too_few() -> ChainError {
     Unanswered::TooFewNodes.into()
 }
 
-pub(super) fn no_block(tag: &str) -> ChainError {
-    let answer = format!("no {tag} block: set `finality` to a depth if this chain has none");
-    ChainError::Node { question: "eth_getBlockByNumber", answer }
+pub(super) fn no_block(tag: &'static str) -> ChainError {
+    ChainError::Node { question: "eth_getBlockByNumber", answer: OddAnswer::NoBlockNamed(tag) }
 }

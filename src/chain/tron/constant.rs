@@ -6,8 +6,8 @@
 
 use super::TronChain;
 use super::api::{Api, CallOutcome, ConstantCall, DeploylessRead, Side, is_of_the_door};
-use crate::chain::ChainError;
 use crate::chain::trial::CallFailure;
+use crate::chain::{ChainError, OddAnswer};
 use crate::node::{AskError, Fault};
 use alloy::primitives::{Address, Bytes};
 
@@ -107,7 +107,7 @@ fn judge(ran: CallOutcome) -> Result<ConstantCallOutcome, ChainError> {
             Some(rest) => Ok(failed(rest.split_once(" : ").map_or(rest, |(_, why)| why))),
             None if words.contains(NO_CONTRACT) => Ok(failed(&words)),
             None => {
-                let answer = format!("{code}: {words}");
+                let answer = OddAnswer::NotRun { code, words };
                 Err(ChainError::Node { question: "triggerconstantcontract", answer })
             }
         },

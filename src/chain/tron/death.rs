@@ -14,6 +14,7 @@
 
 use super::api::TronBlock;
 use super::transaction::RefBlock;
+use crate::chain::OddAnswer;
 use alloy::primitives::B256;
 
 /// What a transaction says of its own life.
@@ -57,6 +58,15 @@ pub(super) enum Misfit {
     /// It does not follow the block before it.
     #[error("it does not follow the block before it")]
     Link,
+}
+
+impl From<Misfit> for OddAnswer {
+    fn from(misfit: Misfit) -> Self {
+        match misfit {
+            Misfit::Other => Self::OtherBlock,
+            Misfit::Link => Self::UnlinkedBlock,
+        }
+    }
 }
 
 /// So many blocks are between two whose low numbers are the same.

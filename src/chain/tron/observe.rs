@@ -4,7 +4,7 @@ use super::TronChain;
 use super::api::{Api, Authority, Parameters, Resources, Side, TronBlock};
 use super::resources::Prices;
 use super::spends::AccountMeans;
-use crate::chain::{CallFault, ChainError, Unanswered};
+use crate::chain::{CallFault, ChainError, OddAnswer, Unanswered};
 use crate::node::{HeadSeen, NodeId, reached_by};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -158,12 +158,12 @@ async fn newest_of(api: Api<'_>, side: Side) -> Result<TronBlock, ChainError> {
 }
 
 pub(super) fn no_block() -> ChainError {
-    ChainError::Node { question: "getblock", answer: "no block".to_owned() }
+    ChainError::Node { question: "getblock", answer: OddAnswer::NoBlock }
 }
 
 fn prices(parameters: &Parameters) -> Result<Prices, ChainError> {
     let price = |name: &'static str| {
-        let missing = || ChainError::Node { question: name, answer: "no such parameter".into() };
+        let missing = || ChainError::Node { question: name, answer: OddAnswer::NoParameter };
         parameters.get(name).ok_or_else(missing)
     };
     Ok(Prices {

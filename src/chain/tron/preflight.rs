@@ -11,7 +11,7 @@ use super::constant::{ConstantCallOutcome, TRIES, out_of_time};
 use super::head::TronHead;
 use crate::billing::{Charge, Opinion};
 use crate::chain::trial::{Fit, Group, Outcome, Simulated, Simulator, conclude, note};
-use crate::chain::{CallFault, Chain, ChainError, Estimate, Preflight, Unanswered};
+use crate::chain::{CallFault, Chain, ChainError, Estimate, Preflight, TooLong, Unanswered};
 use crate::contract::Profile;
 use alloy::primitives::Address;
 use async_trait::async_trait;
@@ -77,14 +77,14 @@ enum Tried {
 /// Why so much must not be asked of a block.
 enum Excess {
     /// It took too long, or nearly.
-    Time(String),
+    Time(TooLong),
     /// The node gives a simulation less energy.
     Energy(String),
 }
 
 impl Excess {
     fn of(words: String) -> Self {
-        if out_of_time(&words) { Self::Time(words) } else { Self::Energy(words) }
+        if out_of_time(&words) { Self::Time(TooLong::Stopped(words)) } else { Self::Energy(words) }
     }
 }
 
@@ -103,7 +103,7 @@ impl TronPreflight<'_> {
             .calldata(&self.head, &charges)
             .map_err(|bad| ChainError::CallFails(bad.into()))?;
         let mut passes = self.chain.throttle.pace.lock().passes();
-        let mut stop = Excess::Time(String::new());
+        let mut stop = Excess::Time(TooLong::Untried);
         for _ in 0..TRIES.max(passes) {
             let began = Instant::now();
             let ran = match self.chain.call(self.api, self.contract, &data).await? {
@@ -124,7 +124,7 @@ impl TronPreflight<'_> {
             let took = began.elapsed();
             // The way there may have been long this time.
             if self.head.too_long(took, charges.len()) {
-                stop = Excess::Time(format!("a simulation took {} ms", took.as_millis()));
+                stop = Excess::Time(TooLong::Took(took));
                 continue;
             }
             passes = passes.saturating_sub(1);
@@ -149,7 +149,7 @@ impl TronPreflight<'_> {
                 },
             };
             return match stop {
-                Excess::Time(words) => self.too_slow(places.len(), part.len(), words),
+                Excess::Time(why) => self.too_slow(places.len(), part.len(), why),
                 Excess::Energy(_) if passed => ChainError::BatchTooLarge { max: part.len() },
                 Excess::Energy(words) => Unanswered::StopsCall(words).into(),
             };
@@ -158,13 +158,13 @@ impl TronPreflight<'_> {
 
     /// So many take too long, and so many of them do not. A size that was stopped is not asked about
     /// again for a while.
-    fn too_slow(&self, charges: usize, max: usize, words: String) -> ChainError {
+    fn too_slow(&self, charges: usize, max: usize, why: TooLong) -> ChainError {
         if charges == 1 {
-            return ChainError::ChargeTooSlow(words);
+            return ChainError::ChargeTooSlow(why);
         }
         let chain = self.chain;
         chain.throttle.pace.lock().stopped(max, chain.account.clock.unix_ms());
-        warn!(chain = chain.facts().name, charges, max, words, "the billing call takes too long");
+        warn!(chain = chain.facts().name, charges, max, %why, "the billing call takes too long");
         ChainError::BatchTooSlow { charges, max: max.max(1) }
     }
 }

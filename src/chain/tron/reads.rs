@@ -9,8 +9,9 @@ use crate::billing::{Admitted, Charge, Funds};
 use crate::chain::reads::{
     Answers, FundsReads, LookupReads, READER, Read, aggregated, answers, pack, unpack,
 };
-use crate::chain::{ChainError, Unanswered};
+use crate::chain::{ChainError, OddAnswer, Unanswered};
 use crate::contract::Looked;
+use crate::node::NodeError;
 use alloy::primitives::{Address, Bytes};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use std::time::Duration;
@@ -229,8 +230,8 @@ impl TronChain {
         let answer = match self.ask(api, at, &aggregated(reads)).await? {
             ConstantCallOutcome::Said { answer, .. } => answers(&answer, reads.len())
                 .map(Some)
-                .map_err(|count| format!("{count} answers to {} reads", reads.len())),
-            ConstantCallOutcome::Failed(failure) => Err(failure.words),
+                .map_err(|answers| OddAnswer::Counted { answers, reads: reads.len() }),
+            ConstantCallOutcome::Failed(failure) => Err(NodeError::of(failure.words).into()),
             ConstantCallOutcome::Stopped(_) => Ok(None),
         };
         answer.map_err(|answer| ChainError::Node { question: "aggregate3", answer })

@@ -205,7 +205,7 @@ impl TronChain {
             Ok(Ok(())) => {}
             Ok(Err(misfit)) => {
                 warn!(block = reading.last.number, %misfit, "the irrevocable blocks do not fit; beginning anew");
-                return Err(ChainError::Node { question: "getblock", answer: misfit.to_string() });
+                return Err(ChainError::Node { question: "getblock", answer: misfit.into() });
             }
             Err(error) => {
                 *state = Some(reading);

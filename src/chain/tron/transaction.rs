@@ -4,8 +4,8 @@
 //! from them.
 
 use crate::billing::{Family, Signed};
-use crate::chain::SealError;
 use crate::chain::signing::{SigningContext, data};
+use crate::chain::{SealError, SealFault};
 use crate::contract::Profile;
 use crate::policy::{self, Intent, Meant};
 use alloy::primitives::{B256, Signature, U256};
@@ -19,7 +19,7 @@ pub(super) fn sign(
     (signing, profile): (&SigningContext, &Profile),
     meant: &Meant<'_>,
 ) -> Result<Signed, SealError> {
-    let raw_data = call.raw_data().map_err(|why| why.to_string())?;
+    let raw_data = call.raw_data().map_err(SealFault::from)?;
     let last = TronPreimage { raw_data: raw_data.clone(), profile };
     complete(call, raw_data, signing.sign(last, meant)?)
 }
@@ -30,12 +30,12 @@ pub(super) fn complete(
     raw_data: Vec<u8>,
     (signature, digest): (Signature, B256),
 ) -> Result<Signed, SealError> {
-    let raw = call.complete(raw_data, &signature).map_err(|why| why.to_string())?;
-    let read = SignedBytes::read(&raw).map_err(|why| why.to_string())?;
+    let raw = call.complete(raw_data, &signature).map_err(SealFault::from)?;
+    let read = SignedBytes::read(&raw).map_err(SealFault::from)?;
     if read.txid == digest {
         return Ok(Signed { hash: digest, raw, gas_required: call.fee_limit });
     }
-    Err("its own bytes are not what was meant".into())
+    Err(SealFault::OtherBytes.into())
 }
 
 /// The bytes that a signature commits to.

@@ -77,7 +77,11 @@ type Change = fn(&mut Proposal);
 #[tokio::test]
 async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
     let table: [(&str, Change, &str); 10] = [
-        ("no signature", |p| p.seal = Box::new(|_, _| Err("no key".into())), "Seal(\"no key\")"),
+        (
+            "no signature",
+            |p| p.seal = Box::new(|_, _| Err(SealFault::Unread.into())),
+            "Seal(Unread)",
+        ),
         ("no room in the window", |p| p.window = 1, "LaneFull"),
         ("a window of nothing", |p| (p.in_blocks, p.window) = (InBlocks::Below(8), 0), "LaneFull"),
         (

@@ -54,7 +54,7 @@ async fn an_attempt_that_cannot_be_signed_leaves_nothing() {
     let book = Book::new().await;
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     let before = book.everything().await;
-    let seal: Seal = Box::new(|_, _| Err("no".into()));
+    let seal: Seal = Box::new(|_, _| Err(SealFault::Unread.into()));
     let refused = book.journal.add_attempt(Addition { seal, ..bump(slot.batch, 1) }).await;
     assert!(matches!(refused, Err(AcceptError::Seal(_))), "{refused:?}");
     assert_eq!(book.everything().await, before);

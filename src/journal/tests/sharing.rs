@@ -79,7 +79,10 @@ async fn within_one_commit_one_charge_has_one_winner_and_losers_leave_no_gap() {
 #[tokio::test]
 async fn a_write_that_fails_alone_does_not_cost_the_others_their_commit() {
     let book = Book::new().await;
-    let unsigned = Proposal { seal: Box::new(|_, _| Err("no".into())), ..proposal(&[item(2, 1)]) };
+    let unsigned = Proposal {
+        seal: Box::new(|_, _| Err(SealFault::Unread.into())),
+        ..proposal(&[item(2, 1)])
+    };
     let all = [proposal(&[item(1, 1)]), unsigned, proposal(&[item(3, 1)])];
     let [a, b, c]: [_; 3] = book.accept_together(all).await.try_into().unwrap();
     assert_eq!((a.unwrap().position, c.unwrap().position), (FIRST, FIRST + 1));

@@ -157,7 +157,7 @@ async fn the_seal_is_shown_what_the_batch_has_claimed() {
     let slot = book.journal.accept(Proposal { seal, ..proposal(&items) }).await.unwrap();
     let seal: Seal = Box::new(move |_, items| {
         tell.send(items.to_vec()).unwrap();
-        Err("enough".into())
+        Err(SealFault::Unread.into())
     });
     let addition = Addition { seal, ..again(slot.batch, 1, fee(0, None), NOW_MS) };
     assert!(book.journal.add_attempt(addition).await.is_err());

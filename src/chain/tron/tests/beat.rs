@@ -6,6 +6,7 @@ use super::*;
 use crate::chain::{CallFault, Signatory};
 use crate::config::FamilyConfig;
 use serde_json::json;
+use std::sync::Arc;
 
 #[tokio::test]
 async fn a_beat_tells_the_time_of_the_chain_and_asks_for_prices_once() {
@@ -55,7 +56,7 @@ async fn a_node_on_another_chain_is_not_used() {
     let double = node();
     serving(&double, async |url| {
         let (account, mut wrong) = parts(url);
-        wrong.config.chain_id = 1;
+        Arc::make_mut(&mut wrong.config).chain_id = 1;
         wrong.fleet = client_of(&wrong.config).unwrap().0;
         let refused = TronChain::connect(account, wrong).await.unwrap_err();
         let (configured, answered) = (RealChain::Genesis(1), RealChain::Genesis(CHAIN_ID));
@@ -89,7 +90,7 @@ async fn without_its_key_an_account_is_looked_at_and_nothing_is_drafted() {
     serving(&double, async |url| {
         let (account, parts) = parts(url);
         let signer = account.facts.signer;
-        let chain = FamilyConfig::Tvm(parts.config.clone());
+        let chain = FamilyConfig::Tvm(Arc::clone(&parts.config));
         let account = account_of(&Signatory::Keyless(signer), profile(), &chain);
         let chain = TronChain::connect(account, parts).await.unwrap();
         assert_eq!(chain.beat().await.unwrap().head, 66);

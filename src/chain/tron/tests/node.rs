@@ -17,6 +17,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::future::IntoFuture;
+use std::sync::Arc;
 use tokio::net::TcpListener;
 
 /// The head in the recording of node and blocks (01), Unix ms.
@@ -90,11 +91,11 @@ pub(super) fn profile() -> Profile {
 pub(super) fn parts(url: &str) -> (SigningAccount, TronParts) {
     let config = config(url, url);
     let account = account(key(&"07".repeat(32)), profile(), &config);
-    (account, TronParts { fleet: client(url).0, config })
+    (account, TronParts { fleet: client(url).0, config: config.into() })
 }
 
 pub(super) fn account(key: Arc<Key>, profile: Profile, config: &TvmConfig) -> SigningAccount {
-    account_of(&Signatory::Key(key), profile, &FamilyConfig::Tvm(config.clone()))
+    account_of(&Signatory::Key(key), profile, &FamilyConfig::Tvm(Arc::new(config.clone())))
 }
 
 pub(super) fn account_of(

@@ -8,6 +8,7 @@ use crate::billing::{Charge, FailCode, Funds, Opinion};
 use crate::chain::reads::{FundsReads, LookupReads, READER, aggregated, pack};
 use alloy::primitives::U256;
 use serde_json::json;
+use std::sync::Arc;
 
 const CALL: &str = "/wallet/triggerconstantcontract";
 const FAILURES: &str = "06_constant_call_failures.json";
@@ -56,9 +57,10 @@ async fn connected(url: &str, change: impl FnOnce(&mut TronParts)) -> TronChain 
 /// The chain as the recorded biller sees it.
 async fn connected_as_biller(url: &str) -> TronChain {
     let (_, mut parts) = parts(url);
-    parts.config.contract = golden_billing::contract();
-    parts.config.billing.deadline = golden_billing::deadline(HEAD_MS / 1000);
-    parts.config.multicall = None;
+    let config = Arc::make_mut(&mut parts.config);
+    config.contract = golden_billing::contract();
+    config.billing.deadline = golden_billing::deadline(HEAD_MS / 1000);
+    config.multicall = None;
     let account = account(key(BILLER), golden_billing::profile(), &parts.config);
     TronChain::connect(account, parts).await.unwrap()
 }
@@ -116,7 +118,7 @@ fn runs(
 async fn the_culprit_of_a_call_that_fails_as_a_whole_is_named() {
     let double = node();
     serving(&double, async |url| {
-        let chain = connected(url, |parts| parts.config.multicall = None).await;
+        let chain = connected(url, |parts| Arc::make_mut(&mut parts.config).multicall = None).await;
         let head = chain.current().await.unwrap();
         double.says(CALL, 200, &rich());
         let say = |group: &[u8]| if group.contains(&3) { reverted() } else { passed(9_000, "") };
@@ -140,7 +142,7 @@ async fn the_culprit_of_a_call_that_fails_as_a_whole_is_named() {
 async fn a_batch_that_the_node_keeps_stopping_is_too_large_and_nobody_is_to_blame() {
     let double = node();
     serving(&double, async |url| {
-        let chain = connected(url, |parts| parts.config.multicall = None).await;
+        let chain = connected(url, |parts| Arc::make_mut(&mut parts.config).multicall = None).await;
         let head = chain.current().await.unwrap();
         double.says(CALL, 200, &rich());
         let say = |group: &[u8]| if group.len() > 2 { stopped() } else { passed(9_000, "") };
@@ -264,7 +266,7 @@ fn answered(words: &[Option<u64>]) -> String {
 async fn without_an_aggregator_a_token_that_is_none_spoils_nothing_else() {
     let double = node();
     serving(&double, async |url| {
-        let chain = connected(url, |parts| parts.config.multicall = None).await;
+        let chain = connected(url, |parts| Arc::make_mut(&mut parts.config).multicall = None).await;
         let nothing_there = step(FAILURES, 4)["response"]["body"].to_string();
         assert!(nothing_there.contains("CONTRACT_VALIDATE_ERROR"));
         let charges = [charge(1), Charge { token: Address::repeat_byte(8), ..charge(2) }];

@@ -9,6 +9,7 @@ use crate::billing::{
 };
 use alloy::primitives::B256;
 use serde_json::json;
+use std::sync::Arc;
 
 const LOST: &str = "17_expired_without_inclusion.json";
 
@@ -81,7 +82,7 @@ async fn knowing(url: &str) -> TronChain {
     let deciding: Value = serde_json::from_str(&said(LOST, 9)).unwrap();
     let witness = deciding["block_header"]["raw_data"]["witness_address"].as_str().unwrap();
     let (account, mut parts) = parts(url);
-    parts.config.witnesses =
+    Arc::make_mut(&mut parts.config).witnesses =
         Some(forged::alone(witness.strip_prefix("41").unwrap().parse().unwrap()));
     TronChain::connect(account, parts).await.unwrap()
 }
@@ -216,7 +217,7 @@ async fn a_transaction_is_included_until_its_block_is_irrevocable_and_may_vanish
 async fn billed(double: &Arc<Double>, attempts: &[Vec<u8>]) -> (Landed, Execution) {
     serving(double, async |url| {
         let (_, mut parts) = parts(url);
-        parts.config.contract = golden_billing::contract();
+        Arc::make_mut(&mut parts.config).contract = golden_billing::contract();
         let me = key(&"07".repeat(32));
         let account = account(me, golden_billing::profile(), &parts.config);
         let (chain, slot) = (TronChain::connect(account, parts).await.unwrap(), slot(attempts));

@@ -141,10 +141,10 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
     let profile = Profile::parse(&tvm.billing, Family::Tvm).unwrap();
     let clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
     let account = SigningAccount::new(chain, profile, &Signatory::Key(key), clock);
-    let mut config = tvm.clone();
+    let mut config = tvm.as_ref().clone();
     config.rpc_timeout = Duration::from_millis(400);
     (config.expiry, config.billing.deadline) = (TTL, TTL);
     config.poll_interval = Duration::ZERO;
     let fleet = Arc::new(tron::fleet(&Http::default(), &config).unwrap());
-    TronChain::connect(account, TronParts { fleet, config }).await.unwrap()
+    TronChain::connect(account, TronParts { fleet, config: config.into() }).await.unwrap()
 }
