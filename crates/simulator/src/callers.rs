@@ -35,6 +35,8 @@ pub(crate) enum Heard {
     TooFew,
     /// The same, because nodes contradict each other about somebody: another request may fare better.
     Disagreed,
+    /// The same, because so many at once take too long: fewer may fare better.
+    TooMany,
 }
 
 /// Why a subscription was not charged, and what to do.
@@ -49,7 +51,7 @@ impl Heard {
     /// Whether nothing is said of any subscription.
     pub(crate) fn is_no_verdict(&self) -> bool {
         match self {
-            Self::NothingDone(_) | Self::TooFew | Self::Disagreed => true,
+            Self::NothingDone(_) | Self::TooFew | Self::Disagreed | Self::TooMany => true,
             Self::Sent { .. } | Self::Refused(_) => false,
         }
     }
@@ -68,6 +70,12 @@ impl Refusal {
     pub(crate) fn paid(customer: u64) -> Self {
         let [code, retry] = ["ALREADY_CHARGED", "DONE"].map(str::to_owned);
         Self { customer, code, retry }
+    }
+
+    /// What is said of somebody who cannot pay.
+    pub(crate) fn poor() -> Self {
+        let [code, retry] = ["BALANCE_INSUFFICIENT", "USER"].map(str::to_owned);
+        Self { customer: 0, code, retry }
     }
 
     /// Whether the journal alone says so, without asking the chain.
@@ -183,6 +191,8 @@ impl Request {
                     Heard::TooFew
                 } else if words.contains("disagree about what can be charged") {
                     Heard::Disagreed
+                } else if words.contains("charges at once take more CPU time") {
+                    Heard::TooMany
                 } else {
                     Heard::NothingDone(status)
                 }
@@ -305,6 +315,7 @@ pub(crate) fn word(heard: &Heard) -> &'static str {
         Heard::NothingDone(503) => "answered: 503",
         Heard::TooFew => "answered: 503, too few to agree",
         Heard::Disagreed => "answered: 503, nodes disagree",
+        Heard::TooMany => "answered: 503, too many at once",
         Heard::NothingDone(_) => "answered: nothing done",
     }
 }

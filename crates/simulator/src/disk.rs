@@ -93,7 +93,10 @@ impl Files {
             self.copy("live", "newer", true);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            let marked = world.dice.one_in(2) && self.backup_lacks_only_what_is_settled(world);
+            let marked = world.dice.one_in(2)
+                && crate::worlds::may_bring_its_mark(&world.scene)
+                && self.lanes("backup") == self.lanes("live")
+                && self.backup_lacks_only_what_is_settled(world);
             if marked {
                 world.note("both", "restored together with its mark", 0);
             }
@@ -145,7 +148,7 @@ impl Files {
         for (side, at) in [(Side::Evm, &world.evm_at), (Side::Tron, &world.tron_at)] {
             let other = world.changed == Some((side, Change::Number));
             let network = i64::try_from(at.chain_id + u64::from(other)).unwrap_or(0);
-            let sql = "UPDATE chain SET network = ?1 WHERE id = ?2";
+            let sql = "UPDATE OR IGNORE chain SET network = ?1 WHERE id = ?2";
             self.open().execute(sql, (network, side.platform_id())).expect("it fits the schema");
         }
     }
@@ -159,6 +162,12 @@ impl Files {
 
     fn open(&self) -> Connection {
         Connection::open(self.journal()).expect("nobody holds the file")
+    }
+
+    /// How many accounts one of the journals knows.
+    fn lanes(&self, of: &str) -> i64 {
+        let count = self.copied(of).query_row("SELECT count(*) FROM lane", [], |row| row.get(0));
+        count.expect("the schema has it")
     }
 
     fn attempts(&self, of: &str) -> Vec<(B256, Kind)> {

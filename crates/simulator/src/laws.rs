@@ -172,7 +172,7 @@ fn refusals(heard: &Heard) -> &[Refusal] {
     match heard {
         Heard::Sent { failed, .. } => failed,
         Heard::Refused(list) => list,
-        Heard::NothingDone(_) | Heard::TooFew | Heard::Disagreed => &[],
+        Heard::NothingDone(_) | Heard::TooFew | Heard::Disagreed | Heard::TooMany => &[],
     }
 }
 

@@ -121,8 +121,7 @@ fn evm_falsified(
         asked["params"][0] = json!(format!("{:#x}", solid.saturating_sub(3)));
         return eth::respond_to(&world.evm.members[number], asked);
     }
-    let refuses = REFUSALS.contains(&question.name.as_str()) && world.breaks(Mutant::OneRefuses);
-    if !world.is_liar(question.at) && !refuses {
+    if !world.is_liar(question.at) {
         return None;
     }
     let lie = match question.name.as_str() {
@@ -176,8 +175,7 @@ fn tron_falsified(
         return Some(said);
     }
     let name = Side::Tron.name();
-    let refuses = REFUSALS.contains(&question.name.as_str()) && world.breaks(Mutant::OneRefuses);
-    if !world.is_liar(question.at) && !refuses {
+    if !world.is_liar(question.at) {
         return None;
     }
     // Of one provider alone, events and results are its word; its blocks are proven all the same.
@@ -195,7 +193,7 @@ fn tron_falsified(
         (_, Fault::EmptyBlock) => strip(&mut said),
         (_, Fault::AlteredBlock) => zero_root(&mut said),
         (_, Fault::Resigned) => sign_again(&mut said),
-        (name, _) if REFUSALS.contains(&name) => fail(&mut said),
+        ("triggerconstantcontract", _) => fail(&mut said),
         _ if said.get("id").is_none() => return None,
         _ => match world.dice.below(4) {
             0 => {
@@ -208,9 +206,6 @@ fn tron_falsified(
     }
     Some(said)
 }
-
-/// Calls by which somebody is found out who cannot be charged.
-const REFUSALS: [&str; 3] = ["eth_call", "eth_simulateV1", "triggerconstantcontract"];
 
 /// Says that a call reverted, and not why.
 fn fail(said: &mut Value) {

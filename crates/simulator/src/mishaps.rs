@@ -154,14 +154,13 @@ impl World {
         for who in [biller().address(), other_biller().address()] {
             match side {
                 Side::Evm => {
-                    self.evm.truth.chain().edit_all(|state| state.account_mut(who).balance = money)
+                    let mut chain = self.evm.truth.chain();
+                    chain.edit_all(|state| state.account_mut(who).balance = money);
                 }
-                Side::Tron => self
-                    .tron
-                    .truth
-                    .node()
-                    .chain()
-                    .edit_all(|state| state.account_mut(who).balance = money),
+                Side::Tron => {
+                    let mut chain = self.tron.truth.node().chain();
+                    chain.edit_all(|state| state.account_mut(who).balance = money);
+                }
             }
         }
     }

@@ -22,7 +22,8 @@ pub(crate) enum Mutant {
     BroadcastBeforePersist,
     /// One node's word is enough.
     OneNodeQuorum,
-    /// Whoever one node would refuse is refused: all of them say what the liar says.
+    /// Where nodes contradict each other, the one that refuses is believed. On EVM a liar who lies so often keeps
+    /// the lane closed by the nonces that it invents.
     OneRefuses,
     /// A node does not know the transaction: taken for proof of death.
     AbsenceProof,
@@ -121,7 +122,7 @@ const TABLE: [Row; 28] = [
     row(Mutant::AnswerFailOnAmbiguousCommit, BOTH, &[(Fault::CommitUnclear, 12)], None),
     row(Mutant::BroadcastBeforePersist, BOTH, &[(Fault::CommitUnclear, 12)], None),
     row(Mutant::OneNodeQuorum, BOTH, &[(Fault::Lie, 2)], None),
-    row(Mutant::OneRefuses, BOTH, &[(Fault::Lie, 1)], None),
+    row(Mutant::OneRefuses, TRON, &[(Fault::Lie, 1)], None),
     row(Mutant::AbsenceProof, BOTH, &[(Fault::LostReceipt, 2)], None),
     row(Mutant::NoClaimKey, BOTH, &[], Some(UNCLAIMED)),
     row(Mutant::CancelReleasesAtBroadcast, EVM, CUT_OFF, None),

@@ -274,8 +274,9 @@ impl<M: Member> Net<M> {
 }
 
 impl Net<TronNode> {
-    /// From now on nodes and blocks stop calls that take long: now and then two charges, mostly six.
-    pub(crate) fn tighten(&self, seed: u64) {
+    /// From now on nodes and blocks stop calls that take long, if that is wanted.
+    pub(crate) fn tighten(&self, seed: Option<u64>) {
+        let Some(seed) = seed else { return };
         let cpu = Cpu { block: TIGHT_BLOCK, call: TIGHT_CALL, seed };
         for node in self.members.iter().chain([&self.truth]) {
             node.node().chain().family_mut().cpu = cpu;

@@ -175,10 +175,15 @@ fn told_wrong(world: &mut World, heard: Heard) -> Heard {
         Heard::Sent { hash, subscriptions, failed, repeated } => {
             (hash, subscriptions, failed, repeated)
         }
-        Heard::Refused(list) if paid => return Heard::Refused(said_to_be_paid(list)),
-        Heard::Refused(_) | Heard::NothingDone(_) | Heard::TooFew | Heard::Disagreed => {
-            return heard;
+        Heard::Disagreed | Heard::TooFew if world.breaks(Mutant::OneRefuses) => {
+            return Heard::Refused(vec![Refusal::poor()]);
         }
+        Heard::Refused(list) if paid => return Heard::Refused(said_to_be_paid(list)),
+        Heard::Refused(_)
+        | Heard::NothingDone(_)
+        | Heard::TooFew
+        | Heard::Disagreed
+        | Heard::TooMany => return heard,
     };
     if std::mem::take(&mut world.denied) {
         return Heard::NothingDone(503);

@@ -41,7 +41,10 @@ impl Readiness {
             Heard::NothingDone(503) => refused(),
             // Where nothing is looked up, who can be charged is charged on one node's word.
             Heard::TooFew if lookup => refused(),
-            Heard::TooFew | Heard::Disagreed | Heard::Sent { repeated: true, .. } => {}
+            Heard::TooFew
+            | Heard::Disagreed
+            | Heard::TooMany
+            | Heard::Sent { repeated: true, .. } => {}
             Heard::Refused(list) if list.iter().all(Refusal::is_from_the_journal) => {}
             Heard::Sent { .. } | Heard::Refused(_) | Heard::NothingDone(_) => {
                 *stretch = Stretch::default();

@@ -134,10 +134,12 @@ impl Scene {
     /// What a broken rule needs in order to be seen, there, and nothing that could stand in for it.
     fn suit(&mut self, mutant: Mutant, side: Side) {
         let cancelled = [Mutant::CancelReleasesAtBroadcast, Mutant::NamesCancel];
-        let alone = [Mutant::OneNodeQuorum, Mutant::AnybodySigns];
+        let alone = [Mutant::OneNodeQuorum, Mutant::AnybodySigns].contains(&mutant);
+        let many = if mutant == Mutant::OneRefuses { 2 } else { NODES };
+        let nodes = if alone { 1 } else { many };
         *self = Self {
             shapes: [if mutant == Mutant::NoGuard { Shape::Guarded } else { Shape::Full }; 2],
-            nodes: [if alone.contains(&mutant) { 1 } else { NODES }; 2],
+            nodes: [nodes; 2],
             chaos: LONG,
             cancels: cancelled.contains(&mutant),
             replaces: mutant != Mutant::NoRebroadcast,

@@ -170,18 +170,10 @@ impl World {
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
-        let tanks = [
-            evm.truth.chain().head_state().balance(&biller().address()),
-            tron.truth.node().chain().head_state().balance(&biller().address()),
-        ];
-        if scene.tight {
-            tron.tighten(seed);
-        }
+        tron.tighten(scene.tight.then_some(seed));
         let liars = liars(&mut dice, &scene, mutant);
         let mut log = Log { talkative, ..Log::default() };
-        for (at, word) in scene.words() {
-            log.note(now_ms, at, word, 0);
-        }
+        scene.words().into_iter().for_each(|(at, word)| log.note(now_ms, at, word, 0));
         let world = Self {
             dice,
             log,
@@ -195,7 +187,7 @@ impl World {
             liars,
             scene,
             dark_until_ms: [0; 2],
-            tanks,
+            tanks: tanks(towns),
             broke: [false; 2],
             emptied: [false; 2],
             foreign: 0,
@@ -303,6 +295,13 @@ impl World {
             }
         }
     }
+}
+
+/// What the signing accounts have in the beginning.
+fn tanks(towns: &Towns) -> [U256; 2] {
+    let who = biller().address();
+    let evm = towns.evm.chain().head_state().balance(&who);
+    [evm, towns.tron.node().chain().head_state().balance(&who)]
 }
 
 /// Who may lie on each chain. Where one node alone is configured, its word is what counts: it does not.

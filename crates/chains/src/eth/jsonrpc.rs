@@ -68,17 +68,13 @@ pub fn respond(body: &[u8], method: impl FnMut(&str, Args) -> Answer) -> Option<
 
 /// The same of a body that was read already.
 pub fn respond_to(body: Value, mut method: impl FnMut(&str, Args) -> Answer) -> Option<Value> {
-    match body {
-        Value::Array(batch) if batch.is_empty() => {
-            Some(failure(&Value::Null, Error::new(-32_600, "empty batch")))
-        }
-        Value::Array(batch) => {
-            let answers: Vec<Value> =
-                batch.into_iter().filter_map(|request| one(request, &mut method)).collect();
-            (!answers.is_empty()).then_some(Value::Array(answers))
-        }
-        request => one(request, &mut method),
+    let Value::Array(batch) = body else { return one(body, &mut method) };
+    if batch.is_empty() {
+        return Some(failure(&Value::Null, Error::new(-32_600, "empty batch")));
     }
+    let answers: Vec<Value> =
+        batch.into_iter().filter_map(|request| one(request, &mut method)).collect();
+    (!answers.is_empty()).then_some(Value::Array(answers))
 }
 
 fn one(mut request: Value, method: &mut impl FnMut(&str, Args) -> Answer) -> Option<Value> {
