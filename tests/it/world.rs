@@ -11,6 +11,7 @@ pub(crate) mod manual;
 pub(crate) mod patience;
 pub(crate) mod proxy;
 pub(crate) mod search;
+mod shortcuts;
 pub(crate) mod signer;
 pub(crate) mod town;
 pub(crate) mod tron;

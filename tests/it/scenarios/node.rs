@@ -148,7 +148,7 @@ async fn a_payment_counts_as_settled_when_its_block_is_final_and_no_sooner(famil
         .await;
         assert_eq!(signer.billing(&hash).await["state"], "open", "paid, but not for good");
     }
-    town.anvil.mine(2).await;
+    town.anvil.mine(3).await;
     eventually("the payment is settled", async || {
         signer.billing(&hash).await["state"] == "charged"
     })

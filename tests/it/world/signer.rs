@@ -61,14 +61,6 @@ impl Installation {
         Self { program: program(), directory, path, env: vec![], files: None, memory: None }
     }
 
-    /// Writes `to` in place of `from` into the configuration.
-    pub(crate) fn edit(&self, from: &str, to: &str) {
-        let path = self.path().join("signer.toml");
-        let text = std::fs::read_to_string(&path).unwrap();
-        assert!(text.contains(from), "{from} is not in\n{text}");
-        std::fs::write(path, text.replace(from, to)).unwrap();
-    }
-
     /// Sets an environment variable for every process that runs here.
     pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
         self.env.push((name.to_owned(), value.to_owned()));
@@ -202,11 +194,6 @@ pub(crate) struct Signer {
 }
 
 impl Signer {
-    /// What the report says of the billing that holds this transaction.
-    pub(crate) async fn billing(&self, hash: &str) -> Value {
-        self.scheduler.billings(hash).await.body["data"][0].clone()
-    }
-
     /// SIGKILL: no handler runs, nothing is flushed.
     pub(crate) fn kill(mut self) -> String {
         self.process.kill().unwrap();

@@ -106,11 +106,6 @@ impl Town {
         Self::with(Founding::on(family)).await
     }
 
-    /// The same, where blocks are made when somebody asks for one.
-    pub(crate) async fn on_request(family: Family) -> Self {
-        Self::with(Founding { mining: Mining::OnRequest, ..Founding::on(family) }).await
-    }
-
     pub(crate) async fn with(founding: Founding) -> Self {
         match founding.family {
             Family::Evm => Self::on_evm(founding).await,

@@ -25,6 +25,9 @@ use std::time::Duration;
 /// How many blocks the solid head is behind.
 pub(crate) const LAG: u64 = 2;
 
+/// After so many more blocks a block is irrevocable, wherever the stride of three blocks begins.
+const FINAL_AFTER: u64 = LAG + 2;
+
 /// The length of a slot (ms).
 pub(crate) const SLOT_MS: u64 = 3000;
 
@@ -64,7 +67,7 @@ impl TronWorld {
     pub(crate) fn open(&self, mining: Mining, behind_ms: u64) {
         self.node.step();
         catch_up(&self.node, behind_ms);
-        self.node.steps(LAG);
+        self.node.steps(FINAL_AFTER);
         let node = self.node.clone();
         let (every, waits) = match mining {
             Mining::OnRequest => return,
@@ -97,9 +100,9 @@ impl TronWorld {
     /// Leaves slots empty up to this much before now, if the head is further behind, and makes a few
     /// blocks there.
     pub(crate) fn approach(&self, behind_ms: u64) {
-        if behind(&self.node) > behind_ms + SLOT_MS * (LAG + 2) {
-            catch_up(&self.node, behind_ms + SLOT_MS * LAG);
-            self.node.steps(LAG);
+        if behind(&self.node) > behind_ms + SLOT_MS * (FINAL_AFTER + 2) {
+            catch_up(&self.node, behind_ms + SLOT_MS * FINAL_AFTER);
+            self.node.steps(FINAL_AFTER);
         }
     }
 
@@ -110,9 +113,12 @@ impl TronWorld {
 
     /// Makes blocks until the irrevocable one has this time (Unix ms).
     pub(crate) fn solidify_at(&self, time_ms: u64) {
+        let stride = self.node.node().chain().settings().stride;
+        self.node.node().chain().set_stride(1);
         while self.node.node().chain().solid().header.time_ms < time_ms {
             self.node.step();
         }
+        self.node.node().chain().set_stride(stride);
     }
 
     /// The transactions of an account: those in blocks, and those in the pool, by id.

@@ -158,7 +158,7 @@ async fn what_was_in_an_undone_block_and_expired_since_is_renewed_and_charged_on
     assert!(scene.world().now_ms() >= expires);
     scene.stays(&hash, "open").await;
     scene.node().node().chain().set_lag(2);
-    scene.node().steps(2);
+    scene.node().steps(4);
     scene.attempt(&hash, 2).await;
     assert_eq!(scene.settled(&hash).await, "charged");
     assert_eq!(scene.landed(), 1);

@@ -50,7 +50,7 @@ async fn while_finality_stands_still_nothing_new_is_signed() {
     let scene = Scene::set(2).await;
     let hash = scene.bill(0).await;
     scene.node().node().chain().set_lag(1000);
-    scene.node().steps(4);
+    scene.node().steps(5);
     scene.stays(&hash, "open").await;
     scene.node().node().chain().set_lag(2);
     scene.node().step();

@@ -70,7 +70,7 @@ async fn lied_about(nodes: usize, liar: usize, lie: Lie) {
     scene.pooled(&hash).await;
     tell(&proxies[liar], lie);
     let honest = &proxies[(liar + 1) % nodes];
-    scene.node().steps(4);
+    scene.node().steps(5);
     looked_at(honest).await;
     scene.world().solidify_at(scene.world().now_ms() + 66_000);
     for _ in 0..3 {

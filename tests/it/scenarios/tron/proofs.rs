@@ -58,7 +58,7 @@ async fn lied_about(lie: Lie, word: &str) {
     let hash = scene.bill(0).await;
     scene.pooled(&hash).await;
     tell(&proxies[0], lie);
-    scene.node().steps(4);
+    scene.node().steps(5);
     scene.world().solidify_at(scene.world().now_ms() + 66_000);
     eventually("the liar is named", async || !scene.caught(0).await.is_empty()).await;
     assert!(scene.caught(0).await.contains(word), "{}", scene.caught(0).await);
@@ -135,7 +135,7 @@ async fn other_signatures_under_true_headers_get_no_honest_provider_shut_out() {
     for place in [0, 1] {
         let hash = scene.bill(place).await;
         scene.pooled(&hash).await;
-        scene.node().steps(4);
+        scene.node().steps(5);
         scene.becomes(&hash, "charged").await;
     }
     proxies[0].struck().await;
@@ -152,7 +152,7 @@ async fn what_builds_on_a_made_up_block_dies_with_its_time() {
     let (scene, proxies) =
         with_nodes(1, &format!("max_attempts = 1\nwitnesses = [\"{elected}\"]")).await;
     tell(&proxies[0], LIE);
-    scene.node().steps(2);
+    scene.node().steps(3);
     scene.town.noticed().await;
     let hash = scene.bill(0).await;
     proxies[0].heal();
@@ -161,7 +161,7 @@ async fn what_builds_on_a_made_up_block_dies_with_its_time() {
     assert_eq!(scene.landed(), 0);
     let again = scene.bill(0).await;
     assert_ne!(again, hash);
-    scene.node().steps(4);
+    scene.node().steps(5);
     scene.becomes(&again, "charged").await;
     scene.town.assert_paid(&[1, 0]).await;
 }

@@ -229,7 +229,7 @@ async fn what_was_on_its_way_when_a_copy_with_its_mark_began_is_noticed() {
     scene.world().approach(BEHIND_MS);
     let scene = scene.put_back(&snapshot).await;
     scene.opens().await;
-    scene.node().steps(4);
+    scene.node().steps(5);
     scene.finds(&forgotten).await;
 }
 

@@ -9,7 +9,7 @@ async fn seen_late(on: On, fault: Fault) {
     let scene = Scene::set(1).await;
     let hash = scene.bill(0).await;
     scene.node().faults().set(on.clone(), fault.clone());
-    scene.node().steps(4);
+    scene.node().steps(5);
     scene.stays(&hash, "open").await;
     // Also when its time is over.
     scene.world().solidify_at(scene.world().now_ms() + 60_000);
