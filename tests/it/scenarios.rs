@@ -18,6 +18,7 @@ mod auditing;
 mod bad_input;
 mod bad_setup;
 mod beginning;
+mod bombs;
 mod callers;
 mod changes;
 mod costs;

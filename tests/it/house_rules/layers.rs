@@ -121,3 +121,17 @@ fn the_documented_layers_are_the_layers() {
     let documented = text(&root().join(ARCHITECTURE));
     assert!(documented.contains(&table), "{ARCHITECTURE} has to hold these lines:\n{table}");
 }
+
+/// What a node says is read in one place, which has a budget.
+#[test]
+fn one_file_reads_what_nodes_say() {
+    let reads = |path: &&std::path::PathBuf| {
+        let shown = shown(path);
+        let meant = shown.starts_with("src/node") || shown.starts_with("src/chain");
+        let named = || paths(&without_tests(path));
+        let of_json = |path: &Vec<String>| matches!(path.as_slice(), [first, .., last] if first == "serde_json" && last.starts_with("from_"));
+        meant && !shown.contains("/tests") && named().iter().any(of_json)
+    };
+    let readers: Vec<String> = product().iter().filter(reads).map(|path| shown(path)).collect();
+    assert_eq!(readers, ["src/node/decode.rs"]);
+}
