@@ -171,9 +171,17 @@ async fn hanging_up_frees_no_place_while_the_work_goes_on() {
     let third = json!(town.entries([2]));
     let heard = signer.scheduler.bill(&third).await;
     assert_eq!((heard.status, heard.code()), (429, 0), "{heard:?}");
+    let rehearsal = json!({"dryRun": true, "list": town.entries([2])}).to_string();
+    let letter = signer.scheduler.letter("POST", EVM_PATH, rehearsal.as_bytes(), unix_seconds());
+    let again = letter.try_clone().unwrap();
+    assert_eq!(hear(letter).await.unwrap().status, 429);
     let operator = signer.scheduler.send("GET", "/PayTool/billings/x", b"", unix_seconds()).await;
     assert_eq!(operator.unwrap().status, 404, "who does not bill has places of his own");
     town.proxy.heal();
+    eventually("the very bytes that met no room are judged when there is some", async || {
+        hear(again.try_clone().unwrap()).await.unwrap().status == 200
+    })
+    .await;
     eventually("there is room again", async || signer.scheduler.bill(&third).await.code() == 1)
         .await;
     town.quiet(&signer).await;
