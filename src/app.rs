@@ -11,6 +11,7 @@ mod keyring;
 mod lanes;
 mod limits;
 pub mod networks;
+mod renewal;
 mod rules;
 
 pub use connect::ConnectError;
@@ -20,7 +21,7 @@ use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
-use crate::http::{self, AppState, Manners};
+use crate::http::{self, AppState, Handshakes, Manners};
 use crate::journal::{Journal, JournalError, OpenError};
 use crate::node::Dial;
 use axum::Router;
@@ -108,6 +109,8 @@ pub struct Assembled {
     pub router: Router,
     /// Answers machines, where that has a port of its own.
     pub health_router: Option<Router>,
+    /// How connections of callers begin, where they are encrypted.
+    pub handshakes: Option<Handshakes>,
 }
 
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
@@ -115,7 +118,7 @@ pub struct Assembled {
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
     let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
     let limits = config.http.clone();
-    let Assembled { engine, watchers: looks, router, health_router } =
+    let Assembled { engine, watchers: looks, router, health_router, handshakes } =
         assemble(config, machine).await?;
     let (listener, address) = listen(limits.listen).await?;
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
@@ -127,14 +130,18 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = listen(at).await?;
         let manners = Manners::of_health(&limits);
-        server.spawn(http::serve(listener, router, manners, stop_server.clone()));
+        server.spawn(http::serve(listener, router, manners, None, stop_server.clone()));
         info!(%address, "health and metrics");
     }
     if let Some(warning) = limits.in_the_clear() {
         warn!(%address, "{warning}");
     }
+    if let Some(tls) = &limits.tls {
+        info!(%address, "TLS: {tls}");
+        watchers.spawn(renewal::follow(Arc::clone(tls), stop_watchers.clone()));
+    }
     let manners = Manners::of_callers(&limits);
-    server.spawn(http::serve(listener, router, manners, stop_server.clone()));
+    server.spawn(http::serve(listener, router, manners, handshakes, stop_server.clone()));
     info!(%address, chains = engine.lanes.len(), "ready for requests");
     let grace = limits.shutdown_grace;
     Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, grace })
@@ -162,7 +169,8 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     let default_chain = chains.iter().find(|chain| chain.config.default).map(Connected::id);
     let door = Arc::new(AppState::new(Arc::clone(&engine), callers, config.http, default_chain));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
-    Ok(Assembled { engine, watchers, router, health_router })
+    let handshakes = Handshakes::of(&door);
+    Ok(Assembled { engine, watchers, router, health_router, handshakes })
 }
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.

@@ -7,6 +7,7 @@ mod charges;
 mod connections;
 mod control;
 mod guard;
+mod handshakes;
 mod health;
 mod patient;
 mod serve;
@@ -22,6 +23,7 @@ use crate::config::HttpConfig;
 use crate::engine::Engine;
 use crate::telemetry::Metrics;
 pub use charges::{ChargeRow, LARGEST_PAGE, LedgerName, LedgerPage};
+pub use handshakes::Handshakes;
 pub use serve::{Manners, serve};
 
 use arrivals::Arrivals;

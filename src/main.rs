@@ -107,6 +107,9 @@ struct ExportCommand {
     /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
     #[arg(long)]
     server: Option<String>,
+    /// A file with a certificate and its key, in PEM, where the running Signer wants one of its callers.
+    #[arg(long)]
+    identity: Option<PathBuf>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -255,12 +258,13 @@ fn write_ledger(
 ) -> Result<(), Box<dyn Error>> {
     let format = if asked.format == "jsonl" { export::Format::Jsonl } else { export::Format::Csv };
     let (from, until) = (asked.from, asked.to);
-    let (after, server) = (asked.after.clone(), asked.server.clone());
+    let (after, server, identity) =
+        (asked.after.clone(), asked.server.clone(), asked.identity.clone());
     let to: Box<dyn io::Write> = match &asked.out {
         Some(path) => Box::new(File::create_new(path)?),
         None => Box::new(io::stdout()),
     };
-    let wanted = export::Export { from, until, format, after, server };
+    let wanted = export::Export { from, until, format, after, server, identity };
     let written = runtime.block_on(export::run(config, &wanted, to))?;
     writeln!(io::stderr(), "{written} charges, complete")?;
     Ok(())

@@ -63,6 +63,11 @@ struct ReasonLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct PortLabels {
+    port: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ChainLabels {
     chain: u32,
 }
@@ -97,6 +102,7 @@ pub struct Metrics {
     refusals: Family<RefusalLabels, Counter>,
     unauthenticated: Family<ReasonLabels, Counter>,
     replays: Counter,
+    certificates: Family<PortLabels, Gauge>,
     seconds: Histogram,
     commits: Gauge,
     writes: Gauge,
@@ -123,6 +129,7 @@ impl Metrics {
             refusals: Family::default(),
             unauthenticated: Family::default(),
             replays: Counter::default(),
+            certificates: Family::default(),
             seconds: Histogram::new(SECONDS),
             commits: Gauge::default(),
             writes: Gauge::default(),
@@ -151,6 +158,9 @@ impl Metrics {
         registry.register("auth_failures", unauthenticated, metrics.unauthenticated.clone());
         let replays = "Signed messages that came again and heard what the first heard";
         registry.register("replays", replays, metrics.replays.clone());
+        let ends = "When the certificate of a port ends, Unix seconds";
+        let name = "certificate_end_timestamp_seconds";
+        registry.register(name, ends, metrics.certificates.clone());
         let seconds = "Seconds from a billing request to its answer";
         registry.register("billing_seconds", seconds, metrics.seconds.clone());
         let commits = "Commits since the start, one fsync each";
@@ -202,6 +212,11 @@ impl Metrics {
     /// Counts a request that proved nothing, by the word for why.
     pub fn unauthenticated(&self, reason: &'static str) {
         self.unauthenticated.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    /// Tells when the certificate of the port of callers ends, Unix seconds.
+    pub fn certificate(&self, until: i64) {
+        self.certificates.get_or_create(&PortLabels { port: "http.listen" }).set(until);
     }
 
     /// Counts a message that was here before.

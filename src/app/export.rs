@@ -12,6 +12,7 @@ use std::error::Error;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
 
 /// How a charge is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Export {
     /// Where the Signer is that holds the journal: `http://127.0.0.1:8080`; none where the
     /// configuration says.
     pub server: Option<String>,
+    /// A file with a certificate and its key, both in PEM, where that Signer wants one of its callers.
+    pub identity: Option<PathBuf>,
 }
 
 /// Writes every charge of the range, oldest first, and tells how many there were. Memory does not grow
@@ -84,9 +87,10 @@ async fn read(journal: &Journal, export: &Export, sink: &mut Sink) -> Result<(),
 
 /// From the Signer that holds the journal, in the name of a configured caller.
 async fn ask(config: &Config, export: &Export, sink: &mut Sink) -> Result<(), Box<dyn Error>> {
-    let configured = || format!("http://{}", reachable(config.http.listen));
+    let scheme = if config.http.tls.is_some() { "https" } else { "http" };
+    let configured = || format!("{scheme}://{}", reachable(config.http.listen));
     let server = export.server.clone().unwrap_or_else(configured);
-    let client = reqwest::Client::builder().no_proxy().build()?;
+    let client = client(config, export)?;
     let caller = config.callers.iter().find(|caller| sees_all(caller));
     if caller.is_none() && !config.callers.is_empty() {
         return Err(
@@ -126,6 +130,20 @@ async fn ask(config: &Config, export: &Export, sink: &mut Sink) -> Result<(), Bo
             return Ok(());
         }
     }
+}
+
+/// Asks the Signer that has the certificate of the configuration, and no other.
+fn client(config: &Config, export: &Export) -> Result<reqwest::Client, Box<dyn Error>> {
+    let client = reqwest::Client::builder().no_proxy();
+    let Some(tls) = &config.http.tls else { return Ok(client.build()?) };
+    if tls.wants_certificates() && export.identity.is_none() {
+        return Err(
+            "the running Signer wants a certificate of its callers: name a file with one and its \
+                    key as --identity, or stop the Signer"
+                .into(),
+        );
+    }
+    Ok(client.tls_backend_preconfigured(tls.client(export.identity.as_deref())?).build()?)
 }
 
 #[derive(Deserialize)]

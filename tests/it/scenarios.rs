@@ -25,6 +25,7 @@ mod costs;
 mod crash;
 mod disputes;
 mod door;
+mod encrypted;
 mod ends;
 mod fleet;
 mod gas_money;

@@ -6,11 +6,12 @@ use super::tree::{product, root, shown, text};
 use std::path::Path;
 
 /// What each module may know of the crate. Read from the top: nobody may know a module further down.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("billing", &[]),
     ("clock", &[]),
     ("owner_only", &[]),
-    ("config", &["billing", "owner_only"]),
+    ("tls", &["owner_only"]),
+    ("config", &["billing", "clock", "owner_only", "tls"]),
     ("policy", &["billing", "config"]),
     ("auth", &["config"]),
     ("keys", &["owner_only", "policy"]),
@@ -33,6 +34,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "node",
             "policy",
             "telemetry",
+            "tls",
         ],
     ),
     (
@@ -51,6 +53,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "node",
             "policy",
             "telemetry",
+            "tls",
         ],
     ),
 ];
