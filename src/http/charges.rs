@@ -231,6 +231,11 @@ impl LedgerQuery {
             let known: Vec<_> = states().collect();
             return Err(TurnedAway::Ledger(format!("state is one of {}", known.join(", "))));
         }
+        for (name, id) in [("subscribeId", asked.subscribe_id), ("planId", asked.plan_id)] {
+            if id.is_some_and(|id| id < 0) {
+                return Err(TurnedAway::Ledger(format!("{name} is 0 to {}", i64::MAX)));
+            }
+        }
         if asked.limit.is_some_and(|limit| limit == 0 || limit > LARGEST_PAGE) {
             return Err(TurnedAway::Ledger(format!("limit is 1 to {LARGEST_PAGE}")));
         }

@@ -105,7 +105,9 @@ async fn settle(
     let Some(resolution) = Resolution::from_word(&found.outcome) else {
         return Ok(unclear(format!("outcome is {:?}", found.outcome)));
     };
-    let subscribe = SubscribeId(found.subscribe_id);
+    let Some(subscribe) = Some(found.subscribe_id).filter(|id| *id >= 0).map(SubscribeId) else {
+        return Ok(unclear(format!("subscribeId is 0 to {}", i64::MAX)));
+    };
     if let Some(chain) = door.engine.lanes.keys().find(|chain| !by.rights.covers_chain(**chain)) {
         return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
     }
