@@ -7,6 +7,7 @@ use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{EVM_PATH, Installation, Signer, hear, unix_seconds};
 use crate::world::town::Town;
 use serde_json::json;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -200,6 +201,22 @@ async fn health_and_metrics_have_a_port_of_their_own_where_it_is_configured() {
         assert_eq!(signer.scheduler.get(path).await.status, 404, "{path}");
         eventually(path, async || machines.get(path).await.status == 200).await;
     }
+    // As much as the other port takes, and more: work that does not end, and strangers on every place.
+    town.proxy.fault(SIMULATE, Act::Hold);
+    let held_up = json!({"dryRun": true, "list": town.entries([1])});
+    let working = signer.scheduler.bill(&held_up);
+    let crowd = async {
+        town.proxy.struck().await;
+        let silent = strangers(&signer, 600, "").await;
+        let begun = strangers(&signer, 300, &head(&plausible())).await;
+        for path in ["/health/live", "/health/ready", "/metrics"] {
+            let asked = tokio::time::timeout(Duration::from_secs(2), machines.get(path));
+            assert_eq!(asked.await.expect("it is answered at once").status, 200, "{path}");
+        }
+        drop((silent, begun));
+        town.proxy.heal();
+    };
+    tokio::join!(working, crowd);
     let body = json!(town.entries([0]));
     assert_eq!(machines.bill(&body).await.status, 404, "nobody bills there");
     assert_eq!(signer.scheduler.bill(&body).await.code(), 1);
