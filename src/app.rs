@@ -31,11 +31,18 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
+
+/// How much of an answer the system keeps for a connection, bytes. Left to itself it keeps megabytes of
+/// what somebody asks for and never reads, for each connection.
+const SEND_BUFFER: u32 = 64 << 10;
+
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 /// How long the first look at all chains may take before the port opens all the same.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
@@ -120,7 +127,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     let limits = config.http.clone();
     let Assembled { engine, watchers: looks, router, health_router, handshakes } =
         assemble(config, machine).await?;
-    let (listener, address) = listen(limits.listen).await?;
+    let (listener, address) = listen(limits.listen)?;
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
     for watcher in looks {
         watchers.spawn(watcher.run(stop_watchers.clone()));
@@ -128,7 +135,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     watchers.spawn(head::tell(engine.journal.clone(), stop_watchers.clone()));
     let (server, stop_server) = (TaskTracker::new(), CancellationToken::new());
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
-        let (listener, address) = listen(at).await?;
+        let (listener, address) = listen(at)?;
         let manners = Manners::of_health(&limits);
         server.spawn(http::serve(listener, router, manners, None, stop_server.clone()));
         info!(%address, "health and metrics");
@@ -147,9 +154,15 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, grace })
 }
 
-async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.map_err(|problem| StartError::Listen { address, problem })?;
+fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let opened = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.set_send_buffer_size(SEND_BUFFER)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    let listener = opened().map_err(|problem| StartError::Listen { address, problem })?;
     let address = listener.local_addr().unwrap_or(address);
     Ok((listener, address))
 }
