@@ -148,6 +148,10 @@ pub struct Proven {
 }
 
 impl AuthError {
+    /// Every word that there is for one in metrics.
+    pub const WORDS: [&'static str; 6] =
+        ["missing", "malformed", "ambiguous", "clock", "too_old", "wrong"];
+
     /// The word for it in metrics.
     pub fn word(&self) -> &'static str {
         match self {
@@ -162,6 +166,11 @@ impl AuthError {
 }
 
 impl Callers {
+    /// What they are called in the configuration.
+    pub fn labels(&self) -> Vec<String> {
+        self.callers.iter().map(|caller| caller.label.clone()).collect()
+    }
+
     /// Checks that every caller has a name, and a secret worth the word. That no two have
     /// the same is held by the configuration.
     pub fn new(callers: Vec<Caller>) -> Result<Self, CallerError> {

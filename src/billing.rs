@@ -11,6 +11,7 @@ mod decide;
 mod entry;
 mod gate;
 mod ids;
+mod lane_load;
 mod order;
 mod preflight;
 mod refusal;
@@ -35,6 +36,7 @@ pub use ids::{
     AskedBy, ChargeKey, Family, Ineligible, NamedRequest, Period, PlanId, PlatformChainId,
     RequestId, SubscribeId, UserHash, parse_address, spell_address,
 };
+pub use lane_load::{Full, InBlocks, LaneLoad};
 pub use order::{Mode, NotAdmitted, Order};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};

@@ -17,12 +17,14 @@ mod ready;
 mod signing;
 mod trial;
 pub mod tron;
+mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
 pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, Standstill, Unanswered};
 pub use inspect::{Finding, Inspect};
 pub use ready::{ClockGap, Purse, TooDear, Unready};
+pub use vitals::{FreeResources, Headroom, Vitals};
 
 use crate::billing::{
     Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, Foreign, NonceView, Objection,
@@ -32,11 +34,12 @@ pub use crate::journal::SealError;
 
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};
-use crate::node::{NodeView, Trust};
+use crate::node::{NodeTraffic, NodeView, Trust};
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, Selector, U256};
 use async_trait::async_trait;
 use std::fmt;
+use std::time::Duration;
 use tokio::sync::watch;
 
 /// What never changes about a chain while the Signer runs.
@@ -56,6 +59,8 @@ pub struct Facts {
     pub signer: Address,
     /// How many transactions may wait for a block at once.
     pub max_in_flight: u64,
+    /// How often it is looked at.
+    pub poll_interval: Duration,
 }
 
 /// The last look at the head of a chain.
@@ -176,6 +181,12 @@ pub trait Chain: Send + Sync + fmt::Debug {
     fn unready(&self) -> Option<Unready> {
         None
     }
+
+    /// What the last look told besides, for metrics and warnings; none before the first.
+    fn vitals(&self) -> Option<Vitals>;
+
+    /// What was asked of its nodes, for metrics.
+    fn traffic(&self) -> Vec<NodeTraffic>;
 
     /// Its nodes, for people.
     fn nodes(&self) -> Vec<NodeView>;

@@ -8,12 +8,17 @@ mod last_use;
 mod recall;
 mod repeat;
 mod reservation;
+mod runway;
+mod standing;
+mod tally;
 mod trouble;
 mod verdict;
 mod watcher;
 
 pub use hindrance::Hindrance;
 pub use lane::Lane;
+pub use standing::Obstacle;
+pub use tally::{SignedAgain, Tally};
 pub use trouble::Trouble;
 pub use verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent};
 

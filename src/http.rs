@@ -16,7 +16,7 @@ mod strangers;
 mod turned_away;
 mod wire;
 
-use crate::auth::{Callers, Replays, SignedParts};
+use crate::auth::{AuthError, Callers, Replays, SignedParts};
 use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
 use crate::billing::{Family, PlatformChainId};
 use crate::config::HttpConfig;
@@ -72,7 +72,8 @@ impl AppState {
         limits: HttpConfig,
         default_chain: Option<PlatformChainId>,
     ) -> Self {
-        let start = engine.journal.now_ms().div_euclid(1000);
+        let started_ms = engine.journal.now_ms();
+        let labels = callers.as_ref().map(Callers::labels).unwrap_or_default();
         let arrivals = Arrivals::new(limits.body_limit_bytes, engine.tasks.clone());
         Self {
             engine,
@@ -81,9 +82,9 @@ impl AppState {
             places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
             desk: Arc::new(Semaphore::new(DESK)),
             arrivals,
-            replays: Replays::new(start),
+            replays: Replays::new(started_ms.div_euclid(1000)),
             strangers: Strangers::default(),
-            metrics: Metrics::new(),
+            metrics: Metrics::new(&labels, &AuthError::WORDS, started_ms),
             limits,
         }
     }

@@ -126,6 +126,20 @@ impl Journal {
         if self.jobs.is_closed() { Err(JournalError::Lost) } else { Ok(()) }
     }
 
+    /// How much room there is where the file is, bytes: 0 where nothing can be written. None where nobody
+    /// can tell.
+    pub fn free_bytes(&self) -> Option<u64> {
+        match self.files.space().ok()? {
+            Space::ReadOnly => Some(0),
+            Space::Free(free) => Some(free),
+        }
+    }
+
+    /// Below how many free bytes nothing new is taken.
+    pub fn min_free_bytes(&self) -> u64 {
+        self.min_free_bytes
+    }
+
     /// The live claims on each subject, in order.
     pub async fn claims(
         &self,
@@ -167,10 +181,7 @@ impl Journal {
     /// Writes down how batches ended.
     pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
         let all = move |conn: &Connection| end::settle_all(conn, &ends, at_ms);
-        for ended in self.write(all).await?? {
-            self.figures.count(&ended);
-        }
-        Ok(())
+        Ok(self.write(all).await??)
     }
 
     /// Has the platform's id `chain` stand for `network`, and be billed through `contract`, from now

@@ -281,7 +281,13 @@ fn write_ledger(
 }
 
 fn audit(path: &Path, kept: &[HistoryHead]) -> Result<ExitCode, Box<dyn Error>> {
-    let Audit { batches, head, faults } = Journal::audit(path, kept)?;
+    let shown = io::stderr().is_terminal();
+    let mut watch = |done: u64, of: u64| {
+        if shown {
+            write!(io::stderr(), "\rrow {done} of {of}{}", if done == of { "\n" } else { "" }).ok();
+        }
+    };
+    let Audit { batches, head, faults } = Journal::audit_watched(path, kept, &mut watch)?;
     for fault in &faults {
         say(fault)?;
     }

@@ -18,6 +18,7 @@ mod quorum;
 mod redact;
 mod retries;
 mod rules;
+mod traffic;
 
 pub use agree::{HeadSeen, NonceSeen, median, reached_by, refuted, shared};
 pub use ask::Asker;
@@ -32,3 +33,4 @@ pub use jsonrpc::{JsonRpc, Request, UnusableUrl};
 pub use quorum::{NoAgreement, Trust};
 pub use redact::Redactor;
 pub use rules::{FleetRules, Member, NodeId};
+pub use traffic::{MethodTraffic, NoAnswer, NodeTraffic};

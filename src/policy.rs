@@ -155,6 +155,17 @@ impl Policy {
         Ok(counts)
     }
 
+    /// What is limited in a day: the key, what is summed up, and how much it may come to.
+    pub fn limits_of_day(&self) -> Vec<(String, Unit, U256)> {
+        let fee =
+            self.limits.max_fee_per_day.map(|most| ("max_fee_per_day".to_owned(), Unit::Fee, most));
+        let of_token = |(name, limits): (&String, &TokenLimits)| {
+            let key = format!("max_amount_per_day.{name}");
+            Some((key, Unit::Token(limits.address), limits.max_amount_per_day?))
+        };
+        fee.into_iter().chain(self.limits.tokens.iter().filter_map(of_token)).collect()
+    }
+
     /// What a transaction that may cost `cost` (wei or sun) adds to the sum of the day. A cancel is
     /// counted and never limited: it is the one way to free a place in the line, and all that come
     /// after it wait for it.

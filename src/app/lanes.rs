@@ -34,7 +34,8 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
     }
     let mut all = Lanes { of_chains: HashMap::new(), followers: Vec::new(), watchers: Vec::new() };
     for chain in chains {
-        let mut lane = Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard());
+        let mut lane = Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard())
+            .warning_below(chain.config.gas_warn_billings);
         if chain.config.new_work == NewWork::Retired {
             lane = lane.following(OnlyFollows::RetiredChain);
         }

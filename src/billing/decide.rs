@@ -26,6 +26,20 @@ pub enum Sighting {
     Nothing,
 }
 
+impl Sighting {
+    /// Whether a block holds the slot's place; none where the look did not tell.
+    pub fn in_block(&self) -> Option<bool> {
+        match self {
+            Self::Absent(_) | Self::Never(_) => Some(false),
+            Self::Included | Self::Final(..) | Self::Usurped(_) | Self::Unidentified => Some(true),
+            Self::Unsettled(Unsettled::Late) | Self::Nothing => None,
+            Self::Unsettled(Unsettled::Disputed | Unsettled::NoRecord | Unsettled::NoState) => {
+                Some(true)
+            }
+        }
+    }
+}
+
 /// What is said of a transaction whose time is over.
 const LATE: &str = "its time is over: that it cannot land any more is proven by blocks that are not \
      irrevocable yet, or that its nodes do not tell alike; then it is renewed or ends";

@@ -91,6 +91,16 @@ pub enum Family {
     Tvm,
 }
 
+impl Family {
+    /// How many decimals the coin has that a chain of this family takes its fees in.
+    pub fn coin_decimals(self) -> i32 {
+        match self {
+            Self::Evm => 18,
+            Self::Tvm => 6,
+        }
+    }
+}
+
 impl fmt::Display for Family {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -276,13 +276,4 @@ impl Verdict {
             Self::Expired(block) => *block,
         }
     }
-
-    /// What the signing account paid, wei or sun, for a transaction of ours that charged nobody; none
-    /// where one did, or nothing is known of it.
-    pub fn burnt(&self) -> Option<U256> {
-        match self {
-            Self::Reverted(landed) | Self::Cancelled(landed) => Some(landed.record.as_ref()?.fee),
-            Self::Charged(..) | Self::Usurped(_) | Self::Expired(_) => None,
-        }
-    }
 }

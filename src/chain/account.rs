@@ -64,6 +64,7 @@ impl SigningAccount {
             contract: family.contract(),
             signer: signatory.address(),
             max_in_flight: family.max_in_flight().into(),
+            poll_interval: family.poll_interval(),
         };
         let policy = Arc::new(Policy {
             chain: facts.id,

@@ -28,6 +28,7 @@ mod reads;
 mod redraft;
 mod seal;
 mod simulate;
+mod vitals;
 mod wire;
 
 use super::account::meet;
@@ -35,14 +36,15 @@ use super::disputes::Disputes;
 use super::head::KeptHead;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, SigningAccount, Unready,
+    Preflight, Pulse, SigningAccount, Unready, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::config::EvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};
 use crate::node::{
-    self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, NodeView, RealChain, Trust,
+    self as nodes, Dial, Fleet, FleetRules, JsonRpc, NodeId, NodeTraffic, NodeView, RealChain,
+    Trust,
 };
 use crate::policy::Policy;
 use alloy::primitives::Selector;
@@ -151,6 +153,14 @@ impl Chain for EvmChain {
 
     fn unready(&self) -> Option<Unready> {
         self.unready_now()
+    }
+
+    fn vitals(&self) -> Option<Vitals> {
+        self.vitals_now()
+    }
+
+    fn traffic(&self) -> Vec<NodeTraffic> {
+        self.parts.fleet.traffic()
     }
 
     fn nodes(&self) -> Vec<NodeView> {

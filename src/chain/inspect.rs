@@ -45,6 +45,7 @@ pub(super) fn nodes_found<C: Client>(fleet: &Fleet<C>) -> Vec<Finding> {
             State::WrongChain => Finding::fault("node", said),
             State::Unverified
             | State::Alive
+            | State::Silent
             | State::OutOfSync
             | State::Busy
             | State::Quarantined => Finding::fine("node", said),

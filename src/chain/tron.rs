@@ -29,6 +29,7 @@ mod spends;
 mod throttle;
 mod tracks;
 mod transaction;
+mod vitals;
 mod vouched;
 
 pub use api::{ApiUnusable, Endpoints, Question, Side};
@@ -39,13 +40,15 @@ use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, Recall, SigningAccount, Unready,
+    Preflight, Pulse, Recall, SigningAccount, Unready, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};
-use crate::node::{Dial, Fleet, FleetRules, Member, NodeId, NodeView, RealChain, Trust};
+use crate::node::{
+    Dial, Fleet, FleetRules, Member, NodeId, NodeTraffic, NodeView, RealChain, Trust,
+};
 use crate::policy::Policy;
 use alloy::primitives::Selector;
 use api::Api;
@@ -198,6 +201,14 @@ impl Chain for TronChain {
 
     fn unready(&self) -> Option<Unready> {
         self.unready_now()
+    }
+
+    fn vitals(&self) -> Option<Vitals> {
+        self.vitals_now()
+    }
+
+    fn traffic(&self) -> Vec<NodeTraffic> {
+        self.parts.fleet.traffic()
     }
 
     fn nodes(&self) -> Vec<NodeView> {

@@ -19,7 +19,7 @@ use secrecy::SecretString;
 
 use super::billing::BillingConfig;
 use super::faults::Reported;
-use super::kinds::{Expected, flag, time};
+use super::kinds::{Expected, flag, time, whole};
 use super::layers::Environment;
 use super::policy::PolicyConfig;
 use super::reader::TableReader;
@@ -42,6 +42,9 @@ pub struct ChainConfig {
     pub new_work: NewWork,
     /// Keys that have signed on it before: they end what they have begun, and begin nothing.
     pub retired_keys: Vec<KeyRef>,
+    /// Below how many billings that its account can still pay for the gas money runs low: 0 (never)
+    /// to 1000000.
+    pub gas_warn_billings: u64,
     /// What may be signed on it.
     pub policy: PolicyConfig,
     /// Everything that depends on the family.
@@ -101,7 +104,7 @@ impl FamilyConfig {
         }
     }
 
-    /// How many transactions may be open at one time.
+    /// How many transactions may be in no block at one time.
     pub fn max_in_flight(&self) -> u32 {
         match self {
             Self::Evm(evm) => evm.max_in_flight,
@@ -268,6 +271,7 @@ impl ChainConfig {
             Family::Tvm => tvm::KEY_VARIABLE,
         };
         let retired_keys = reader.several("retired_keys", &key_ref(variable, environment));
+        let warn = reader.get("gas_warn_billings", &whole(0..=1_000_000));
         let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
         if let (Ok(policy), false, Ok(false)) = (&policy, is_test(reader, Some(family)), retired) {
             policy.check_serious(reader);
@@ -292,6 +296,7 @@ impl ChainConfig {
                 (false, false) => NewWork::Taken,
             },
             retired_keys: retired_keys?,
+            gas_warn_billings: warn?,
             policy: policy?,
             family: family?,
         })

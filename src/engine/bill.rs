@@ -45,7 +45,7 @@ pub(crate) async fn bill(
     let held = free.map_err(|_| NoVerdict::Deadline)?;
     loop {
         let built = timeout_at(deadline, build(lane, &asked, order.clone())).await;
-        let ready = match built.map_err(|_| NoVerdict::Deadline)? {
+        let ready = match built.map_err(|_| lane.late())? {
             Ok(ready) => ready,
             Err(Stop::Answer(answer)) => return Ok(answer),
             Err(Stop::NoVerdict(why)) => return Err(why),
@@ -55,6 +55,7 @@ pub(crate) async fn bill(
         match commit(lane, &asked, ready).await {
             Ok(slot) => {
                 let slot = lane.track(slot);
+                lane.tally.lock().accepted();
                 drop(held);
                 lane.offer(&slot).await;
                 return Ok(sent(lane, &slot, charged, rest));
@@ -64,7 +65,7 @@ pub(crate) async fn bill(
             Err(other) => return Err(other.into()),
         }
         if Instant::now() >= deadline {
-            return Err(NoVerdict::Deadline);
+            return Err(lane.late());
         }
     }
 }
@@ -169,7 +170,7 @@ async fn commit(
         earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
         caller: asked.caller.as_ref().map(|by| by.label.clone()),
         items: ready.good.iter().map(Charge::item).collect(),
-        taken: ready.pulse.nonces.map(|nonces| nonces.mined),
+        in_blocks: lane.in_blocks(ready.pulse),
         window: lane.chain.max_in_flight(),
         counts: ready.counts,
         chain_time: ready.pulse.final_time,

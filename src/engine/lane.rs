@@ -3,10 +3,13 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::reservation::Reservations;
+use super::tally::Tally;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
-use crate::billing::{Again, Attempt, BatchId, Gate, Objection, OnlyFollows, Rules, Slot};
-use crate::chain::{Chain, ChainError, Delivery, Pulse};
+use crate::billing::{
+    Again, Attempt, BatchId, Full, Gate, InBlocks, LaneLoad, Objection, OnlyFollows, Rules, Slot,
+};
+use crate::chain::{Chain, ChainError, Delivery, Headroom, Pulse};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
@@ -14,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -32,6 +36,8 @@ pub(super) struct Tracked {
     pub(super) objection: Option<Objection>,
     /// What keeps it from landing, as far as is known.
     pub(super) held_up: Option<Hindrance>,
+    /// Whether it was in a block when it was last seen.
+    pub(super) in_block: bool,
     /// Why the last try to sign another attempt failed, if it did.
     pub(super) unsigned: Option<WhyUnsigned>,
     /// Whether a person was called already.
@@ -51,6 +57,13 @@ pub struct Lane {
     pub guard: Duration,
     /// Why it begins nothing new; none where it may.
     pub follows: Option<OnlyFollows>,
+    /// Below how many billings left the gas money runs low.
+    pub gas_warn_billings: u64,
+    /// Whether that was said.
+    pub(super) gas_is_low: AtomicBool,
+    /// What of the limits of the day was taken at the last look.
+    pub(super) day_limits: RwLock<Vec<Headroom>>,
+    pub(super) tally: Mutex<Tally>,
     pub(super) reservations: Reservations,
     pub(super) tracked: Mutex<BTreeMap<BatchId, Tracked>>,
     gate: RwLock<Gate>,
@@ -67,6 +80,8 @@ pub struct Lane {
     pub(super) born: Instant,
     trouble: RwLock<Option<Trouble>>,
     pub(super) next: AtomicU64,
+    /// Told when there may be room again.
+    pub(super) looked: Notify,
 }
 
 impl Lane {
@@ -79,6 +94,10 @@ impl Lane {
             rules,
             guard,
             follows: None,
+            gas_warn_billings: 0,
+            gas_is_low: AtomicBool::new(false),
+            day_limits: RwLock::default(),
+            tally: Mutex::default(),
             reservations: Reservations::default(),
             tracked: Mutex::default(),
             gate: RwLock::new(Gate::Opening),
@@ -89,6 +108,7 @@ impl Lane {
             born: Instant::now(),
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
+            looked: Notify::new(),
         }
     }
 
@@ -100,6 +120,22 @@ impl Lane {
             OnlyFollows::RetiredKey | OnlyFollows::RetiredChain => self.rules,
         };
         Self { follows: Some(why), rules, ..self }
+    }
+
+    /// A lane that warns when its account can pay for fewer billings than this.
+    #[must_use]
+    pub fn warning_below(self, gas_warn_billings: u64) -> Self {
+        Self { gas_warn_billings, ..self }
+    }
+
+    /// What it has come to since the start.
+    pub fn tally(&self) -> Tally {
+        self.tally.lock().clone()
+    }
+
+    /// When the oldest batch was accepted that the chain has not decided, Unix ms.
+    pub fn oldest_open_ms(&self) -> Option<i64> {
+        self.tracked.lock().values().map(|tracked| tracked.slot.accepted_ms).min()
     }
 
     /// Whether it takes new work.
@@ -217,6 +253,7 @@ impl Lane {
     pub(super) async fn room(&self) -> Result<Pulse, NoVerdict> {
         let mut pulses = self.chain.pulse();
         loop {
+            let looked = self.looked.notified();
             match self.gate() {
                 Gate::Open => {}
                 Gate::Opening => return Err(NoVerdict::LaneOpening(self.unopened())),
@@ -224,20 +261,46 @@ impl Lane {
             }
             let pulse = *pulses.borrow_and_update();
             if let Some(pulse) = pulse
-                && self.waiting(pulse) < self.chain.max_in_flight()
+                && self.full(pulse).is_none()
             {
                 return Ok(pulse);
             }
-            pulses.changed().await.map_err(|_| NoVerdict::ShuttingDown)?;
+            tokio::select! {
+                changed = pulses.changed() => changed.map_err(|_| NoVerdict::ShuttingDown)?,
+                () = looked => {}
+            }
         }
     }
 
-    /// How many transactions wait for a block; where the chain cannot tell, for a final one.
-    fn waiting(&self, pulse: Pulse) -> u64 {
-        match pulse.nonces {
-            Some(nonces) => self.next.load(Ordering::Relaxed).saturating_sub(nonces.mined),
-            None => u64::try_from(self.undecided()).unwrap_or(u64::MAX),
-        }
+    /// What there is no room for, if there is none for one more.
+    fn full(&self, pulse: Pulse) -> Option<Full> {
+        let load = match self.in_blocks(pulse) {
+            InBlocks::Below(mined) => {
+                // What was never signed here is the gate's matter.
+                LaneLoad::counted(self.next.load(Ordering::Relaxed).max(mined), mined)?
+            }
+            InBlocks::Seen(seen) => {
+                LaneLoad::seen(u64::try_from(self.undecided()).unwrap_or(u64::MAX), seen)
+            }
+        };
+        load.full(self.chain.max_in_flight())
+    }
+
+    /// What of its batches blocks hold, as far as is known.
+    pub(super) fn in_blocks(&self, pulse: Pulse) -> InBlocks {
+        let seen = || self.tracked.lock().values().filter(|tracked| tracked.in_block).count();
+        pulse.nonces.map_or_else(
+            || InBlocks::Seen(u64::try_from(seen()).unwrap_or(0)),
+            |nonces| InBlocks::Below(nonces.mined),
+        )
+    }
+
+    /// Why a request came to nothing before its deadline.
+    pub(super) fn late(&self) -> NoVerdict {
+        let full = self.pulse().and_then(|pulse| self.full(pulse));
+        let again = self.chain.facts().poll_interval.as_millis().div_ceil(1000);
+        let again = Duration::from_secs(u64::try_from(again).unwrap_or(1).max(1));
+        full.map_or(NoVerdict::Deadline, |full| NoVerdict::LaneFull { full, again })
     }
 
     /// Follows a committed batch from now on.
@@ -250,6 +313,7 @@ impl Lane {
             offered: None,
             objection: None,
             held_up: None,
+            in_block: false,
             unsigned: None,
             alarmed: false,
         };

@@ -2,12 +2,13 @@
 
 use super::trouble::Trouble;
 use crate::billing::{
-    BlockRef, Closed, Digits, Family, PlatformChainId, Refused, Satisfied, Signed,
+    BlockRef, Closed, Digits, Family, Full, PlatformChainId, Refused, Satisfied, Signed,
 };
 use crate::chain::{ChainError, Facts};
 use crate::journal::{AcceptError, JournalError, Origin};
 use crate::policy::Refusal;
 use alloy::primitives::B256;
+use std::time::Duration;
 
 /// What a caller is told.
 #[derive(Debug)]
@@ -115,6 +116,14 @@ pub enum NoVerdict {
     /// The lane changed while the batch was built.
     #[error("this chain takes no new work: {0}")]
     NotAccepted(AcceptError),
+    /// So much was under way until the deadline that no more may be.
+    #[error("this chain takes no more at present: {full}; post it again in {} s", .again.as_secs())]
+    LaneFull {
+        /// What there is no room for.
+        full: Full,
+        /// How long it takes to look at the chain again; whole seconds, 1 or more.
+        again: Duration,
+    },
     /// The deadline passed first.
     #[error("the request could not be finished in time: post it again")]
     Deadline,

@@ -3,6 +3,7 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::lane::{Lane, Tracked};
+use super::tally::SignedAgain;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
@@ -54,6 +55,8 @@ impl Watcher {
     pub async fn look(&self) {
         let trouble = self.tick().await.err();
         self.lane.set_trouble(trouble);
+        self.lane.watch_gas();
+        self.lane.watch_limits().await;
     }
 
     /// One look at the chain, and what follows from it.
@@ -61,7 +64,9 @@ impl Watcher {
         let pulse = self.lane.chain.beat().await?;
         // A lane that cannot be opened takes nothing new; what is open is followed all the same.
         let opened = self.lane.open(pulse).await;
-        self.follow().await?;
+        let followed = self.follow().await;
+        self.lane.looked.notify_waiters();
+        followed?;
         opened
     }
 
@@ -124,7 +129,10 @@ impl Watcher {
     /// that is due.
     async fn sign_again(&self, tracked: &Tracked, kind: AttemptKind) -> Option<Arc<Open>> {
         match self.attempt(&tracked.slot, kind).await {
-            Ok(Some(slot)) => return Some(slot),
+            Ok(Some(slot)) => {
+                self.lane.tally.lock().signed_again(SignedAgain::of(kind));
+                return Some(slot);
+            }
             Ok(None) => self.remember_unsigned(tracked, None),
             Err(why) => self.remember_unsigned(tracked, Some(&why)),
         }
@@ -136,7 +144,10 @@ impl Watcher {
     /// Commits another attempt for a batch whose attempts are all dead. Their bytes go nowhere any more.
     async fn renew(&self, tracked: &Tracked) -> Renewed {
         match self.attempt(&tracked.slot, AttemptKind::Bill).await {
-            Ok(Some(slot)) => return Renewed::Signed(slot),
+            Ok(Some(slot)) => {
+                self.lane.tally.lock().signed_again(SignedAgain::Renewal);
+                return Renewed::Signed(slot);
+            }
             Ok(None) => self.remember_unsigned(tracked, None),
             Err(NoVerdict::Chain(ChainError::CallFails(why))) => {
                 info!(batch = tracked.slot.batch.0, %why, "nothing is signed for it any more");
@@ -196,6 +207,7 @@ impl Watcher {
         }
         if let Some(tracked) = self.lane.tracked.lock().get_mut(&seen.slot.batch) {
             tracked.held_up = why;
+            tracked.in_block = sighting.in_block().unwrap_or(tracked.in_block);
         }
     }
 
@@ -219,7 +231,9 @@ impl Watcher {
         }
         tell_end(&end, hash.as_deref());
         tell_what_was_taken(&end, hash.as_deref());
-        self.lane.tracked.lock().remove(&end.batch);
+        if let Some(ended) = self.lane.tracked.lock().remove(&end.batch) {
+            self.lane.tally.lock().ended(&end.verdict, ended.slot.items.len());
+        }
         Ok(())
     }
 

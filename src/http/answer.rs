@@ -5,7 +5,7 @@ use crate::billing::{Digits, Family, Refused, Satisfied, spell_address};
 use crate::chain::ChainError;
 use crate::engine::{Answer, HowFar, NoVerdict, Rehearsed, Sent};
 use alloy::primitives::{B256, U256};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -49,6 +49,14 @@ impl HttpReply {
         }
     }
 
+    /// When it makes sense to post the same again, s.
+    fn come_back(&self) -> u64 {
+        match self {
+            Self::NoVerdict(NoVerdict::LaneFull { again, .. }) => again.as_secs(),
+            Self::NoVerdict(_) | Self::TurnedAway(_) | Self::Answer(..) => 1,
+        }
+    }
+
     fn msg(&self) -> String {
         match self {
             Self::Answer(_, Answer::Sent(sent)) => happened(sent),
@@ -83,6 +91,7 @@ fn status_of(why: &NoVerdict) -> StatusCode {
         NoVerdict::LaneClosed(_)
         | NoVerdict::LaneOpening(_)
         | NoVerdict::NotAccepted(_)
+        | NoVerdict::LaneFull { .. }
         | NoVerdict::Deadline
         | NoVerdict::Chain(
             ChainError::Unavailable(_)
@@ -144,7 +153,7 @@ impl IntoResponse for HttpReply {
             Self::NoVerdict(_) | Self::TurnedAway(_) => envelope(status, code, msg, ()),
         };
         if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            response.headers_mut().insert(header::RETRY_AFTER, self.come_back().into());
         }
         response
     }

@@ -6,7 +6,7 @@ use super::turned_away::TurnedAway;
 use super::{AppState, chain_for, wire};
 use crate::billing::{AskedBy, Family, Order};
 use crate::engine::{Answer, HowFar};
-use crate::telemetry::Billed;
+use crate::telemetry::{ANYBODY, Billed};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use std::sync::Arc;
@@ -84,7 +84,7 @@ fn reply_facts(caller: Option<&str>, reply: &HttpReply) -> Billed {
         | HttpReply::TurnedAway(_) => &[],
     };
     Billed {
-        caller: caller.unwrap_or("anybody").to_owned(),
+        caller: caller.unwrap_or(ANYBODY).to_owned(),
         code: reply.code(),
         status: reply.status().as_u16(),
         refused: refused.iter().map(|refused| refused.code.token()).collect(),

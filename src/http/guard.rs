@@ -11,7 +11,7 @@ use crate::auth::{
 };
 use crate::config::{Caller, Rights};
 use crate::engine::NoVerdict;
-use crate::telemetry::Billed;
+use crate::telemetry::{Billed, NOBODY};
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
@@ -22,9 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
-
-/// In metrics, the caller of a request that did not prove who sent it.
-const NOBODY: &str = "nobody";
 
 /// The longest body where none is needed or a short one will do, bytes.
 const SHORT_BODY: usize = 4 << 10;

@@ -2,8 +2,8 @@
 //! merchant's network: nothing here is secret, and nothing needs a signature.
 
 use super::AppState;
-use crate::billing::{BatchId, Closed, spell_address};
-use crate::engine::{Engine, Gate, Hindrance, Lane};
+use crate::billing::{BatchId, spell_address};
+use crate::engine::{Engine, Hindrance, Lane};
 use crate::node::NodeView;
 use crate::telemetry::classic;
 use crate::tls::{Tls, Validity, shown};
@@ -48,6 +48,7 @@ fn chain(engine: &Engine, lane: &Lane) -> Value {
         "chainId": facts.id.0,
         "name": facts.name,
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
+        "warnings": lane.warnings(),
         "head": pulse.map(|pulse| pulse.head),
         "paused": lane.paused_since(),
         "retired": lane.follows.is_some(),
@@ -91,13 +92,7 @@ fn disputed((batch, nodes): (BatchId, Vec<String>)) -> Value {
 }
 
 fn trouble(lane: &Lane) -> Option<String> {
-    match lane.gate() {
-        Gate::Opening => Some(lane.unopened().to_string()),
-        Gate::Open | Gate::Closed(Closed::OnlyFollows { .. }) => {
-            lane.trouble().map(|why| why.to_string())
-        }
-        Gate::Closed(why) => Some(why.to_string()),
-    }
+    lane.standing().map(|(_, said)| said)
 }
 
 /// Counters and gauges in the text format that Prometheus reads, or as `OpenMetrics` where that is asked for.

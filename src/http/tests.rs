@@ -8,8 +8,8 @@ use super::answer::HttpReply;
 use super::*;
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
-    FailCode, Item, NamedRequest, Period, PlanId, Refused, RequestId, Retry, Satisfied, Scalar,
-    Signed, SubscribeId, UserHash,
+    FailCode, InBlocks, Item, NamedRequest, Period, PlanId, Refused, RequestId, Retry, Satisfied,
+    Scalar, Signed, SubscribeId, UserHash,
 };
 use crate::chain::Facts;
 use crate::config::JournalConfig;
@@ -99,7 +99,7 @@ impl House {
             earlier: vec![],
             caller: None,
             items: vec![Item { subscribe, key, amount: U256::MAX, terms: ChargeTerms::default() }],
-            taken: Some(0),
+            in_blocks: InBlocks::Below(0),
             window: 10,
             counts: vec![],
             chain_time: 0,
@@ -224,6 +224,7 @@ fn facts() -> Facts {
         contract: SIGNER,
         signer: SIGNER,
         max_in_flight: 1,
+        poll_interval: Duration::from_secs(3),
     }
 }
 

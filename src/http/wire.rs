@@ -10,8 +10,8 @@ use options::Options;
 use crate::billing::{BadField, Entry, Mode, PlatformChainId, RequestId, Scalar};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Place;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Why a body is not a request. Nothing was signed or sent.
@@ -70,10 +70,18 @@ pub(super) fn read(body: &[u8]) -> Result<Posted, Malformed> {
 fn posted(options: Options, listed: Vec<Fields>) -> Result<Posted, Malformed> {
     let chain = one_chain(&listed)?;
     let (mut entries, mut bad) = (Vec::with_capacity(listed.len()), Vec::new());
+    // Entries mostly have the same fields: each name is looked at once.
+    let mut fine = BTreeSet::new();
     for (index, fields) in listed.into_iter().enumerate() {
-        if let Some(field) = fields.0.keys().find(|field| options::is_dry_run(field)) {
-            let what = "did you mean dryRun? Write it beside the list: an entry has no options";
-            return Err(Malformed::Option(format!("list[{index}].{field}: {what}")));
+        for field in fields.0.keys() {
+            if fine.contains(field) {
+                continue;
+            }
+            if options::is_dry_run(field) {
+                let what = "did you mean dryRun? Write it beside the list: an entry has no options";
+                return Err(Malformed::Option(format!("list[{index}].{field}: {what}")));
+            }
+            fine.insert(field.clone());
         }
         match Entry::parse(fields.0) {
             Ok(entry) => entries.push(entry),

@@ -10,16 +10,21 @@ mod sums;
 use super::files::Files;
 use super::history::HistoryRow;
 use super::open::{self, OpenError};
+use super::profiles::ProfileAudit;
 use super::rename::Renames;
-use super::{Journal, migrate, profiles, shape, spend};
+use super::{Journal, migrate, shape, spend};
 use batches::BatchAudit;
 use rusqlite::Connection;
 use serde_json::Value;
 use small_tables::SmallTables;
+use std::borrow::Cow;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use sums::Sums;
+
+/// After how many rows whoever watches an audit is told.
+const WATCHED: u64 = 10_000;
 
 /// What an audit found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,10 +76,19 @@ impl Journal {
     /// Verifies the journal at `path`, which no process may have open, and that each of `kept` is a row of
     /// it. A copy of one that is open will do. Nothing is changed.
     pub fn audit(path: &Path, kept: &[HistoryHead]) -> Result<Audit, OpenError> {
+        Self::audit_watched(path, kept, &mut |_, _| {})
+    }
+
+    /// The same. `watch` is told from time to time how many rows of the history are looked at, and of how many.
+    pub fn audit_watched(
+        path: &Path,
+        kept: &[HistoryHead],
+        watch: &mut dyn FnMut(u64, u64),
+    ) -> Result<Audit, OpenError> {
         let conn = open::read(&Files::at(path))?;
-        let look = || {
+        let mut look = || {
             let shape = shape::fault(&conn, migrate::newest(migrate::STEPS))?;
-            let mut audit = audit(&conn, kept)?;
+            let mut audit = watched(&conn, kept, watch)?;
             audit.faults.extend(shape.map(|problem| format!("the file {problem}")));
             Ok(audit)
         };
@@ -82,8 +96,20 @@ impl Journal {
     }
 }
 
-/// Verifies everything, in one walk through the history.
+/// Verifies everything.
+#[cfg(test)]
 pub(super) fn audit(conn: &Connection, kept: &[HistoryHead]) -> rusqlite::Result<Audit> {
+    watched(conn, kept, &mut |_, _| {})
+}
+
+/// Verifies everything, in one walk through the history.
+fn watched(
+    conn: &Connection,
+    kept: &[HistoryHead],
+    watch: &mut dyn FnMut(u64, u64),
+) -> rusqlite::Result<Audit> {
+    let newest = "SELECT coalesce(max(seq), 0) FROM history";
+    let all: u64 = conn.query_row(newest, [], |row| row.get(0))?;
     let mut walk = Walk {
         conn,
         kept,
@@ -91,6 +117,7 @@ pub(super) fn audit(conn: &Connection, kept: &[HistoryHead]) -> rusqlite::Result
         told: BatchAudit::default(),
         tables: SmallTables::default(),
         sums: Sums::default(),
+        profiles: ProfileAudit::default(),
         faults: Vec::new(),
     };
     let mut select =
@@ -111,6 +138,9 @@ pub(super) fn audit(conn: &Connection, kept: &[HistoryHead]) -> rusqlite::Result
             walk.faults.push(fault);
         }
         walk.pass(&read, &digest)?;
+        if last.is_multiple_of(WATCHED) || last == all {
+            watch(last, all);
+        }
         before = digest;
     }
     let head = HistoryHead { row: last, digest: hex::encode(&before) };
@@ -125,6 +155,7 @@ struct Walk<'a> {
     told: BatchAudit,
     tables: SmallTables,
     sums: Sums,
+    profiles: ProfileAudit,
     faults: Vec<String>,
 }
 
@@ -136,8 +167,13 @@ impl Walk<'_> {
             }
         }
         let body: Value = serde_json::from_str(row.body).unwrap_or_default();
-        let by_now = self.renames.in_terms_of_now(row.seq, row.body);
-        self.faults.extend(self.told.compare(self.conn, row, by_now)?);
+        let by_now = if self.renames.is_empty() {
+            Cow::Borrowed(&body)
+        } else {
+            Cow::Owned(self.renames.in_terms_of_now(row.seq, row.body))
+        };
+        self.faults.extend(self.told.compare(self.conn, row, &by_now)?);
+        self.faults.extend(self.profiles.follow(self.conn, row, &body)?);
         self.faults.extend(self.tables.follow(row, &body));
         self.faults.extend(self.sums.follow(self.conn, row, &body)?);
         Ok(())
@@ -153,7 +189,7 @@ impl Walk<'_> {
         self.faults.extend(self.told.count(self.conn)?);
         self.faults.extend(self.tables.differences(self.conn)?);
         self.faults.extend(self.sums.unfinished(self.conn)?);
-        self.faults.extend(profiles::faults(self.conn)?);
+        self.faults.extend(self.profiles.untold(self.conn)?);
         match spend::faults(self.conn) {
             Ok(faults) => self.faults.extend(faults),
             Err(error) => self.faults.push(format!("the sums of a day cannot be read: {error}")),

@@ -5,8 +5,8 @@ use super::columns::{kind_word, period_text};
 use super::history::ClaimPlace;
 use super::{AcceptError, Durable, history, pause, profiles, requests, rows, spend};
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, Item, NamedRequest, Period, PlatformChainId,
-    RequestId, Signed, Slot,
+    Attempt, AttemptKind, Attempts, BatchId, InBlocks, Item, LaneLoad, NamedRequest, Period,
+    PlatformChainId, RequestId, Signed, Slot,
 };
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
@@ -81,10 +81,9 @@ pub struct Proposal {
     pub caller: Option<String>,
     /// What is charged, in the order of the contract call.
     pub items: Vec<Item>,
-    /// Positions below this are in a block; none where the chain counts none.
-    pub taken: Option<u64>,
-    /// How many positions beyond that may wait for one. Where the chain counts none: how many
-    /// batches may be undecided.
+    /// What of the lane is in a block.
+    pub in_blocks: InBlocks,
+    /// How many batches beside that may wait for one: see [`LaneLoad::full`].
     pub window: u64,
     /// What it adds to the sums of the day.
     pub counts: Vec<Count>,
@@ -112,11 +111,11 @@ pub(super) fn accept(
         return Err(Refusal::paused(lane.chain, &pause.to_string()).into());
     }
     let position = next_position(conn, lane)?.ok_or(AcceptError::NoLane)?;
-    let waiting = match proposal.taken {
-        Some(taken) => position.checked_sub(taken).ok_or(AcceptError::Behind)?,
-        None => undecided(conn, lane)?,
+    let load = match proposal.in_blocks {
+        InBlocks::Below(mined) => LaneLoad::counted(position, mined).ok_or(AcceptError::Behind)?,
+        InBlocks::Seen(seen) => LaneLoad::seen(undecided(conn, lane)?, seen),
     };
-    if waiting >= proposal.window {
+    if load.full(proposal.window).is_some() {
         return Err(AcceptError::LaneFull);
     }
     let profile = profiles::number(conn, &origin, &proposal.profile, proposal.at_ms)?;

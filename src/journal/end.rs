@@ -8,10 +8,9 @@ use super::commit::{
 use super::rows::origin_of;
 use super::{history, spend};
 use crate::billing::{
-    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, PlatformChainId,
-    TxRecord, Verdict,
+    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, TxRecord, Verdict,
 };
-use alloy::primitives::{B256, U256};
+use alloy::primitives::B256;
 use rusqlite::{Connection, params};
 use serde_json::json;
 
@@ -33,39 +32,17 @@ impl Settlement {
     }
 }
 
-/// What the end of a batch was news of.
-pub(super) struct Ended {
-    pub(super) chain: PlatformChainId,
-    /// What was paid for nothing, wei or sun.
-    pub(super) burnt: U256,
-    /// How many charges were not what was claimed.
-    pub(super) otherwise: u64,
-}
-
-/// Writes down how batches ended; tells of those that ended now.
+/// Writes down how batches ended. Those that had ended already stay as they are.
 pub(super) fn settle_all(
     conn: &Connection,
     ends: &[Settlement],
     at_ms: i64,
-) -> rusqlite::Result<Vec<Ended>> {
-    let mut news = Vec::new();
-    for end in ends {
-        if settle(conn, end, at_ms)? {
-            let otherwise =
-                |outcome: &&ItemOutcome| matches!(outcome, ItemOutcome::ChargedOtherwise(_));
-            let otherwise = end.verdict.outcomes().iter().filter(otherwise).count();
-            news.push(Ended {
-                chain: origin_of(conn, end.batch)?.lane.chain,
-                burnt: end.verdict.burnt().unwrap_or_default(),
-                otherwise: u64::try_from(otherwise).unwrap_or(u64::MAX),
-            });
-        }
-    }
-    Ok(news)
+) -> rusqlite::Result<()> {
+    ends.iter().try_for_each(|end| settle(conn, end, at_ms))
 }
 
-/// Writes down the end of a batch, and tells whether that was news. A batch that has ended already stays as it is.
-pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlite::Result<bool> {
+/// Writes down the end of a batch. One that has ended already stays as it is.
+pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlite::Result<()> {
     let (state, hash, block) = (end.verdict.state(), end.verdict.hash(), end.verdict.block());
     let changed = conn
         .prepare_cached(
@@ -81,7 +58,7 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
             at_ms
         ])?;
     if changed == 0 {
-        return Ok(false);
+        return Ok(());
     }
     match &end.verdict {
         Verdict::Charged(_, outcomes) => settle_items(conn, end, outcomes)?,
@@ -104,7 +81,7 @@ pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlit
     if let Verdict::Usurped(tx) = &end.verdict {
         adopt(conn, &origin_of(conn, end.batch)?, tx, end.guard_s, at_ms)?;
     }
-    Ok(true)
+    Ok(())
 }
 
 /// The words for what became of each item.
@@ -125,6 +102,12 @@ fn settle_items(
     end: &Settlement,
     outcomes: &[ItemOutcome],
 ) -> rusqlite::Result<()> {
+    // Most are charged, and then nothing changes that an index is ordered by or that lets a claim be in one.
+    conn.prepare_cached(
+        "UPDATE claim SET outcome = 'charged', guard_until_s = CASE WHEN period = '' THEN ?3 END
+         WHERE batch = ?1 AND item < ?2",
+    )?
+    .execute(params![end.batch.0, outcomes.len(), end.guard_until()])?;
     let mut update = conn.prepare_cached(
         // A claim of an adopted batch that another batch holds as well is not live, and stays so.
         "UPDATE claim SET outcome = ?3, code = ?4, detail = ?5, live = ?6 AND live,
@@ -132,7 +115,8 @@ fn settle_items(
          WHERE batch = ?1 AND item = ?2",
     )?;
     let guard = end.guard_until();
-    for (index, outcome) in outcomes.iter().enumerate() {
+    let others = |(_, outcome): &(usize, &ItemOutcome)| **outcome != ItemOutcome::Charged;
+    for (index, outcome) in outcomes.iter().enumerate().filter(others) {
         let words = outcome_words(outcome);
         let held = !matches!(outcome, ItemOutcome::Failed { .. });
         let (word, code, detail) = (words.outcome, words.code, words.detail);

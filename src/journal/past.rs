@@ -63,9 +63,12 @@ pub(super) fn known_until(conn: &Connection, lane: LaneId) -> rusqlite::Result<O
     Ok(block_s.map(|s| s.saturating_mul(1000)).max(learnt_ms))
 }
 
-/// The lane's newest batches that ended in this state.
-const ENDED: &str = "FROM batch WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped'
-    AND state = ?3 ORDER BY position DESC LIMIT ?4";
+/// Those of the lane's newest batches that ended in this state. A lane of which none ever did is not read from
+/// end to end.
+const ENDED: &str = "FROM (
+        SELECT id, position, state, winner, settled_ms FROM batch
+        WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped' ORDER BY position DESC LIMIT 4096)
+    WHERE state = ?3 ORDER BY position DESC LIMIT ?4";
 
 /// How the newest batches ended, as far back as `since_ms` (Unix ms of this machine).
 pub(super) fn past(conn: &Connection, lane: LaneId, since_ms: i64) -> rusqlite::Result<Past> {

@@ -2,11 +2,13 @@
 //! read by what its charges and events meant then.
 
 use super::columns::address;
+use super::history::HistoryRow;
 use super::{Origin, history};
 use crate::billing::PlatformChainId;
 use alloy::primitives::Address;
 use rusqlite::{Connection, OptionalExtension as _, params};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The number of this profile. One that is new is a row of the history.
@@ -42,28 +44,41 @@ pub(super) fn all(
         .collect()
 }
 
-/// A profile that is not what the history says of it, or that it does not know.
-const CHANGED: &str = "
-    SELECT 'profile ' || coalesce(told.id, profile.id) || ' differs from what was written down'
-    FROM profile FULL JOIN (
-        SELECT body ->> 'profile' AS id, body ->> 'body' AS body, body ->> 'contract' AS contract
-        FROM history WHERE event = 'profile') AS told ON told.id = profile.id
-    WHERE told.body IS NOT profile.body
-       OR told.contract IS NOT '0x' || lower(hex(profile.contract))";
+/// What the history has told of profiles, as an audit walks through it.
+#[derive(Debug, Default)]
+pub(super) struct ProfileAudit {
+    told: BTreeSet<i64>,
+}
 
-/// A batch that names another profile than it was accepted with.
-const EXCHANGED: &str = "
-    SELECT 'batch ' || batch.id || ' names another profile than it was signed by'
-    FROM history JOIN batch ON batch.id = history.body ->> 'batch'
-    WHERE event IN ('accepted', 'adopted') AND batch.profile IS NOT history.body ->> 'profile'";
-
-/// What is wrong with them, by the history.
-pub(super) fn faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut faults = Vec::new();
-    for sql in [CHANGED, EXCHANGED] {
-        let mut select = conn.prepare(sql)?;
-        let found = select.query_map([], |row| row.get(0))?;
-        faults.extend(found.collect::<Result<Vec<String>, _>>()?);
+impl ProfileAudit {
+    /// Takes in one row; tells what is wrong with the profile that it tells of.
+    pub(super) fn follow(
+        &mut self,
+        conn: &Connection,
+        row: &HistoryRow<'_>,
+        body: &Value,
+    ) -> rusqlite::Result<Option<String>> {
+        if row.event != "profile" {
+            return Ok(None);
+        }
+        let number = body.get("profile").and_then(Value::as_i64).unwrap_or_default();
+        let text = |key| body.get(key).and_then(Value::as_str);
+        let sql = "SELECT 1 FROM profile WHERE id = ?1 AND body IS ?2
+                   AND '0x' || lower(hex(contract)) IS ?3";
+        let kept = params![number, text("body"), text("contract")];
+        let same = self.told.insert(number) && conn.prepare_cached(sql)?.exists(kept)?;
+        Ok((!same).then(|| changed(number)))
     }
-    Ok(faults)
+
+    /// Profiles that no row tells of.
+    pub(super) fn untold(&self, conn: &Connection) -> rusqlite::Result<Vec<String>> {
+        let mut select = conn.prepare("SELECT id FROM profile ORDER BY id")?;
+        let all: Vec<i64> =
+            select.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        Ok(all.into_iter().filter(|id| !self.told.contains(id)).map(changed).collect())
+    }
+}
+
+fn changed(number: i64) -> String {
+    format!("profile {number} differs from what was written down")
 }

@@ -92,6 +92,11 @@ impl Renames {
         Ok(Self(all.collect::<Result<_, _>>()?))
     }
 
+    /// Whether every chain is called what it was always called.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The body of row `seq`, which accepts a batch, with its chain by the name that it has now.
     pub(super) fn in_terms_of_now(&self, seq: i64, body: &str) -> Value {
         let mut read: Value = serde_json::from_str(body).unwrap_or_default();

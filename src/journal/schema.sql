@@ -195,3 +195,6 @@ CREATE TABLE history (
     body   TEXT    NOT NULL,
     digest BLOB    NOT NULL CHECK (length(digest) = 32)
 ) STRICT;
+-- What a start asks for, among millions of other rows.
+CREATE INDEX history_learnt ON history (event, seq)
+    WHERE event IN ('lane opened', 'learnt what was forgotten');

@@ -22,8 +22,8 @@ mod versions;
 use super::*;
 use crate::billing::{
     AttemptKind, BatchState, BlockRef, CallEnding, ChargeKey, ChargeTerms, ClaimState, Execution,
-    FailCode, Family, ForeignEffect, Item, ItemOutcome, Landed, NamedRequest, Period, PlanId,
-    RequestId, Signed, SubscribeId, TakenOtherwise, TxRecord, UserHash, Verdict,
+    FailCode, Family, ForeignEffect, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period,
+    PlanId, RequestId, Signed, SubscribeId, TakenOtherwise, TxRecord, UserHash, Verdict,
 };
 use crate::config::JournalConfig;
 use crate::policy::Unit;
@@ -211,7 +211,7 @@ fn proposal(items: &[Item]) -> Proposal {
         earlier: vec![],
         caller: None,
         items: items.to_vec(),
-        taken: Some(FIRST),
+        in_blocks: InBlocks::Below(FIRST),
         window: 1000,
         counts: vec![],
         chain_time: 0,

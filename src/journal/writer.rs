@@ -5,18 +5,16 @@
 //! the next one reads what is on disk.
 
 use super::HistoryHead;
-use super::end::Ended;
 use super::start::Start;
-use crate::billing::PlatformChainId;
-use alloy::primitives::U256;
 use parking_lot::Mutex;
+use prometheus_client::metrics::histogram::Histogram;
 use rusqlite::Connection;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tracing::error;
 
 /// How many writes may share one commit.
@@ -46,32 +44,33 @@ pub(crate) enum Job {
 /// Dropped when the file is closed.
 pub(super) type ClosedSignal = oneshot::Sender<()>;
 
+/// Upper bounds of the durations of commits, seconds.
+const SECONDS: [f64; 11] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1.0, 5.0];
+
 /// What the thread has done since the start.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Figures {
     /// Commits, each of which is one fsync (checkpoints add a few).
     pub commits: AtomicU64,
     /// Writes that those commits made durable.
     pub writes: AtomicU64,
-    /// What transactions cost that charged nobody, by chain: wei or sun.
-    pub burnt: Mutex<BTreeMap<PlatformChainId, U256>>,
-    /// Charges that were not what was claimed, by chain.
-    pub otherwise: Mutex<BTreeMap<PlatformChainId, u64>>,
+    /// How long the writes of one commit took, the commit included, seconds.
+    pub transaction_seconds: Histogram,
+    /// How long the commit alone took, seconds.
+    pub commit_seconds: Histogram,
     /// The last row of the history when it was last told.
     pub head: Mutex<Option<HistoryHead>>,
 }
 
-impl Figures {
-    /// Counts what the end of a batch was news of.
-    pub(super) fn count(&self, Ended { chain, burnt, otherwise }: &Ended) {
-        if !burnt.is_zero() {
-            let mut all = self.burnt.lock();
-            let sum = all.entry(*chain).or_default();
-            *sum = sum.saturating_add(*burnt);
+impl Default for Figures {
+    fn default() -> Self {
+        Self {
+            commits: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+            transaction_seconds: Histogram::new(SECONDS),
+            commit_seconds: Histogram::new(SECONDS),
+            head: Mutex::default(),
         }
-        let mut all = self.otherwise.lock();
-        let sum = all.entry(*chain).or_default();
-        *sum = sum.saturating_add(*otherwise);
     }
 }
 
@@ -188,10 +187,11 @@ impl Writer {
     }
 
     fn commit(&self, writes: Vec<Write>) -> Served {
-        let (conn, disk) = (&self.conn, self.disk.as_ref());
+        let (conn, disk, begun) = (&self.conn, self.disk.as_ref(), Instant::now());
         let Some(ran) = run_in_transaction(conn, writes, disk) else { return Served::Going };
         let kept = ran.iter().filter(|ran| ran.keep).count();
         if kept > 0 {
+            let written = Instant::now();
             if let Err(failure) = disk.commit(conn) {
                 error!(%failure, "COMMIT failed: nobody knows what is on disk. Ending the process; restart it");
                 // A reply that is dropped says that its write did not happen. Nobody may hear that
@@ -200,6 +200,8 @@ impl Writer {
                 return Served::Unknown;
             }
             let figures = &self.figures;
+            figures.commit_seconds.observe(written.elapsed().as_secs_f64());
+            figures.transaction_seconds.observe(begun.elapsed().as_secs_f64());
             figures.commits.fetch_add(1, Ordering::Relaxed);
             figures.writes.fetch_add(u64::try_from(kept).unwrap_or(u64::MAX), Ordering::Relaxed);
         } else {

@@ -12,6 +12,7 @@ use super::member::Node;
 use super::redact::Redactor;
 use super::retries::Retries;
 use super::rules::{FleetRules, Member, NodeId};
+use super::traffic::NodeTraffic;
 use futures_util::future::join_all;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -62,7 +63,7 @@ impl<C: Client> Fleet<C> {
 
     /// The nodes that count now, the best first, of each provider only the best. One that has not
     /// seen the block that two have reached comes after those that have: it would have to pass on
-    /// what is asked about it.
+    /// what is asked about it. One that was silent in the last look comes last.
     pub fn fit(&self) -> Vec<NodeId> {
         let mut providers = BTreeSet::new();
         let mut fit = self.alive();
@@ -71,12 +72,13 @@ impl<C: Client> Fleet<C> {
     }
 
     fn alive(&self) -> Vec<Arc<Node<C>>> {
-        let alive = self.readers().filter(|node| node.state() == State::Alive);
-        let mut alive: Vec<Arc<Node<C>>> = alive.map(Arc::clone).collect();
+        let counts = |node: &&Arc<Node<C>>| matches!(node.state(), State::Alive | State::Silent);
+        let mut alive: Vec<Arc<Node<C>>> = self.readers().filter(counts).map(Arc::clone).collect();
+        let silent = |node: &Arc<Node<C>>| node.state() == State::Silent;
         let number = |node: &Arc<Node<C>>| node.head().map_or(0, |head| head.number);
         let reached = reached_by(alive.iter().map(number), alive.len().min(2));
         let late = |node: &Arc<Node<C>>| reached.is_some_and(|reached| number(node) < reached);
-        alive.sort_by_cached_key(|node| (late(node), Reverse(node.score()), node.id));
+        alive.sort_by_cached_key(|node| (silent(node), late(node), Reverse(node.score()), node.id));
         alive
     }
 
@@ -163,6 +165,18 @@ impl<C: Client> Fleet<C> {
         if let Some(node) = self.node(id) {
             node.kept_waiting();
         }
+    }
+
+    /// A node gave no answer in a whole look.
+    pub(super) fn was_silent(&self, id: NodeId) {
+        if let Some(node) = self.node(id) {
+            node.was_silent();
+        }
+    }
+
+    /// What was asked of each node, and how that went.
+    pub fn traffic(&self) -> Vec<NodeTraffic> {
+        self.nodes.iter().map(|node| node.traffic.view(&node.label)).collect()
     }
 
     /// All nodes as people see them.

@@ -50,6 +50,9 @@ pub enum State {
     Unverified,
     /// It answers, and keeps up.
     Alive,
+    /// Not one answer came from it in the whole last look, or while a question ran out of time: it hangs,
+    /// or is gone. The others are asked first.
+    Silent,
     /// It answers, but for another time than the others.
     OutOfSync,
     /// It failed too often just now, and is left alone for a while.
@@ -61,11 +64,23 @@ pub enum State {
 }
 
 impl State {
+    /// Every one.
+    pub const ALL: [Self; 7] = [
+        Self::Unverified,
+        Self::Alive,
+        Self::Silent,
+        Self::OutOfSync,
+        Self::Busy,
+        Self::Quarantined,
+        Self::WrongChain,
+    ];
+
     /// The word for it in logs, metrics and answers.
     pub fn word(self) -> &'static str {
         match self {
             Self::Unverified => "unverified",
             Self::Alive => "alive",
+            Self::Silent => "silent",
             Self::OutOfSync => "out of sync",
             Self::Busy => "busy",
             Self::Quarantined => "quarantined",
@@ -96,6 +111,10 @@ enum Identity {
 pub(super) struct Health {
     identity: Identity,
     behind: bool,
+    /// How many looks in a row went by without one answer; at least 1 while it hangs.
+    silent_looks: u32,
+    /// How often it answered.
+    answers: u64,
     breaker: Breaker,
     quarantined_until_ms: u64,
     /// Moving average of outcomes, parts per million.
@@ -110,6 +129,8 @@ impl Health {
         Self {
             identity: Identity::Unknown,
             behind: false,
+            silent_looks: 0,
+            answers: 0,
             breaker: Breaker::default(),
             quarantined_until_ms: 0,
             success: CERTAIN,
@@ -124,6 +145,7 @@ impl Health {
             _ if now_ms < self.quarantined_until_ms => State::Quarantined,
             _ if self.breaker.is_open() => State::Busy,
             Identity::Unknown => State::Unverified,
+            Identity::Right { .. } if self.silent_looks > 0 => State::Silent,
             Identity::Right { .. } if self.behind => State::OutOfSync,
             Identity::Right { .. } => State::Alive,
         }
@@ -198,6 +220,8 @@ impl Health {
     /// A question was answered, after so many µs.
     pub(super) fn succeeded(&mut self, took_us: u64) {
         self.breaker = Breaker::default();
+        self.silent_looks = 0;
+        self.answers = self.answers.wrapping_add(1);
         self.success = average(self.success, CERTAIN);
         self.latency_us =
             if self.durations_ms.is_empty() { took_us } else { average(self.latency_us, took_us) };
@@ -218,6 +242,25 @@ impl Health {
     pub(super) fn kept_waiting(&mut self, now_ms: u64) {
         self.breaker.open(now_ms);
         self.success = average(self.success, 0);
+    }
+
+    /// How often it has answered, to compare with later.
+    pub(super) fn answers(&self) -> u64 {
+        self.answers
+    }
+
+    /// A question ran out of time, and nothing else was answered meanwhile: it hangs, until it answers.
+    pub(super) fn hangs(&mut self) {
+        self.silent_looks = self.silent_looks.max(1);
+    }
+
+    /// A whole look went by without one answer. The first may be an accident; after the next one it is
+    /// left alone for a while, as one that kept everybody waiting.
+    pub(super) fn was_silent(&mut self, now_ms: u64) {
+        self.silent_looks = self.silent_looks.saturating_add(1);
+        if self.silent_looks > 1 {
+            self.breaker.open(now_ms);
+        }
     }
 
     /// It said something else than the others, which is no proof of a lie: it goes to the end of the

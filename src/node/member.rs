@@ -3,13 +3,18 @@
 use super::agree::HeadSeen;
 use super::client::{Client, read_answer};
 use super::error::{AskError, Fault, RealChain};
+use super::exchange::NoReply;
 use super::health::{Health, State};
 use super::rules::{FleetRules, Member, NodeId};
+use super::traffic::Traffic;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::Instant;
 use tracing::{error, info, warn};
+
+/// What it is called to ask a node which chain it is on.
+const CHAIN: &str = "chain_id";
 
 #[derive(Debug)]
 pub(super) struct Node<C> {
@@ -20,6 +25,8 @@ pub(super) struct Node<C> {
     pub(super) provider: String,
     pub(super) send_only: bool,
     pub(super) client: C,
+    /// What is asked of it, for machines.
+    pub(super) traffic: Traffic,
     rules: FleetRules,
     born: Instant,
     breaks: AtomicU64,
@@ -42,6 +49,7 @@ impl<C: Client> Node<C> {
             provider,
             send_only,
             client,
+            traffic: Traffic::default(),
             rules,
             born: Instant::now(),
             breaks: AtomicU64::new(0),
@@ -109,6 +117,16 @@ impl<C: Client> Node<C> {
         self.change(Health::kept_waiting);
     }
 
+    /// How often it has answered.
+    pub(super) fn answers(&self) -> u64 {
+        self.health.lock().answers()
+    }
+
+    /// It gave no answer at all in a look.
+    pub(super) fn was_silent(&self) {
+        self.change(Health::was_silent);
+    }
+
     /// How often an exchange has failed other than by the node's own word. When it has grown, the
     /// node behind the URL may be another one than before.
     pub(super) fn breaks(&self) -> u64 {
@@ -124,17 +142,20 @@ impl<C: Client> Node<C> {
             let answer = self.client.ask(question).await.and_then(|raw| read_answer(&raw));
             answer.map_err(|fault| AskError { question: C::name(question), fault })
         };
-        self.measured(asked).await
+        self.measured(C::name(question), asked).await
     }
 
     async fn measured<R>(
         &self,
+        method: &'static str,
         asked: impl Future<Output = Result<R, AskError>>,
     ) -> Result<R, AskError> {
-        let begun = Instant::now();
+        let (begun, answers) = (Instant::now(), self.answers());
         self.change(Health::begins);
+        self.traffic.asked(method);
         let answer = asked.await;
-        let took_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let took = begun.elapsed();
+        let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let works = match answer.as_ref().map_err(|error| &error.fault) {
             Ok(_) => true,
             Err(Fault::Node(error)) => !(self.rules.passing)(error),
@@ -150,11 +171,21 @@ impl<C: Client> Node<C> {
                 false
             }
         };
-        self.change(
-            |health, now_ms| {
-                if works { health.succeeded(took_us) } else { health.failed(now_ms) }
-            },
-        );
+        match &answer {
+            Err(error) if !works => self.traffic.unanswered(method, &error.fault),
+            Ok(_) | Err(_) => self.traffic.answered(method, took),
+        }
+        let late = matches!(&answer, Err(AskError { fault: Fault::Lost(NoReply::TimedOut), .. }));
+        self.change(|health, now_ms| {
+            if works {
+                health.succeeded(took_us);
+                return;
+            }
+            health.failed(now_ms);
+            if late && health.answers() == answers {
+                health.hangs();
+            }
+        });
         answer
     }
 
@@ -184,7 +215,7 @@ impl<C: Client> Node<C> {
 
     async fn verify(&self) -> Result<(), AskError> {
         let breaks = self.breaks();
-        let answered = self.measured(self.client.chains()).await;
+        let answered = self.measured(CHAIN, self.client.chains()).await;
         let answered = answered.inspect_err(|_| self.change(Health::named_none))?;
         let wrong = answered.into_iter().find(|chain| *chain != self.rules.chain);
         let Some(answered) = wrong else {
@@ -234,6 +265,9 @@ impl<C: Client> Node<C> {
             }
             State::Alive if before == State::Unverified => info!(node, "the node answers"),
             State::Alive => info!(node, "the node is used again"),
+            State::Silent => {
+                warn!(node, "the node gave no answer at all: the others are asked first");
+            }
             State::Unverified | State::OutOfSync | State::Busy => {
                 warn!(node, "the node is not used: {}", now.word());
             }

@@ -139,12 +139,14 @@ impl<C: Client> Fleet<C> {
 
     /// Looks at every node that may be looked at. Once as many have answered as have to agree, the
     /// others get a little longer; one that is slower than that is as good as one that does not
-    /// answer.
+    /// answer. One that answered nothing by the end of its own look is silent.
     pub async fn survey<L, E, F>(&self, look: impl Fn(NodeId) -> F) -> Vec<(NodeId, Result<L, E>)>
     where
         F: Future<Output = Result<L, E>>,
     {
         let mut waiting = self.watched();
+        let answers = |id: &NodeId| self.node(*id).map_or(0, |node| node.answers());
+        let before: Vec<(NodeId, u64)> = waiting.iter().map(|id| (*id, answers(id))).collect();
         let named = |id: NodeId| {
             let look = look(id);
             async move { (id, look.await) }
@@ -169,8 +171,12 @@ impl<C: Client> Fleet<C> {
         }
         drop(running);
         waiting.retain(|id| told.iter().all(|(heard, _)| heard != id));
-        for id in waiting {
-            self.kept_waiting(id);
+        for (id, answered) in before {
+            if waiting.contains(&id) {
+                self.kept_waiting(id);
+            } else if answers(&id) == answered {
+                self.was_silent(id);
+            }
         }
         told
     }

@@ -33,6 +33,11 @@ impl Measured {
         self.latencies.len() as f64 / self.took.as_secs_f64()
     }
 
+    /// How many requests were answered.
+    pub(crate) fn requests(&self) -> usize {
+        self.latencies.len()
+    }
+
     fn percentile(&self, percent: usize) -> f64 {
         self.latencies[(self.latencies.len() - 1) * percent / 100].as_secs_f64() * 1000.0
     }

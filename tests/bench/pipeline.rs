@@ -1,8 +1,10 @@
-//! What one charge costs: round trips, fsyncs, time and memory, beside the node's own limit and
-//! beside a script that does the same job. Prints figures; judges none.
+//! What one charge costs: round trips, fsyncs, processor time, memory and the node's share of it, beside an
+//! earlier program, beside the node's own limit, and beside a script that does the same job. Prints figures;
+//! judges none.
 //!
-//! `./test --bench`, or `cargo bench --bench pipeline`. Absolute times differ between machines: read
-//! the ratios within one run. Loads are bounded in count and go to loopback only.
+//! `./test --bench`; `BEFORE=/path/to/merchant-signer` names the earlier program, and `./test --bench --quick`
+//! is a slice. Absolute times differ between machines: read the ratios within one run. Loads are bounded in
+//! count and go to loopback only.
 
 #![expect(
     clippy::unwrap_used,
@@ -29,12 +31,16 @@ mod world {
     pub(crate) mod tron;
 }
 
+mod beside;
 mod load;
 mod stage;
 mod tron;
+mod usage;
 
+use beside::Options;
 use load::{Load, run};
 use stage::{Kind, Stage};
+use std::path::PathBuf;
 use std::time::Instant;
 use world::proxy::{Proxy, sequential_round_trips};
 
@@ -43,29 +49,70 @@ const CALLERS: [usize; 2] = [1, 16];
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    // `cargo bench --bench pipeline -- 100 16` measures that row alone. Flags mean nothing here.
-    let only: Vec<usize> = std::env::args().filter_map(|argument| argument.parse().ok()).collect();
-    if only.is_empty() {
-        counts().await;
-        tron::counts().await;
+    // `-- 100 16` measures that row alone; `-- --memory 100000` what is held after so many requests.
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
+    let has = |flag: &str| arguments.iter().any(|one| one == flag);
+    if has("--memory") {
+        return memory(numbers.first().copied().unwrap_or(10_000)).await;
+    }
+    let options = Options { earlier: earlier(), rounds: 2, quick: has("--quick") };
+    if numbers.is_empty() {
+        counts(if options.quick { &[1, 100] } else { &[1, 10, 100, 500] }, options.quick).await;
+        if !options.quick {
+            tron::counts().await;
+        }
         footprint().await;
     }
-    println!(
-        "\n{:>6} {:>8}  {:>22}  {:>22}  {:>10}  {:>10}  {:>9}",
-        "batch",
-        "callers",
-        "Signer req/s (p50, p99)",
-        "viem req/s (p50, p99)",
-        "raw tx/s",
-        "Signer/viem",
-        "Signer/raw"
-    );
+    beside::head();
     for size in BATCHES {
         for callers in CALLERS {
-            if only.is_empty() || only == [size, callers] {
-                row(size, callers).await;
+            let slice = !options.quick || (size != 10 && callers == 1);
+            if numbers == [size, callers] || (numbers.is_empty() && slice) {
+                let count = requests(size, callers) / if options.quick { 5 } else { 1 };
+                let stage = Stage::set(size * (callers + 4), "").await;
+                let load = Load { size, callers, count, first_period: 1 };
+                beside::row(&stage, load, &options).await;
             }
         }
+    }
+    if numbers.is_empty() && !options.quick {
+        more_nodes().await;
+    }
+}
+
+fn earlier() -> Option<PathBuf> {
+    std::env::var_os("BEFORE").map(PathBuf::from)
+}
+
+/// One node and three, all of them through proxies.
+async fn more_nodes() {
+    println!("one node, and three:");
+    for nodes in [1, 3] {
+        for size in [1, 100] {
+            let stage = Stage::through_proxies(size * 5, nodes).await;
+            let load = Load { size, callers: 1, count: requests(size, 1) / 3, first_period: 1 };
+            beside::row(&stage, load, &Options { earlier: None, rounds: 2, quick: true }).await;
+        }
+    }
+}
+
+/// What is held after many requests, and after a few.
+async fn memory(most: usize) {
+    let stage = Stage::set(64, "").await;
+    let signer = stage.signer().await;
+    let process = signer.process.id();
+    println!("{:>9} {:>12} {:>12}", "requests", "held MiB", "at most MiB");
+    let mut done = 0;
+    for until in [0, 1_000, 10_000, 100_000].into_iter().filter(|until| *until <= most) {
+        let load = Load { size: 1, callers: 16, count: until - done, first_period: 1 + done };
+        run(&stage, &signer.scheduler, Kind::Signer, &load).await;
+        done = until;
+        println!(
+            "{done:>9} {:>12.1} {:>12.1}",
+            usage::resident_mib(process),
+            usage::peak_mib(process)
+        );
     }
 }
 
@@ -79,40 +126,17 @@ fn requests(size: usize, callers: usize) -> usize {
     }
 }
 
-async fn row(size: usize, callers: usize) {
-    let stage = Stage::set(size * (callers + 4), "").await;
-    let count = requests(size, callers);
-    let before = stage.snapshot().await;
-    let signer = stage.signer().await;
-    let load = Load { size, callers, count, first_period: 1 };
-    let ours = run(&stage, &signer.scheduler, Kind::Signer, &load).await;
-    drop(signer);
-    stage.revert(&before).await;
-    let before = stage.snapshot().await;
-    let begun = Instant::now();
-    load::push_raw(&stage, &ours.raw, callers).await;
-    let raw = ours.raw.len() as f64 / begun.elapsed().as_secs_f64();
-    stage.revert(&before).await;
-    let naive = stage.naive();
-    let fewer = Load { count: (count / 6).max(60), ..load };
-    let theirs = run(&stage, &naive.scheduler, Kind::Naive, &fewer).await;
-    println!(
-        "{size:>6} {callers:>8}  {:>22}  {:>22}  {raw:>10.0}  {:>10.1}x  {:>8.0}%",
-        ours.to_string(),
-        theirs.to_string(),
-        ours.rate() / theirs.rate(),
-        100.0 * ours.rate() / raw,
-    );
-}
-
 /// Round trips and fsyncs of single requests, with the head's figures already known.
-async fn counts() {
+async fn counts(sizes: &[usize], quick: bool) {
     println!(
         "{:>6} {:>9} {:>5}  {:>18}  {:>10}  {:>14}  questions",
         "batch", "multicall", "nodes", "sequential trips", "questions", "fsyncs/request"
     );
     for (multicall, nodes) in [(true, 1), (false, 1), (true, 3)] {
-        for size in [1, 10, 100, 500] {
+        if quick && !multicall {
+            continue;
+        }
+        for size in sizes.iter().copied() {
             let stage = Stage::counting(500, multicall, nodes).await;
             let signer = stage.signer().await;
             let bill = |period| stage.batch(size, period);
@@ -168,18 +192,17 @@ fn print_counts(
 async fn footprint() {
     let stage = Stage::set(1, "").await;
     let mut starts = Vec::new();
-    let mut resident = 0;
+    let mut resident = 0.0;
     for _ in 0..5 {
         let begun = Instant::now();
         let signer = stage.signer().await;
         starts.push(begun.elapsed().as_secs_f64() * 1000.0);
         assert_eq!(signer.scheduler.get("/health/ready").await.status, 200);
-        resident = stage::resident_kib(signer.process.id());
+        resident = usage::resident_mib(signer.process.id());
     }
     starts.sort_by(f64::total_cmp);
     println!(
-        "\nstart to ready {:.0} ms (median of 5), at rest {} MiB resident",
+        "\nstart to ready {:.0} ms (median of 5), at rest {resident:.1} MiB resident",
         starts[2],
-        resident / 1024
     );
 }

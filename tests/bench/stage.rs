@@ -10,6 +10,8 @@ use alloy::primitives::{Address, B256, U256, keccak256};
 use alloy::sol_types::{SolCall as _, SolValue as _};
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader};
+use std::ops::Deref;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// Which service a load goes to.
@@ -36,7 +38,8 @@ pub(crate) struct Stage {
     multicall: Address,
     token: Address,
     users: Vec<(B256, Address)>,
-    installation: Installation,
+    /// What the Signer is told of the chain.
+    config: String,
 }
 
 impl Stage {
@@ -50,6 +53,12 @@ impl Stage {
     /// that a request is alone on the wire.
     pub(crate) async fn counting(users: usize, multicall: bool, nodes: usize) -> Self {
         Self::build(users, "poll_interval = \"60s\"", multicall, nodes).await
+    }
+
+    /// The Signer speaks to so many nodes through proxies, and looks at the head as usual.
+    pub(crate) async fn through_proxies(users: usize, nodes: usize) -> Self {
+        Self::build(users, "poll_interval = \"1s\"\nrebroadcast_interval = \"10s\"", true, nodes)
+            .await
     }
 
     /// `nodes` counts proxies between the Signer and the chain; none when it speaks to it directly.
@@ -86,10 +95,8 @@ impl Stage {
         let chain = town::paper::chain(&urls, contract, multicall, &keys);
         let profile = "[chains.139.billing]\ncall = \"charge(bytes32[] userHash, uint256[] amount)\"\n\
                        charged = \"event Charged(bytes32 indexed userHash, uint256 amount)\"\nperiod = \"period\"\n";
-        let installation = Installation::new(&format!("{chain}{profile}"));
-        let installation = installation.env("SIGNER__LOG__FILTER", "info");
-        town::put_key(&installation);
-        Self { anvil, proxies, contract, multicall, token, users, installation }
+        let config = format!("{chain}{profile}");
+        Self { anvil, proxies, contract, multicall, token, users, config }
     }
 
     /// The `n`th request for `size` users. Those that are under way together are for different
@@ -109,8 +116,25 @@ impl Stage {
         Value::Array(entries)
     }
 
-    pub(crate) async fn signer(&self) -> Signer {
-        self.installation.start().await
+    /// A Signer of this program, on a journal of its own.
+    pub(crate) async fn signer(&self) -> Running {
+        Running::on(self.installation(None)).await
+    }
+
+    /// A place for a Signer with a journal of its own: for this program, or for an earlier one.
+    pub(crate) fn installation(&self, earlier: Option<&Path>) -> Installation {
+        let installation = match earlier {
+            None => Installation::new(&self.config),
+            Some(program) => {
+                // Programs from before there was such a key do not check what the stage needs it for.
+                let known = |line: &&str| !line.starts_with("clock_tolerance") || knows_it(program);
+                let config: Vec<&str> = self.config.lines().filter(known).collect();
+                Installation::of(program.to_owned(), &(config.join("\n") + "\n"))
+            }
+        };
+        let installation = installation.env("SIGNER__LOG__FILTER", "info");
+        town::put_key(&installation);
+        installation
     }
 
     /// The script, with the same key and contract.
@@ -149,6 +173,36 @@ impl Stage {
     }
 }
 
+/// Whether a program has heard of the tolerance between clocks.
+fn knows_it(program: &Path) -> bool {
+    let program = std::fs::read(program).unwrap();
+    let key = b"clock_tolerance";
+    program.starts_with(b"#!") || program.windows(key.len()).any(|bytes| bytes == key)
+}
+
+/// A Signer at work, and the place that it works in.
+pub(crate) struct Running {
+    signer: Signer,
+    _room: Installation,
+}
+
+impl Running {
+    pub(crate) async fn on(room: Installation) -> Self {
+        let signer = room.start().await;
+        // A chain that was put back has no final block for a moment.
+        signer.ready().await;
+        Self { signer, _room: room }
+    }
+}
+
+impl Deref for Running {
+    type Target = Signer;
+
+    fn deref(&self) -> &Signer {
+        &self.signer
+    }
+}
+
 /// Tokens, an approval and a place in the contract for each.
 async fn enrol(rpc: &Rpc, crowd: &[(B256, Address)], token: Address, contract: Address) {
     let mint = |wallet| AnyToken::mintCall { to: wallet, value: U256::MAX >> 16 }.abi_encode();
@@ -173,13 +227,6 @@ impl Drop for Naive {
         self.process.kill().ok();
         self.process.wait().ok();
     }
-}
-
-/// Memory that a process holds, KiB.
-pub(crate) fn resident_kib(process: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
 /// Counts the fsyncs of a process by watching its system calls.

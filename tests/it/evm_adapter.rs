@@ -79,6 +79,7 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
         test: true,
         default: false,
         new_work: NewWork::Taken,
+        gas_warn_billings: 0,
         retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: FamilyConfig::Evm(config.clone()),

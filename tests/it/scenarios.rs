@@ -49,6 +49,7 @@ mod restores;
 mod secrets;
 mod shipped;
 mod siege;
+mod signals;
 mod signed_by;
 mod strangers;
 mod thief;

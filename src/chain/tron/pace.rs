@@ -145,11 +145,17 @@ impl CpuPace {
 
     /// Why nothing is signed now, if failures may cost `most_burnt` sun in a day.
     pub(super) fn closed(&self, most_burnt: u64, now_ms: i64) -> Option<Brake> {
-        let (day, sun) = self.burnt;
-        if day == utc_day(now_ms) && sun >= most_burnt {
+        let sun = self.burnt_today(now_ms);
+        if sun >= most_burnt {
             return Some(Brake::Burnt { sun, most: most_burnt });
         }
         self.closed.as_ref().map(|_| Brake::OutOfTime { times: self.row })
+    }
+
+    /// What failures have cost on the day (UTC) of `now_ms`, sun.
+    pub(super) fn burnt_today(&self, now_ms: i64) -> u64 {
+        let (day, sun) = self.burnt;
+        if day == utc_day(now_ms) { sun } else { 0 }
     }
 
     /// What to try, if that is due.

@@ -41,7 +41,7 @@ pub struct EvmConfig {
     pub poll_interval: Duration,
     /// When a block is taken for irrevocable.
     pub finality: Finality,
-    /// How many transactions may be open at one time: 1 to 100000.
+    /// How many transactions may be in no block at one time: 1 to 100000.
     pub max_in_flight: u32,
     /// What may be paid for a transaction.
     pub fees: FeeConfig,

@@ -47,7 +47,8 @@ pub struct TvmConfig {
     /// How often the bytes of a transaction that the chain does not know are offered again:
     /// 100 ms to 10 min. Nodes forget one that waits for a minute.
     pub rebroadcast_interval: Duration,
-    /// How many transactions may be open at one time: 1 to 100000.
+    /// How many transactions may be in no block at one time: 1 to 100000. Twenty times as many may be in
+    /// no final one.
     pub max_in_flight: u32,
     /// How long a transaction can land after it was signed, chain time: 1 min to 24 h.
     pub expiry: Duration,

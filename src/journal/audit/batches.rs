@@ -10,7 +10,7 @@ use crate::journal::spend::{Added, Corrected};
 use crate::journal::{Resolution, rows};
 use alloy::primitives::B256;
 use rusqlite::{Connection, OptionalExtension as _, params};
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ pub(super) struct BatchAudit {
 struct Telling<'a> {
     conn: &'a Connection,
     at_ms: i64,
-    body: Value,
+    body: &'a Value,
 }
 
 /// What differs, where something does.
@@ -44,7 +44,7 @@ impl BatchAudit {
         &mut self,
         conn: &Connection,
         row: &HistoryRow<'_>,
-        body: Value,
+        body: &Value,
     ) -> rusqlite::Result<Option<String>> {
         let telling = Telling { conn, at_ms: row.at_ms, body };
         let (count, compare): (&mut u64, Compare<'_>) = match row.event {
@@ -75,39 +75,44 @@ impl BatchAudit {
 
     /// Rows that no history tells of.
     pub(super) fn count(&self, conn: &Connection) -> rusqlite::Result<Vec<String>> {
-        let freed = "claim WHERE live = 0 AND period = '' AND elsewhere = 0
-                     AND outcome IN ('charged', 'unproven') AND resolved IS NOT 'released'";
-        let foreign = "claim JOIN batch ON batch.id = claim.batch
-                       WHERE claim.chain <> batch.chain OR claim.contract <> batch.contract";
+        let claims = "SELECT count(*) FILTER (WHERE resolved IS NOT NULL),
+                 count(*) FILTER (WHERE live = 0 AND period = '' AND elsewhere = 0
+                     AND outcome IN ('charged', 'unproven') AND resolved IS NOT 'released'),
+                 count(*) FILTER (WHERE claim.chain <> batch.chain OR claim.contract <> batch.contract)
+             FROM claim JOIN batch ON batch.id = claim.batch";
+        let claims: [u64; 3] =
+            conn.query_row(claims, [], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?;
+        let [resolved, freed, foreign] = claims;
+        let batches = "SELECT count(*), count(*) FILTER (WHERE state <> 'open'),
+                              (SELECT count(*) FROM attempt) FROM batch";
+        let batches: [u64; 3] =
+            conn.query_row(batches, [], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?;
+        let [accepted, settled, attempts] = batches;
         let table = [
-            ("batch", self.accepted, "batches"),
-            ("attempt", self.attempts, "attempts"),
-            ("batch WHERE state <> 'open'", self.settled, "ended batches"),
-            ("claim WHERE resolved IS NOT NULL", self.resolved, "resolved charges"),
+            (accepted, self.accepted, "batches"),
+            (attempts, self.attempts, "attempts"),
+            (settled, self.settled, "ended batches"),
+            (resolved, self.resolved, "resolved charges"),
             (freed, self.freed, "claims that ended with their guards"),
             (foreign, 0, "claims that are not on their batch's chain and contract"),
         ];
-        let mut faults = Vec::new();
-        for (which, known, what) in table {
-            let sql = format!("SELECT count(*) FROM {which}");
-            let found: i64 = conn.query_row(&sql, [], |row| row.get(0))?;
-            if u64::try_from(found) != Ok(known) {
-                faults.push(format!("{found} {what}, but the history knows {known}"));
-            }
-        }
+        let differs = table.into_iter().filter(|(found, known, _)| found != known);
+        let fault = |(found, known, what): (u64, u64, &str)| {
+            format!("{found} {what}, but the history knows {known}")
+        };
+        let faults = differs.map(fault).collect();
         Ok(faults)
     }
 }
 
-impl Telling<'_> {
+impl<'a> Telling<'a> {
     fn batch(&self) -> i64 {
         self.body.get("batch").and_then(Value::as_i64).unwrap_or_default()
     }
 
     /// What stands under `key`; nothing where that is something else.
-    fn told<T: DeserializeOwned + Default>(&self, key: &str) -> T {
-        let told = self.body.get(key).cloned().unwrap_or_default();
-        serde_json::from_value(told).unwrap_or_default()
+    fn told<T: Deserialize<'a> + Default>(&self, key: &str) -> T {
+        self.body.get(key).and_then(|told| T::deserialize(told).ok()).unwrap_or_default()
     }
 
     /// How many of the claims that this row freed are free for that reason alone.
@@ -134,7 +139,7 @@ impl Telling<'_> {
         let accepted = Accepted {
             batch: billing.batch,
             origin: billing.origin,
-            // Compared by itself: see profiles.rs.
+            // Compared by itself.
             profile: self.body.get("profile").and_then(Value::as_i64),
             position: billing.position,
             request: request.as_ref().map(|(id, digest)| (id.as_str(), *digest)),
@@ -145,8 +150,11 @@ impl Telling<'_> {
             freed: self.told::<Vec<ClaimPlace>>("freed"),
             elsewhere: places.filter(|(_, line)| line.elsewhere).map(|(at, _)| at).collect(),
         };
-        if accepted.body(&items) != self.body {
+        if accepted.body(&items) != *self.body {
             return Ok(Some("differs from what was accepted"));
+        }
+        if !self.has_its_profile()? {
+            return Ok(Some("names another profile than it was signed by"));
         }
         if billing.accepted_ms != self.at_ms || self.signed_ms(first)? != Some(self.at_ms) {
             return Ok(Some("was not accepted when its rows say"));
@@ -156,6 +164,12 @@ impl Telling<'_> {
             return Ok(Some("is undecided, but not all of its claims are held"));
         }
         Ok(None)
+    }
+
+    fn has_its_profile(&self) -> rusqlite::Result<bool> {
+        let sql = "SELECT 1 FROM batch WHERE id = ?1 AND profile IS ?2";
+        let told = self.body.get("profile").and_then(Value::as_i64);
+        self.conn.prepare_cached(sql)?.exists(params![self.batch(), told])
     }
 
     /// The name of the request, and what that stands for.
@@ -179,7 +193,7 @@ impl Telling<'_> {
     fn has_attempt(&self, billing: &Billing) -> Difference {
         let counted = self.told::<Vec<Added>>("counted");
         let same = |recorded: &&Recorded| match recorded {
-            Recorded::Signed(attempt) => attempt_body(attempt.get(), &counted) == self.body,
+            Recorded::Signed(attempt) => attempt_body(attempt.get(), &counted) == *self.body,
             Recorded::Learnt(_) => false,
         };
         Ok(match billing.attempts.iter().find(same) {
@@ -209,7 +223,7 @@ impl Telling<'_> {
             guard_until: self.told("guard_until"),
             corrected: self.told::<Corrected>("corrected"),
         };
-        if settled.body() != self.body || billing.settled_ms != Some(self.at_ms) {
+        if settled.body() != *self.body || billing.settled_ms != Some(self.at_ms) {
             return Ok(Some("did not end as its rows say"));
         }
         let right = |line: &Line| {

@@ -25,7 +25,7 @@ async fn every_account_of_every_chain_counts_for_itself() {
     }
     book.accept(&[item(1, 1)]).await.unwrap();
     let mut elsewhere = proposal(&[item(2, 1)]);
-    (elsewhere.origin.lane.signer, elsewhere.taken) = (signer, Some(0));
+    (elsewhere.origin.lane.signer, elsewhere.in_blocks) = (signer, InBlocks::Below(0));
     elsewhere.seal = Box::new(|position, _| {
         assert_eq!(position, 0);
         Ok(signed(1000))
@@ -79,8 +79,12 @@ async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
     let table: [(&str, Change, &str); 10] = [
         ("no signature", |p| p.seal = Box::new(|_, _| Err("no key".into())), "Seal(\"no key\")"),
         ("no room in the window", |p| p.window = 1, "LaneFull"),
-        ("a window of nothing", |p| (p.taken, p.window) = (Some(8), 0), "LaneFull"),
-        ("its place is taken by a stranger", |p| p.taken = Some(FIRST + 2), "Behind"),
+        ("a window of nothing", |p| (p.in_blocks, p.window) = (InBlocks::Below(8), 0), "LaneFull"),
+        (
+            "its place is taken by a stranger",
+            |p| p.in_blocks = InBlocks::Below(FIRST + 2),
+            "Behind",
+        ),
         ("nobody opened the lane", |p| p.origin.lane.signer = CONTRACT, "NoLane"),
         ("the user is claimed", |p| p.items[1].key = item(1, 1).key, "Claimed"),
         ("the subscription is claimed", |p| p.items[1].subscribe = SubscribeId(1), "Claimed"),
@@ -109,13 +113,21 @@ async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
 #[tokio::test]
 async fn the_window_moves_with_the_chain() {
     let book = Book::new().await;
-    let windowed =
-        |who, taken| Proposal { taken: Some(taken), window: 2, ..proposal(&[item(who, 1)]) };
-    book.journal.accept(windowed(1, FIRST)).await.unwrap();
-    book.journal.accept(windowed(2, FIRST)).await.unwrap();
-    let full = book.journal.accept(windowed(3, FIRST)).await;
+    let windowed = |who, in_blocks| Proposal { in_blocks, window: 2, ..proposal(&[item(who, 1)]) };
+    let accept = async |who, in_blocks| book.journal.accept(windowed(who, in_blocks)).await;
+    accept(1, InBlocks::Below(FIRST)).await.unwrap();
+    accept(2, InBlocks::Below(FIRST)).await.unwrap();
+    let full = accept(3, InBlocks::Below(FIRST)).await;
     assert!(matches!(full, Err(AcceptError::LaneFull)), "{full:?}");
-    book.journal.accept(windowed(3, FIRST + 1)).await.unwrap();
+    accept(3, InBlocks::Below(FIRST + 1)).await.unwrap();
+    // Where no positions are counted: what was seen in a block waits for none.
+    let full = accept(4, InBlocks::Seen(1)).await;
+    assert!(matches!(full, Err(AcceptError::LaneFull)), "{full:?}");
+    for who in 4..=40 {
+        accept(who, InBlocks::Seen(u64::from(who) - 2)).await.unwrap();
+    }
+    let full = accept(41, InBlocks::Seen(40)).await;
+    assert!(matches!(full, Err(AcceptError::LaneFull)), "what is not final is bounded: {full:?}");
 }
 
 #[tokio::test]

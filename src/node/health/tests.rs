@@ -113,6 +113,20 @@ fn a_node_that_keeps_a_look_waiting_is_left_out_of_the_next_ones() {
 }
 
 #[test]
+fn a_node_that_says_nothing_in_a_look_is_asked_last_and_after_two_of_them_left_alone() {
+    let mut health = alive();
+    health.was_silent(0);
+    assert_eq!(health.state(0), State::Silent);
+    assert!(health.admits(0), "one look may be an accident");
+    health.succeeded(1);
+    assert_eq!(health.state(0), State::Alive);
+    health.was_silent(1);
+    health.was_silent(2);
+    assert_eq!(health.state(2), State::Busy);
+    assert!(!health.admits(1 + FIRST_PAUSE_MS) && health.admits(2 + FIRST_PAUSE_MS));
+}
+
+#[test]
 fn a_liar_is_not_believed_for_an_hour() {
     let mut health = alive();
     health.lied(10);

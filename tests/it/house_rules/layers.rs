@@ -20,7 +20,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("node", &["config"]),
     ("chain", &["billing", "clock", "config", "contract", "journal", "keys", "node", "policy"]),
     ("engine", &["billing", "chain", "clock", "journal", "policy"]),
-    ("telemetry", &["billing", "config", "engine"]),
+    ("telemetry", &["billing", "chain", "config", "engine", "journal", "node"]),
     (
         "http",
         &[

@@ -22,7 +22,7 @@ fn plenty(family: Family) -> u128 {
 }
 
 /// Gives the account so much, wei or sun.
-async fn set_balance(town: &Town, amount: u128) {
+pub(super) async fn set_balance(town: &Town, amount: u128) {
     if town.family() == Family::Tron {
         town.tron().node.fund(signer_address(), amount.try_into().unwrap());
     } else {

@@ -14,6 +14,7 @@ mod proofs;
 mod random;
 mod renewed;
 mod restored;
+mod room;
 mod secrets;
 mod sightings;
 

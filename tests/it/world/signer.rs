@@ -21,6 +21,7 @@ pub(crate) const TVM_PATH: &str = "/PayTool/TVM/subscribe/signProcessSubscribePl
 /// A directory with a configuration and a journal, where one Signer after another may run.
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
+    program: PathBuf,
     directory: Arc<TempDir>,
     path: &'static str,
     env: Vec<(String, String)>,
@@ -33,7 +34,12 @@ pub(crate) struct Installation {
 impl Installation {
     /// Writes `chains` (TOML) under the usual settings, and makes the journal.
     pub(crate) fn new(chains: &str) -> Self {
-        let installation = Self::without_journal(chains);
+        Self::of(program(), chains)
+    }
+
+    /// Of a certain program.
+    pub(crate) fn of(program: PathBuf, chains: &str) -> Self {
+        let installation = Self { program, ..Self::without_journal(chains) };
         let made = installation.command().arg("init").output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         installation
@@ -51,7 +57,8 @@ impl Installation {
         );
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
         let path = if chains.contains("family = \"tvm\"") { TVM_PATH } else { EVM_PATH };
-        Self { directory: Arc::new(directory), path, env: vec![], files: None, memory: None }
+        let directory = Arc::new(directory);
+        Self { program: program(), directory, path, env: vec![], files: None, memory: None }
     }
 
     /// Sets an environment variable for every process that runs here.
@@ -90,10 +97,10 @@ impl Installation {
         ];
         let limits: String = limits.into_iter().flatten().collect();
         let mut command = if limits.is_empty() {
-            Command::new(program())
+            Command::new(&self.program)
         } else {
             let mut shell = Command::new("sh");
-            shell.args(["-c", &format!("{limits}exec \"$0\" \"$@\"")]).arg(program());
+            shell.args(["-c", &format!("{limits}exec \"$0\" \"$@\"")]).arg(&self.program);
             shell
         };
         command.args(["--config", "signer.toml"]).current_dir(self.path());
@@ -123,8 +130,7 @@ impl Installation {
 
     /// Starts the Signer; what it wrote when it ended instead.
     pub(crate) async fn try_start(&self) -> Result<Signer, String> {
-        let command = self.command();
-        let path = self.path;
+        let (command, path) = (self.command(), self.path);
         aside(move || launch(command, path)).await
     }
 }
@@ -133,8 +139,7 @@ impl Installation {
 /// was built with the tests.
 pub(crate) fn program() -> PathBuf {
     let named = std::env::vars_os().find(|(name, _)| name == "SIGNER_BINARY");
-    let built = env!("CARGO_BIN_EXE_merchant-signer").into();
-    named.map_or(built, |(_, path)| path).into()
+    named.map_or(env!("CARGO_BIN_EXE_merchant-signer").into(), |(_, path)| path).into()
 }
 
 /// Does what blocks beside the runtime, which has a proxy to run meanwhile.

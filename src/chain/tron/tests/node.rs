@@ -108,6 +108,7 @@ pub(super) fn account_of(
         test: true,
         default: false,
         new_work: NewWork::Taken,
+        gas_warn_billings: 0,
         retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: family.clone(),

@@ -1,0 +1,203 @@
+//! A journal of one lane, whose batches are accepted and charged as the Signer's are.
+
+use alloy::primitives::{Address, B256, U256, keccak256};
+use futures_util::future::join_all;
+use merchant_signer::billing::{
+    Attempt, BatchId, BlockRef, CallEnding, ChargeKey, ChargeTerms, Family, InBlocks, Item,
+    ItemOutcome, Landed, Period, PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId,
+    TxRecord, UserHash, Verdict,
+};
+use merchant_signer::config::JournalConfig;
+use merchant_signer::journal::{
+    ClaimScope, Durable, Journal, LaneId, Network, Origin, Proposal, Settlement,
+};
+use merchant_signer::policy::{Count, Unit};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Each is charged once in every period.
+pub(crate) const SUBSCRIPTIONS: u64 = 100_000;
+
+/// How many charges a batch has that is there before anything is measured.
+const USUAL: u64 = 10;
+
+/// How many of those wait for one commit together.
+const TOGETHER: u64 = 64;
+
+const LANE: LaneId = LaneId { chain: PlatformChainId(139), signer: Address::repeat_byte(0x51) };
+const CONTRACT: Address = Address::repeat_byte(0xC0);
+const TOKEN: Address = Address::repeat_byte(0x70);
+
+type Batch = Slot<Durable<Attempt>>;
+
+pub(crate) struct Book {
+    journal: Journal,
+    /// The next position, which tells what is charged next, too.
+    position: u64,
+    charges: u64,
+    begun_at: u64,
+}
+
+impl Book {
+    /// Takes the journal up as a start of the Signer does.
+    pub(crate) async fn open(path: &Path) -> Self {
+        let config = JournalConfig {
+            path: path.to_owned(),
+            mark_path: None,
+            min_free_bytes: 1 << 28,
+            queue_length: 1024,
+        };
+        let journal = Journal::open(&config).unwrap();
+        let network = Network { family: Family::Evm, id: 31337 };
+        journal.bind(LANE.chain, network, CONTRACT, journal.now_ms()).await.unwrap();
+        journal.unfinished().await.unwrap();
+        let (_, open) = journal.take_up(LANE).await.unwrap();
+        journal.known_until(LANE).await.unwrap();
+        journal.past(LANE, journal.now_ms() - 86_400_000).await.unwrap();
+        let position = journal.open_lane(LANE, 0, journal.now_ms()).await.unwrap();
+        let newest = position.checked_sub(1).map(hash_of);
+        let charges = match newest {
+            Some(hash) => {
+                let billing = journal.billing_by_hash(hash).await.unwrap().unwrap();
+                let last = billing.items.last().unwrap().item;
+                let Period::Numbered(period) = last.key.period else { panic!("a period") };
+                period.to::<u64>() * SUBSCRIPTIONS + last.subscribe.0.unsigned_abs() + 1
+            }
+            None => 0,
+        };
+        let book = Self { journal, position, charges, begun_at: position };
+        for batch in open {
+            book.settle(&batch).await;
+        }
+        book
+    }
+
+    pub(crate) async fn close(self) -> Duration {
+        let begun = Instant::now();
+        self.journal.close().await;
+        begun.elapsed()
+    }
+
+    /// Whether it was empty when it was opened.
+    pub(crate) fn is_new(&self) -> bool {
+        self.begun_at == 0
+    }
+
+    /// Fills it; tells how many claims it has.
+    pub(crate) async fn grow_to(&mut self, claims: u64) -> u64 {
+        while self.charges + USUAL * TOGETHER <= claims {
+            let proposals: Vec<_> = (0..TOGETHER).map(|_| self.next(USUAL)).collect();
+            let accepted = proposals.into_iter().map(|proposal| self.journal.accept(proposal));
+            let batches: Vec<_> =
+                join_all(accepted).await.into_iter().map(Result::unwrap).collect();
+            join_all(batches.iter().map(|batch| self.end(batch))).await;
+        }
+        self.charges
+    }
+
+    /// The next batch, of so many charges.
+    fn next(&mut self, size: u64) -> Proposal {
+        let items: Vec<_> = (self.charges..self.charges + size).map(item).collect();
+        let count = |unit, items, amount| Count {
+            unit,
+            items,
+            amount: U256::from(amount),
+            most: None,
+            rule: String::new(),
+        };
+        let places = (0..items.len()).collect();
+        let counts = vec![
+            count(Unit::Token(TOKEN), places, size * 10_000_000),
+            count(Unit::Fee, vec![], 2_000_000_000_000_000),
+        ];
+        let (position, raw) = (self.position, vec![0xA5; 450 + items.len() * 96]);
+        self.position += 1;
+        self.charges += size;
+        Proposal {
+            origin: Origin { lane: LANE, contract: CONTRACT },
+            profile: "the profile that all of them were signed by".into(),
+            request: None,
+            earlier: vec![],
+            caller: Some("scheduler".to_owned()),
+            items,
+            in_blocks: InBlocks::Below(position),
+            window: TOGETHER,
+            counts,
+            chain_time: 1_700_000_000,
+            at_ms: self.journal.now_ms(),
+            seal: Box::new(move |position, _| {
+                Ok(Signed { hash: hash_of(position), raw, gas_required: 500_000 })
+            }),
+        }
+    }
+
+    pub(crate) async fn accept(&mut self, size: u64) -> Batch {
+        let proposal = self.next(size);
+        self.journal.accept(proposal).await.unwrap()
+    }
+
+    /// All of it was charged.
+    pub(crate) async fn settle(&self, batch: &Batch) {
+        self.end(batch).await;
+    }
+
+    async fn end(&self, batch: &Batch) {
+        let block = BlockRef { number: batch.position, time: 1_700_000_000 + batch.position };
+        let fee = U256::from(1_000_000_000_000_000_u64);
+        let record = TxRecord { ending: CallEnding::Success, message: None, used: 480_000, fee };
+        let hash = batch.attempts.newest().get().signed.hash;
+        let landed = Landed { hash, block, record: Some(record) };
+        let outcomes = vec![ItemOutcome::Charged; batch.items.len()];
+        let verdict = Verdict::Charged(landed, outcomes);
+        let end = Settlement { batch: batch.batch, verdict, guard_s: 86_400 };
+        self.journal.settle(vec![end], self.journal.now_ms()).await.unwrap();
+    }
+
+    /// How many of these subscriptions have a live claim: every second is asked for in a period to come.
+    pub(crate) async fn look_up(&self, first: u64, count: u64) -> usize {
+        let scope = ClaimScope { chain: LANE.chain, contract: CONTRACT, chain_time: 1_700_000_000 };
+        let past = (self.charges / SUBSCRIPTIONS / 2) * SUBSCRIPTIONS;
+        let subjects = (0..count).map(|n| {
+            let ahead = if n % 2 == 0 { 0 } else { SUBSCRIPTIONS * 1_000_000 };
+            let Item { subscribe, key, .. } = item(past + ahead + (first + n * 37) % SUBSCRIPTIONS);
+            Subject { subscribe, plan: key.plan, user: key.user, period: Some(key.period) }
+        });
+        let found = self.journal.claims(scope, subjects.collect()).await.unwrap();
+        found.iter().filter(|claims| !claims.is_empty()).count()
+    }
+
+    /// The transaction of some earlier batch.
+    pub(crate) fn some_hash(&self, round: u64) -> B256 {
+        hash_of(round * 104_729 % self.begun_at.max(1))
+    }
+
+    pub(crate) async fn status(&self, hash: B256) -> bool {
+        let found: Option<BatchId> =
+            self.journal.billing_by_hash(hash).await.unwrap().map(|billing| billing.batch);
+        found.is_some()
+    }
+}
+
+/// The `n`th charge of all.
+fn item(n: u64) -> Item {
+    let (period, subscription) = (n / SUBSCRIPTIONS, n % SUBSCRIPTIONS);
+    let user = keccak256(subscription.to_be_bytes());
+    Item {
+        subscribe: SubscribeId(i64::try_from(subscription).unwrap()),
+        key: ChargeKey {
+            plan: PlanId(3),
+            user: UserHash(user),
+            period: Period::Numbered(U256::from(period)),
+        },
+        amount: U256::from(10_000_000),
+        terms: ChargeTerms {
+            plan_version: Some(U256::ONE),
+            wallet: Some(Address::from_slice(&user[..20])),
+            token: Some(TOKEN),
+        },
+    }
+}
+
+fn hash_of(position: u64) -> B256 {
+    keccak256(position.to_le_bytes())
+}

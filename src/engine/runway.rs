@@ -1,0 +1,70 @@
+//! How long what a lane may spend lasts: its gas money, in ordinary billings, and the limits of the day.
+
+use super::lane::Lane;
+use crate::chain::Headroom;
+use std::sync::atomic::Ordering;
+use tracing::{info, warn};
+
+impl Lane {
+    /// How many more ordinary batches the account can pay for; none where nobody knows, and where
+    /// nothing new is signed anyway.
+    pub fn billings_left(&self) -> Option<u64> {
+        let begins = self.follows.is_none() && self.chain.signs();
+        self.chain.vitals().filter(|_| begins)?.billings_left()
+    }
+
+    /// What to do soon, although all is well now.
+    pub fn warnings(&self) -> Vec<String> {
+        let low = self.billings_left().filter(|left| *left < self.gas_warn_billings);
+        low.map(runs_low).into_iter().collect()
+    }
+
+    /// Says once that the gas money runs low, and once that it does not any more. What is low has to
+    /// rise by a quarter above the mark for that, so that prices that move around it are not told
+    /// again and again. Whoever else is to hear of it is told here.
+    pub(super) fn watch_gas(&self) {
+        let Some(left) = self.billings_left() else { return };
+        let (chain, mark) = (&self.chain.facts().name, self.gas_warn_billings);
+        if left < mark {
+            if !self.gas_is_low.swap(true, Ordering::Relaxed) {
+                let said = runs_low(left);
+                warn!(chain, billings_left = left, "{said}");
+            }
+        } else if left >= mark.saturating_add(mark >> 2)
+            && self.gas_is_low.swap(false, Ordering::Relaxed)
+        {
+            info!(chain, billings_left = left, "the gas money lasts again");
+        }
+    }
+
+    /// Remembers what of the limits of the day is taken, so that nobody has to wait for the journal who
+    /// asks. What cannot be read stays as it was.
+    pub(super) async fn watch_limits(&self) {
+        let limits = self.chain.policy().limits_of_day();
+        if limits.is_empty() || self.follows.is_some() {
+            return;
+        }
+        let Ok(spent) = self.journal.spent(self.id(), self.journal.now_ms()).await else { return };
+        let taken = |unit: &str| spent.iter().find(|sum| sum.unit == unit).map(|sum| sum.amount);
+        let rooms = limits.into_iter().map(|(limit, unit, most)| Headroom {
+            taken: taken(&unit.word()).unwrap_or_default(),
+            limit,
+            most,
+        });
+        *self.day_limits.write() = rooms.collect();
+    }
+
+    /// How near everything is to its limit: sums of the day, prices and fees.
+    pub fn headrooms(&self) -> Vec<Headroom> {
+        let mut all = self.day_limits.read().clone();
+        all.extend(self.chain.vitals().into_iter().flat_map(|vitals| vitals.headrooms));
+        all
+    }
+}
+
+fn runs_low(left: u64) -> String {
+    format!(
+        "the gas money runs low: the signing account can pay for {left} more billings like the last \
+         one: send coins to it"
+    )
+}

@@ -1,0 +1,127 @@
+//! What a lane's standing is: whether it takes new work, and if not why, in a sentence for people and in
+//! a word for machines. Readiness and metrics both ask here, so that they cannot disagree.
+
+use super::lane::Lane;
+use super::trouble::Trouble;
+use crate::billing::{Closed, Gate};
+use crate::chain::{ChainError, Unready};
+
+/// What stands in the way of new work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Obstacle {
+    /// The chain was not seen since the start.
+    Unseen,
+    /// Its nodes do not answer, or not so that anything can be done.
+    Nodes,
+    /// The signing account cannot pay for an ordinary batch.
+    GasMoney,
+    /// The chain asks more than a configured ceiling.
+    Fees,
+    /// The newest block is too far from this machine's clock.
+    Clock,
+    /// Finality stands still (TRON).
+    Finality,
+    /// The journal cannot be used.
+    Journal,
+    /// The journal is an old copy, and what it has forgotten is being learnt.
+    OldCopy,
+    /// The account has transactions that the journal does not know.
+    UnknownTransactions,
+    /// Transactions fail too often, or the key may not sign alone (TRON).
+    Brake,
+    /// Something else: the sentence tells.
+    Other,
+}
+
+impl Obstacle {
+    /// Every one.
+    pub const ALL: [Self; 11] = [
+        Self::Unseen,
+        Self::Nodes,
+        Self::GasMoney,
+        Self::Fees,
+        Self::Clock,
+        Self::Finality,
+        Self::Journal,
+        Self::OldCopy,
+        Self::UnknownTransactions,
+        Self::Brake,
+        Self::Other,
+    ];
+
+    /// The word for it in metrics and answers.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unseen => "unseen",
+            Self::Nodes => "nodes",
+            Self::GasMoney => "gas_money",
+            Self::Fees => "fees",
+            Self::Clock => "clock",
+            Self::Finality => "finality",
+            Self::Journal => "journal",
+            Self::OldCopy => "old_copy",
+            Self::UnknownTransactions => "unknown_transactions",
+            Self::Brake => "brake",
+            Self::Other => "other",
+        }
+    }
+
+    fn of_trouble(trouble: &Trouble) -> Self {
+        match trouble {
+            Trouble::Unseen => Self::Unseen,
+            Trouble::Journal(_) => Self::Journal,
+            Trouble::Chain(error) => Self::of_chain(error),
+        }
+    }
+
+    fn of_chain(error: &ChainError) -> Self {
+        match error {
+            ChainError::Unavailable(_)
+            | ChainError::Node { .. }
+            | ChainError::Unready(Unready::TooFew { .. }) => Self::Nodes,
+            ChainError::GasFunds { .. } | ChainError::Unready(Unready::GasMoney(_)) => {
+                Self::GasMoney
+            }
+            ChainError::FeeTooHigh(_) | ChainError::Unready(Unready::TooDear(_)) => Self::Fees,
+            ChainError::Unready(Unready::Clock(_)) => Self::Clock,
+            ChainError::Unready(Unready::Stalled(_)) => Self::Finality,
+            ChainError::NoKey { .. }
+            | ChainError::BatchTooLarge { .. }
+            | ChainError::BatchTooSlow { .. }
+            | ChainError::ChargeTooSlow(_)
+            | ChainError::Stays(_)
+            | ChainError::CallFails(_) => Self::Other,
+        }
+    }
+
+    /// None where the lane is meant to take nothing new.
+    fn of_closed(why: &Closed) -> Option<Self> {
+        match why {
+            Closed::OnlyFollows { .. } => None,
+            Closed::OpenBatchesFirst | Closed::Reading { .. } | Closed::OtherInDoubt { .. } => {
+                Some(Self::OldCopy)
+            }
+            Closed::Ahead { .. }
+            | Closed::InPools { .. }
+            | Closed::Opaque(_)
+            | Closed::UsedLater => Some(Self::UnknownTransactions),
+            Closed::NotFinal { .. } => Some(Self::Finality),
+            Closed::Braked(_) => Some(Self::Brake),
+        }
+    }
+}
+
+impl Lane {
+    /// Why it does not do what it is there for; none where it does. A pause is none.
+    pub fn standing(&self) -> Option<(Obstacle, String)> {
+        let told = |trouble: Trouble| (Obstacle::of_trouble(&trouble), trouble.to_string());
+        match self.gate() {
+            Gate::Opening => Some(told(self.unopened())),
+            Gate::Open => self.trouble().map(told),
+            Gate::Closed(why) => match Obstacle::of_closed(&why) {
+                Some(obstacle) => Some((obstacle, why.to_string())),
+                None => self.trouble().map(told),
+            },
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What one lane has come to since the start, counted for machines. Nothing is decided by it, and the
+//! journal knows all of it better.
+
+use crate::billing::{AttemptKind, BatchState, FailCode, ItemOutcome, Verdict};
+use alloy::primitives::U256;
+use std::collections::BTreeMap;
+
+/// Where a reason has nothing to add.
+const NONE: &str = "none";
+
+/// What became of charges: the words of states that a charge can end in, but for `failed`, which has a
+/// reason.
+const ENDS: [&str; 7] =
+    ["charged", "charged_otherwise", "unproven", "reverted", "cancelled", "usurped", "expired"];
+
+/// Another transaction that was signed for an open batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SignedAgain {
+    /// It bids more on the same place.
+    Replacement,
+    /// It uses the place up and charges nobody.
+    Cancel,
+    /// Those before it are proven dead.
+    Renewal,
+}
+
+impl SignedAgain {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Replacement, Self::Cancel, Self::Renewal];
+
+    /// The word for it in metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Replacement => "replacement",
+            Self::Cancel => "cancel",
+            Self::Renewal => "renewal",
+        }
+    }
+
+    /// What an attempt is that takes the place of one that may still land.
+    pub(super) fn of(kind: AttemptKind) -> Self {
+        match kind {
+            AttemptKind::Bill => Self::Replacement,
+            AttemptKind::Cancel => Self::Cancel,
+        }
+    }
+}
+
+/// The counts. Every set of labels that there can be is in them from the start.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Batches that were accepted.
+    pub accepted: u64,
+    /// Batches that ended, by the word for how.
+    pub ended: BTreeMap<&'static str, u64>,
+    /// Charges that ended, by the word for how and the reason (`none`, or a `failCode`).
+    pub charges: BTreeMap<(&'static str, &'static str), u64>,
+    /// What transactions in final blocks have cost, wei or sun, by the word for how their batch ended.
+    pub fees: BTreeMap<&'static str, U256>,
+    /// Further transactions for open batches.
+    pub signed_again: BTreeMap<SignedAgain, u64>,
+}
+
+impl Default for Tally {
+    fn default() -> Self {
+        let ended = || {
+            let states = BatchState::ALL.into_iter().filter(|state| *state != BatchState::Open);
+            states.map(BatchState::word)
+        };
+        let failed = FailCode::ALL.into_iter().map(|code| ("failed", code.token()));
+        Self {
+            accepted: 0,
+            ended: ended().map(|word| (word, 0)).collect(),
+            charges: ENDS
+                .map(|word| (word, NONE))
+                .into_iter()
+                .chain(failed)
+                .map(|at| (at, 0))
+                .collect(),
+            fees: ended().map(|word| (word, U256::ZERO)).collect(),
+            signed_again: SignedAgain::ALL.into_iter().map(|kind| (kind, 0)).collect(),
+        }
+    }
+}
+
+impl Tally {
+    /// A batch was accepted.
+    pub(super) fn accepted(&mut self) {
+        self.accepted = self.accepted.saturating_add(1);
+    }
+
+    /// Another transaction was signed for a batch.
+    pub(super) fn signed_again(&mut self, kind: SignedAgain) {
+        let count = self.signed_again.entry(kind).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// A batch of so many charges ended.
+    pub(super) fn ended(&mut self, verdict: &Verdict, charges: usize) {
+        let word = verdict.state().word();
+        let count = self.ended.entry(word).or_default();
+        *count = count.saturating_add(1);
+        if let Some(record) = verdict.landed().and_then(|landed| landed.record.as_ref())
+            && verdict.state() != BatchState::Usurped
+        {
+            let sum = self.fees.entry(word).or_default();
+            *sum = sum.saturating_add(record.fee);
+        }
+        match verdict {
+            Verdict::Charged(_, outcomes) => {
+                for outcome in outcomes {
+                    self.charge(end_of(outcome), 1);
+                }
+            }
+            Verdict::Reverted(_)
+            | Verdict::Cancelled(_)
+            | Verdict::Usurped(_)
+            | Verdict::Expired(_) => {
+                self.charge((word, NONE), u64::try_from(charges).unwrap_or(u64::MAX));
+            }
+        }
+    }
+
+    fn charge(&mut self, end: (&'static str, &'static str), more: u64) {
+        let count = self.charges.entry(end).or_default();
+        *count = count.saturating_add(more);
+    }
+}
+
+fn end_of(outcome: &ItemOutcome) -> (&'static str, &'static str) {
+    match outcome {
+        ItemOutcome::Charged => ("charged", NONE),
+        ItemOutcome::ChargedOtherwise(_) => ("charged_otherwise", NONE),
+        ItemOutcome::Failed { code, .. } => ("failed", code.token()),
+        ItemOutcome::Unproven => ("unproven", NONE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::billing::{BlockRef, CallEnding, Landed, TakenOtherwise, TxRecord};
+    use alloy::primitives::B256;
+
+    #[test]
+    fn every_end_was_there_before_it_happened() {
+        let before = Tally::default();
+        let mut tally = before.clone();
+        let block = BlockRef { number: 1, time: 2 };
+        tally.ended(&Verdict::Expired(block), 3);
+        for code in FailCode::ALL {
+            tally.charge(end_of(&ItemOutcome::Failed { code, detail: None }), 1);
+        }
+        tally.charge(end_of(&ItemOutcome::Charged), 1);
+        tally.charge(end_of(&ItemOutcome::Unproven), 1);
+        tally.charge(end_of(&ItemOutcome::ChargedOtherwise(TakenOtherwise::default())), 1);
+        assert_eq!(tally.charges.get(&("expired", NONE)), Some(&3));
+        assert_eq!(tally.ended.get("expired"), Some(&1));
+        let record =
+            TxRecord { ending: CallEnding::Revert, message: None, used: 1, fee: U256::from(7) };
+        let landed = Landed { hash: B256::ZERO, block, record: Some(record) };
+        tally.ended(&Verdict::Reverted(landed), 2);
+        assert_eq!(tally.fees.get("reverted"), Some(&U256::from(7)));
+        assert_eq!(tally.charges.get(&("reverted", NONE)), Some(&2));
+        assert!(tally.charges.keys().eq(before.charges.keys()), "{tally:?}");
+        assert!(tally.ended.keys().eq(before.ended.keys()), "{tally:?}");
+    }
+}

@@ -1,0 +1,327 @@
+//! What is told of each chain. Nothing here asks a node: what is cached is told, and how old it is.
+
+use super::sheet::{Labels, Samples, Sheet};
+use crate::billing::{Family, PlatformChainId, spell_address};
+use crate::chain::Vitals;
+use crate::engine::{Engine, Gate, Lane, Obstacle, Tally};
+use alloy::primitives::U256;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One chain at one moment: the lane that takes new work, and those that only end what they have begun.
+pub(super) struct ChainNow<'a> {
+    pub(super) id: PlatformChainId,
+    pub(super) lane: &'a Arc<Lane>,
+    followers: Vec<&'a Arc<Lane>>,
+    family: Family,
+    vitals: Option<Vitals>,
+    tallies: Vec<Tally>,
+    standing: Option<Obstacle>,
+    now_ms: i64,
+}
+
+impl<'a> ChainNow<'a> {
+    /// All chains, in the order of their ids.
+    pub(super) fn of(engine: &'a Engine) -> Vec<Self> {
+        let now_ms = engine.journal.now_ms();
+        let one = |(id, lane): (&PlatformChainId, &'a Arc<Lane>)| {
+            let followers: Vec<_> = engine.followers_of(*id).collect();
+            let all = std::iter::once(lane).chain(followers.iter().copied());
+            Self {
+                id: *id,
+                lane,
+                family: lane.chain.facts().family,
+                vitals: lane.chain.vitals(),
+                tallies: all.map(|lane| lane.tally()).collect(),
+                standing: lane.standing().map(|(obstacle, _)| obstacle),
+                followers,
+                now_ms,
+            }
+        };
+        let mut chains: Vec<Self> = engine.lanes.iter().map(one).collect();
+        chains.sort_by_key(|chain| chain.id);
+        chains
+    }
+
+    fn all(&self) -> impl Iterator<Item = &'a Arc<Lane>> {
+        std::iter::once(self.lane).chain(self.followers.iter().copied())
+    }
+
+    fn coins(&self, amount: U256) -> f64 {
+        coins(amount, self.family)
+    }
+
+    fn sum<T>(&self, of: impl Fn(&Tally) -> Option<T>) -> impl Iterator<Item = T> {
+        self.tallies.iter().filter_map(of)
+    }
+}
+
+/// The label that every value of a chain has.
+pub(super) fn of_chain(id: PlatformChainId) -> (&'static str, String) {
+    ("chain", id.0.to_string())
+}
+
+/// One value for each chain that has it.
+fn each<V>(chains: &[ChainNow<'_>], of: impl Fn(&ChainNow<'_>) -> Option<V>) -> Samples<1, V> {
+    chains.iter().filter_map(|chain| Some(([of_chain(chain.id)], of(chain)?))).collect()
+}
+
+/// Several for each chain, told apart by further labels.
+fn many<const N: usize, V, I>(
+    chains: &[ChainNow<'_>],
+    of: impl Fn(&ChainNow<'_>) -> I,
+) -> Samples<N, V>
+where
+    I: IntoIterator<Item = (Labels<N>, V)>,
+{
+    chains.iter().flat_map(of).collect()
+}
+
+/// Tells everything of chains that is not told of their nodes.
+pub(super) fn tell(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+    tell_standing(sheet, chains);
+    tell_head(sheet, chains);
+    tell_open(sheet, chains);
+    tell_ends(sheet, chains);
+    tell_money(sheet, chains);
+}
+
+fn tell_standing(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+    let family = |chain: &ChainNow<'_>| match chain.family {
+        Family::Evm => "evm",
+        Family::Tvm => "tvm",
+    };
+    sheet.gauges(
+        ("chain_info", "1; what a chain is called, and its family"),
+        many(chains, |chain| {
+            let name = ("name", chain.lane.chain.facts().name.clone());
+            [([of_chain(chain.id), name, ("family", family(chain).to_owned())], 1)]
+        }),
+    );
+    sheet.gauges(
+        ("ready", "1 when the chain does what it is there for, as /health/ready says"),
+        each(chains, |chain| Some(i64::from(chain.standing.is_none()))),
+    );
+    sheet.gauges(
+        ("obstacle", "1 for the reason why a chain is not ready"),
+        many(chains, |chain| {
+            Obstacle::ALL.map(|reason| {
+                let now = i64::from(chain.standing == Some(reason));
+                ([of_chain(chain.id), ("reason", reason.word().to_owned())], now)
+            })
+        }),
+    );
+    sheet.gauges(
+        ("lane_open", "1 when the chain takes new work"),
+        each(chains, |chain| Some(i64::from(chain.lane.gate() == Gate::Open))),
+    );
+    sheet.gauges(
+        ("paused", "1 while the chain is paused: nothing new is signed"),
+        each(chains, |chain| Some(i64::from(chain.lane.paused().is_some()))),
+    );
+    sheet.floats(
+        ("paused_since_timestamp_seconds", "When a caller paused the chain, Unix time"),
+        each(chains, |chain| Some(seconds(chain.lane.journal.paused(chain.id)?.since_ms))),
+    );
+}
+
+fn tell_head(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+    sheet.gauges(
+        ("chain_head", "Number of the newest block seen"),
+        each(chains, |chain| Some(chain.lane.pulse().map_or(0, |pulse| whole(pulse.head)))),
+    );
+    let time = |of: fn(&crate::chain::Pulse) -> u64| {
+        each(chains, move |chain| {
+            let time = chain.lane.pulse().map(|pulse| of(&pulse)).filter(|time| *time > 0)?;
+            Some(Duration::from_secs(time).as_secs_f64())
+        })
+    };
+    sheet.floats(
+        ("head_timestamp_seconds", "Time of the newest block seen, Unix time"),
+        time(|pulse| pulse.head_time),
+    );
+    sheet.floats(
+        ("final_timestamp_seconds", "Time of the newest final block seen, Unix time"),
+        time(|pulse| pulse.final_time),
+    );
+    sheet.floats(
+        ("look_timestamp_seconds", "When the chain was last looked at with success, Unix time"),
+        each(chains, |chain| {
+            let age_ms = i64::try_from(chain.vitals.as_ref()?.age.as_millis()).ok()?;
+            Some(seconds(chain.now_ms.saturating_sub(age_ms)))
+        }),
+    );
+}
+
+fn tell_open(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+    sheet.gauges(
+        ("undecided_batches", "Batches that the chain has not decided"),
+        each(chains, |chain| Some(count(chain.all().map(|lane| lane.undecided()).sum()))),
+    );
+    sheet.floats(
+        ("oldest_open_timestamp_seconds", "When the oldest of them was accepted, Unix time"),
+        each(chains, |chain| {
+            chain.all().filter_map(|lane| lane.oldest_open_ms()).min().map(seconds)
+        }),
+    );
+    sheet.gauges(
+        ("held_up_batches", "Undecided batches that something known keeps from landing"),
+        each(chains, |chain| Some(count(chain.all().map(|lane| lane.held_up().len()).sum()))),
+    );
+    sheet.gauges(
+        ("following_batches", "Undecided batches of accounts that only end what they have begun"),
+        many(chains, |chain| {
+            let of = |lane: &&Arc<Lane>| {
+                let account = spell_address(chain.family, lane.chain.facts().signer);
+                ([of_chain(chain.id), ("account", account)], count(lane.undecided()))
+            };
+            chain.followers.iter().map(of).collect::<Vec<_>>()
+        }),
+    );
+    sheet.gauges(
+        (
+            "disputed_batches",
+            "Undecided batches of which a node has long told another record than others",
+        ),
+        many(chains, |chain| {
+            let disputed: Vec<_> = chain.all().flat_map(|lane| lane.disputed()).collect();
+            let of = |label: String| {
+                let batches = disputed.iter().filter(|(_, nodes)| nodes.contains(&label)).count();
+                ([of_chain(chain.id), ("node", label)], count(batches))
+            };
+            let nodes = chain.lane.chain.nodes().into_iter();
+            nodes.map(|node| of(node.label)).collect::<Vec<_>>()
+        }),
+    );
+}
+
+fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+    sheet.counters(
+        ("batches_accepted", "Batches that were signed and committed"),
+        each(chains, |chain| Some(chain.sum(|tally| Some(tally.accepted)).sum())),
+    );
+    let none = Tally::default();
+    sheet.counters(
+        ("batches_ended", "Batches that final blocks have decided, by how"),
+        many(chains, |chain| {
+            let of = |state: &&'static str| {
+                let ended = chain.sum(|tally| tally.ended.get(state).copied()).sum();
+                ([of_chain(chain.id), ("state", (*state).to_owned())], ended)
+            };
+            none.ended.keys().map(of).collect::<Vec<_>>()
+        }),
+    );
+    sheet.counters(
+        ("charges", "Charges that final blocks have decided, by how and why"),
+        many(chains, |chain| {
+            let of = |end: &(&'static str, &'static str)| {
+                let labels = [("state", end.0.to_owned()), ("reason", end.1.to_owned())];
+                let [state, reason] = labels;
+                let charges = chain.sum(|tally| tally.charges.get(end).copied()).sum();
+                ([of_chain(chain.id), state, reason], charges)
+            };
+            none.charges.keys().map(of).collect::<Vec<_>>()
+        }),
+    );
+    sheet.counters(
+        ("signed_again", "Further transactions that were signed for open batches"),
+        many(chains, |chain| {
+            let of = |(kind, _): (&crate::engine::SignedAgain, &u64)| {
+                let signed = chain.sum(|tally| tally.signed_again.get(kind).copied()).sum();
+                ([of_chain(chain.id), ("kind", kind.word().to_owned())], signed)
+            };
+            none.signed_again.iter().map(of).collect::<Vec<_>>()
+        }),
+    );
+    sheet.sums(
+        (
+            "fees_paid_coins",
+            "What transactions in final blocks have cost, whole coins, by how their batch ended",
+        ),
+        many(chains, |chain| {
+            let of = |state: &&'static str| {
+                let paid = chain.sum(|tally| tally.fees.get(state).copied());
+                let paid = paid.fold(U256::ZERO, U256::saturating_add);
+                ([of_chain(chain.id), ("state", (*state).to_owned())], chain.coins(paid))
+            };
+            none.fees.keys().map(of).collect::<Vec<_>>()
+        }),
+    );
+}
+
+fn tell_money(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+    let amount = |of: fn(&Vitals) -> U256| {
+        each(chains, move |chain| Some(chain.coins(of(chain.vitals.as_ref()?))))
+    };
+    sheet.floats(
+        ("gas_balance_coins", "What the signing account holds, whole coins"),
+        amount(|vitals| vitals.balance),
+    );
+    sheet.floats(
+        ("gas_in_flight_coins", "What open transactions may still take of that, whole coins"),
+        amount(|vitals| vitals.in_flight),
+    );
+    sheet.floats(
+        ("gas_ordinary_coins", "What an ordinary batch may cost now, whole coins"),
+        amount(|vitals| vitals.ordinary),
+    );
+    sheet.gauges(
+        ("billings_left", "How many more ordinary batches the account can pay for"),
+        each(chains, |chain| chain.lane.billings_left().map(whole)),
+    );
+    sheet.gauges(
+        ("gas_low", "1 while that is less than gas_warn_billings"),
+        each(chains, |chain| Some(i64::from(!chain.lane.warnings().is_empty()))),
+    );
+    let resources = |of: fn(&crate::chain::FreeResources) -> u64| {
+        each(chains, move |chain| {
+            chain.vitals.as_ref()?.resources.as_ref().map(|free| whole(of(free)))
+        })
+    };
+    sheet.gauges(
+        ("energy_left", "Energy that the account can use without paying (TRON)"),
+        resources(|free| free.energy),
+    );
+    sheet.gauges(
+        ("bandwidth_left_bytes", "Bandwidth that it can use without paying (TRON)"),
+        resources(|free| free.bandwidth),
+    );
+    sheet.floats(
+        (
+            "limit_headroom_ratio",
+            "What is left of a limit of the configuration: 1 all of it, 0 nothing",
+        ),
+        many(chains, |chain| {
+            let of = |room: crate::chain::Headroom| {
+                let left = room.most.saturating_sub(room.taken);
+                ([of_chain(chain.id), ("limit", room.limit)], ratio(left, room.most))
+            };
+            chain.lane.headrooms().into_iter().map(of).collect::<Vec<_>>()
+        }),
+    );
+}
+
+/// An amount in whole coins of its chain: exact to 15 digits, as far as metrics go.
+#[expect(clippy::float_arithmetic, reason = "metrics are floats; exact amounts are told elsewhere")]
+fn coins(amount: U256, family: Family) -> f64 {
+    f64::from(amount) / 10_f64.powi(family.coin_decimals())
+}
+
+/// `part` of `whole`; 1 where there is nothing to have a part of.
+#[expect(clippy::float_arithmetic, reason = "metrics are floats")]
+fn ratio(part: U256, whole: U256) -> f64 {
+    if whole.is_zero() { 1.0 } else { f64::from(part) / f64::from(whole) }
+}
+
+/// Milliseconds as seconds.
+pub(super) fn seconds(ms: i64) -> f64 {
+    Duration::from_millis(u64::try_from(ms).unwrap_or_default()).as_secs_f64()
+}
+
+pub(super) fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+pub(super) fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,41 @@
+//! What is told of the journal and the disk that it is on.
+
+use super::chains::whole;
+use super::sheet::Sheet;
+use crate::journal::{Figures, Journal};
+use std::sync::atomic::Ordering;
+
+/// Tells everything of the journal.
+pub(super) fn tell(sheet: &mut Sheet, journal: &Journal) {
+    let figures = journal.figures();
+    let ready = i64::from(journal.ready().is_ok());
+    sheet.gauges(("journal_ready", "1 while the journal takes commits"), vec![([], ready)]);
+    let commits = figures.commits.load(Ordering::Relaxed);
+    sheet.counters(("journal_commits", "Commits, one fsync each"), vec![([], commits)]);
+    let writes = figures.writes.load(Ordering::Relaxed);
+    let help = "Writes that those commits made durable";
+    sheet.counters(("journal_writes", help), vec![([], writes)]);
+    let help = "How long the journal worked on the writes of one commit, the commit included";
+    let took = figures.transaction_seconds.clone();
+    sheet.durations(("journal_transaction_seconds", help), vec![([], took)]);
+    let help = "How long a commit took: the disk's part of it";
+    let took = figures.commit_seconds.clone();
+    sheet.durations(("journal_commit_seconds", help), vec![([], took)]);
+    let free = journal.free_bytes().map(|free| ([], whole(free)));
+    let help = "Room where the journal is; 0 where nothing can be written";
+    sheet.gauges(("disk_free_bytes", help), free.into_iter().collect());
+    let help = "Below how much room new work is refused (journal.min_free)";
+    sheet.gauges(("disk_min_free_bytes", help), vec![([], whole(journal.min_free_bytes()))]);
+    tell_head(sheet, figures);
+}
+
+fn tell_head(sheet: &mut Sheet, figures: &Figures) {
+    let head = figures.head.lock().clone();
+    let row = head.as_ref().map(|head| ([], whole(head.row)));
+    let help = "Rows of the journal's history when it was last told, at most a minute ago";
+    sheet.gauges(("history_rows", help), row.into_iter().collect());
+    let first = head.as_ref().and_then(|head| head.digest.get(..12));
+    let first = first.and_then(|first| i64::from_str_radix(first, 16).ok());
+    let help = "First 48 bits of the digest of the last of those rows";
+    sheet.gauges(("history_digest", help), first.map(|first| ([], first)).into_iter().collect());
+}

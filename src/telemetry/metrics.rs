@@ -1,0 +1,209 @@
+//! What the door counts, and the text of a scrape.
+
+use super::chains::{self, ChainNow, seconds};
+use super::sheet::Sheet;
+use super::{journal, nodes};
+use crate::billing::FailCode;
+use crate::engine::Engine;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use std::fmt;
+use std::time::Duration;
+
+/// In metrics, the caller of a request that did not prove who sent it.
+pub const NOBODY: &str = "nobody";
+
+/// The caller where nobody has to sign requests.
+pub const ANYBODY: &str = "anybody";
+
+/// What a caller is answered: code and HTTP status.
+const ANSWERED: [(u8, u16); 11] = [
+    (1, 200),
+    (2, 200),
+    (0, 200),
+    (0, 400),
+    (0, 403),
+    (0, 404),
+    (0, 408),
+    (0, 409),
+    (0, 413),
+    (0, 429),
+    (0, 503),
+];
+
+/// The HTTP statuses of what is turned away before anybody knows whose it is.
+const TURNED_AWAY: [u16; 6] = [400, 401, 403, 408, 413, 429];
+
+/// Upper bounds of the duration histogram, seconds.
+const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0];
+
+/// What of a billing request is counted.
+#[derive(Debug)]
+pub struct Billed {
+    /// The caller's label.
+    pub caller: String,
+    /// The code of the answer.
+    pub code: u8,
+    /// Its HTTP status.
+    pub status: u16,
+    /// The `failCode` of every subscription that was refused.
+    pub refused: Vec<&'static str>,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct AnswerLabels {
+    caller: String,
+    code: u32,
+    status: u32,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct RefusalLabels {
+    fail_code: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct ReasonLabels {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct PortLabels {
+    port: &'static str,
+}
+
+/// All counters of one process.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    answers: Family<AnswerLabels, Counter>,
+    refusals: Family<RefusalLabels, Counter>,
+    unauthenticated: Family<ReasonLabels, Counter>,
+    replays: Counter,
+    certificates: Family<PortLabels, Gauge>,
+    seconds: Histogram,
+    started_ms: i64,
+}
+
+impl Metrics {
+    /// Counters at zero, for callers with these labels and these words for why a signature proves
+    /// nothing. The process began at `started_ms`, Unix ms.
+    pub fn new(callers: &[String], reasons: &[&'static str], started_ms: i64) -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("signer"),
+            answers: Family::default(),
+            refusals: Family::default(),
+            unauthenticated: Family::default(),
+            replays: Counter::default(),
+            certificates: Family::default(),
+            seconds: Histogram::new(SECONDS),
+            started_ms,
+        };
+        metrics.begin_at_zero(callers, reasons);
+        let registry = &mut metrics.registry;
+        let answers = "Billing requests by caller, code and HTTP status";
+        registry.register("answers", answers, metrics.answers.clone());
+        let refusals = "Subscriptions refused, by failCode";
+        registry.register("refusals", refusals, metrics.refusals.clone());
+        let unauthenticated = "Requests whose signature did not prove who sent them";
+        registry.register("auth_failures", unauthenticated, metrics.unauthenticated.clone());
+        let replays = "Signed messages that came again and heard what the first heard";
+        registry.register("replays", replays, metrics.replays.clone());
+        let ends = "When the certificate of a port ends, Unix time";
+        let name = "certificate_end_timestamp_seconds";
+        registry.register(name, ends, metrics.certificates.clone());
+        let seconds = "Seconds from a billing request to its answer";
+        registry.register("billing_seconds", seconds, metrics.seconds.clone());
+        metrics
+    }
+
+    /// What was never told as 0 cannot be seen to rise.
+    fn begin_at_zero(&self, callers: &[String], reasons: &[&'static str]) {
+        let of = |caller: &str, (code, status): (u8, u16)| AnswerLabels {
+            caller: caller.to_owned(),
+            code: code.into(),
+            status: status.into(),
+        };
+        let begin = |labels: AnswerLabels| drop(self.answers.get_or_create(&labels));
+        let nobody = [ANYBODY.to_owned()];
+        let callers = if callers.is_empty() { nobody.as_slice() } else { callers };
+        for caller in callers {
+            for answer in ANSWERED {
+                begin(of(caller, answer));
+            }
+        }
+        for status in TURNED_AWAY {
+            begin(of(NOBODY, (0, status)));
+        }
+        for code in FailCode::ALL {
+            drop(self.refusals.get_or_create(&RefusalLabels { fail_code: code.token() }));
+        }
+        for reason in reasons {
+            drop(self.unauthenticated.get_or_create(&ReasonLabels { reason }));
+        }
+    }
+
+    /// Counts one billing request.
+    pub fn billed(&self, billed: &Billed, took: Duration) {
+        let (code, status) = (billed.code.into(), billed.status.into());
+        let labels = AnswerLabels { caller: billed.caller.clone(), code, status };
+        self.answers.get_or_create(&labels).inc();
+        for fail_code in &billed.refused {
+            self.refusals.get_or_create(&RefusalLabels { fail_code }).inc();
+        }
+        self.seconds.observe(took.as_secs_f64());
+    }
+
+    /// Counts a request that proved nothing, by the word for why.
+    pub fn unauthenticated(&self, reason: &'static str) {
+        self.unauthenticated.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    /// Tells when the certificate of the port of callers ends, Unix seconds.
+    pub fn certificate(&self, until: i64) {
+        self.certificates.get_or_create(&PortLabels { port: "http.listen" }).set(until);
+    }
+
+    /// Counts a message that was here before.
+    pub fn replayed(&self) {
+        self.replays.inc();
+    }
+
+    /// All of them as `OpenMetrics` text. What is not counted here is read now, once, from what stands:
+    /// no node is asked, and the journal is not waited for.
+    pub fn render(&self, engine: &Engine) -> String {
+        let mut text = String::new();
+        match self.write(&mut text, engine) {
+            Ok(()) => text,
+            Err(error) => format!("# {error}\n# EOF\n"),
+        }
+    }
+
+    /// Those that are counted here, alone.
+    #[cfg(test)]
+    pub(super) fn counted(&self) -> String {
+        let mut text = String::new();
+        encode_registry(&mut text, &self.registry).unwrap();
+        text
+    }
+
+    fn write(&self, text: &mut String, engine: &Engine) -> fmt::Result {
+        let mut sheet = Sheet::new();
+        let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
+        sheet.gauges(("build_info", "1; which program this is"), vec![([version], 1)]);
+        let started = vec![([], seconds(self.started_ms))];
+        sheet.floats(("start_timestamp_seconds", "When the process began, Unix time"), started);
+        let chains = ChainNow::of(engine);
+        chains::tell(&mut sheet, &chains);
+        nodes::tell(&mut sheet, &chains);
+        journal::tell(&mut sheet, &engine.journal);
+        encode_registry(text, &self.registry)?;
+        sheet.write(text)?;
+        encode_eof(text)
+    }
+}

@@ -1,0 +1,73 @@
+//! What is told of each node: what it may be used for, and how its questions went.
+
+use super::chains::{ChainNow, of_chain, whole};
+use super::sheet::{Labels, Samples, Sheet};
+use crate::billing::PlatformChainId;
+use crate::node::{NodeTraffic, NodeView, State};
+
+/// One node at one moment.
+struct NodeNow {
+    chain: PlatformChainId,
+    view: NodeView,
+    traffic: NodeTraffic,
+}
+
+impl NodeNow {
+    fn labels(&self) -> Labels<2> {
+        [of_chain(self.chain), ("node", self.view.label.clone())]
+    }
+
+    fn with(&self, name: &'static str, value: &str) -> Labels<3> {
+        let [chain, node] = self.labels();
+        [chain, node, (name, value.to_owned())]
+    }
+}
+
+/// Tells everything of nodes.
+pub(super) fn tell(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
+    let of_chain = |chain: &ChainNow<'_>| {
+        let (id, adapter) = (chain.id, &chain.lane.chain);
+        let pairs = adapter.nodes().into_iter().zip(adapter.traffic());
+        pairs.map(move |(view, traffic)| NodeNow { chain: id, view, traffic }).collect::<Vec<_>>()
+    };
+    let nodes: Vec<NodeNow> = chains.iter().flat_map(of_chain).collect();
+    sheet.gauges(
+        ("node_up", "1 while a node is used: it answers, keeps up, and was not caught lying"),
+        nodes.iter().map(|n| (n.labels(), i64::from(n.view.state == State::Alive))).collect(),
+    );
+    let states = |node: &NodeNow| {
+        State::ALL
+            .map(|state| (node.with("state", state.word()), i64::from(node.view.state == state)))
+    };
+    sheet.gauges(
+        ("node_state", "1 for the state that a node is in"),
+        nodes.iter().flat_map(states).collect(),
+    );
+    sheet.gauges(
+        ("node_head", "Number of the newest block that a node told of"),
+        nodes.iter().filter_map(|n| Some((n.labels(), whole(n.view.head?)))).collect(),
+    );
+    tell_traffic(sheet, &nodes);
+}
+
+fn tell_traffic(sheet: &mut Sheet, nodes: &[NodeNow]) {
+    let (mut answers, mut errors): (Samples<3, _>, Samples<3, u64>) = (Vec::new(), Vec::new());
+    for node in nodes {
+        for (method, traffic) in &node.traffic.methods {
+            answers.push((node.with("method", method), traffic.answers.clone()));
+            errors.push((node.with("method", method), traffic.unanswered));
+        }
+    }
+    sheet.durations(("node_answer_seconds", "How long a node took to answer, by method"), answers);
+    sheet.counters(("node_errors", "Questions that a node did not answer, by method"), errors);
+    let unanswered = |node: &NodeNow| {
+        let reasons = node.traffic.unanswered.iter();
+        let of =
+            |(why, count): &(crate::node::NoAnswer, u64)| (node.with("reason", why.word()), *count);
+        reasons.map(of).collect::<Vec<_>>()
+    };
+    sheet.counters(
+        ("node_unanswered", "Questions that a node did not answer, by why"),
+        nodes.iter().flat_map(unanswered).collect(),
+    );
+}
