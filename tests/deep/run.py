@@ -14,25 +14,33 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 DOCUMENT = HERE.parent.parent / "src" / "http" / "openapi.json"
-TVM = "/PayTool/TVM/subscribe/signProcessSubscribePlan"
+BILL = "/PayTool/{}/subscribe/signProcessSubscribePlan"
+CONTROL = "^/PayTool/control"
+
+#: What is wrong with one entry is a verdict on that entry, with HTTP 200; a check in hooks.py stands in.
+PER_ENTRY = ["--exclude-checks", "negative_data_rejection"]
 
 #: Each run: whose key, the chain of the entries, and what of the document.
 RUNS = [
-    ("scheduler", 139, ["--exclude-path", TVM, "--exclude-path-regex", "^/PayTool/control"]),
-    ("scheduler", 136, ["--include-path", TVM]),
-    ("operator", 139, ["--include-path-regex", "^/PayTool/control"]),
+    ("scheduler", 139, ["--exclude-path-regex", f"signProcessSubscribePlan|{CONTROL}"]),
+    ("scheduler", 139, ["--include-path", BILL.format("EVM"), *PER_ENTRY]),
+    ("scheduler", 136, ["--include-path", BILL.format("TVM"), *PER_ENTRY]),
+    ("operator", 139, ["--include-path-regex", CONTROL]),
 ]
 SECRETS = {"scheduler": "everybody-knows-this-secret", "operator": "everybody-knows-this-one-too"}
 
 
 def installed(chain):
     """The document for one chain of this installation. What no schema can say is made unsayable: which chains
-    there are, that all entries name the same one, and that two names of an id do not contradict."""
+    there are, that all entries name the same one, that two names of an id do not contradict, and which cursors
+    were told."""
     document = json.loads(DOCUMENT.read_text())
     entry = document["components"]["schemas"]["Entry"]
     entry["properties"]["chainId"] = {"const": chain}
     entry["required"] = [*entry["required"], "chainId", "subscribeId"]
     del entry["anyOf"], entry["properties"]["subscriptionId"]
+    ledger = document["paths"]["/PayTool/charges"]["get"]
+    ledger["parameters"] = [one for one in ledger["parameters"] if one["name"] != "after"]
     return document
 
 
@@ -69,7 +77,7 @@ def main(program, schemathesis):
                 }
                 asked = [
                     *[schemathesis, "run", str(document), "--url", url, *chosen],
-                    *["--phases", "coverage,fuzzing", "--max-examples", "60", "--max-time", "90", "--seed", "7"],
+                    *["--phases", "coverage,fuzzing", "--max-examples", "60", "--max-time", "60", "--seed", "7"],
                     *["--request-timeout", "20", "--continue-on-failure", "--warnings", "off"],
                 ]
                 print(f"\n{caller}, chain {chain}: {' '.join(chosen)}", flush=True)
