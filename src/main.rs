@@ -3,7 +3,7 @@
 use alloy::primitives::Address;
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
-use merchant_signer::app::{self, check, claims, export, first};
+use merchant_signer::app::{self, check, claims, export, first, operate};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::{Audit, HistoryHead, Journal, Renaming};
@@ -92,6 +92,8 @@ enum Configured {
     Claims(ClaimsCommand),
     /// Write every charge, oldest first. A running Signer is asked in the name of a caller that sees all.
     Export(ExportCommand),
+    #[command(flatten)]
+    Running(operate::RunningCommand),
 }
 
 #[derive(Args, Debug)]
@@ -114,9 +116,6 @@ struct ExportCommand {
     /// Where the running Signer is, if not where the configuration says: `http://127.0.0.1:8080`.
     #[arg(long)]
     server: Option<String>,
-    /// A file with a certificate and its key, in PEM, where the running Signer wants one of its callers.
-    #[arg(long)]
-    identity: Option<PathBuf>,
 }
 
 #[derive(Subcommand, Debug)]
@@ -244,6 +243,10 @@ fn carry_out(config: Config, command: &Configured) -> Result<ExitCode, Box<dyn E
             say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
         Configured::Export(asked) => write_ledger(&runtime, &config, asked)?,
+        Configured::Running(command) => {
+            let well = runtime.block_on(operate::run(&config, command, &mut io::stdout()))?;
+            return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -268,13 +271,12 @@ fn write_ledger(
 ) -> Result<(), Box<dyn Error>> {
     let format = if asked.format == "jsonl" { export::Format::Jsonl } else { export::Format::Csv };
     let (from, until) = (asked.from, asked.to);
-    let (after, server, identity) =
-        (asked.after.clone(), asked.server.clone(), asked.identity.clone());
+    let (after, server) = (asked.after.clone(), asked.server.clone());
     let to: Box<dyn io::Write> = match &asked.out {
         Some(path) => Box::new(File::create_new(path)?),
         None => Box::new(io::stdout()),
     };
-    let wanted = export::Export { from, until, format, after, server, identity };
+    let wanted = export::Export { from, until, format, after, server };
     let written = runtime.block_on(export::run(config, &wanted, to))?;
     writeln!(io::stderr(), "{written} charges, complete")?;
     Ok(())

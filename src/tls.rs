@@ -77,6 +77,11 @@ impl Tls {
         self.files.client_ca.is_some()
     }
 
+    /// Whether a program of this installation has what it takes to ask.
+    pub fn can_be_asked(&self) -> bool {
+        self.files.identity.is_some() || !self.wants_certificates()
+    }
+
     /// Until when the certificate is good, Unix seconds.
     pub fn until(&self) -> i64 {
         self.terms.read().material.until

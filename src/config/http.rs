@@ -93,7 +93,13 @@ fn tls(reader: &mut TableReader<'_>) -> Result<Arc<Tls>, Reported> {
     let certificate = reader.get(TlsFile::Certificate.config_key(), &file);
     let key = reader.get(TlsFile::Key.config_key(), &file);
     let client_ca = reader.optional(TlsFile::ClientCa.config_key(), &file);
-    let files = TlsFiles { certificate: certificate?, key: key?, client_ca: client_ca? };
+    let identity = reader.optional("identity_file", &file);
+    let files = TlsFiles {
+        certificate: certificate?,
+        key: key?,
+        client_ca: client_ca?,
+        identity: identity?,
+    };
     let now = Clock::MACHINE.unix_ms().div_euclid(1000);
     Tls::read(files, now).map_err(|faults| {
         let told =

@@ -9,7 +9,6 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use std::fs;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use tokio_rustls::rustls;
 use zeroize::Zeroizing;
@@ -22,9 +21,8 @@ struct Pinned {
 }
 
 impl Tls {
-    /// How the Signer that works with this certificate is asked. `identity`: a file with a certificate and
-    /// its key, where callers have to show one.
-    pub fn client(&self, identity: Option<&Path>) -> io::Result<ClientConfig> {
+    /// How the Signer that works with this certificate is asked.
+    pub fn client(&self) -> io::Result<ClientConfig> {
         let own = self.terms.read().material.chain.first().cloned();
         let certificate = own.ok_or(io::ErrorKind::InvalidData)?;
         let pinned = Pinned { certificate, provider: provider() };
@@ -33,7 +31,7 @@ impl Tls {
             .map_err(io::Error::other)?
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(pinned));
-        let Some(path) = identity else { return Ok(builder.with_no_client_auth()) };
+        let Some(path) = &self.files.identity else { return Ok(builder.with_no_client_auth()) };
         let text = Zeroizing::new(fs::read(path)?);
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
         let chain = chain.map_err(io::Error::other)?;

@@ -22,6 +22,8 @@ pub struct TlsFiles {
     pub key: PathBuf,
     /// Who signs the certificates of callers; none where they need none.
     pub client_ca: Option<PathBuf>,
+    /// A certificate with its key for commands that ask a Signer which wants one of them.
+    pub identity: Option<PathBuf>,
 }
 
 /// One of the files.

@@ -45,7 +45,12 @@ impl Room {
 
     fn files(&self) -> TlsFiles {
         let client_ca = self.path("ca").exists().then(|| self.path("ca"));
-        TlsFiles { certificate: self.path("certificate"), key: self.path("key"), client_ca }
+        TlsFiles {
+            certificate: self.path("certificate"),
+            key: self.path("key"),
+            client_ca,
+            identity: None,
+        }
     }
 
     fn faults(&self) -> String {

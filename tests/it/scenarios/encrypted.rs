@@ -157,8 +157,12 @@ async fn where_callers_need_a_certificate_a_signature_alone_gets_nobody_in() {
     write(town.installation.path().join("me.pem"), format!("{certificate}{key}")).unwrap();
     let export = ["export", "--server", &ours.url];
     let without = town.installation.run(&export).await;
-    assert!(String::from_utf8_lossy(&without.stderr).contains("--identity"), "{without:?}");
-    let with = town.installation.run(&[&export[..], &["--identity", "me.pem"]].concat()).await;
+    assert!(
+        String::from_utf8_lossy(&without.stderr).contains("http.tls.identity_file"),
+        "{without:?}"
+    );
+    let identified = town.installation.clone().env("SIGNER__HTTP__TLS__IDENTITY_FILE", "me.pem");
+    let with = identified.run(&export).await;
     assert!(String::from_utf8_lossy(&with.stderr).contains("1 charges, complete"), "{with:?}");
 }
 
