@@ -39,8 +39,10 @@ def installed(chain):
     entry["properties"]["chainId"] = {"const": chain}
     entry["required"] = [*entry["required"], "chainId", "subscribeId"]
     del entry["anyOf"], entry["properties"]["subscriptionId"]
-    ledger = document["paths"]["/PayTool/charges"]["get"]
-    ledger["parameters"] = [one for one in ledger["parameters"] if one["name"] != "after"]
+    for path in ("/PayTool/charges", "/PayTool/events"):
+        asked = document["paths"][path]["get"]
+        # Nobody waits here: it would take all of the time.
+        asked["parameters"] = [one for one in asked["parameters"] if one["name"] not in ("after", "wait")]
     return document
 
 
