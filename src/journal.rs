@@ -337,15 +337,24 @@ impl Journal {
         self.read(move |conn| rows::billing_by_hash(conn, hash)).await
     }
 
-    /// One step through the ledger: see [`LedgerStep`]. `limit` is 1 or more.
-    pub async fn ledger_step(
+    /// One step through the history, for whoever follows it from `place`. `limit` is 1 or more.
+    pub async fn feed_step(
         &self,
-        filter: LedgerFilter,
-        order: LedgerOrder,
-        after: Option<LedgerPlace>,
+        place: FeedPlace,
         limit: usize,
-    ) -> Result<LedgerStep, JournalError> {
-        self.read(move |conn| ledger::step(conn, &filter, order, after, limit)).await
+    ) -> Result<Result<FeedStep, UnknownPlace>, JournalError> {
+        self.read(move |conn| feed::step(conn, place, limit)).await
+    }
+
+    /// The place of the newest row, for whoever wants to hear of what comes from now on.
+    pub async fn feed_end(&self) -> Result<FeedPlace, JournalError> {
+        self.read(feed::end).await
+    }
+
+    /// Writes down whether a lane takes new work.
+    pub async fn note_gate(&self, note: GateNote) -> Result<(), JournalError> {
+        let at_ms = self.now_ms();
+        Ok(self.write(move |conn| gates::note(conn, &note, at_ms)).await??)
     }
 
     /// The last row of the history; it is in the figures from then on, too.
@@ -353,11 +362,6 @@ impl Journal {
         let head = self.read(history::head).await?;
         *self.figures.head.lock() = Some(head.clone());
         Ok(head)
-    }
-
-    /// What names this journal among all others: the id of the first start on it.
-    pub async fn name(&self) -> Result<Option<[u8; 16]>, JournalError> {
-        self.read(ledger::name).await
     }
 
     async fn read<T: Send + 'static>(

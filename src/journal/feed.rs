@@ -5,7 +5,7 @@
 //! are other rows: they go on where the copies part, and hear again what they may have heard otherwise.
 
 use super::rename::Renames;
-use super::{Billing, Journal, JournalError, Recorded, gates, rows};
+use super::{Billing, Recorded, gates, rows};
 use crate::billing::{AttemptKind, BatchId, PlatformChainId};
 use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, OptionalExtension as _, Row};
@@ -73,22 +73,6 @@ pub enum FeedKind {
     ContractChanged,
     /// Claims of another installation were taken over.
     Imported,
-}
-
-impl Journal {
-    /// One step through the history, for whoever follows it from `place`. `limit` is 1 or more.
-    pub async fn feed_step(
-        &self,
-        place: FeedPlace,
-        limit: usize,
-    ) -> Result<Result<FeedStep, UnknownPlace>, JournalError> {
-        self.read(move |conn| step(conn, place, limit)).await
-    }
-
-    /// The place of the newest row, for whoever wants to hear of what comes from now on.
-    pub async fn feed_end(&self) -> Result<FeedPlace, JournalError> {
-        self.read(end).await
-    }
 }
 
 impl FeedKind {

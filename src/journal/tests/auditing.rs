@@ -356,3 +356,15 @@ async fn a_row_forged_with_a_digest_of_its_own_does_not_lead_to_the_next_one() {
     let faults = audit::audit(&conn, &[]).unwrap().faults;
     assert_eq!(faults[0], "history row 4 does not follow from the one before it");
 }
+
+#[tokio::test]
+async fn whoever_watches_an_audit_hears_how_far_it_is() {
+    let book = Book::new().await;
+    book.accept(&[item(1, 1)]).await.unwrap();
+    let Book { journal, room } = book;
+    journal.close().await;
+    let mut told = Vec::new();
+    let mut watch = |done, of| told.push((done, of));
+    let audit = Journal::audit_watched(&config(&room).path, &[], &mut watch).unwrap();
+    assert_eq!(told, [(audit.head.row, audit.head.row)]);
+}
