@@ -24,6 +24,7 @@ mod costs;
 mod crash;
 mod disputes;
 mod door;
+mod drills;
 mod ends;
 mod fleet;
 mod gas_money;
