@@ -6,11 +6,14 @@ pub mod claims;
 mod connect;
 pub mod export;
 pub mod first;
+mod gates;
 mod head;
 mod keyring;
 mod lanes;
 mod limits;
 pub mod networks;
+pub mod operate;
+pub mod remote;
 mod rules;
 
 pub use connect::ConnectError;
@@ -108,6 +111,8 @@ pub struct Assembled {
     pub router: Router,
     /// Answers machines, where that has a port of its own.
     pub health_router: Option<Router>,
+    /// Ends what waits for something to happen, when the process is to end.
+    pub closing: CancellationToken,
 }
 
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
@@ -115,7 +120,7 @@ pub struct Assembled {
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
     let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
     let limits = config.http.clone();
-    let Assembled { engine, watchers: looks, router, health_router } =
+    let Assembled { engine, watchers: looks, router, health_router, closing: stop_server } =
         assemble(config, machine).await?;
     let (listener, address) = listen(limits.listen).await?;
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
@@ -123,7 +128,8 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
         watchers.spawn(watcher.run(stop_watchers.clone()));
     }
     watchers.spawn(head::tell(engine.journal.clone(), stop_watchers.clone()));
-    let (server, stop_server) = (TaskTracker::new(), CancellationToken::new());
+    watchers.spawn(gates::note(Arc::clone(&engine), stop_watchers.clone()));
+    let server = TaskTracker::new();
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = listen(at).await?;
         let manners = Manners::of_health(&limits);
@@ -160,9 +166,12 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     let callers =
         if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) };
     let default_chain = chains.iter().find(|chain| chain.config.default).map(Connected::id);
-    let door = Arc::new(AppState::new(Arc::clone(&engine), callers, config.http, default_chain));
+    let closing = CancellationToken::new();
+    let door =
+        AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
+    let door = Arc::new(door);
     let (router, health_router) = (http::router(&door), http::health_router(&door));
-    Ok(Assembled { engine, watchers, router, health_router })
+    Ok(Assembled { engine, watchers, router, health_router, closing })
 }
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.

@@ -6,6 +6,7 @@ mod bill;
 mod charges;
 mod connections;
 mod control;
+mod events;
 mod guard;
 mod health;
 mod patient;
@@ -21,7 +22,8 @@ use crate::billing::{Family, PlatformChainId};
 use crate::config::HttpConfig;
 use crate::engine::Engine;
 use crate::telemetry::Metrics;
-pub use charges::{ChargeRow, LARGEST_PAGE, LedgerName, LedgerPage};
+pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
+pub use events::{EventCharge, EventPage, EventRow};
 pub use serve::{Manners, serve};
 
 use arrivals::Arrivals;
@@ -32,6 +34,7 @@ use guard::Said;
 use std::sync::Arc;
 use strangers::Strangers;
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use turned_away::TurnedAway;
 
 /// How many requests that do not bill are at work at one time.
@@ -52,6 +55,10 @@ pub struct AppState {
     places: Arc<Semaphore>,
     /// How many others.
     desk: Arc<Semaphore>,
+    /// How many of those may wait for something to happen.
+    waiting: Semaphore,
+    /// Cancelled when the process ends: nobody waits any longer then.
+    closing: CancellationToken,
     /// Bodies of which nobody knows yet who sends them.
     arrivals: Arrivals,
     /// What was asked and answered lately.
@@ -63,12 +70,13 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// The door of `engine`, which opens now. Without `callers` anybody may ask.
+    /// The door of `engine`, which opens now, until `closing`. Without `callers` anybody may ask.
     pub fn new(
         engine: Arc<Engine>,
         callers: Option<Callers>,
         limits: HttpConfig,
         default_chain: Option<PlatformChainId>,
+        closing: CancellationToken,
     ) -> Self {
         let started_ms = engine.journal.now_ms();
         let labels = callers.as_ref().map(Callers::labels).unwrap_or_default();
@@ -79,6 +87,8 @@ impl AppState {
             default_chain,
             places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
             desk: Arc::new(Semaphore::new(DESK)),
+            waiting: Semaphore::new(events::WAITING),
+            closing,
             arrivals,
             replays: Replays::new(started_ms.div_euclid(1000)),
             strangers: Strangers::default(),
@@ -95,6 +105,7 @@ pub fn router(door: &Arc<AppState>) -> Router {
         .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
         .route("/PayTool/billings/{id}", get(status::billings))
         .route("/PayTool/charges", get(charges::charges))
+        .route("/PayTool/events", get(events::events))
         .route("/PayTool/control", get(control::show))
         .route("/PayTool/control/pause", post(control::pause))
         .route("/PayTool/control/resume", post(control::resume))

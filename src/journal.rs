@@ -10,7 +10,9 @@ mod doubt;
 mod durable;
 mod end;
 mod error;
+mod feed;
 mod files;
+mod gates;
 mod history;
 mod interchange;
 mod ledger;
@@ -39,6 +41,8 @@ pub use commit::{Addition, LaneId, Origin, Proposal, Seal, SealError};
 pub use durable::Durable;
 pub use end::Settlement;
 pub use error::{AcceptError, JournalError};
+pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
+pub use gates::GateNote;
 pub use interchange::{Exported, Imported, NotImported};
 pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
 pub use left::Unfinished;
@@ -340,6 +344,26 @@ impl Journal {
         limit: usize,
     ) -> Result<LedgerStep, JournalError> {
         self.read(move |conn| ledger::step(conn, &filter, order, after, limit)).await
+    }
+
+    /// One step through the history, for whoever follows it from `place`. `limit` is 1 or more.
+    pub async fn feed_step(
+        &self,
+        place: FeedPlace,
+        limit: usize,
+    ) -> Result<Result<FeedStep, UnknownPlace>, JournalError> {
+        self.read(move |conn| feed::step(conn, place, limit)).await
+    }
+
+    /// The place of the newest row, for whoever wants to hear of what comes from now on.
+    pub async fn feed_end(&self) -> Result<FeedPlace, JournalError> {
+        self.read(feed::end).await
+    }
+
+    /// Writes down whether a lane takes new work.
+    pub async fn note_gate(&self, note: GateNote) -> Result<(), JournalError> {
+        let at_ms = self.now_ms();
+        Ok(self.write(move |conn| gates::note(conn, &note, at_ms)).await??)
     }
 
     /// The last row of the history; it is in the figures from then on, too.

@@ -3,7 +3,7 @@
 use alloy::primitives::Address;
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
-use merchant_signer::app::{self, check, claims, export, first};
+use merchant_signer::app::{self, check, claims, export, first, operate};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::{Audit, HistoryHead, Journal, Renaming};
@@ -85,6 +85,8 @@ enum Command {
     Keys(KeysCommand),
     /// Write every charge, oldest first. A running Signer is asked in the name of a caller that sees all.
     Export(ExportCommand),
+    #[command(flatten)]
+    Running(operate::RunningCommand),
 }
 
 #[derive(Args, Debug)]
@@ -230,6 +232,10 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
         Command::Export(asked) => write_ledger(&runtime, &config, asked)?,
+        Command::Running(command) => {
+            let well = runtime.block_on(operate::run(&config, command, &mut io::stdout()))?;
+            return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Command::Keys(command) => keep_keys(&config.keys.directory, command)?,
     }
     Ok(ExitCode::SUCCESS)

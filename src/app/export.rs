@@ -1,17 +1,14 @@
 //! `merchant-signer export`: the ledger as a file, from the journal itself or, while a Signer holds it,
 //! from that Signer.
 
-use crate::auth::{self, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER};
-use crate::clock::Clock;
-use crate::config::{Caller, Config};
-use crate::http::{ChargeRow, LARGEST_PAGE, LedgerName, LedgerPage};
+use super::remote::{Remote, RemoteNeed};
+use crate::config::Config;
+use crate::http::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
 use crate::journal::{Journal, LedgerFilter, LedgerOrder, LedgerPlace, OpenError};
 use jiff::Timestamp;
-use serde::Deserialize;
 use std::error::Error;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// How a charge is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +63,7 @@ async fn read(journal: &Journal, export: &Export, sink: &mut Sink) -> Result<(),
         until_ms: export.until.map(ms),
         ..LedgerFilter::default()
     };
-    let name = LedgerName::of(journal).await?;
+    let name = JournalName::of(journal).await?;
     let mut after: Option<LedgerPlace> =
         export.after.as_deref().map(|cursor| name.place(cursor)).transpose()?;
     loop {
@@ -84,17 +81,10 @@ async fn read(journal: &Journal, export: &Export, sink: &mut Sink) -> Result<(),
 
 /// From the Signer that holds the journal, in the name of a configured caller.
 async fn ask(config: &Config, export: &Export, sink: &mut Sink) -> Result<(), Box<dyn Error>> {
-    let configured = || format!("http://{}", reachable(config.http.listen));
-    let server = export.server.clone().unwrap_or_else(configured);
-    let client = reqwest::Client::builder().no_proxy().build()?;
-    let caller = config.callers.iter().find(|caller| sees_all(caller));
-    if caller.is_none() && !config.callers.is_empty() {
-        return Err(
-            "a Signer runs on this journal, and no configured caller sees all of it: give one \
-                    `read = true` and no `chains`, or stop the Signer"
-                .into(),
-        );
-    }
+    let remote =
+        Remote::new(config, export.server.as_deref(), RemoteNeed::ReadAll).map_err(|why| {
+            format!("a Signer runs on this journal, and is asked: {why}, or stop the Signer")
+        })?;
     let mut after = export.after.clone();
     loop {
         let seconds = |time: Option<Timestamp>| time.map(|time| time.as_second().to_string());
@@ -108,58 +98,13 @@ async fn ask(config: &Config, export: &Export, sink: &mut Sink) -> Result<(), Bo
         let asked: Vec<_> =
             asked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         let path = format!("/PayTool/charges?{}", serde_urlencoded::to_string(asked)?);
-        let mut request = client.get(format!("{server}{path}"));
-        if let Some(caller) = caller {
-            let timestamp = Clock::MACHINE.unix_ms().div_euclid(1000).to_string();
-            request = request
-                .header(KEY_HEADER, &caller.key)
-                .header(SIGN_HEADER, signature(caller, &timestamp, &path))
-                .header(TIMESTAMP_HEADER, timestamp);
-        }
-        let told: LedgerAnswer = serde_json::from_slice(&request.send().await?.bytes().await?)?;
-        let Some(page) = told.data.filter(|_| told.code == 1) else {
-            return Err(format!("the running Signer at {server} says: {}", told.msg).into());
-        };
+        let page: LedgerPage = remote.get(&path).await?;
         page.charges.iter().try_for_each(|charge| sink.write(charge))?;
         after = page.next;
         if after.is_none() {
             return Ok(());
         }
     }
-}
-
-#[derive(Deserialize)]
-struct LedgerAnswer {
-    code: u8,
-    msg: String,
-    data: Option<LedgerPage>,
-}
-
-/// Whether nothing is kept from it: an export that lacks something must not look complete.
-fn sees_all(caller: &Caller) -> bool {
-    caller.rights.read && caller.rights.chains.is_none()
-}
-
-fn signature(caller: &Caller, timestamp: &str, path: &str) -> String {
-    let request = SignedParts {
-        key: Some(&caller.key),
-        timestamp: Some(timestamp),
-        sign: None,
-        method: "GET",
-        path_and_query: path,
-        body: b"",
-    };
-    auth::sign(&caller.secret, &request)
-}
-
-/// Where a server that listens on `address` is found from this machine.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }
 
 /// The columns of a charge in CSV.

@@ -34,6 +34,16 @@ pub enum Period {
     Guarded,
 }
 
+impl Period {
+    /// Its number, where it has one.
+    pub fn number(self) -> Option<U256> {
+        match self {
+            Self::Numbered(number) => Some(number),
+            Self::Guarded => None,
+        }
+    }
+}
+
 /// What nobody may be charged for twice, within one contract on one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChargeKey {

@@ -5,7 +5,7 @@ use super::answer::{HttpReply, envelope, spell_hash};
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{
-    BatchId, BatchState, Period, PlanId, PlatformChainId, SubscribeId, UserHash, spell_address,
+    BatchId, BatchState, PlanId, PlatformChainId, SubscribeId, UserHash, spell_address,
 };
 use crate::engine::NoVerdict;
 use crate::journal::{
@@ -98,7 +98,7 @@ pub struct ChargeRow {
 
 impl ChargeRow {
     /// A charge of the ledger, as it is told.
-    pub fn told(entry: &LedgerEntry, journal: &LedgerName) -> Option<Self> {
+    pub fn told(entry: &LedgerEntry, journal: &JournalName) -> Option<Self> {
         let (billing, family) = (&entry.billing, entry.billing.network.family);
         let line = billing.items.get(entry.item)?;
         let (item, failed) = (&line.item, line.failure());
@@ -111,10 +111,7 @@ impl ChargeRow {
             subscribe_id: item.subscribe.0.to_string(),
             plan_id: item.key.plan.0.to_string(),
             user_hash: item.key.user.0.to_string(),
-            period: match item.key.period {
-                Period::Numbered(number) => Some(number.to_string()),
-                Period::Guarded => None,
-            },
+            period: item.key.period.number().map(|number| number.to_string()),
             amount: item.amount.to_string(),
             token: item.terms.token.map(address),
             wallet: item.terms.wallet.map(address),
@@ -153,13 +150,18 @@ fn share(fee: U256, charges: usize, item: usize) -> U256 {
 
 /// What names a journal in cursors, so that no cursor is ever used on another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LedgerName(String);
+pub struct JournalName(String);
 
-impl LedgerName {
+impl JournalName {
     /// That of an open journal.
     pub async fn of(journal: &Journal) -> Result<Self, JournalError> {
         let id = journal.name().await?.unwrap_or_default();
         Ok(Self(hex::encode(id.first_chunk::<4>().copied().unwrap_or_default())))
+    }
+
+    /// The name itself: eight hex digits.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
     }
 
     /// A cursor: version, journal, batch, item.
@@ -292,7 +294,7 @@ async fn page(
 ) -> Result<LedgerPage, HttpReply> {
     let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
     let wrong = |why| HttpReply::TurnedAway(TurnedAway::Ledger(why));
-    let name = LedgerName::of(journal).await.map_err(lost)?;
+    let name = JournalName::of(journal).await.map_err(lost)?;
     let mut after =
         asked.after.as_deref().map(|cursor| name.place(cursor)).transpose().map_err(wrong)?;
     let order = asked.order.map_or_else(LedgerOrder::default, LedgerOrder::from);

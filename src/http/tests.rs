@@ -1,5 +1,6 @@
 //! The routes, and the document that describes them to machines.
 
+mod events;
 mod ledger;
 mod pages;
 mod spelling;
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 const CHAIN: PlatformChainId = PlatformChainId(139);
@@ -61,7 +63,7 @@ impl House {
             shutdown_grace: second,
             max_concurrent_requests: 1,
         };
-        let door = AppState::new(Arc::new(engine), None, limits, None);
+        let door = AppState::new(Arc::new(engine), None, limits, None, CancellationToken::new());
         Self { door: Arc::new(door), _room: room }
     }
 

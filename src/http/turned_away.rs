@@ -39,6 +39,12 @@ pub(super) enum TurnedAway {
     WrongFamily { chain: PlatformChainId, family: Family },
     #[error("what is asked of the ledger makes no sense: {0}")]
     Ledger(String),
+    #[error("what is asked of the events makes no sense: {0}")]
+    Events(String),
+    #[error(
+        "after is a place that is not known here: {0}. Begin without it, and leave out what you know"
+    )]
+    LostPlace(String),
     #[error("{0}")]
     NotFound(&'static str),
     #[error("this path does not take this method")]
@@ -88,6 +94,7 @@ impl TurnedAway {
             | Self::Unreadable
             | Self::Query
             | Self::Ledger(_)
+            | Self::Events(_)
             | Self::Control(_)
             | Self::Resume(_)
             | Self::NoDefaultChain
@@ -103,7 +110,7 @@ impl TurnedAway {
             | Self::NotItsPlan(_) => StatusCode::FORBIDDEN,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy | Self::Crowd => StatusCode::TOO_MANY_REQUESTS,
-            Self::AnsweredBefore | Self::OtherPause(_) => StatusCode::CONFLICT,
+            Self::AnsweredBefore | Self::OtherPause(_) | Self::LostPlace(_) => StatusCode::CONFLICT,
             Self::StillJudged => StatusCode::SERVICE_UNAVAILABLE,
             Self::NoChain(_) | Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,

@@ -42,7 +42,7 @@ impl From<&str> for SealError {
 }
 
 /// One signing account on one chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LaneId {
     /// The chain.
     pub chain: PlatformChainId,

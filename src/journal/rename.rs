@@ -82,9 +82,10 @@ pub(super) struct Renames(Vec<(i64, u64, u64)>);
 
 impl Renames {
     pub(super) fn read(conn: &Connection) -> rusqlite::Result<Self> {
-        let sql = "SELECT seq, body FROM history WHERE event = ?1 ORDER BY seq";
-        let mut select = conn.prepare(sql)?;
-        let all = select.query_map([RENAMED], |row| {
+        // The words stand in the question: with a parameter SQLite would not use the index on them.
+        let sql = "SELECT seq, body FROM history WHERE event = 'chain renamed' ORDER BY seq";
+        let mut select = conn.prepare_cached(sql)?;
+        let all = select.query_map([], |row| {
             let body: Value = serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default();
             let id = |key| body.get(key).and_then(Value::as_u64).unwrap_or_default();
             Ok((row.get(0)?, id("from"), id("to")))
@@ -101,11 +102,15 @@ impl Renames {
     pub(super) fn in_terms_of_now(&self, seq: i64, body: &str) -> Value {
         let mut read: Value = serde_json::from_str(body).unwrap_or_default();
         let Some(chain) = read.pointer_mut("/place/chain") else { return read };
-        for (_, from, to) in self.0.iter().filter(|(renamed, ..)| *renamed > seq) {
-            if chain.as_u64() == Some(*from) {
-                *chain = json!(to);
-            }
+        if let Some(then) = chain.as_u64() {
+            *chain = json!(self.name_now(seq, then));
         }
         read
+    }
+
+    /// The id that a chain has now which was `chain` in row `seq`.
+    pub(super) fn name_now(&self, seq: i64, chain: u64) -> u64 {
+        let later = self.0.iter().filter(|(renamed, ..)| *renamed > seq);
+        later.fold(chain, |name, (_, from, to)| if name == *from { *to } else { name })
     }
 }

@@ -195,6 +195,8 @@ CREATE TABLE history (
     body   TEXT    NOT NULL,
     digest BLOB    NOT NULL CHECK (length(digest) = 32)
 ) STRICT;
--- What a start asks for, among millions of other rows.
+-- What a start, a follower or an audit asks for, among millions of other rows.
+CREATE INDEX history_restored ON history (seq) WHERE event = 'restored';
+CREATE INDEX history_renamed ON history (seq) WHERE event = 'chain renamed';
 CREATE INDEX history_learnt ON history (event, seq)
     WHERE event IN ('lane opened', 'learnt what was forgotten');

@@ -8,6 +8,7 @@ mod auditing;
 mod binding;
 mod claiming;
 mod exchanging;
+mod feeding;
 mod ledgering;
 mod naming;
 mod opening;

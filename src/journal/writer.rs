@@ -13,7 +13,7 @@ use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tracing::error;
 
@@ -52,6 +52,8 @@ const SECONDS: [f64; 11] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 
 pub struct Figures {
     /// Commits, each of which is one fsync (checkpoints add a few).
     pub commits: AtomicU64,
+    /// Told of after every commit, for whoever waits for news.
+    pub grown: watch::Sender<()>,
     /// Writes that those commits made durable.
     pub writes: AtomicU64,
     /// How long the writes of one commit took, the commit included, seconds.
@@ -66,6 +68,7 @@ impl Default for Figures {
     fn default() -> Self {
         Self {
             commits: AtomicU64::new(0),
+            grown: watch::Sender::default(),
             writes: AtomicU64::new(0),
             transaction_seconds: Histogram::new(SECONDS),
             commit_seconds: Histogram::new(SECONDS),
@@ -203,6 +206,7 @@ impl Writer {
             figures.commit_seconds.observe(written.elapsed().as_secs_f64());
             figures.transaction_seconds.observe(begun.elapsed().as_secs_f64());
             figures.commits.fetch_add(1, Ordering::Relaxed);
+            figures.grown.send_replace(());
             figures.writes.fetch_add(u64::try_from(kept).unwrap_or(u64::MAX), Ordering::Relaxed);
         } else {
             roll_back(conn);

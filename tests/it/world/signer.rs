@@ -90,7 +90,7 @@ impl Installation {
         self.path().join("journal.sqlite")
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let limits = [
             self.files.map(|most| format!("ulimit -n {most} && ")),
             self.memory.map(|most| format!("ulimit -d {most} && ")),

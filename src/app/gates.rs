@@ -1,0 +1,73 @@
+//! Writes down when a lane begins or ceases to take new work, for whoever follows the history.
+
+use crate::billing::Gate;
+use crate::engine::Engine;
+use crate::journal::{GateNote, LaneId};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+use tracing::warn;
+
+/// How often lanes are looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// How long a lane stays as it is before that is written down: one that opens and closes again within it
+/// leaves no row.
+const SETTLED: Duration = Duration::from_secs(10);
+
+/// What is known of one lane.
+#[derive(Debug)]
+struct LaneSeen {
+    /// Why it takes no new work; none where it does.
+    closed: Option<String>,
+    /// Since when that is so. A reason that is worded anew, with another number in it, is the same.
+    since: Instant,
+    /// What was written down last: whether it takes new work.
+    written: Option<bool>,
+}
+
+/// Follows every lane until `stop`.
+pub(super) async fn note(engine: Arc<Engine>, stop: CancellationToken) {
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut all: HashMap<LaneId, LaneSeen> = HashMap::new();
+    while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+        for note in news(&engine, &mut all) {
+            let (lane, open) = (note.lane, note.closed.is_none());
+            match engine.journal.note_gate(note).await {
+                Ok(()) => {
+                    if let Some(seen) = all.get_mut(&lane) {
+                        seen.written = Some(open);
+                    }
+                }
+                Err(problem) => warn!(%problem, "that a lane opened or closed cannot be written"),
+            }
+        }
+    }
+}
+
+/// What is so for long enough and not written down.
+fn news(engine: &Engine, all: &mut HashMap<LaneId, LaneSeen>) -> Vec<GateNote> {
+    let now = Instant::now();
+    let mut news = Vec::new();
+    for lane in engine.all_lanes() {
+        let closed = match lane.gate() {
+            Gate::Opening => Some(lane.unopened().to_string()),
+            Gate::Open => None,
+            Gate::Closed(why) => Some(why.to_string()),
+        };
+        let seen =
+            all.entry(lane.id()).or_insert(LaneSeen { closed: None, since: now, written: None });
+        if seen.closed.is_none() != closed.is_none() {
+            seen.since = now;
+        }
+        seen.closed = closed;
+        let open = seen.closed.is_none();
+        if seen.written != Some(open) && now.duration_since(seen.since) >= SETTLED {
+            news.push(GateNote { lane: lane.id(), closed: seen.closed.clone() });
+        }
+    }
+    news
+}

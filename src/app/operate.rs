@@ -1,0 +1,288 @@
+//! What an operator asks of a Signer that runs: how it is, what happens, and to pause.
+
+use super::remote::{Remote, RemoteError, RemoteNeed};
+use crate::config::Config;
+use crate::http::{EventCharge, EventPage, EventRow};
+use clap::{Args, Subcommand};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::error::Error;
+use std::io::Write;
+
+/// How many charges of an event stand in its line.
+const IN_A_LINE: usize = 5;
+
+/// What is asked of a Signer that runs, in the name of a configured caller that may.
+#[derive(Subcommand, Debug)]
+pub enum RunningCommand {
+    /// Say how the running Signer is; fails when it is not ready.
+    Status {
+        /// Where it is asked.
+        #[command(flatten)]
+        at: At,
+    },
+    /// Let the running Signer sign nothing new.
+    Pause {
+        /// On this chain alone.
+        #[arg(long)]
+        chain: Option<u32>,
+        /// Where it is asked.
+        #[command(flatten)]
+        at: At,
+    },
+    /// End the pauses that stand.
+    Resume {
+        /// On this chain alone.
+        #[arg(long)]
+        chain: Option<u32>,
+        /// Where it is asked.
+        #[command(flatten)]
+        at: At,
+    },
+    /// Say what became of a billing.
+    Billing {
+        /// Any of its transaction hashes, or its request id.
+        id: String,
+        /// Where it is asked.
+        #[command(flatten)]
+        at: At,
+    },
+    /// Write what happens as it happens, a line for each event.
+    Tail {
+        /// Go on after this cursor; without it, from now on.
+        #[arg(long)]
+        after: Option<String>,
+        /// As JSON lines, with everything.
+        #[arg(long)]
+        json: bool,
+        /// Where it is asked.
+        #[command(flatten)]
+        at: At,
+    },
+}
+
+/// Where it is asked.
+#[derive(Args, Debug)]
+pub struct At {
+    /// Where it is, if not where the configuration has it listen: `http://127.0.0.1:9980`.
+    #[arg(long)]
+    pub server: Option<String>,
+}
+
+/// Does what a command says, and writes what it has to say; tells whether all is well.
+pub async fn run(
+    config: &Config,
+    command: &RunningCommand,
+    to: &mut dyn Write,
+) -> Result<bool, Box<dyn Error>> {
+    let said = match command {
+        RunningCommand::Status { at } => return status(config, at.server.as_deref(), to).await,
+        RunningCommand::Tail { after, json, at } => {
+            tail(config, at.server.as_deref(), (after.clone(), *json), to).await?;
+            return Ok(true);
+        }
+        RunningCommand::Pause { chain, at } => pause(config, at.server.as_deref(), *chain).await?,
+        RunningCommand::Resume { chain, at } => {
+            resume(config, at.server.as_deref(), *chain).await?
+        }
+        RunningCommand::Billing { id, at } => billing(config, at.server.as_deref(), id).await?,
+    };
+    writeln!(to, "{said}")?;
+    Ok(true)
+}
+
+/// What `GET /health/ready` tells, as far as it is shown.
+#[derive(Deserialize)]
+struct Readiness {
+    status: String,
+    journal: String,
+    chains: Vec<ReadyChain>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadyChain {
+    chain_id: u32,
+    name: String,
+    status: String,
+    head: Option<u64>,
+    undecided: usize,
+    held_up: Vec<HeldUp>,
+    nodes: Vec<ReadyNode>,
+}
+
+#[derive(Deserialize)]
+struct HeldUp {
+    batch: i64,
+    why: String,
+}
+
+#[derive(Deserialize)]
+struct ReadyNode {
+    node: String,
+    state: String,
+    head: Option<u64>,
+}
+
+/// What `GET /PayTool/control` tells of a chain, as far as it is shown.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Controlled {
+    chain_id: u32,
+    paused: Option<String>,
+    paused_since: Option<i64>,
+    policy: String,
+    spent_today: Map<String, Value>,
+}
+
+/// Writes how the Signer is; tells whether it is ready.
+async fn status(
+    config: &Config,
+    server: Option<&str>,
+    to: &mut dyn Write,
+) -> Result<bool, Box<dyn Error>> {
+    let asks = Remote::new(config, server, RemoteNeed::Control);
+    let (remote, may_control) = match asks {
+        Ok(remote) => (remote, true),
+        Err(_) => (Remote::new(config, server, RemoteNeed::Read)?, false),
+    };
+    let apart = config.http.health_listen.filter(|_| server.is_none());
+    let ready: Readiness = remote.open(apart, "/health/ready").await?;
+    let controlled: Vec<Controlled> =
+        if may_control { remote.get("/PayTool/control").await? } else { Vec::new() };
+    writeln!(to, "{}", ready.status)?;
+    writeln!(to, "journal: {}", ready.journal)?;
+    for chain in &ready.chains {
+        show(chain, controlled.iter().find(|one| one.chain_id == chain.chain_id), to)?;
+    }
+    Ok(ready.status == "ready")
+}
+
+fn show(
+    chain: &ReadyChain,
+    controlled: Option<&Controlled>,
+    to: &mut dyn Write,
+) -> std::io::Result<()> {
+    let at = |head: Option<u64>| head.map_or_else(|| "unseen".to_owned(), |head| head.to_string());
+    let ReadyChain { chain_id, name, status, head, undecided, .. } = chain;
+    writeln!(to, "chain {chain_id}, {name}: {status}; head {}, {undecided} open", at(*head))?;
+    for HeldUp { batch, why } in &chain.held_up {
+        writeln!(to, "  held up: billing {batch}: {why}")?;
+    }
+    for ReadyNode { node, state, head } in &chain.nodes {
+        writeln!(to, "  node {node}: {state}, head {}", at(*head))?;
+    }
+    let Some(controlled) = controlled else { return Ok(()) };
+    if let Some(paused) = &controlled.paused {
+        writeln!(to, "  paused {paused}")?;
+    }
+    writeln!(to, "  limits: {}", controlled.policy)?;
+    for (unit, amount) in &controlled.spent_today {
+        writeln!(to, "  today: {amount} {unit}")?;
+    }
+    Ok(())
+}
+
+/// Pauses a chain, or all of them.
+async fn pause(
+    config: &Config,
+    server: Option<&str>,
+    chain: Option<u32>,
+) -> Result<String, RemoteError> {
+    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+    let body = chain.map_or_else(|| json!({}), |chain| json!({ "chainId": chain }));
+    let now: Vec<Controlled> = remote.post("/PayTool/control/pause", &body).await?;
+    let paused = now.iter().filter_map(|one| Some((one.chain_id, one.paused.as_ref()?)));
+    let lines: Vec<_> = paused.map(|(chain, why)| format!("chain {chain}: paused {why}")).collect();
+    Ok(lines.join("\n"))
+}
+
+/// Ends the pauses that stand now, of a chain or of all.
+async fn resume(
+    config: &Config,
+    server: Option<&str>,
+    chain: Option<u32>,
+) -> Result<String, RemoteError> {
+    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+    let before: Vec<Controlled> = remote.get("/PayTool/control").await?;
+    let meant = before.iter().filter(|one| chain.is_none_or(|chain| chain == one.chain_id));
+    let pauses: Map<String, Value> = meant
+        .filter_map(|one| Some((one.chain_id.to_string(), one.paused_since?.into())))
+        .collect();
+    if pauses.is_empty() {
+        return Ok("nothing is paused by a caller".to_owned());
+    }
+    let chains: Vec<String> = pauses.keys().cloned().collect();
+    let body = json!({ "pauses": pauses });
+    let after: Vec<Controlled> = remote.post("/PayTool/control/resume", &body).await?;
+    let still = after.iter().filter_map(|one| Some((one.chain_id, one.paused.as_ref()?)));
+    let lines = still.map(|(chain, why)| format!("chain {chain}: still paused {why}"));
+    let resumed = format!("resumed: chain {}", chains.join(", "));
+    Ok(std::iter::once(resumed).chain(lines).collect::<Vec<_>>().join("\n"))
+}
+
+/// What became of a billing: its number's hash or its request id, as JSON.
+async fn billing(
+    config: &Config,
+    server: Option<&str>,
+    id: &str,
+) -> Result<String, Box<dyn Error>> {
+    let remote = Remote::new(config, server, RemoteNeed::Read)?;
+    let mut url = reqwest::Url::parse("http://signer")?;
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.extend(["PayTool", "billings", id]);
+    }
+    let told: Value = remote.get(url.path()).await?;
+    Ok(serde_json::to_string_pretty(&told)?)
+}
+
+/// Writes what happens, line by line, until there is nobody to read it. Without `after` it begins now.
+async fn tail(
+    config: &Config,
+    server: Option<&str>,
+    (after, as_json): (Option<String>, bool),
+    to: &mut dyn Write,
+) -> Result<(), Box<dyn Error>> {
+    let remote = Remote::new(config, server, RemoteNeed::Read)?;
+    let mut after = after.unwrap_or_else(|| "newest".to_owned());
+    loop {
+        let page: EventPage = remote.get(&format!("/PayTool/events?wait=25&after={after}")).await?;
+        for event in &page.events {
+            let line = if as_json { serde_json::to_string(event)? } else { line(event) };
+            writeln!(to, "{line}")?;
+        }
+        to.flush()?;
+        after = page.next;
+    }
+}
+
+/// An event in one line.
+fn line(event: &EventRow) -> String {
+    let time = Timestamp::from_second(event.at).map(|time| time.to_string());
+    let named = [
+        ("chain", event.chain_id.map(|chain| chain.to_string())),
+        ("billing", event.billing.clone()),
+        ("request", event.request_id.clone()),
+        ("transaction", event.tx_hash.clone()),
+        ("by", event.by.clone()),
+    ];
+    let mut words = vec![time.unwrap_or_default(), event.event.clone()];
+    words.extend(named.into_iter().filter_map(|(name, value)| Some(format!("{name} {}", value?))));
+    let mut parts = vec![words.join(" ")];
+    parts.extend(event.why.clone());
+    let mut charges: Vec<String> = event.charges.iter().take(IN_A_LINE).map(charge).collect();
+    if event.charges.len() > IN_A_LINE {
+        charges.push(format!("and {} more", event.charges.len().saturating_sub(IN_A_LINE)));
+    }
+    if !charges.is_empty() {
+        parts.push(charges.join(", "));
+    }
+    parts.join(": ")
+}
+
+fn charge(charge: &EventCharge) -> String {
+    let EventCharge { subscribe_id, state, fail_code, .. } = charge;
+    let why = fail_code.as_ref().map(|code| format!(" {code}")).unwrap_or_default();
+    format!("{subscribe_id} {state}{why}")
+}

@@ -1,0 +1,204 @@
+//! A Signer that runs, asked from the command line in the name of a configured caller.
+
+use crate::auth::{self, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER};
+use crate::clock::Clock;
+use crate::config::{Caller, Config, Rights};
+use reqwest::{Client, Method, RequestBuilder};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// A running Signer.
+#[derive(Debug)]
+pub struct Remote {
+    client: Client,
+    server: String,
+    caller: Option<Caller>,
+}
+
+/// Why a running Signer was not asked, or did not do it.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// Nobody in the configuration may ask for it.
+    #[error("no configured caller {0}: describe one in the configuration")]
+    NoCaller(&'static str),
+    /// It was not reached.
+    #[error(
+        "the Signer at {server} cannot be asked: {problem}. Does it run there? --server says where else"
+    )]
+    Unreached {
+        /// Where it was looked for.
+        server: String,
+        /// What went wrong.
+        problem: reqwest::Error,
+    },
+    /// It answered something else than a Signer does.
+    #[error("what answers at {server} is no Signer of this version: {problem}")]
+    Unreadable {
+        /// Where it was looked for.
+        server: String,
+        /// What cannot be read.
+        problem: serde_json::Error,
+    },
+    /// It did not do it.
+    #[error("the Signer at {server} says: {msg}")]
+    Refused {
+        /// Where it is.
+        server: String,
+        /// Its words.
+        msg: String,
+    },
+}
+
+/// What a command needs of a caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteNeed {
+    /// To read something.
+    Read,
+    /// To read everything: what lacks something must not look complete.
+    ReadAll,
+    /// To pause, resume and resolve.
+    Control,
+}
+
+impl RemoteNeed {
+    fn is_met(self, rights: &Rights) -> bool {
+        match self {
+            Self::Read => rights.read,
+            Self::ReadAll => rights.read && rights.chains.is_none(),
+            Self::Control => rights.control,
+        }
+    }
+
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::Read => "may read (`read = true`)",
+            Self::ReadAll => "sees all of it (`read = true`, and no `chains`)",
+            Self::Control => "may control (`control = true`)",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct AnswerHead {
+    code: u8,
+    msg: String,
+}
+
+#[derive(Deserialize)]
+struct AnswerData<T> {
+    data: T,
+}
+
+impl Remote {
+    /// The Signer at `server`, or where the configuration has it listen, asked by a caller who may do what
+    /// `need` says: one who may ask for all chains if there is one.
+    pub fn new(
+        config: &Config,
+        server: Option<&str>,
+        need: RemoteNeed,
+    ) -> Result<Self, RemoteError> {
+        let mut able: Vec<&Caller> =
+            config.callers.iter().filter(|caller| need.is_met(&caller.rights)).collect();
+        able.sort_by_key(|caller| caller.rights.chains.is_some());
+        if able.is_empty() && !config.callers.is_empty() {
+            return Err(RemoteError::NoCaller(need.sentence()));
+        }
+        let here = || format!("http://{}", reachable(config.http.listen));
+        let server = server.map_or_else(here, |server| server.trim_end_matches('/').to_owned());
+        let caller = able.first().copied().cloned();
+        let client = Client::builder().no_proxy().build();
+        let client =
+            client.map_err(|problem| RemoteError::Unreached { server: server.clone(), problem })?;
+        Ok(Self { client, server, caller })
+    }
+
+    /// What `path`, with its query, tells.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, RemoteError> {
+        self.told(Method::GET, path, String::new()).await
+    }
+
+    /// What is answered to `body`.
+    pub async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<T, RemoteError> {
+        self.told(Method::POST, path, body.to_string()).await
+    }
+
+    async fn told<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: String,
+    ) -> Result<T, RemoteError> {
+        let request = self.client.request(method.clone(), format!("{}{path}", self.server));
+        let answer = self.heard(self.signed(request, (&method, path), body)).await?;
+        let AnswerHead { code, msg } = self.read(&answer)?;
+        if code != 1 {
+            return Err(RemoteError::Refused { server: self.server.clone(), msg });
+        }
+        Ok(self.read::<AnswerData<T>>(&answer)?.data)
+    }
+
+    /// What a path tells that needs no signature, whatever its status; `at` is another port of the Signer.
+    pub async fn open<T: DeserializeOwned>(
+        &self,
+        at: Option<SocketAddr>,
+        path: &str,
+    ) -> Result<T, RemoteError> {
+        let server =
+            at.map_or_else(|| self.server.clone(), |at| format!("http://{}", reachable(at)));
+        let answer = self.heard(self.client.get(format!("{server}{path}"))).await?;
+        self.read(&answer)
+    }
+
+    async fn heard(&self, request: RequestBuilder) -> Result<Vec<u8>, RemoteError> {
+        let answer = async { request.send().await?.bytes().await };
+        let heard = answer
+            .await
+            .map_err(|problem| RemoteError::Unreached { server: self.server.clone(), problem })?;
+        Ok(heard.to_vec())
+    }
+
+    fn read<T: DeserializeOwned>(&self, answer: &[u8]) -> Result<T, RemoteError> {
+        serde_json::from_slice(answer)
+            .map_err(|problem| RemoteError::Unreadable { server: self.server.clone(), problem })
+    }
+
+    fn signed(
+        &self,
+        request: RequestBuilder,
+        (method, path): (&Method, &str),
+        body: String,
+    ) -> RequestBuilder {
+        let Some(caller) = &self.caller else { return request.body(body) };
+        let timestamp = Clock::MACHINE.unix_ms().div_euclid(1000).to_string();
+        let parts = SignedParts {
+            key: Some(&caller.key),
+            timestamp: Some(&timestamp),
+            sign: None,
+            method: method.as_str(),
+            path_and_query: path,
+            body: body.as_bytes(),
+        };
+        let sign = auth::sign(&caller.secret, &parts);
+        request
+            .header(KEY_HEADER, &caller.key)
+            .header(SIGN_HEADER, sign)
+            .header(TIMESTAMP_HEADER, timestamp)
+            .body(body)
+    }
+}
+
+/// Where a server that listens on `address` is found from this machine.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip @ (IpAddr::V4(_) | IpAddr::V6(_)) => ip,
+    };
+    SocketAddr::new(ip, address.port())
+}

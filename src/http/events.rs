@@ -1,0 +1,317 @@
+//! `GET /PayTool/events`: what happened, in order, at least once; with `wait` it is answered as soon as
+//! something happens.
+
+use super::AppState;
+use super::answer::{HttpReply, envelope, spell_hash};
+use super::charges::JournalName;
+use super::guard::{Authentic, Purpose, pass};
+use super::turned_away::TurnedAway;
+use crate::billing::{AttemptKind, Family, PlatformChainId, spell_address};
+use crate::engine::{Engine, NoVerdict};
+use crate::journal::{Billing, FeedEvent, FeedKind, FeedPlace, Line, RowMark};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+
+/// How many events a page has at most, and when nothing else is asked for.
+const LARGEST_PAGE: usize = 500;
+const USUAL_PAGE: usize = 100;
+
+/// The longest wait for something to happen, s: proxies cut connections that are silent for a minute.
+const LONGEST_WAIT_S: u64 = 25;
+
+/// Who asks for what comes after this hears of what comes from now on.
+const NEWEST: &str = "newest";
+
+/// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
+
+/// How many wait for something to happen at one time. Whoever comes then is answered at once.
+pub(super) const WAITING: usize = 32;
+
+/// Something that happened. Ids and amounts are digits in text, addresses and hashes are spelt as the
+/// chain's family does. What a kind of event does not have is null.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventRow {
+    /// Where the follower stands who has heard it. The same event has the same cursor each time.
+    pub cursor: String,
+    /// Its row in the history, from 1 on: events with a smaller one happened before.
+    pub row: i64,
+    /// When it was written down, Unix seconds of the Signer's clock.
+    pub at: i64,
+    /// What happened.
+    pub event: String,
+    /// The platform's id of the chain.
+    pub chain_id: Option<u32>,
+    /// The signing account.
+    pub address: Option<String>,
+    /// The journal's number of the billing.
+    pub billing: Option<String>,
+    /// The transaction: signed, or the one that decided.
+    pub tx_hash: Option<String>,
+    /// The request that the billing was signed for.
+    pub request_id: Option<String>,
+    /// The API key of whoever asked for the billing.
+    pub caller: Option<String>,
+    /// The block that decided.
+    pub block: Option<u64>,
+    /// That block's time, Unix seconds.
+    pub block_time: Option<u64>,
+    /// Who did it.
+    pub by: Option<String>,
+    /// Why.
+    pub why: Option<String>,
+    /// The charges that it is about, and what it says of them.
+    pub charges: Vec<EventCharge>,
+}
+
+/// One charge of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EventCharge {
+    /// The subscription.
+    pub subscribe_id: String,
+    /// Its plan.
+    pub plan_id: String,
+    /// Its user's record on chain, `0x` and 64 hex digits.
+    pub user_hash: String,
+    /// The period that is paid for; null where the contract counts none.
+    pub period: Option<String>,
+    /// Base units of the token.
+    pub amount: String,
+    /// What this event makes of it: `open`, `charged`, `failed`, `unproven`, `free`, `reverted`,
+    /// `cancelled`, `usurped` or `expired`.
+    pub state: String,
+    /// Why a `failed` one failed: the code.
+    pub fail_code: Option<String>,
+    /// The same in words.
+    pub fail_reason: Option<String>,
+}
+
+impl EventRow {
+    /// An event, as it is told.
+    pub(super) fn told(event: &FeedEvent, engine: &Engine, journal: &JournalName) -> Self {
+        let billing = event.billing.as_deref();
+        let of_chain = |chain| Some(engine.lanes.get(&chain)?.chain.facts().family);
+        let family = billing
+            .map(|billing| billing.network.family)
+            .or_else(|| event.chain.and_then(of_chain))
+            .unwrap_or(Family::Evm);
+        let block = billing.filter(|_| event.kind == FeedKind::Settled).and_then(|b| b.block);
+        Self {
+            cursor: journal.event_cursor(event.place),
+            row: event.place.heard.row,
+            at: event.at_ms.div_euclid(1000),
+            event: word(event).to_owned(),
+            chain_id: event.chain.map(|chain| chain.0),
+            address: event.signer.map(|signer| spell_address(family, signer)),
+            billing: billing.map(|billing| billing.batch.0.to_string()),
+            tx_hash: event.transaction.map(|hash| spell_hash(family, hash)),
+            request_id: billing.and_then(|billing| billing.request_id.clone()),
+            caller: billing.and_then(|billing| billing.caller.clone()),
+            block: block.map(|block| block.number),
+            block_time: block.map(|block| block.time),
+            by: event.by.clone(),
+            why: event.why.clone(),
+            charges: billing.map(|billing| charges(event, billing)).unwrap_or_default(),
+        }
+    }
+}
+
+/// The word for what happened.
+fn word(event: &FeedEvent) -> &'static str {
+    match event.kind {
+        FeedKind::Accepted => "accepted",
+        FeedKind::Learnt => "learnt",
+        FeedKind::SignedAgain(AttemptKind::Bill) => "replaced",
+        FeedKind::SignedAgain(AttemptKind::Cancel) => "cancelling",
+        FeedKind::Settled => event.billing.as_ref().map_or("settled", |b| b.state.word()),
+        FeedKind::Resolved => "resolved",
+        FeedKind::Paused => "paused",
+        FeedKind::Resumed => "resumed",
+        FeedKind::LaneOpened => "laneOpened",
+        FeedKind::LaneClosed => "laneClosed",
+        FeedKind::Restored => "restored",
+        FeedKind::InDoubt => "inDoubt",
+        FeedKind::Learned => "learntAll",
+        FeedKind::UsedElsewhere => "usedElsewhere",
+        FeedKind::ChainRenamed => "chainRenamed",
+        FeedKind::ContractChanged => "contractChanged",
+        FeedKind::Imported => "imported",
+    }
+}
+
+fn charges(event: &FeedEvent, billing: &Billing) -> Vec<EventCharge> {
+    let lines = billing.items.iter().enumerate();
+    let about = lines.filter(|(place, _)| event.item.is_none_or(|item| item == *place));
+    about.map(|(_, line)| charge(event, billing, line)).collect()
+}
+
+fn charge(event: &FeedEvent, billing: &Billing, line: &Line) -> EventCharge {
+    let ends = event.kind == FeedKind::Settled;
+    let state = match &event.resolution {
+        Some(resolution) => resolution.as_str(),
+        None if ends => line.state(billing.state),
+        None => "open",
+    };
+    let failed = line.failure().filter(|_| ends);
+    let item = &line.item;
+    EventCharge {
+        subscribe_id: item.subscribe.0.to_string(),
+        plan_id: item.key.plan.0.to_string(),
+        user_hash: item.key.user.0.to_string(),
+        period: item.key.period.number().map(|number| number.to_string()),
+        amount: item.amount.to_string(),
+        state: state.to_owned(),
+        fail_code: failed.map(|(code, _)| code.token().to_owned()),
+        fail_reason: failed.map(|(code, detail)| code.sentence(detail)),
+    }
+}
+
+impl JournalName {
+    /// A cursor: version, journal, the row that was heard, the newest copy put back, each with the
+    /// beginning of its digest.
+    pub(super) fn event_cursor(&self, FeedPlace { heard, restored }: FeedPlace) -> String {
+        let digest = |mark: RowMark| hex::encode(mark.digest);
+        let (name, told, copy) = (self.as_str(), digest(heard), digest(restored));
+        format!("1.{name}.{}.{told}.{}.{copy}", heard.row, restored.row)
+    }
+
+    /// The place that a cursor of this journal names.
+    pub(super) fn event_place(&self, cursor: &str) -> Result<FeedPlace, TurnedAway> {
+        let parts: Vec<&str> = cursor.split('.').collect();
+        let [version, name, row, told, restored, copy] = parts.as_slice() else {
+            return Err(TurnedAway::Events(format!("after={cursor} is no cursor of this feed")));
+        };
+        let mark = |row: &str, digest: &str| {
+            let mut bytes = [0; 4];
+            hex::decode_to_slice(digest, &mut bytes).ok()?;
+            let row = row.parse().ok().filter(|row| *row >= 0)?;
+            Some(RowMark { row, digest: bytes })
+        };
+        let place = mark(row, told).zip(mark(restored, copy)).filter(|_| *version == "1");
+        let Some((heard, restored)) = place else {
+            return Err(TurnedAway::Events(format!("after={cursor} is no cursor of this feed")));
+        };
+        if *name != self.as_str() {
+            return Err(TurnedAway::LostPlace("it is of another journal".to_owned()));
+        }
+        Ok(FeedPlace { heard, restored })
+    }
+}
+
+/// What may be asked for.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct EventQuery {
+    after: Option<String>,
+    /// Seconds.
+    wait: Option<u64>,
+    limit: Option<usize>,
+}
+
+impl EventQuery {
+    fn read(query: &str) -> Result<Self, TurnedAway> {
+        let asked: Self =
+            serde_urlencoded::from_str(query).map_err(|why| TurnedAway::Events(why.to_string()))?;
+        if asked.limit.is_some_and(|limit| limit == 0 || limit > LARGEST_PAGE) {
+            return Err(TurnedAway::Events(format!("limit is 1 to {LARGEST_PAGE}")));
+        }
+        if asked.wait.is_some_and(|wait| wait > LONGEST_WAIT_S) {
+            return Err(TurnedAway::Events(format!("wait is 0 to {LONGEST_WAIT_S} seconds")));
+        }
+        Ok(asked)
+    }
+}
+
+/// A page of the feed.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct EventPage {
+    /// Oldest first.
+    pub events: Vec<EventRow>,
+    /// Where the next page begins, always.
+    pub next: String,
+}
+
+/// Answers with one page.
+pub(super) async fn events(State(door): State<Arc<AppState>>, request: Request) -> Response {
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    pass(door, request, Purpose::Ask, async move |door, Authentic { caller, .. }| {
+        let rights = caller.as_ref().map(|caller| &caller.rights);
+        if rights.is_some_and(|rights| !rights.read) {
+            return TurnedAway::NoRight("read").into_response();
+        }
+        let told = async {
+            let asked = EventQuery::read(&query).map_err(HttpReply::TurnedAway)?;
+            let chains = rights.and_then(|rights| rights.chains.as_deref());
+            waited_for(&door, &asked, chains).await
+        };
+        match told.await {
+            Ok(page) => envelope(StatusCode::OK, 1, "success".to_owned(), page),
+            Err(reply) => reply.into_response(),
+        }
+    })
+    .await
+}
+
+/// A page with something on it, or an empty one when nothing happened for as long as was asked.
+async fn waited_for(
+    door: &AppState,
+    asked: &EventQuery,
+    chains: Option<&[PlatformChainId]>,
+) -> Result<EventPage, HttpReply> {
+    let wait = Duration::from_secs(asked.wait.unwrap_or_default());
+    let seat = if wait.is_zero() { None } else { door.waiting.try_acquire().ok() };
+    let until = Instant::now().checked_add(wait).filter(|_| seat.is_some());
+    let mut asked = asked.clone();
+    loop {
+        let mut news = door.engine.journal.figures().grown.subscribe();
+        let page = page(&door.engine, &asked, chains).await?;
+        let Some(until) = until.filter(|_| page.events.is_empty()) else { return Ok(page) };
+        let more = door.closing.run_until_cancelled(timeout_at(until, news.changed())).await;
+        let Some(Ok(Ok(()))) = more else { return Ok(page) };
+        // What was looked at and is of no concern to this caller is not looked at again.
+        asked.after = Some(page.next);
+    }
+}
+
+/// `chains` are those that the caller may ask for; none where it may ask for all.
+async fn page(
+    engine: &Engine,
+    asked: &EventQuery,
+    chains: Option<&[PlatformChainId]>,
+) -> Result<EventPage, HttpReply> {
+    let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
+    let name = JournalName::of(&engine.journal).await.map_err(lost)?;
+    let mut place = match asked.after.as_deref() {
+        None => FeedPlace::default(),
+        Some(NEWEST) => engine.journal.feed_end().await.map_err(lost)?,
+        Some(cursor) => name.event_place(cursor).map_err(HttpReply::TurnedAway)?,
+    };
+    let limit = asked.limit.unwrap_or(USUAL_PAGE);
+    let began = Instant::now();
+    let mut events = Vec::new();
+    loop {
+        let wanted = limit.saturating_sub(events.len());
+        let step = engine.journal.feed_step(place, wanted).await.map_err(lost)?;
+        let step =
+            step.map_err(|why| HttpReply::TurnedAway(TurnedAway::LostPlace(why.to_string())))?;
+        let seen = step.told.iter().filter(|event| is_told(event, chains));
+        events.extend(seen.map(|event| EventRow::told(event, engine, &name)));
+        place = step.reached;
+        if !step.more || events.len() >= limit || began.elapsed() > LONGEST_LOOK {
+            return Ok(EventPage { events, next: name.event_cursor(place) });
+        }
+    }
+}
+
+/// Whether a caller who may ask for `chains` is told. What concerns all chains is told to those who may
+/// ask for all.
+fn is_told(event: &FeedEvent, chains: Option<&[PlatformChainId]>) -> bool {
+    chains.is_none_or(|chains| event.chain.is_some_and(|chain| chains.contains(&chain)))
+}

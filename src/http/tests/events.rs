@@ -1,0 +1,64 @@
+//! The feed is asked in words that it knows, and tells what the document says.
+
+use super::*;
+
+#[tokio::test]
+async fn the_feed_says_what_is_wrong_with_a_question() {
+    let house = House::new();
+    let nowhere = house.ask_json("/PayTool/events").await.1["data"]["next"].clone();
+    let nowhere = nowhere.as_str().unwrap();
+    let beyond = nowhere.replace(".0.00000000.0", ".9.00000000.0");
+    for (query, status, words) in [
+        ("limit=0".to_owned(), 400, "limit is 1 to 500"),
+        ("limit=501".to_owned(), 400, "limit is 1 to 500"),
+        ("wait=26".to_owned(), 400, "wait is 0 to 25"),
+        ("since=1".to_owned(), 400, "unknown field"),
+        ("after=7".to_owned(), 400, "no cursor"),
+        ("after=1.00000000.1.0.0.0".to_owned(), 400, "no cursor"),
+        ("after=1.00000000.1.00000000.0.00000000".to_owned(), 409, "another journal"),
+        (format!("after={beyond}"), 409, "in no history"),
+        (format!("after={nowhere}"), 200, "success"),
+    ] {
+        let (told, body) = house.ask_json(&format!("/PayTool/events?{query}")).await;
+        assert_eq!(told.as_u16(), status, "{query}: {body}");
+        assert!(body["msg"].as_str().unwrap().contains(words), "{query}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn an_event_is_told_as_the_document_describes_it() {
+    let house = House::new();
+    house.accept("one", B256::with_last_byte(1)).await;
+    house.accept("two", B256::with_last_byte(2)).await;
+    let (_, body) = house.ask_json("/PayTool/events?limit=1").await;
+    let event = &body["data"]["events"][0];
+    let document = document();
+    for (told, named) in [(event, "Event"), (&event["charges"][0], "EventCharge")] {
+        let described = schema(&document, named);
+        let required: BTreeSet<_> = words(&described["required"]).into_iter().collect();
+        assert_eq!(names(told), names(&described["properties"]), "{named}");
+        assert_eq!(names(told), required, "{named}");
+    }
+    assert_eq!(
+        (&event["event"], &event["requestId"], &event["txHash"], &event["charges"][0]["state"]),
+        (&json!("accepted"), &json!("one"), &json!(B256::with_last_byte(1)), &json!("open"))
+    );
+    let next = body["data"]["next"].as_str().unwrap();
+    assert_eq!(event["cursor"], next);
+    let (_, body) = house.ask_json(&format!("/PayTool/events?after={next}")).await;
+    let rest = body["data"]["events"].as_array().unwrap();
+    assert_eq!((rest.len(), &rest[0]["requestId"]), (1, &json!("two")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_waits_longer_than_he_asked_or_than_the_process_lives() {
+    let house = House::new();
+    let began = tokio::time::Instant::now();
+    let (status, body) = house.ask_json("/PayTool/events?wait=25").await;
+    assert_eq!((status, &body["data"]["events"]), (StatusCode::OK, &json!([])));
+    assert_eq!(began.elapsed().as_secs(), 25);
+    house.door.closing.cancel();
+    let began = tokio::time::Instant::now();
+    house.ask_json("/PayTool/events?wait=25").await;
+    assert_eq!(began.elapsed().as_secs(), 0);
+}

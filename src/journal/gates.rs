@@ -1,0 +1,25 @@
+//! Whether lanes take new work, as a matter of record: who follows the history hears it.
+
+use super::{LaneId, history};
+use rusqlite::Connection;
+use serde_json::json;
+
+/// The word for it in the history.
+pub(super) const WORD: &str = "gate";
+
+/// Whether a lane takes new work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GateNote {
+    /// The lane.
+    pub lane: LaneId,
+    /// Why it takes no new work; none where it does.
+    pub closed: Option<String>,
+}
+
+/// Writes it down.
+pub(super) fn note(conn: &Connection, note: &GateNote, at_ms: i64) -> rusqlite::Result<()> {
+    let GateNote { lane, closed } = note;
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer, "open": closed.is_none(),
+                      "why": closed});
+    history::append(conn, at_ms, WORD, &body)
+}

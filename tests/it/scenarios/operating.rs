@@ -1,0 +1,108 @@
+//! What an operator asks of a Signer that runs, on the command line.
+
+use crate::world::anvil::Family;
+use crate::world::signer::Installation;
+use crate::world::town::Town;
+use serde_json::json;
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::time::timeout;
+
+on_both_families![an_operator_sees_pauses_and_follows_a_running_signer];
+
+async fn with_operator(family: Family) -> Town {
+    let town = Town::on(family).await;
+    let path = town.installation.path().join("signer.toml");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let operator = "[callers.operator]\nkey = \"operator-key\"\nsecret = \"the operator's own secret\"\n\
+                    control = true\n";
+    std::fs::write(&path, format!("{before}\n{operator}")).unwrap();
+    town
+}
+
+/// Whether a command succeeded, and what it wrote.
+async fn told(installation: &Installation, arguments: &[&str]) -> (bool, String) {
+    let output = installation.run(arguments).await;
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(said).unwrap())
+}
+
+async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
+    let town = with_operator(family).await;
+    let installation = &town.installation;
+    let (well, said) = told(installation, &["status", "--server", "http://127.0.0.1:1"]).await;
+    assert!(!well && said.contains("Does it run there?"), "{said}");
+    let signer = town.signer().await;
+    signer.ready().await;
+    let server = ["--server", signer.scheduler.url.as_str()];
+    let ask = async |words: &[&str]| told(installation, &[words, &server[..]].concat()).await;
+    let (ready, said) = ask(&["status"]).await;
+    assert!(ready, "{said}");
+    for words in ["ready\n", "journal: ok\n", "chain 139, ", " 0 open\n", "  node ", "  limits: "] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let mut tail = Tail::new(installation, server);
+    // It begins with what comes after it was heard of: what is done before is not told.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let (done, said) = ask(&["pause", "--chain", "139"]).await;
+    assert!(done && said.contains("chain 139: paused by operator"), "{said}");
+    tail.wrote(" paused chain 139 by operator").await;
+    let (ready, said) = ask(&["status"]).await;
+    assert!(ready && said.contains("  paused by operator"), "{said}");
+    let refused = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!(refused.status, 403, "{refused:?}");
+    let (done, said) = ask(&["resume"]).await;
+    assert!(done && said.starts_with("resumed: chain 139"), "{said}");
+    let (done, said) = ask(&["resume"]).await;
+    assert!(done && said.contains("nothing is paused"), "{said}");
+    let body = json!({"requestId": "by-hand", "list": town.entries([0])});
+    let hash = signer.scheduler.bill(&body).await.tx_hash();
+    let (done, said) = ask(&["billing", "by-hand"]).await;
+    assert!(done && said.contains(&hash), "{said}");
+    let (done, said) = ask(&["billing", "none"]).await;
+    assert!(!done && said.contains("no billing has this"), "{said}");
+    let line = tail.wrote(" accepted chain 139").await;
+    assert!(line.contains("request by-hand") && line.contains(&hash), "{line}");
+}
+
+/// A command that writes what happens, and is ended with this.
+struct Tail {
+    process: Child,
+    lines: Receiver<String>,
+}
+
+impl Tail {
+    fn new(installation: &Installation, server: [&str; 2]) -> Self {
+        let mut command = installation.command();
+        command.arg("tail").args(server).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let (tell, lines) = mpsc::channel(1024);
+        let written = BufReader::new(process.stdout.take().unwrap()).lines();
+        std::thread::spawn(move || {
+            written.map_while(Result::ok).for_each(|line| drop(tell.blocking_send(line)));
+        });
+        Self { process, lines }
+    }
+
+    /// The next line that contains `words`.
+    async fn wrote(&mut self, words: &str) -> String {
+        let waits = async {
+            loop {
+                let line = self.lines.recv().await.unwrap();
+                if line.contains(words) {
+                    return line;
+                }
+            }
+        };
+        timeout(Duration::from_secs(30), waits).await.unwrap()
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
+}
