@@ -14,6 +14,7 @@ mod limits;
 pub mod networks;
 pub mod operate;
 pub mod remote;
+mod renewal;
 mod rules;
 
 pub use connect::ConnectError;
@@ -23,7 +24,7 @@ use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
-use crate::http::{self, AppState, Manners};
+use crate::http::{self, AppState, Handshakes, Manners};
 use crate::journal::{Journal, JournalError, OpenError};
 use crate::node::Dial;
 use axum::Router;
@@ -33,11 +34,18 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
+
+/// How much of an answer the system keeps for a connection, bytes. Left to itself it keeps megabytes of
+/// what somebody asks for and never reads, for each connection.
+const SEND_BUFFER: u32 = 64 << 10;
+
+/// How many connections may wait to be accepted.
+const BACKLOG: u32 = 1024;
 
 /// How long the first look at all chains may take before the port opens all the same.
 const FIRST_LOOK: Duration = Duration::from_secs(5);
@@ -111,6 +119,8 @@ pub struct Assembled {
     pub router: Router,
     /// Answers machines, where that has a port of its own.
     pub health_router: Option<Router>,
+    /// How connections of callers begin, where they are encrypted.
+    pub handshakes: Option<Handshakes>,
     /// Ends what waits for something to happen, when the process is to end.
     pub closing: CancellationToken,
 }
@@ -120,35 +130,45 @@ pub struct Assembled {
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
     let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
     let limits = config.http.clone();
-    let Assembled { engine, watchers: looks, router, health_router, closing: stop_server } =
+    let Assembled { engine, watchers: looks, router, health_router, handshakes, closing } =
         assemble(config, machine).await?;
-    let (listener, address) = listen(limits.listen).await?;
+    let (listener, address) = listen(limits.listen)?;
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
     for watcher in looks {
         watchers.spawn(watcher.run(stop_watchers.clone()));
     }
     watchers.spawn(head::tell(engine.journal.clone(), stop_watchers.clone()));
     watchers.spawn(gates::note(Arc::clone(&engine), stop_watchers.clone()));
-    let server = TaskTracker::new();
+    let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
-        let (listener, address) = listen(at).await?;
+        let (listener, address) = listen(at)?;
         let manners = Manners::of_health(&limits);
-        server.spawn(http::serve(listener, router, manners, stop_server.clone()));
+        server.spawn(http::serve(listener, router, manners, None, stop_server.clone()));
         info!(%address, "health and metrics");
     }
     if let Some(warning) = limits.in_the_clear() {
         warn!(%address, "{warning}");
     }
+    if let Some(tls) = &limits.tls {
+        info!(%address, "TLS: {tls}");
+        watchers.spawn(renewal::follow(Arc::clone(tls), stop_watchers.clone()));
+    }
     let manners = Manners::of_callers(&limits);
-    server.spawn(http::serve(listener, router, manners, stop_server.clone()));
+    server.spawn(http::serve(listener, router, manners, handshakes, stop_server.clone()));
     info!(%address, chains = engine.lanes.len(), "ready for requests");
     let grace = limits.shutdown_grace;
     Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, grace })
 }
 
-async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
-    let listener = TcpListener::bind(address).await;
-    let listener = listener.map_err(|problem| StartError::Listen { address, problem })?;
+fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
+    let opened = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+        socket.set_reuseaddr(true)?;
+        socket.set_send_buffer_size(SEND_BUFFER)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    let listener = opened().map_err(|problem| StartError::Listen { address, problem })?;
     let address = listener.local_addr().unwrap_or(address);
     Ok((listener, address))
 }
@@ -171,7 +191,8 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
         AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
     let door = Arc::new(door);
     let (router, health_router) = (http::router(&door), http::health_router(&door));
-    Ok(Assembled { engine, watchers, router, health_router, closing })
+    let handshakes = Handshakes::of(&door);
+    Ok(Assembled { engine, watchers, router, health_router, handshakes, closing })
 }
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.

@@ -8,6 +8,7 @@ mod connections;
 mod control;
 mod events;
 mod guard;
+mod handshakes;
 mod health;
 mod patient;
 mod serve;
@@ -24,6 +25,7 @@ use crate::engine::Engine;
 use crate::telemetry::Metrics;
 pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
 pub use events::{EventCharge, EventPage, EventRow};
+pub use handshakes::Handshakes;
 pub use serve::{Manners, serve};
 
 use arrivals::Arrivals;

@@ -27,3 +27,4 @@ pub mod journal;
 pub mod clock;
 pub mod owner_only;
 pub mod telemetry;
+pub mod tls;

@@ -35,8 +35,8 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Serve requests (the default).
-    Serve,
+    #[command(flatten)]
+    Configured(Configured),
     /// Make a new, empty journal, once per installation. With --network: write a first configuration for
     /// that network instead, and a secret for the scheduler.
     Init {
@@ -47,6 +47,16 @@ enum Command {
         #[arg(long, requires = "network")]
         chain: Option<u32>,
     },
+    /// Encrypted keystores.
+    #[command(subcommand)]
+    Keys(KeysCommand),
+}
+
+/// What needs the whole configuration.
+#[derive(Subcommand, Debug)]
+enum Configured {
+    /// Serve requests (the default).
+    Serve,
     /// Check configuration, keys, journal and every chain; fails when something is wrong.
     Check,
     /// Verify every table of the journal against its history, and change nothing. The Signer must not be
@@ -80,9 +90,6 @@ enum Command {
     /// Take claims from one journal to another. The Signer must not be running.
     #[command(subcommand)]
     Claims(ClaimsCommand),
-    /// Encrypted keystores.
-    #[command(subcommand)]
-    Keys(KeysCommand),
     /// Write every charge, oldest first. A running Signer is asked in the name of a caller that sees all.
     Export(ExportCommand),
     #[command(flatten)]
@@ -185,58 +192,61 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
     keys::harden_process()?;
     let usual = Path::new(USUAL_CONFIG);
-    if let Some(Command::Init { network: Some(network), chain: Some(chain) }) = &cli.command {
-        begin(network, *chain, cli.config.as_deref().unwrap_or(usual))?;
-        return Ok(ExitCode::SUCCESS);
-    }
     let path = cli.config.as_deref().or_else(|| usual.exists().then_some(usual));
-    if let Some(Command::Keys(command)) = &cli.command {
-        keep_keys(&Config::load_keys(path)?.directory, command)?;
-        return Ok(ExitCode::SUCCESS);
+    match &cli.command {
+        Some(Command::Init { network: Some(network), chain: Some(chain) }) => {
+            begin(network, *chain, cli.config.as_deref().unwrap_or(usual))?;
+        }
+        Some(Command::Init { .. }) => {
+            let journal = Config::load(path)?.journal;
+            Journal::create(&journal)?;
+            say(&format!("made the journal {}", journal.path.display()))?;
+        }
+        Some(Command::Keys(command)) => keep_keys(&Config::load_keys(path)?.directory, command)?,
+        Some(Command::Configured(command)) => return carry_out(Config::load(path)?, command),
+        None => return carry_out(Config::load(path)?, &Configured::Serve),
     }
-    let config = Config::load(path)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn carry_out(config: Config, command: &Configured) -> Result<ExitCode, Box<dyn Error>> {
     telemetry::start_logging(&config.log);
     if let Some(variable) = config.outbound.ignored_proxy() {
         warn!("{variable} is set and not used: see outbound.environment_proxies");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    match cli.command.as_ref().unwrap_or(&Command::Serve) {
-        Command::Serve => runtime.block_on(serve(config))?,
-        Command::Init { .. } => {
-            Journal::create(&config.journal)?;
-            say(&format!("made the journal {}", config.journal.path.display()))?;
-        }
-        Command::Check => {
+    match command {
+        Configured::Serve => runtime.block_on(serve(config))?,
+        Configured::Check => {
             let report = runtime.block_on(check::run(&config, &Http::new(config.outbound)));
             say(&report.to_string())?;
             return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Audit { file, kept } => {
+        Configured::Audit { file, kept } => {
             return audit(file.as_deref().unwrap_or(&config.journal.path), kept);
         }
-        Command::Resolve { billing, subscription, outcome, why } => {
+        Configured::Resolve { billing, subscription, outcome, why } => {
             let finding = (billing.clone(), *subscription, why.clone());
             let told = runtime.block_on(claims::resolve(&config.journal, finding, outcome))?;
             say(&told)?;
         }
-        Command::Networks(NetworksCommand::Rename { from, to, why }) => {
+        Configured::Networks(NetworksCommand::Rename { from, to, why }) => {
             let (from, to) = (PlatformChainId(*from), PlatformChainId(*to));
             let renaming = Renaming { from, to, why: why.clone() };
             runtime.block_on(app::networks::rename(&config.journal, renaming))?;
             say(&format!("chain {from} is chain {to} now: rename [chains.{from}] as well"))?;
         }
-        Command::Claims(ClaimsCommand::Export { out }) => {
+        Configured::Claims(ClaimsCommand::Export { out }) => {
             say(&runtime.block_on(claims::export(&config.journal, out.as_deref()))?)?;
         }
-        Command::Claims(ClaimsCommand::Import { file, why }) => {
+        Configured::Claims(ClaimsCommand::Import { file, why }) => {
             say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
-        Command::Export(asked) => write_ledger(&runtime, &config, asked)?,
-        Command::Running(command) => {
+        Configured::Export(asked) => write_ledger(&runtime, &config, asked)?,
+        Configured::Running(command) => {
             let well = runtime.block_on(operate::run(&config, command, &mut io::stdout()))?;
             return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
-        Command::Keys(command) => keep_keys(&config.keys.directory, command)?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -44,6 +44,11 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
     let heard =
         config.http.in_the_clear().map(|said| Finding::fine("http.listen", said.to_owned()));
     found.extend(heard.map(|finding| ("config".to_owned(), finding)));
+    found.extend(config.http.tls.as_ref().map(|tls| {
+        let trouble = tls.trouble(Clock::MACHINE.unix_ms().div_euclid(1000));
+        let said = trouble.unwrap_or_else(|| tls.to_string());
+        ("config".to_owned(), Finding::fine("http.tls", said))
+    }));
     let mut chains = Vec::new();
     for chain in &config.chains {
         let place = format!("chains.{}", chain.platform_id);

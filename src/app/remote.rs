@@ -7,6 +7,7 @@ use reqwest::{Client, Method, RequestBuilder};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A running Signer.
@@ -23,6 +24,15 @@ pub enum RemoteError {
     /// Nobody in the configuration may ask for it.
     #[error("no configured caller {0}: describe one in the configuration")]
     NoCaller(&'static str),
+    /// It wants a certificate, and there is none for commands.
+    #[error(
+        "the Signer wants a certificate of its callers: name a file with one and its key as \
+         http.tls.identity_file"
+    )]
+    NoIdentity,
+    /// That certificate cannot be used.
+    #[error("http.tls.identity_file: {0}")]
+    Identity(io::Error),
     /// It was not reached.
     #[error(
         "the Signer at {server} cannot be asked: {problem}. Does it run there? --server says where else"
@@ -105,10 +115,23 @@ impl Remote {
         if able.is_empty() && !config.callers.is_empty() {
             return Err(RemoteError::NoCaller(need.sentence()));
         }
-        let here = || format!("http://{}", reachable(config.http.listen));
+        let tls = config.http.tls.as_ref();
+        if tls.is_some_and(|tls| !tls.can_be_asked()) {
+            return Err(RemoteError::NoIdentity);
+        }
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let here = || format!("{scheme}://{}", reachable(config.http.listen));
         let server = server.map_or_else(here, |server| server.trim_end_matches('/').to_owned());
         let caller = able.first().copied().cloned();
-        let client = Client::builder().no_proxy().build();
+        let client = Client::builder().no_proxy();
+        let client = match tls {
+            None => client,
+            // It has the very certificate of the configuration, under whatever name.
+            Some(tls) => {
+                client.tls_backend_preconfigured(tls.client().map_err(RemoteError::Identity)?)
+            }
+        };
+        let client = client.build();
         let client =
             client.map_err(|problem| RemoteError::Unreached { server: server.clone(), problem })?;
         Ok(Self { client, server, caller })

@@ -2,7 +2,8 @@
 //!
 //! Remembers every signature for as long as its time lies in the window, in memory. What was signed
 //! before the start, or before anything that is forgotten, is not taken: nobody here knows whether it
-//! was answered. The answers are kept as far as there is room; the signatures always are.
+//! was answered. The answers are kept as far as there is room; the signatures always are,
+//! but of messages that nothing was done for because there was too much to do.
 
 use super::{AuthError, CLOCK_WINDOW_SECONDS, Proven};
 use parking_lot::Mutex;
@@ -147,6 +148,12 @@ impl<A> Messages<A> {
 }
 
 impl<A> Ticket<A> {
+    /// Tells those who wait with it that the message was not judged, in these words. Sent again, it is new.
+    pub fn give_back(self, answer: Arc<A>) {
+        self.place.send_replace(Answered::So(answer));
+        self.memory.lock().answers.remove(&self.sign);
+    }
+
     /// Answers the message, in `bytes` bytes of memory, and everybody who waits with it.
     pub fn answer(self, answer: Arc<A>, bytes: usize) {
         self.place.send_replace(Answered::So(answer));

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// `GET /PayTool/control`
 pub(super) async fn show(State(door): State<Arc<AppState>>, request: Request) -> Response {
-    controlled(door, request, Purpose::Ask, async move |door, sent| {
+    controlled(door, request, Purpose::Inspect, async move |door, sent| {
         which(&sent).map_err(HttpReply::TurnedAway)?;
         report(&door, &sent.by.rights).await
     })
@@ -52,7 +52,7 @@ struct Instruction {
     body: Bytes,
 }
 
-/// Lets those through who may control.
+/// Has something done for somebody who may control, as the guard has seen to.
 async fn controlled<W, F>(
     door: Arc<AppState>,
     request: Request,
@@ -67,7 +67,7 @@ where
         return TurnedAway::Query.into_response();
     }
     pass(door, request, purpose, async move |door, Authentic { body, caller, .. }| {
-        let Some(caller) = caller.filter(|caller| caller.rights.control) else {
+        let Some(caller) = caller else {
             return TurnedAway::NoControl.into_response();
         };
         let sent = Instruction { by: caller, body };
@@ -105,7 +105,9 @@ async fn settle(
     let Some(resolution) = Resolution::from_word(&found.outcome) else {
         return Ok(unclear(format!("outcome is {:?}", found.outcome)));
     };
-    let subscribe = SubscribeId(found.subscribe_id);
+    let Some(subscribe) = Some(found.subscribe_id).filter(|id| *id >= 0).map(SubscribeId) else {
+        return Ok(unclear(format!("subscribeId is 0 to {}", i64::MAX)));
+    };
     if let Some(chain) = door.engine.lanes.keys().find(|chain| !by.rights.covers_chain(**chain)) {
         return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
     }

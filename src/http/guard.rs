@@ -9,7 +9,7 @@ use super::{AppState, signed_parts};
 use crate::auth::{
     Answered, AuthError, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer,
 };
-use crate::config::Caller;
+use crate::config::{Caller, Rights};
 use crate::engine::NoVerdict;
 use crate::telemetry::{Billed, NOBODY};
 use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
@@ -31,10 +31,33 @@ const SHORT_BODY: usize = 4 << 10;
 pub(super) enum Purpose {
     /// Charges: a long body, and a place among those that bill.
     Bill,
-    /// Changes something else.
+    /// Changes something else: for callers who may control.
     Control,
-    /// Changes nothing: a repeated question is answered anew.
+    /// Changes nothing, and is for those callers too: a repeated question is answered anew.
+    Inspect,
+    /// The same for callers who may read.
     Ask,
+}
+
+impl Purpose {
+    /// Whether a caller may; one that nobody knows has the usual rights. The right to bill is judged where
+    /// billing requests are counted, each under its caller.
+    fn allowed(self, rights: Option<&Rights>) -> Result<(), TurnedAway> {
+        let usual = Rights::default();
+        let rights = rights.unwrap_or(&usual);
+        match self {
+            Self::Control | Self::Inspect if !rights.control => Err(TurnedAway::NoControl),
+            Self::Ask if !rights.read => Err(TurnedAway::NoRight("read")),
+            Self::Bill | Self::Control | Self::Inspect | Self::Ask => Ok(()),
+        }
+    }
+
+    fn is_question(self) -> bool {
+        match self {
+            Self::Inspect | Self::Ask => true,
+            Self::Bill | Self::Control => false,
+        }
+    }
 }
 
 /// A request whose sender is known, with its body.
@@ -43,6 +66,15 @@ pub(super) struct Authentic {
     pub(super) deadline: Instant,
     /// Who sent it; none where nobody has to sign requests.
     pub(super) caller: Option<Arc<Caller>>,
+}
+
+/// What was done for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Done {
+    /// It was judged.
+    Judged,
+    /// Nothing: too much else was being done.
+    Nothing,
 }
 
 /// An answer that can be given more than once.
@@ -79,18 +111,26 @@ where
         Err(why) => return turned_away(why),
     };
     let Some(proven) = proven else {
+        if let Err(why) = purpose.allowed(None) {
+            return turned_away(why);
+        }
         let authentic = Authentic { body, deadline, caller: None };
-        let done = set_to_work(&door, (purpose, begun), authentic, work, |_| ()).await;
+        let done = set_to_work(&door, (purpose, begun), authentic, work, |_, _| ()).await;
         return done.as_ref().map_or_else(shutting_down, Said::response);
     };
     let _busy = guest.map(Guest::works);
     let authentic = Authentic { body, deadline, caller: Some(Arc::clone(&proven.caller)) };
-    let said = if purpose == Purpose::Ask {
-        set_to_work(&door, (purpose, begun), authentic, work, |_| ()).await
+    let said = if let Err(why) = purpose.allowed(Some(&proven.caller.rights)) {
+        Some(Said::of(why.into_response()).await)
+    } else if purpose.is_question() {
+        set_to_work(&door, (purpose, begun), authentic, work, |_, _| ()).await
     } else {
         match door.replays.begin(&proven, now(&door)) {
             Ok(Judging::New(ticket)) => {
-                let keep = |said: &Arc<Said>| ticket.answer(Arc::clone(said), said.body.len());
+                let keep = |said: &Arc<Said>, done: Done| match done {
+                    Done::Judged => ticket.answer(Arc::clone(said), said.body.len()),
+                    Done::Nothing => ticket.give_back(Arc::clone(said)),
+                };
                 set_to_work(&door, (purpose, begun), authentic, work, keep).await
             }
             Ok(Judging::Again(waiting)) => {
@@ -139,7 +179,9 @@ async fn prove(
     };
     let limit = match purpose {
         Purpose::Bill => door.limits.body_limit_bytes,
-        Purpose::Control | Purpose::Ask => SHORT_BODY.min(door.limits.body_limit_bytes),
+        Purpose::Control | Purpose::Inspect | Purpose::Ask => {
+            SHORT_BODY.min(door.limits.body_limit_bytes)
+        }
     };
     if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
         door.arrivals.discard(body);
@@ -187,7 +229,7 @@ async fn set_to_work<W, F>(
     (purpose, begun): (Purpose, Instant),
     authentic: Authentic,
     work: W,
-    keep: impl FnOnce(&Arc<Said>) + Send + 'static,
+    keep: impl FnOnce(&Arc<Said>, Done) + Send + 'static,
 ) -> Option<Arc<Said>>
 where
     W: FnOnce(Arc<AppState>, Authentic) -> F + Send + 'static,
@@ -195,18 +237,18 @@ where
 {
     let places: &Arc<Semaphore> = match purpose {
         Purpose::Bill => &door.places,
-        Purpose::Control | Purpose::Ask => &door.desk,
+        Purpose::Control | Purpose::Inspect | Purpose::Ask => &door.desk,
     };
     let Ok(place) = Arc::clone(places).try_acquire_owned() else {
         note(door, &TurnedAway::Busy, (purpose, begun), None);
         let said = Said::of(TurnedAway::Busy.into_response()).await;
-        keep(&said);
+        keep(&said, Done::Nothing);
         return Some(said);
     };
     let working = Arc::clone(door);
     let done = door.engine.tasks.spawn(async move {
         let said = Said::of(work(working, authentic).await).await;
-        keep(&said);
+        keep(&said, Done::Judged);
         drop(place);
         said
     });

@@ -6,6 +6,7 @@ use crate::billing::{BatchId, spell_address};
 use crate::engine::{Engine, Hindrance, Lane};
 use crate::node::NodeView;
 use crate::telemetry::classic;
+use crate::tls::{Tls, Validity, shown};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -24,11 +25,20 @@ pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
     let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);
     let chains: Vec<Value> = lanes.iter().map(|lane| chain(&door.engine, lane)).collect();
-    let up = journal.is_none() && lanes.iter().all(|lane| trouble(lane).is_none());
+    let now = door.engine.journal.now_ms().div_euclid(1000);
+    let encrypted = door.limits.tls.as_ref();
+    let let_in = encrypted.is_none_or(|tls| tls.validity(now) != Validity::Over);
+    let up = let_in && journal.is_none() && lanes.iter().all(|lane| trouble(lane).is_none());
     let status = if up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let word = if up { "ready" } else { "not ready" };
     let journal = journal.map_or_else(|| json!("ok"), |problem| json!(problem));
-    body(status, &json!({"status": word, "journal": journal, "chains": chains}))
+    let tls = encrypted.map(|tls| certificate(tls, now));
+    body(status, &json!({"status": word, "journal": journal, "tls": tls, "chains": chains}))
+}
+
+fn certificate(tls: &Tls, now: i64) -> Value {
+    let trouble = tls.trouble(now);
+    json!({"until": shown(tls.until()), "status": trouble.unwrap_or_else(|| "ok".to_owned())})
 }
 
 fn chain(engine: &Engine, lane: &Lane) -> Value {
@@ -87,6 +97,9 @@ fn trouble(lane: &Lane) -> Option<String> {
 
 /// Counters and gauges in the text format that Prometheus reads, or as `OpenMetrics` where that is asked for.
 pub(super) async fn metrics(State(door): State<Arc<AppState>>, headers: HeaderMap) -> Response {
+    if let Some(tls) = &door.limits.tls {
+        door.metrics.certificate(tls.until());
+    }
     let text = door.metrics.render(&door.engine);
     let asked = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let open = asked.into_iter().any(|accepted| accepted.contains("application/openmetrics-text"));

@@ -1,6 +1,7 @@
 //! Accepts connections until told to stop, then lets every request that has begun finish.
 
 use super::connections::{Connections, Stay};
+use super::handshakes::Handshakes;
 use super::patient::Patient;
 use crate::config::HttpConfig;
 use axum::Router;
@@ -9,12 +10,13 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -98,11 +100,13 @@ fn descriptors() -> usize {
     usize::try_from(now).unwrap_or(usize::MAX)
 }
 
-/// Serves `router` until `stop`, then waits for the requests that have begun.
+/// Serves `router` until `stop`, then waits for the requests that have begun. In the clear without
+/// `handshakes`.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
     manners: Manners,
+    handshakes: Option<Handshakes>,
     stop: CancellationToken,
 ) {
     let mut http = http1::Builder::new();
@@ -117,21 +121,49 @@ pub async fn serve(
         }
         let Some(stay) = connections.admit(peer) else {
             // Whoever does not hear it finds the connection closed: that says the same.
-            drop(stream.into_std().and_then(|mut stream| stream.write(FULL)));
+            if handshakes.is_none() {
+                drop(stream.into_std().and_then(|mut stream| stream.write(FULL)));
+            }
             continue;
         };
-        let stream = TokioIo::new(Patient::new(stream, manners.write_timeout));
-        let service = service(&router, &stay);
-        let connection = graceful.watch(http.serve_connection(stream, service));
+        let stream = Patient::new(stream, manners.write_timeout);
+        let talk = Talk { http: http.clone(), router: router.clone(), watcher: graceful.watcher() };
+        let (handshakes, stop) = (handshakes.clone(), stop.clone());
         tasks.spawn(async move {
-            match stay.go().run_until_cancelled(connection).await {
-                Some(Err(error)) => debug!(%error, "a connection ended early"),
-                Some(Ok(())) => {}
-                None => debug!("a connection was closed to make room for others"),
+            let served = async {
+                let Some(handshakes) = handshakes else { return talk.over(stream, &stay).await };
+                let shaken = handshakes.shake(stream, peer);
+                if let Some(stream) = stop.run_until_cancelled(shaken).await.flatten() {
+                    talk.over(stream, &stay).await;
+                }
+            };
+            if stay.go().run_until_cancelled(served).await.is_none() {
+                debug!("a connection was closed to make room for others");
             }
         });
     }
     graceful.shutdown().await;
+}
+
+/// What is said on one connection.
+struct Talk {
+    http: http1::Builder,
+    router: Router,
+    watcher: Watcher,
+}
+
+impl Talk {
+    /// From the first head to the last answer.
+    async fn over<S>(self, stream: S, stay: &Stay)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let service = service(&self.router, stay);
+        let connection = self.http.serve_connection(TokioIo::new(stream), service);
+        if let Err(error) = self.watcher.watch(connection).await {
+            debug!(%error, "a connection ended early");
+        }
+    }
 }
 
 /// The routes, told who asks.

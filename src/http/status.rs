@@ -24,9 +24,6 @@ pub(super) async fn billings(
 ) -> Response {
     pass(door, request, Purpose::Ask, async move |door, authentic| {
         let rights = authentic.caller.as_ref().map(|caller| &caller.rights);
-        if rights.is_some_and(|rights| !rights.read) {
-            return TurnedAway::NoRight("read").into_response();
-        }
         let Ok(Path(id)) = path else { return NOTHING.into_response() };
         let mut found = find(&door, id).await;
         if let (Ok(found), Some(rights)) = (&mut found, rights) {

@@ -6,6 +6,7 @@ use parking_lot::Mutex;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::time::Instant;
+use tokio_rustls::rustls::Error;
 use tracing::{info, warn};
 
 /// The most lines in so long a time.
@@ -24,6 +25,16 @@ struct Lately {
 }
 
 impl Strangers {
+    /// Somebody's TLS came to nothing; `unproven` where it was for want of a good certificate.
+    pub(super) fn shook_no_hands(&self, why: &Error, peer: SocketAddr, unproven: bool) {
+        let Some(unwritten) = self.0.lock().may_write() else { return };
+        if unproven {
+            warn!(%peer, unwritten, "turned away: no certificate of a caller: {why}");
+        } else {
+            info!(%peer, unwritten, "turned away: no TLS: {why}");
+        }
+    }
+
     /// Somebody was turned away.
     pub(super) fn turned_away(&self, why: &TurnedAway, peer: Option<SocketAddr>) {
         let Some(unwritten) = self.0.lock().may_write() else { return };

@@ -60,6 +60,7 @@ impl House {
             max_connections: 16,
             max_connections_per_address: 16,
             health_listen: None,
+            tls: None,
             shutdown_grace: second,
             max_concurrent_requests: 1,
         };

@@ -233,3 +233,27 @@ fn read_back(conn: &Connection) -> Result<(), OpenError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Journal;
+
+    /// Where nothing can be written, not even a lock: the path is part of a URI there.
+    #[test]
+    fn what_cannot_change_is_read_under_any_name() {
+        let room = tempfile::tempdir().unwrap();
+        let directory = room.path().join("of 50%25, a?mode=rwc#b & c");
+        std::fs::create_dir(&directory).unwrap();
+        let path = directory.join("journal.db");
+        Journal::initialise(&path).unwrap();
+        let conn = Files::at(&path).connect_to_what_cannot_change().unwrap();
+        let tables: i64 =
+            conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
+        assert!(tables > 5);
+        conn.execute_batch("DELETE FROM history").unwrap_err();
+        let beside: Vec<_> = std::fs::read_dir(&directory).unwrap().collect();
+        drop(conn);
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), beside.len());
+    }
+}

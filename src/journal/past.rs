@@ -41,6 +41,11 @@ pub struct FailedBilling {
     pub settled_ms: i64,
 }
 
+/// When everything about a lane was last known. By the index on the rows that tell of it: see schema.sql.
+pub(super) const LEARNT: &str = "SELECT max(at_ms) FROM history
+    WHERE event IN ('lane opened', 'learnt what was forgotten')
+    AND json_extract(body, '$.chain') = ?1 AND json_extract(body, '$.signer') = ?2";
+
 /// Until when the journal knows for sure what the lane's account did, Unix ms: by the time of the newest
 /// block that holds a transaction of it, and by this machine's clock when the lane was opened or
 /// everything was learnt, less what clocks may differ. None before the lane is opened.
@@ -53,12 +58,8 @@ pub(super) fn known_until(conn: &Connection, lane: LaneId) -> rusqlite::Result<O
         params![chain, signer, NEWEST],
         |row| row.get(0),
     )?;
-    let learnt_ms: Option<i64> = conn.query_row(
-        "SELECT max(at_ms) FROM history WHERE event IN ('lane opened', 'learnt what was forgotten')
-         AND json_extract(body, '$.chain') = ?1 AND json_extract(body, '$.signer') = ?2",
-        params![chain, format!("{:#x}", lane.signer)],
-        |row| row.get(0),
-    )?;
+    let learnt_ms: Option<i64> =
+        conn.query_row(LEARNT, params![chain, format!("{:#x}", lane.signer)], |row| row.get(0))?;
     let learnt_ms = learnt_ms.map(|ms| ms.saturating_sub(CLOCKS_MS));
     Ok(block_s.map(|s| s.saturating_mul(1000)).max(learnt_ms))
 }

@@ -1,6 +1,7 @@
 //! What a fleet asks its nodes through. One implementation speaks JSON-RPC; an adapter whose nodes
 //! speak something else brings its own.
 
+use super::decode::decode;
 use super::error::{AskError, Fault, RealChain};
 use super::redact::Redactor;
 use async_trait::async_trait;
@@ -30,5 +31,5 @@ pub trait Client: Send + Sync + fmt::Debug + 'static {
 
 /// Reads an answer as what was asked for.
 pub(super) fn read_answer<R: DeserializeOwned>(raw: &RawValue) -> Result<R, Fault> {
-    serde_json::from_str(raw.get()).map_err(|_| Fault::Garbled)
+    decode(raw.get().as_bytes()).map_err(|_| Fault::Garbled)
 }

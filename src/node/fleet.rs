@@ -107,10 +107,12 @@ impl<C: Client> Fleet<C> {
         }
     }
 
-    /// The nodes to look at: all that are asked and that may be asked now, whatever chain they are
-    /// on or however far they lag. A fleet that would otherwise be silent looks at all.
+    /// The nodes to look at: all that are asked and that may be asked now, however far they lag, and one
+    /// on another chain when it is time to ask whether it still is. A fleet that would otherwise be
+    /// silent looks at all.
     pub fn watched(&self) -> Vec<NodeId> {
-        let usable = |node: &&Arc<Node<C>>| node.wrong_chain().is_none();
+        let usable =
+            |node: &&Arc<Node<C>>| node.wrong_chain().is_none() || node.verification_is_due();
         let admitted: Vec<NodeId> = self
             .readers()
             .filter(usable)

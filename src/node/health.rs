@@ -25,6 +25,12 @@ pub(super) const QUARANTINE_MS: u64 = 3_600_000;
 /// How long a node is trusted to be on the same chain, unless an exchange breaks before, ms.
 const RECHECK_MS: u64 = 600_000;
 
+/// How often a node on another chain is asked whether it still is, ms.
+const WRONG_RECHECK_MS: u64 = 60_000;
+
+/// So often in a row it has to name the right chain before it is used again.
+const RIGHT_ANSWERS: u32 = 10;
+
 /// Certainty, in the unit of [`Health::success`].
 const CERTAIN: u64 = 1_000_000;
 
@@ -53,7 +59,7 @@ pub enum State {
     Busy,
     /// It said something that turned out to be false, and is left alone for an hour.
     Quarantined,
-    /// It is on another chain. It stays so until the process ends.
+    /// It is on another chain, or was less than ten minutes ago.
     WrongChain,
 }
 
@@ -92,7 +98,12 @@ enum Identity {
         at_ms: u64,
         breaks: u64,
     },
-    Wrong(RealChain),
+    /// Another one, when this was asked; since then it has named the right one so often.
+    Wrong {
+        answered: RealChain,
+        asked_ms: u64,
+        rights: u32,
+    },
 }
 
 /// The health of one node.
@@ -130,7 +141,7 @@ impl Health {
 
     pub(super) fn state(&self, now_ms: u64) -> State {
         match self.identity {
-            Identity::Wrong(_) => State::WrongChain,
+            Identity::Wrong { .. } => State::WrongChain,
             _ if now_ms < self.quarantined_until_ms => State::Quarantined,
             _ if self.breaker.is_open() => State::Busy,
             Identity::Unknown => State::Unverified,
@@ -148,7 +159,7 @@ impl Health {
     /// The wrong chain that it is on.
     pub(super) fn wrong_chain(&self) -> Option<RealChain> {
         match self.identity {
-            Identity::Wrong(answered) => Some(answered),
+            Identity::Wrong { answered, .. } => Some(answered),
             Identity::Unknown | Identity::Right { .. } => None,
         }
     }
@@ -158,23 +169,38 @@ impl Health {
     pub(super) fn verification_is_due(&self, now_ms: u64, breaks: u64) -> bool {
         match self.identity {
             Identity::Unknown => true,
-            Identity::Wrong(_) => false,
+            Identity::Wrong { asked_ms, .. } => now_ms.saturating_sub(asked_ms) >= WRONG_RECHECK_MS,
             Identity::Right { at_ms, breaks: before } => {
                 breaks != before || now_ms.saturating_sub(at_ms) >= RECHECK_MS
             }
         }
     }
 
-    /// It named the right chain when asked at this time. A node that was on the wrong one stays so.
+    /// It named the right chain when asked at this time. One that was on another has to say so for a
+    /// while: what answers behind its URL may be one node now and another then.
     pub(super) fn verified(&mut self, at_ms: u64, breaks: u64) {
-        if self.wrong_chain().is_none() {
-            self.identity = Identity::Right { at_ms, breaks };
-        }
+        self.identity = match self.identity {
+            Identity::Wrong { answered, rights, .. }
+                if rights.saturating_add(1) < RIGHT_ANSWERS =>
+            {
+                Identity::Wrong { answered, asked_ms: at_ms, rights: rights.saturating_add(1) }
+            }
+            Identity::Wrong { .. } | Identity::Unknown | Identity::Right { .. } => {
+                Identity::Right { at_ms, breaks }
+            }
+        };
     }
 
-    /// It named another chain.
-    pub(super) fn is_on(&mut self, answered: RealChain) {
-        self.identity = Identity::Wrong(answered);
+    /// It named another chain when asked at this time.
+    pub(super) fn is_on(&mut self, answered: RealChain, at_ms: u64) {
+        self.identity = Identity::Wrong { answered, asked_ms: at_ms, rights: 0 };
+    }
+
+    /// It was asked which chain it is on, and did not say.
+    pub(super) fn named_none(&mut self, at_ms: u64) {
+        if let Identity::Wrong { asked_ms, .. } = &mut self.identity {
+            *asked_ms = at_ms;
+        }
     }
 
     pub(super) fn set_behind(&mut self, behind: bool) {

@@ -2,6 +2,7 @@
 
 use super::ask::Asker;
 use super::client::{Client, read_answer};
+use super::decode::decode;
 use super::error::{AskError, Fault, RawNodeError, RealChain};
 use super::exchange::{Dial, Exchange, Reply, Target, Undialable};
 use super::fleet::Fleet;
@@ -65,7 +66,7 @@ impl JsonRpc {
     }
 
     fn read(&self, reply: &Reply, id: u64) -> Result<Box<RawValue>, Fault> {
-        let answer = serde_json::from_slice::<RpcAnswer<'_>>(&reply.body);
+        let answer = decode::<RpcAnswer<'_>>(&reply.body);
         let overloaded = reply.is_server_error() || reply.is_too_many_requests();
         match answer {
             _ if overloaded => Err(Fault::Http(reply.status)),

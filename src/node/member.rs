@@ -189,14 +189,22 @@ impl<C: Client> Node<C> {
         answer
     }
 
+    /// Whether it is time to ask it which chain it is on.
+    pub(super) fn verification_is_due(&self) -> bool {
+        self.health.lock().verification_is_due(self.now_ms(), self.breaks())
+    }
+
     /// Asks it which chain it is on, if that is due. Whoever asks at the same time waits for the one
     /// answer.
     pub(super) async fn verify_when_due(&self) -> Result<(), AskError> {
-        let due = || self.health.lock().verification_is_due(self.now_ms(), self.breaks());
+        let due = || self.verification_is_due();
         if due() {
             let _turn = self.verifying.lock().await;
             if due() {
-                self.verify().await?;
+                let verified = self.verify().await;
+                if self.wrong_chain().is_none() {
+                    verified?;
+                }
             }
         }
         match self.wrong_chain() {
@@ -207,13 +215,14 @@ impl<C: Client> Node<C> {
 
     async fn verify(&self) -> Result<(), AskError> {
         let breaks = self.breaks();
-        let answered = self.measured(CHAIN, self.client.chains()).await?;
+        let answered = self.measured(CHAIN, self.client.chains()).await;
+        let answered = answered.inspect_err(|_| self.change(Health::named_none))?;
         let wrong = answered.into_iter().find(|chain| *chain != self.rules.chain);
         let Some(answered) = wrong else {
             self.change(|health, now_ms| health.verified(now_ms, breaks));
             return Ok(());
         };
-        self.change(|health, _| health.is_on(answered));
+        self.change(|health, now_ms| health.is_on(answered, now_ms));
         Err(self.on_wrong_chain(answered))
     }
 
@@ -247,7 +256,8 @@ impl<C: Client> Node<C> {
                 let answered = self.wrong_chain().unwrap_or(chain);
                 error!(
                     node,
-                    "this node is on chain {answered}, not on {chain}; it is not used any more"
+                    "this node is on chain {answered}, not on {chain}; it is not used until it has \
+                     named {chain} for ten minutes"
                 );
             }
             State::Quarantined => {

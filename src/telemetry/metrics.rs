@@ -9,6 +9,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use std::fmt;
@@ -71,6 +72,11 @@ struct ReasonLabels {
     reason: &'static str,
 }
 
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct PortLabels {
+    port: &'static str,
+}
+
 /// All counters of one process.
 #[derive(Debug)]
 pub struct Metrics {
@@ -79,6 +85,7 @@ pub struct Metrics {
     refusals: Family<RefusalLabels, Counter>,
     unauthenticated: Family<ReasonLabels, Counter>,
     replays: Counter,
+    certificates: Family<PortLabels, Gauge>,
     seconds: Histogram,
     started_ms: i64,
 }
@@ -93,6 +100,7 @@ impl Metrics {
             refusals: Family::default(),
             unauthenticated: Family::default(),
             replays: Counter::default(),
+            certificates: Family::default(),
             seconds: Histogram::new(SECONDS),
             started_ms,
         };
@@ -106,6 +114,9 @@ impl Metrics {
         registry.register("auth_failures", unauthenticated, metrics.unauthenticated.clone());
         let replays = "Signed messages that came again and heard what the first heard";
         registry.register("replays", replays, metrics.replays.clone());
+        let ends = "When the certificate of a port ends, Unix time";
+        let name = "certificate_end_timestamp_seconds";
+        registry.register(name, ends, metrics.certificates.clone());
         let seconds = "Seconds from a billing request to its answer";
         registry.register("billing_seconds", seconds, metrics.seconds.clone());
         metrics
@@ -151,6 +162,11 @@ impl Metrics {
     /// Counts a request that proved nothing, by the word for why.
     pub fn unauthenticated(&self, reason: &'static str) {
         self.unauthenticated.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    /// Tells when the certificate of the port of callers ends, Unix seconds.
+    pub fn certificate(&self, until: i64) {
+        self.certificates.get_or_create(&PortLabels { port: "http.listen" }).set(until);
     }
 
     /// Counts a message that was here before.

@@ -49,12 +49,16 @@ const CALLERS: [usize; 2] = [1, 16];
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    // `-- 100 16` measures that row alone; `-- --memory 100000` what is held after so many requests.
+    // `-- 100 16` measures that row alone; `-- --memory 100000` what is held after so many requests;
+    // `-- --nodes` one node and three.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
     let has = |flag: &str| arguments.iter().any(|one| one == flag);
     if has("--memory") {
         return memory(numbers.first().copied().unwrap_or(10_000)).await;
+    }
+    if has("--nodes") {
+        return more_nodes().await;
     }
     let options = Options { earlier: earlier(), rounds: 2, quick: has("--quick") };
     if numbers.is_empty() {
@@ -87,7 +91,8 @@ fn earlier() -> Option<PathBuf> {
 
 /// One node and three, all of them through proxies.
 async fn more_nodes() {
-    println!("one node, and three:");
+    println!("one node, then three:");
+    beside::head();
     for nodes in [1, 3] {
         for size in [1, 100] {
             let stage = Stage::through_proxies(size * 5, nodes).await;

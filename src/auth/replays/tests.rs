@@ -43,6 +43,20 @@ async fn a_repeated_message_hears_what_the_first_heard_or_waits_for_it() {
     assert_eq!(again(&replays, &message(2, 1000), 1060).await, None, "cut short: not judged again");
 }
 
+#[tokio::test]
+async fn a_message_that_nothing_was_done_for_is_new_when_it_comes_again() {
+    let replays = Replays::new(1000);
+    let first = message(1, 1000);
+    let ticket = new(replays.begin(&first, 1000));
+    let (heard, ()) = tokio::join!(again(&replays, &first, 1000), async {
+        tokio::task::yield_now().await;
+        ticket.give_back(Arc::new("too much to do"));
+    });
+    assert_eq!(heard, Some("too much to do"), "who waited with it hears the same");
+    new(replays.begin(&message(1, 1000), 1001)).answer(Arc::new("yes"), 3);
+    assert_eq!(again(&replays, &message(1, 1000), 1002).await, Some("yes"));
+}
+
 #[test]
 fn nothing_older_than_the_start_or_than_what_is_forgotten_is_taken() {
     let replays = Replays::<&str>::new(1000);

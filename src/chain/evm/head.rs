@@ -2,13 +2,13 @@
 //! nodes tell it together.
 
 use super::EvmChain;
-use super::fees::{Market, cost, first_bid};
+use super::fees::{Market, allowed, cost, first_bid};
 use super::in_flight::{Holding, PlaceCost};
 use super::known::EvmNodeFacts;
 use super::node::EvmAsker;
 use super::node::{self, View};
 use super::observe::{EvmLook, no_block};
-use crate::billing::NonceView;
+use crate::billing::{AttemptKind, NonceView};
 use crate::chain::confirm::{OPINIONS, can_be_looked_up};
 use crate::chain::head::{HeadLook, told_by_fit};
 use crate::chain::{CallFault, ChainError, ClockGap, Pulse, Purse, Unanswered, Unready};
@@ -288,11 +288,14 @@ impl EvmChain {
             .err()
     }
 
-    /// An error where the chain asks more than the configuration lets anything bid.
+    /// An error where the chain asks more than the configuration lets an ordinary batch bid.
     fn can_be_bid(&self, head: &EvmHead) -> Result<(), Unready> {
-        match first_bid(&head.market, &self.parts.config.fees, self.raises()) {
+        let fees = &self.parts.config.fees;
+        let bid = first_bid(&head.market, fees, self.raises());
+        let cost = |bid| cost(self.ordinary_gas(head), bid);
+        match bid.and_then(|bid| allowed(cost(bid), AttemptKind::Bill, fees)) {
             Err(ChainError::FeeTooHigh(why)) => Err(Unready::TooDear(why)),
-            Ok(_) | Err(_) => Ok(()),
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 

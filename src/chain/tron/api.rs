@@ -19,7 +19,7 @@ pub(super) use records::{Broadcast, TxInfo, offer};
 use crate::config::{RpcUrl, TvmNode};
 use crate::node::{
     AskError, Asker, Client, Dial, Exchange, Fault, Fleet, HeaderKey, JsonRpc, NodeError, NodeId,
-    RealChain, Redactor, Reply, Request, Target, Undialable,
+    RealChain, Redactor, Reply, Request, Target, Undialable, decode,
 };
 use async_trait::async_trait;
 use error::{Complaint, shut_out_for};
@@ -313,7 +313,7 @@ impl Endpoint {
 
 /// The answer in a body; nothing where that is `{}`.
 fn answer(body: &[u8]) -> Option<Box<RawValue>> {
-    let read: Box<RawValue> = serde_json::from_slice(body).ok()?;
+    let read: Box<RawValue> = decode(body).ok()?;
     if is_empty_object(read.get()) {
         return RawValue::from_string(NOTHING.to_owned()).ok();
     }

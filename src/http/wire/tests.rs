@@ -69,11 +69,13 @@ fn a_near_miss_of_an_option_is_refused_wherever_it_stands() {
     }
     for key in ["dryRun", "dry_run", "DryRunn"] {
         let entry = ENTRY.replacen('{', &format!("{{{key:?}:true,"), 1);
-        for body in [format!("[{entry}]"), format!("{{\"dryRun\":true,\"list\":[{entry}]}}")] {
-            assert!(
-                why(&body).starts_with(&format!("list[0].{key}: did you mean dryRun?")),
-                "{body}"
-            );
+        for (at, body) in [
+            (0, format!("[{entry}]")),
+            (0, format!("{{\"dryRun\":true,\"list\":[{entry}]}}")),
+            (1, format!("[{ENTRY},{entry}]")),
+        ] {
+            let said = format!("list[{at}].{key}: did you mean dryRun?");
+            assert!(why(&body).starts_with(&said), "{body}");
         }
     }
     let page = r#""count":1,"page":1,"size":10,"total":1,"hasMore":false,"more":false"#;

@@ -95,6 +95,31 @@ async fn an_audit_changes_nothing_and_works_on_a_copy_of_a_journal_at_work() {
     assert!(names().1 == before.1, "a file was changed");
 }
 
+/// A copy of which one half was read before a checkpoint and the other half after it.
+#[tokio::test]
+async fn a_copy_that_was_torn_by_a_checkpoint_is_reported_and_not_believed() {
+    let book = Book::new().await;
+    let path = config(&book.room).path;
+    for who in 1..60 {
+        book.accept(&[item(who, 1)]).await.unwrap();
+    }
+    let before = std::fs::read(&path).unwrap();
+    let Book { journal, room } = book;
+    journal.close().await;
+    let after = std::fs::read(config(&room).path).unwrap();
+    assert!(after.len() > 2 * 4096 && before != after, "a checkpoint was made");
+    let torn = tempfile::tempdir().unwrap();
+    for cut in [after.len() / 8192 * 4096, after.len() - 4096] {
+        let late = before.get(cut..).unwrap_or_default();
+        std::fs::write(config(&torn).path, [&after[..cut], late].concat()).unwrap();
+        let said = match Journal::audit(&config(&torn).path, &[]) {
+            Err(why) => why.to_string(),
+            Ok(audit) => audit.faults.join("; "),
+        };
+        assert!(said.contains("not whole"), "cut at {cut}: {said:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_journal_of_another_shape_is_not_opened() {
     let table = [
@@ -330,4 +355,16 @@ async fn a_row_forged_with_a_digest_of_its_own_does_not_lead_to_the_next_one() {
     conn.execute(sql, [forged.as_slice()]).unwrap();
     let faults = audit::audit(&conn, &[]).unwrap().faults;
     assert_eq!(faults[0], "history row 4 does not follow from the one before it");
+}
+
+#[tokio::test]
+async fn whoever_watches_an_audit_hears_how_far_it_is() {
+    let book = Book::new().await;
+    book.accept(&[item(1, 1)]).await.unwrap();
+    let Book { journal, room } = book;
+    journal.close().await;
+    let mut told = Vec::new();
+    let mut watch = |done, of| told.push((done, of));
+    let audit = Journal::audit_watched(&config(&room).path, &[], &mut watch).unwrap();
+    assert_eq!(told, [(audit.head.row, audit.head.row)]);
 }

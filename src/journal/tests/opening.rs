@@ -243,3 +243,16 @@ async fn a_journal_that_everybody_can_write_is_not_opened() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_start_does_not_read_the_history_from_end_to_end() {
+    let book = Book::new().await;
+    let plan = book.journal.read(|conn| {
+        let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {}", past::LEARNT))?;
+        let steps =
+            plan.query_map(rusqlite::params![CHAIN.0, "0x"], |row| row.get::<_, String>(3))?;
+        steps.collect::<rusqlite::Result<Vec<String>>>()
+    });
+    let plan = plan.await.unwrap().join("; ");
+    assert!(plan.contains("history_learnt") && !plan.contains("SCAN"), "{plan}");
+}

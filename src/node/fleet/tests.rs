@@ -11,6 +11,7 @@ use axum::routing::post;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::future::IntoFuture as _;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
@@ -27,7 +28,7 @@ enum Does {
 #[derive(Clone)]
 struct Double {
     does: Does,
-    chain: u64,
+    chain: Arc<AtomicU64>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
@@ -38,7 +39,7 @@ async fn answer(Shared(double): Shared<Double>, question: String) -> Response {
         |result: Value| json!({"id": question["id"], "result": result}).to_string().into_response();
     double.asked.lock().push(method.clone());
     if method == "eth_chainId" {
-        return says(json!(format!("0x{:x}", double.chain)));
+        return says(json!(format!("0x{:x}", double.chain.load(Ordering::Relaxed))));
     }
     match double.does {
         Does::Says(result) => says(result),
@@ -53,10 +54,22 @@ async fn answer(Shared(double): Shared<Double>, question: String) -> Response {
 
 /// A fleet of these nodes, whose chain is known already, and what each of them was asked.
 async fn fleet(nodes: &[(u64, Does)]) -> (Arc<Fleet<JsonRpc>>, Vec<Arc<Mutex<Vec<String>>>>) {
-    let (mut urls, mut asked) = (Vec::new(), Vec::new());
-    for (chain, does) in nodes {
-        let double = Double { does: does.clone(), chain: *chain, asked: Arc::default() };
-        asked.push(Arc::clone(&double.asked));
+    let doubles: Vec<Double> =
+        nodes.iter().map(|(chain, does)| Double::new(*chain, does)).collect();
+    let asked = doubles.iter().map(|double| Arc::clone(&double.asked)).collect();
+    (fleet_of(doubles).await, asked)
+}
+
+impl Double {
+    fn new(chain: u64, does: &Does) -> Self {
+        let chain = Arc::new(AtomicU64::new(chain));
+        Self { does: does.clone(), chain, asked: Arc::default() }
+    }
+}
+
+async fn fleet_of(doubles: Vec<Double>) -> Arc<Fleet<JsonRpc>> {
+    let mut urls = Vec::new();
+    for double in doubles {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         urls.push(RpcUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap());
         let router = Router::new().route("/", post(answer)).with_state(double);
@@ -72,7 +85,7 @@ async fn fleet(nodes: &[(u64, Does)]) -> (Arc<Fleet<JsonRpc>>, Vec<Arc<Mutex<Vec
     };
     let fleet = Arc::new(Fleet::dial(&Http::default(), &urls, &[], rules).unwrap());
     drop(fleet.verify_all().await);
-    (fleet, asked)
+    fleet
 }
 
 const SEND: &str = "eth_sendRawTransaction";
@@ -168,6 +181,27 @@ async fn a_fleet_on_the_wrong_chain_is_asked_nothing() {
     let said = fleet.broadcast::<B256, _>(question(SEND), |_, said| said.is_ok()).await;
     assert!(matches!(&said[..], [(NodeId(0), Err(error))] if error.fault == wrong));
     assert_eq!(*asked[0].lock(), ["eth_chainId"]);
+}
+
+#[tokio::test]
+async fn a_node_that_has_left_the_wrong_chain_is_used_again_after_ten_minutes() {
+    let double = Double::new(56, &Does::Says(json!("x")));
+    let (chain, asked) = (Arc::clone(&double.chain), Arc::clone(&double.asked));
+    let fleet = fleet_of(vec![double]).await;
+    assert!(fleet.watched().is_empty());
+    chain.store(1, Ordering::Relaxed);
+    for minute in 1..=10 {
+        assert_eq!(fleet.all_on_wrong_chain(), Some(RealChain::Eip155(56)), "minute {minute}");
+        tokio::time::pause();
+        tokio::time::advance(Duration::from_mins(1)).await;
+        tokio::time::resume();
+        let watched = fleet.watched();
+        assert_eq!(watched, [NodeId(0)], "it is looked at when it is time to ask");
+        assert_eq!(fleet.verify_when_due(NodeId(0)).await.is_ok(), minute == 10);
+        assert_eq!(fleet.verify_when_due(NodeId(0)).await.is_ok(), minute == 10);
+    }
+    assert_eq!(ask(&fleet).await.unwrap(), "x");
+    assert_eq!(asked.lock().len(), 12, "once a minute, and what was asked then: {asked:?}");
 }
 
 #[tokio::test]

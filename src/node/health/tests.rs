@@ -27,14 +27,28 @@ fn a_node_is_used_once_its_chain_is_known_and_while_it_keeps_up() {
 }
 
 #[test]
-fn a_node_of_another_chain_stays_one() {
+fn a_node_of_another_chain_has_to_name_the_right_one_for_ten_minutes() {
     let mut health = alive();
-    health.is_on(RealChain::Eip155(56));
-    health.verified(1, 0);
+    health.is_on(RealChain::Eip155(56), 0);
     health.succeeded(1);
-    assert_eq!(health.state(u64::MAX), State::WrongChain);
     assert_eq!(health.wrong_chain(), Some(RealChain::Eip155(56)));
-    assert!(!health.verification_is_due(u64::MAX, 9), "it is not asked again");
+    assert!(!health.verification_is_due(WRONG_RECHECK_MS - 1, 9));
+    assert!(health.verification_is_due(WRONG_RECHECK_MS, 0));
+    let minutes = |health: &mut Health, from: u64, to: u64| {
+        for minute in from..=to {
+            let now = minute * WRONG_RECHECK_MS;
+            assert!(health.verification_is_due(now, 0), "minute {minute}");
+            assert_eq!(health.state(now), State::WrongChain, "minute {minute}");
+            health.verified(now, 0);
+        }
+    };
+    minutes(&mut health, 1, 9);
+    health.is_on(RealChain::Eip155(56), 10 * WRONG_RECHECK_MS);
+    minutes(&mut health, 11, 12);
+    health.named_none(13 * WRONG_RECHECK_MS);
+    assert!(!health.verification_is_due(14 * WRONG_RECHECK_MS - 1, 0), "silence waits its turn");
+    minutes(&mut health, 14, 21);
+    assert_eq!(health.state(21 * WRONG_RECHECK_MS), State::Alive);
 }
 
 #[test]
@@ -173,24 +187,31 @@ fn events() -> impl Strategy<Value = Vec<(u64, Event)>> {
 }
 
 proptest! {
-    /// Whatever happens: a wrong chain is for ever, a node whose chain is unknown is never alive, no
+    /// Whatever happens: a wrong chain is left only by ten right answers in a row, a node whose chain is unknown is never alive, no
     /// pause is longer than a minute, and the score stays within bounds.
     #[test]
     fn no_history_breaks_the_rules(history in events()) {
-        let (mut health, mut now, mut wrong, mut known) = (Health::new(), 0, false, false);
+        let (mut health, mut now, mut wrong, mut known) = (Health::new(), 0, 0, false);
         for (later, event) in history {
             now += later;
             match event {
                 Event::Begins => health.begins(now),
                 Event::Succeeds(took) => health.succeeded(took),
                 Event::Fails => health.failed(now),
-                Event::Verified => { health.verified(now, 0); known = true }
-                Event::Wrong => { health.is_on(RealChain::Eip155(56)); wrong = true }
+                Event::Verified => {
+                    health.verified(now, 0);
+                    known = true;
+                    wrong = u32::saturating_sub(wrong, 1);
+                }
+                Event::Wrong => {
+                    health.is_on(RealChain::Eip155(56), now);
+                    wrong = RIGHT_ANSWERS;
+                }
                 Event::Behind(behind) => health.set_behind(behind),
                 Event::Lied => health.lied(now),
             }
             let state = health.state(now);
-            prop_assert_eq!(state == State::WrongChain, wrong);
+            prop_assert_eq!(state == State::WrongChain, wrong > 0);
             prop_assert!(state != State::Alive || known);
             prop_assert!(health.admits(now + LONGEST_PAUSE_MS + PROBE_PATIENCE_MS));
             prop_assert!(health.score() <= CERTAIN);

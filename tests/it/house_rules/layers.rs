@@ -6,11 +6,12 @@ use super::tree::{product, root, shown, text};
 use std::path::Path;
 
 /// What each module may know of the crate. Read from the top: nobody may know a module further down.
-const LAYERS: [(&str, &[&str]); 15] = [
+const LAYERS: [(&str, &[&str]); 16] = [
     ("billing", &[]),
     ("clock", &[]),
     ("owner_only", &[]),
-    ("config", &["billing", "owner_only"]),
+    ("tls", &["owner_only"]),
+    ("config", &["billing", "clock", "owner_only", "tls"]),
     ("policy", &["billing", "config"]),
     ("auth", &["config"]),
     ("keys", &["owner_only", "policy"]),
@@ -33,6 +34,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "node",
             "policy",
             "telemetry",
+            "tls",
         ],
     ),
     (
@@ -51,6 +53,7 @@ const LAYERS: [(&str, &[&str]); 15] = [
             "node",
             "policy",
             "telemetry",
+            "tls",
         ],
     ),
 ];
@@ -120,4 +123,18 @@ fn the_documented_layers_are_the_layers() {
     let table = table.collect::<Vec<_>>().join("\n");
     let documented = text(&root().join(ARCHITECTURE));
     assert!(documented.contains(&table), "{ARCHITECTURE} has to hold these lines:\n{table}");
+}
+
+/// What a node says is read in one place, which has a budget.
+#[test]
+fn one_file_reads_what_nodes_say() {
+    let reads = |path: &&std::path::PathBuf| {
+        let shown = shown(path);
+        let meant = shown.starts_with("src/node") || shown.starts_with("src/chain");
+        let named = || paths(&without_tests(path));
+        let of_json = |path: &Vec<String>| matches!(path.as_slice(), [first, .., last] if first == "serde_json" && last.starts_with("from_"));
+        meant && !shown.contains("/tests") && named().iter().any(of_json)
+    };
+    let readers: Vec<String> = product().iter().filter(reads).map(|path| shown(path)).collect();
+    assert_eq!(readers, ["src/node/decode.rs"]);
 }

@@ -85,6 +85,28 @@ async fn the_label_of_the_secret_stands_wherever_somebody_may_look_for_it() {
 }
 
 #[tokio::test]
+async fn an_export_from_a_running_signer_needs_a_caller_from_whom_nothing_is_kept() {
+    let mut town = Town::found().await;
+    town.installation = town.installation.env("SIGNER__CALLERS__TESTS__CHAINS", "139");
+    let signer = town.signer().await;
+    let url = signer.scheduler.url.clone();
+    let export = ["export", "--server", &url];
+    let refused = town.installation.run(&export).await;
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && told.contains("no configured caller sees all"), "{told}");
+    let seeing = [("KEY", "auditor"), ("SECRET", "a secret of the auditor alone")];
+    for (key, value) in seeing {
+        let name = format!("SIGNER__CALLERS__AUDITOR__{key}");
+        town.installation = town.installation.env(&name, value);
+    }
+    drop(signer);
+    let signer = town.signer().await;
+    let url = signer.scheduler.url.clone();
+    let export = ["export", "--server", &url];
+    assert!(town.installation.run(&export).await.status.success());
+}
+
+#[tokio::test]
 async fn a_caller_does_what_its_rights_say_and_nothing_else() {
     let (town, signer) = with_callers(&[
         ("reader", "bill = false"),

@@ -70,7 +70,8 @@ impl Inside {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = TaskTracker::new();
-        server.spawn(serve(listener, signer.router.clone(), manners, CancellationToken::new()));
+        let (router, stop) = (signer.router.clone(), CancellationToken::new());
+        server.spawn(serve(listener, router, manners, None, stop));
         Self { signer, url }
     }
 

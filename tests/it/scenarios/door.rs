@@ -7,6 +7,7 @@ use crate::world::proxy::{Act, SIMULATE};
 use crate::world::signer::{EVM_PATH, Installation, Signer, hear, unix_seconds};
 use crate::world::town::Town;
 use serde_json::json;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -171,9 +172,17 @@ async fn hanging_up_frees_no_place_while_the_work_goes_on() {
     let third = json!(town.entries([2]));
     let heard = signer.scheduler.bill(&third).await;
     assert_eq!((heard.status, heard.code()), (429, 0), "{heard:?}");
+    let rehearsal = json!({"dryRun": true, "list": town.entries([2])}).to_string();
+    let letter = signer.scheduler.letter("POST", EVM_PATH, rehearsal.as_bytes(), unix_seconds());
+    let again = letter.try_clone().unwrap();
+    assert_eq!(hear(letter).await.unwrap().status, 429);
     let operator = signer.scheduler.send("GET", "/PayTool/billings/x", b"", unix_seconds()).await;
     assert_eq!(operator.unwrap().status, 404, "who does not bill has places of his own");
     town.proxy.heal();
+    eventually("the very bytes that met no room are judged when there is some", async || {
+        hear(again.try_clone().unwrap()).await.unwrap().status == 200
+    })
+    .await;
     eventually("there is room again", async || signer.scheduler.bill(&third).await.code() == 1)
         .await;
     town.quiet(&signer).await;
@@ -192,6 +201,22 @@ async fn health_and_metrics_have_a_port_of_their_own_where_it_is_configured() {
         assert_eq!(signer.scheduler.get(path).await.status, 404, "{path}");
         eventually(path, async || machines.get(path).await.status == 200).await;
     }
+    // As much as the other port takes, and more: work that does not end, and strangers on every place.
+    town.proxy.fault(SIMULATE, Act::Hold);
+    let held_up = json!({"dryRun": true, "list": town.entries([1])});
+    let working = signer.scheduler.bill(&held_up);
+    let crowd = async {
+        town.proxy.struck().await;
+        let silent = strangers(&signer, 600, "").await;
+        let begun = strangers(&signer, 300, &head(&plausible())).await;
+        for path in ["/health/live", "/health/ready", "/metrics"] {
+            let asked = tokio::time::timeout(Duration::from_secs(2), machines.get(path));
+            assert_eq!(asked.await.expect("it is answered at once").status, 200, "{path}");
+        }
+        drop((silent, begun));
+        town.proxy.heal();
+    };
+    tokio::join!(working, crowd);
     let body = json!(town.entries([0]));
     assert_eq!(machines.bill(&body).await.status, 404, "nobody bills there");
     assert_eq!(signer.scheduler.bill(&body).await.code(), 1);

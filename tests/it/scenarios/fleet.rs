@@ -80,7 +80,7 @@ async fn a_node_that_dies_at_work_and_returns_costs_no_charge() {
 }
 
 #[tokio::test]
-async fn a_node_of_another_chain_is_never_sent_to_and_never_comes_back() {
+async fn a_node_of_another_chain_is_not_sent_to_and_does_not_come_back_at_once() {
     let (town, proxies) = three().await;
     proxies[1].fault("eth_chainId", Act::Rewrite(another_chain));
     let signer = town.signer().await;

@@ -114,6 +114,21 @@ async fn a_ceiling_in_the_way_of_a_replacement_is_waited_under() {
 }
 
 #[tokio::test]
+async fn a_ceiling_for_a_whole_transaction_shows_in_readiness_before_a_request_meets_it() {
+    let mut town = town().await;
+    let ceiling = ("SIGNER__CHAINS__139__FEES__MAX_TX_COST", "1000 gwei");
+    town.installation = town.installation.env(ceiling.0, ceiling.1);
+    let signer = town.signer().await;
+    let ready = signer.scheduler.get("/health/ready").await;
+    let why = ready.body["chains"][0]["status"].as_str().unwrap().to_owned();
+    assert_eq!(ready.status, 503, "{ready:?}");
+    assert!(why.contains("fees.max_tx_cost"), "{why}");
+    let refused = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+    assert!(refused.text.contains("fees.max_tx_cost"), "{refused:?}");
+}
+
+#[tokio::test]
 async fn without_gas_money_a_batch_starves_in_sight_and_heals_when_there_is_some() {
     let town = town().await;
     let signer = town.signer().await;

@@ -81,6 +81,8 @@ pub(crate) enum Act {
     Forget,
     /// Passes it on, and lies: this is done to the answer.
     Rewrite(fn(&mut Value)),
+    /// Does not pass it on; answers with the text that this makes of the question.
+    Say(fn(&Value) -> String),
 }
 
 /// One question to the node.
@@ -272,6 +274,7 @@ async fn pass(shared: &Shared, asked: Question) -> Result<Response, Dropped> {
         }
         Some(Act::Delay(time)) => tokio::time::sleep(time).await,
         Some(Act::Rewrite(change)) => rewrite = Some(change),
+        Some(Act::Say(words)) => return Ok(words(&question).into_response()),
     }
     let mut answer = forward(shared, asked).await;
     if let (Some(change), Some(told)) = (rewrite, &answer) {

@@ -3,7 +3,7 @@
 
 use super::{Api, Side, garbled};
 use crate::chain::tron::address::to_hex;
-use crate::node::AskError;
+use crate::node::{AskError, decode};
 use alloy::primitives::{Address, B256, Bytes};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -84,7 +84,7 @@ impl<T> RawBlock<T> {
 
 /// The id of block 0 in an answer.
 pub(super) fn genesis(raw: &RawValue) -> Option<B256> {
-    let raw: RawBlock<RawId> = serde_json::from_str(raw.get()).ok()?;
+    let raw: RawBlock<RawId> = decode(raw.get().as_bytes()).ok()?;
     raw.check(Some(0), false).map(|(block, _)| block.id)
 }
 

@@ -1,6 +1,6 @@
 //! Answers that are complaints, and how servers say that they want to be left alone.
 
-use crate::node::Reply;
+use crate::node::{Reply, decode};
 use serde::Deserialize;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Complaint {
         if body.len() > LONGEST_COMPLAINT {
             return None;
         }
-        if let Ok(Erring { error }) = serde_json::from_slice(body) {
+        if let Ok(Erring { error }) = decode(body) {
             return Some(Self(error));
         }
         let text = std::str::from_utf8(body).ok()?;

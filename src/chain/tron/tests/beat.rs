@@ -79,6 +79,15 @@ async fn a_node_on_another_chain_is_not_used() {
         let moved = chain.beat().await.unwrap_err();
         assert!(moved.to_string().contains("0x00000001, but this chain is"), "{moved}");
         assert!(chain.learnt.read().is_empty() && chain.head.last().is_none());
+        double.says(&format!("/walletsolidity/getblock {genesis}"), 200, &sent);
+        for minute in 1..=10 {
+            assert!(chain.beat().await.is_err(), "minute {minute}");
+            tokio::time::pause();
+            tokio::time::advance(Duration::from_mins(1)).await;
+            tokio::time::resume();
+            assert_eq!(chain.beat().await.is_ok(), minute == 10, "minute {minute}");
+        }
+        assert!(chain.ready().await.unwrap().multicall);
     })
     .await;
 }
