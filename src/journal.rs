@@ -307,17 +307,6 @@ impl Journal {
         self.read(move |conn| rows::billing_by_hash(conn, hash)).await
     }
 
-    /// One step through the ledger: see [`LedgerStep`]. `limit` is 1 or more.
-    pub async fn ledger_step(
-        &self,
-        filter: LedgerFilter,
-        order: LedgerOrder,
-        after: Option<LedgerPlace>,
-        limit: usize,
-    ) -> Result<LedgerStep, JournalError> {
-        self.read(move |conn| ledger::step(conn, &filter, order, after, limit)).await
-    }
-
     /// One step through the history, for whoever follows it from `place`. `limit` is 1 or more.
     pub async fn feed_step(
         &self,
@@ -343,11 +332,6 @@ impl Journal {
         let head = self.read(history::head).await?;
         *self.figures.head.lock() = Some(head.clone());
         Ok(head)
-    }
-
-    /// What names this journal among all others: the id of the first start on it.
-    pub async fn name(&self) -> Result<Option<[u8; 16]>, JournalError> {
-        self.read(ledger::name).await
     }
 
     async fn read<T: Send + 'static>(

@@ -2,7 +2,7 @@
 //! that no commit waits long for a reader.
 
 use super::record::{Billing, Line};
-use super::rows;
+use super::{Journal, JournalError, rows};
 use crate::billing::{BatchId, PlanId, PlatformChainId, SubscribeId, UserHash};
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::sync::Arc;
@@ -89,6 +89,24 @@ pub struct LedgerStep {
     pub next: Option<LedgerPlace>,
     /// The journal's newest batch; 0 when it has none.
     pub newest: BatchId,
+}
+
+impl Journal {
+    /// One step through the ledger: see [`LedgerStep`]. `limit` is 1 or more.
+    pub async fn ledger_step(
+        &self,
+        filter: LedgerFilter,
+        order: LedgerOrder,
+        after: Option<LedgerPlace>,
+        limit: usize,
+    ) -> Result<LedgerStep, JournalError> {
+        self.read(move |conn| step(conn, &filter, order, after, limit)).await
+    }
+
+    /// What names this journal among all others: the id of the first start on it.
+    pub async fn name(&self) -> Result<Option<[u8; 16]>, JournalError> {
+        self.read(name).await
+    }
 }
 
 /// Looks at the batches after `after` (from the ledger's end without it), and finds at most `limit`
