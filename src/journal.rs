@@ -28,6 +28,7 @@ mod record;
 mod rename;
 mod requests;
 mod resolve;
+mod room;
 mod rows;
 mod seal;
 mod shape;
@@ -64,7 +65,7 @@ use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, 
 use crate::clock::Clock;
 use crate::policy::Count;
 use alloy::primitives::{Address, B256};
-use files::{Files, Space};
+use files::Files;
 use parking_lot::RwLock;
 use rusqlite::Connection;
 use start::Begun;
@@ -115,35 +116,6 @@ impl Journal {
     /// Counters since the start.
     pub fn figures(&self) -> &Figures {
         &self.figures
-    }
-
-    /// Whether a commit would find room, asked before anything is signed.
-    pub fn ready(&self) -> Result<(), JournalError> {
-        match self.files.space().map_err(|_| JournalError::Lost)? {
-            Space::ReadOnly => return Err(JournalError::ReadOnly),
-            Space::Free(free) if free < self.min_free_bytes => {
-                return Err(JournalError::DiskFull { free, wanted: self.min_free_bytes });
-            }
-            Space::Free(_) => {}
-        }
-        if !self.begun.is_written() {
-            return Err(JournalError::NoRoom);
-        }
-        if self.jobs.is_closed() { Err(JournalError::Lost) } else { Ok(()) }
-    }
-
-    /// How much room there is where the file is, bytes: 0 where nothing can be written. None where nobody
-    /// can tell.
-    pub fn free_bytes(&self) -> Option<u64> {
-        match self.files.space().ok()? {
-            Space::ReadOnly => Some(0),
-            Space::Free(free) => Some(free),
-        }
-    }
-
-    /// Below how many free bytes nothing new is taken.
-    pub fn min_free_bytes(&self) -> u64 {
-        self.min_free_bytes
     }
 
     /// The live claims on each subject, in order.

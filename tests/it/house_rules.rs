@@ -6,6 +6,7 @@
 mod cycles;
 mod documents;
 mod layers;
+mod log_lines;
 mod names;
 mod rust;
 mod sizes;

@@ -25,6 +25,7 @@ mod costs;
 mod crash;
 mod disputes;
 mod door;
+mod drills;
 mod encrypted;
 mod ends;
 mod events;

@@ -1,0 +1,35 @@
+//! Whether a commit would find room where the journal is.
+
+use super::files::Space;
+use super::{Journal, JournalError};
+
+impl Journal {
+    /// Whether a commit would find room, asked before anything is signed.
+    pub fn ready(&self) -> Result<(), JournalError> {
+        match self.files.space().map_err(|_| JournalError::Lost)? {
+            Space::ReadOnly => return Err(JournalError::ReadOnly),
+            Space::Free(free) if free < self.min_free_bytes => {
+                return Err(JournalError::DiskFull { free, wanted: self.min_free_bytes });
+            }
+            Space::Free(_) => {}
+        }
+        if !self.begun.is_written() {
+            return Err(JournalError::NoRoom);
+        }
+        if self.jobs.is_closed() { Err(JournalError::Lost) } else { Ok(()) }
+    }
+
+    /// How much room there is where the file is, bytes: 0 where nothing can be written. None where nobody
+    /// can tell.
+    pub fn free_bytes(&self) -> Option<u64> {
+        match self.files.space().ok()? {
+            Space::ReadOnly => Some(0),
+            Space::Free(free) => Some(free),
+        }
+    }
+
+    /// Below how many free bytes nothing new is taken.
+    pub fn min_free_bytes(&self) -> u64 {
+        self.min_free_bytes
+    }
+}

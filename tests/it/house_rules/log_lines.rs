@@ -1,0 +1,86 @@
+//! Every line that may call an operator is explained: docs/log-lines.md has the messages of the program, and
+//! no other.
+
+use super::none;
+use super::rust::without_tests;
+use super::tree::{product, root, text};
+use proc_macro2::TokenTree;
+use std::collections::BTreeSet;
+use syn::visit::{self, Visit};
+
+/// Where they are explained.
+const DOCUMENT: &str = "docs/log-lines.md";
+
+/// A level and a message, with an ellipsis for what is filled in.
+type Line = (String, String);
+
+#[test]
+fn every_line_that_calls_an_operator_is_explained() {
+    let mut lines = Lines::default();
+    for path in product().iter().filter(|path| !path.ends_with("tests.rs")) {
+        lines.visit_file(&without_tests(path));
+    }
+    let documented = documented(&text(&root().join(DOCUMENT)));
+    assert!(lines.0.len() > 40, "{:?}", lines.0);
+    let missing = lines.0.difference(&documented).map(|line| format!("{DOCUMENT} lacks {line:?}"));
+    let idle =
+        documented.difference(&lines.0).map(|line| format!("{DOCUMENT}: nothing says {line:?}"));
+    none(&missing.chain(idle).collect::<Vec<_>>());
+}
+
+#[derive(Default)]
+struct Lines(BTreeSet<Line>);
+
+impl<'a> Visit<'a> for Lines {
+    fn visit_macro(&mut self, call: &'a syn::Macro) {
+        let name = call.path.segments.last().map(|last| last.ident.to_string());
+        let level = name.filter(|name| name == "warn" || name == "error");
+        let texts = call.tokens.clone().into_iter().filter_map(|token| match token {
+            TokenTree::Literal(literal) => syn::parse_str::<syn::LitStr>(&literal.to_string()).ok(),
+            TokenTree::Group(_) | TokenTree::Ident(_) | TokenTree::Punct(_) => None,
+        });
+        if let (Some(level), Some(said)) = (level, texts.last()) {
+            let said = filled_in(&said.value());
+            // A line that is only what is filled in says what is explained elsewhere.
+            if said.chars().any(char::is_alphabetic) {
+                self.0.insert((level, said));
+            }
+        }
+        visit::visit_macro(self, call);
+    }
+}
+
+/// The message with an ellipsis for each thing that is filled in.
+fn filled_in(said: &str) -> String {
+    let mut parts = said.split('{');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push('…');
+        plain.push_str(part.split_once('}').map_or("", |(_, rest)| rest));
+    }
+    plain
+}
+
+/// The first two cells of the rows of its table.
+fn documented(document: &str) -> BTreeSet<Line> {
+    let rows = document
+        .lines()
+        .filter(|line| line.starts_with("| warn |") || line.starts_with("| error |"));
+    let cells = rows.map(|row| row.split(" | ").collect::<Vec<_>>());
+    cells
+        .filter_map(|cells| {
+            let level = cells.first()?.trim_start_matches("| ").to_owned();
+            Some((level, (*cells.get(1)?).to_owned()))
+        })
+        .collect()
+}
+
+#[test]
+fn lines_are_found_and_read() {
+    let mut lines = Lines::default();
+    let source = r#"fn f() { if true { warn!(a = "b", "said {x} of {}", y); } error!("{z}"); info!("no"); }"#;
+    lines.visit_file(&super::rust::parse(source).unwrap());
+    let said = [("warn".to_owned(), "said … of …".to_owned())];
+    assert_eq!(lines.0, said.into());
+    assert_eq!(documented("| warn | said … of … | means | do |\n| level | x |"), lines.0);
+}
