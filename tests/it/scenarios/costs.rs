@@ -56,8 +56,11 @@ async fn a_revert_is_told_with_what_it_burnt_and_what_to_do() {
     assert_eq!(fee(&billing), before - balance(&town).await, "{billing}");
     assert!(billing["execution"]["whatToDo"].as_str().unwrap().contains("post it again"));
     let metrics = signer.scheduler.get("/metrics").await.text;
-    let burnt = fee(&billing).div_ceil(U256::from(1_000_000_000));
-    assert!(metrics.contains(&format!("signer_burnt_fees{{chain=\"139\"}} {burnt}")), "{metrics}");
+    let paid = "signer_fees_paid_coins_total{chain=\"139\",state=\"reverted\"} ";
+    let paid: f64 =
+        metrics.lines().find_map(|line| line.strip_prefix(paid)).unwrap().parse().unwrap();
+    let burnt = f64::from(fee(&billing)) / 1e18;
+    assert!((paid / burnt - 1.0).abs() < 1e-9, "{paid} and {burnt}");
     let log = signer.terminate().await;
     assert!(log.contains("batch reverted: post it again"), "{log}");
 }

@@ -187,7 +187,9 @@ async fn what_the_contract_takes_beyond_the_claim_is_told_and_counted(family: Fa
     assert_eq!(told["chargedAmount"], (PRICE + 1).to_string(), "{billing}");
     signer.wrote("charged something else than was claimed").await;
     let metrics = signer.scheduler.get("/metrics").await.text;
-    assert!(metrics.contains("signer_charged_otherwise{chain=\"139\"} 1"), "{metrics}");
+    let counted =
+        "signer_charges_total{chain=\"139\",state=\"charged_otherwise\",reason=\"none\"} 1";
+    assert!(metrics.contains(counted), "{metrics}");
     let spent = shown(&signer).await.text;
     assert!(spent.contains(&format!(":{},\"fee\":", PRICE + 1)), "{spent}");
     let heard = signer.scheduler.bill(&json!(town.entries([1]))).await;

@@ -103,7 +103,7 @@ async fn pay_for_everybody(town: &Town, scheduler: &Scheduler, seed: u64) {
 async fn requests_that_arrive_together_share_an_fsync() {
     let town = crowd(Family::Evm, 12).await;
     let signer = town.signer().await;
-    let before = counted(&signer, "signer_journal_commits ").await;
+    let before = counted(&signer, "signer_journal_commits_total ").await;
     town.proxy.fault(SIMULATE, Act::Hold);
     let bodies: Vec<Value> = (0..12).map(|place| json!(town.entries([place]))).collect();
     let (heard, ()) =
@@ -113,7 +113,7 @@ async fn requests_that_arrive_together_share_an_fsync() {
         });
     let hashes: BTreeSet<String> = heard.iter().map(Heard::tx_hash).collect();
     assert_eq!(hashes.len(), 12, "one transaction each");
-    let commits = counted(&signer, "signer_journal_commits ").await - before;
+    let commits = counted(&signer, "signer_journal_commits_total ").await - before;
     println!("{commits} commits for 12 requests");
     assert!(commits < 12, "{commits} commits");
     town.quiet(&signer).await;
