@@ -12,7 +12,7 @@ fn nobody_is_charged_twice_on_either_chain_whatever_goes_wrong() {
     let tally = campaign(&what).unwrap();
     assert!(tally.broken.is_empty(), "{:?}", tally.broken);
     for at in ["EVM", "TRON"] {
-        assert!(tally.count(at, "charged") > 15, "{}", tally.table());
+        assert!(tally.count(at, "charged") > 10, "{}", tally.table());
     }
 }
 
