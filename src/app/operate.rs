@@ -222,7 +222,7 @@ async fn resume(
     Ok(std::iter::once(resumed).chain(lines).collect::<Vec<_>>().join("\n"))
 }
 
-/// What became of a billing: its number's hash or its request id, as JSON.
+/// What became of a billing, named by any of its hashes or its request id: as JSON.
 async fn billing(
     config: &Config,
     server: Option<&str>,
