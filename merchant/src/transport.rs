@@ -7,6 +7,7 @@ use crate::sign::{
     CLOCK_WINDOW_SECONDS, Credentials, KEY_HEADER, SIGN_HEADER, Signable, TIMESTAMP_HEADER, sign,
 };
 use crate::time::UnixSeconds;
+use crate::tls::Tls;
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Method, Response, Url};
@@ -85,13 +86,15 @@ impl Transport {
         if !keys || credentials.key.is_empty() || credentials.is_without_secret() {
             return Err(SetupError::Credentials);
         }
-        let http = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .connect_timeout(Duration::from_secs(5))
-            .build()?;
+        let http = http(&Tls::default())?;
         let timeout = Duration::from_secs(15);
         let clock = Arc::new(SystemClock);
         Ok(Self { http, base: base_of(base_url)?, credentials, clock, timeout })
+    }
+
+    pub(crate) fn with_tls(mut self, tls: &Tls) -> Result<Self, SetupError> {
+        self.http = http(tls)?;
+        Ok(self)
     }
 
     /// Scheme, host and port.
@@ -177,6 +180,12 @@ impl Reply {
     }
 }
 
+fn http(tls: &Tls) -> Result<reqwest::Client, reqwest::Error> {
+    let client =
+        reqwest::Client::builder().redirect(Policy::none()).connect_timeout(Duration::from_secs(5));
+    tls.applied(client).build()
+}
+
 /// `{"maxBatch": n}`, which the Signer's refusal of a batch that is too large holds.
 fn max_batch(data: &RawValue) -> Option<usize> {
     #[derive(Deserialize)]
@@ -244,7 +253,7 @@ pub(crate) fn base_of(text: &str) -> Result<String, SetupError> {
 }
 
 /// The innermost cause: those around it say which library noticed it, and the address once more.
-fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;
