@@ -1,9 +1,9 @@
 //! A Signer that speaks TLS, under authorities that no system knows.
 
 use crate::world::{CHAINS, Signing, World, write_own};
-use merchant::CallError;
 use merchant::signer::{BillRequest, Mode, Outcome, Verdict};
 use merchant::tls::Tls;
+use merchant::{CallError, Full};
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 
 /// Signs certificates.
@@ -49,7 +49,7 @@ async fn a_signer_of_ones_own_authority_bills_whoever_shows_a_certificate_and_no
     for (chain, family) in CHAINS {
         world.subscribed(chain, "reader", "ada").await;
         let due = world.due(chain).await;
-        let list: Vec<_> = due.iter().map(|entry| entry.raw()).collect();
+        let list: Vec<_> = due.iter().map(Full::raw).collect();
         let request =
             BillRequest { request_id: None, mode: Mode::Partial, dry_run: false, list: &list };
         let body = request.body().unwrap();

@@ -197,7 +197,8 @@ fn signer(mut section: Section<'_>) -> Option<Signer> {
 
 /// Whom to believe at `url`, and what to show there; none where something is wrong with it.
 fn tls(section: &mut Section<'_>, url: Option<&str>) -> Option<Tls> {
-    let files: [(_, fn(Tls, &[u8]) -> Result<Tls, TlsError>); 2] =
+    type With = fn(Tls, &[u8]) -> Result<Tls, TlsError>;
+    let files: [(_, With); 2] =
         [("ca_file", Tls::with_authorities), ("identity_file", Tls::with_identity)];
     let is_for_tls = url.is_none_or(|url| url.starts_with("https://"));
     let mut told = Some(Tls::default());
