@@ -46,10 +46,12 @@ use world::proxy::{Proxy, sequential_round_trips};
 
 const BATCHES: [usize; 3] = [1, 10, 100];
 const CALLERS: [usize; 2] = [1, 16];
+/// After how many requests it is looked what is held.
+const MEMORY_AFTER: [usize; 7] = [0, 1_000, 10_000, 50_000, 100_000, 150_000, 200_000];
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    // `-- 100 16` measures that row alone; `-- --memory 100000` what is held after so many requests;
+    // `-- 100 16` measures that row alone; `-- --memory 200000` what is held after so many requests;
     // `-- --nodes` one node and three.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
@@ -109,7 +111,7 @@ async fn memory(most: usize) {
     let process = signer.process.id();
     println!("{:>9} {:>12} {:>12}", "requests", "held MiB", "at most MiB");
     let mut done = 0;
-    for until in [0, 1_000, 10_000, 100_000].into_iter().filter(|until| *until <= most) {
+    for until in MEMORY_AFTER.into_iter().filter(|until| *until <= most) {
         let load = Load { size: 1, callers: 16, count: until - done, first_period: 1 + done };
         run(&stage, &signer.scheduler, Kind::Signer, &load).await;
         done = until;
