@@ -4,6 +4,7 @@
 pub mod check;
 pub mod claims;
 mod connect;
+pub mod copies;
 pub mod export;
 pub mod first;
 mod gates;
@@ -25,7 +26,7 @@ use crate::clock::Clock;
 use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, AppState, Handshakes, Manners};
-use crate::journal::{Journal, JournalError, OpenError};
+use crate::journal::{Copier, Journal, JournalError, OpenError};
 use crate::node::Dial;
 use axum::Router;
 use connect::Connected;
@@ -88,6 +89,7 @@ pub struct Running {
     watchers: TaskTracker,
     stop_watchers: CancellationToken,
     engine: Arc<Engine>,
+    copier: Option<Copier>,
     grace: Duration,
 }
 
@@ -131,7 +133,7 @@ pub struct Assembled {
 /// the configuration is reached through `dial`.
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
     let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
-    let limits = config.http.clone();
+    let (limits, copies) = (config.http.clone(), config.journal.copy_dir.clone());
     let Assembled { engine, watchers: looks, door, router, health_router, handshakes, closing } =
         assemble(config, machine).await?;
     let (listener, address) = listen(limits.listen)?;
@@ -139,6 +141,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     for watcher in looks {
         watchers.spawn(watcher.run(stop_watchers.clone()));
     }
+    let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
     watchers.spawn(head::tell(engine.journal.clone(), stop_watchers.clone()));
     watchers.spawn(http::keep_samples(door, stop_watchers.clone()));
     watchers.spawn(gates::note(Arc::clone(&engine), stop_watchers.clone()));
@@ -160,7 +163,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     server.spawn(http::serve(listener, router, manners, handshakes, stop_server.clone()));
     info!(%address, chains = engine.lanes.len(), "ready for requests");
     let grace = limits.shutdown_grace;
-    Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, grace })
+    Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, copier, grace })
 }
 
 fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
@@ -242,6 +245,9 @@ impl Running {
         self.stop_watchers.cancel();
         self.watchers.close();
         self.watchers.wait().await;
+        if let Some(copier) = self.copier {
+            copier.finish().await;
+        }
         self.engine.journal.close().await;
     }
 }

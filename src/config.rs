@@ -79,6 +79,8 @@ pub struct JournalConfig {
     pub path: PathBuf,
     /// Where its mark is; none where that is `<path>.mark`.
     pub mark_path: Option<PathBuf>,
+    /// The directory in which a copy of it is kept, a second behind at most; none where none is.
+    pub copy_dir: Option<PathBuf>,
     /// No new work is accepted with less than this free on its disk, in bytes: 1 MiB to 1 TiB.
     pub min_free_bytes: u64,
     /// How many commits may wait for the writer: 1 to 100000.
@@ -236,11 +238,13 @@ impl JournalConfig {
     fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let file = reader.get("path", &path("the path of the journal file"));
         let mark = reader.optional("mark_path", &path("the path of the mark's file"));
+        let copies = reader.optional("copy_dir", &path("the path of a directory for a copy"));
         let min_free_bytes = reader.get("min_free", &size(1 << 20..=1 << 40));
         let queue_length = reader.get("queue_length", &whole(1..=100_000));
         Ok(Self {
             path: file?,
             mark_path: mark?,
+            copy_dir: copies?,
             min_free_bytes: min_free_bytes?,
             queue_length: queue_length?,
         })

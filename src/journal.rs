@@ -4,9 +4,12 @@
 //! it the transaction counts as public. One thread owns the file; this is its handle.
 
 mod audit;
+mod backup;
 mod columns;
 mod commit;
+mod copier;
 mod doubt;
+mod duplicate;
 mod durable;
 mod end;
 mod error;
@@ -34,12 +37,16 @@ mod seal;
 mod shape;
 mod spend;
 mod start;
+mod wal;
 mod whole;
 mod writer;
 
 pub use audit::{Audit, HistoryHead, NoHead};
+pub use backup::{AuditWatch, NotCopied};
 pub use columns::LineOutcome;
 pub use commit::{Addition, LaneId, Origin, Proposal, Seal};
+pub use copier::Copier;
+pub use duplicate::CopyFault;
 pub use durable::Durable;
 pub use end::Settlement;
 pub use error::{AcceptError, JournalError};

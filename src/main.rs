@@ -3,7 +3,7 @@
 use alloy::primitives::Address;
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
-use merchant_signer::app::{self, check, claims, export, first, operate};
+use merchant_signer::app::{self, check, claims, copies, export, first, operate};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::{Audit, HistoryHead, Journal, Renaming};
@@ -90,6 +90,8 @@ enum Configured {
     /// Take claims from one journal to another. The Signer must not be running.
     #[command(subcommand)]
     Claims(ClaimsCommand),
+    #[command(flatten)]
+    Copies(copies::CopyCommand),
     /// Write every charge, oldest first. A running Signer is asked in the name of a caller that sees all.
     Export(ExportCommand),
     #[command(flatten)]
@@ -243,6 +245,7 @@ fn carry_out(config: Config, command: &Configured) -> Result<ExitCode, Box<dyn E
             say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
         Configured::Export(asked) => write_ledger(&runtime, &config, asked)?,
+        Configured::Copies(command) => say(&copies::run(&config.journal, command)?)?,
         Configured::Running(command) => {
             let well = runtime.block_on(operate::run(&config, command, &mut io::stdout()))?;
             return Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
@@ -283,13 +286,8 @@ fn write_ledger(
 }
 
 fn audit(path: &Path, kept: &[HistoryHead]) -> Result<ExitCode, Box<dyn Error>> {
-    let shown = io::stderr().is_terminal();
-    let mut watch = |done: u64, of: u64| {
-        if shown {
-            write!(io::stderr(), "\rrow {done} of {of}{}", if done == of { "\n" } else { "" }).ok();
-        }
-    };
-    let Audit { batches, head, faults } = Journal::audit_watched(path, kept, &mut watch)?;
+    let Audit { batches, head, faults } =
+        Journal::audit_watched(path, kept, &mut copies::progress())?;
     for fault in &faults {
         say(fault)?;
     }

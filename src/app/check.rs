@@ -64,6 +64,15 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
             }
         }
     }
+    if let Some(directory) = &config.journal.copy_dir {
+        let said = directory.display().to_string();
+        let copies = if directory.is_dir() {
+            Finding::fine("copies", said)
+        } else {
+            Finding::fault("copies", format!("journal.copy_dir: there is no directory {said}"))
+        };
+        found.push(("journal".to_owned(), copies));
+    }
     if chains.len() == config.chains.len() {
         let orphans = Orphans::among(&seen.unfinished, &chains);
         let told = orphans.sentences().map(|said| Finding::fault("left open", said));

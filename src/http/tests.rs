@@ -50,7 +50,13 @@ impl House {
         let room = tempfile::tempdir().unwrap();
         let path = room.path().join("journal.db");
         Journal::initialise(&path).unwrap();
-        let config = JournalConfig { path, mark_path: None, min_free_bytes: 1, queue_length: 8 };
+        let config = JournalConfig {
+            path,
+            mark_path: None,
+            copy_dir: None,
+            min_free_bytes: 1,
+            queue_length: 8,
+        };
         let journal = Journal::open(&config).unwrap();
         let engine =
             Engine { lanes: HashMap::new(), followers: vec![], journal, tasks: TaskTracker::new() };

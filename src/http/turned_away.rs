@@ -100,8 +100,7 @@ impl TurnedAway {
             | Self::Page(_)
             | Self::Control(_)
             | Self::Resume(_)
-            | Self::NoDefaultChain
-            | Self::WrongFamily { .. } => StatusCode::BAD_REQUEST,
+            | Self::NoDefaultChain => StatusCode::BAD_REQUEST,
             Self::NotAdmitted(NotAdmitted::TooMany { .. }) | Self::TooLarge { .. } => {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
@@ -115,7 +114,10 @@ impl TurnedAway {
             Self::Busy | Self::Crowd => StatusCode::TOO_MANY_REQUESTS,
             Self::AnsweredBefore | Self::OtherPause(_) | Self::LostPlace(_) => StatusCode::CONFLICT,
             Self::StillJudged => StatusCode::SERVICE_UNAVAILABLE,
-            Self::NoChain(_) | Self::NotFound(_) => StatusCode::NOT_FOUND,
+            // Nothing is wrong with any entry: whoever looks for the one that spoils the rest looks in vain.
+            Self::NoChain(_) | Self::WrongFamily { .. } | Self::NotFound(_) => {
+                StatusCode::NOT_FOUND
+            }
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
         }
     }

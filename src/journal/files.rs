@@ -181,6 +181,14 @@ impl Files {
         std::fs::rename(next, &self.mark)
     }
 
+    /// Takes the high-water mark away, if there is one.
+    pub(super) fn remove_mark(&self) -> io::Result<()> {
+        match std::fs::remove_file(&self.mark) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    }
+
     /// How much room there is.
     pub(super) fn space(&self) -> io::Result<Space> {
         let stat = rustix::fs::statvfs(&self.path)?;
@@ -192,7 +200,7 @@ impl Files {
 }
 
 /// A file beside the database.
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(ending);
     name.into()

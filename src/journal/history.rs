@@ -38,6 +38,13 @@ pub(super) fn head(conn: &Connection) -> rusqlite::Result<HistoryHead> {
     Ok(head.optional()?.unwrap_or_else(|| HistoryHead { row: 0, digest: String::new() }))
 }
 
+/// Whether the row of `head`, with that digest, is part of the history.
+pub(super) fn holds(conn: &Connection, head: &HistoryHead) -> rusqlite::Result<bool> {
+    let digest = "SELECT lower(hex(digest)) FROM history WHERE seq = ?1";
+    let found = conn.query_row(digest, [head.row], |row| row.get::<_, String>(0)).optional()?;
+    Ok(head.row == 0 || found.as_ref() == Some(&head.digest))
+}
+
 /// One row, but for its digest.
 pub(super) struct HistoryRow<'a> {
     pub(super) seq: i64,

@@ -7,6 +7,7 @@ mod any_order;
 mod auditing;
 mod binding;
 mod claiming;
+mod copying;
 mod exchanging;
 mod feeding;
 mod ledgering;
@@ -153,6 +154,7 @@ fn config(room: &TempDir) -> JournalConfig {
     JournalConfig {
         path: room.path().join("journal.db"),
         mark_path: None,
+        copy_dir: None,
         min_free_bytes: 1,
         queue_length: 256,
     }

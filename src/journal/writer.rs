@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tracing::error;
@@ -62,6 +62,9 @@ pub struct Figures {
     pub commit_seconds: Histogram,
     /// The last row of the history when it was last told.
     pub head: Mutex<Option<HistoryHead>>,
+    /// When the copy in `journal.copy_dir` last held everything, Unix ms; the start where it never did, 0
+    /// where none is kept.
+    pub copied_ms: AtomicI64,
 }
 
 impl Default for Figures {
@@ -73,6 +76,7 @@ impl Default for Figures {
             transaction_seconds: Histogram::new(SECONDS),
             commit_seconds: Histogram::new(SECONDS),
             head: Mutex::default(),
+            copied_ms: AtomicI64::default(),
         }
     }
 }

@@ -26,6 +26,11 @@ pub(super) fn tell(sheet: &mut Sheet, journal: &Journal) {
     sheet.gauges(("disk_free_bytes", help), free.into_iter().collect());
     let help = "Below how much room new work is refused (journal.min_free)";
     sheet.gauges(("disk_min_free_bytes", help), vec![([], whole(journal.min_free_bytes()))]);
+    let copied = figures.copied_ms.load(Ordering::Relaxed).div_euclid(1000);
+    let copied = (copied > 0).then_some(([], copied));
+    let help =
+        "When the copy in journal.copy_dir last held everything; the start where it never did";
+    sheet.gauges(("copy_timestamp_seconds", help), copied.into_iter().collect());
     tell_head(sheet, figures);
 }
 

@@ -44,6 +44,7 @@ impl Book {
         let config = JournalConfig {
             path: path.to_owned(),
             mark_path: None,
+            copy_dir: None,
             min_free_bytes: 1 << 28,
             queue_length: 1024,
         };

@@ -122,6 +122,20 @@ async fn disk_nearly_full_and_full() {
 }
 
 #[tokio::test]
+async fn the_copys_disk_is_gone() {
+    let mut town = Town::with(lively(Family::Evm, "")).await;
+    let second = town.installation.path().join("second");
+    std::fs::create_dir(&second).unwrap();
+    town.installation = town.installation.env("SIGNER__JOURNAL__COPY_DIR", "second");
+    let signer = town.signer().await;
+    let outage = async || std::fs::remove_dir_all(&second).unwrap();
+    drill("the copy's disk is gone", &signer, outage, async |signer: &Signer| {
+        signer.wrote("the copy of the journal is not kept up").await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn clock_off() {
     let town = Town::with(lively(Family::Evm, "clock_tolerance = \"5m\"")).await;
     let signer = town.signer().await;

@@ -51,7 +51,9 @@ fn no_two_panels_have_one_id_or_one_place() {
 
 #[tokio::test]
 async fn every_panel_shows_something_of_a_signer_at_work_and_every_metric_is_on_one() {
-    let town = Town::with(Founding { mining: Mining::OnRequest, ..lively(Family::Tron, "") }).await;
+    let mut town =
+        Town::with(Founding { mining: Mining::OnRequest, ..lively(Family::Tron, "") }).await;
+    town.installation = town.installation.env("SIGNER__JOURNAL__COPY_DIR", ".");
     let signer = town.signer().await;
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     signer.wrote("the history goes so far").await;

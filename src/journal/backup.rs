@@ -1,0 +1,164 @@
+//! Copies of a journal, made beside whoever has it open, and put in its place when it is lost.
+
+use super::audit::{Audit, HistoryHead};
+use super::duplicate::{CopyFault, Duplicate, Original, sync_directory};
+use super::files::{Files, beside};
+use super::open::{self, OpenError};
+use super::{Journal, copier};
+use crate::config::JournalConfig;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How often a copy is begun anew because a Signer was started or stopped, or wrote too fast.
+const TRIES: usize = 5;
+
+/// Why a journal was not copied, or a copy not put in place. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum NotCopied {
+    /// There is something in its place.
+    #[error(
+        "there is already a file at {0}, and no copy ever replaces one: move it elsewhere, and keep it"
+    )]
+    InPlace(PathBuf),
+    /// The copy could not be made.
+    #[error("the journal could not be copied: {0}")]
+    Fault(#[from] CopyFault),
+    /// The copy is not a journal that can be used.
+    #[error(transparent)]
+    Unusable(#[from] OpenError),
+    /// The copy contradicts itself.
+    #[error("the copy is not kept, because it does not hold: {}", .0.join("; "))]
+    Faulty(Vec<String>),
+    /// A directory has several copies.
+    #[error("there is more than one copy: name the one that is meant: {}", shown(.0))]
+    Several(Vec<PathBuf>),
+    /// A directory has none.
+    #[error("there is no copy of a journal in {0}")]
+    None(PathBuf),
+    /// The system does not allow it.
+    #[error("{path}: {problem}")]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What it says.
+        problem: io::Error,
+    },
+}
+
+fn shown(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// Told from time to time how many rows of the history are looked at, and of how many.
+pub type AuditWatch<'a> = &'a mut dyn FnMut(u64, u64);
+
+impl Journal {
+    /// Copies the journal at `from`, whether a process has it open or not, to the new file `to`: audited
+    /// like [`Journal::audit`] before it gets its name, and durable.
+    ///
+    /// The copy has no mark, so wherever it is opened it counts as an old one.
+    pub fn back_up(from: &Path, to: &Path, watch: AuditWatch<'_>) -> Result<Audit, NotCopied> {
+        let audit = copy(from, to, &[], watch)?;
+        name(to)?;
+        Ok(audit)
+    }
+
+    /// Puts the copy at `from`, a file or a directory of `journal.copy_dir`, in the place of a journal that
+    /// is gone, with each of `kept` among its rows. Its mark goes: what the copy may have forgotten is learnt
+    /// after the next start.
+    pub fn restore(
+        config: &JournalConfig,
+        from: &Path,
+        kept: &[HistoryHead],
+        watch: AuditWatch<'_>,
+    ) -> Result<Audit, NotCopied> {
+        let files = Files::of(config);
+        files.find_mark()?;
+        let from = if from.is_dir() { copier::only_copy(from)? } else { from.to_owned() };
+        let audit = copy(&from, files.path(), kept, watch)?;
+        files.remove_mark().map_err(at(files.path()))?;
+        name(files.path())?;
+        Ok(audit)
+    }
+}
+
+/// The name of a copy that is not known to be whole.
+fn unfinished(to: &Path) -> PathBuf {
+    beside(to, ".part")
+}
+
+/// Makes an audited copy beside `to`.
+fn copy(
+    from: &Path,
+    to: &Path,
+    kept: &[HistoryHead],
+    watch: AuditWatch<'_>,
+) -> Result<Audit, NotCopied> {
+    for path in [to.to_owned(), beside(to, "-wal")] {
+        if path.symlink_metadata().is_ok() {
+            return Err(NotCopied::InPlace(path));
+        }
+    }
+    if !from.is_file() {
+        return Err(OpenError::Missing(from.to_owned()).into());
+    }
+    let part = unfinished(to);
+    let made = whole_copy(from, &part).map_err(NotCopied::from).and_then(|()| {
+        open::integrity(&part)?;
+        let audit = Journal::audit_watched(&part, kept, watch)?;
+        if audit.faults.is_empty() { Ok(audit) } else { Err(NotCopied::Faulty(audit.faults)) }
+    });
+    // Whoever looks at a database leaves an empty log where it is.
+    remove(&beside(&part, "-wal"));
+    remove(&beside(&part, "-shm"));
+    if made.is_err() {
+        remove(&part);
+    }
+    made
+}
+
+/// All of the database in one file.
+fn whole_copy(from: &Path, part: &Path) -> Result<(), CopyFault> {
+    let fault = |problem| CopyFault::Io { path: from.to_owned(), problem };
+    let original = Original::open(from, beside(from, "-wal")).map_err(fault)?;
+    let log = beside(part, "-wal");
+    let mut tried = 0_usize;
+    loop {
+        let made = Duplicate::begin(&original, part, &log).and_then(|mut copy| {
+            while !copy.read_on()? {}
+            copy.merge()
+        });
+        tried = tried.saturating_add(1);
+        match made {
+            Err(CopyFault::Overtaken | CopyFault::Replaced) if tried < TRIES => {}
+            other => {
+                remove(&log);
+                return other;
+            }
+        }
+    }
+}
+
+/// Gives an audited copy its name.
+fn name(to: &Path) -> Result<(), NotCopied> {
+    let part = unfinished(to);
+    match renameat_with(CWD, &part, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => sync_directory(to).map_err(at(to)),
+        Err(rustix::io::Errno::EXIST) => {
+            remove(&part);
+            Err(NotCopied::InPlace(to.to_owned()))
+        }
+        Err(other) => Err(at(to)(other.into())),
+    }
+}
+
+/// Of a file that may not be there, and is in nobody's way if it stays.
+pub(super) fn remove(path: &Path) {
+    std::fs::remove_file(path).ok();
+}
+
+pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> NotCopied {
+    let path = path.to_owned();
+    move |problem| NotCopied::Io { path, problem }
+}
