@@ -127,6 +127,8 @@ pub struct Assembled {
     pub engine: Arc<Engine>,
     /// What follows the lanes: one watcher for each. All have looked once.
     pub watchers: Vec<Watcher>,
+    /// What the routes share.
+    pub door: Arc<AppState>,
     /// Answers requests.
     pub router: Router,
     /// Answers machines, where that has a port of its own.
@@ -142,7 +144,7 @@ pub struct Assembled {
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
     let machine = Machine::real(dial);
     let (limits, copies) = (config.http.clone(), config.journal.copy_dir.clone());
-    let Assembled { engine, watchers: looks, router, health_router, handshakes, closing } =
+    let Assembled { engine, watchers: looks, door, router, health_router, handshakes, closing } =
         assemble(config, machine).await?;
     let (listener, address) = listen(limits.listen)?;
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
@@ -151,6 +153,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     }
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
     watchers.spawn(head::tell(engine.journal.clone(), stop_watchers.clone()));
+    watchers.spawn(http::keep_samples(door, stop_watchers.clone()));
     watchers.spawn(gates::note(Arc::clone(&engine), stop_watchers.clone()));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
@@ -199,13 +202,15 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     let callers =
         if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) };
     let default_chain = chains.iter().find(|chain| chain.config.default).map(Connected::id);
+    let explorer = |chain: &Connected| Some((chain.id(), chain.config.explorer.clone()?));
+    let explorers = chains.iter().filter_map(explorer).collect();
     let closing = CancellationToken::new();
     let door =
         AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
-    let door = Arc::new(door);
+    let door = Arc::new(door.linked_to(explorers));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
     let handshakes = Handshakes::of(&door);
-    Ok(Assembled { engine, watchers, router, health_router, handshakes, closing })
+    Ok(Assembled { engine, watchers, door, router, health_router, handshakes, closing })
 }
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.

@@ -2,6 +2,7 @@
 
 mod events;
 mod ledger;
+mod operators;
 mod pages;
 mod spelling;
 
@@ -41,6 +42,11 @@ struct House {
 
 impl House {
     fn new() -> Self {
+        Self::serving(true)
+    }
+
+    /// With a page for operators, or without.
+    fn serving(page: bool) -> Self {
         let room = tempfile::tempdir().unwrap();
         let path = room.path().join("journal.db");
         Journal::initialise(&path).unwrap();
@@ -66,6 +72,7 @@ impl House {
             max_connections: 16,
             max_connections_per_address: 16,
             health_listen: None,
+            page,
             tls: None,
             shutdown_grace: second,
             max_concurrent_requests: 1,
