@@ -1,5 +1,6 @@
 //! The configuration as a whole: what is accepted, what is refused, and that nothing leaks.
 
+mod keys;
 mod loose;
 mod policy;
 
@@ -130,6 +131,7 @@ fn every_key_that_is_read_is_documented() {
         "[http]",
         "[journal]",
         "[keys]",
+        "[keys.vault]",
         "[log]",
         "[chain_defaults]",
         "[callers.local]",
