@@ -27,6 +27,7 @@ use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, AppState, Handshakes, Manners};
 use crate::journal::{Copier, Journal, JournalError, OpenError};
+use crate::keys::{LocalKeys, OpenKeys};
 use crate::node::Dial;
 use axum::Router;
 use connect::Connected;
@@ -100,8 +101,17 @@ pub struct Machine<'a> {
     pub dial: &'a dyn Dial,
     /// The machine's time.
     pub clock: Clock,
+    /// Opens the keys.
+    pub keys: &'a dyn OpenKeys,
     /// Opens the journal.
     pub journal: &'a (dyn Fn(&JournalConfig) -> Result<Journal, OpenError> + Sync),
+}
+
+impl<'a> Machine<'a> {
+    /// The machine that the program runs on; every endpoint is reached through `dial`.
+    pub fn real(dial: &'a dyn Dial) -> Self {
+        Self { dial, clock: Clock::MACHINE, keys: &LocalKeys, journal: &Journal::open }
+    }
 }
 
 impl fmt::Debug for Machine<'_> {
@@ -117,6 +127,8 @@ pub struct Assembled {
     pub engine: Arc<Engine>,
     /// What follows the lanes: one watcher for each. All have looked once.
     pub watchers: Vec<Watcher>,
+    /// What the routes share.
+    pub door: Arc<AppState>,
     /// Answers requests.
     pub router: Router,
     /// Answers machines, where that has a port of its own.
@@ -130,9 +142,9 @@ pub struct Assembled {
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
 /// the configuration is reached through `dial`.
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
-    let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
+    let machine = Machine::real(dial);
     let (limits, copies) = (config.http.clone(), config.journal.copy_dir.clone());
-    let Assembled { engine, watchers: looks, router, health_router, handshakes, closing } =
+    let Assembled { engine, watchers: looks, door, router, health_router, handshakes, closing } =
         assemble(config, machine).await?;
     let (listener, address) = listen(limits.listen)?;
     let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
@@ -141,6 +153,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     }
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
     watchers.spawn(head::tell(engine.journal.clone(), stop_watchers.clone()));
+    watchers.spawn(http::keep_samples(door, stop_watchers.clone()));
     watchers.spawn(gates::note(Arc::clone(&engine), stop_watchers.clone()));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
@@ -178,7 +191,7 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> 
 
 /// Puts a Signer together: keys, journal, every batch that is still open, and a first look at all chains.
 pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled, StartError> {
-    let chains = connect::all(&config, machine.dial, machine.clock).await?;
+    let chains = connect::all(&config, machine).await?;
     let journal = (machine.journal)(&config.journal)?;
     let Lanes { of_chains: lanes, followers, watchers } = lanes::take_up(&chains, &journal).await?;
     for lane in lanes.values() {
@@ -189,13 +202,15 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     let callers =
         if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) };
     let default_chain = chains.iter().find(|chain| chain.config.default).map(Connected::id);
+    let explorer = |chain: &Connected| Some((chain.id(), chain.config.explorer.clone()?));
+    let explorers = chains.iter().filter_map(explorer).collect();
     let closing = CancellationToken::new();
     let door =
         AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
-    let door = Arc::new(door);
+    let door = Arc::new(door.linked_to(explorers));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
     let handshakes = Handshakes::of(&door);
-    Ok(Assembled { engine, watchers, router, health_router, handshakes, closing })
+    Ok(Assembled { engine, watchers, door, router, health_router, handshakes, closing })
 }
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.

@@ -41,6 +41,8 @@ pub(super) enum TurnedAway {
     Ledger(String),
     #[error("what is asked of the events makes no sense: {0}")]
     Events(String),
+    #[error("what is asked of the page makes no sense: {0}")]
+    Page(String),
     #[error(
         "after is a place that is not known here: {0}. Begin without it, and leave out what you know"
     )]
@@ -95,6 +97,7 @@ impl TurnedAway {
             | Self::Query
             | Self::Ledger(_)
             | Self::Events(_)
+            | Self::Page(_)
             | Self::Control(_)
             | Self::Resume(_)
             | Self::NoDefaultChain => StatusCode::BAD_REQUEST,

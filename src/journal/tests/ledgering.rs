@@ -12,7 +12,7 @@ async fn book() -> Book {
         let at_ms = NOW_MS.saturating_add(seconds.saturating_mul(1000));
         let caller = number.is_multiple_of(2).then(|| "even".to_owned());
         let slot = Proposal { caller, at_ms, ..proposal(&items) };
-        let slot = book.journal.accept(slot).await.unwrap();
+        let slot = book.take(slot).await.unwrap();
         if charges == 3 {
             let said = vec![ItemOutcome::Charged, ItemOutcome::Unproven, short_of_allowance()];
             book.settle(end(&slot, BatchState::Charged, said)).await;
@@ -85,6 +85,20 @@ async fn only_what_fits_everything_that_is_asked_is_told() {
     assert_eq!(count(LedgerFilter { from_ms, until_ms, ..all() }).await, 6);
     let subscribe = Some(SubscribeId(3));
     assert_eq!(count(LedgerFilter { subscribe, from_ms, until_ms, ..all() }).await, 1);
+}
+
+#[tokio::test]
+async fn a_wallet_has_the_charges_that_it_pays() {
+    let book = Book::new().await;
+    let wallet = Address::repeat_byte(0xEE);
+    let pays = ChargeTerms { wallet: Some(wallet), ..ChargeTerms::default() };
+    book.accept(&[item(1, 1), Item { terms: pays, ..item(2, 1) }, item(3, 1)]).await.unwrap();
+    for (asked, expected) in [(wallet, vec![1]), (Address::ZERO, vec![])] {
+        let filter = LedgerFilter { wallet: Some(asked), ..LedgerFilter::default() };
+        let step = book.journal.ledger_step(filter, LedgerOrder::Oldest, None, 9).await.unwrap();
+        let found: Vec<_> = step.found.iter().map(|entry| entry.item).collect();
+        assert_eq!(found, expected, "{asked}");
+    }
 }
 
 #[tokio::test]
