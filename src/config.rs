@@ -22,6 +22,7 @@ mod replacement;
 mod secret;
 mod secret_url;
 mod units;
+mod variables;
 
 #[cfg(test)]
 mod tests;
@@ -293,7 +294,9 @@ fn process_environment(faults: &Faults) -> Vec<(String, String)> {
     let mut ours = Vec::new();
     for (name, value) in std::env::vars_os() {
         let Some(name) = name.to_str() else { continue };
-        if !layers::is_override(name) && !incumbent::is_ours(name) {
+        let ours_to_read =
+            layers::is_override(name) || incumbent::is_ours(name) || keys::is_of_a_store(name);
+        if !ours_to_read {
             continue;
         }
         match value.into_string() {

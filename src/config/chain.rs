@@ -24,6 +24,7 @@ use super::policy::PolicyConfig;
 use super::reader::TableReader;
 use super::seconds;
 use super::units::is_digits;
+use super::variables::{EVM_PRIVATE_KEY, TVM_PRIVATE_KEY};
 use crate::billing::{Family, PlatformChainId};
 use std::sync::Arc;
 
@@ -123,9 +124,6 @@ impl FamilyConfig {
         }
     }
 }
-
-/// The variables that `key = "env"` means.
-pub(super) const KEY_VARIABLES: [&str; 2] = [evm::KEY_VARIABLE, tvm::KEY_VARIABLE];
 
 /// All chains, and what the rest of the configuration wants to know even if some are faulty.
 pub(super) struct Chains {
@@ -258,8 +256,8 @@ impl ChainConfig {
             reader.fault("retired", "is true for the default chain; make another one the default");
         }
         let variable = match family {
-            Family::Evm => evm::KEY_VARIABLE,
-            Family::Tvm => tvm::KEY_VARIABLE,
+            Family::Evm => EVM_PRIVATE_KEY,
+            Family::Tvm => TVM_PRIVATE_KEY,
         };
         let retired_keys = reader.several("retired_keys", &key_ref(family, variable, environment));
         let warn = reader.get("gas_warn_billings", &whole(0..=1_000_000));

@@ -4,7 +4,7 @@
 //! It speaks only where the configuration file is silent: a file that describes a caller has all callers, and
 //! one that describes a chain has all chains. What it cannot say (nodes, contract, limits) is told as missing.
 
-use super::chain::KEY_VARIABLES;
+use super::variables::KEY_VARIABLES;
 use config::{Map, Value, ValueKind};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;

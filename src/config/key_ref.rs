@@ -1,5 +1,6 @@
 //! How a configuration names a key: where it is, and, for a store, whose it has to be.
 
+use super::keys::CREDENTIALS_DIRECTORY;
 use super::kinds::Expected;
 use super::layers::Environment;
 use crate::billing::{Family, parse_address};
@@ -53,7 +54,7 @@ pub(super) fn key_ref(
         let found = environment.iter().find(|(name, value)| name == wanted && !value.is_empty());
         found.map(|(_, value)| value.clone())
     };
-    let (key, credentials) = (set(variable).map(SecretString::from), set("CREDENTIALS_DIRECTORY"));
+    let (key, credentials) = (set(variable).map(SecretString::from), set(CREDENTIALS_DIRECTORY));
     let expects = "\"keystore:<name>\", \"file:<path>\", \"credential:<name>\", \
                    \"vault:<mount>/<path>#<field>@<address>\", \"awskms:<key ARN>@<address>\" or \"env\", \
                    never the key itself";

@@ -13,6 +13,22 @@ const LONGEST: usize = 512;
 /// Where a pod finds the token of its service account.
 const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
+/// What systemd and AWS say to the processes that they start.
+pub(super) const CREDENTIALS_DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
+const ID: &str = "AWS_ACCESS_KEY_ID";
+const SECRET: &str = "AWS_SECRET_ACCESS_KEY";
+const TOKEN: &str = "AWS_SESSION_TOKEN";
+const DOOR: &str = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
+const DOOR_PATH: &str = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI";
+const DOOR_TOKEN: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
+const METADATA: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
+
+/// Whether a variable of the process says something of a store of keys.
+pub(super) fn is_of_a_store(name: &str) -> bool {
+    [CREDENTIALS_DIRECTORY, ID, SECRET, TOKEN, DOOR, DOOR_PATH, DOOR_TOKEN, METADATA]
+        .contains(&name)
+}
+
 /// Where keys are.
 #[derive(Debug, Clone)]
 pub struct KeysConfig {
@@ -168,17 +184,17 @@ impl AwsCredentialSource {
                 environment.iter().find(|(name, value)| name == wanted && !value.is_empty());
             found.map(|(_, value)| value.clone())
         };
-        if let (Some(id), Some(secret)) = (set("AWS_ACCESS_KEY_ID"), set("AWS_SECRET_ACCESS_KEY")) {
-            let token = set("AWS_SESSION_TOKEN").map(SecretString::from);
+        if let (Some(id), Some(secret)) = (set(ID), set(SECRET)) {
+            let token = set(TOKEN).map(SecretString::from);
             return Self::Fixed { id, secret: secret.into(), token };
         }
-        let relative = set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+        let relative = set(DOOR_PATH);
         let relative = relative.map(|path| format!("http://169.254.170.2{path}"));
-        if let Some(url) = set("AWS_CONTAINER_CREDENTIALS_FULL_URI").or(relative) {
-            let file = set("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+        if let Some(url) = set(DOOR).or(relative) {
+            let file = set(DOOR_TOKEN);
             return Self::Container { url, token_file: file.map(PathBuf::from) };
         }
-        let url = set("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+        let url = set(METADATA);
         let url = url.unwrap_or_else(|| "http://169.254.169.254".to_owned());
         Self::Machine { url: url.trim_end_matches('/').to_owned() }
     }

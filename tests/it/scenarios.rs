@@ -55,6 +55,7 @@ mod shipped;
 mod siege;
 mod signals;
 mod signed_by;
+mod stores;
 mod strangers;
 mod thief;
 mod three_nodes;
