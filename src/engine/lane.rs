@@ -7,7 +7,8 @@ use super::tally::Tally;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Again, Attempt, BatchId, Full, Gate, InBlocks, LaneLoad, Objection, OnlyFollows, Rules, Slot,
+    Again, Attempt, BatchId, Closed, Full, Gate, InBlocks, LaneLoad, Objection, OnlyFollows, Rules,
+    Slot,
 };
 use crate::chain::{Chain, ChainError, Delivery, Headroom, Pulse};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
@@ -57,6 +58,11 @@ pub struct Lane {
     pub guard: Duration,
     /// Why it begins nothing new; none where it may.
     pub follows: Option<OnlyFollows>,
+    /// The other accounts of its chain that have signed here, where this one begins new work.
+    pub others: Vec<Arc<Self>>,
+    /// Whether its account had nothing left to do when the process began, and is only held against the
+    /// chain: an old copy of the journal has forgotten what it did since.
+    pub only_compared: bool,
     /// Below how many billings left the gas money runs low.
     pub gas_warn_billings: u64,
     /// Whether that was said.
@@ -94,6 +100,8 @@ impl Lane {
             rules,
             guard,
             follows: None,
+            others: Vec::new(),
+            only_compared: false,
             gas_warn_billings: 0,
             gas_is_low: AtomicBool::new(false),
             day_limits: RwLock::default(),
@@ -120,6 +128,27 @@ impl Lane {
             OnlyFollows::RetiredKey | OnlyFollows::RetiredChain => self.rules,
         };
         Self { follows: Some(why), rules, ..self }
+    }
+
+    /// One whose account had nothing left to do when the process began.
+    #[must_use]
+    pub fn with_nothing_left(self) -> Self {
+        Self { only_compared: true, ..self }
+    }
+
+    /// One that opens only when it is known of these accounts as well that they have charged nobody whom
+    /// the journal does not know of.
+    #[must_use]
+    pub fn beside(self, others: Vec<Arc<Self>>) -> Self {
+        Self { others, ..self }
+    }
+
+    /// Whether there is nothing to tell of it: its account has nothing left to do, and has done nothing
+    /// that the journal does not know.
+    pub fn rests(&self) -> bool {
+        self.only_compared
+            && self.undecided() == 0
+            && matches!(self.gate(), Gate::Closed(Closed::OnlyFollows { .. }))
     }
 
     /// A lane that warns when its account can pay for fewer billings than this.
