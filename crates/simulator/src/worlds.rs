@@ -8,7 +8,11 @@ use crate::world::Side;
 /// Takes out of a seed what is not played, and what a restored journal is not safe from: what it has
 /// forgotten has to be on the chain, or to wait in a pool that answers.
 pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
-    if mutant == Some(Mutant::NonceFromPending) {
+    if mutant.is_some() {
+        // An account without money stands in the way of what is to be seen.
+        dice.forbid(Fault::NoGasMoney);
+    }
+    if matches!(mutant, Some(Mutant::NonceFromPending | Mutant::AnyPosition)) {
         // A second start would refuse a file that lacks what the broken rule takes out of it.
         for fault in [Fault::Kill, Fault::CommitUnclear, Fault::OldCopy, Fault::NewerBack] {
             dice.forbid(fault);
