@@ -8,8 +8,7 @@ use super::tally::Tally;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Again, Attempt, BatchId, Closed, Full, Gate, InBlocks, LaneLoad, Objection, OnlyFollows, Rules,
-    Slot,
+    Again, Attempt, BatchId, Full, Gate, InBlocks, LaneLoad, Objection, OnlyFollows, Rules, Slot,
 };
 use crate::chain::{Chain, ChainError, Delivery, Headroom, Pulse, Unready};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
@@ -133,27 +132,6 @@ impl Lane {
             OnlyFollows::RetiredKey | OnlyFollows::RetiredChain => self.rules,
         };
         Self { follows: Some(why), rules, ..self }
-    }
-
-    /// One whose account had nothing left to do when the process began.
-    #[must_use]
-    pub fn with_nothing_left(self) -> Self {
-        Self { only_compared: true, ..self }
-    }
-
-    /// One that opens only when it is known of these accounts as well that they have charged nobody whom
-    /// the journal does not know of.
-    #[must_use]
-    pub fn beside(self, others: Vec<Arc<Self>>) -> Self {
-        Self { others, ..self }
-    }
-
-    /// Whether there is nothing to tell of it: its account has nothing left to do, and has done nothing
-    /// that the journal does not know.
-    pub fn rests(&self) -> bool {
-        self.only_compared
-            && self.undecided() == 0
-            && matches!(self.gate(), Gate::Closed(Closed::OnlyFollows { .. }))
     }
 
     /// A lane that warns when its account can pay for fewer billings than this.

@@ -10,8 +10,7 @@ use crate::billing::{
     OnlyFollows, PoolView, PoolsAsked, Rules, Ruling, first_position, rule,
 };
 use crate::chain::{MostSent, Pulse};
-use alloy::primitives::{Address, B256};
-use std::sync::Arc;
+use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
 use tracing::warn;
 
@@ -117,16 +116,15 @@ impl Lane {
             Some(left_ms) => self.chain.sent_before(left_ms.saturating_sub(CLOCKS_MS)).await?,
             None => None,
         };
-        let first = match sent {
-            Some(sent) => sent,
-            None => {
-                let MostSent { count: sent, .. } = self.chain.borne_out_sent().await?;
-                match first_position(self.chain.facts().signer, sent, nonces) {
-                    Ok(first) => first,
-                    Err(why) => {
-                        self.set_gate(Gate::Closed(why));
-                        return Ok(None);
-                    }
+        let first = if let Some(sent) = sent {
+            sent
+        } else {
+            let MostSent { count, .. } = self.chain.borne_out_sent().await?;
+            match first_position(self.id().signer, count, nonces) {
+                Ok(first) => first,
+                Err(why) => {
+                    self.set_gate(Gate::Closed(why));
+                    return Ok(None);
                 }
             }
         };
@@ -172,19 +170,6 @@ impl Lane {
         }
         self.set_gate(gate);
         Ok(())
-    }
-
-    /// Another account of the chain that may have charged customers whom the journal does not know of.
-    /// Before this lane opens, each has to be known not to have. What it sends later was signed by
-    /// somebody who has its key: that is learnt, and closes nothing here unless the journal turns out to
-    /// be an old copy.
-    fn unlearnt_other(&self) -> Option<Address> {
-        let is_open = self.gate() == Gate::Open;
-        let unlearnt = |other: &&Arc<Self>| {
-            let known = matches!(other.gate(), Gate::Closed(Closed::OnlyFollows { .. }));
-            other.doubt().is_some() || !(known || is_open)
-        };
-        self.others.iter().find(unlearnt).map(|other| other.id().signer)
     }
 
     /// How the gate stands as far as the account is concerned: one that begins nothing new is not shut
