@@ -9,15 +9,17 @@ use std::sync::Arc;
 impl Lane {
     /// One whose account had nothing left to do when the process began.
     #[must_use]
-    pub fn with_nothing_left(self) -> Self {
-        Self { only_compared: true, ..self }
+    pub fn with_nothing_left(mut self) -> Self {
+        self.only_compared = true;
+        self
     }
 
     /// One that opens only when it is known of these accounts as well that they have charged nobody whom
     /// the journal does not know of.
     #[must_use]
-    pub fn beside(self, others: Vec<Arc<Self>>) -> Self {
-        Self { others, ..self }
+    pub fn beside(mut self, others: Vec<Arc<Self>>) -> Self {
+        self.others = others;
+        self
     }
 
     /// Whether there is nothing to tell of it: its account has nothing left to do, and has done nothing
