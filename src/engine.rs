@@ -5,6 +5,7 @@ pub(crate) mod bill;
 mod hindrance;
 mod lane;
 mod last_use;
+mod others;
 mod ready;
 mod recall;
 mod repeat;

@@ -54,7 +54,7 @@ pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
 pub use gates::GateNote;
 pub use interchange::{Exported, Imported, NotImported};
 pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
-pub use left::Unfinished;
+pub use left::KnownLane;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
 pub use past::{FailedBilling, Past};
