@@ -124,9 +124,6 @@ impl FamilyConfig {
     }
 }
 
-/// The variables that `key = "env"` means.
-pub(super) const KEY_VARIABLES: [&str; 2] = [evm::KEY_VARIABLE, tvm::KEY_VARIABLE];
-
 /// All chains, and what the rest of the configuration wants to know even if some are faulty.
 pub(super) struct Chains {
     /// The chains, unless one of them is faulty.

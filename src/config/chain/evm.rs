@@ -89,7 +89,7 @@ pub struct FeeConfig {
 }
 
 /// What `key = "env"` means here.
-pub(in crate::config) const KEY_VARIABLE: &str = "EVM_PRIVATE_KEY";
+pub(in crate::config) const KEY_VARIABLE: &str = crate::config::incumbent::EVM_KEYS;
 
 const GWEI: u128 = 1_000_000_000;
 const ETHER: u128 = 1_000_000_000_000_000_000;

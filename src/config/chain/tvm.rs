@@ -100,7 +100,7 @@ pub struct TvmFeeConfig {
 }
 
 /// What `key = "env"` means here.
-pub(in crate::config) const KEY_VARIABLE: &str = "TVM_PRIVATE_KEY";
+pub(in crate::config) const KEY_VARIABLE: &str = crate::config::incumbent::TVM_KEYS;
 
 const TRX: u64 = 1_000_000;
 
