@@ -15,9 +15,11 @@ mod nodes;
 mod policy;
 mod profiles;
 mod reader;
+mod reload;
 mod replacement;
 mod secret;
 mod secret_url;
+mod stated;
 mod units;
 
 #[cfg(test)]
@@ -39,6 +41,7 @@ pub use faults::{ConfigError, ConfigErrors};
 pub use http::HttpConfig;
 pub use l1_fee::L1Fee;
 pub use policy::{PolicyConfig, TokenLimits};
+pub use reload::Changes;
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::{Sun, Wei};
@@ -48,6 +51,7 @@ use faults::{Faults, Reported};
 use kinds::{Expected, path, size, whole};
 use layers::Environment;
 use reader::TableReader;
+use stated::Stated;
 
 /// The whole configuration. Only [`Config::load`] and [`Config::from_toml`] make one, so whoever
 /// holds it need not check anything again.
@@ -70,6 +74,8 @@ pub struct Config {
     pub chains: Vec<ChainConfig>,
     /// What is logged and how.
     pub log: LogConfig,
+    /// What it states, to be compared with another one.
+    stated: Stated,
 }
 
 /// Where the journal is.
@@ -164,6 +170,7 @@ impl Config {
         faults: &Faults,
     ) -> Result<Self, Reported> {
         let tree = layers::merge(text, environment, faults)?;
+        let stated = Stated::of(&tree);
         TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);
             let journal = root.section("journal", JournalConfig::read);
@@ -199,6 +206,7 @@ impl Config {
                 outbound: outbound?,
                 chains: chains.read?,
                 log: log?,
+                stated,
             })
         })
     }

@@ -11,6 +11,7 @@ mod guard;
 mod handshakes;
 mod health;
 mod patient;
+mod reload;
 mod serve;
 mod status;
 mod strangers;
@@ -26,6 +27,7 @@ use crate::telemetry::Metrics;
 pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
 pub use events::{EventCharge, EventPage, EventRow};
 pub use handshakes::Handshakes;
+pub use reload::{ReloadRequest, Reloaded};
 pub use serve::{Manners, serve};
 
 use arrivals::Arrivals;
@@ -33,9 +35,10 @@ use axum::Router;
 use axum::http::request::Parts;
 use axum::routing::{get, post};
 use guard::Said;
+use parking_lot::RwLock;
 use std::sync::Arc;
 use strangers::Strangers;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use turned_away::TurnedAway;
 
@@ -48,7 +51,9 @@ pub struct AppState {
     /// The engine behind it.
     engine: Arc<Engine>,
     /// Who may ask; none when anybody may, which the configuration allows on loopback only.
-    callers: Option<Callers>,
+    callers: RwLock<Option<Arc<Callers>>>,
+    /// Hears who wants the configuration read again.
+    reloads: mpsc::Sender<ReloadRequest>,
     /// Sizes and times.
     limits: HttpConfig,
     /// The chain that is meant when a request names none.
@@ -85,7 +90,8 @@ impl AppState {
         let arrivals = Arrivals::new(limits.body_limit_bytes, engine.tasks.clone());
         Self {
             engine,
-            callers,
+            callers: RwLock::new(callers.map(Arc::new)),
+            reloads: mpsc::channel(1).0,
             default_chain,
             places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
             desk: Arc::new(Semaphore::new(DESK)),
@@ -97,6 +103,22 @@ impl AppState {
             metrics: Metrics::new(&labels, &AuthError::WORDS, started_ms),
             limits,
         }
+    }
+
+    /// Tells `reloads` of whoever wants the configuration read again.
+    #[must_use]
+    pub fn reloading(self, reloads: mpsc::Sender<ReloadRequest>) -> Self {
+        Self { reloads, ..self }
+    }
+
+    /// Has these callers take the place of those that were. What was proven stays so.
+    pub fn exchange_callers(&self, callers: Option<Callers>) {
+        *self.callers.write() = callers.map(Arc::new);
+    }
+
+    /// Who may ask now.
+    fn callers(&self) -> Option<Arc<Callers>> {
+        self.callers.read().clone()
     }
 }
 
@@ -112,6 +134,7 @@ pub fn router(door: &Arc<AppState>) -> Router {
         .route("/PayTool/control/pause", post(control::pause))
         .route("/PayTool/control/resume", post(control::resume))
         .route("/PayTool/control/resolve", post(control::resolve))
+        .route("/PayTool/control/reload", post(reload::reload))
         .route("/openapi.json", get(health::openapi));
     let router = if door.limits.health_listen.is_none() { for_machines(router) } else { router };
     finished(router, door)
@@ -158,8 +181,9 @@ fn chain_for(
     family: Family,
     stated: Option<PlatformChainId>,
 ) -> Result<PlatformChainId, TurnedAway> {
-    let family_of = |id| door.engine.lanes.get(id).map(|lane| lane.chain.facts().family);
-    if !door.engine.lanes.keys().any(|id| family_of(id) == Some(family)) {
+    let lanes = door.engine.lanes();
+    let family_of = |id| lanes.of_chains.get(id).map(|lane| lane.chain.facts().family);
+    if !lanes.of_chains.keys().any(|id| family_of(id) == Some(family)) {
         return Err(TurnedAway::NoChain(family));
     }
     let chain = stated.or(door.default_chain).ok_or(TurnedAway::NoDefaultChain)?;

@@ -28,6 +28,7 @@ mod past;
 mod pause;
 mod profiles;
 mod record;
+mod reloads;
 mod rename;
 mod requests;
 mod resolve;

@@ -3,20 +3,18 @@
 
 use super::StartError;
 use super::connect::Connected;
-use crate::billing::{OnlyFollows, PlatformChainId, spell_address};
+use crate::billing::{OnlyFollows, spell_address};
 use crate::chain::Chain;
 use crate::config::NewWork;
-use crate::engine::{Lane, Watcher};
+use crate::engine::{Lane, LaneSet, Watcher};
 use crate::journal::{Journal, Network, Unfinished};
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use tracing::warn;
 
 /// Every lane of a process, and who looks after it.
 pub(super) struct Lanes {
-    pub(super) of_chains: HashMap<PlatformChainId, Arc<Lane>>,
-    pub(super) followers: Vec<Arc<Lane>>,
+    pub(super) set: LaneSet,
     pub(super) watchers: Vec<Watcher>,
 }
 
@@ -32,7 +30,7 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
     if !orphans.0.is_empty() {
         return Err(StartError::Orphans(orphans));
     }
-    let mut all = Lanes { of_chains: HashMap::new(), followers: Vec::new(), watchers: Vec::new() };
+    let mut all = Lanes { set: LaneSet::default(), watchers: Vec::new() };
     for chain in chains {
         let mut lane = Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard())
             .warning_below(chain.config.gas_warn_billings);
@@ -40,7 +38,7 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
             lane = lane.following(OnlyFollows::RetiredChain);
         }
         let lane = all.watched(lane, chain).await?;
-        all.of_chains.insert(chain.id(), lane);
+        all.set.of_chains.insert(chain.id(), lane);
     }
     for left in unfinished {
         let Some(chain) = chains.iter().find(|chain| chain.id() == left.lane.chain) else {
@@ -56,7 +54,7 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
         let account = spell_address(facts.family, facts.signer);
         let Unfinished { open, guarded, .. } = left;
         warn!(chain = facts.name, account, open, guarded, "following the account: {why}");
-        all.followers.push(lane);
+        all.set.followers.push(lane);
     }
     Ok(all)
 }

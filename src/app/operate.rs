@@ -2,7 +2,7 @@
 
 use super::remote::{Remote, RemoteError, RemoteNeed};
 use crate::config::Config;
-use crate::http::{EventCharge, EventPage, EventRow};
+use crate::http::{EventCharge, EventPage, EventRow, Reloaded};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -36,6 +36,13 @@ pub enum RunningCommand {
         /// On this chain alone.
         #[arg(long)]
         chain: Option<u32>,
+        /// Where it is asked.
+        #[command(flatten)]
+        at: At,
+    },
+    /// Have the running Signer read its configuration again, and take up callers, limits, fees, nodes and the
+    /// log filter: all of what changed, or nothing.
+    Reload {
         /// Where it is asked.
         #[command(flatten)]
         at: At,
@@ -86,6 +93,7 @@ pub async fn run(
         RunningCommand::Resume { chain, at } => {
             resume(config, at.server.as_deref(), *chain).await?
         }
+        RunningCommand::Reload { at } => reload(config, at.server.as_deref()).await?,
         RunningCommand::Billing { id, at } => billing(config, at.server.as_deref(), id).await?,
     };
     writeln!(to, "{said}")?;
@@ -220,6 +228,17 @@ async fn resume(
     let lines = still.map(|(chain, why)| format!("chain {chain}: still paused {why}"));
     let resumed = format!("resumed: chain {}", chains.join(", "));
     Ok(std::iter::once(resumed).chain(lines).collect::<Vec<_>>().join("\n"))
+}
+
+/// Has the configuration read again; tells what changed.
+async fn reload(config: &Config, server: Option<&str>) -> Result<String, RemoteError> {
+    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+    let told: Reloaded = remote.post("/PayTool/control/reload", &json!({})).await?;
+    Ok(if told.changed.is_empty() {
+        "nothing has changed but what files hold".to_owned()
+    } else {
+        format!("taken up: {}", told.changed.join(", "))
+    })
 }
 
 /// What became of a billing, named by any of its hashes or its request id: as JSON.

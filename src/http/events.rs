@@ -7,7 +7,7 @@ use super::charges::JournalName;
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{AttemptKind, Family, PlatformChainId, spell_address};
-use crate::engine::{Engine, NoVerdict};
+use crate::engine::{Engine, LaneSet, NoVerdict};
 use crate::journal::{Billing, FeedEvent, FeedKind, FeedPlace, Line, RowMark};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -95,9 +95,9 @@ pub struct EventCharge {
 
 impl EventRow {
     /// An event, as it is told.
-    pub(super) fn told(event: &FeedEvent, engine: &Engine, journal: &JournalName) -> Self {
+    pub(super) fn told(event: &FeedEvent, lanes: &LaneSet, journal: &JournalName) -> Self {
         let billing = event.billing.as_deref();
-        let of_chain = |chain| Some(engine.lanes.get(&chain)?.chain.facts().family);
+        let of_chain = |chain| Some(lanes.of_chains.get(&chain)?.chain.facts().family);
         let family = billing
             .map(|billing| billing.network.family)
             .or_else(|| event.chain.and_then(of_chain))
@@ -290,7 +290,7 @@ async fn page(
         Some(NEWEST) => engine.journal.feed_end().await.map_err(lost)?,
         Some(cursor) => name.event_place(cursor).map_err(HttpReply::TurnedAway)?,
     };
-    let limit = asked.limit.unwrap_or(USUAL_PAGE);
+    let (limit, lanes) = (asked.limit.unwrap_or(USUAL_PAGE), engine.lanes());
     let began = Instant::now();
     let mut events = Vec::new();
     loop {
@@ -299,7 +299,7 @@ async fn page(
         let step =
             step.map_err(|why| HttpReply::TurnedAway(TurnedAway::LostPlace(why.to_string())))?;
         let seen = step.told.iter().filter(|event| is_told(event, chains));
-        events.extend(seen.map(|event| EventRow::told(event, engine, &name)));
+        events.extend(seen.map(|event| EventRow::told(event, &lanes, &name)));
         place = step.reached;
         if !step.more || events.len() >= limit || began.elapsed() > LONGEST_LOOK {
             return Ok(EventPage { events, next: name.event_cursor(place) });

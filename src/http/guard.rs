@@ -162,7 +162,8 @@ async fn prove(
     (purpose, begun, deadline): (Purpose, Instant, Instant),
 ) -> Result<(Bytes, Option<Proven>), TurnedAway> {
     let head = signed_parts(parts, &[]);
-    let presented = door.callers.as_ref().map(|callers| {
+    let callers = door.callers();
+    let presented = callers.as_deref().map(|callers| {
         let presented = callers.judge(&head, now(door))?;
         door.replays.check_age(presented.at_unix_seconds())?;
         Ok::<_, AuthError>(presented)

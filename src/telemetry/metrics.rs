@@ -198,7 +198,8 @@ impl Metrics {
         sheet.gauges(("build_info", "1; which program this is"), vec![([version], 1)]);
         let started = vec![([], seconds(self.started_ms))];
         sheet.floats(("start_timestamp_seconds", "When the process began, Unix time"), started);
-        let chains = ChainNow::of(engine);
+        let lanes = engine.lanes();
+        let chains = ChainNow::of(&lanes, engine.journal.now_ms());
         chains::tell(&mut sheet, &chains);
         nodes::tell(&mut sheet, &chains);
         journal::tell(&mut sheet, &engine.journal);

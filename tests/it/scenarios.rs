@@ -46,6 +46,7 @@ mod profiles;
 mod pruned;
 mod races;
 mod refusals;
+mod reloading;
 mod repeats;
 mod replays;
 mod resolve;
