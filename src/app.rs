@@ -18,6 +18,7 @@ mod reload;
 pub mod remote;
 mod renewal;
 mod rules;
+mod webhook;
 
 pub use connect::ConnectError;
 pub use lanes::Orphans;
@@ -27,8 +28,8 @@ use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
-use crate::http::{self, AppState, Handshakes, Manners, ReloadRequest};
-use crate::journal::{Copier, Journal, JournalError, OpenError};
+use crate::http::{self, AppState, Handshakes, Manners, ReloadRequest, WebhookDesk};
+use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox};
 use crate::node::Dial;
 use axum::Router;
 use connect::Connected;
@@ -44,6 +45,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
+use webhook::Webhook;
 
 /// How much of an answer the system keeps for a connection, bytes. Left to itself it keeps megabytes of
 /// what somebody asks for and never reads, for each connection.
@@ -70,6 +72,12 @@ pub enum StartError {
     /// Something is open on a chain that is not configured.
     #[error("{0}")]
     Orphans(Orphans),
+    /// What is kept of the webhook cannot be used.
+    #[error("the file of the webhook beside the journal: {0}")]
+    Outbox(#[from] rusqlite::Error),
+    /// The webhook cannot be told anything.
+    #[error("webhook: {0}")]
+    Webhook(std::io::Error),
     /// A caller is not usable.
     #[error("callers: {0}")]
     Caller(#[from] CallerError),
@@ -136,6 +144,8 @@ pub struct Assembled {
     pub door: Arc<AppState>,
     /// Who wants the configuration read again.
     pub reloads: Receiver<ReloadRequest>,
+    /// What is kept of the webhook, where there is one.
+    pub webhook: Option<Arc<WebhookDesk>>,
 }
 
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
@@ -144,12 +154,27 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
     let (limits, copies) = (config.http.clone(), config.journal.copy_dir.clone());
     let assembled = assemble(config.clone(), machine).await?;
-    let Assembled { engine, watchers, router, health_router, handshakes, closing, door, reloads } =
-        assembled;
+    let assembled_webhook = assembled.webhook;
+    let Assembled {
+        engine,
+        watchers,
+        router,
+        health_router,
+        handshakes,
+        closing,
+        door,
+        reloads,
+        ..
+    } = assembled;
     let (listener, address) = listen(limits.listen)?;
     let watch = Watch::begin(watchers);
     let (others, stop_others) = (TaskTracker::new(), CancellationToken::new());
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
+    if let (Some(told), Some(desk)) = (config.webhook.clone(), assembled_webhook) {
+        let (outbound, engine) = (config.outbound, Arc::clone(&engine));
+        let webhook = Webhook { config: told, outbound, engine, desk };
+        webhook.begin(stop_others.clone()).map_err(StartError::Webhook)?;
+    }
     others.spawn(head::tell(engine.journal.clone(), stop_others.clone()));
     others.spawn(gates::note(Arc::clone(&engine), stop_others.clone()));
     let (server, stop_server) = (TaskTracker::new(), closing);
@@ -211,10 +236,22 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     let (closing, (ask, reloads)) = (CancellationToken::new(), mpsc::channel(1));
     let door =
         AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
-    let door = Arc::new(door.reloading(ask));
+    let outbox = config.webhook.is_some().then(|| Outbox::open(&config.journal)).transpose()?;
+    let webhook = outbox.map(|outbox| Arc::new(WebhookDesk::new(outbox)));
+    let door = Arc::new(door.reloading(ask).telling(webhook.clone()));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
     let handshakes = Handshakes::of(&door);
-    Ok(Assembled { engine, watchers, router, health_router, handshakes, closing, door, reloads })
+    Ok(Assembled {
+        engine,
+        watchers,
+        router,
+        health_router,
+        handshakes,
+        closing,
+        door,
+        reloads,
+        webhook,
+    })
 }
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.

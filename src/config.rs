@@ -21,6 +21,7 @@ mod secret;
 mod secret_url;
 mod stated;
 mod units;
+mod webhook;
 
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,7 @@ pub use reload::Changes;
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::{Sun, Wei};
+pub use webhook::WebhookConfig;
 
 use crate::owner_only::{self, Looseness};
 use faults::{Faults, Reported};
@@ -74,6 +76,8 @@ pub struct Config {
     pub chains: Vec<ChainConfig>,
     /// What is logged and how.
     pub log: LogConfig,
+    /// Where what happens is told; none where nobody is.
+    pub webhook: Option<WebhookConfig>,
     /// What it states, to be compared with another one.
     stated: Stated,
 }
@@ -177,6 +181,8 @@ impl Config {
             let keys = root.section("keys", KeysConfig::read);
             let log = root.section("log", LogConfig::read);
             let outbound = root.section("outbound", OutboundConfig::read);
+            let webhook = root.has("webhook");
+            let webhook = webhook.then(|| root.section("webhook", WebhookConfig::read)).transpose();
             let chains = chain::read_all(root, environment);
             if let (Some(why), Some(_)) = (looseness, &chains.non_test_chain) {
                 for path in layers::secrets_in(text) {
@@ -206,6 +212,7 @@ impl Config {
                 outbound: outbound?,
                 chains: chains.read?,
                 log: log?,
+                webhook: webhook?,
                 stated,
             })
         })

@@ -16,6 +16,7 @@ mod serve;
 mod status;
 mod strangers;
 mod turned_away;
+mod webhook;
 mod wire;
 
 use crate::auth::{AuthError, Callers, Replays, SignedParts};
@@ -25,10 +26,11 @@ use crate::config::HttpConfig;
 use crate::engine::Engine;
 use crate::telemetry::Metrics;
 pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
-pub use events::{EventCharge, EventPage, EventRow};
+pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
 pub use handshakes::Handshakes;
 pub use reload::{ReloadRequest, Reloaded};
 pub use serve::{Manners, serve};
+pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
 
 use arrivals::Arrivals;
 use axum::Router;
@@ -54,6 +56,8 @@ pub struct AppState {
     callers: RwLock<Option<Arc<Callers>>>,
     /// Hears who wants the configuration read again.
     reloads: mpsc::Sender<ReloadRequest>,
+    /// The webhook, where there is one.
+    webhook: Option<Arc<WebhookDesk>>,
     /// Sizes and times.
     limits: HttpConfig,
     /// The chain that is meant when a request names none.
@@ -92,6 +96,7 @@ impl AppState {
             engine,
             callers: RwLock::new(callers.map(Arc::new)),
             reloads: mpsc::channel(1).0,
+            webhook: None,
             default_chain,
             places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
             desk: Arc::new(Semaphore::new(DESK)),
@@ -109,6 +114,12 @@ impl AppState {
     #[must_use]
     pub fn reloading(self, reloads: mpsc::Sender<ReloadRequest>) -> Self {
         Self { reloads, ..self }
+    }
+
+    /// Shows this webhook.
+    #[must_use]
+    pub fn telling(self, webhook: Option<Arc<WebhookDesk>>) -> Self {
+        Self { webhook, ..self }
     }
 
     /// Has these callers take the place of those that were. What was proven stays so.
@@ -135,6 +146,8 @@ pub fn router(door: &Arc<AppState>) -> Router {
         .route("/PayTool/control/resume", post(control::resume))
         .route("/PayTool/control/resolve", post(control::resolve))
         .route("/PayTool/control/reload", post(reload::reload))
+        .route("/PayTool/control/webhook", get(webhook::show))
+        .route("/PayTool/control/webhook/replay", post(webhook::replay))
         .route("/openapi.json", get(health::openapi));
     let router = if door.limits.health_listen.is_none() { for_machines(router) } else { router };
     finished(router, door)

@@ -24,6 +24,7 @@ mod mark;
 mod migrate;
 mod networks;
 mod open;
+mod outbox;
 mod past;
 mod pause;
 mod profiles;
@@ -58,6 +59,7 @@ pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep
 pub use left::Unfinished;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
+pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
 pub use pause::{OtherPause, Pause, Switch};
 pub use record::{Billing, Line, Recorded};

@@ -7,9 +7,11 @@ mod journal;
 mod metrics;
 mod nodes;
 mod sheet;
+mod webhook;
 
 pub use classic::classic;
 pub use metrics::{ANYBODY, Billed, Metrics, NOBODY};
+pub use webhook::WebhookFigures;
 
 use crate::config::{LogConfig, LogFormat};
 use std::io::IsTerminal as _;

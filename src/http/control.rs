@@ -49,7 +49,7 @@ pub(super) async fn resolve(State(door): State<Arc<AppState>>, request: Request)
 /// What somebody who may control has sent.
 pub(super) struct Instruction {
     pub(super) by: Arc<Caller>,
-    body: Bytes,
+    pub(super) body: Bytes,
 }
 
 /// Has something done for somebody who may control, as the guard has seen to.
@@ -74,6 +74,16 @@ where
         work(door, sent).await.unwrap_or_else(IntoResponse::into_response)
     })
     .await
+}
+
+/// What concerns all chains is for callers who may control each.
+pub(super) fn of_all_chains(door: &AppState, sent: &Instruction) -> Result<(), TurnedAway> {
+    let lanes = door.engine.lanes();
+    let rights = &sent.by.rights;
+    match lanes.of_chains.keys().find(|chain| !rights.covers_chain(**chain)) {
+        Some(chain) => Err(TurnedAway::NotItsChain(*chain)),
+        None => Ok(()),
+    }
 }
 
 /// What a person found out about a charge that the chain does not tell of.

@@ -25,7 +25,7 @@ const USUAL_PAGE: usize = 100;
 const LONGEST_WAIT_S: u64 = 25;
 
 /// Who asks for what comes after this hears of what comes from now on.
-const NEWEST: &str = "newest";
+pub const NEWEST: &str = "newest";
 
 /// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
@@ -227,6 +227,27 @@ impl EventQuery {
         }
         Ok(asked)
     }
+}
+
+/// Why the feed cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum EventsUnread {
+    /// The place is not known here.
+    #[error("{0}")]
+    Lost(String),
+    /// The journal did not answer.
+    #[error("{0}")]
+    Unread(String),
+}
+
+/// A page of what is behind `after`, a cursor or [`NEWEST`]; from the beginning on without one.
+pub async fn events_after(engine: &Engine, after: Option<&str>) -> Result<EventPage, EventsUnread> {
+    let asked = EventQuery { after: after.map(str::to_owned), ..EventQuery::default() };
+    page(engine, &asked, None).await.map_err(|reply| match reply {
+        HttpReply::TurnedAway(why) => EventsUnread::Lost(why.to_string()),
+        HttpReply::NoVerdict(why) => EventsUnread::Unread(why.to_string()),
+        HttpReply::Answer(..) => EventsUnread::Unread("no page of events".to_owned()),
+    })
 }
 
 /// A page of the feed.

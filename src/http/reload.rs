@@ -3,7 +3,7 @@
 
 use super::AppState;
 use super::answer::{HttpReply, envelope};
-use super::control::{Instruction, controlled, which};
+use super::control::{Instruction, controlled, of_all_chains, which};
 use super::guard::Purpose;
 use super::turned_away::TurnedAway;
 use axum::extract::{Request, State};
@@ -40,11 +40,7 @@ async fn begin(door: &AppState, sent: Instruction) -> Result<Response, HttpReply
         let why = "the configuration is taken up for all chains".to_owned();
         return Err(HttpReply::TurnedAway(TurnedAway::Control(why)));
     }
-    let lanes = door.engine.lanes();
-    let rights = &sent.by.rights;
-    if let Some(chain) = lanes.of_chains.keys().find(|chain| !rights.covers_chain(**chain)) {
-        return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
-    }
+    of_all_chains(door, &sent).map_err(HttpReply::TurnedAway)?;
     let (tell, told) = oneshot::channel();
     let asked = ReloadRequest { by: sent.by.label.clone(), told: tell };
     // Nobody reads them where the process cannot reload.

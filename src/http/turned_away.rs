@@ -74,6 +74,10 @@ pub(super) enum TurnedAway {
          /PayTool/control: {0}"
     )]
     Resume(String),
+    #[error(
+        "the body must be empty, or {{\"cursor\": \"…\"}} with the cursor of an event that was set aside: {0}"
+    )]
+    Replay(String),
     #[error(transparent)]
     OtherPause(OtherPause),
 }
@@ -97,6 +101,7 @@ impl TurnedAway {
             | Self::Events(_)
             | Self::Control(_)
             | Self::Resume(_)
+            | Self::Replay(_)
             | Self::NoDefaultChain
             | Self::WrongFamily { .. } => StatusCode::BAD_REQUEST,
             Self::NotAdmitted(NotAdmitted::TooMany { .. }) | Self::TooLarge { .. } => {

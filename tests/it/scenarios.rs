@@ -57,6 +57,7 @@ mod siege;
 mod signals;
 mod signed_by;
 mod strangers;
+mod telling;
 mod thief;
 mod three_nodes;
 mod time;
