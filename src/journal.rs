@@ -15,6 +15,7 @@ mod end;
 mod error;
 mod feed;
 mod files;
+mod gas;
 mod gates;
 mod history;
 mod interchange;
@@ -53,6 +54,7 @@ pub use durable::Durable;
 pub use end::Settlement;
 pub use error::{AcceptError, JournalError};
 pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
+pub use gas::GasNote;
 pub use gates::GateNote;
 pub use interchange::{Exported, Imported, NotImported};
 pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
@@ -337,6 +339,12 @@ impl Journal {
     pub async fn note_gate(&self, note: GateNote) -> Result<(), JournalError> {
         let at_ms = self.now_ms();
         Ok(self.write(move |conn| gates::note(conn, &note, at_ms)).await??)
+    }
+
+    /// Writes down whether the gas money of a lane runs low.
+    pub async fn note_gas(&self, note: GasNote) -> Result<(), JournalError> {
+        let at_ms = self.now_ms();
+        Ok(self.write(move |conn| gas::note(conn, &note, at_ms)).await??)
     }
 
     /// The last row of the history; it is in the figures from then on, too.

@@ -61,6 +61,8 @@ pub struct Lane {
     pub gas_warn_billings: u64,
     /// Whether that was said.
     pub(super) gas_is_low: AtomicBool,
+    /// Whether that is what the history says.
+    pub(super) gas_noted_low: AtomicBool,
     /// What of the limits of the day was taken at the last look.
     pub(super) day_limits: RwLock<Vec<Headroom>>,
     pub(super) tally: Mutex<Tally>,
@@ -96,6 +98,7 @@ impl Lane {
             follows: None,
             gas_warn_billings: 0,
             gas_is_low: AtomicBool::new(false),
+            gas_noted_low: AtomicBool::new(false),
             day_limits: RwLock::default(),
             tally: Mutex::default(),
             reservations: Reservations::default(),
@@ -132,7 +135,11 @@ impl Lane {
     /// journal: it counts on, and what that one had settled of the time before the process is settled.
     pub fn go_on_from(&self, before: &Self) {
         *self.tally.lock() = before.tally();
-        self.gas_is_low.store(before.gas_is_low.load(Ordering::Relaxed), Ordering::Relaxed);
+        let copy = |to: &AtomicBool, from: &AtomicBool| {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        };
+        copy(&self.gas_is_low, &before.gas_is_low);
+        copy(&self.gas_noted_low, &before.gas_noted_low);
         let nothing_left = before.journal.left_ms().is_none();
         let settled = before.compared.load(Ordering::Relaxed)
             && (nothing_left || before.watched.load(Ordering::Relaxed))

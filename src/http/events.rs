@@ -136,6 +136,8 @@ fn word(event: &FeedEvent) -> &'static str {
         FeedKind::Resumed => "resumed",
         FeedKind::LaneOpened => "laneOpened",
         FeedKind::LaneClosed => "laneClosed",
+        FeedKind::GasLow => "gasLow",
+        FeedKind::GasLasts => "gasLasts",
         FeedKind::Restored => "restored",
         FeedKind::InDoubt => "inDoubt",
         FeedKind::Learned => "learntAll",
