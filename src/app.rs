@@ -132,6 +132,8 @@ pub struct Assembled {
     pub engine: Arc<Engine>,
     /// What follows the lanes: one watcher for each. All have looked once.
     pub watchers: Vec<Watcher>,
+    /// What the routes share.
+    pub door: Arc<AppState>,
     /// Answers requests.
     pub router: Router,
     /// Answers machines, where that has a port of its own.
@@ -140,8 +142,6 @@ pub struct Assembled {
     pub handshakes: Option<Handshakes>,
     /// Ends what waits for something to happen, when the process is to end.
     pub closing: CancellationToken,
-    /// What its routers share.
-    pub door: Arc<AppState>,
     /// Who wants the configuration read again.
     pub reloads: Receiver<ReloadRequest>,
     /// What is kept of the webhook, where there is one.
@@ -176,6 +176,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
         webhook.begin(stop_others.clone()).map_err(StartError::Webhook)?;
     }
     others.spawn(head::tell(engine.journal.clone(), stop_others.clone()));
+    others.spawn(http::keep_samples(Arc::clone(&door), stop_others.clone()));
     others.spawn(gates::note(Arc::clone(&engine), stop_others.clone()));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
@@ -233,12 +234,14 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     let callers =
         if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) };
     let default_chain = chains.iter().find(|chain| chain.config.default).map(Connected::id);
+    let explorer = |chain: &Connected| Some((chain.id(), chain.config.explorer.clone()?));
+    let explorers = chains.iter().filter_map(explorer).collect();
     let (closing, (ask, reloads)) = (CancellationToken::new(), mpsc::channel(1));
     let door =
         AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
     let outbox = config.webhook.is_some().then(|| Outbox::open(&config.journal)).transpose()?;
     let webhook = outbox.map(|outbox| Arc::new(WebhookDesk::new(outbox)));
-    let door = Arc::new(door.reloading(ask).telling(webhook.clone()));
+    let door = Arc::new(door.linked_to(explorers).reloading(ask).telling(webhook.clone()));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
     let handshakes = Handshakes::of(&door);
     Ok(Assembled {

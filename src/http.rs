@@ -10,6 +10,7 @@ mod events;
 mod guard;
 mod handshakes;
 mod health;
+mod page;
 mod patient;
 mod reload;
 mod serve;
@@ -28,6 +29,7 @@ use crate::telemetry::Metrics;
 pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
 pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
 pub use handshakes::Handshakes;
+pub use page::keep_samples;
 pub use reload::{ReloadRequest, Reloaded};
 pub use serve::{Manners, serve};
 pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
@@ -38,6 +40,7 @@ use axum::http::request::Parts;
 use axum::routing::{get, post};
 use guard::Said;
 use parking_lot::RwLock;
+use std::collections::HashMap;
 use std::sync::Arc;
 use strangers::Strangers;
 use tokio::sync::{Semaphore, mpsc};
@@ -62,6 +65,8 @@ pub struct AppState {
     limits: HttpConfig,
     /// The chain that is meant when a request names none.
     default_chain: Option<PlatformChainId>,
+    /// Where people look up transactions of a chain: a URL with `{hash}` in it.
+    explorers: HashMap<PlatformChainId, String>,
     /// How many billing requests may be at work at once.
     places: Arc<Semaphore>,
     /// How many others.
@@ -98,6 +103,7 @@ impl AppState {
             reloads: mpsc::channel(1).0,
             webhook: None,
             default_chain,
+            explorers: HashMap::new(),
             places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
             desk: Arc::new(Semaphore::new(DESK)),
             waiting: Semaphore::new(events::WAITING),
@@ -131,13 +137,40 @@ impl AppState {
     fn callers(&self) -> Option<Arc<Callers>> {
         self.callers.read().clone()
     }
+
+    /// The same, with links to where people look up transactions of chains.
+    #[must_use]
+    pub fn linked_to(self, explorers: HashMap<PlatformChainId, String>) -> Self {
+        Self { explorers, ..self }
+    }
 }
 
-/// Everything that callers ask for, and what machines ask for where that has no port of its own.
+/// Everything that callers ask for, and what machines and operators ask for where that has no port of its own.
 pub fn router(door: &Arc<AppState>) -> Router {
     let router = Router::new()
         .route("/PayTool/EVM/subscribe/signProcessSubscribePlan", post(bill::evm))
         .route("/PayTool/TVM/subscribe/signProcessSubscribePlan", post(bill::tvm))
+        .route("/openapi.json", get(health::openapi));
+    let router = for_callers(router);
+    let router = match door.limits.health_listen {
+        Some(_) => router,
+        None => with_page(for_machines(router), door),
+    };
+    finished(router, door)
+}
+
+/// What machines and operators of the merchant's own network ask for, where that has a port of its own. With
+/// a page whatever it asks for in the name of a caller is there too: a page asks its own server alone.
+pub fn health_router(door: &Arc<AppState>) -> Option<Router> {
+    door.limits.health_listen?;
+    let router = for_machines(Router::new());
+    let router = if door.limits.page { for_callers(router) } else { router };
+    Some(finished(with_page(router, door), door))
+}
+
+/// Everything that a signature is needed for, but billing.
+fn for_callers(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
+    router
         .route("/PayTool/billings/{id}", get(status::billings))
         .route("/PayTool/charges", get(charges::charges))
         .route("/PayTool/events", get(events::events))
@@ -148,14 +181,6 @@ pub fn router(door: &Arc<AppState>) -> Router {
         .route("/PayTool/control/reload", post(reload::reload))
         .route("/PayTool/control/webhook", get(webhook::show))
         .route("/PayTool/control/webhook/replay", post(webhook::replay))
-        .route("/openapi.json", get(health::openapi));
-    let router = if door.limits.health_listen.is_none() { for_machines(router) } else { router };
-    finished(router, door)
-}
-
-/// What machines of the merchant's own network ask for, where that has a port of its own.
-pub fn health_router(door: &Arc<AppState>) -> Option<Router> {
-    door.limits.health_listen.map(|_| finished(for_machines(Router::new()), door))
 }
 
 fn for_machines(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
@@ -163,6 +188,10 @@ fn for_machines(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
         .route("/health/live", get(health::live))
         .route("/health/ready", get(health::ready))
         .route("/metrics", get(health::metrics))
+}
+
+fn with_page(router: Router<Arc<AppState>>, door: &AppState) -> Router<Arc<AppState>> {
+    if door.limits.page { page::routes(router) } else { router }
 }
 
 fn finished(router: Router<Arc<AppState>>, door: &Arc<AppState>) -> Router {

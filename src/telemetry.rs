@@ -7,10 +7,12 @@ mod journal;
 mod metrics;
 mod nodes;
 mod sheet;
+mod trends;
 mod webhook;
 
 pub use classic::classic;
 pub use metrics::{ANYBODY, Billed, Metrics, NOBODY};
+pub use trends::{ChainSample, EVERY, Sample, Trends};
 pub use webhook::WebhookFigures;
 
 use crate::config::{LogConfig, LogFormat};

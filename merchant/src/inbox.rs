@@ -134,7 +134,7 @@ pub async fn inbox(options: InboxOptions, peers: InboxConnections) -> Result<(),
     if let Some((url, secret)) = peers.onward {
         let wrong = |why: String| InboxError::Onward { url: url.clone(), why };
         let address = Url::parse(&url).map_err(|error| wrong(error.to_string()))?;
-        let http = push::http().map_err(|error| wrong(error.to_string()))?;
+        let http = push::http(&url).map_err(|error| wrong(error.to_string()))?;
         let (shelf, metrics) = (shelf.clone(), Arc::clone(&metrics));
         loops.spawn(Pusher { shelf, http, address, secret, pace, metrics }.run());
     }

@@ -13,6 +13,7 @@
 //! | [`inbox`] | keeps callbacks and hands them on: `merchant inbox`, `merchant events` |
 //! | [`schedule`] | bills what is due and reconciles: `merchant schedule` |
 //! | [`signer`] | the Signer's own HTTP interface |
+//! | [`tls`] | whom a client believes, and what it shows |
 //!
 //! Knows the platform and the Signer by their HTTP interfaces only.
 
@@ -29,6 +30,7 @@ pub mod signer;
 mod stop;
 mod store;
 pub mod time;
+pub mod tls;
 mod transport;
 pub mod types;
 

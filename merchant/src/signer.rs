@@ -14,6 +14,7 @@ use crate::clock::Clock;
 use crate::error::CallError;
 use crate::full::Full;
 use crate::sign::Credentials;
+use crate::tls::Tls;
 use crate::transport::{Reply, SetupError, Transport, typed};
 use crate::types::{ChainId, SubscriptionId};
 use serde::{Deserialize, Serialize};
@@ -95,6 +96,12 @@ impl SignerClient {
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.transport.clock = clock;
         self
+    }
+
+    /// Speaks TLS as `tls` has it: for a Signer whose certificate an authority of one's own has signed, or that asks for one.
+    pub fn with_tls(mut self, tls: &Tls) -> Result<Self, SetupError> {
+        self.transport = self.transport.with_tls(tls)?;
+        Ok(self)
     }
 
     /// Gives a request up after `timeout` (15 s unless set; the Signer's own deadline is 10 s).

@@ -35,7 +35,7 @@ pub enum StoreError {
     #[error("another process holds {0}: only one may work on it")]
     Held(PathBuf),
     /// The file is something else, or of another version.
-    #[error("{path} is not {name} of this version")]
+    #[error("{path} is no {name} of this version")]
     Foreign {
         /// Where it is.
         path: PathBuf,
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     const SHAPE: Shape = Shape {
-        name: "a test store",
+        name: "test store",
         application_id: 77,
         version: 1,
         schema: "CREATE TABLE t (x INTEGER) STRICT;",

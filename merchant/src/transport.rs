@@ -7,11 +7,13 @@ use crate::sign::{
     CLOCK_WINDOW_SECONDS, Credentials, KEY_HEADER, SIGN_HEADER, Signable, TIMESTAMP_HEADER, sign,
 };
 use crate::time::UnixSeconds;
+use crate::tls::Tls;
 use reqwest::header::{CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Method, Response, Url};
+use reqwest::{ClientBuilder, Method, Response, Url};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
@@ -85,13 +87,16 @@ impl Transport {
         if !keys || credentials.key.is_empty() || credentials.is_without_secret() {
             return Err(SetupError::Credentials);
         }
-        let http = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .connect_timeout(Duration::from_secs(5))
-            .build()?;
+        let base = base_of(base_url)?;
+        let http = http(&base, &Tls::default())?;
         let timeout = Duration::from_secs(15);
         let clock = Arc::new(SystemClock);
-        Ok(Self { http, base: base_of(base_url)?, credentials, clock, timeout })
+        Ok(Self { http, base, credentials, clock, timeout })
+    }
+
+    pub(crate) fn with_tls(mut self, tls: &Tls) -> Result<Self, SetupError> {
+        self.http = http(&self.base, tls)?;
+        Ok(self)
     }
 
     /// Scheme, host and port.
@@ -177,6 +182,21 @@ impl Reply {
     }
 }
 
+fn http(base: &str, tls: &Tls) -> Result<reqwest::Client, reqwest::Error> {
+    let client = client_for(base).connect_timeout(Duration::from_secs(5));
+    tls.applied(client).build()
+}
+
+/// Follows no redirect, and asks no proxy of the environment the way to this very machine.
+pub(crate) fn client_for(url: &str) -> ClientBuilder {
+    let client = reqwest::Client::builder().redirect(Policy::none());
+    let url = Url::parse(url).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+    let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+    if is_here { client.no_proxy() } else { client }
+}
+
 /// `{"maxBatch": n}`, which the Signer's refusal of a batch that is too large holds.
 fn max_batch(data: &RawValue) -> Option<usize> {
     #[derive(Deserialize)]
@@ -244,7 +264,7 @@ pub(crate) fn base_of(text: &str) -> Result<String, SetupError> {
 }
 
 /// The innermost cause: those around it say which library noticed it, and the address once more.
-fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(inner) = cause.source() {
         cause = inner;

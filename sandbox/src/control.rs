@@ -52,7 +52,7 @@ pub(crate) enum Control {
     Fault(Fault),
     /// Send tokens from a wallet of the sandbox.
     Transfer {
-        /// The platform's id of the chain.
+        /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
         #[arg(long)]
         chain: u32,
         /// A tester's name, or an address of the sandbox.
@@ -67,7 +67,7 @@ pub(crate) enum Control {
     },
     /// Give a wallet of one's own coins for its fees, and tokens.
     Fund {
-        /// The platform's id of the chain.
+        /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
         #[arg(long)]
         chain: u32,
         /// Its address.
@@ -78,7 +78,7 @@ pub(crate) enum Control {
     },
     /// Move a user's deposits to the merchant's wallet.
     Sweep {
-        /// The platform's id of the chain.
+        /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
         #[arg(long)]
         chain: u32,
         /// The user, as the merchant calls them.
@@ -103,7 +103,7 @@ pub(crate) enum Control {
     Propose {
         /// The plan's id.
         plan: u64,
-        /// The platform's id of the chain.
+        /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
         #[arg(long)]
         chain: u32,
         /// What a period costs, as a decimal.
@@ -123,7 +123,7 @@ pub(crate) enum Control {
     Approve {
         /// The plan's id.
         plan: u64,
-        /// The platform's id of the chain.
+        /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
         #[arg(long)]
         chain: u32,
         /// Which version.
@@ -171,7 +171,7 @@ pub(crate) enum Decision {
 pub(crate) struct Fault {
     /// reorg, node-down, fees, drain, revoke or block.
     kind: String,
-    /// The platform's id of the chain.
+    /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
     #[arg(long)]
     chain: u32,
     /// The wallet of drain, revoke and block: a tester's name or an address of the sandbox.

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// Shows the Signer at its main job, on chains of its own, and leaves it running.
+/// Everything outside a merchant on one machine: two chains, the platform over them, and the Signer. Shows them at work, and leaves them
+/// running.
 #[derive(Parser, Debug)]
 #[command(version)]
 struct Cli {

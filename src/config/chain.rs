@@ -46,6 +46,9 @@ pub struct ChainConfig {
     /// Below how many billings that its account can still pay for the gas money runs low: 0 (never)
     /// to 1000000.
     pub gas_warn_billings: u64,
+    /// Where people look a transaction up, with `{hash}` where its hash goes: a link on the page of
+    /// operators. None where they have nothing of the kind.
+    pub explorer: Option<String>,
     /// What may be signed on it.
     pub policy: PolicyConfig,
     /// Everything that depends on the family.
@@ -273,6 +276,7 @@ impl ChainConfig {
         };
         let retired_keys = reader.several("retired_keys", &key_ref(variable, environment));
         let warn = reader.get("gas_warn_billings", &whole(0..=1_000_000));
+        let explorer = reader.optional("explorer", &explorer());
         let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
         if let (Ok(policy), false, Ok(false)) = (&policy, is_test(reader, Some(family)), retired) {
             policy.check_serious(reader);
@@ -302,6 +306,7 @@ impl ChainConfig {
             },
             retired_keys: retired_keys?,
             gas_warn_billings: warn?,
+            explorer: explorer?,
             policy: policy?,
             family: family?,
         })
@@ -324,6 +329,18 @@ fn family() -> Expected<Family> {
         "evm" => Ok(Family::Evm),
         "tvm" => Ok(Family::Tvm),
         _ => Err("is not a family of chains"),
+    })
+}
+
+fn explorer() -> Expected<String> {
+    let expects = "a URL with {hash} in it, as in \"https://etherscan.io/tx/{hash}\"";
+    Expected::of_text(expects, |text| {
+        let (before, _) = text.split_once("{hash}").ok_or("has no {hash}")?;
+        let url: reqwest::Url = before.parse().map_err(|_| "is no URL")?;
+        match url.scheme() {
+            "http" | "https" => Ok(text.to_owned()),
+            _ => Err("is no URL of a web page"),
+        }
     })
 }
 

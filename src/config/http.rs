@@ -1,7 +1,7 @@
 //! Where and how requests are heard.
 
 use super::faults::Reported;
-use super::kinds::{memory, path, socket_address, time, whole};
+use super::kinds::{flag, memory, path, socket_address, time, whole};
 use super::reader::TableReader;
 use super::{millis, seconds};
 use crate::clock::Clock;
@@ -33,6 +33,8 @@ pub struct HttpConfig {
     pub max_connections_per_address: usize,
     /// Where health and metrics are heard; none where `listen` hears them too.
     pub health_listen: Option<SocketAddr>,
+    /// Whether the page for operators is served, beside health and metrics.
+    pub page: bool,
     /// What it is encrypted with there; none where it is not.
     pub tls: Option<Arc<Tls>>,
     /// How long a stopping process waits for what it has begun: 1 s to 10 min.
@@ -66,6 +68,7 @@ impl HttpConfig {
         let max_connections_per_address =
             reader.get("max_connections_per_address", &whole(1..=65_536));
         let health_listen = reader.optional("health_listen", &socket_address());
+        let page = reader.get("page", &flag());
         let tls = reader.has("tls").then(|| reader.section("tls", tls)).transpose();
         let shutdown_grace = reader.get("shutdown_grace", &time(seconds(1)..=seconds(600)));
         let max_concurrent_requests = reader.get("max_concurrent_requests", &whole(1..=65_536));
@@ -80,6 +83,7 @@ impl HttpConfig {
             max_connections: max_connections?,
             max_connections_per_address: max_connections_per_address?,
             health_listen: health_listen?,
+            page: page?,
             tls: tls?,
             shutdown_grace: shutdown_grace?,
             max_concurrent_requests: max_concurrent_requests?,

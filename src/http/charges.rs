@@ -5,13 +5,14 @@ use super::answer::{HttpReply, envelope, spell_hash};
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{
-    BatchId, BatchState, PlanId, PlatformChainId, SubscribeId, UserHash, spell_address,
+    BatchId, BatchState, Family, PlanId, PlatformChainId, SubscribeId, UserHash, parse_address,
+    spell_address,
 };
 use crate::engine::NoVerdict;
 use crate::journal::{
     Journal, JournalError, LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, Resolution,
 };
-use alloy::primitives::{B256, U256};
+use alloy::primitives::{Address, B256, U256};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -191,6 +192,7 @@ struct LedgerQuery {
     subscribe_id: Option<i64>,
     plan_id: Option<i64>,
     user_hash: Option<B256>,
+    wallet: Option<String>,
     chain_id: Option<u32>,
     caller: Option<String>,
     state: Option<String>,
@@ -238,6 +240,12 @@ impl LedgerQuery {
                 return Err(TurnedAway::Ledger(format!("{name} is 0 to {}", i64::MAX)));
             }
         }
+        if let Some(wallet) = &asked.wallet
+            && address(wallet).is_none()
+        {
+            let known = "wallet is an address, 0x… or T…, with its checksum where it has capitals";
+            return Err(TurnedAway::Ledger(known.to_owned()));
+        }
         if asked.limit.is_some_and(|limit| limit == 0 || limit > LARGEST_PAGE) {
             return Err(TurnedAway::Ledger(format!("limit is 1 to {LARGEST_PAGE}")));
         }
@@ -250,6 +258,7 @@ impl LedgerQuery {
             subscribe: self.subscribe_id.map(SubscribeId),
             plan: self.plan_id.map(PlanId),
             user: self.user_hash.map(UserHash),
+            wallet: self.wallet.as_deref().and_then(address),
             chains: None,
             chain: self.chain_id.map(PlatformChainId),
             caller: self.caller.clone(),
@@ -258,6 +267,11 @@ impl LedgerQuery {
             until_ms: self.until.map(ms),
         }
     }
+}
+
+/// An address in the spelling of any family.
+fn address(text: &str) -> Option<Address> {
+    [Family::Evm, Family::Tvm].into_iter().find_map(|family| parse_address(family, text).ok())
 }
 
 /// A page of the ledger.

@@ -2,6 +2,7 @@
 
 mod events;
 mod ledger;
+mod operators;
 mod pages;
 mod spelling;
 
@@ -40,6 +41,11 @@ struct House {
 
 impl House {
     fn new() -> Self {
+        Self::serving(true)
+    }
+
+    /// With a page for operators, or without.
+    fn serving(page: bool) -> Self {
         let room = tempfile::tempdir().unwrap();
         let path = room.path().join("journal.db");
         Journal::initialise(&path).unwrap();
@@ -64,6 +70,7 @@ impl House {
             max_connections: 16,
             max_connections_per_address: 16,
             health_listen: None,
+            page,
             tls: None,
             shutdown_grace: second,
             max_concurrent_requests: 1,

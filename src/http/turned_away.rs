@@ -41,6 +41,8 @@ pub(super) enum TurnedAway {
     Ledger(String),
     #[error("what is asked of the events makes no sense: {0}")]
     Events(String),
+    #[error("what is asked of the page makes no sense: {0}")]
+    Page(String),
     #[error(
         "after is a place that is not known here: {0}. Begin without it, and leave out what you know"
     )]
@@ -99,11 +101,11 @@ impl TurnedAway {
             | Self::Query
             | Self::Ledger(_)
             | Self::Events(_)
+            | Self::Page(_)
             | Self::Control(_)
             | Self::Resume(_)
             | Self::Replay(_)
-            | Self::NoDefaultChain
-            | Self::WrongFamily { .. } => StatusCode::BAD_REQUEST,
+            | Self::NoDefaultChain => StatusCode::BAD_REQUEST,
             Self::NotAdmitted(NotAdmitted::TooMany { .. }) | Self::TooLarge { .. } => {
                 StatusCode::PAYLOAD_TOO_LARGE
             }
@@ -117,7 +119,10 @@ impl TurnedAway {
             Self::Busy | Self::Crowd => StatusCode::TOO_MANY_REQUESTS,
             Self::AnsweredBefore | Self::OtherPause(_) | Self::LostPlace(_) => StatusCode::CONFLICT,
             Self::StillJudged => StatusCode::SERVICE_UNAVAILABLE,
-            Self::NoChain(_) | Self::NotFound(_) => StatusCode::NOT_FOUND,
+            // Nothing is wrong with any entry: whoever looks for the one that spoils the rest looks in vain.
+            Self::NoChain(_) | Self::WrongFamily { .. } | Self::NotFound(_) => {
+                StatusCode::NOT_FOUND
+            }
             Self::WrongMethod => StatusCode::METHOD_NOT_ALLOWED,
         }
     }

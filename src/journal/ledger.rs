@@ -4,6 +4,7 @@
 use super::record::{Billing, Line};
 use super::{Journal, JournalError, rows};
 use crate::billing::{BatchId, PlanId, PlatformChainId, SubscribeId, UserHash};
+use alloy::primitives::Address;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use std::sync::Arc;
 
@@ -39,6 +40,8 @@ pub struct LedgerFilter {
     pub plan: Option<PlanId>,
     /// Of this user.
     pub user: Option<UserHash>,
+    /// Who pays from this wallet.
+    pub wallet: Option<Address>,
     /// On this chain.
     pub chain: Option<PlatformChainId>,
     /// On one of these chains; none where it may be on any.
@@ -60,6 +63,7 @@ impl LedgerFilter {
             && self.subscribe.is_none_or(|wanted| wanted == line.item.subscribe)
             && self.plan.is_none_or(|wanted| wanted == key.plan)
             && self.user.is_none_or(|wanted| wanted == key.user)
+            && self.wallet.is_none_or(|wanted| Some(wanted) == line.item.terms.wallet)
             && self.state.as_deref().is_none_or(|wanted| wanted == line.state(billing.state))
     }
 }
@@ -187,7 +191,7 @@ fn batches(
              AND (?5 IS NULL OR accepted_ms >= ?5) AND (?6 IS NULL OR accepted_ms < ?6)
              AND EXISTS (SELECT 1 FROM claim WHERE claim.batch = batch.id
                  AND (?7 IS NULL OR subscribe_id = ?7) AND (?8 IS NULL OR plan_id = ?8)
-                 AND (?9 IS NULL OR user_hash = ?9))
+                 AND (?9 IS NULL OR user_hash = ?9) AND (?10 IS NULL OR wallet = ?10))
          ORDER BY id {direction}"
     );
     let wanted = params![
@@ -200,6 +204,7 @@ fn batches(
         filter.subscribe.map(|subscribe| subscribe.0),
         filter.plan.map(|plan| plan.0),
         filter.user.as_ref().map(|user| user.0.as_slice()),
+        filter.wallet.as_ref().map(|wallet| wallet.as_slice()),
     ];
     conn.prepare_cached(&sql)?.query_map(wanted, |row| Ok(BatchId(row.get(0)?)))?.collect()
 }

@@ -46,6 +46,11 @@ impl<'a> ChainNow<'a> {
         std::iter::once(self.lane).chain(self.followers.iter().copied())
     }
 
+    /// Those of all its lanes.
+    pub(super) fn tallies(&self) -> impl Iterator<Item = &Tally> {
+        self.tallies.iter()
+    }
+
     fn coins(&self, amount: U256) -> f64 {
         coins(amount, self.family)
     }

@@ -2,6 +2,7 @@
 
 use super::chains::{self, ChainNow, seconds};
 use super::sheet::Sheet;
+use super::trends::{SECONDS, Sample, Trends};
 use super::webhook::WebhookFigures;
 use super::{journal, nodes};
 use crate::billing::FailCode;
@@ -13,6 +14,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -39,9 +41,6 @@ const ANSWERED: [(u8, u16); 11] = [
 
 /// The HTTP statuses of what is turned away before anybody knows whose it is.
 const TURNED_AWAY: [u16; 6] = [400, 401, 403, 408, 413, 429];
-
-/// Upper bounds of the duration histogram, seconds.
-const SECONDS: [f64; 12] = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 3.0, 10.0];
 
 /// What of a billing request is counted.
 #[derive(Debug)]
@@ -88,6 +87,7 @@ pub struct Metrics {
     replays: Counter,
     certificates: Family<PortLabels, Gauge>,
     seconds: Histogram,
+    trends: Trends,
     started_ms: i64,
 }
 
@@ -103,6 +103,7 @@ impl Metrics {
             replays: Counter::default(),
             certificates: Family::default(),
             seconds: Histogram::new(SECONDS),
+            trends: Trends::default(),
             started_ms,
         };
         metrics.begin_at_zero(callers, reasons);
@@ -158,6 +159,27 @@ impl Metrics {
             self.refusals.get_or_create(&RefusalLabels { fail_code }).inc();
         }
         self.seconds.observe(took.as_secs_f64());
+        self.trends.took(took);
+    }
+
+    /// Keeps what is counted now for the charts of the operators' page: to be called every [`EVERY`].
+    ///
+    /// [`EVERY`]: super::EVERY
+    pub fn keep_sample(&self, engine: &Engine) {
+        self.trends.keep(engine, self.refused());
+    }
+
+    /// What was kept after the moment `after`, Unix seconds, oldest first, and what is counted now.
+    pub fn samples(&self, after: i64, engine: &Engine) -> Vec<Sample> {
+        self.trends.since(after, engine, self.refused())
+    }
+
+    fn refused(&self) -> BTreeMap<&'static str, u64> {
+        let of = |code: FailCode| {
+            let labels = RefusalLabels { fail_code: code.token() };
+            (code.token(), self.refusals.get_or_create(&labels).get())
+        };
+        FailCode::ALL.into_iter().map(of).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Counts a request that proved nothing, by the word for why.

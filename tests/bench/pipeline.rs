@@ -40,16 +40,21 @@ mod usage;
 use beside::Options;
 use load::{Load, run};
 use stage::{Kind, Stage};
+use std::fmt::Display;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use world::proxy::{Proxy, sequential_round_trips};
 
 const BATCHES: [usize; 3] = [1, 10, 100];
 const CALLERS: [usize; 2] = [1, 16];
+/// After how many requests it is looked what is held.
+const MEMORY_AFTER: [usize; 7] = [0, 1_000, 10_000, 50_000, 100_000, 150_000, 200_000];
+/// By then every message is older than what is remembered, and every transaction final.
+const REST: Duration = Duration::from_secs(180);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    // `-- 100 16` measures that row alone; `-- --memory 100000` what is held after so many requests;
+    // `-- 100 16` measures that row alone; `-- --memory 200000` what is held after so many requests;
     // `-- --nodes` one node and three.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
@@ -102,23 +107,30 @@ async fn more_nodes() {
     }
 }
 
-/// What is held after many requests, and after a few.
+/// What is held after many requests, after a few, and when nothing has come for a while.
 async fn memory(most: usize) {
     let stage = Stage::set(64, "").await;
     let signer = stage.signer().await;
     let process = signer.process.id();
-    println!("{:>9} {:>12} {:>12}", "requests", "held MiB", "at most MiB");
-    let mut done = 0;
-    for until in [0, 1_000, 10_000, 100_000].into_iter().filter(|until| *until <= most) {
-        let load = Load { size: 1, callers: 16, count: until - done, first_period: 1 + done };
-        run(&stage, &signer.scheduler, Kind::Signer, &load).await;
-        done = until;
+    let begun = Instant::now();
+    let tell = |done: &dyn Display| {
         println!(
-            "{done:>9} {:>12.1} {:>12.1}",
+            "{done:>9} {:>9.0} {:>12.1} {:>12.1}",
+            begun.elapsed().as_secs_f64(),
             usage::resident_mib(process),
             usage::peak_mib(process)
         );
+    };
+    println!("{:>9} {:>9} {:>12} {:>12}", "requests", "seconds", "held MiB", "at most MiB");
+    let mut done = 0;
+    for until in MEMORY_AFTER.into_iter().filter(|until| *until <= most) {
+        let load = Load { size: 1, callers: 16, count: until - done, first_period: 1 + done };
+        run(&stage, &signer.scheduler, Kind::Signer, &load).await;
+        done = until;
+        tell(&done);
     }
+    tokio::time::sleep(REST).await;
+    tell(&"rest");
 }
 
 /// How many requests a row sends: enough to measure, few enough to end.

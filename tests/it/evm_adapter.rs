@@ -80,6 +80,7 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
         default: false,
         new_work: NewWork::Taken,
         gas_warn_billings: 0,
+        explorer: None,
         retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: FamilyConfig::Evm(Arc::new(config.clone())),

@@ -5,6 +5,7 @@ use super::metrics::Metrics;
 use super::now_ms;
 use super::onward::{Push, Said, after, signature};
 use super::shelf::{Parcel, Shelf};
+use crate::transport::client_for;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -35,9 +36,9 @@ pub(super) struct Pusher {
     pub(super) metrics: Arc<Metrics>,
 }
 
-/// The HTTP client for pushing. Follows no redirect.
-pub(super) fn http() -> Result<Http, reqwest::Error> {
-    Http::builder().redirect(reqwest::redirect::Policy::none()).timeout(TIMEOUT).build()
+/// The HTTP client for pushing.
+pub(super) fn http(address: &str) -> Result<Http, reqwest::Error> {
+    client_for(address).timeout(TIMEOUT).build()
 }
 
 impl Pusher {

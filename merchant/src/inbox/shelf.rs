@@ -20,7 +20,7 @@ use tracing::error;
 
 /// Marks the file as an inbox: "INBX".
 const SHAPE: Shape = Shape {
-    name: "an inbox",
+    name: "inbox",
     application_id: 0x494E_4258,
     version: 1,
     schema: include_str!("schema.sql"),

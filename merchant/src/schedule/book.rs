@@ -23,7 +23,7 @@ use std::path::Path;
 
 /// Marks the file as a scheduler's: "DUES".
 const SHAPE: Shape = Shape {
-    name: "a scheduler's state",
+    name: "scheduler's state",
     application_id: 0x4455_4553,
     version: 1,
     schema: include_str!("book/schema.sql"),

@@ -74,6 +74,7 @@ fn general(port: u16, place: &Path) -> String {
     format!(
         r#"[http]
 listen = "127.0.0.1:{port}"
+page = true
 
 [journal]
 path = "{}"

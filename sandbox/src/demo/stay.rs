@@ -1,8 +1,9 @@
 //! After the story: what can be tried, and every call as it arrives, until Ctrl-C.
 
 use super::paper::Paper;
-use super::scheduler::Scheduler;
+use super::scheduler::{OPERATOR, OPERATOR_SECRET, Scheduler};
 use super::side::Side;
+
 use super::{ADMIN_PORT, Error, SIGNER_PORT, loops, shown};
 use sandbox_platform::{Pace, Running};
 use serde_json::json;
@@ -49,6 +50,7 @@ pub(super) async fn stay(
         paper.line(&format!("  cargo run -qp sandbox -- {command}{admin}"));
     }
     paper.line(&format!("  # The console: {}", running.admin_url));
+    paper.line(&format!("  # The Signer's page: {url}/, as {OPERATOR} with {OPERATOR_SECRET}"));
     watch(paper, running).await
 }
 

@@ -63,22 +63,35 @@ function shopPage(url) {
   return `<!doctype html><title>Shop</title><h1>${path.slice(1)}</h1>${path === '/evil' ? form : ''}`;
 }
 
+/** A real Chromium without a network of its own. */
+function launch() {
+  return chromium.launch({
+    executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+    headless: true,
+    chromiumSandbox: false,
+    args: [
+      '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+      '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
+    ],
+  });
+}
+
 export class World {
+  /** A browser, and nothing to look at yet. */
+  static async browser() {
+    const world = new World();
+    mkdirSync(SCREENSHOTS, { recursive: true });
+    world.browser = await launch();
+    return world;
+  }
+
   /** Everything that a test needs. `close` ends it. */
   static async start() {
     const world = new World();
     mkdirSync(SCREENSHOTS, { recursive: true });
     const [{ child, addresses }, shop] = await Promise.all([startSandbox(), startShop()]);
     Object.assign(world, { child, ...addresses, shop });
-    world.browser = await chromium.launch({
-      executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
-      headless: true,
-      chromiumSandbox: false,
-      args: [
-        '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-        '--disable-component-update', '--disable-sync', '--disable-dev-shm-usage',
-      ],
-    });
+    world.browser = await launch();
     return world;
   }
 

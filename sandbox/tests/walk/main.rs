@@ -7,6 +7,7 @@
 
 mod access;
 mod callbacks;
+mod encrypted;
 mod lists;
 mod money;
 mod scheduling;

@@ -2,6 +2,8 @@
 
 use crate::world::{CHAINS, PLAN, Signing, World};
 use merchant::schedule::{ChainFamily, Connections, RunReport, ScheduleOptions, run_once};
+use merchant::signer::Family;
+use merchant::types::ChainId;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -63,4 +65,31 @@ async fn a_batch_over_the_signers_limit_is_split_and_later_ones_are_as_small() {
         let fields: Value = serde_json::from_str(row.unwrap().raw().get()).unwrap();
         assert_eq!(fields["paidPeriods"], 1, "{fields}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn families_the_wrong_way_round_hold_everybody_up_and_decline_nobody() {
+    let world = World::new().await;
+    let signing = Signing::start(&world).await;
+    subscribe(&world, "ada").await;
+    let place = tempfile::tempdir().unwrap();
+    let families = |wrong: bool| {
+        let other = |family| if family == Family::Evm { Family::Tvm } else { Family::Evm };
+        let of = |(chain, family): (ChainId, Family)| ChainFamily {
+            chain: chain.0,
+            family: if wrong { other(family) } else { family },
+        };
+        let state = place.path().join("schedule.db");
+        ScheduleOptions { state, chains: CHAINS.map(of).to_vec(), ..ScheduleOptions::default() }
+    };
+    let connections =
+        Connections { platform: world.client.clone(), signer: signing.client.clone(), inbox: None };
+    let report = run_once(&families(true), connections).await.unwrap();
+    assert_eq!((report.posts, report.silent, report.declined), (2, 2, 0), "{report}");
+    assert!(report.faults.iter().all(|why| why.contains("post it to the other path")), "{report}");
+    assert_eq!(report.faults.len(), 2, "{report}");
+    // Batches without a verdict rest for a second or two.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let report = run(&world, &signing, &families(false)).await;
+    assert_eq!((report.posts, report.accepted), (2, 2 * USERS), "{report}");
 }

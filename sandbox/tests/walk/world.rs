@@ -5,6 +5,7 @@ use merchant::callback::{Callback, Event, Receiver, web};
 use merchant::client::LinkRequest;
 use merchant::sign::Credentials;
 use merchant::signer::{BillingStatus, Family, Outcome, SignerClient};
+use merchant::tls::Tls;
 use merchant::types::{ChainId, Chargeable, PlanId, SubscriptionType};
 use merchant::{CallError, Full};
 use merchant_signer::app;
@@ -16,6 +17,7 @@ use sandbox_chains::town::wallet;
 use sandbox_platform::platform::{EVM_CHAIN, Side, TRON_CHAIN};
 use sandbox_platform::{Options, Platform, Ports, Running};
 use serde_json::Value;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -209,7 +211,7 @@ fn client(running: &Running, secret: &str) -> Client {
 pub(crate) struct Signing {
     pub(crate) client: SignerClient,
     _place: TempDir,
-    _running: app::Running,
+    running: app::Running,
 }
 
 impl Signing {
@@ -219,17 +221,35 @@ impl Signing {
 
     /// The same, with lines of the policy of both chains.
     pub(crate) async fn limited(world: &World, policy: &str) -> Self {
-        let place = tempfile::tempdir().unwrap();
-        put_key(&place);
         let of = |(chain, _): (ChainId, Family)| format!("[chains.{chain}.policy]\n{policy}\n");
-        let text = [config(world, &place), CHAINS.map(of).concat()].concat();
+        Self::installed(world, tempfile::tempdir().unwrap(), ["", &CHAINS.map(of).concat()]).await
+    }
+
+    /// The same, speaking TLS with `tls.pem` and `tls.key` to whoever shows what `callers.pem` has signed: all three lie in
+    /// `place`.
+    pub(crate) async fn encrypted(world: &World, place: TempDir, tls: &Tls) -> Self {
+        let at = place.path().display();
+        let files = format!(
+            r#"http.tls = {{ certificate_file = "{at}/tls.pem", key_file = "{at}/tls.key", client_ca_file = "{at}/callers.pem" }}
+"#
+        );
+        let mut signing = Self::installed(world, place, [&files, ""]).await;
+        signing.client = signing.caller("https").with_tls(tls).unwrap();
+        signing
+    }
+
+    /// Somebody who knows what a caller signs with.
+    pub(crate) fn caller(&self, scheme: &str) -> SignerClient {
+        caller(&self.running, scheme)
+    }
+
+    async fn installed(world: &World, place: TempDir, [before, after]: [&str; 2]) -> Self {
+        put_key(&place);
+        let text = [before, &config(world, &place), after].concat();
         let config = Config::from_toml(&text, &[]).unwrap();
         Journal::initialise(&config.journal.path).unwrap();
         let running = app::start(config, &Http::default()).await.unwrap();
-        let url = format!("http://{}", running.address);
-        let credentials = Credentials::new("scheduler", "everybody-knows-this-secret");
-        let client = SignerClient::new(&url, credentials).unwrap();
-        Self { client, _place: place, _running: running }
+        Self { client: caller(&running, "http"), _place: place, running }
     }
 
     /// How a billing stands, once the Signer has seen the end of it on a chain that goes on.
@@ -247,12 +267,21 @@ impl Signing {
     }
 }
 
+fn caller(running: &app::Running, scheme: &str) -> SignerClient {
+    let credentials = Credentials::new("scheduler", "everybody-knows-this-secret");
+    SignerClient::new(&format!("{scheme}://{}", running.address), credentials).unwrap()
+}
+
 fn put_key(place: &TempDir) {
+    write_own(&place.path().join("key"), &hex::encode(wallet("biller").to_bytes()));
+}
+
+/// Writes a file that is its owner's alone.
+pub(crate) fn write_own(path: &Path, text: &str) {
     use std::io::Write as _;
     use std::os::unix::fs::OpenOptionsExt as _;
-    let path = place.path().join("key");
     let file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    writeln!(file.unwrap(), "{}", hex::encode(wallet("biller").to_bytes())).unwrap();
+    writeln!(file.unwrap(), "{text}").unwrap();
 }
 
 fn config(world: &World, place: &TempDir) -> String {

@@ -10,6 +10,7 @@ async fn the_ledger_says_what_is_wrong_with_a_question() {
         ("subscribeId=one", "invalid digit"),
         ("state=paid", "state is one of open, charged"),
         ("order=up", "newest"),
+        ("wallet=0xEe", "wallet is an address"),
         ("limit=0", "limit is 1 to 1000"),
         ("limit=1001", "limit is 1 to 1000"),
         ("after=7", "no cursor"),

@@ -88,6 +88,20 @@ async fn only_what_fits_everything_that_is_asked_is_told() {
 }
 
 #[tokio::test]
+async fn a_wallet_has_the_charges_that_it_pays() {
+    let book = Book::new().await;
+    let wallet = Address::repeat_byte(0xEE);
+    let pays = ChargeTerms { wallet: Some(wallet), ..ChargeTerms::default() };
+    book.accept(&[item(1, 1), Item { terms: pays, ..item(2, 1) }, item(3, 1)]).await.unwrap();
+    for (asked, expected) in [(wallet, vec![1]), (Address::ZERO, vec![])] {
+        let filter = LedgerFilter { wallet: Some(asked), ..LedgerFilter::default() };
+        let step = book.journal.ledger_step(filter, LedgerOrder::Oldest, None, 9).await.unwrap();
+        let found: Vec<_> = step.found.iter().map(|entry| entry.item).collect();
+        assert_eq!(found, expected, "{asked}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_accepted_while_somebody_reads_comes_at_the_end() {
     let book = book().await;
     let (all, order) = (LedgerFilter::default(), LedgerOrder::Oldest);

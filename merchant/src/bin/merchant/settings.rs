@@ -10,6 +10,7 @@ use merchant::callback::Receiver;
 use merchant::clock::Clock;
 use merchant::sign::Credentials;
 use merchant::signer::SignerClient;
+use merchant::tls::{Tls, TlsError};
 use reader::{Reader, Section};
 use secrecy::SecretString;
 use std::fmt;
@@ -47,6 +48,7 @@ pub(crate) struct Platform {
 #[derive(Clone, Debug)]
 pub(crate) struct Signer {
     url: String,
+    tls: Tls,
     credentials: Credentials,
     timeout: Duration,
 }
@@ -121,6 +123,7 @@ impl Settings {
     pub(crate) fn signer(&self) -> Result<SignerClient, Failure> {
         let signer = self.signer.as_ref().ok_or_else(|| missing("signer"))?;
         SignerClient::new(&signer.url, signer.credentials.clone())
+            .and_then(|client| client.with_tls(&signer.tls))
             .map(|client| client.with_timeout(signer.timeout))
             .map_err(|error| Failure::Known(error.into()))
     }
@@ -186,9 +189,32 @@ fn platform(mut section: Section<'_>) -> Option<Platform> {
 
 fn signer(mut section: Section<'_>) -> Option<Signer> {
     let url = section.required_address("url");
+    let tls = tls(&mut section, url.as_deref());
     let credentials = credentials(&mut section);
     let timeout = section.seconds("timeout_seconds", 15);
-    Some(Signer { url: url?, credentials: credentials?, timeout })
+    Some(Signer { url: url?, tls: tls?, credentials: credentials?, timeout })
+}
+
+/// Whom to believe at `url`, and what to show there; none where something is wrong with it.
+fn tls(section: &mut Section<'_>, url: Option<&str>) -> Option<Tls> {
+    type With = fn(Tls, &[u8]) -> Result<Tls, TlsError>;
+    let files: [(_, With); 2] =
+        [("ca_file", Tls::with_authorities), ("identity_file", Tls::with_identity)];
+    let is_for_tls = url.is_none_or(|url| url.starts_with("https://"));
+    let mut told = Some(Tls::default());
+    for (key, with) in files {
+        let Some(path) = section.text(key) else { continue };
+        let read = if is_for_tls {
+            std::fs::read(&path).map_err(|error| format!("{path} cannot be read: {error}"))
+        } else {
+            Err("is for an https:// address alone".to_owned())
+        };
+        let before = told.clone().unwrap_or_default();
+        let made =
+            read.and_then(|text| with(before, &text).map_err(|error| format!("{path} {error}")));
+        told = told.and(section.checked(key, made));
+    }
+    told
 }
 
 fn callbacks(mut section: Section<'_>, key: Option<String>) -> Callbacks {

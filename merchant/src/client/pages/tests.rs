@@ -109,6 +109,46 @@ fn a_count_that_lies_hides_nothing() {
 }
 
 #[test]
+fn of_many_that_come_and_go_nobody_comes_twice_and_nobody_is_missed_by_two_walks() {
+    const MANY: i64 = 20_000;
+    let dice = RefCell::new(1_u64);
+    let throw = |below: usize| {
+        let mut dice = dice.borrow_mut();
+        *dice =
+            dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(*dice >> 33).unwrap() % below
+    };
+    let (gone, came) = (RefCell::new(BTreeSet::new()), RefCell::new(vec![]));
+    // Between two pages somebody is charged, or falls due, somewhere in the list.
+    let change = |list: &mut Vec<i64>| match throw(8) {
+        0 => drop(gone.borrow_mut().insert(list.remove(throw(list.len())))),
+        1 => {
+            let mut came = came.borrow_mut();
+            let id = MANY + i64::try_from(came.len()).unwrap();
+            came.push(id);
+            list.insert(throw(list.len()), id);
+        }
+        _ => {}
+    };
+    let lie = |length: usize| [truth(length), truth(throw(length)), None][throw(3)];
+    let (first, _) = ids((0..MANY).collect(), change, lie);
+    let stays = |id: &i64| !gone.borrow().contains(id);
+    let between: Vec<i64> = (0..MANY).chain(came.borrow().iter().copied()).filter(stays).collect();
+    let (second, _) = ids(between.clone(), change, lie);
+    let mut known = BTreeSet::new();
+    for walk in [first, second] {
+        let length = walk.len();
+        let walk: BTreeSet<i64> = walk.into_iter().collect();
+        assert_eq!(walk.len(), length, "an entry came twice");
+        known.extend(walk);
+    }
+    let missed: Vec<_> =
+        between.into_iter().filter(stays).filter(|id| !known.contains(id)).collect();
+    assert!(missed.is_empty(), "{missed:?}");
+    assert!(gone.borrow().len() > 500 && came.borrow().len() > 500);
+}
+
+#[test]
 fn an_entry_that_cannot_be_read_is_told_and_hides_no_other() {
     let text = r#"{"count":3,"page":1,"size":500,"list":[{"subscribeId":1},{"subscribeId":"x"},{"subscribeId":3}]}"#;
     let page: Page<Chargeable> = serde_json::from_str(text).unwrap();

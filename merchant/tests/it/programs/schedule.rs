@@ -243,3 +243,16 @@ async fn a_run_sees_what_has_ended_before_it_reads_what_is_due() {
     let said = run(folder.path(), &peers.url).await;
     assert!(said.contains("2 due, 0 held, 2 planned") && said.contains(": 2 accepted"), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_way_to_this_machine_leads_through_no_proxy() {
+    let folder = tempfile::tempdir().unwrap();
+    let peers = Peers::start(Ledger::of(3)).await;
+    let mut command =
+        merchant(folder.path(), &peers.url, &["schedule", "--once", "--chain", "139=EVM"]);
+    for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY"] {
+        command.env(name, "http://127.0.0.1:1");
+    }
+    let (good, said) = ended(command.spawn().unwrap());
+    assert!(good && said.contains("3 accepted"), "{said}");
+}

@@ -110,6 +110,7 @@ pub(super) fn account_of(
         default: false,
         new_work: NewWork::Taken,
         gas_warn_billings: 0,
+        explorer: None,
         retired_keys: vec![],
         policy: PolicyConfig::default(),
         family: family.clone(),

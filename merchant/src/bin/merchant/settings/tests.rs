@@ -66,6 +66,39 @@ fn a_secret_comes_from_one_place() {
 }
 
 #[test]
+fn what_is_wrong_with_tls_is_told_with_its_key() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "no certificate").unwrap();
+    let path = file.path().to_str().unwrap();
+    let files = vec![
+        set("MERCHANT__SIGNER__CA_FILE", path),
+        set("MERCHANT__SIGNER__IDENTITY_FILE", "nowhere.pem"),
+    ];
+    let clear = Settings::read(GOOD, files.clone()).unwrap_err().to_string();
+    for key in ["ca_file", "identity_file"] {
+        let fault = format!("signer.{key}: is for an https:// address alone");
+        assert!(clear.contains(&fault), "{clear}");
+    }
+    let encrypted = GOOD.replace("http://127.0.0.1:9980", "https://127.0.0.1:9980");
+    let faults = Settings::read(&encrypted, files).unwrap_err().to_string();
+    for fault in [
+        &format!("signer.ca_file: {path} holds no certificate in PEM"),
+        "signer.identity_file: nowhere.pem cannot be read",
+    ] {
+        assert!(faults.contains(fault), "{fault} is not among {faults}");
+    }
+    assert_eq!(faults.lines().count(), 3, "{faults}");
+
+    let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
+    let whole = [key.cert.pem(), key.signing_key.serialize_pem()].concat();
+    std::fs::write(file.path(), whole).unwrap();
+    let files = ["CA", "IDENTITY"].map(|one| set(&format!("MERCHANT__SIGNER__{one}_FILE"), path));
+    let settings = Settings::read(&encrypted, files.to_vec()).unwrap();
+    assert!(settings.signer().is_ok());
+    assert!(!format!("{settings:?}").contains("PRIVATE KEY"));
+}
+
+#[test]
 fn what_a_command_needs_is_named() {
     let settings = Settings::read("", vec![]).unwrap();
     let Err(Failure::Known(why)) = settings.signer() else { panic!() };
