@@ -153,24 +153,22 @@ pub struct Assembled {
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
     let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
     let (limits, copies) = (config.http.clone(), config.journal.copy_dir.clone());
-    let assembled = assemble(config.clone(), machine).await?;
-    let assembled_webhook = assembled.webhook;
     let Assembled {
         engine,
         watchers,
+        door,
         router,
         health_router,
         handshakes,
         closing,
-        door,
         reloads,
-        ..
-    } = assembled;
+        webhook,
+    } = assemble(config.clone(), machine).await?;
     let (listener, address) = listen(limits.listen)?;
     let watch = Watch::begin(watchers);
     let (others, stop_others) = (TaskTracker::new(), CancellationToken::new());
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
-    if let (Some(told), Some(desk)) = (config.webhook.clone(), assembled_webhook) {
+    if let (Some(told), Some(desk)) = (config.webhook.clone(), webhook) {
         let (outbound, engine) = (config.outbound, Arc::clone(&engine));
         let webhook = Webhook { config: told, outbound, engine, desk };
         webhook.begin(stop_others.clone()).map_err(StartError::Webhook)?;
@@ -247,11 +245,11 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     Ok(Assembled {
         engine,
         watchers,
+        door,
         router,
         health_router,
         handshakes,
         closing,
-        door,
         reloads,
         webhook,
     })
