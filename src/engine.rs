@@ -38,7 +38,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use tracing::warn;
+use tracing::{Instrument as _, warn};
 
 /// All lanes of this process.
 #[derive(Debug)]
@@ -78,10 +78,11 @@ impl Engine {
             return Err(NoVerdict::ShuttingDown);
         }
         let lanes = Arc::clone(&self.lanes);
-        let request = self.tasks.spawn(async move {
+        let billing = async move {
             let (_at_work, lane) = lanes.at_work(chain, deadline).await?;
             bill::bill(&lane, order, deadline).await
-        });
+        };
+        let request = self.tasks.spawn(billing.in_current_span());
         request.await.map_err(|_| NoVerdict::ShuttingDown)?
     }
 

@@ -16,6 +16,7 @@ mod reload;
 mod serve;
 mod status;
 mod strangers;
+mod trace;
 mod turned_away;
 mod webhook;
 mod wire;
@@ -37,6 +38,7 @@ pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
 use arrivals::Arrivals;
 use axum::Router;
 use axum::http::request::Parts;
+use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use guard::Said;
 use parking_lot::RwLock;
@@ -198,6 +200,7 @@ fn finished(router: Router<Arc<AppState>>, door: &Arc<AppState>) -> Router {
     router
         .fallback(async || TurnedAway::NotFound("there is nothing at this path"))
         .method_not_allowed_fallback(async || TurnedAway::WrongMethod)
+        .layer(from_fn(trace::name))
         .with_state(Arc::clone(door))
 }
 

@@ -36,6 +36,7 @@ mod happy;
 mod hostile_evm;
 mod lanes;
 mod metrics;
+mod named;
 mod node;
 mod one_request;
 mod operating;
