@@ -30,6 +30,7 @@ use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, AppState, Handshakes, Manners, ReloadRequest, WebhookDesk};
 use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox};
+use crate::keys::{LocalKeys, OpenKeys};
 use crate::node::Dial;
 use axum::Router;
 use connect::Connected;
@@ -115,8 +116,17 @@ pub struct Machine<'a> {
     pub dial: &'a dyn Dial,
     /// The machine's time.
     pub clock: Clock,
+    /// Opens the keys.
+    pub keys: &'a dyn OpenKeys,
     /// Opens the journal.
     pub journal: &'a (dyn Fn(&JournalConfig) -> Result<Journal, OpenError> + Sync),
+}
+
+impl<'a> Machine<'a> {
+    /// The machine that the program runs on; every endpoint is reached through `dial`.
+    pub fn real(dial: &'a dyn Dial) -> Self {
+        Self { dial, clock: Clock::MACHINE, keys: &LocalKeys, journal: &Journal::open }
+    }
 }
 
 impl fmt::Debug for Machine<'_> {
@@ -151,7 +161,7 @@ pub struct Assembled {
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
 /// the configuration is reached through `dial`.
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
-    let machine = Machine { dial, clock: Clock::MACHINE, journal: &Journal::open };
+    let machine = Machine::real(dial);
     let (limits, copies) = (config.http.clone(), config.journal.copy_dir.clone());
     let Assembled {
         engine,
@@ -223,7 +233,7 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> 
 
 /// Puts a Signer together: keys, journal, every batch that is still open, and a first look at all chains.
 pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled, StartError> {
-    let chains = connect::all(&config, machine.dial, machine.clock).await?;
+    let chains = connect::all(&config, machine).await?;
     let journal = (machine.journal)(&config.journal)?;
     let Lanes { set, watchers } = lanes::take_up(&chains, &journal).await?;
     set.of_chains.values().for_each(|lane| tell_limits(lane));

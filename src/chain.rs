@@ -14,6 +14,7 @@ mod profiles;
 mod promises;
 mod reads;
 mod ready;
+mod seal;
 mod signing;
 mod trial;
 pub mod tron;
@@ -24,16 +25,15 @@ pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
 pub use inspect::{Finding, Inspect};
 pub use ready::{ClockGap, Purse, TooDear, Unready};
+pub use seal::{SealError, SealFault};
 pub use vitals::{FreeResources, Headroom, Vitals};
 
 use crate::billing::{
     Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, Foreign, NonceView, Objection,
-    PlatformChainId, Sighting, Signed, Slot,
+    PlatformChainId, Sighting, Slot,
 };
-pub use crate::journal::{SealError, SealFault};
-
 use crate::contract::{Looked, Profile};
-use crate::journal::{Durable, Past};
+use crate::journal::{Durable, Past, Sealed};
 use crate::node::{NodeTraffic, NodeView, Trust};
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, Selector, U256};
@@ -137,7 +137,8 @@ pub struct Estimate {
 }
 
 /// A transaction that lacks nothing but its place in the lane and the signature.
-pub trait Draft: Send + fmt::Debug {
+#[async_trait]
+pub trait Draft: Send + Sync + fmt::Debug {
     /// What it may cost at most: gas on EVM, sun on TRON.
     fn gas_required(&self) -> u64;
 
@@ -145,9 +146,13 @@ pub trait Draft: Send + fmt::Debug {
     /// its bandwidth may burn, sun.
     fn cost(&self) -> U256;
 
-    /// Signs it for `position`, if the policy finds in its final bytes what was meant. Called once,
-    /// inside the commit that takes the position.
-    fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError>;
+    /// Signs it for `position`, if the policy finds in its final bytes what was meant. Nothing comes of
+    /// that but what the journal makes of it; it may be signed for another position afterwards.
+    async fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Sealed, SealError>;
+
+    /// Is told that this attempt, which was signed for `position`, is committed: from now on that place is
+    /// what the transaction may cost.
+    fn committed(&self, position: u64, attempt: &Durable<Attempt>);
 }
 
 /// One chain with one signing account.
@@ -176,11 +181,14 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
 
-    /// Why no ordinary batch could be signed now, as far as the last look tells. None before the first
-    /// look, and where nothing is known to stand in the way.
+    /// Why no ordinary batch could be signed now, as far as the last look, and the last signature, tell.
+    /// None where nothing is known to stand in the way.
     fn unready(&self) -> Option<Unready> {
         None
     }
+
+    /// Has a key store that did not sign, or was not asked for long, sign a test.
+    async fn look_after_key(&self) {}
 
     /// What the last look told besides, for metrics and warnings; none before the first.
     fn vitals(&self) -> Option<Vitals>;

@@ -8,6 +8,7 @@ mod callers;
 mod chain;
 mod faults;
 mod http;
+mod incumbent;
 mod kinds;
 mod l1_fee;
 mod layers;
@@ -317,7 +318,7 @@ fn process_environment(faults: &Faults) -> Vec<(String, String)> {
     let mut ours = Vec::new();
     for (name, value) in std::env::vars_os() {
         let Some(name) = name.to_str() else { continue };
-        if !layers::is_override(name) && !chain::KEY_VARIABLES.contains(&name) {
+        if !layers::is_override(name) && !incumbent::is_ours(name) {
             continue;
         }
         match value.into_string() {

@@ -47,7 +47,7 @@ mod writer;
 pub use audit::{Audit, HistoryHead, NoHead};
 pub use backup::{AuditWatch, NotCopied};
 pub use columns::LineOutcome;
-pub use commit::{Addition, LaneId, Origin, Proposal, Seal};
+pub use commit::{Addition, LaneId, Origin, Proposal};
 pub use copier::Copier;
 pub use duplicate::CopyFault;
 pub use durable::Durable;
@@ -69,7 +69,7 @@ pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
 pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
 pub use rows::ClaimScope;
-pub use seal::{SealError, SealFault};
+pub use seal::Sealed;
 pub use spend::Spent;
 pub use writer::{Disk, Figures, Served, Writer};
 
@@ -141,8 +141,19 @@ impl Journal {
 
     /// THE COMMIT: position, claims, signed bytes and history in one transaction.
     pub async fn accept(&self, proposal: Proposal) -> Result<Slot<Durable<Attempt>>, AcceptError> {
+        self.hand_in(proposal).await?.await
+    }
+
+    /// The same in two steps: the first ends when the proposal has its place in the queue of the journal,
+    /// the second when it is known what became of it. Proposals are looked at in the order of the queue.
+    pub async fn hand_in(
+        &self,
+        proposal: Proposal,
+    ) -> Result<impl Future<Output = Result<Slot<Durable<Attempt>>, AcceptError>>, AcceptError>
+    {
         self.ready()?;
-        self.write(move |conn| commit::accept(conn, proposal)).await?
+        let told = self.begin_write(move |conn| commit::accept(conn, proposal)).await?;
+        Ok(async { told.await.map_err(|_| JournalError::Lost)? })
     }
 
     /// Commits another attempt for a batch. None when the batch has come further meanwhile.
@@ -368,13 +379,21 @@ impl Journal {
         &self,
         work: impl FnOnce(&Connection) -> Result<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, JournalError> {
+        self.begin_write(work).await?.await.map_err(|_| JournalError::Lost)
+    }
+
+    /// Ends when the write has its place in the queue.
+    async fn begin_write<T: Send + 'static, E: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+    ) -> Result<oneshot::Receiver<Result<T, E>>, JournalError> {
         let (tell, told) = oneshot::channel();
         let job = Job::Write(Box::new(move |conn| {
             let result = work(conn);
             RanWrite { keep: result.is_ok(), reply: Box::new(move || tell_if_heard(tell, result)) }
         }));
         self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
-        told.await.map_err(|_| JournalError::Lost)
+        Ok(told)
     }
 }
 

@@ -1,47 +1,94 @@
 //! Private keys: how they come in, and the one thing that can be done with them.
 //!
-//! A [`Key`] signs digests for one address. It is loaded once, lies in one place in memory, is
-//! wiped when it is dropped, and cannot be asked for itself: no text, log, error or Debug print
-//! made here holds any part of a key. What may be signed is decided elsewhere: only the policy makes
-//! the proof that a signature needs. This module never sees a transaction, a network or a clock.
+//! A [`Key`] signs digests for one address. Either it is here: loaded once, in one place in memory,
+//! wiped when it is dropped. Or it is elsewhere, in a store that signs with it and never hands it out.
+//! It cannot be asked for itself: no text, log, error or Debug print made here holds any part of a key.
+//! What may be signed is decided elsewhere: only the policy makes the proof that a signature needs. This
+//! module never sees a transaction or a chain.
 
 mod directory;
+mod elsewhere;
 mod error;
 mod keystore;
 mod private_file;
 mod process;
 mod source;
+mod store_fault;
 mod well_known;
 
 pub use directory::{generate, import, list, random_password};
+pub use elsewhere::SigningStore;
 pub use error::{KeyError, SignError};
 pub(crate) use private_file::{
     create as create_closed_file, create_directory as create_closed_directory,
 };
 pub use process::{HardenError, harden_process};
 pub use source::KeySource;
+pub use store_fault::{StoreError, StoreFault};
 
 use std::fmt;
 use std::hint::black_box;
 
 use crate::policy::Approved;
 use alloy::primitives::{Address, B256, Signature};
-use k256::ecdsa::SigningKey;
+use async_trait::async_trait;
+use elsewhere::Elsewhere;
+use k256::ecdsa::{RecoveryId, SigningKey};
 use zeroize::{Zeroize, Zeroizing};
 
 /// 32 bytes of a private key on their way in. Boxed before it is filled, so that moving it never
 /// leaves bytes behind.
 type Secret = Box<Zeroizing<[u8; 32]>>;
 
-/// Signed once when a key is loaded, to find a broken key or a broken machine before the first
-/// charge does.
+/// Signed when a key is loaded, to find a broken key or a broken machine before the first charge does.
+/// No transaction has this hash.
 const SELF_TEST_DIGEST: B256 = B256::repeat_byte(0x5a);
 
 /// Signs for one address. Deliberately without `Clone`, `Display`, `Serialize` or a way back to
 /// the key; wiped on drop.
 pub struct Key {
-    signer: Box<SigningKey>,
+    hand: Hand,
     address: Address,
+}
+
+/// What signs.
+enum Hand {
+    /// The key itself.
+    Here(Box<SigningKey>),
+    /// A store that has it.
+    Elsewhere(Elsewhere),
+}
+
+/// Opens the keys that a configuration names. The program's way is [`LocalKeys`]; a simulated world has
+/// stores of its own.
+#[async_trait]
+pub trait OpenKeys: Send + Sync + fmt::Debug {
+    /// Opens the key that `source` names. `config_path` and `allow_test_keys` as in [`Key::load`].
+    async fn open(
+        &self,
+        source: KeySource,
+        config_path: &str,
+        allow_test_keys: bool,
+    ) -> Result<Key, KeyError>;
+}
+
+/// Keys that are read into this process.
+#[derive(Clone, Copy, Debug)]
+pub struct LocalKeys;
+
+#[async_trait]
+impl OpenKeys for LocalKeys {
+    /// Off the runtime's threads: an encrypted one takes about a second.
+    async fn open(
+        &self,
+        source: KeySource,
+        config_path: &str,
+        allow_test_keys: bool,
+    ) -> Result<Key, KeyError> {
+        let (path, key) = (config_path.to_owned(), config_path.to_owned());
+        let load = tokio::task::spawn_blocking(move || Key::load(source, &path, allow_test_keys));
+        load.await.map_err(|_| KeyError::Interrupted { key })?
+    }
 }
 
 impl Key {
@@ -64,24 +111,77 @@ impl Key {
         loaded
     }
 
+    /// A key that `store` has, and that signs for `address`: whatever the store says, nothing else is
+    /// taken for a signature. It signs a test at once.
+    ///
+    /// A store that cannot be asked at present is no error: the key is tried again whenever it is looked
+    /// after ([`Key::look_after`]), and says until then what is the matter ([`Key::trouble`]).
+    pub async fn elsewhere(
+        store: Box<dyn SigningStore>,
+        address: Address,
+        config_path: &str,
+    ) -> Result<Self, KeyError> {
+        let hand = Elsewhere::new(store, address);
+        match hand.sign(SELF_TEST_DIGEST).await {
+            Ok(_) => {}
+            Err(SignError::Store { why, .. }) if why.may_pass() => {}
+            Err(source) => {
+                return Err(KeyError::SelfTest { key: config_path.to_owned(), source });
+            }
+        }
+        Ok(Self { hand: Hand::Elsewhere(hand), address })
+    }
+
     /// The address that the key signs for.
     pub const fn address(&self) -> Address {
         self.address
     }
 
-    /// Signs a transaction that the policy has approved. There is no way to sign anything else.
-    pub fn sign<T>(&self, approved: &Approved<T>) -> Result<Signature, SignError> {
-        self.sign_digest(approved.digest())
+    /// Why it could not sign when it was last asked; none where it could, and for a key that is here.
+    pub fn trouble(&self) -> Option<StoreFault> {
+        match &self.hand {
+            Hand::Here(_) => None,
+            Hand::Elsewhere(hand) => hand.trouble(),
+        }
     }
 
-    /// Signs `digest` exactly as given: no hashing, no prefix, no domain. RFC 6979 nonce, low s.
+    /// Has a store that did not sign, or was not asked for long, sign a test.
+    pub async fn look_after(&self) {
+        if let Hand::Elsewhere(hand) = &self.hand {
+            hand.look_after().await;
+        }
+    }
+
+    /// Signs a transaction that the policy has approved. There is no way to sign anything else.
+    ///
+    /// A key that is here takes less than 0.1 ms; one that is elsewhere may take seconds, and gives up by
+    /// itself.
+    pub async fn sign<T: Sync>(&self, approved: &Approved<T>) -> Result<Signature, SignError> {
+        self.sign_digest(approved.digest()).await
+    }
+
+    /// Signs `digest` exactly as given: no hashing, no prefix, no domain. Low s; RFC 6979 where the key is
+    /// here.
     ///
     /// The signer is recovered from every signature and compared with [`Key::address`]; on a
     /// difference there is an error and no signature.
-    fn sign_digest(&self, digest: B256) -> Result<Signature, SignError> {
-        let signed = self.sign_unscrubbed(digest);
+    async fn sign_digest(&self, digest: B256) -> Result<Signature, SignError> {
+        match &self.hand {
+            Hand::Here(signer) => self.sign_here(signer, digest),
+            Hand::Elsewhere(hand) => hand.sign(digest).await,
+        }
+    }
+
+    fn sign_here(&self, signer: &SigningKey, digest: B256) -> Result<Signature, SignError> {
+        let signed = sign_unscrubbed(signer, digest);
         scrub_stack();
-        signed
+        let (signature, recovery_id) =
+            signed.ok_or(SignError::NoSignature { address: self.address })?;
+        let signature = Signature::from((signature, recovery_id));
+        match signature.recover_address_from_prehash(&digest) {
+            Ok(recovered) if recovered == self.address => Ok(signature),
+            Ok(_) | Err(_) => Err(SignError::WrongSigner { address: self.address }),
+        }
     }
 
     #[inline(never)]
@@ -95,8 +195,10 @@ impl Key {
         if !allow_test_keys && well_known::is_published(&secret, key.address) {
             return Err(KeyError::TestKey { key: config_path.to_owned(), address: key.address });
         }
-        key.sign_digest(SELF_TEST_DIGEST)
-            .map_err(|source| KeyError::SelfTest { key: config_path.to_owned(), source })?;
+        if let Hand::Here(signer) = &key.hand {
+            key.sign_here(signer, SELF_TEST_DIGEST)
+                .map_err(|source| KeyError::SelfTest { key: config_path.to_owned(), source })?;
+        }
         Ok(key)
     }
 
@@ -105,21 +207,16 @@ impl Key {
             .map(Box::new)
             .map_err(|_| KeyError::NotAKey { key: config_path.to_owned() })?;
         let address = Address::from_public_key(signer.verifying_key());
-        Ok(Self { signer, address })
+        Ok(Self { hand: Hand::Here(signer), address })
     }
+}
 
-    #[inline(never)]
-    fn sign_unscrubbed(&self, digest: B256) -> Result<Signature, SignError> {
-        let (signature, recovery_id) = self
-            .signer
-            .sign_prehash_recoverable(digest.as_slice())
-            .map_err(|_| SignError::NoSignature { address: self.address })?;
-        let signature = Signature::from((signature, recovery_id));
-        match signature.recover_address_from_prehash(&digest) {
-            Ok(recovered) if recovered == self.address => Ok(signature),
-            Ok(_) | Err(_) => Err(SignError::WrongSigner { address: self.address }),
-        }
-    }
+#[inline(never)]
+fn sign_unscrubbed(
+    signer: &SigningKey,
+    digest: B256,
+) -> Option<(k256::ecdsa::Signature, RecoveryId)> {
+    signer.sign_prehash_recoverable(digest.as_slice()).ok()
 }
 
 impl fmt::Debug for Key {

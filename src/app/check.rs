@@ -1,5 +1,6 @@
 //! `merchant-signer check`: everything that a billing needs, looked at before the first one.
 
+use super::Machine;
 use super::connect::{self, Connected};
 use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
@@ -52,7 +53,7 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
     let mut chains = Vec::new();
     for chain in &config.chains {
         let place = format!("chains.{}", chain.platform_id);
-        match connect::one(chain, &config.keys, dial, Clock::MACHINE).await {
+        match connect::one(chain, &config.keys, Machine::real(dial)).await {
             Ok(connected) => {
                 let told = look_at(&connected, &seen).await;
                 found.extend(told.into_iter().map(|finding| (place.clone(), finding)));

@@ -1,6 +1,7 @@
 //! From configured chains to adapters: keys opened, profiles read, nodes asked who they are. Every
 //! fault of every chain is told at once.
 
+use super::Machine;
 use super::keyring::Keyring;
 use super::limits;
 use super::rules::rules;
@@ -106,12 +107,11 @@ impl Wiring {
 /// Connects every configured chain.
 pub(super) async fn all(
     config: &Config,
-    dial: &dyn Dial,
-    clock: Clock,
+    machine: Machine<'_>,
 ) -> Result<Vec<Connected>, ConnectError> {
     let (mut connected, mut faults) = (Vec::new(), Vec::new());
     for chain in &config.chains {
-        match one(chain, &config.keys, dial, clock).await {
+        match one(chain, &config.keys, machine).await {
             Ok(chain) => connected.push(chain),
             Err(found) => faults.extend(found),
         }
@@ -123,14 +123,13 @@ pub(super) async fn all(
 pub(super) async fn one(
     config: &ChainConfig,
     keys: &KeysConfig,
-    dial: &dyn Dial,
-    clock: Clock,
+    Machine { dial, clock, keys: open, .. }: Machine<'_>,
 ) -> Result<Connected, Vec<String>> {
     let (path, family) = (format!("chains.{}", config.platform_id), &config.family);
     let profile = Profile::parse(family.billing(), family.family()).map_err(|faults| {
         faults.iter().map(|fault| format!("{path}.billing.{fault}")).collect::<Vec<_>>()
     });
-    let (profile, keyring) = match (profile, Keyring::open(config, keys).await) {
+    let (profile, keyring) = match (profile, Keyring::open(config, keys, open).await) {
         (Ok(profile), Ok(keyring)) => (profile, keyring),
         (profile, keyring) => {
             let faults = [profile.err(), keyring.err()];

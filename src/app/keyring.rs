@@ -3,7 +3,7 @@
 use crate::billing::OnlyFollows;
 use crate::chain::Signatory;
 use crate::config::{ChainConfig, KeyRef, KeysConfig};
-use crate::keys::{Key, KeySource};
+use crate::keys::{Key, KeySource, OpenKeys};
 use alloy::primitives::Address;
 use std::sync::Arc;
 
@@ -18,13 +18,19 @@ pub(super) struct Keyring {
 
 impl Keyring {
     /// Opens all of them; otherwise every fault, each with its key path.
-    pub(super) async fn open(chain: &ChainConfig, keys: &KeysConfig) -> Result<Self, Vec<String>> {
+    pub(super) async fn open(
+        chain: &ChainConfig,
+        keys: &KeysConfig,
+        open: &dyn OpenKeys,
+    ) -> Result<Self, Vec<String>> {
         let path = format!("chains.{}", chain.platform_id);
         let (mut retired, mut faults) = (Vec::new(), Vec::new());
-        let key = load(chain, chain.family.key(), keys, format!("{path}.key")).await;
+        let key =
+            load(open, source(chain, chain.family.key(), keys), chain.test, &format!("{path}.key"))
+                .await;
         for (place, old) in chain.retired_keys.iter().enumerate() {
             let path = format!("{path}.retired_keys[{place}]");
-            match load(chain, old, keys, path.clone()).await {
+            match load(open, source(chain, old, keys), chain.test, &path).await {
                 Ok(old) if key.as_ref().is_ok_and(|key| key.address() == old.address()) => {
                     faults.push(format!("{path}: it is the key that signs; name it once"));
                 }
@@ -48,14 +54,9 @@ impl Keyring {
     }
 }
 
-/// Opens a key off the runtime's threads: an encrypted one takes about a second.
-async fn load(
-    chain: &ChainConfig,
-    key: &KeyRef,
-    keys: &KeysConfig,
-    path: String,
-) -> Result<Key, String> {
-    let source = match key {
+/// Where a key of a chain is kept.
+fn source(chain: &ChainConfig, key: &KeyRef, keys: &KeysConfig) -> KeySource {
+    match key {
         KeyRef::Keystore(name) => {
             KeySource::Keystore { directory: keys.directory.clone(), name: name.clone() }
         }
@@ -63,8 +64,14 @@ async fn load(
         KeyRef::Env(text) => {
             KeySource::Env { json_or_hex: text.clone(), platform_chain_id: chain.platform_id.0 }
         }
-    };
-    let test = chain.test;
-    let load = tokio::task::spawn_blocking(move || Key::load(source, &path, test));
-    load.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+    }
+}
+
+async fn load(
+    open: &dyn OpenKeys,
+    source: KeySource,
+    test: bool,
+    path: &str,
+) -> Result<Key, String> {
+    open.open(source, path, test).await.map_err(|error| error.to_string())
 }

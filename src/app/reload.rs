@@ -6,9 +6,8 @@
 
 use super::connect::{self, Connected};
 use super::lanes::{self, Lanes};
-use super::{Running, look_once, tell_limits};
+use super::{Machine, Running, look_once, tell_limits};
 use crate::auth::Callers;
-use crate::clock::Clock;
 use crate::config::{Changes, Config, ConfigErrors};
 use crate::engine::{LaneSet, Watcher};
 use crate::http::ReloadRequest;
@@ -84,7 +83,7 @@ impl Running {
         let next = read.map_err(|why| NotReloaded::one(&why))?;
         let changes = self.config.changes(&next);
         let callers = Callers::new(next.callers.clone());
-        let chains = connect::all(&next, dial, Clock::MACHINE).await;
+        let chains = connect::all(&next, Machine::real(dial)).await;
         let (changes, callers, chains) = match (changes, callers, chains) {
             (Ok(changes), Ok(callers), Ok(chains)) => (changes, callers, chains),
             (changes, callers, chains) => {

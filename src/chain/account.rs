@@ -3,7 +3,7 @@
 use super::inspect::tell_trust;
 use super::profiles::KnownProfiles;
 use super::signing::SigningContext;
-use super::{ChainError, Facts};
+use super::{ChainError, Facts, Unready};
 use crate::clock::Clock;
 use crate::config::{ChainConfig, FamilyConfig, NewWork};
 use crate::contract::Profile;
@@ -95,6 +95,19 @@ impl SigningAccount {
     /// What it takes to sign.
     pub(super) fn signing(&self) -> Result<Arc<SigningContext>, ChainError> {
         self.signing.clone().ok_or(ChainError::NoKey { signer: self.facts.signer })
+    }
+
+    /// Why nothing can be signed, where a store has the key and did not sign when it was last asked.
+    pub(super) fn key_trouble(&self) -> Option<Unready> {
+        let why = self.signing.as_ref()?.key.trouble()?;
+        Some(Unready::Key { signer: self.facts.signer, why })
+    }
+
+    /// Has a store that did not sign, or was not asked for long, sign a test.
+    pub(super) async fn look_after_key(&self) {
+        if let Some(signing) = &self.signing {
+            signing.key.look_after().await;
+        }
     }
 
     /// Whether it has its key.

@@ -152,7 +152,11 @@ impl Chain for EvmChain {
     }
 
     fn unready(&self) -> Option<Unready> {
-        self.unready_now()
+        self.account.key_trouble().or_else(|| self.unready_now())
+    }
+
+    async fn look_after_key(&self) {
+        self.account.look_after_key().await;
     }
 
     fn vitals(&self) -> Option<Vitals> {

@@ -1,7 +1,8 @@
 //! Whether an ordinary batch could be signed, as far as the last look at a chain tells: what readiness
 //! and `check` say before the first request finds out.
 
-use alloy::primitives::U256;
+use crate::keys::StoreFault;
+use alloy::primitives::{Address, U256};
 use std::fmt;
 use std::time::Duration;
 
@@ -26,6 +27,14 @@ pub enum Unready {
     /// The newest block is too far from this machine's clock to sign anything by it.
     #[error("{0}")]
     Clock(ClockGap),
+    /// The store that has the key does not sign.
+    #[error("the store of the key of {signer} does not sign: {why}")]
+    Key {
+        /// The account.
+        signer: Address,
+        /// What the matter is.
+        why: StoreFault,
+    },
     /// The newest final block is so far behind the newest that nothing would end (TRON).
     #[error(
         "its newest irrevocable block is {} s behind its newest: check the solidity node",

@@ -3,7 +3,7 @@
 
 use super::{SealError, SealFault};
 use crate::contract::Profile;
-use crate::keys::{Key, SignError};
+use crate::keys::Key;
 use crate::policy::{Data, Meant, Policy, Unsigned};
 use alloy::primitives::{B256, Selector, Signature};
 use std::sync::Arc;
@@ -17,21 +17,14 @@ pub(super) struct SigningContext {
 
 impl SigningContext {
     /// Signs `tx` if its bytes do what was meant; tells the digest that was signed as well.
-    pub(super) fn sign<T: Unsigned>(
+    pub(super) async fn sign<T: Unsigned + Send + Sync>(
         &self,
         tx: T,
         meant: &Meant<'_>,
     ) -> Result<(Signature, B256), SealError> {
         let approved = self.policy.approve(tx, meant)?;
-        let signature = self.key.sign(&approved).map_err(fault)?;
+        let signature = self.key.sign(&approved).await.map_err(SealFault::from)?;
         Ok((signature, approved.digest()))
-    }
-}
-
-fn fault(why: SignError) -> SealFault {
-    match why {
-        SignError::NoSignature { address } => SealFault::NoSignature(address),
-        SignError::WrongSigner { address } => SealFault::WrongSigner(address),
     }
 }
 

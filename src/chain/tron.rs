@@ -200,7 +200,11 @@ impl Chain for TronChain {
     }
 
     fn unready(&self) -> Option<Unready> {
-        self.unready_now()
+        self.account.key_trouble().or_else(|| self.unready_now())
+    }
+
+    async fn look_after_key(&self) {
+        self.account.look_after_key().await;
     }
 
     fn vitals(&self) -> Option<Vitals> {

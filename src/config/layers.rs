@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use config::{Config, ConfigError, File, FileFormat, FileSourceString, Map, Value, ValueKind};
 
 use super::faults::{Faults, Reported};
+use super::incumbent;
 
 /// The first layer, and the only place where a default is written down.
 const DEFAULTS: &str = include_str!("../../config/default.toml");
@@ -39,6 +40,7 @@ pub(super) fn merge(
         .build()
         .map_err(|error| faults.add("the configuration file", explain(&error)))?
         .cache;
+    incumbent::fill_in(&mut tree, environment);
     overlay(&mut tree, environment, faults);
     Ok(tree)
 }

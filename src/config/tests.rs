@@ -1,5 +1,6 @@
 //! The configuration as a whole: what is accepted, what is refused, and that nothing leaks.
 
+mod incumbent;
 mod loose;
 mod policy;
 

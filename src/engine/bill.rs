@@ -1,35 +1,16 @@
 //! One request, from its entries to the answer. The file reads in the order in which it happens.
 
 use super::lane::Lane;
+use super::ready::{Ready, Rest};
 use super::repeat::{Asked, unclaimed};
+use super::sign::{Undone, commit};
 use super::verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent, Stop};
 use crate::billing::{
-    Admitted, Attempt, AttemptKind, Charge, Digits, Order, Period, Refused, Satisfied, Slot,
-    SubscribeId, judge,
+    Admitted, Attempt, AttemptKind, Charge, Digits, Order, Period, Slot, SubscribeId, judge,
 };
-use crate::chain::{Draft, Pulse};
-use crate::journal::{AcceptError, Durable, Proposal};
-use crate::policy::{Count, Meant};
-use alloy::primitives::Address;
+use crate::journal::Durable;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use tokio::time::{Instant, timeout_at};
-
-/// A batch that has passed every check.
-struct Ready {
-    good: Vec<Charge>,
-    rest: Rest,
-    draft: Box<dyn Draft>,
-    counts: Vec<Count>,
-    pulse: Pulse,
-}
-
-/// What of a request is not charged by its transaction.
-#[derive(Clone)]
-struct Rest {
-    refused: Vec<Refused>,
-    earlier: Vec<Satisfied>,
-}
 
 /// Bills an order. Once the batch is committed the answer is [`Answer::Sent`], whatever the nodes
 /// say and however late it is.
@@ -51,18 +32,15 @@ pub(crate) async fn bill(
             Err(Stop::NoVerdict(why)) => return Err(why),
             Err(Stop::Again) => continue,
         };
-        let (charged, rest) = (spelt(&ready.good), ready.rest.clone());
-        match commit(lane, &asked, ready).await {
+        match commit(lane, &asked, &ready, deadline).await {
             Ok(slot) => {
-                let slot = lane.track(slot);
                 lane.tally.lock().accepted();
                 drop(held);
                 lane.offer(&slot).await;
-                return Ok(sent(lane, &slot, charged, rest));
+                return Ok(sent(lane, &slot, spelt(&ready.good), ready.rest));
             }
-            // Another's claim, or the last free place in line, was committed in between.
-            Err(AcceptError::Claimed | AcceptError::LaneFull) => {}
-            Err(other) => return Err(other.into()),
+            Err(Undone::BuildAgain) => {}
+            Err(Undone::NoVerdict(why)) => return Err(why),
         }
         if Instant::now() >= deadline {
             return Err(lane.late());
@@ -86,6 +64,7 @@ async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Rea
     let order = unclaimed(lane, asked, order, |entry| profile.stated_period(entry)).await?;
     let policy = lane.chain.policy();
     lane.unpaused()?;
+    lane.key_signs()?;
     policy.admit_batch(order.entries.len())?;
     let pulse = lane.room().await?;
     let (charges, mut rest) = complete(lane, asked, order).await?;
@@ -152,36 +131,6 @@ async fn complete(
         charges.retain(|charge| free.contains(&charge.entry.subscribe));
     }
     Ok((charges, Rest { refused: order.refused, earlier: order.satisfied }))
-}
-
-async fn commit(
-    lane: &Lane,
-    asked: &Asked,
-    ready: Ready,
-) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-    let draft = ready.draft;
-    let tokens: Vec<Address> = ready.good.iter().map(|charge| charge.token).collect();
-    let (contract, profile) = (lane.chain.facts().contract, lane.chain.profile());
-    let function = profile.selector();
-    let proposal = Proposal {
-        origin: lane.origin(),
-        profile: Arc::clone(profile.written()),
-        request: asked.request.clone(),
-        earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
-        caller: asked.caller.as_ref().map(|by| by.label.clone()),
-        items: ready.good.iter().map(Charge::item).collect(),
-        in_blocks: lane.in_blocks(ready.pulse),
-        window: lane.chain.max_in_flight(),
-        counts: ready.counts,
-        chain_time: ready.pulse.final_time,
-        at_ms: lane.journal.now_ms(),
-        seal: Box::new(move |position, items| {
-            let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
-            let cost = draft.cost();
-            draft.seal(position, &Meant { kind, contract, function, items, tokens, cost })
-        }),
-    };
-    lane.journal.accept(proposal).await
 }
 
 /// The subscriptions of `charges`, as the caller wrote them.

@@ -3,13 +3,14 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::reservation::Reservations;
+use super::signing_line::SigningLine;
 use super::tally::Tally;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
     Again, Attempt, BatchId, Full, Gate, InBlocks, LaneLoad, Objection, OnlyFollows, Rules, Slot,
 };
-use crate::chain::{Chain, ChainError, Delivery, Headroom, Pulse};
+use crate::chain::{Chain, ChainError, Delivery, Headroom, Pulse, Unready};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
@@ -81,7 +82,10 @@ pub struct Lane {
     /// When it was made.
     pub(super) born: Instant,
     trouble: RwLock<Option<Trouble>>,
+    /// The first position that is not committed, as far as is known.
     pub(super) next: AtomicU64,
+    /// Who signs for which position.
+    pub(super) line: SigningLine,
     /// Told when there may be room again.
     pub(super) looked: Notify,
 }
@@ -111,6 +115,7 @@ impl Lane {
             born: Instant::now(),
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
+            line: SigningLine::default(),
             looked: Notify::new(),
         }
     }
@@ -271,6 +276,14 @@ impl Lane {
         self.paused().map_or(Ok(()), |why| Err(Refusal::paused(chain, &why)))
     }
 
+    /// Refuses new work while the store that has the key does not sign.
+    pub(super) fn key_signs(&self) -> Result<(), ChainError> {
+        match self.chain.unready() {
+            Some(why @ Unready::Key { .. }) => Err(why.into()),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Waits until one more transaction may wait for a block.
     pub(super) async fn room(&self) -> Result<Pulse, NoVerdict> {
         let mut pulses = self.chain.pulse();
@@ -296,16 +309,21 @@ impl Lane {
 
     /// What there is no room for, if there is none for one more.
     fn full(&self, pulse: Pulse) -> Option<Full> {
+        let signing = self.line.length();
         let load = match self.in_blocks(pulse) {
             InBlocks::Below(mined) => {
                 // What was never signed here is the gate's matter.
-                LaneLoad::counted(self.next.load(Ordering::Relaxed).max(mined), mined)?
+                let next = self.next.load(Ordering::Relaxed).max(mined);
+                LaneLoad::counted(next.saturating_add(count(signing)), mined)?
             }
-            InBlocks::Seen(seen) => {
-                LaneLoad::seen(u64::try_from(self.undecided()).unwrap_or(u64::MAX), seen)
-            }
+            InBlocks::Seen(seen) => LaneLoad::seen(self.undecided_with(signing), seen),
         };
         load.full(self.chain.max_in_flight())
+    }
+
+    /// How many batches the chain has not decided, with so many that are being signed.
+    pub(super) fn undecided_with(&self, signing: usize) -> u64 {
+        count(self.undecided().saturating_add(signing))
     }
 
     /// What of its batches blocks hold, as far as is known.
@@ -384,4 +402,8 @@ impl Lane {
         }
         Ok(())
     }
+}
+
+fn count(many: usize) -> u64 {
+    u64::try_from(many).unwrap_or(u64::MAX)
 }

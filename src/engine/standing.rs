@@ -13,6 +13,8 @@ pub enum Obstacle {
     Unseen,
     /// Its nodes do not answer, or not so that anything can be done.
     Nodes,
+    /// The store that has the key does not sign.
+    Key,
     /// The signing account cannot pay for an ordinary batch.
     GasMoney,
     /// The chain asks more than a configured ceiling.
@@ -35,9 +37,10 @@ pub enum Obstacle {
 
 impl Obstacle {
     /// Every one.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Unseen,
         Self::Nodes,
+        Self::Key,
         Self::GasMoney,
         Self::Fees,
         Self::Clock,
@@ -54,6 +57,7 @@ impl Obstacle {
         match self {
             Self::Unseen => "unseen",
             Self::Nodes => "nodes",
+            Self::Key => "key",
             Self::GasMoney => "gas_money",
             Self::Fees => "fees",
             Self::Clock => "clock",
@@ -83,6 +87,7 @@ impl Obstacle {
                 Self::GasMoney
             }
             ChainError::FeeTooHigh(_) | ChainError::Unready(Unready::TooDear(_)) => Self::Fees,
+            ChainError::Unready(Unready::Key { .. }) => Self::Key,
             ChainError::Unready(Unready::Clock(_)) => Self::Clock,
             ChainError::Unready(Unready::Stalled(_)) => Self::Finality,
             ChainError::NoKey { .. }

@@ -4,7 +4,7 @@ use super::trouble::Trouble;
 use crate::billing::{
     BlockRef, Closed, Digits, Family, Full, PlatformChainId, Refused, Satisfied, Signed,
 };
-use crate::chain::{ChainError, Facts, SealFault};
+use crate::chain::{ChainError, Facts, SealError, SealFault};
 use crate::journal::{AcceptError, JournalError, Origin};
 use crate::policy::Refusal;
 use alloy::primitives::B256;
@@ -148,13 +148,23 @@ impl From<AcceptError> for NoVerdict {
     fn from(error: AcceptError) -> Self {
         match error {
             AcceptError::Policy(refusal) => refusal.into(),
-            AcceptError::Seal(why) => Self::Seal(why),
             AcceptError::Journal(error) => error.into(),
             AcceptError::RequestTaken => Self::RequestTaken(error),
             AcceptError::Claimed
             | AcceptError::LaneFull
             | AcceptError::NoLane
+            | AcceptError::Moved
+            | AcceptError::OtherBatch
             | AcceptError::Behind => Self::NotAccepted(error),
+        }
+    }
+}
+
+impl From<SealError> for NoVerdict {
+    fn from(error: SealError) -> Self {
+        match error {
+            SealError::Refused(refusal) => Self::Policy(refusal),
+            SealError::Failed(why) => Self::Seal(why),
         }
     }
 }

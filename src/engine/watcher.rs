@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
@@ -46,9 +46,20 @@ pub struct Watcher {
 impl Watcher {
     /// Looks until `stop`.
     pub async fn run(self, stop: CancellationToken) {
-        while stop.run_until_cancelled(tokio::time::sleep(self.every)).await.is_some() {
-            self.look().await;
-        }
+        let looks = async {
+            while stop.run_until_cancelled(sleep(self.every)).await.is_some() {
+                self.look().await;
+            }
+        };
+        // A store that does not answer keeps nothing from being followed.
+        let key = async {
+            let once = async || {
+                sleep(self.every).await;
+                self.lane.chain.look_after_key().await;
+            };
+            while stop.run_until_cancelled(once()).await.is_some() {}
+        };
+        tokio::join!(looks, key);
     }
 
     /// A tick whose failure is remembered, and is no reason to stop.
@@ -177,18 +188,19 @@ impl Watcher {
     ) -> Result<Option<Arc<Open>>, NoVerdict> {
         let draft = self.lane.chain.redraft(slot, kind).await?;
         let (contract, function) = (slot.contract, self.lane.chain.function(slot));
+        let (items, cost) = (slot.items.as_slice(), draft.cost());
+        let meant = Meant { kind, contract, function, items, tokens: None, cost };
+        let sealed = draft.seal(slot.position, &meant).await?;
         let addition = Addition {
             batch: slot.batch,
             seq: slot.attempts.newest().get().seq.saturating_add(1),
             kind,
-            fee: self.lane.chain.policy().fee(kind, draft.cost()),
+            fee: self.lane.chain.policy().fee(kind, cost),
             at_ms: self.lane.journal.now_ms(),
-            seal: Box::new(move |position, items| {
-                let cost = draft.cost();
-                draft.seal(position, &Meant { kind, contract, function, items, tokens: None, cost })
-            }),
+            sealed,
         };
         let Some(attempt) = self.lane.journal.add_attempt(addition).await? else { return Ok(None) };
+        draft.committed(slot.position, &attempt);
         let hash = attempt.get().signed.hash;
         info!(batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
         let attempts = slot.attempts.followed_by(attempt);

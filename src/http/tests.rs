@@ -16,7 +16,7 @@ use crate::billing::{
 use crate::chain::Facts;
 use crate::config::JournalConfig;
 use crate::engine::{Answer, HowFar, LaneSet, NamedTransaction, Rehearsed, Sent};
-use crate::journal::{Journal, LaneId, Network, Origin, Proposal};
+use crate::journal::{Journal, LaneId, Network, Origin, Proposal, Sealed};
 use alloy::primitives::{Address, B256, U256};
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
@@ -96,11 +96,12 @@ impl House {
         let network = Network { family: Family::Evm, id: 31337 };
         journal.bind(CHAIN, network, SIGNER, 0).await.unwrap();
         let lane = LaneId { chain: CHAIN, signer: SIGNER };
-        journal.open_lane(lane, 0, 0).await.unwrap();
+        let position = journal.open_lane(lane, 0, 0).await.unwrap();
         let signed = Signed { hash, raw: vec![1], gas_required: 1 };
         let user = UserHash(hash);
         let key = ChargeKey { plan: PlanId(3), user, period: Period::Numbered(U256::from(4)) };
         let subscribe = SubscribeId(i64::from(hash[31]));
+        let item = Item { subscribe, key, amount: U256::MAX, terms: ChargeTerms::default() };
         let proposal = Proposal {
             origin: Origin { lane, contract: SIGNER },
             profile: "{}".into(),
@@ -111,13 +112,12 @@ impl House {
             }),
             earlier: vec![],
             caller: None,
-            items: vec![Item { subscribe, key, amount: U256::MAX, terms: ChargeTerms::default() }],
             in_blocks: InBlocks::Below(0),
             window: 10,
             counts: vec![],
             chain_time: 0,
             at_ms: 1000,
-            seal: Box::new(|_, _| Ok(signed)),
+            sealed: Sealed::new(position, &[item], signed),
         };
         journal.accept(proposal).await.unwrap();
     }

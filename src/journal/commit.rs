@@ -3,20 +3,16 @@
 
 use super::columns::{kind_word, period_text};
 use super::history::ClaimPlace;
-use super::{AcceptError, Durable, SealError, history, pause, profiles, requests, rows, spend};
+use super::{AcceptError, Durable, Sealed, history, pause, profiles, requests, rows, spend};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, InBlocks, Item, LaneLoad, NamedRequest, Period,
-    PlatformChainId, RequestId, Signed, Slot,
+    PlatformChainId, RequestId, Slot,
 };
 use crate::policy::{Count, Refusal};
 use alloy::primitives::{Address, B256};
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, ffi, params};
 use serde_json::{Value, json};
-use std::fmt;
 use std::sync::Arc;
-
-/// Signs for the position that the commit assigns, and for exactly the charges that it claims.
-pub type Seal = Box<dyn FnOnce(u64, &[Item]) -> Result<Signed, SealError> + Send>;
 
 /// One signing account on one chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +40,9 @@ impl Origin {
     }
 }
 
-/// A batch that has passed every check and lacks its position, its signature and its claims.
+/// A batch that is signed for the position that its lane was expected to be at, and lacks that position and
+/// its claims.
+#[derive(Debug)]
 pub struct Proposal {
     /// Where it comes from.
     pub origin: Origin,
@@ -56,8 +54,6 @@ pub struct Proposal {
     pub earlier: Vec<BatchId>,
     /// The API key of whoever asked; none where nobody has to sign requests.
     pub caller: Option<String>,
-    /// What is charged, in the order of the contract call.
-    pub items: Vec<Item>,
     /// What of the lane is in a block.
     pub in_blocks: InBlocks,
     /// How many batches beside that may wait for one: see [`LaneLoad::full`].
@@ -68,17 +64,12 @@ pub struct Proposal {
     pub chain_time: u64,
     /// Now, Unix ms.
     pub at_ms: i64,
-    /// Signs, once the position is known.
-    pub seal: Seal,
+    /// What it charges, in the order of the contract call, and the transaction that does.
+    pub sealed: Sealed,
 }
 
-impl fmt::Debug for Proposal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Proposal({} items on chain {})", self.items.len(), self.origin.lane.chain)
-    }
-}
-
-/// Takes the next position, the claims and the signature; nothing of it when anything fails.
+/// Takes the position that was signed for, the claims and the signature; nothing of it when anything
+/// fails, or when the lane is at another position.
 pub(super) fn accept(
     conn: &Connection,
     proposal: Proposal,
@@ -87,9 +78,10 @@ pub(super) fn accept(
     if let Some(pause) = pause::read(conn, lane.chain)? {
         return Err(Refusal::paused(lane.chain, &pause.to_string()).into());
     }
-    let position = next_position(conn, lane)?.ok_or(AcceptError::NoLane)?;
+    let next = next_position(conn, lane)?.ok_or(AcceptError::NoLane)?;
+    let Sealed { position, items, signed } = &proposal.sealed;
     let load = match proposal.in_blocks {
-        InBlocks::Below(mined) => LaneLoad::counted(position, mined).ok_or(AcceptError::Behind)?,
+        InBlocks::Below(mined) => LaneLoad::counted(next, mined).ok_or(AcceptError::Behind)?,
         InBlocks::Seen(seen) => LaneLoad::seen(undecided(conn, lane)?, seen),
     };
     if load.full(proposal.window).is_some() {
@@ -99,26 +91,27 @@ pub(super) fn accept(
     let new = NewBatch {
         origin,
         profile: Some(profile),
-        position,
+        position: *position,
         request_id: proposal.request.as_ref().map(|request| &request.id),
         caller: proposal.caller.as_deref(),
     };
-    let batch = insert_batch(conn, &new, proposal.at_ms)?;
+    let batch = insert_batch(conn, &new, proposal.at_ms).map_err(taken_place)?;
+    if !advance(conn, lane, *position)? {
+        return Err(AcceptError::Moved);
+    }
     if let Some(request) = &proposal.request {
         let named: Vec<BatchId> = proposal.earlier.iter().copied().chain([batch]).collect();
         requests::name(conn, request, &named)?;
     }
     let freed = insert_claims(conn, &proposal, batch)?;
     let counted = spend::count(conn, lane, batch, &proposal.counts, proposal.at_ms)?;
-    let signed = (proposal.seal)(position, &proposal.items)?;
-    let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed };
+    let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed: signed.clone() };
     insert_attempt(conn, &attempt, proposal.at_ms)?;
-    advance(conn, lane)?;
     let accepted = history::Accepted {
         batch,
         origin,
         profile: Some(profile),
-        position,
+        position: *position,
         request: proposal.request.as_ref().map(|named| (named.id.as_str(), named.digest)),
         caller: proposal.caller.as_deref(),
         transaction: history::transaction_digest(&attempt.signed),
@@ -126,15 +119,17 @@ pub(super) fn accept(
         elsewhere: Vec::new(),
         freed,
     };
-    let body = accepted.body(&proposal.items);
+    let body = accepted.body(items);
     history::append(conn, proposal.at_ms, "accepted", &body)?;
-    let (accepted_ms, items) = (proposal.at_ms, proposal.items);
+    let Sealed { position, items, .. } = proposal.sealed;
+    let accepted_ms = proposal.at_ms;
     let (contract, profile) = (origin.contract, proposal.profile);
     let attempts = Attempts::new(Durable(attempt));
     Ok(Slot { batch, position, contract, profile, accepted_ms, items, attempts })
 }
 
-/// Another attempt for a batch, which lacks its signature.
+/// Another attempt for a batch, signed for the batch's own position and charges.
+#[derive(Debug)]
 pub struct Addition {
     /// The batch.
     pub batch: BatchId,
@@ -146,14 +141,8 @@ pub struct Addition {
     pub fee: Count,
     /// Now, Unix ms.
     pub at_ms: i64,
-    /// Signs, once the position is known.
-    pub seal: Seal,
-}
-
-impl fmt::Debug for Addition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Addition(attempt {} of batch {})", self.seq, self.batch.0)
-    }
+    /// The transaction.
+    pub sealed: Sealed,
 }
 
 /// Adds an attempt in the batch's own place. None when the batch has ended or has this attempt.
@@ -163,14 +152,16 @@ pub(super) fn add_attempt(
 ) -> Result<Option<Durable<Attempt>>, AcceptError> {
     let sql = "SELECT position FROM batch WHERE id = ?1 AND state = 'open'
                AND (SELECT max(seq) FROM attempt WHERE batch = ?1) + 1 = ?2";
-    let position = conn
+    let position: Option<u64> = conn
         .prepare_cached(sql)?
         .query_row(params![addition.batch.0, addition.seq], |row| row.get(0))
         .optional()?;
     let Some(position) = position else { return Ok(None) };
+    let Sealed { position: signed_for, items, signed } = addition.sealed;
+    if signed_for != position || items != rows::items(conn, addition.batch)? {
+        return Err(AcceptError::OtherBatch);
+    }
     let counted = spend::count_again(conn, addition.batch, &addition.fee, addition.at_ms)?;
-    let items = rows::items(conn, addition.batch)?;
-    let signed = (addition.seal)(position, &items)?;
     let Addition { batch, seq, kind, .. } = addition;
     let attempt = Attempt { batch, seq, kind, signed };
     insert_attempt(conn, &attempt, addition.at_ms)?;
@@ -208,13 +199,15 @@ pub(super) fn insert_learnt(
         .map(drop)
 }
 
-/// Moves the lane to its next position.
-pub(super) fn advance(conn: &Connection, lane: LaneId) -> rusqlite::Result<()> {
+/// Moves the lane on from `position`, if it is there; tells whether it was. One comparison and one change in
+/// one statement: a signature holds for one position, and no two transactions get past it.
+pub(super) fn advance(conn: &Connection, lane: LaneId, position: u64) -> rusqlite::Result<bool> {
     conn.prepare_cached(
-        "UPDATE lane SET next_position = next_position + 1 WHERE chain = ?1 AND signer = ?2",
+        "UPDATE lane SET next_position = next_position + 1
+          WHERE chain = ?1 AND signer = ?2 AND next_position = ?3",
     )?
-    .execute(params![lane.chain.0, lane.signer.as_slice()])
-    .map(drop)
+    .execute(params![lane.chain.0, lane.signer.as_slice(), position])
+    .map(|moved| moved == 1)
 }
 
 /// Whether a batch has this position for good, or hopes for it.
@@ -266,6 +259,12 @@ pub(super) struct NewBatch<'a> {
     pub(super) caller: Option<&'a str>,
 }
 
+/// One wall stands around a batch: no two share a place in a lane.
+fn taken_place(error: rusqlite::Error) -> AcceptError {
+    let unique = |error: &ffi::Error| error.extended_code == ffi::SQLITE_CONSTRAINT_UNIQUE;
+    if error.sqlite_error().is_some_and(unique) { AcceptError::Moved } else { error.into() }
+}
+
 pub(super) fn insert_batch(
     conn: &Connection,
     new: &NewBatch<'_>,
@@ -297,7 +296,7 @@ fn insert_claims(
     batch: BatchId,
 ) -> Result<Vec<ClaimPlace>, AcceptError> {
     let mut freed = Vec::new();
-    for (index, item) in proposal.items.iter().enumerate() {
+    for (index, item) in proposal.sealed.items.iter().enumerate() {
         freed.extend(release_expired_guard(conn, &proposal.origin, item, proposal.chain_time)?);
         if !insert_claim(conn, &proposal.origin, (batch, index), item, true)? {
             return Err(AcceptError::Claimed);

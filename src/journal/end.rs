@@ -2,7 +2,7 @@
 
 use super::columns::outcome_words;
 use super::commit::{
-    NewBatch, Origin, advance, insert_batch, insert_claim, insert_learnt, is_taken, next_position,
+    NewBatch, Origin, advance, insert_batch, insert_claim, insert_learnt, is_taken,
     release_expired_guard,
 };
 use super::rows::origin_of;
@@ -174,10 +174,7 @@ pub(super) fn adopt(
     }
     let mut taken = tx.position;
     // Places that were imported before those that come ahead of them.
-    while next_position(conn, origin.lane)? == Some(taken)
-        && is_taken_for_good(conn, origin, tx, taken)?
-    {
-        advance(conn, origin.lane)?;
+    while is_taken_for_good(conn, origin, tx, taken)? && advance(conn, origin.lane, taken)? {
         taken = taken.saturating_add(1);
     }
     Ok(())

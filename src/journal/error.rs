@@ -1,6 +1,6 @@
 //! Why the journal did not do what it was asked for.
 
-use super::{Misbound, SealError, SealFault};
+use super::Misbound;
 use crate::policy::Refusal;
 
 /// Why the journal gave no answer. Every variant means: nothing was written.
@@ -46,6 +46,9 @@ pub enum AcceptError {
     /// The next position is in a block already, so a transaction for it could never land.
     #[error("the account has sent more transactions than the journal knows")]
     Behind,
+    /// The lane is at another position than the one that was signed for.
+    #[error("another transaction took the position that this one was signed for")]
+    Moved,
     /// The caller has given the same name to another request.
     #[error(
         "this requestId stands for other entries already: give a request with other entries another \
@@ -55,9 +58,9 @@ pub enum AcceptError {
     /// The policy refuses it: a limit of the day, a pause, or what was read in the final bytes.
     #[error(transparent)]
     Policy(#[from] Refusal),
-    /// The transaction could not be signed.
-    #[error(transparent)]
-    Seal(SealFault),
+    /// It was signed for other charges than those of the batch that it was to be added to.
+    #[error("the transaction was signed for another batch")]
+    OtherBatch,
     /// The journal did not take it.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -66,14 +69,5 @@ pub enum AcceptError {
 impl From<rusqlite::Error> for AcceptError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Journal(error.into())
-    }
-}
-
-impl From<SealError> for AcceptError {
-    fn from(error: SealError) -> Self {
-        match error {
-            SealError::Refused(refusal) => Self::Policy(refusal),
-            SealError::Failed(why) => Self::Seal(why),
-        }
     }
 }

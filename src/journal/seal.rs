@@ -1,39 +1,26 @@
-//! Why a transaction was not signed, as whoever commits it hears it.
+//! A transaction that is signed and not committed.
 
-use crate::policy::Refusal;
-use alloy::primitives::Address;
-use tron_primitives::transaction::Unreadable;
+use crate::billing::{Item, Signed};
+use std::fmt;
 
-/// Why a transaction was not signed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SealError {
-    /// The policy does not let its bytes be signed.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// It could not be made or signed.
-    #[error("the transaction could not be signed: {0}")]
-    Failed(#[from] SealFault),
+/// A transaction that is signed for one position and for these charges, and for nothing else. Nobody can
+/// read it: the one way out leads through the commit that takes both. Dropped, it never was.
+pub struct Sealed {
+    pub(super) position: u64,
+    pub(super) items: Vec<Item>,
+    pub(super) signed: Signed,
 }
 
-/// What went wrong where a transaction is made and signed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SealFault {
-    /// The key gave no signature.
-    #[error("the key of {0} gave no signature")]
-    NoSignature(Address),
-    /// It gave one that does not lead back to it.
-    #[error("a signature by the key of {0} does not lead back to that address")]
-    WrongSigner(Address),
-    /// It cannot be written as bytes, or they say something else (TRON).
-    #[error(transparent)]
-    Bytes(#[from] Unreadable),
-    /// Its own bytes cannot be read.
-    #[error("its own bytes cannot be read")]
-    Unread,
-    /// They have another id than what was signed.
-    #[error("its own bytes are not what was meant")]
-    OtherBytes,
-    /// One field of them is another.
-    #[error("its {0} is not what was meant")]
-    OtherField(&'static str),
+impl Sealed {
+    /// Of a transaction that was signed for `position`, and whose final bytes charge `items`.
+    pub fn new(position: u64, items: &[Item], signed: Signed) -> Self {
+        Self { position, items: items.to_vec(), signed }
+    }
+}
+
+/// Without the bytes.
+impl fmt::Debug for Sealed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sealed({} items at position {})", self.items.len(), self.position)
+    }
 }

@@ -79,7 +79,12 @@ impl Book {
     }
 
     async fn accept(&self, items: &[Item]) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-        self.journal.accept(proposal(items)).await
+        self.take(proposal(items)).await
+    }
+
+    /// Has a batch signed for the position where its lane is, and accepted.
+    async fn take(&self, proposal: Proposal) -> Result<Slot<Durable<Attempt>>, AcceptError> {
+        take(&self.journal, proposal).await
     }
 
     /// Accepts one item; tells whether it was.
@@ -133,6 +138,23 @@ impl Book {
         let release = self.hold_up().await;
         let all = join_all(proposals.into_iter().map(|proposal| self.journal.accept(proposal)));
         tokio::join!(biased; all, async { drop(release) }).0
+    }
+
+    /// The same, each signed for the position behind the one before it, and signed again as long as the lane
+    /// is elsewhere.
+    async fn take_together(
+        &self,
+        proposals: Vec<impl Fn() -> Proposal>,
+    ) -> Vec<Result<Slot<Durable<Attempt>>, AcceptError>> {
+        let mut answers = Vec::new();
+        while answers.len() < proposals.len() {
+            let (next, rest) = (self.next_position().await, &proposals[answers.len()..]);
+            let placed = (next..).zip(rest).map(|(position, one)| one().at(position));
+            let told = self.accept_together(placed).await;
+            let done = |told: &Result<_, _>| !matches!(told, Err(AcceptError::Moved));
+            answers.extend(told.into_iter().take_while(done));
+        }
+        answers
     }
 
     /// Keeps the journal's thread waiting until the answer is dropped.
@@ -206,6 +228,31 @@ fn subject(item: Item) -> Subject {
     Subject { subscribe: item.subscribe, plan, user, period: Some(period) }
 }
 
+async fn take(
+    journal: &Journal,
+    mut proposal: Proposal,
+) -> Result<Slot<Durable<Attempt>>, AcceptError> {
+    let next = journal.next_position(proposal.origin.lane).await.unwrap();
+    proposal.place(next.unwrap_or(FIRST));
+    journal.accept(proposal).await
+}
+
+impl Proposal {
+    /// Signs for another position.
+    fn place(&mut self, position: u64) {
+        if self.sealed.signed == signed(self.sealed.position) {
+            self.sealed.signed = signed(position);
+        }
+        self.sealed.position = position;
+    }
+
+    fn at(mut self, position: u64) -> Self {
+        self.place(position);
+        self
+    }
+}
+
+/// Signed for the first position of the lane.
 fn proposal(items: &[Item]) -> Proposal {
     Proposal {
         origin: origin(),
@@ -213,13 +260,12 @@ fn proposal(items: &[Item]) -> Proposal {
         request: None,
         earlier: vec![],
         caller: None,
-        items: items.to_vec(),
         in_blocks: InBlocks::Below(FIRST),
         window: 1000,
         counts: vec![],
         chain_time: 0,
         at_ms: NOW_MS,
-        seal: Box::new(|position, _| Ok(signed(position))),
+        sealed: Sealed::new(FIRST, items, signed(FIRST)),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::store_fault::StoreFault;
 use alloy::primitives::Address;
 use thiserror::Error;
 
@@ -109,7 +110,7 @@ pub enum KeyError {
     TestKey { key: String, address: Address },
 
     /// The key was read, but its signatures do not verify.
-    #[error("{key}: the self-test failed: {source}; do not use this machine for signing")]
+    #[error("{key}: the self-test failed: {source}")]
     #[expect(missing_docs, reason = "the message says what each field is")]
     SelfTest { key: String, source: SignError },
 
@@ -132,22 +133,38 @@ pub enum KeyError {
     #[error("{key}: the operating system gave no random bytes; nothing was written, try again")]
     #[expect(missing_docs, reason = "the message says what each field is")]
     NoRandomness { key: String },
+
+    /// The process is ending.
+    #[error("{key}: opening it was interrupted; start again")]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    Interrupted { key: String },
 }
 
 /// Why there is no signature. Every variant means: no signature left this module.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum SignError {
     /// The arithmetic ended without a signature.
-    #[error("the key of {address} gave no signature")]
+    #[error("the key of {address} gave no signature; do not use this machine for signing")]
     NoSignature {
         /// The address that should have signed.
         address: Address,
     },
     /// The signature does not lead back to the key. A fault of memory or processor; such a
     /// signature can give the key away, so it is dropped.
-    #[error("a signature by the key of {address} does not lead back to that address")]
+    #[error(
+        "a signature by the key of {address} does not lead back to that address; do not use this machine \
+         for signing"
+    )]
     WrongSigner {
         /// The address that should have signed.
         address: Address,
+    },
+    /// The store that has the key gave none.
+    #[error("the store of the key of {address} gave no signature: {why}")]
+    Store {
+        /// The address that should have signed.
+        address: Address,
+        /// What the matter is.
+        why: StoreFault,
     },
 }

@@ -3,6 +3,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use alloy::primitives::{U256, address, keccak256};
+use futures_util::FutureExt as _;
 use proptest::prelude::*;
 use secrecy::SecretString;
 use tempfile::TempDir;
@@ -56,6 +57,11 @@ fn env(value: &str) -> Result<Key, KeyError> {
     load(KeySource::Env { json_or_hex: SecretString::from(value), platform_chain_id: 139 })
 }
 
+/// A key that is here waits for nothing.
+fn sign(key: &Key, digest: B256) -> Signature {
+    key.sign_digest(digest).now_or_never().unwrap().unwrap()
+}
+
 fn ours() -> Address {
     env(HEX).unwrap().address()
 }
@@ -66,7 +72,7 @@ fn a_known_key_has_its_known_address_and_signature() {
     let key = Key::load(source, "chains.1.key", true).unwrap();
     assert_eq!(key.address(), ANVIL_ADDRESS);
     // another implementation of RFC 6979 (plain Python integers) gives the same r, s and parity
-    let signature = key.sign_digest(keccak256("charge")).unwrap();
+    let signature = sign(&key, keccak256("charge"));
     assert_eq!(hex::encode(signature.as_bytes()), include_str!("tests/signature.hex").trim());
 }
 
@@ -306,11 +312,11 @@ proptest! {
         let source = KeySource::Env { json_or_hex: hex::encode(secret).into(), platform_chain_id: 1 };
         let Ok(key) = Key::load(source, "k", true) else { return Ok(()) };
         let digest = B256::from(digest);
-        let signature = key.sign_digest(digest).unwrap();
+        let signature = sign(&key, digest);
         let half = U256::from_str_radix(SECP256K1_ORDER, 16).unwrap().wrapping_shr(1);
         prop_assert!(signature.s() <= half);
         prop_assert_eq!(signature.recover_address_from_prehash(&digest).unwrap(), key.address());
-        prop_assert_eq!(key.sign_digest(digest).unwrap(), signature);
+        prop_assert_eq!(sign(&key, digest), signature);
     }
 }
 

@@ -11,8 +11,8 @@ use alloy::primitives::{Address, B256, Bytes, U256, address};
 use alloy::rpc::types::TransactionReceipt;
 use alloy::sol_types::SolValue as _;
 use merchant_signer::billing::{
-    Admitted, AttemptKind, Charge, Entry, FailCode, Family, Item, Judged, NonceView, Opinion,
-    Period, PlatformChainId, Scalar, Signed, judge,
+    Admitted, AttemptKind, Charge, Entry, FailCode, Family, InBlocks, Item, Judged, NonceView,
+    Opinion, Period, PlatformChainId, Scalar, Signed, judge,
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts};
 use merchant_signer::chain::{
@@ -20,10 +20,11 @@ use merchant_signer::chain::{
 };
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{
-    BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef,
-    L1Fee, NewWork, PolicyConfig, Replacement, RpcUrl, Wei,
+    BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, FeeConfig, Finality,
+    JournalConfig, KeyRef, L1Fee, NewWork, PolicyConfig, Replacement, RpcUrl, Wei,
 };
 use merchant_signer::contract::Profile;
+use merchant_signer::journal::{Journal, LaneId, Network, Origin, Proposal};
 use merchant_signer::keys::{Key, KeySource};
 use merchant_signer::node::{Http, RealChain};
 use merchant_signer::policy::Meant;
@@ -181,15 +182,42 @@ async fn nonces(chain: &EvmChain) -> NonceView {
     chain.beat().await.unwrap().nonces.unwrap()
 }
 
-/// Drafts, and seals at the chain's nonce.
-async fn sealed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Signed {
+/// Drafts, and signs and commits at the chain's nonce, in a journal of its own.
+async fn committed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Signed {
     let draft = chain.draft(good, estimate).await.unwrap();
     let items: Vec<Item> = good.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
     let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
     let (contract, function) = (chain.facts().contract, chain.profile().selector());
     let meant = Meant { kind, contract, function, items: &items, tokens, cost: draft.cost() };
-    draft.seal(nonces(chain).await.mined, &meant).unwrap()
+    let position = nonces(chain).await.mined;
+    let sealed = draft.seal(position, &meant).await.unwrap();
+    let room = tempfile::tempdir().unwrap();
+    let path = room.path().join("journal.sqlite");
+    Journal::initialise(&path).unwrap();
+    let config =
+        JournalConfig { path, mark_path: None, copy_dir: None, min_free_bytes: 1, queue_length: 8 };
+    let journal = Journal::open(&config).unwrap();
+    let facts = chain.facts();
+    let network = Network { family: facts.family, id: facts.network };
+    journal.bind(facts.id, network, contract, 0).await.unwrap();
+    let lane = LaneId { chain: facts.id, signer: facts.signer };
+    journal.open_lane(lane, position, 0).await.unwrap();
+    let proposal = Proposal {
+        origin: Origin { lane, contract },
+        profile: Arc::clone(chain.profile().written()),
+        request: None,
+        earlier: vec![],
+        caller: None,
+        in_blocks: InBlocks::Below(position),
+        window: 1,
+        counts: vec![],
+        chain_time: 0,
+        at_ms: 0,
+        sealed,
+    };
+    let slot = journal.accept(proposal).await.unwrap();
+    slot.attempts.newest().get().signed.clone()
 }
 
 /// The same, and sends it past the adapter.
@@ -199,7 +227,7 @@ async fn bill(
     good: &[Charge],
     estimate: &Estimate,
 ) -> TransactionReceipt {
-    let signed = sealed(chain, good, estimate).await;
+    let signed = committed(chain, good, estimate).await;
     let raw = json!([Bytes::from(signed.raw)]);
     assert_eq!(anvil.call::<B256>("eth_sendRawTransaction", raw).await, signed.hash);
     anvil.receipts(&[signed.hash]).await.remove(0)

@@ -9,7 +9,7 @@ use merchant_signer::billing::{
 };
 use merchant_signer::config::JournalConfig;
 use merchant_signer::journal::{
-    ClaimScope, Durable, Journal, LaneId, Network, Origin, Proposal, Settlement,
+    ClaimScope, Durable, Journal, LaneId, Network, Origin, Proposal, Sealed, Settlement,
 };
 use merchant_signer::policy::{Count, Unit};
 use std::path::Path;
@@ -112,6 +112,7 @@ impl Book {
             count(Unit::Fee, vec![], 2_000_000_000_000_000),
         ];
         let (position, raw) = (self.position, vec![0xA5; 450 + items.len() * 96]);
+        let signed = Signed { hash: hash_of(position), raw, gas_required: 500_000 };
         self.position += 1;
         self.charges += size;
         Proposal {
@@ -120,15 +121,12 @@ impl Book {
             request: None,
             earlier: vec![],
             caller: Some("scheduler".to_owned()),
-            items,
             in_blocks: InBlocks::Below(position),
             window: TOGETHER,
             counts,
             chain_time: 1_700_000_000,
             at_ms: self.journal.now_ms(),
-            seal: Box::new(move |position, _| {
-                Ok(Signed { hash: hash_of(position), raw, gas_required: 500_000 })
-            }),
+            sealed: Sealed::new(position, &items, signed),
         }
     }
 

@@ -44,10 +44,13 @@ pub(crate) enum Fault {
     DiskFull,
     OldCopy,
     NewerBack,
+    SlowKeyStore,
+    KeyStoreFails,
+    SignsOtherwise,
 }
 
 /// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 38] = [
+const TABLE: [(Fault, &str, u64); 41] = [
     (Fault::NodeDown, "node down", 40),
     (Fault::Blackout, "no node answers for long", 150),
     (Fault::NodeSilent, "node gives no answer", 60),
@@ -86,6 +89,9 @@ const TABLE: [(Fault, &str, u64); 38] = [
     (Fault::DiskFull, "disk full", 30),
     (Fault::OldCopy, "journal restored from a copy", 4),
     (Fault::NewerBack, "newer journal put back", 3),
+    (Fault::SlowKeyStore, "slow key store", 6),
+    (Fault::KeyStoreFails, "key store gives no signature", 20),
+    (Fault::SignsOtherwise, "key store signs with another key, or something else", 20),
 ];
 
 impl Fault {

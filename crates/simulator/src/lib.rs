@@ -27,6 +27,7 @@ mod readiness;
 pub mod report;
 mod scene;
 mod setup;
+mod store;
 mod town;
 mod world;
 mod worlds;

@@ -65,6 +65,8 @@ pub(crate) enum Mutant {
     NoGuard,
     /// Which chain a number stands for is not remembered.
     AnyNumber,
+    /// What was signed is committed, at whatever position its lane is.
+    AnyPosition,
 }
 
 /// How a broken rule is played.
@@ -106,6 +108,15 @@ const UNGUARDED: &str = "CREATE TEMP TRIGGER broken AFTER UPDATE OF guard_until_
     WHEN new.guard_until_s IS NOT NULL BEGIN
     UPDATE claim SET guard_until_s = 1 WHERE batch = new.batch AND item = new.item; END";
 
+/// The lane is where the signature has it.
+const ANY_POSITION: &str = "DROP INDEX IF EXISTS batch_place;
+    CREATE TEMP TRIGGER broken BEFORE INSERT ON main.batch BEGIN
+    UPDATE lane SET next_position = new.position WHERE chain = new.chain AND signer = new.signer; END";
+
+/// What has several signatures under way at once, of which one comes to nothing after the next was made.
+const SLOW_AND_LOST: &[(Fault, u64)] =
+    &[(Fault::SlowKeyStore, 2), (Fault::KeyStoreFails, 6), (Fault::DiskFull, 10)];
+
 /// Two batches may take one place in a lane.
 const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
 
@@ -114,7 +125,7 @@ const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
 const CUT_OFF: &[(Fault, u64)] =
     &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
 
-const TABLE: [Row; 28] = [
+const TABLE: [Row; 29] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -143,6 +154,7 @@ const TABLE: [Row; 28] = [
     row(Mutant::AnybodySigns, TRON, &[(Fault::ForgedFork, 20)], None),
     row(Mutant::NoGuard, BOTH, &[], Some(UNGUARDED)),
     row(Mutant::AnyNumber, BOTH, &[(Fault::Kill, 300)], None),
+    row(Mutant::AnyPosition, EVM, SLOW_AND_LOST, Some(ANY_POSITION)),
 ];
 
 impl Mutant {

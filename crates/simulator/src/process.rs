@@ -8,6 +8,7 @@ use crate::disk::{self, SimDisk};
 use crate::exchange::Cable;
 use crate::laws;
 use crate::mutants::Mutant;
+use crate::store::Stores;
 use crate::world::{Kind, Shared, Side, World};
 use alloy::primitives::B256;
 use axum::Router;
@@ -71,12 +72,14 @@ impl Process {
             world.life
         };
         let cable = Cable { world: Arc::clone(world), life };
+        let stores = Stores { world: Arc::clone(world), life };
         let shared = Arc::clone(world);
         let tasks = TaskTracker::new();
         let writers = tasks.clone();
         let starting = tasks.spawn(async move {
             let open = |config: &JournalConfig| open(config, (&shared, life), &writers);
-            let machine = Machine { dial: &cable, clock: clock::CLOCK, journal: &open };
+            let machine =
+                Machine { dial: &cable, clock: clock::CLOCK, keys: &stores, journal: &open };
             assemble(config, machine).await
         });
         let (world, answers) = (Arc::clone(world), Arc::clone(answers));

@@ -89,6 +89,8 @@ pub(crate) struct Scene {
     pub(crate) tight: bool,
     /// What changes between two starts, and where.
     pub(crate) change: Option<(Side, Change)>,
+    /// Whether the keys are in a store that signs with them.
+    pub(crate) elsewhere: bool,
 }
 
 impl Scene {
@@ -124,6 +126,7 @@ impl Scene {
             change: if dice.one_in(4) { Some(change(&mut dice)) } else { None },
             jsonrpc: dice.one_in(2),
             tight: dice.one_in(6),
+            elsewhere: dice.one_in(2),
         };
         if let Some(mutant) = mutant {
             scene.suit(mutant, Side::ALL[dice.place(2)]);
@@ -150,6 +153,7 @@ impl Scene {
             jsonrpc: false,
             tight: false,
             change: (mutant == Mutant::AnyNumber).then_some((side, Change::Number)),
+            elsewhere: mutant == Mutant::AnyPosition,
         };
     }
 
@@ -180,6 +184,7 @@ impl Scene {
         words.extend(self.jsonrpc.then_some(("TRON", "world: providers have a JSON-RPC door")));
         words.extend(self.tight.then_some(("TRON", "world: long calls are stopped")));
         words.extend(self.patient.then_some(("both", "world: callers are patient")));
+        words.extend(self.elsewhere.then_some(("both", "world: keys in a store that signs")));
         words.extend(self.muted.then_some(("both", "world: charges without events")));
         words.extend(
             (self.clock_ms != 0).then_some(("both", "world: this machine's clock is wrong")),

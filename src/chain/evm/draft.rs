@@ -6,16 +6,18 @@ use super::gas::{GasRules, ONE_CHARGE, gas_limit};
 use super::head::EvmHead;
 use super::in_flight::{self, PlaceCost, Reserved};
 use super::preflight::EvmPreflight;
-use crate::billing::{AttemptKind, Charge, Opinion, Signed};
+use crate::billing::{Attempt, AttemptKind, Charge, Opinion, Signed};
 use crate::chain::signing::SigningContext;
 use crate::chain::trial::{Simulated, Simulator as _, note};
 use crate::chain::{CallFault, ChainError, Draft, Estimate, SealError, SealFault};
 use crate::config::Replacement;
 use crate::contract::Profile;
+use crate::journal::{Durable, Sealed};
 use crate::policy::Meant;
 use alloy::consensus::{Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::eips::{Decodable2718, Encodable2718};
 use alloy::primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
+use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -159,6 +161,7 @@ impl fmt::Debug for EvmDraft {
     }
 }
 
+#[async_trait]
 impl Draft for EvmDraft {
     fn gas_required(&self) -> u64 {
         self.gas_limit
@@ -168,46 +171,61 @@ impl Draft for EvmDraft {
         cost(self.gas_limit, self.bid).saturating_add(self.surcharge)
     }
 
-    fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
-        let (envelope, digest) = match self.bid {
-            Bid::Dynamic { max_fee, tip } => self.sign(
-                TxEip1559 {
-                    chain_id: self.chain_id,
-                    nonce: position,
-                    gas_limit: self.gas_limit,
-                    max_fee_per_gas: max_fee,
-                    max_priority_fee_per_gas: tip,
-                    to: TxKind::Call(self.to),
-                    value: U256::ZERO,
-                    access_list: alloy::eips::eip2930::AccessList::default(),
-                    input: self.calldata.clone(),
-                },
-                meant,
-            )?,
-            Bid::Legacy { price } => self.sign(
-                TxLegacy {
-                    chain_id: Some(self.chain_id),
-                    nonce: position,
-                    gas_price: price,
-                    gas_limit: self.gas_limit,
-                    to: TxKind::Call(self.to),
-                    value: U256::ZERO,
-                    input: self.calldata.clone(),
-                },
-                meant,
-            )?,
-        };
-        let raw = envelope.encoded_2718();
-        self.check(&raw, position, (digest, *envelope.signature()))?;
-        let hash = keccak256(&raw);
+    async fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Sealed, SealError> {
+        let signed = self.signed(position, meant).await?;
+        Ok(Sealed::new(position, meant.items, signed))
+    }
+
+    fn committed(&self, _position: u64, attempt: &Durable<Attempt>) {
         if let Some(reserved) = &self.reserved {
-            in_flight::signed(reserved, hash, &raw);
+            let signed = &attempt.get().signed;
+            in_flight::signed(reserved, signed.hash, &signed.raw);
         }
-        Ok(Signed { hash, raw, gas_required: self.gas_limit })
     }
 }
 
 impl EvmDraft {
+    /// The signed transaction, read again.
+    async fn signed(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
+        let (envelope, digest) = match self.bid {
+            Bid::Dynamic { max_fee, tip } => {
+                self.sign(
+                    TxEip1559 {
+                        chain_id: self.chain_id,
+                        nonce: position,
+                        gas_limit: self.gas_limit,
+                        max_fee_per_gas: max_fee,
+                        max_priority_fee_per_gas: tip,
+                        to: TxKind::Call(self.to),
+                        value: U256::ZERO,
+                        access_list: alloy::eips::eip2930::AccessList::default(),
+                        input: self.calldata.clone(),
+                    },
+                    meant,
+                )
+                .await?
+            }
+            Bid::Legacy { price } => {
+                self.sign(
+                    TxLegacy {
+                        chain_id: Some(self.chain_id),
+                        nonce: position,
+                        gas_price: price,
+                        gas_limit: self.gas_limit,
+                        to: TxKind::Call(self.to),
+                        value: U256::ZERO,
+                        input: self.calldata.clone(),
+                    },
+                    meant,
+                )
+                .await?
+            }
+        };
+        let raw = envelope.encoded_2718();
+        self.check(&raw, position, (digest, *envelope.signature()))?;
+        Ok(Signed { hash: keccak256(&raw), raw, gas_required: self.gas_limit })
+    }
+
     /// Reads the final bytes as a node would, and compares them with what was meant. The key has
     /// recovered the signer of `signed` already, so the same digest and signature have that signer.
     fn check(&self, raw: &[u8], position: u64, signed: (B256, Signature)) -> Result<(), SealError> {

@@ -12,13 +12,17 @@ use alloy::rlp::Decodable;
 
 impl EvmDraft {
     /// Signs `tx` if its bytes do what was meant; tells what was signed as well.
-    pub(super) fn sign<T>(&self, tx: T, meant: &Meant<'_>) -> Result<(TxEnvelope, B256), SealError>
+    pub(super) async fn sign<T>(
+        &self,
+        tx: T,
+        meant: &Meant<'_>,
+    ) -> Result<(TxEnvelope, B256), SealError>
     where
-        T: SignableTransaction<Signature>,
+        T: SignableTransaction<Signature> + Send,
         TxEnvelope: From<Signed<T>>,
     {
         let last = EvmPreimage { bytes: tx.encoded_for_signing(), profile: &self.profile };
-        let (signature, digest) = self.signing.sign(last, meant)?;
+        let (signature, digest) = self.signing.sign(last, meant).await?;
         Ok((tx.into_signed(signature).into(), digest))
     }
 }

@@ -5,13 +5,15 @@ use super::head::TronHead;
 use super::resources::{EnergyRules, ONE_CHARGE, ONE_CHARGE_BYTES, Spend, bandwidth, budget};
 use super::spends::SpendOf;
 use super::transaction::{RefBlock, Unsigned, sign};
-use crate::billing::{BadField, Charge, Signed};
+use crate::billing::{Attempt, BadField, Charge, Signed};
 use crate::chain::promises::SetAside;
 use crate::chain::signing::SigningContext;
 use crate::chain::{ChainError, Draft, Estimate, SealError};
 use crate::contract::{Computed, Profile};
+use crate::journal::{Durable, Sealed};
 use crate::policy::Meant;
 use alloy::primitives::{Address, U256};
+use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
 
@@ -155,6 +157,7 @@ impl fmt::Debug for TronDraft {
     }
 }
 
+#[async_trait]
 impl Draft for TronDraft {
     fn gas_required(&self) -> u64 {
         self.unsigned.fee_limit
@@ -164,13 +167,27 @@ impl Draft for TronDraft {
         self.cost
     }
 
+    async fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Sealed, SealError> {
+        let signed = self.signed(position, meant).await?;
+        Ok(Sealed::new(position, meant.items, signed))
+    }
+
+    fn committed(&self, position: u64, attempt: &Durable<Attempt>) {
+        let hash = attempt.get().signed.hash;
+        self.reserved.signed(position, |_| SpendOf::signed(hash, self.spend));
+    }
+}
+
+impl TronDraft {
     /// There is no nonce to tell two equal calls apart, so the position goes into the timestamp,
     /// which nodes do not look at: no two positions share a transaction id.
-    fn seal(&self, position: u64, meant: &Meant<'_>) -> Result<Signed, SealError> {
+    pub(super) async fn signed(
+        &self,
+        position: u64,
+        meant: &Meant<'_>,
+    ) -> Result<Signed, SealError> {
         let timestamp_ms = self.unsigned.timestamp_ms.saturating_add(position);
         let unsigned = Unsigned { timestamp_ms, ..self.unsigned.clone() };
-        let signed = sign(&unsigned, (&self.signing, &self.profile), meant)?;
-        self.reserved.signed(position, |_| SpendOf::signed(signed.hash, self.spend));
-        Ok(signed)
+        sign(&unsigned, (&self.signing, &self.profile), meant).await
     }
 }

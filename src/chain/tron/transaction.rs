@@ -14,14 +14,14 @@ pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unsigned};
 
 /// Signs `call` if the policy finds in its bytes what was meant, reads the result as a node would,
 /// and compares it with what was drafted. The key recovers the signer of every signature.
-pub(super) fn sign(
+pub(super) async fn sign(
     call: &Unsigned,
     (signing, profile): (&SigningContext, &Profile),
     meant: &Meant<'_>,
 ) -> Result<Signed, SealError> {
     let raw_data = call.raw_data().map_err(SealFault::from)?;
     let last = TronPreimage { raw_data: raw_data.clone(), profile };
-    complete(call, raw_data, signing.sign(last, meant)?)
+    complete(call, raw_data, signing.sign(last, meant).await?)
 }
 
 /// The signed transaction, if it is this one.

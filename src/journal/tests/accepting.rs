@@ -26,11 +26,8 @@ async fn every_account_of_every_chain_counts_for_itself() {
     book.accept(&[item(1, 1)]).await.unwrap();
     let mut elsewhere = proposal(&[item(2, 1)]);
     (elsewhere.origin.lane.signer, elsewhere.in_blocks) = (signer, InBlocks::Below(0));
-    elsewhere.seal = Box::new(|position, _| {
-        assert_eq!(position, 0);
-        Ok(signed(1000))
-    });
-    book.journal.accept(elsewhere).await.unwrap();
+    elsewhere.sealed.signed = signed(1000);
+    assert_eq!(book.take(elsewhere).await.unwrap().position, 0);
     let next =
         async |chain, signer| book.journal.next_position(LaneId { chain, signer }).await.unwrap();
     assert_eq!(next(CHAIN, SIGNER).await, Some(8));
@@ -47,7 +44,7 @@ async fn what_was_answered_is_what_a_restart_finds() {
     let mut wanted = proposal(&[item(1, 1), huge, guarded(3)]);
     wanted.request = Some(request("run-1", 1));
     wanted.caller = Some("scheduler".to_owned());
-    let slot = book.journal.accept(wanted).await.unwrap();
+    let slot = book.take(wanted).await.unwrap();
     let (before, billing) = (book.everything().await, book.billing(slot.batch).await);
     assert_eq!(billing.items.iter().map(|line| line.item).collect::<Vec<_>>(), slot.items);
     assert!(billing.items.iter().all(|line| line.live && line.outcome.is_none()));
@@ -76,12 +73,9 @@ type Change = fn(&mut Proposal);
 
 #[tokio::test]
 async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
-    let table: [(&str, Change, &str); 10] = [
-        (
-            "no signature",
-            |p| p.seal = Box::new(|_, _| Err(SealFault::Unread.into())),
-            "Seal(Unread)",
-        ),
+    let table: [(&str, Change, &str); 11] = [
+        ("its place was taken", |p| p.place(FIRST), "Moved"),
+        ("one before it was not accepted", |p| p.place(FIRST + 2), "Moved"),
         ("no room in the window", |p| p.window = 1, "LaneFull"),
         ("a window of nothing", |p| (p.in_blocks, p.window) = (InBlocks::Below(8), 0), "LaneFull"),
         (
@@ -90,21 +84,25 @@ async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
             "Behind",
         ),
         ("nobody opened the lane", |p| p.origin.lane.signer = CONTRACT, "NoLane"),
-        ("the user is claimed", |p| p.items[1].key = item(1, 1).key, "Claimed"),
-        ("the subscription is claimed", |p| p.items[1].subscribe = SubscribeId(1), "Claimed"),
-        ("one user twice in it", |p| p.items[1].key = p.items[0].key, "Claimed"),
-        ("one subscription twice", |p| p.items[1].subscribe = p.items[0].subscribe, "Claimed"),
+        ("the user is claimed", |p| p.sealed.items[1].key = item(1, 1).key, "Claimed"),
         (
-            "a transaction that exists",
-            |p| p.seal = Box::new(|_, _| Ok(signed(FIRST))),
-            "Journal(Database(",
+            "the subscription is claimed",
+            |p| p.sealed.items[1].subscribe = SubscribeId(1),
+            "Claimed",
         ),
+        ("one user twice in it", |p| p.sealed.items[1].key = p.sealed.items[0].key, "Claimed"),
+        (
+            "one subscription twice",
+            |p| p.sealed.items[1].subscribe = p.sealed.items[0].subscribe,
+            "Claimed",
+        ),
+        ("a transaction that exists", |p| p.sealed.signed = signed(FIRST), "Journal(Database("),
     ];
     let book = Book::new().await;
     book.accept(&[item(1, 1)]).await.unwrap();
     let before = book.everything().await;
     for (why, change, said) in table {
-        let mut proposal = proposal(&[item(2, 1), item(3, 1)]);
+        let mut proposal = proposal(&[item(2, 1), item(3, 1)]).at(FIRST + 1);
         change(&mut proposal);
         let refused = book.journal.accept(proposal).await.expect_err(why);
         assert!(format!("{refused:?}").starts_with(said), "{why}: {refused:?}");
@@ -118,7 +116,7 @@ async fn a_batch_that_is_not_accepted_leaves_nothing_behind() {
 async fn the_window_moves_with_the_chain() {
     let book = Book::new().await;
     let windowed = |who, in_blocks| Proposal { in_blocks, window: 2, ..proposal(&[item(who, 1)]) };
-    let accept = async |who, in_blocks| book.journal.accept(windowed(who, in_blocks)).await;
+    let accept = async |who, in_blocks| book.take(windowed(who, in_blocks)).await;
     accept(1, InBlocks::Below(FIRST)).await.unwrap();
     accept(2, InBlocks::Below(FIRST)).await.unwrap();
     let full = accept(3, InBlocks::Below(FIRST)).await;

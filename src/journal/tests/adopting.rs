@@ -193,8 +193,8 @@ async fn a_learnt_charge_without_a_period_is_guarded_though_an_older_guard_has_r
     let forgotten = ForeignTx { position: FIRST + 1, landed, effect };
     book.journal.adopt(origin(), vec![forgotten], 600, NOW_MS).await.unwrap();
     let soon = Proposal { chain_time: 50_001, ..proposal(&[guarded(1)]) };
-    assert!(matches!(book.journal.accept(soon).await, Err(AcceptError::Claimed)));
+    assert!(matches!(book.take(soon).await, Err(AcceptError::Claimed)));
     let later = Proposal { chain_time: 50_600, ..proposal(&[guarded(1)]) };
-    book.journal.accept(later).await.unwrap();
+    book.take(later).await.unwrap();
     assert_eq!(faults(book).await, Vec::<String>::new());
 }

@@ -8,12 +8,12 @@ fn replaced(position: u64, seq: u32) -> u64 {
 }
 
 /// Another transaction for the same position.
-fn bump(batch: BatchId, seq: u32) -> Addition {
-    let seal: Seal = Box::new(move |position, _| {
-        let hash = B256::from(U256::from(replaced(position, seq)));
-        Ok(Signed { hash, raw: vec![9], gas_required: 21_000 })
-    });
-    Addition { batch, seq, kind: AttemptKind::Bill, fee: fee(0, None), at_ms: NOW_MS, seal }
+fn bump(slot: &Slot<Durable<Attempt>>, seq: u32) -> Addition {
+    let hash = B256::from(U256::from(replaced(slot.position, seq)));
+    let signed = Signed { hash, raw: vec![9], gas_required: 21_000 };
+    let sealed = Sealed::new(slot.position, &slot.items, signed);
+    let (batch, kind) = (slot.batch, AttemptKind::Bill);
+    Addition { batch, seq, kind, fee: fee(0, None), at_ms: NOW_MS, sealed }
 }
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn another_attempt_takes_the_place_of_its_batch_and_is_kept_with_the_first
     let book = Book::new().await;
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     book.accept(&[item(2, 1)]).await.unwrap();
-    let second = book.journal.add_attempt(bump(slot.batch, 1)).await.unwrap().unwrap();
+    let second = book.journal.add_attempt(bump(&slot, 1)).await.unwrap().unwrap();
     assert_eq!(
         second.get().signed.hash,
         B256::from(U256::from(replaced(FIRST, 1))),
@@ -41,21 +41,27 @@ async fn an_attempt_is_added_once_and_in_order() {
     let book = Book::new().await;
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     for (seq, taken) in [(2, false), (0, false), (1, true), (1, false), (2, true)] {
-        let added = book.journal.add_attempt(bump(slot.batch, seq)).await.unwrap();
+        let added = book.journal.add_attempt(bump(&slot, seq)).await.unwrap();
         assert_eq!(added.is_some(), taken, "attempt {seq}");
     }
     book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged])).await;
-    let late = book.journal.add_attempt(bump(slot.batch, 3)).await.unwrap();
+    let late = book.journal.add_attempt(bump(&slot, 3)).await.unwrap();
     assert_eq!(late, None, "the chain has decided");
 }
 
 #[tokio::test]
-async fn an_attempt_that_cannot_be_signed_leaves_nothing() {
+async fn an_attempt_that_was_signed_for_another_place_or_other_charges_leaves_nothing() {
     let book = Book::new().await;
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
+    let other = book.accept(&[item(2, 1)]).await.unwrap();
     let before = book.everything().await;
-    let seal: Seal = Box::new(|_, _| Err(SealFault::Unread.into()));
-    let refused = book.journal.add_attempt(Addition { seal, ..bump(slot.batch, 1) }).await;
-    assert!(matches!(refused, Err(AcceptError::Seal(_))), "{refused:?}");
-    assert_eq!(book.everything().await, before);
+    let elsewhere = Slot { position: other.position, ..slot.clone() };
+    let others = Slot { items: other.items, ..slot.clone() };
+    let more = Slot { items: vec![item(1, 1), item(3, 1)], ..slot.clone() };
+    for signed_for in [elsewhere, others, more] {
+        let refused = book.journal.add_attempt(bump(&signed_for, 1)).await;
+        assert!(matches!(refused, Err(AcceptError::OtherBatch)), "{refused:?}");
+        assert_eq!(book.everything().await, before);
+    }
+    assert!(book.journal.add_attempt(bump(&slot, 1)).await.unwrap().is_some());
 }

@@ -87,8 +87,8 @@ async fn carry_out(moves: Vec<Move>) {
                 let items = |batch: &BTreeSet<Who>| -> Vec<Item> {
                     batch.iter().map(|(who, period)| item(*who, *period)).collect()
                 };
-                let proposals = batches.iter().map(|batch| proposal(&items(batch)));
-                let answers = book.accept_together(proposals).await;
+                let one = |batch| move || proposal(&items(batch));
+                let answers = book.take_together(batches.iter().map(one).collect()).await;
                 for (wanted, got) in batches.iter().zip(answers) {
                     model.posted(wanted, got);
                 }

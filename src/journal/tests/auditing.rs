@@ -12,7 +12,7 @@ async fn closed_book() -> TempDir {
     open.request = Some(request("run-1", 1));
     open.caller = Some("scheduler".to_owned());
     open.counts = vec![fee(21_000, None)];
-    book.journal.accept(open).await.unwrap();
+    book.take(open).await.unwrap();
     let outcomes = vec![ItemOutcome::Charged, short_of_allowance()];
     book.settle(end(&charged, BatchState::Charged, outcomes)).await;
     book.settle(end(&reverted, BatchState::Reverted, vec![])).await;
@@ -277,7 +277,7 @@ async fn a_guard_that_was_ended_by_hand_is_found() {
     book.settle(end(&charged, BatchState::Charged, outcomes)).await;
     let mut again = proposal(&[guarded(1)]);
     again.chain_time = BLOCK.time + 600;
-    book.journal.accept(again).await.unwrap();
+    book.take(again).await.unwrap();
     let Book { journal, room } = book;
     drop(journal);
     let path = config(&room).path;

@@ -42,7 +42,7 @@ async fn another_contract_or_chain_claims_for_itself() {
     for (contract, chain) in [(CONTRACT, CHAIN), (SIGNER, CHAIN), (CONTRACT, chain)] {
         let origin = Origin { lane: LaneId { chain, signer: SIGNER }, contract };
         let twice = [(); 2].map(|()| Proposal { origin, ..proposal(&[item(1, 1)]) });
-        let [first, second] = twice.map(|proposal| book.journal.accept(proposal));
+        let [first, second] = twice.map(|proposal| book.take(proposal));
         let batch = first.await.unwrap().batch;
         assert!(matches!(second.await, Err(AcceptError::Claimed)));
         let scope = ClaimScope { chain, contract, chain_time: 0 };
@@ -106,7 +106,7 @@ async fn without_a_period_only_an_undecided_charge_stands_in_the_way() {
 async fn a_charge_without_a_period_is_guarded_until_chain_time_has_passed() {
     let book = Book::new().await;
     let at = |chain_time, item| Proposal { chain_time, ..proposal(&[item]) };
-    let taken = async |chain_time, item| book.journal.accept(at(chain_time, item)).await.is_ok();
+    let taken = async |chain_time, item| book.take(at(chain_time, item)).await.is_ok();
     let slot = book.accept(&[guarded(1)]).await.unwrap();
     assert!(!taken(u64::from(u32::MAX), guarded(1)).await, "undecided: no time frees it");
     book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged])).await;
@@ -135,7 +135,7 @@ async fn a_guard_that_is_over_frees_what_is_asked_for_and_nothing_else() {
     book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged; 3])).await;
     assert_eq!(book.claims_at(9_999, subject(item(3, 1))).await.len(), 1, "it has a period");
     let late = Proposal { chain_time: 9_999, ..proposal(&[guarded(1), item(3, 1)]) };
-    let refused = book.journal.accept(late).await;
+    let refused = book.take(late).await;
     assert!(matches!(refused, Err(AcceptError::Claimed)), "{refused:?}");
     let live = async |book: &Book| {
         let lines = book.billing(slot.batch).await.items;
@@ -143,6 +143,6 @@ async fn a_guard_that_is_over_frees_what_is_asked_for_and_nothing_else() {
     };
     assert_eq!(live(&book).await, [true, true, true], "a failed attempt frees nothing");
     let late = Proposal { chain_time: 9_999, ..proposal(&[guarded(1)]) };
-    book.journal.accept(late).await.unwrap();
+    book.take(late).await.unwrap();
     assert_eq!(live(&book).await, [false, true, true], "a period that has a number is for ever");
 }

@@ -177,7 +177,7 @@ async fn a_kept_copy_takes_the_place_of_a_lost_journal_and_counts_as_an_old_one(
     assert!(matches!(restore(&[]).unwrap_err(), NotCopied::InPlace(_)));
     let journal = Journal::open(&config).unwrap();
     assert!(journal.is_old_copy());
-    let taken = journal.accept(proposal(&[item(1, 3)])).await;
+    let taken = take(&journal, proposal(&[item(1, 3)])).await;
     assert!(matches!(taken, Err(AcceptError::Claimed)), "{taken:?}");
 }
 

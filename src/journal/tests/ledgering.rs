@@ -12,7 +12,7 @@ async fn book() -> Book {
         let at_ms = NOW_MS.saturating_add(seconds.saturating_mul(1000));
         let caller = number.is_multiple_of(2).then(|| "even".to_owned());
         let slot = Proposal { caller, at_ms, ..proposal(&items) };
-        let slot = book.journal.accept(slot).await.unwrap();
+        let slot = book.take(slot).await.unwrap();
         if charges == 3 {
             let said = vec![ItemOutcome::Charged, ItemOutcome::Unproven, short_of_allowance()];
             book.settle(end(&slot, BatchState::Charged, said)).await;

@@ -15,9 +15,9 @@ async fn found(book: &Book, id: &str) -> Vec<BatchId> {
 #[tokio::test]
 async fn a_name_leads_to_every_batch_that_was_named_to_it() {
     let book = Book::new().await;
-    let first = book.journal.accept(named("a", 1, 1)).await.unwrap().batch;
+    let first = book.take(named("a", 1, 1)).await.unwrap().batch;
     let mixed = Proposal { earlier: vec![first], ..named("b", 2, 2) };
-    let second = book.journal.accept(mixed).await.unwrap().batch;
+    let second = book.take(mixed).await.unwrap().batch;
     book.journal.name_request(request("c", 3), vec![first, second, first]).await.unwrap();
     let book = book.restart();
     assert_eq!(found(&book, "a").await, [first]);
@@ -25,16 +25,16 @@ async fn a_name_leads_to_every_batch_that_was_named_to_it() {
     assert_eq!(found(&book, "c").await, [second, first]);
     assert_eq!(found(&book, "d").await, []);
     // The same request again, when its claims are free again: in the next month, say.
-    let again = book.journal.accept(named("a", 1, 3)).await.unwrap().batch;
+    let again = book.take(named("a", 1, 3)).await.unwrap().batch;
     assert_eq!(found(&book, "a").await, [again, first]);
 }
 
 #[tokio::test]
 async fn a_name_stands_for_one_request_of_its_caller() {
     let book = Book::new().await;
-    book.journal.accept(named("a", 1, 1)).await.unwrap();
+    book.take(named("a", 1, 1)).await.unwrap();
     let before = book.everything().await;
-    let taken = book.journal.accept(named("a", 2, 2)).await;
+    let taken = book.take(named("a", 2, 2)).await;
     assert!(matches!(taken, Err(AcceptError::RequestTaken)), "{taken:?}");
     let batch = BatchId(1);
     let taken = book.journal.name_request(request("a", 2), vec![batch]).await;
@@ -42,13 +42,13 @@ async fn a_name_stands_for_one_request_of_its_caller() {
     assert_eq!(book.everything().await, before, "and nothing of it is written");
     let mut others = named("a", 2, 2);
     others.request = Some(NamedRequest { caller: None, ..request("a", 2) });
-    book.journal.accept(others).await.unwrap();
+    book.take(others).await.unwrap();
 }
 
 #[tokio::test]
 async fn what_a_name_was_told_before_is_not_written_again() {
     let book = Book::new().await;
-    let batch = book.journal.accept(named("a", 1, 1)).await.unwrap().batch;
+    let batch = book.take(named("a", 1, 1)).await.unwrap().batch;
     let standing = async |id, digest| {
         book.journal.request_standing(request(id, digest), vec![batch]).await.unwrap()
     };
@@ -97,7 +97,7 @@ async fn the_transaction_that_a_claim_names_can_charge() {
             kind,
             fee: fee(1, None),
             at_ms: NOW_MS,
-            seal: Box::new(move |_, _| Ok(signed(1_000 + u64::from(seq)))),
+            sealed: Sealed::new(FIRST, &slot.items, signed(1_000 + u64::from(seq))),
         };
         book.journal.add_attempt(again).await.unwrap().unwrap();
         let newest_bill = signed(1_001).hash;

@@ -149,7 +149,7 @@ fn another_process() {
             VALUES (zeroblob(32), 999, 0, 'bill', x'00', 0, 0)";
         let spoil = journal.write(|conn: &Connection| conn.execute_batch(late_fault));
         let answers = runtime.block_on(async {
-            tokio::join!(biased; spoil, journal.accept(proposal(&[item(2, 1)])))
+            tokio::join!(biased; spoil, journal.accept(proposal(&[item(2, 1)]).at(FIRST + 1)))
         });
         println!("told: {answers:?}");
     }

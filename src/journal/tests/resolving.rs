@@ -8,7 +8,7 @@ async fn ended(outcomes: Vec<ItemOutcome>) -> (Book, BatchId) {
     let mut proposal = proposal(&items);
     proposal.request = Some(request("run-1", 1));
     proposal.caller = Some("scheduler".to_owned());
-    let slot = book.journal.accept(proposal).await.unwrap();
+    let slot = book.take(proposal).await.unwrap();
     book.settle(end(&slot, BatchState::Charged, outcomes)).await;
     (book, slot.batch)
 }
@@ -89,7 +89,7 @@ async fn a_name_of_several_billings_means_the_one_that_is_unproven() {
         let mut again = proposal(&[item(1, period)]);
         again.request = Some(request("run-1", 1));
         again.caller = Some("scheduler".to_owned());
-        let slot = book.journal.accept(again).await.unwrap();
+        let slot = book.take(again).await.unwrap();
         book.settle(end(&slot, BatchState::Charged, vec![outcome])).await;
         let meant = said(&book, finding("run-1", 1, Resolution::Charged)).await;
         match period {

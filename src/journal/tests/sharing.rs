@@ -26,7 +26,8 @@ async fn of_ten_that_race_for_one_charge_exactly_one_wins() {
             }
             racers.spawn(async move {
                 start.wait().await;
-                journal.accept(proposal(&[item])).await.map_err(|e| e.to_string())
+                let proposal = proposal(&[item]).at(FIRST + period - 1);
+                journal.accept(proposal).await.map_err(|e| e.to_string())
             });
         }
         let won = racers.join_all().await.into_iter().filter_map(Result::ok).collect::<Vec<_>>();
@@ -42,7 +43,14 @@ async fn ten_customers_at_once_get_ten_places_without_a_gap() {
     let mut customers = JoinSet::new();
     for who in 0..10 {
         let journal = book.journal.clone();
-        customers.spawn(async move { journal.accept(proposal(&[item(who, 1)])).await });
+        customers.spawn(async move {
+            loop {
+                match take(&journal, proposal(&[item(who, 1)])).await {
+                    Err(AcceptError::Moved) => {}
+                    ended => return ended,
+                }
+            }
+        });
     }
     let mut places: Vec<u64> =
         customers.join_all().await.into_iter().map(|slot| slot.unwrap().position).collect();
@@ -54,7 +62,8 @@ async fn ten_customers_at_once_get_ten_places_without_a_gap() {
 async fn batches_that_wait_together_share_one_commit() {
     let book = Book::new().await;
     let (commits, writes) = figures(&book);
-    let slots = book.accept_together((0..64).map(|who| proposal(&[item(who, 1)]))).await;
+    let all = (0..64_u8).map(|who| proposal(&[item(who, 1)]).at(FIRST + u64::from(who)));
+    let slots = book.accept_together(all).await;
     assert!(slots.iter().all(Result::is_ok));
     let (commits, writes) = (figures(&book).0 - commits, figures(&book).1 - writes);
     assert_eq!(writes, 64);
@@ -64,7 +73,8 @@ async fn batches_that_wait_together_share_one_commit() {
 #[tokio::test]
 async fn within_one_commit_one_charge_has_one_winner_and_losers_leave_no_gap() {
     let book = Book::new().await;
-    let wanted = (0..30_u8).map(|n| proposal(&[item(n, 1), item(n % 3 + 100, 1)]));
+    let place = |n: u8| FIRST + u64::from(n.min(3));
+    let wanted = (0..30).map(|n| proposal(&[item(n, 1), item(n % 3 + 100, 1)]).at(place(n)));
     let slots = book.accept_together(wanted).await;
     let places: Vec<u64> = slots.iter().flatten().map(|slot| slot.position).collect();
     assert_eq!(places, [FIRST, FIRST + 1, FIRST + 2]);
@@ -79,15 +89,25 @@ async fn within_one_commit_one_charge_has_one_winner_and_losers_leave_no_gap() {
 #[tokio::test]
 async fn a_write_that_fails_alone_does_not_cost_the_others_their_commit() {
     let book = Book::new().await;
-    let unsigned = Proposal {
-        seal: Box::new(|_, _| Err(SealFault::Unread.into())),
-        ..proposal(&[item(2, 1)])
-    };
-    let all = [proposal(&[item(1, 1)]), unsigned, proposal(&[item(3, 1)])];
+    let twice = proposal(&[item(2, 1), item(1, 1)]).at(FIRST + 1);
+    let all = [proposal(&[item(1, 1)]), twice, proposal(&[item(3, 1)]).at(FIRST + 1)];
     let [a, b, c]: [_; 3] = book.accept_together(all).await.try_into().unwrap();
     assert_eq!((a.unwrap().position, c.unwrap().position), (FIRST, FIRST + 1));
-    assert!(matches!(b, Err(AcceptError::Seal(_))));
+    assert!(matches!(b, Err(AcceptError::Claimed)));
     assert!(book.takes(item(2, 1)).await);
+}
+
+#[tokio::test]
+async fn of_two_that_were_signed_for_one_place_one_gets_it_and_the_other_is_not_there() {
+    let book = Book::new().await;
+    let all =
+        [proposal(&[item(1, 1)]), proposal(&[item(2, 1)]), proposal(&[item(3, 1)]).at(FIRST + 2)];
+    let [a, b, c]: [_; 3] = book.accept_together(all).await.try_into().unwrap();
+    assert_eq!(a.unwrap().position, FIRST);
+    assert!(matches!(b, Err(AcceptError::Moved)));
+    assert!(matches!(c, Err(AcceptError::Moved)), "it would leave a gap");
+    assert_eq!(book.next_position().await, FIRST + 1);
+    assert!(book.claims(item(2, 1)).await.is_empty());
 }
 
 #[tokio::test]
@@ -101,9 +121,9 @@ async fn when_the_disk_is_full_in_the_middle_the_answers_are_what_is_on_disk() {
         .await
         .unwrap();
     book.journal.read(limit(used + 2)).await.unwrap();
-    let big = |position, _: &[Item]| Ok(Signed { raw: vec![7; 1 << 20], ..signed(position) });
-    let too_big = Proposal { seal: Box::new(big), ..proposal(&[item(2, 1)]) };
-    let all = [proposal(&[item(1, 1)]), too_big, proposal(&[item(3, 1)])];
+    let mut too_big = proposal(&[item(2, 1)]).at(FIRST + 1);
+    too_big.sealed.signed.raw = vec![7; 1 << 20];
+    let all = [proposal(&[item(1, 1)]), too_big, proposal(&[item(3, 1)]).at(FIRST + 1)];
     let [a, b, c]: [_; 3] = book.accept_together(all).await.try_into().unwrap();
     assert!(matches!(b, Err(AcceptError::Journal(_))), "{b:?}");
     book.journal.read(limit(i64::from(u32::MAX - 1))).await.unwrap();
@@ -129,7 +149,7 @@ async fn when_the_database_ends_a_commit_by_itself_nobody_is_told_of_a_charge() 
         biased;
         book.journal.accept(proposal(&[item(1, 1)])),
         book.journal.write(end_it),
-        book.journal.accept(proposal(&[item(2, 1)])),
+        book.journal.accept(proposal(&[item(2, 1)]).at(FIRST + 1)),
         async { drop(release) }
     );
     for answer in [first, last] {

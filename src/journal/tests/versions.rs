@@ -33,7 +33,7 @@ async fn the_file_of_this_version_is_made() {
     charged.request = Some(request("run-1", 1));
     charged.caller = Some("scheduler".to_owned());
     charged.counts = vec![fee(21_000, None)];
-    let charged = book.journal.accept(charged).await.unwrap();
+    let charged = book.take(charged).await.unwrap();
     let told = vec![
         ItemOutcome::Charged,
         short_of_allowance(),
@@ -61,7 +61,7 @@ async fn the_file_of_this_version_is_made() {
         kind: AttemptKind::Cancel,
         fee: fee(30_000, None),
         at_ms: NOW_MS,
-        seal: Box::new(|position, _| Ok(signed(position + 1_000))),
+        sealed: Sealed::new(open.position, &open.items, signed(open.position + 1_000)),
     };
     book.journal.add_attempt(again).await.unwrap().unwrap();
     let (items, execution) = (vec![item(10, 1)], Execution::Succeeded(vec![ItemOutcome::Charged]));

@@ -98,7 +98,7 @@ fn a_dropped_key_is_nowhere_in_memory() {
     assert_eq!(hidden.sightings(), NONE, "before it is loaded");
     let key = file(hidden.path.clone()).unwrap();
     assert_eq!(hidden.sightings(), ONE, "while it is held");
-    key.sign_digest(B256::repeat_byte(1)).unwrap();
+    sign(&key, B256::repeat_byte(1));
     assert_eq!(hidden.sightings(), ONE, "after a signature");
     drop(key);
     assert_eq!(hidden.sightings(), NONE, "after it is dropped");

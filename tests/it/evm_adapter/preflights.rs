@@ -129,7 +129,7 @@ async fn what_a_batch_uses_is_foretold_and_never_too_little() {
         let chain = shop.adapter(|_| {}).await;
         let batch = charges(&shop.crowd);
         let estimate = chain.preflight(batch.clone()).await.unwrap().estimate;
-        let signed = sealed(&chain, &batch, &estimate).await;
+        let signed = committed(&chain, &batch, &estimate).await;
         let call = TxEnvelope::decode_2718_exact(&signed.raw).unwrap().input().clone();
         let needed = shop.chain.estimate(key().address(), shop.merchant.billing, call).await;
         let most = needed + needed / 25;

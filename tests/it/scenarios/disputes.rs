@@ -7,10 +7,8 @@ use crate::world::lies::{failed_on_tron, reverted};
 use crate::world::proxy::{Act, Proxy};
 use crate::world::town::{Founding, Town};
 use merchant_signer::app::{Assembled, Machine, assemble};
-use merchant_signer::clock::Clock;
 use merchant_signer::config::Config;
 use merchant_signer::http::{Manners, serve};
-use merchant_signer::journal::Journal;
 use merchant_signer::node::Http;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -64,9 +62,7 @@ impl Inside {
         let text = text.replace("file:evm.key", &format!("file:{}", key.display()));
         let config = Config::from_toml(&text, &town.installation.environment()).unwrap();
         let manners = Manners::of_callers(&config.http);
-        let machine =
-            Machine { dial: &Http::default(), clock: Clock::MACHINE, journal: &Journal::open };
-        let signer = assemble(config, machine).await.unwrap();
+        let signer = assemble(config, Machine::real(&Http::default())).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let server = TaskTracker::new();

@@ -10,6 +10,7 @@ use crate::keys::{Key, KeySource};
 use crate::policy::{Policy, Unsigned as _};
 use alloy::consensus::SignableTransaction as _;
 use alloy::eips::eip2930::{AccessList, AccessListItem};
+use futures_util::FutureExt as _;
 use std::time::Duration;
 
 const CONTRACT: Address = Address::repeat_byte(7);
@@ -87,7 +88,8 @@ fn seal(draft: &EvmDraft, position: u64) -> Result<Signed, SealError> {
     let (items, tokens) = ([item(5)], [Address::ZERO]);
     let (kind, contract, cost) = (AttemptKind::Bill, CONTRACT, draft.cost());
     let (function, tokens) = (profile().selector(), Some(&tokens[..]));
-    draft.seal(position, &Meant { kind, contract, function, items: &items, tokens, cost })
+    let meant = Meant { kind, contract, function, items: &items, tokens, cost };
+    draft.signed(position, &meant).now_or_never().unwrap()
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn tx() -> TxEip1559 {
 
 fn rule(tx: TxEip1559, kind: AttemptKind) -> Option<String> {
     let (items, tokens) = ([item(5)], [Address::ZERO]);
-    match draft(BID).sign(tx, &meant(kind, &items, &tokens)) {
+    match draft(BID).sign(tx, &meant(kind, &items, &tokens)).now_or_never().unwrap() {
         Ok(_) => None,
         Err(SealError::Refused(refusal)) => Some(refusal.rule),
         Err(SealError::Failed(why)) => panic!("{why}"),

@@ -19,7 +19,7 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
     serving(&double, async |url| {
         let chain = connected(url).await;
         let estimate = Estimate { used: 100_000, charges: 2 };
-        let draft = chain.draft(&[charge(1), charge(2)], &estimate).await.unwrap();
+        let draft = chain.compose(&[charge(1), charge(2)], &estimate).await.unwrap();
         assert_eq!(draft.gas_required(), 13_200_000);
         let items = [charge(1).item(), charge(2).item()];
         let tokens = [charge(1).token, charge(2).token];
@@ -27,10 +27,10 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let (kind, tokens) = (AttemptKind::Bill, Some(&tokens[..]));
         let (contract, function) = (chain.facts().contract, chain.profile().selector());
         let meant = Meant { kind, contract, function, items: &items, tokens, cost };
-        let seal = |position| draft.seal(position, &meant);
-        let (first, second) = (seal(0).unwrap(), seal(1).unwrap());
+        let sign = |position| draft.signed(position, &meant);
+        let (first, second) = (sign(0).await.unwrap(), sign(1).await.unwrap());
         assert_ne!(first.hash, second.hash, "equal calls at two places");
-        assert_eq!(seal(0).unwrap(), first, "the same bytes for the same place");
+        assert_eq!(sign(0).await.unwrap(), first, "the same bytes for the same place");
         let read = SignedBytes::read(&second.raw).unwrap();
         assert_eq!(read.txid, second.hash);
         assert_eq!(read.unsigned.ref_block, RefBlock::to(SOLID_ID.parse().unwrap()));
@@ -47,7 +47,7 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let dear = Meant { cost: U256::from(13_199_999), ..meant };
         let cancel = Meant { kind: AttemptKind::Cancel, ..meant };
         for (wrong, rule) in [(other, "charges"), (dear, "cost"), (cancel, "cancel")] {
-            match draft.seal(0, &wrong) {
+            match draft.signed(0, &wrong).await {
                 Err(SealError::Refused(refusal)) => assert_eq!(refusal.rule, rule),
                 signed => panic!("{signed:?}"),
             }
@@ -163,7 +163,7 @@ async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() 
         let (contract, cost) = (slot.contract, draft.cost());
         let function = chain.profile().selector();
         let meant = Meant { kind, contract, function, items, tokens: None, cost };
-        let again = draft.seal(slot.position, &meant).unwrap();
+        let again = draft.signed(slot.position, &meant).await.unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
         let read = SignedBytes::read(&again.raw).unwrap().unsigned;
         let renewed = call(&chain, HEAD_MS / 1000 + 600);

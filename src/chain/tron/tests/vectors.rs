@@ -7,6 +7,7 @@ use crate::billing::{Family, Signed, parse_address};
 use crate::chain::SealError;
 use crate::policy::Approved;
 use alloy::primitives::B256;
+use futures_util::FutureExt as _;
 use proptest::prelude::*;
 use prost::Message;
 use sha2::{Digest, Sha256};
@@ -134,14 +135,14 @@ fn raw_data(vector: &Value) -> Vec<u8> {
 pub(super) fn sign(unsigned: &Unsigned, key: &Key) -> Result<Signed, SealError> {
     let raw_data = unsigned.raw_data().unwrap();
     let txid = B256::from_slice(&Sha256::digest(&raw_data));
-    let signature = key.sign(&Approved::unread((), txid)).unwrap();
+    let signature = key.sign(&Approved::unread((), txid)).now_or_never().unwrap().unwrap();
     complete(unsigned, raw_data, (signature, txid))
 }
 
 /// Signs as a client has to, whatever the transaction is.
 fn canonical(vector: &Value, txid: B256) -> Option<Vec<u8>> {
     let key = key(vector["signer_private_key"].as_str()?);
-    Some(key.sign(&Approved::unread((), txid)).unwrap().as_bytes().to_vec())
+    Some(key.sign(&Approved::unread((), txid)).now_or_never().unwrap().unwrap().as_bytes().to_vec())
 }
 
 #[test]

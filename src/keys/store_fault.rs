@@ -1,0 +1,106 @@
+//! What can be the matter with a store of keys.
+
+use std::fmt;
+
+/// What is the matter with a store. The sentences say what to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum StoreFault {
+    /// There is no connection to it.
+    #[error("it cannot be reached: check the network, its address and its certificate")]
+    Unreachable,
+    /// It did not answer in time.
+    #[error("it does not answer: check the store and the network")]
+    Silent,
+    /// It takes no more requests for now.
+    #[error("it takes no more requests at present: raise its quota, or bill in fewer transactions")]
+    Busy,
+    /// It says that it is out of order.
+    #[error("it is out of order: look at the store")]
+    Down,
+    /// It does not let us in.
+    #[error("it does not let the Signer use the key: check its credentials and what they may do")]
+    Denied,
+    /// The key is there, and switched off.
+    #[error("the key is disabled, or is to be deleted: enable it")]
+    Disabled,
+    /// There is no such key.
+    #[error("it does not know the key: check the name in the configuration")]
+    Missing,
+    /// Its answer cannot be read, or contradicts itself.
+    #[error(
+        "its answer cannot be used: check that this is the store, and that the key is of secp256k1"
+    )]
+    Odd,
+    /// What it signed does not lead back to the address.
+    #[error("its signature is by another key, or of something else: check the name of the key")]
+    OtherKey,
+}
+
+impl StoreFault {
+    /// Every one.
+    pub const ALL: [Self; 9] = [
+        Self::Unreachable,
+        Self::Silent,
+        Self::Busy,
+        Self::Down,
+        Self::Denied,
+        Self::Disabled,
+        Self::Missing,
+        Self::Odd,
+        Self::OtherKey,
+    ];
+
+    /// The word for it in metrics.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Silent => "silent",
+            Self::Busy => "busy",
+            Self::Down => "down",
+            Self::Denied => "denied",
+            Self::Disabled => "disabled",
+            Self::Missing => "missing",
+            Self::Odd => "odd",
+            Self::OtherKey => "other_key",
+        }
+    }
+
+    /// Whether the same question may be answered in a moment.
+    pub(super) fn is_worth_a_try(self) -> bool {
+        match self {
+            Self::Unreachable
+            | Self::Silent
+            | Self::Busy
+            | Self::Down
+            | Self::Odd
+            | Self::OtherKey => true,
+            Self::Denied | Self::Disabled | Self::Missing => false,
+        }
+    }
+
+    /// Whether a process may start on it: the configuration can be right all the same.
+    pub(super) fn may_pass(self) -> bool {
+        match self {
+            Self::Unreachable | Self::Silent | Self::Busy | Self::Down | Self::Disabled => true,
+            Self::Denied | Self::Missing | Self::Odd | Self::OtherKey => false,
+        }
+    }
+}
+
+/// Why a store gave no signature.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{fault} ({said})")]
+pub struct StoreError {
+    /// What is the matter.
+    pub fault: StoreFault,
+    /// What the store said, for the log: no secret, and no more than a line.
+    pub said: String,
+}
+
+impl StoreError {
+    /// Of a fault, with the words of whoever reported it.
+    pub fn new(fault: StoreFault, said: impl fmt::Display) -> Self {
+        let plain = |c: char| if c.is_control() { ' ' } else { c };
+        Self { fault, said: said.to_string().chars().map(plain).take(300).collect() }
+    }
+}
