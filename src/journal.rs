@@ -346,18 +346,6 @@ impl Journal {
         self.read(feed::end).await
     }
 
-    /// Writes down whether a lane takes new work.
-    pub async fn note_gate(&self, note: GateNote) -> Result<(), JournalError> {
-        let at_ms = self.now_ms();
-        Ok(self.write(move |conn| gates::note(conn, &note, at_ms)).await??)
-    }
-
-    /// Writes down whether the gas money of a lane runs low.
-    pub async fn note_gas(&self, note: GasNote) -> Result<(), JournalError> {
-        let at_ms = self.now_ms();
-        Ok(self.write(move |conn| gas::note(conn, &note, at_ms)).await??)
-    }
-
     /// The last row of the history; it is in the figures from then on, too.
     pub async fn head(&self) -> Result<HistoryHead, JournalError> {
         let head = self.read(history::head).await?;

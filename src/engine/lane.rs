@@ -136,25 +136,6 @@ impl Lane {
         Self { gas_warn_billings, ..self }
     }
 
-    /// Goes on where another lane of the account has left off, in the same process and with the same
-    /// journal: it counts on, and what that one had settled of the time before the process is settled.
-    pub fn go_on_from(&self, before: &Self) {
-        *self.tally.lock() = before.tally();
-        let copy = |to: &AtomicBool, from: &AtomicBool| {
-            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
-        };
-        copy(&self.gas_is_low, &before.gas_is_low);
-        copy(&self.gas_noted_low, &before.gas_noted_low);
-        let nothing_left = before.journal.left_ms().is_none();
-        let settled = before.compared.load(Ordering::Relaxed)
-            && (nothing_left || before.watched.load(Ordering::Relaxed))
-            && before.doubt().is_none();
-        if settled {
-            self.compared.store(true, Ordering::Relaxed);
-            self.watched.store(true, Ordering::Relaxed);
-        }
-    }
-
     /// What it has come to since the start.
     pub fn tally(&self) -> Tally {
         self.tally.lock().clone()

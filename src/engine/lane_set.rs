@@ -8,6 +8,7 @@ use crate::journal::LaneId;
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::{RwLockReadGuard, RwLockWriteGuard};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -35,6 +36,27 @@ impl LaneSet {
     /// The lane of one account on one chain.
     pub fn lane(&self, id: LaneId) -> Option<&Arc<Lane>> {
         self.all().find(|lane| lane.id() == id)
+    }
+}
+
+impl Lane {
+    /// Goes on where another lane of the account has left off, in the same process and with the same
+    /// journal: it counts on, and what that one had settled of the time before the process is settled.
+    pub fn go_on_from(&self, before: &Self) {
+        *self.tally.lock() = before.tally();
+        let copy = |to: &AtomicBool, from: &AtomicBool| {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        };
+        copy(&self.gas_is_low, &before.gas_is_low);
+        copy(&self.gas_noted_low, &before.gas_noted_low);
+        let nothing_left = before.journal.left_ms().is_none();
+        let settled = before.compared.load(Ordering::Relaxed)
+            && (nothing_left || before.watched.load(Ordering::Relaxed))
+            && before.doubt().is_none();
+        if settled {
+            self.compared.store(true, Ordering::Relaxed);
+            self.watched.store(true, Ordering::Relaxed);
+        }
     }
 }
 

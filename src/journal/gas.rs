@@ -1,6 +1,6 @@
 //! Whether the gas money of a lane runs low, as a matter of record: who follows the history hears it.
 
-use super::{LaneId, history};
+use super::{Journal, JournalError, LaneId, history};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -18,8 +18,16 @@ pub struct GasNote {
     pub why: String,
 }
 
+impl Journal {
+    /// Writes down whether the gas money of a lane runs low.
+    pub async fn note_gas(&self, told: GasNote) -> Result<(), JournalError> {
+        let at_ms = self.now_ms();
+        Ok(self.write(move |conn| note(conn, &told, at_ms)).await??)
+    }
+}
+
 /// Writes it down.
-pub(super) fn note(conn: &Connection, note: &GasNote, at_ms: i64) -> rusqlite::Result<()> {
+fn note(conn: &Connection, note: &GasNote, at_ms: i64) -> rusqlite::Result<()> {
     let GasNote { lane, low, why } = note;
     let body = json!({"chain": lane.chain.0, "signer": lane.signer, "low": low, "why": why});
     history::append(conn, at_ms, WORD, &body)
