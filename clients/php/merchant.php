@@ -248,10 +248,20 @@ final class Peer
             $headers[] = 'Content-Type: application/json';
         }
         $http = ['method' => $method, 'header' => $headers, 'content' => $body, 'timeout' => $this->timeout, 'ignore_errors' => true, 'follow_location' => 0, 'protocol_version' => 1.1];
-        $text = @file_get_contents($this->url . $pathAndQuery, false, stream_context_create(['http' => $http]));
+        // Of what goes wrong with a connection, the cause is told first and the consequence last.
+        $why = [];
+        set_error_handler(static function (int $_, string $words) use (&$why): bool {
+            $why[] = preg_replace(['/\Afile_get_contents\([^)]*\): /', '/\s+/'], ['', ' '], $words);
+            return true;
+        });
+        try {
+            $text = file_get_contents($this->url . $pathAndQuery, false, stream_context_create(['http' => $http]));
+        } finally {
+            restore_error_handler();
+        }
         $answered = $http_response_header ?? [];
         if ($text === false || !preg_match('/\AHTTP\/\S+ ([0-9]{3})/', $answered[0] ?? '', $line)) {
-            throw new CallError("no answer from {$this->url}: " . (error_get_last()['message'] ?? 'nothing came'));
+            throw new CallError("no answer from {$this->url}: " . ($why === [] ? 'nothing came' : implode('; ', $why)));
         }
         $status = (int) $line[1];
         $wait = self::answered($answered, 'retry-after');

@@ -88,6 +88,7 @@ function nobody(): void
     $signer = new Signer(new Peer('http://127.0.0.1:1', 'k', 's', tries: 2, pause: 0.01));
     $result = $signer->bill([(object) ['subscribeId' => 1, 'chainId' => 139]], [139 => 'EVM']);
     same([count($result['sent']), count($result['open'])], [0, 1], 'nobody there is no verdict');
+    same(str_contains($result['open'][0]['why'], 'Connection refused'), true, 'and it is said why');
 }
 
 function sandbox(\stdClass $sandbox): void

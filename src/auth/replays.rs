@@ -14,8 +14,8 @@ use tokio::sync::watch;
 /// How many messages are remembered: more than 2000 a second all the time.
 const MOST: usize = 1 << 18;
 
-/// What an answer takes beside its text, bytes.
-const OVERHEAD: usize = 256;
+/// What an answer takes beside its text, bytes: four entries in collections, its headers, and the room between.
+const OVERHEAD: usize = 512;
 
 /// How many bytes of answers are kept.
 const MOST_BYTES: usize = 32 << 20;
@@ -38,7 +38,14 @@ struct Messages<A> {
     most_bytes: usize,
 }
 
-type Place<A> = watch::Receiver<Answered<A>>;
+/// Where the answer to a message is.
+#[derive(Debug)]
+enum Place<A> {
+    /// With whoever judges it.
+    There(watch::Receiver<Answered<A>>),
+    /// Here: of a message that nobody waits for, a channel would be the greater part.
+    Here(Answered<A>),
+}
 
 /// What has become of a message.
 #[derive(Debug)]
@@ -49,6 +56,15 @@ pub enum Answered<A> {
     So(Arc<A>),
     /// It was answered, or its judging was cut short, and nobody here knows the words any more.
     Forgotten,
+}
+
+impl<A> Clone for Place<A> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::There(place) => Self::There(place.clone()),
+            Self::Here(answered) => Self::Here(answered.clone()),
+        }
+    }
 }
 
 impl<A> Clone for Answered<A> {
@@ -124,7 +140,7 @@ impl<A> Replays<A> {
             return Ok(Judging::Full);
         }
         let (sender, receiver) = watch::channel(Answered::Not);
-        memory.answers.insert(message.sign, receiver);
+        memory.answers.insert(message.sign, Place::There(receiver));
         memory.by_time.entry(timestamp).or_default().push(message.sign);
         drop(memory);
         let memory = Arc::clone(&self.0);
@@ -156,8 +172,11 @@ impl<A> Ticket<A> {
 
     /// Answers the message, in `bytes` bytes of memory, and everybody who waits with it.
     pub fn answer(self, answer: Arc<A>, bytes: usize) {
-        self.place.send_replace(Answered::So(answer));
+        self.place.send_replace(Answered::So(Arc::clone(&answer)));
         let mut memory = self.memory.lock();
+        // Judged for so long that its time is over: nobody can ask again.
+        let Some(place) = memory.answers.get_mut(&self.sign) else { return };
+        *place = Place::Here(Answered::So(answer));
         let bytes = bytes.saturating_add(OVERHEAD);
         memory.kept.push_back((self.sign, bytes));
         memory.kept_bytes = memory.kept_bytes.saturating_add(bytes);
@@ -166,7 +185,7 @@ impl<A> Ticket<A> {
         {
             memory.kept_bytes = memory.kept_bytes.saturating_sub(bytes);
             if let Some(place) = memory.answers.get_mut(&sign) {
-                *place = watch::channel(Answered::Forgotten).1;
+                *place = Place::Here(Answered::Forgotten);
             }
         }
     }
@@ -174,8 +193,12 @@ impl<A> Ticket<A> {
 
 impl<A> Waiting<A> {
     /// What became of it, once that is known.
-    pub async fn answer(mut self) -> Answered<A> {
-        let known = self.0.wait_for(|answered| !matches!(answered, Answered::Not)).await;
+    pub async fn answer(self) -> Answered<A> {
+        let mut place = match self.0 {
+            Place::There(place) => place,
+            Place::Here(answered) => return answered,
+        };
+        let known = place.wait_for(|answered| !matches!(answered, Answered::Not)).await;
         known.map_or(Answered::Forgotten, |answered| answered.clone())
     }
 }

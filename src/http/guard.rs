@@ -82,7 +82,7 @@ enum Done {
 #[derive(Debug)]
 pub(super) struct Said {
     status: StatusCode,
-    headers: HeaderMap,
+    headers: Box<[(HeaderName, HeaderValue)]>,
     body: Bytes,
 }
 
@@ -290,13 +290,16 @@ impl Said {
         let (parts, body) = response.into_parts();
         // It was made from text in memory: there is nothing that could fail.
         let body = to_bytes(body, usize::MAX).await.unwrap_or_default();
-        Arc::new(Self { status: parts.status, headers: parts.headers, body })
+        // It may be kept for minutes, in as much room as it needs: text grows in twice as much.
+        let body = Bytes::copy_from_slice(&body);
+        let headers = parts.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
+        Arc::new(Self { status: parts.status, headers: headers.collect(), body })
     }
 
     fn response(self: &Arc<Self>) -> Response {
         let mut response = Response::new(Body::from(self.body.clone()));
         *response.status_mut() = self.status;
-        *response.headers_mut() = self.headers.clone();
+        response.headers_mut().extend(self.headers.iter().cloned());
         response
     }
 
