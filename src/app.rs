@@ -30,7 +30,7 @@ use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, AppState, Handshakes, Manners, ReloadRequest, WebhookDesk};
 use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox};
-use crate::keys::{LocalKeys, OpenKeys};
+use crate::keys::{EveryStore, OpenKeys};
 use crate::node::Dial;
 use axum::Router;
 use connect::Connected;
@@ -125,7 +125,7 @@ pub struct Machine<'a> {
 impl<'a> Machine<'a> {
     /// The machine that the program runs on; every endpoint is reached through `dial`.
     pub fn real(dial: &'a dyn Dial) -> Self {
-        Self { dial, clock: Clock::MACHINE, keys: &LocalKeys, journal: &Journal::open }
+        Self { dial, clock: Clock::MACHINE, keys: &EveryStore, journal: &Journal::open }
     }
 }
 

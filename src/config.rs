@@ -9,6 +9,8 @@ mod chain;
 mod faults;
 mod http;
 mod incumbent;
+mod key_ref;
+mod keys;
 mod kinds;
 mod l1_fee;
 mod layers;
@@ -36,11 +38,13 @@ use tracing_subscriber::EnvFilter;
 pub use billing::BillingConfig;
 pub use callers::{Caller, Rights};
 pub use chain::{
-    ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, KeyRef, NewWork, TvmConfig,
-    TvmFeeConfig, TvmNode,
+    ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, NewWork, TvmConfig, TvmFeeConfig,
+    TvmNode,
 };
 pub use faults::{ConfigError, ConfigErrors};
 pub use http::HttpConfig;
+pub use key_ref::{KeyRef, KmsKey, VaultSecret};
+pub use keys::{AwsConfig, AwsCredentialSource, KeysConfig, VaultConfig, VaultLogin, VaultProof};
 pub use l1_fee::L1Fee;
 pub use policy::{PolicyConfig, TokenLimits};
 pub use reload::Changes;
@@ -69,7 +73,7 @@ pub struct Config {
     pub allow_unauthenticated: bool,
     /// Where the journal is.
     pub journal: JournalConfig,
-    /// Where the keystores are.
+    /// Where keys are.
     pub keys: KeysConfig,
     /// How nodes are reached.
     pub outbound: OutboundConfig,
@@ -96,13 +100,6 @@ pub struct JournalConfig {
     pub min_free_bytes: u64,
     /// How many commits may wait for the writer: 1 to 100000.
     pub queue_length: usize,
-}
-
-/// Where the keystores are.
-#[derive(Debug, Clone)]
-pub struct KeysConfig {
-    /// The directory in which `keystore:<name>` is looked up.
-    pub directory: PathBuf,
 }
 
 /// How nodes are reached.
@@ -152,7 +149,7 @@ impl Config {
         let keys = read_file(path, &faults).and_then(|text| {
             let tree = layers::merge(&text, &environment, &faults)?;
             TableReader::read_all(&tree, &faults, |root| {
-                let keys = root.section("keys", KeysConfig::read);
+                let keys = root.section("keys", |reader| KeysConfig::read(reader, &environment));
                 root.ignore_the_rest();
                 keys
             })
@@ -179,7 +176,7 @@ impl Config {
         TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);
             let journal = root.section("journal", JournalConfig::read);
-            let keys = root.section("keys", KeysConfig::read);
+            let keys = root.section("keys", |reader| KeysConfig::read(reader, environment));
             let log = root.section("log", LogConfig::read);
             let outbound = root.section("outbound", OutboundConfig::read);
             let webhook = root.has("webhook");
@@ -264,13 +261,6 @@ impl JournalConfig {
             min_free_bytes: min_free_bytes?,
             queue_length: queue_length?,
         })
-    }
-}
-
-impl KeysConfig {
-    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
-        let directory = reader.get("directory", &path("the path of the keystore directory"))?;
-        Ok(Self { directory })
     }
 }
 

@@ -6,6 +6,7 @@
 //! What may be signed is decided elsewhere: only the policy makes the proof that a signature needs. This
 //! module never sees a transaction or a chain.
 
+mod awskms;
 mod directory;
 mod elsewhere;
 mod error;
@@ -14,6 +15,8 @@ mod private_file;
 mod process;
 mod source;
 mod store_fault;
+mod vault;
+mod web;
 mod well_known;
 
 pub use directory::{generate, import, list, random_password};
@@ -29,9 +32,11 @@ pub use store_fault::{StoreError, StoreFault};
 use std::fmt;
 use std::hint::black_box;
 
+use crate::config::{AwsConfig, KmsKey, VaultConfig, VaultSecret};
 use crate::policy::Approved;
 use alloy::primitives::{Address, B256, Signature};
 use async_trait::async_trait;
+use awskms::AwsKms;
 use elsewhere::Elsewhere;
 use k256::ecdsa::{RecoveryId, SigningKey};
 use zeroize::{Zeroize, Zeroizing};
@@ -59,35 +64,81 @@ enum Hand {
     Elsewhere(Elsewhere),
 }
 
-/// Opens the keys that a configuration names. The program's way is [`LocalKeys`]; a simulated world has
+/// Where a key is.
+#[derive(Debug)]
+pub enum KeyPlace {
+    /// It is read here.
+    Here(KeySource),
+    /// Vault or `OpenBao` hands it out.
+    Vault {
+        /// Where it is in there.
+        secret: VaultSecret,
+        /// The server.
+        server: VaultConfig,
+        /// Its address.
+        address: Address,
+    },
+    /// AWS KMS signs with it.
+    AwsKms {
+        /// Which one it is.
+        key: KmsKey,
+        /// How AWS is reached.
+        aws: AwsConfig,
+        /// Its address.
+        address: Address,
+    },
+}
+
+/// Opens the keys that a configuration names. The program's way is [`EveryStore`]; a simulated world has
 /// stores of its own.
 #[async_trait]
 pub trait OpenKeys: Send + Sync + fmt::Debug {
-    /// Opens the key that `source` names. `config_path` and `allow_test_keys` as in [`Key::load`].
+    /// Opens the key that is at `place`. `config_path` and `allow_test_keys` as in [`Key::load`].
     async fn open(
         &self,
-        source: KeySource,
+        place: KeyPlace,
         config_path: &str,
         allow_test_keys: bool,
     ) -> Result<Key, KeyError>;
 }
 
-/// Keys that are read into this process.
+/// Opens keys wherever they are.
 #[derive(Clone, Copy, Debug)]
-pub struct LocalKeys;
+pub struct EveryStore;
 
 #[async_trait]
-impl OpenKeys for LocalKeys {
-    /// Off the runtime's threads: an encrypted one takes about a second.
+impl OpenKeys for EveryStore {
+    /// Reads files off the runtime's threads: an encrypted key takes about a second.
     async fn open(
         &self,
-        source: KeySource,
+        place: KeyPlace,
         config_path: &str,
         allow_test_keys: bool,
     ) -> Result<Key, KeyError> {
-        let (path, key) = (config_path.to_owned(), config_path.to_owned());
-        let load = tokio::task::spawn_blocking(move || Key::load(source, &path, allow_test_keys));
-        load.await.map_err(|_| KeyError::Interrupted { key })?
+        let key = || config_path.to_owned();
+        match place {
+            KeyPlace::Here(source) => {
+                let path = key();
+                let load = move || Key::load(source, &path, allow_test_keys);
+                let loaded = tokio::task::spawn_blocking(load).await;
+                loaded.map_err(|_| KeyError::Interrupted { key: key() })?
+            }
+            KeyPlace::Vault { secret, server, address } => {
+                let secret = vault::fetch(&secret, &server, config_path).await?;
+                let loaded = Key::from_store(&secret, config_path, allow_test_keys);
+                scrub_stack();
+                let actual = loaded.as_ref().map_or(address, Key::address);
+                if actual == address {
+                    return loaded;
+                }
+                Err(KeyError::NotPinned { key: key(), stated: address, actual })
+            }
+            KeyPlace::AwsKms { key: kms, aws, address } => {
+                let store = AwsKms::new(kms, &aws);
+                let store = store.map_err(|source| KeyError::Store { key: key(), source })?;
+                Key::elsewhere(Box::new(store), address, config_path).await
+            }
+        }
     }
 }
 
@@ -190,9 +241,18 @@ impl Key {
         config_path: &str,
         allow_test_keys: bool,
     ) -> Result<Self, KeyError> {
-        let secret = source.read(config_path)?;
-        let key = Self::from_secret(&secret, config_path)?;
-        if !allow_test_keys && well_known::is_published(&secret, key.address) {
+        Self::from_store(&source.read(config_path)?, config_path, allow_test_keys)
+    }
+
+    /// The key with these bytes, if it may be used and signs.
+    #[inline(never)]
+    fn from_store(
+        secret: &Secret,
+        config_path: &str,
+        allow_test_keys: bool,
+    ) -> Result<Self, KeyError> {
+        let key = Self::from_secret(secret, config_path)?;
+        if !allow_test_keys && well_known::is_published(secret, key.address) {
             return Err(KeyError::TestKey { key: config_path.to_owned(), address: key.address });
         }
         if let Hand::Here(signer) = &key.hand {

@@ -3,7 +3,7 @@
 use crate::billing::OnlyFollows;
 use crate::chain::Signatory;
 use crate::config::{ChainConfig, KeyRef, KeysConfig};
-use crate::keys::{Key, KeySource, OpenKeys};
+use crate::keys::{Key, KeyPlace, KeySource, OpenKeys};
 use alloy::primitives::Address;
 use std::sync::Arc;
 
@@ -25,12 +25,16 @@ impl Keyring {
     ) -> Result<Self, Vec<String>> {
         let path = format!("chains.{}", chain.platform_id);
         let (mut retired, mut faults) = (Vec::new(), Vec::new());
-        let key =
-            load(open, source(chain, chain.family.key(), keys), chain.test, &format!("{path}.key"))
-                .await;
+        let key = load(
+            open,
+            key_place(chain, chain.family.key(), keys),
+            chain.test,
+            &format!("{path}.key"),
+        )
+        .await;
         for (place, old) in chain.retired_keys.iter().enumerate() {
             let path = format!("{path}.retired_keys[{place}]");
-            match load(open, source(chain, old, keys), chain.test, &path).await {
+            match load(open, key_place(chain, old, keys), chain.test, &path).await {
                 Ok(old) if key.as_ref().is_ok_and(|key| key.address() == old.address()) => {
                     faults.push(format!("{path}: it is the key that signs; name it once"));
                 }
@@ -54,9 +58,13 @@ impl Keyring {
     }
 }
 
-/// Where a key of a chain is kept.
-fn source(chain: &ChainConfig, key: &KeyRef, keys: &KeysConfig) -> KeySource {
-    match key {
+/// Where a key of a chain is; otherwise what is missing to say so.
+fn key_place(
+    chain: &ChainConfig,
+    key: &KeyRef,
+    keys: &KeysConfig,
+) -> Result<KeyPlace, &'static str> {
+    Ok(KeyPlace::Here(match key {
         KeyRef::Keystore(name) => {
             KeySource::Keystore { directory: keys.directory.clone(), name: name.clone() }
         }
@@ -64,14 +72,23 @@ fn source(chain: &ChainConfig, key: &KeyRef, keys: &KeysConfig) -> KeySource {
         KeyRef::Env(text) => {
             KeySource::Env { json_or_hex: text.clone(), platform_chain_id: chain.platform_id.0 }
         }
-    }
+        KeyRef::Vault(secret, address) => {
+            let server = keys.vault.clone().ok_or("no server is described: see [keys.vault]")?;
+            return Ok(KeyPlace::Vault { secret: secret.clone(), server, address: *address });
+        }
+        KeyRef::AwsKms(key, address) => {
+            let (key, aws) = (key.clone(), keys.aws.clone());
+            return Ok(KeyPlace::AwsKms { key, aws, address: *address });
+        }
+    }))
 }
 
 async fn load(
     open: &dyn OpenKeys,
-    source: KeySource,
+    place: Result<KeyPlace, &'static str>,
     test: bool,
     path: &str,
 ) -> Result<Key, String> {
-    open.open(source, path, test).await.map_err(|error| error.to_string())
+    let place = place.map_err(|missing| format!("{path}: {missing}"))?;
+    open.open(place, path, test).await.map_err(|error| error.to_string())
 }

@@ -11,14 +11,13 @@ pub use evm::{EvmConfig, FeeConfig, Finality};
 pub use tvm::{TvmConfig, TvmFeeConfig, TvmNode};
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use alloy::primitives::Address;
-use secrecy::SecretString;
 
 use super::billing::BillingConfig;
 use super::faults::Reported;
+use super::key_ref::{KeyRef, key_ref};
 use super::kinds::{Expected, flag, time, whole};
 use super::layers::Environment;
 use super::policy::PolicyConfig;
@@ -123,18 +122,6 @@ impl FamilyConfig {
             Self::Tvm(tvm) => &tvm.billing,
         }
     }
-}
-
-/// Where a signing key comes from.
-#[derive(Debug, Clone)]
-pub enum KeyRef {
-    /// The keystore of this name in the keystore directory. A plain file name.
-    Keystore(String),
-    /// A file that holds the key itself.
-    File(PathBuf),
-    /// The content of `EVM_PRIVATE_KEY` or `TVM_PRIVATE_KEY`, by family: one key, or a JSON map
-    /// from platform chain id to key. Not judged yet, but not empty.
-    Env(SecretString),
 }
 
 /// The variables that `key = "env"` means.
@@ -274,7 +261,7 @@ impl ChainConfig {
             Family::Evm => evm::KEY_VARIABLE,
             Family::Tvm => tvm::KEY_VARIABLE,
         };
-        let retired_keys = reader.several("retired_keys", &key_ref(variable, environment));
+        let retired_keys = reader.several("retired_keys", &key_ref(family, variable, environment));
         let warn = reader.get("gas_warn_billings", &whole(0..=1_000_000));
         let explorer = reader.optional("explorer", &explorer());
         let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
@@ -350,30 +337,6 @@ fn name() -> Expected<String> {
         let good = text.len() <= 64 && text.bytes().all(plain);
         good.then(|| text.to_owned()).ok_or("is not that")
     })
-}
-
-fn key_ref(variable: &'static str, environment: &Environment) -> Expected<KeyRef> {
-    let set = environment.iter().find(|(name, value)| name == variable && !value.is_empty());
-    let set = set.map(|(_, value)| SecretString::from(value.as_str()));
-    let expects = "\"keystore:<name>\", \"file:<path>\" or \"env\", never the key itself";
-    Expected::of_text(expects, move |text| match text.split_once(':') {
-        None if text == "env" => match &set {
-            Some(secret) => Ok(KeyRef::Env(secret.clone())),
-            None => Err(format!("the environment variable {variable} is not set")),
-        },
-        Some(("keystore", name)) if is_file_name(name) => Ok(KeyRef::Keystore(name.to_owned())),
-        Some(("keystore", _)) => Err("is not the plain name of a keystore".to_owned()),
-        Some(("file", path)) if !path.is_empty() && !path.contains('\0') => {
-            Ok(KeyRef::File(PathBuf::from(path)))
-        }
-        Some(_) | None => Err("is none of these".to_owned()),
-    })
-}
-
-/// One component of a path that cannot lead out of its directory.
-fn is_file_name(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    !name.is_empty() && !name.starts_with('.') && name.bytes().all(plain)
 }
 
 /// How far the newest block may be from this machine's clock, at most `most` seconds. Only a test chain,

@@ -1,6 +1,7 @@
 //! The configuration as a whole: what is accepted, what is refused, and that nothing leaks.
 
 mod incumbent;
+mod keys;
 mod loose;
 mod policy;
 
@@ -131,6 +132,7 @@ fn every_key_that_is_read_is_documented() {
         "[http]",
         "[journal]",
         "[keys]",
+        "[keys.vault]",
         "[log]",
         "[chain_defaults]",
         "[callers.local]",

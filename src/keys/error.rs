@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::store_fault::StoreFault;
+use super::store_fault::{StoreError, StoreFault};
 use alloy::primitives::Address;
 use thiserror::Error;
 
@@ -133,6 +133,24 @@ pub enum KeyError {
     #[error("{key}: the operating system gave no random bytes; nothing was written, try again")]
     #[expect(missing_docs, reason = "the message says what each field is")]
     NoRandomness { key: String },
+
+    /// A store did not hand the key out.
+    #[error("{key}: the store of the key did not hand it out: {source}")]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    Store { key: String, source: StoreError },
+
+    /// A file that should hold a token holds none.
+    #[error("{key}: {path} does not hold a token; put the one that the store gave there")]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    NotAToken { key: String, path: PathBuf },
+
+    /// The store has another key than the configuration says.
+    #[error(
+        "{key}: the store has the key of {actual}, and the configuration wants that of {stated}; find out \
+         which one is meant"
+    )]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    NotPinned { key: String, stated: Address, actual: Address },
 
     /// The process is ending.
     #[error("{key}: opening it was interrupted; start again")]

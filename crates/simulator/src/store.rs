@@ -12,7 +12,7 @@ use alloy::signers::k256::sha2::Sha256;
 use alloy::signers::local::PrivateKeySigner;
 use async_trait::async_trait;
 use merchant_signer::keys::{
-    Key, KeyError, KeySource, OpenKeys, SigningStore, StoreError, StoreFault,
+    Key, KeyError, KeyPlace, OpenKeys, SigningStore, StoreError, StoreFault,
 };
 use std::fmt;
 use std::future::pending;
@@ -52,10 +52,11 @@ impl fmt::Debug for Stores {
 impl OpenKeys for Stores {
     async fn open(
         &self,
-        source: KeySource,
+        place: KeyPlace,
         config_path: &str,
         allow_test_keys: bool,
     ) -> Result<Key, KeyError> {
+        let KeyPlace::Here(source) = place else { panic!("the configuration names no other") };
         let key = Key::load(source, config_path, allow_test_keys)?;
         if !self.world.lock().scene.elsewhere {
             return Ok(key);

@@ -4,9 +4,11 @@ use std::time::Duration;
 
 use alloy::primitives::Address;
 
-use super::{KeyRef, clock_tolerance, key_ref};
+use super::clock_tolerance;
+use crate::billing::Family;
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
+use crate::config::key_ref::{KeyRef, key_ref};
 use crate::config::kinds::{Expected, address, flag, time, wei, whole};
 use crate::config::l1_fee::{L1Fee, l1_fee};
 use crate::config::layers::Environment;
@@ -106,7 +108,7 @@ impl EvmConfig {
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, DAY));
         let contract = reader.get("contract", &address());
-        let key = reader.get("key", &key_ref(KEY_VARIABLE, environment));
+        let key = reader.get("key", &key_ref(Family::Evm, KEY_VARIABLE, environment));
         let multicall = reader.get("multicall", &address());
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let finality = reader.get("finality", &finality());

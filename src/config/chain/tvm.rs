@@ -7,10 +7,11 @@ use secrecy::SecretString;
 use tron_primitives::block::Producer;
 use tron_primitives::finality::Witnesses;
 
-use super::{KeyRef, clock_tolerance, key_ref};
+use super::clock_tolerance;
 use crate::billing::{Family, parse_address};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
+use crate::config::key_ref::{KeyRef, key_ref};
 use crate::config::kinds::{Expected, rpc_url, sun, time, tron_address, whole};
 use crate::config::layers::Environment;
 use crate::config::reader::TableReader;
@@ -115,7 +116,7 @@ impl TvmConfig {
         let contract = reader.get("contract", &tron_address());
         let multicall = reader.optional("multicall", &tron_address());
         let chunk = reader.get("chunk", &whole(1..=500));
-        let key = reader.get("key", &key_ref(KEY_VARIABLE, environment));
+        let key = reader.get("key", &key_ref(Family::Tvm, KEY_VARIABLE, environment));
         // A node that lags lets transactions expire unseen, and one that runs ahead makes them live too
         // long.
         let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, 60));

@@ -14,7 +14,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("config", &["billing", "clock", "owner_only", "tls"]),
     ("policy", &["billing", "config"]),
     ("auth", &["config"]),
-    ("keys", &["owner_only", "policy"]),
+    ("keys", &["clock", "config", "owner_only", "policy"]),
     ("journal", &["billing", "clock", "config", "owner_only", "policy"]),
     ("contract", &["billing", "config"]),
     ("node", &["config"]),

@@ -1,0 +1,200 @@
+//! Where keys are: the directory of keystores, and how stores elsewhere are reached.
+
+use super::faults::Reported;
+use super::kinds::{Expected, path, text};
+use super::layers::Environment;
+use super::reader::TableReader;
+use secrecy::SecretString;
+use std::path::PathBuf;
+
+/// The longest name or address of anything of a store, bytes.
+const LONGEST: usize = 512;
+
+/// Where a pod finds the token of its service account.
+const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// Where keys are.
+#[derive(Debug, Clone)]
+pub struct KeysConfig {
+    /// The directory in which `keystore:<name>` is looked up.
+    pub directory: PathBuf,
+    /// The store of `vault:`; none where it is not described.
+    pub vault: Option<VaultConfig>,
+    /// How `awskms:` is reached.
+    pub aws: AwsConfig,
+}
+
+/// A server of Vault or `OpenBao`.
+#[derive(Debug, Clone)]
+pub struct VaultConfig {
+    /// `https://`, or `http://` on a loopback address. Without a slash at its end.
+    pub url: String,
+    /// The namespace, where the server has any.
+    pub namespace: Option<String>,
+    /// The certificates of the authority that signed the server's, where that is no public one.
+    pub ca_file: Option<PathBuf>,
+    /// Who we are.
+    pub login: VaultLogin,
+}
+
+/// How the Signer says to Vault who it is.
+#[derive(Debug, Clone)]
+pub enum VaultLogin {
+    /// By a token in a file.
+    Token(PathBuf),
+    /// By a role.
+    Role {
+        /// Where the auth method is mounted.
+        mount: String,
+        /// Which field of the login proves it.
+        proof: VaultProof,
+    },
+}
+
+/// What proves a role.
+#[derive(Debug, Clone)]
+pub enum VaultProof {
+    /// `AppRole`.
+    SecretId {
+        /// The id of the role.
+        role_id: String,
+        /// The file with the secret id.
+        file: PathBuf,
+    },
+    /// The service account of a pod.
+    Kubernetes {
+        /// The name of the role.
+        role: String,
+        /// The file with the service account's token.
+        file: PathBuf,
+    },
+}
+
+/// How AWS is reached.
+#[derive(Debug, Clone)]
+pub struct AwsConfig {
+    /// Instead of the region's own address.
+    pub kms_url: Option<String>,
+    /// Where the credentials come from.
+    pub credentials: AwsCredentialSource,
+}
+
+/// Where credentials for AWS come from: the first of these that the environment names.
+#[derive(Debug, Clone)]
+pub enum AwsCredentialSource {
+    /// `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and perhaps `AWS_SESSION_TOKEN`.
+    Fixed {
+        /// The id.
+        id: String,
+        /// The secret.
+        secret: SecretString,
+        /// The token of a session.
+        token: Option<SecretString>,
+    },
+    /// `AWS_CONTAINER_CREDENTIALS_FULL_URI` or `_RELATIVE_URI`: ECS, and EKS with pod identities.
+    Container {
+        /// Who is asked.
+        url: String,
+        /// The file of the token that is shown there (`AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE`).
+        token_file: Option<PathBuf>,
+    },
+    /// The machine itself, by its metadata service (version 2).
+    Machine {
+        /// Where that is (`AWS_EC2_METADATA_SERVICE_ENDPOINT`).
+        url: String,
+    },
+}
+
+impl KeysConfig {
+    pub(super) fn read(
+        reader: &mut TableReader<'_>,
+        environment: &Environment,
+    ) -> Result<Self, Reported> {
+        let directory = reader.get("directory", &path("the path of the keystore directory"));
+        let vault = reader.section("vault", VaultConfig::read);
+        let kms_url = reader.optional("aws_kms_url", &web_address());
+        let credentials = AwsCredentialSource::of(environment);
+        let aws = AwsConfig { kms_url: kms_url?, credentials };
+        Ok(Self { directory: directory?, vault: vault?, aws })
+    }
+}
+
+impl VaultConfig {
+    /// None where nothing is said of a server.
+    fn read(reader: &mut TableReader<'_>) -> Result<Option<Self>, Reported> {
+        let word = |what: &str| text(what, LONGEST);
+        let url = reader.optional("url", &web_address());
+        let namespace = reader.optional("namespace", &word("the name of a namespace"));
+        let ca_file = reader.optional("ca_file", &path("the path of a PEM file"));
+        let token = reader.optional("token_file", &path("the path of a file with a token"));
+        let role_id = reader.optional("role_id", &word("the id of an AppRole"));
+        let secret_id =
+            reader.optional("secret_id_file", &path("the path of a file with a secret id"));
+        let role = reader.optional("kubernetes_role", &word("the name of a role"));
+        let mount = reader.optional("auth_mount", &word("where the auth method is mounted"));
+        let (token, role_id, secret_id) = (token?, role_id?, secret_id?);
+        let (role, mount, url) = (role?, mount?, url?);
+        let (namespace, ca_file) = (namespace?, ca_file?);
+        let at = |usual: &str| mount.clone().unwrap_or_else(|| usual.to_owned());
+        let login = match (token, role_id, secret_id, role) {
+            (None, None, None, None) if url.is_none() => return Ok(None),
+            (Some(file), None, None, None) => VaultLogin::Token(file),
+            (None, Some(role_id), Some(file), None) => VaultLogin::Role {
+                mount: at("approle"),
+                proof: VaultProof::SecretId { role_id, file },
+            },
+            (None, None, None, Some(role)) => {
+                let proof = VaultProof::Kubernetes { role, file: PathBuf::from(POD_TOKEN) };
+                VaultLogin::Role { mount: at("kubernetes"), proof }
+            }
+            _ => {
+                return Err(reader.fault(
+                    "token_file",
+                    "say in one way who the Signer is: token_file, or role_id and secret_id_file, or \
+                     kubernetes_role",
+                ));
+            }
+        };
+        let url =
+            url.ok_or_else(|| reader.fault("url", "missing; expected the address of the server"))?;
+        Ok(Some(Self { url, namespace, ca_file, login }))
+    }
+}
+
+impl AwsCredentialSource {
+    fn of(environment: &Environment) -> Self {
+        let set = |wanted: &str| {
+            let found =
+                environment.iter().find(|(name, value)| name == wanted && !value.is_empty());
+            found.map(|(_, value)| value.clone())
+        };
+        if let (Some(id), Some(secret)) = (set("AWS_ACCESS_KEY_ID"), set("AWS_SECRET_ACCESS_KEY")) {
+            let token = set("AWS_SESSION_TOKEN").map(SecretString::from);
+            return Self::Fixed { id, secret: secret.into(), token };
+        }
+        let relative = set("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI");
+        let relative = relative.map(|path| format!("http://169.254.170.2{path}"));
+        if let Some(url) = set("AWS_CONTAINER_CREDENTIALS_FULL_URI").or(relative) {
+            let file = set("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
+            return Self::Container { url, token_file: file.map(PathBuf::from) };
+        }
+        let url = set("AWS_EC2_METADATA_SERVICE_ENDPOINT");
+        let url = url.unwrap_or_else(|| "http://169.254.169.254".to_owned());
+        Self::Machine { url: url.trim_end_matches('/').to_owned() }
+    }
+}
+
+/// `https://host[:port]`, or `http://` on this machine: what passes there is a secret, or a signature.
+fn web_address() -> Expected<String> {
+    Expected::of_text("an https:// address", |text| {
+        let url = reqwest::Url::parse(text).map_err(|_| "is no address")?;
+        let here = matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+        let plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+        match url.scheme() {
+            "https" if plain => Ok(text.trim_end_matches('/').to_owned()),
+            "http" if plain && here => Ok(text.trim_end_matches('/').to_owned()),
+            "http" if plain => Err("sends secrets in the clear"),
+            _ => Err("is no such address"),
+        }
+    })
+}

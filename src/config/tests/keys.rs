@@ -1,0 +1,72 @@
+//! Where a key may be, and how a store of keys is reached.
+
+use super::*;
+
+#[test]
+fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
+    let read = |key: &str, environment: &[(&str, &str)]| {
+        load(&local("keystore:billing", key), environment).map(|config| evm(&config).key.clone())
+    };
+    let whose = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+    let arn = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab";
+    let Ok(KeyRef::Vault(secret, address)) = read(&format!("vault:kv/a/b-1#key@{whose}"), &[])
+    else {
+        panic!("it is one")
+    };
+    let [mount, path, field] = ["kv", "a/b-1", "key"].map(str::to_owned);
+    assert_eq!((secret, address.to_string().as_str()), (VaultSecret { mount, path, field }, whose));
+    let Ok(KeyRef::AwsKms(key, _)) = read(&format!("awskms:{arn}@{whose}"), &[]) else {
+        panic!("it is one")
+    };
+    assert_eq!((key.arn.as_str(), key.region.as_str()), (arn, "eu-central-1"));
+    let systemd = [("CREDENTIALS_DIRECTORY", "/run/credentials/signer.service")];
+    let Ok(KeyRef::File(path)) = read("credential:billing", &systemd) else { panic!("it is one") };
+    assert_eq!(path, Path::new("/run/credentials/signer.service/billing"));
+    for wrong in [
+        "credential:billing".to_owned(),
+        format!("vault:kv/a#key@{}", &whose[..41]),
+        "vault:kv/a#key".to_owned(),
+        format!("vault:kv#key@{whose}"),
+        format!("vault:kv/a@{whose}"),
+        format!("vault:kv/../a#key@{whose}"),
+        format!("vault:kv/a?version=1#key@{whose}"),
+        format!("awskms:{arn}"),
+        format!("awskms:alias/billing@{whose}"),
+        format!("awskms:{}@{whose}", arn.replace("key/", "alias/")),
+        format!("awskms:{}@{whose}", arn.replace(":kms:", ":s3:")),
+        format!("awskms:{}@{whose}", arn.replace("eu-central-1", "evil.example/")),
+    ] {
+        assert!(read(&wrong, &[]).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_server_of_keys_is_reached_unseen_and_in_one_way() {
+    let with = |lines: &str| complaints_or_none(&format!("[keys.vault]\n{lines}\n{LOCAL}"));
+    let url = "url = \"https://vault.example:8200/\"";
+    let token = "token_file = \"/run/token\"";
+    let role = "role_id = \"r\"\nsecret_id_file = \"/run/id\"";
+    for good in [
+        format!("{url}\n{token}"),
+        format!("{url}\n{role}"),
+        format!("{url}\nkubernetes_role = \"s\""),
+    ] {
+        assert_eq!(with(&good), None, "{good}");
+    }
+    for (bad, key) in [
+        (url.to_owned(), "keys.vault.token_file"),
+        (format!("{url}\n{token}\n{role}"), "keys.vault.token_file"),
+        (format!("{url}\nrole_id = \"r\""), "keys.vault.token_file"),
+        (token.to_owned(), "keys.vault.url"),
+        (format!("url = \"http://vault.example\"\n{token}"), "keys.vault.url"),
+        (format!("url = \"https://u:p@vault.example\"\n{token}"), "keys.vault.url"),
+        (format!("{url}\n{token}\ntoken = \"hvs\""), "keys.vault.token"),
+    ] {
+        let told = with(&bad).unwrap_or_default();
+        assert!(told.contains(key), "{bad}: {told}");
+    }
+}
+
+fn complaints_or_none(text: &str) -> Option<String> {
+    load(text, &[]).err().map(|errors| errors.to_string())
+}
