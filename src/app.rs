@@ -34,6 +34,7 @@ use crate::keys::{EveryStore, OpenKeys};
 use crate::node::Dial;
 use axum::Router;
 use connect::Connected;
+use futures_util::future::join_all;
 use lanes::Lanes;
 use reload::Watch;
 use std::fmt;
@@ -281,9 +282,17 @@ fn tell_limits(lane: &Lane) {
     }
 }
 
-/// Takes up what an earlier process left open, before anybody can ask.
+/// Takes up what an earlier process left open, before anybody can ask: first the accounts that take no new
+/// work, since the others open when it is known what those did.
 async fn look_once(watchers: &[Watcher]) {
-    let all = futures_util::future::join_all(watchers.iter().map(Watcher::look));
+    let looks = |follow: bool| {
+        let some = watchers.iter().filter(move |watcher| watcher.lane.follows.is_some() == follow);
+        join_all(some.map(Watcher::look))
+    };
+    let all = async {
+        looks(true).await;
+        looks(false).await;
+    };
     if timeout(FIRST_LOOK, all).await.is_err() {
         warn!("not every chain answered in time; it is tried again in the background");
     }

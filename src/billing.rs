@@ -30,7 +30,7 @@ pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unse
 pub use entry::{BadField, Entry};
 pub use gate::{
     AccountView, BlocksRead, Brake, Closed, Gate, LaneView, NonceView, OnlyFollows, PoolView,
-    Ruling, first_position, rule,
+    PoolsAsked, Ruling, first_position, rule,
 };
 pub use ids::{
     AskedBy, ChargeKey, Family, Ineligible, NamedRequest, Period, PlanId, PlatformChainId,

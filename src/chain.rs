@@ -78,7 +78,7 @@ pub struct Pulse {
     pub nonces: Option<NonceView>,
 }
 
-/// The most transactions that any node knows our account to have sent, what waits in its pool
+/// The most transactions that nodes know our account to have sent, what waits in their pools
 /// included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MostSent {
@@ -208,10 +208,16 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;
 
-    /// Where a lane that the journal does not know begins: behind everything that as many nodes as
-    /// have to agree know the account to have sent, what waits in their pools included. No single
-    /// node can have it begin too high, where it would wait for ever.
-    async fn first_position(&self) -> Result<u64, ChainError>;
+    /// The most transactions that as many nodes as have to agree know the account to have sent, what
+    /// waits in their pools included. No single node can have a lane begin too high, where it would wait
+    /// for ever, or keep one from opening at a start.
+    async fn borne_out_sent(&self) -> Result<MostSent, ChainError>;
+
+    /// How many transactions the account had sent by its newest final block that is not later than
+    /// `at_ms` (Unix ms), as far as so many nodes as have to agree know. None where nothing counts them.
+    async fn sent_before(&self, _at_ms: i64) -> Result<Option<u64>, ChainError> {
+        Ok(None)
+    }
 
     /// The most transactions that any single node knows the account to have sent. One is enough: what
     /// its pool holds can land, whatever the others say. Fails while a node that is fit to be asked

@@ -6,6 +6,7 @@ mod hindrance;
 mod lane;
 mod lane_set;
 mod last_use;
+mod others;
 mod ready;
 mod recall;
 mod repeat;

@@ -58,7 +58,7 @@ pub use gas::GasNote;
 pub use gates::GateNote;
 pub use interchange::{Exported, Imported, NotImported};
 pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
-pub use left::Unfinished;
+pub use left::KnownLane;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
 pub use outbox::{Outbox, UntakenEvent};

@@ -7,7 +7,7 @@ use crate::billing::{PlatformChainId, spell_address};
 use crate::chain::Finding;
 use crate::clock::Clock;
 use crate::config::{Config, NewWork};
-use crate::journal::{Journal, JournalError, LaneId, Misbound, Network, OpenError, Unfinished};
+use crate::journal::{Journal, JournalError, KnownLane, LaneId, Misbound, Network, OpenError};
 use crate::node::Dial;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -75,7 +75,7 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
         found.push(("journal".to_owned(), copies));
     }
     if chains.len() == config.chains.len() {
-        let orphans = Orphans::among(&seen.unfinished, &chains);
+        let orphans = Orphans::among(&seen.known_lanes, &chains);
         let told = orphans.sentences().map(|said| Finding::fault("left open", said));
         found.extend(told.map(|finding| ("journal".to_owned(), finding)));
     }
@@ -87,10 +87,10 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     let (id, facts) = (connected.id(), connected.chain.facts());
     let signer = spell_address(facts.family, facts.signer);
     let mut found = vec![Finding::fine("key", format!("signs for {signer}"))];
-    for left in seen.unfinished.iter().filter(|left| left.lane.chain == id) {
+    for left in seen.known_lanes.iter().filter(|left| left.lane.chain == id && !left.is_done()) {
         if left.lane.signer != facts.signer {
             let account = spell_address(facts.family, left.lane.signer);
-            let Unfinished { open, guarded, .. } = left;
+            let KnownLane { open, guarded, .. } = left;
             let why = connected.follows(left.lane.signer);
             let said = format!(
                 "{open} open billings and {guarded} guarded charges of the account {account}: {why}"
@@ -120,14 +120,14 @@ struct JournalSeen {
     journal: Option<Journal>,
     file: Finding,
     pauses: BTreeMap<PlatformChainId, String>,
-    unfinished: Vec<Unfinished>,
+    known_lanes: Vec<KnownLane>,
 }
 
 impl JournalSeen {
     async fn of(config: &Config) -> Self {
         let path = config.journal.path.display();
         let unread =
-            |file| Self { journal: None, file, pauses: BTreeMap::new(), unfinished: vec![] };
+            |file| Self { journal: None, file, pauses: BTreeMap::new(), known_lanes: vec![] };
         match Journal::open(&config.journal) {
             Ok(journal) => match Self::read(config, journal).await {
                 Ok(seen) => seen,
@@ -147,8 +147,8 @@ impl JournalSeen {
             Ok(()) => Finding::fine("file", config.journal.path.display().to_string()),
             Err(error) => Finding::fault("file", error.to_string()),
         };
-        let unfinished = journal.unfinished().await?;
-        Ok(Self { journal: Some(journal), file, pauses, unfinished })
+        let known_lanes = journal.known_lanes().await?;
+        Ok(Self { journal: Some(journal), file, pauses, known_lanes })
     }
 
     /// What the account did on the chain that the journal does not know of. Where nothing counts an
@@ -178,7 +178,7 @@ impl JournalSeen {
     }
 
     fn has_open(&self, lane: LaneId) -> bool {
-        self.unfinished.iter().any(|left| left.lane == lane && left.open > 0)
+        self.known_lanes.iter().any(|left| left.lane == lane && left.open > 0)
     }
 
     /// Why the chain is not the one that the journal knows.

@@ -48,6 +48,11 @@ impl Connected {
         self.config.platform_id
     }
 
+    /// The accounts of the retired keys.
+    pub(super) fn retired_accounts(&self) -> impl Iterator<Item = Address> {
+        self.keyring.retired()
+    }
+
     /// Why the lane of another account would only end what it has begun.
     pub(super) fn follows(&self, account: Address) -> OnlyFollows {
         self.keyring.follower(account).1

@@ -49,6 +49,11 @@ impl Keyring {
         }
     }
 
+    /// The accounts that have signed before.
+    pub(super) fn retired(&self) -> impl Iterator<Item = Address> {
+        self.retired.iter().map(|key| key.address())
+    }
+
     /// Who signs for an account that is not that of the key, and what that means for its lane.
     pub(super) fn follower(&self, account: Address) -> (Signatory, OnlyFollows) {
         match self.retired.iter().find(|key| key.address() == account) {

@@ -1,5 +1,5 @@
-//! Which lanes there are: one for each configured chain, and one for every other account that has left
-//! something open. The journal decides that, so that nothing is open that nobody follows.
+//! Which lanes there are: one for each configured chain, and one for every other account that has signed
+//! on it. The journal decides that, so that nothing is open that nobody follows.
 
 use super::StartError;
 use super::connect::Connected;
@@ -7,7 +7,8 @@ use crate::billing::{OnlyFollows, spell_address};
 use crate::chain::Chain;
 use crate::config::NewWork;
 use crate::engine::{Lane, LaneSet, Watcher};
-use crate::journal::{Journal, Network, Unfinished};
+use crate::journal::{Journal, KnownLane, Network};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use tracing::warn;
@@ -25,41 +26,62 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
         let network = Network { family: facts.family, id: facts.network };
         journal.bind(facts.id, network, facts.contract, journal.now_ms()).await?;
     }
-    let unfinished = journal.unfinished().await?;
-    let orphans = Orphans::among(&unfinished, chains);
+    let known = journal.known_lanes().await?;
+    let orphans = Orphans::among(&known, chains);
     if !orphans.0.is_empty() {
         return Err(StartError::Orphans(orphans));
     }
     let mut all = Lanes { set: LaneSet::default(), watchers: Vec::new() };
     for chain in chains {
+        let others = all.follow(chain, journal, &known).await?;
         let mut lane = Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard())
-            .warning_below(chain.config.gas_warn_billings);
+            .warning_below(chain.config.gas_warn_billings)
+            .beside(others);
         if chain.config.new_work == NewWork::Retired {
             lane = lane.following(OnlyFollows::RetiredChain);
         }
         let lane = all.watched(lane, chain).await?;
         all.set.of_chains.insert(chain.id(), lane);
     }
-    for left in unfinished {
-        let Some(chain) = chains.iter().find(|chain| chain.id() == left.lane.chain) else {
-            continue;
-        };
-        if chain.chain.facts().signer == left.lane.signer {
-            continue;
-        }
-        let (adapter, why) = chain.follower(left.lane.signer).await?;
-        let lane = Lane::new(adapter, journal.clone(), chain.rules, chain.guard());
-        let lane = all.watched(lane.following(why), chain).await?;
-        let facts = lane.chain.facts();
-        let account = spell_address(facts.family, facts.signer);
-        let Unfinished { open, guarded, .. } = left;
-        warn!(chain = facts.name, account, open, guarded, "following the account: {why}");
-        all.set.followers.push(lane);
-    }
     Ok(all)
 }
 
 impl Lanes {
+    /// Makes the lanes of all other accounts that have signed on a chain, or whose retired keys are
+    /// configured: the journal may be a copy that has forgotten what they did, or that there are any.
+    async fn follow(
+        &mut self,
+        chain: &Connected,
+        journal: &Journal,
+        known: &[KnownLane],
+    ) -> Result<Vec<Arc<Lane>>, StartError> {
+        let of_chain = known.iter().filter(|known| known.lane.chain == chain.id());
+        let mut accounts: BTreeMap<_, _> =
+            chain.retired_accounts().map(|account| (account, None)).collect();
+        accounts.extend(of_chain.map(|known| (known.lane.signer, Some(known))));
+        accounts.remove(&chain.chain.facts().signer);
+        let mut others = Vec::with_capacity(accounts.len());
+        for (account, known) in accounts {
+            let (adapter, why) = chain.follower(account).await?;
+            let lane = Lane::new(adapter, journal.clone(), chain.rules, chain.guard());
+            let mut lane = lane.following(why);
+            match known.filter(|known| !known.is_done()) {
+                None => lane = lane.with_nothing_left(),
+                Some(KnownLane { open, guarded, .. }) => {
+                    let facts = lane.chain.facts();
+                    let account = spell_address(facts.family, facts.signer);
+                    warn!(
+                        chain = facts.name,
+                        account, open, guarded, "following the account: {why}"
+                    );
+                }
+            }
+            others.push(self.watched(lane, chain).await?);
+        }
+        self.set.followers.extend(others.iter().map(Arc::clone));
+        Ok(others)
+    }
+
     async fn watched(&mut self, lane: Lane, chain: &Connected) -> Result<Arc<Lane>, StartError> {
         let lane = Arc::new(lane);
         lane.resume().await?;
@@ -71,21 +93,21 @@ impl Lanes {
 
 /// What the journal has open on chains that are not configured.
 #[derive(Debug)]
-pub struct Orphans(Vec<Unfinished>);
+pub struct Orphans(Vec<KnownLane>);
 
 impl Orphans {
-    /// Those of `unfinished` that none of `chains` would follow.
-    pub(super) fn among(unfinished: &[Unfinished], chains: &[Connected]) -> Self {
-        let followed = |left: &Unfinished| chains.iter().any(|chain| chain.id() == left.lane.chain);
-        let due = |left: &Unfinished| left.open > 0 || left.guarded > 0;
-        let orphans = unfinished.iter().filter(|left| due(left) && !followed(left));
+    /// Those of `known` that none of `chains` would follow.
+    pub(super) fn among(known: &[KnownLane], chains: &[Connected]) -> Self {
+        let followed = |left: &KnownLane| chains.iter().any(|chain| chain.id() == left.lane.chain);
+        let due = |left: &KnownLane| left.open > 0 || left.guarded > 0;
+        let orphans = known.iter().filter(|left| due(left) && !followed(left));
         Self(orphans.copied().collect())
     }
 
     /// One sentence for each.
     pub(super) fn sentences(&self) -> impl Iterator<Item = String> {
         self.0.iter().map(|left| {
-            let Unfinished { lane, network, open, guarded, .. } = left;
+            let KnownLane { lane, network, open, guarded, .. } = left;
             let signer = spell_address(network.family, lane.signer);
             format!(
                 "the journal has {open} open billings and {guarded} guarded charges of the account \

@@ -66,8 +66,9 @@ pub enum Closed {
         /// Why.
         why: OnlyFollows,
     },
-    /// Another account of the chain may have charged customers that the journal does not know.
-    OtherInDoubt {
+    /// Another account that has signed on the chain may have charged customers that the journal does not
+    /// know.
+    OtherUnlearnt {
         /// That account.
         other: Address,
     },
@@ -195,10 +196,10 @@ impl fmt::Display for Closed {
             ),
             Self::Braked(why) => why.fmt(f),
             Self::OnlyFollows { signer, why } => write!(f, "the account {signer}: {why}"),
-            Self::OtherInDoubt { other } => write!(
+            Self::OtherUnlearnt { other } => write!(
                 f,
-                "the journal is an old copy, and what the account {other} has billed since is not \
-                 learnt yet"
+                "it is not known yet whether the account {other}, which has signed here before, has \
+                 billed what the journal does not know: `following` in /health/ready tells why"
             ),
         }
     }
@@ -298,9 +299,18 @@ pub enum Ruling {
     },
     /// Take in what was found in the blocks.
     LearnFound,
-    /// Ask every node how much its pool holds. What waits in a pool was signed with the account's key,
-    /// and a single pool that holds it can bring it to land.
-    AskPools,
+    /// Ask every node how much its pool holds.
+    AskPools(PoolsAsked),
+}
+
+/// Whose pool counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PoolsAsked {
+    /// What as many nodes as have to agree hold: at a start that nothing else speaks against, no single
+    /// node keeps a lane from opening.
+    Enough,
+    /// What any holds: it was signed with the account's key, and a single pool can bring it to land.
+    Any,
 }
 
 /// Rules.
@@ -332,15 +342,16 @@ fn by_nonces(lane: &LaneView, nonces: NonceView) -> Ruling {
     by_pools(lane)
 }
 
-/// Pools are asked after trouble and after a restored journal, not in every look.
+/// Pools are asked at a start, since the journal may be a copy that has forgotten what waits there, and
+/// after trouble; not in every look.
 fn by_pools(lane: &LaneView) -> Ruling {
-    let trusted = match lane.gate {
-        Gate::Open | Gate::Opening => !lane.in_doubt,
-        Gate::Closed(_) => false,
+    let asked = match lane.gate {
+        Gate::Open if !lane.in_doubt => None,
+        Gate::Opening if !lane.in_doubt => Some(PoolsAsked::Enough),
+        Gate::Open | Gate::Opening | Gate::Closed(_) => Some(PoolsAsked::Any),
     };
     match &lane.pools {
-        PoolView::NotAsked if trusted => Ruling::Open,
-        PoolView::NotAsked => Ruling::AskPools,
+        PoolView::NotAsked => asked.map_or(Ruling::Open, Ruling::AskPools),
         PoolView::Count(count, told_by) => match count.saturating_sub(lane.next) {
             0 => Ruling::Open,
             unknown => {

@@ -106,7 +106,7 @@ pub enum OddAnswer {
         /// What was asked.
         reads: usize,
     },
-    /// Nothing of the kind that a block is (TRON).
+    /// Nothing of the kind that a block is.
     #[error("no block")]
     NoBlock,
     /// No block of that name (EVM).
@@ -185,6 +185,20 @@ pub enum Unanswered {
         /// Its label.
         node: String,
         /// Why not.
+        why: Box<ChainError>,
+    },
+    /// Too few tell what the account had sent when the process before this one wrote last (EVM).
+    #[error(
+        "{needed} nodes must tell how many transactions the account had sent at {at_s} (Unix time), before \
+         the journal was left, since a copy from before then knows none of the later ones, and they do \
+         not: {why}. Use nodes that keep the states of old blocks until the lane is open"
+    )]
+    NoPast {
+        /// How many have to agree.
+        needed: usize,
+        /// The time, Unix seconds.
+        at_s: u64,
+        /// Why one of them does not.
         why: Box<ChainError>,
     },
     /// Too few name the transaction that took a nonce.

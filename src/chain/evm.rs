@@ -4,6 +4,7 @@
 //! transaction, and never decides what becomes of a charge.
 
 mod aggregate;
+mod before;
 pub mod conclude;
 mod confirm;
 mod delivery;
@@ -183,8 +184,12 @@ impl Chain for EvmChain {
         Ok(self.observe().await?.pulse)
     }
 
-    async fn first_position(&self) -> Result<u64, ChainError> {
+    async fn borne_out_sent(&self) -> Result<MostSent, ChainError> {
         self.borne_out_nonce().await
+    }
+
+    async fn sent_before(&self, at_ms: i64) -> Result<Option<u64>, ChainError> {
+        self.nonce_before(at_ms).await.map(Some)
     }
 
     async fn most_sent(&self) -> Result<MostSent, ChainError> {

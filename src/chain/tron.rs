@@ -232,8 +232,8 @@ impl Chain for TronChain {
     }
 
     /// Positions are ours alone: no chain knows them.
-    async fn first_position(&self) -> Result<u64, ChainError> {
-        Ok(0)
+    async fn borne_out_sent(&self) -> Result<MostSent, ChainError> {
+        Ok(MostSent::default())
     }
 
     /// Nor does any pool count them.

@@ -58,6 +58,11 @@ pub struct Lane {
     pub guard: Duration,
     /// Why it begins nothing new; none where it may.
     pub follows: Option<OnlyFollows>,
+    /// The other accounts of its chain that have signed here, where this one begins new work.
+    pub others: Vec<Arc<Self>>,
+    /// Whether its account had nothing left to do when the process began, and is only held against the
+    /// chain: an old copy of the journal has forgotten what it did since.
+    pub only_compared: bool,
     /// Below how many billings left the gas money runs low.
     pub gas_warn_billings: u64,
     /// Whether that was said.
@@ -100,6 +105,8 @@ impl Lane {
             rules,
             guard,
             follows: None,
+            others: Vec::new(),
+            only_compared: false,
             gas_warn_billings: 0,
             gas_is_low: AtomicBool::new(false),
             gas_noted_low: AtomicBool::new(false),

@@ -12,7 +12,7 @@ use tracing::{debug, warn};
 const OPEN_BATCHES_FIRST: Duration = Duration::from_secs(30);
 
 /// How far the time of blocks may be behind this machine's, ms.
-const CLOCKS_MS: i64 = 120_000;
+pub(super) const CLOCKS_MS: i64 = 120_000;
 
 impl Lane {
     /// Whether it is settled, for this process, that the journal knows of everything that the account did
@@ -22,12 +22,13 @@ impl Lane {
             return Ok(true);
         }
         let Some(used_ms) = self.last_used_ms().await? else { return Ok(self.has_compared()) };
-        let known_at_start = *self.known_at_start.read();
+        let before = self.owners_affair_ms();
+        let known_at_start = self.known_at_start.read().map(|known_ms| known_ms.max(before));
         if known_at_start.is_some_and(|known_ms| used_ms < known_ms) {
             // Nothing of the account has landed since the journal was left.
             return Ok(self.has_compared());
         }
-        let known_ms = self.journal.known_until(self.id()).await?.unwrap_or_default();
+        let known_ms = self.journal.known_until(self.id()).await?.unwrap_or_default().max(before);
         if used_ms >= known_ms {
             // An open batch may be what used the account last, so those are looked at first.
             if self.undecided() > 0 && self.born.elapsed() < OPEN_BATCHES_FIRST {
@@ -77,18 +78,25 @@ impl Lane {
         Ok(())
     }
 
-    /// Of a lane that the journal does not know: whether its account was used after the newest row that
-    /// another process has left. Then the journal may be a copy from before the lane, and is in doubt.
-    /// What is older is the account's own history.
-    pub(super) async fn was_used_since_it_was_left(&self) -> Result<bool, Trouble> {
-        let Some(left_ms) = self.journal.left_ms() else { return Ok(false) };
+    /// Before when it does not matter what else the account did, Unix ms. What a copy has forgotten was
+    /// signed after the copy was left; whoever has the key of an account that bills no more may have moved
+    /// its coins before.
+    fn owners_affair_ms(&self) -> i64 {
+        let left_ms = self.follows.and(self.journal.left_ms());
+        left_ms.map_or(0, |left_ms| left_ms.saturating_sub(CLOCKS_MS))
+    }
+
+    /// Of a lane that the journal does not know, puts it in doubt if its account was used after the newest
+    /// row that another process has left: the journal may be a copy from before the lane. What is older is
+    /// the account's own history.
+    pub(super) async fn was_used_since_it_was_left(&self) -> Result<(), Trouble> {
+        let Some(left_ms) = self.journal.left_ms() else { return Ok(()) };
         let left_ms = left_ms.saturating_sub(CLOCKS_MS);
         match self.last_used_ms().await? {
-            Some(used_ms) if used_ms >= left_ms => {
-                self.doubt_since(left_ms, used_ms).await?;
-                Ok(true)
+            Some(used_ms) if used_ms >= left_ms && self.doubt().is_none() => {
+                self.doubt_since(left_ms, used_ms).await
             }
-            Some(_) | None => Ok(false),
+            Some(_) | None => Ok(()),
         }
     }
 

@@ -3,10 +3,11 @@
 //! is learnt on the way.
 
 use super::lane::Lane;
+use super::last_use::CLOCKS_MS;
 use super::trouble::Trouble;
 use crate::billing::{
     AccountView, Again, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView,
-    PoolView, Rules, Ruling, first_position, rule,
+    OnlyFollows, PoolView, PoolsAsked, Rules, Ruling, first_position, rule,
 };
 use crate::chain::{MostSent, Pulse};
 use alloy::primitives::B256;
@@ -27,7 +28,10 @@ impl Lane {
         let nonces = pulse.nonces;
         let known = match self.journal.next_position(self.id()).await? {
             Some(next) => next,
-            None if self.follows.is_some() => return self.open_gate().await,
+            // Nothing is billed on the chain, so nothing can be billed twice.
+            None if self.follows == Some(OnlyFollows::RetiredChain) => {
+                return self.open_gate().await;
+            }
             None => match self.begin(nonces).await? {
                 Some(first) => first,
                 None => return Ok(()),
@@ -73,14 +77,19 @@ impl Lane {
                     let found = self.unknown(lane.next, std::mem::take(&mut in_blocks)).await?;
                     self.take_in(&mut lane, found).await?;
                 }
-                Ruling::AskPools => {
-                    let MostSent { count, told_by } = self.chain.most_sent().await?;
-                    lane.pools = PoolView::Count(count, told_by);
-                }
+                Ruling::AskPools(whose) => lane.pools = self.ask_pools(whose).await?,
             }
             // A request that was past the gate may have committed meanwhile.
             (lane.gate, lane.undecided) = (self.gate_to_rule(), self.undecided());
         }
+    }
+
+    async fn ask_pools(&self, whose: PoolsAsked) -> Result<PoolView, Trouble> {
+        let MostSent { count, told_by } = match whose {
+            PoolsAsked::Enough => self.chain.borne_out_sent().await?,
+            PoolsAsked::Any => self.chain.most_sent().await?,
+        };
+        Ok(PoolView::Count(count, told_by))
     }
 
     /// A lane that is closed keeps its reason.
@@ -97,33 +106,38 @@ impl Lane {
         Ok(())
     }
 
-    /// Opens a lane that the journal does not know; none when it has to wait. One that an old copy of
-    /// the journal does not know may have been forgotten with all its claims, so everything is learnt
-    /// anew.
+    /// Opens a lane that the journal does not know; none when it has to wait. The journal may be a copy
+    /// from before the lane, which has forgotten all that the account has done since the journal was
+    /// left. So the lane begins where the account stood then: what came later is learnt.
     async fn begin(&self, nonces: Option<NonceView>) -> Result<Option<u64>, Trouble> {
-        let first = if self.doubt().is_some() || self.was_used_since_it_was_left().await? {
-            0
+        self.was_used_since_it_was_left().await?;
+        let left_ms = self.doubt().or(self.journal.left_ms());
+        let sent = match left_ms {
+            Some(left_ms) => self.chain.sent_before(left_ms.saturating_sub(CLOCKS_MS)).await?,
+            None => None,
+        };
+        let first = if let Some(sent) = sent {
+            sent
         } else {
-            let sent = self.chain.first_position().await?;
-            match first_position(self.chain.facts().signer, sent, nonces) {
-                Ok(first) => {
-                    if first > 0 {
-                        let chain = &self.chain.facts().name;
-                        warn!(
-                            chain,
-                            "{first} transactions of the account are older than this journal, and it \
-                             does not know whom they charged: if it has billed before, put its journal \
-                             back or import its claims"
-                        );
-                    }
-                    first
-                }
+            let MostSent { count, .. } = self.chain.borne_out_sent().await?;
+            match first_position(self.id().signer, count, nonces) {
+                Ok(first) => first,
                 Err(why) => {
                     self.set_gate(Gate::Closed(why));
                     return Ok(None);
                 }
             }
         };
+        if first > 0 {
+            let (chain, account) = (&self.chain.facts().name, self.id().signer);
+            warn!(
+                chain,
+                %account,
+                "{first} transactions of the account were sent before this journal knew it, and it does \
+                 not know whom they charged: if it has billed before, put its journal back or import its \
+                 claims"
+            );
+        }
         Ok(Some(self.journal.open_lane(self.id(), first, self.journal.now_ms()).await?))
     }
 
@@ -148,10 +162,8 @@ impl Lane {
         let mut gate = Gate::Open;
         if let Some(why) = self.follows {
             gate = Gate::Closed(Closed::OnlyFollows { signer: self.id().signer, why });
-        } else if self.gate() != Gate::Open
-            && let Some(other) = self.journal.another_in_doubt(self.id()).await?
-        {
-            gate = Gate::Closed(Closed::OtherInDoubt { other });
+        } else if let Some(other) = self.unlearnt_other() {
+            gate = Gate::Closed(Closed::OtherUnlearnt { other });
         }
         if let (Gate::Open, Some(why)) = (&gate, self.chain.brake()) {
             gate = Gate::Closed(Closed::Braked(why));

@@ -103,7 +103,7 @@ impl Obstacle {
     fn of_closed(why: &Closed) -> Option<Self> {
         match why {
             Closed::OnlyFollows { .. } => None,
-            Closed::OpenBatchesFirst | Closed::Reading { .. } | Closed::OtherInDoubt { .. } => {
+            Closed::OpenBatchesFirst | Closed::Reading { .. } | Closed::OtherUnlearnt { .. } => {
                 Some(Self::OldCopy)
             }
             Closed::Ahead { .. }

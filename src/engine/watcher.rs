@@ -15,6 +15,7 @@ use crate::policy::Meant;
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -34,6 +35,10 @@ enum Renewed {
 /// How many batches are offered to a node at the same time.
 const OFFERS_AT_ONCE: usize = 8;
 
+/// How often a lane is looked at of which there is nothing to tell. Somebody may still use its key: what
+/// that did is known before nodes forget the states that tell of it.
+const RESTING: Duration = Duration::from_mins(2);
+
 /// Follows the batches of one lane.
 #[derive(Debug)]
 pub struct Watcher {
@@ -47,7 +52,7 @@ impl Watcher {
     /// Looks until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let looks = async {
-            while stop.run_until_cancelled(sleep(self.every)).await.is_some() {
+            while stop.run_until_cancelled(sleep(self.pause())).await.is_some() {
                 self.look().await;
             }
         };
@@ -60,6 +65,12 @@ impl Watcher {
             while stop.run_until_cancelled(once()).await.is_some() {}
         };
         tokio::join!(looks, key);
+    }
+
+    /// How long to wait for the next look.
+    fn pause(&self) -> Duration {
+        let idle = self.lane.rests() && self.lane.watched.load(Ordering::Relaxed);
+        if idle { self.every.max(RESTING) } else { self.every }
     }
 
     /// A tick whose failure is remembered, and is no reason to stop.

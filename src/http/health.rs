@@ -56,7 +56,7 @@ fn chain(set: &LaneSet, lane: &Lane) -> Value {
         "undecided": all().map(Lane::undecided).sum::<usize>(),
         "heldUp": all().flat_map(Lane::held_up).map(held_up).collect::<Vec<_>>(),
         "disputed": all().flat_map(Lane::disputed).map(disputed).collect::<Vec<_>>(),
-        "following": all().skip(1).map(following).collect::<Vec<_>>(),
+        "following": all().skip(1).filter(|lane| !lane.rests()).map(following).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "trust": lane.chain.trust().sentence(),
     })

@@ -1,9 +1,8 @@
 //! Lanes in doubt: the journal was restored from an old copy, so what they have sent since is
 //! forgotten. That is kept in the journal itself until it is learnt, however often it is opened.
 
-use super::columns::address;
 use super::{LaneId, history};
-use alloy::primitives::{Address, B256};
+use alloy::primitives::B256;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 
@@ -58,13 +57,6 @@ pub(super) fn since(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<
 pub(super) fn newest_row(conn: &Connection) -> rusqlite::Result<i64> {
     let newest = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1), 0)";
     conn.query_row(newest, [], |row| row.get(0))
-}
-
-/// Another account of the same chain that may have forgotten what it did.
-pub(super) fn another(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<Address>> {
-    let sql = "SELECT signer FROM doubt WHERE chain = ?1 AND signer <> ?2";
-    let known = params![lane.chain.0, lane.signer.as_slice()];
-    conn.prepare_cached(sql)?.query_row(known, |row| address(row, 0)).optional()
 }
 
 /// Ends the doubt: everything that was forgotten is learnt.

@@ -1,15 +1,14 @@
-//! What the journal has not done with, whatever is configured: so that nothing is open that nobody
-//! follows.
+//! The accounts that have signed here, whatever is configured, and what they have left to do: so that
+//! nothing is open that nobody follows, and nothing forgotten by an old copy that nobody looks for.
 
 use super::columns::address;
-use super::{Journal, JournalError, LaneId, Misbound, Network, doubt, networks};
+use super::{Journal, JournalError, LaneId, Misbound, Network, networks};
 use crate::billing::PlatformChainId;
-use alloy::primitives::Address;
 use rusqlite::{Connection, params};
 
-/// A lane that the journal has not done with.
+/// A lane that the journal knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct KnownLane {
     /// The lane.
     pub lane: LaneId,
     /// What its chain stands for.
@@ -22,16 +21,18 @@ pub struct Unfinished {
     pub in_doubt: bool,
 }
 
-impl Journal {
-    /// Every lane that the journal has not done with.
-    pub async fn unfinished(&self) -> Result<Vec<Unfinished>, JournalError> {
-        let now_s = self.now_ms().div_euclid(1000);
-        self.read(move |conn| unfinished(conn, now_s)).await
+impl KnownLane {
+    /// Whether it has nothing left to do.
+    pub fn is_done(&self) -> bool {
+        self.open == 0 && self.guarded == 0 && !self.in_doubt
     }
+}
 
-    /// Another account of the lane's chain that may have forgotten what it did, if there is one.
-    pub async fn another_in_doubt(&self, lane: LaneId) -> Result<Option<Address>, JournalError> {
-        self.read(move |conn| doubt::another(conn, lane)).await
+impl Journal {
+    /// Every lane of every chain that there ever was.
+    pub async fn known_lanes(&self) -> Result<Vec<KnownLane>, JournalError> {
+        let now_s = self.now_ms().div_euclid(1000);
+        self.read(move |conn| known_lanes(conn, now_s)).await
     }
 
     /// Why the platform's id `chain` cannot stand for `network`; none where nothing contradicts.
@@ -44,7 +45,7 @@ impl Journal {
     }
 }
 
-fn unfinished(conn: &Connection, now_s: i64) -> rusqlite::Result<Vec<Unfinished>> {
+fn known_lanes(conn: &Connection, now_s: i64) -> rusqlite::Result<Vec<KnownLane>> {
     conn.prepare(
         "SELECT chain, signer, sum(open), sum(guarded), sum(doubted) FROM (
              SELECT chain, signer, 1 AS open, 0 AS guarded, 0 AS doubted
@@ -53,12 +54,13 @@ fn unfinished(conn: &Connection, now_s: i64) -> rusqlite::Result<Vec<Unfinished>
                  FROM claim JOIN batch ON batch.id = claim.batch
                  WHERE claim.live = 1 AND claim.period = '' AND claim.guard_until_s > ?1
              UNION ALL SELECT chain, signer, 0, 0, 1
-                 FROM doubt WHERE chain IN (SELECT id FROM chain))
+                 FROM doubt WHERE chain IN (SELECT id FROM chain)
+             UNION ALL SELECT chain, signer, 0, 0, 0 FROM lane)
          GROUP BY chain, signer ORDER BY chain, signer",
     )?
     .query_map(params![now_s], |row| {
         let lane = LaneId { chain: PlatformChainId(row.get(0)?), signer: address(row, 1)? };
-        Ok(Unfinished {
+        Ok(KnownLane {
             lane,
             network: networks::of(conn, lane.chain)?,
             open: row.get(2)?,

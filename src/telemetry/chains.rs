@@ -179,7 +179,7 @@ fn tell_open(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
                 let account = spell_address(chain.family, lane.chain.facts().signer);
                 ([of_chain(chain.id), ("account", account)], count(lane.undecided()))
             };
-            chain.followers.iter().map(of).collect::<Vec<_>>()
+            chain.followers.iter().filter(|lane| !lane.rests()).map(of).collect::<Vec<_>>()
         }),
     );
     sheet.gauges(

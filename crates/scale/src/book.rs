@@ -51,7 +51,7 @@ impl Book {
         let journal = Journal::open(&config).unwrap();
         let network = Network { family: Family::Evm, id: 31337 };
         journal.bind(LANE.chain, network, CONTRACT, journal.now_ms()).await.unwrap();
-        journal.unfinished().await.unwrap();
+        journal.known_lanes().await.unwrap();
         let (_, open) = journal.take_up(LANE).await.unwrap();
         journal.known_until(LANE).await.unwrap();
         journal.past(LANE, journal.now_ms() - 86_400_000).await.unwrap();

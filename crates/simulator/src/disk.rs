@@ -93,10 +93,7 @@ impl Files {
             self.copy("live", "newer", true);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            let marked = world.dice.one_in(2)
-                && crate::worlds::may_bring_its_mark(&world.scene)
-                && self.lanes("backup") == self.lanes("live")
-                && self.backup_lacks_only_what_is_settled(world);
+            let marked = world.dice.one_in(2) && self.backup_lacks_only_what_is_settled(world);
             if marked {
                 world.note("both", "restored together with its mark", 0);
             }
@@ -105,7 +102,8 @@ impl Files {
     }
 
     /// Whether everything that the copy has forgotten on TRON is irrevocable, or can never land: there what lands
-    /// later is noticed when it is irrevocable, and not before.
+    /// later is noticed when it is irrevocable, and not before. What the file in whose place it is put had forgotten
+    /// itself, it has forgotten as well.
     fn backup_lacks_only_what_is_settled(&self, world: &World) -> bool {
         let known: Vec<B256> = self.attempts("backup").into_iter().map(|(hash, _)| hash).collect();
         let chain = world.tron.truth.node().chain();
@@ -117,6 +115,14 @@ impl Files {
             known.contains(&tx.id)
                 || landed.map_or(expires_ms <= solid.time_ms, |number| number <= solid.number)
         };
+        let on_chain = |hash: &B256| {
+            let irrevocable = |number| number <= solid.number;
+            world.evm.truth.chain().find(hash).is_some()
+                || chain.find(hash).is_some_and(|place| irrevocable(place.block.header.number))
+        };
+        if !world.forgotten.iter().all(on_chain) {
+            return false;
+        }
         let sql = "SELECT raw FROM attempt JOIN batch ON batch.id = attempt.batch
                     WHERE chain = ?1 AND raw IS NOT NULL";
         let conn = self.copied("live");
@@ -162,12 +168,6 @@ impl Files {
 
     fn open(&self) -> Connection {
         Connection::open(self.journal()).expect("nobody holds the file")
-    }
-
-    /// How many accounts one of the journals knows.
-    fn lanes(&self, of: &str) -> i64 {
-        let count = self.copied(of).query_row("SELECT count(*) FROM lane", [], |row| row.get(0));
-        count.expect("the schema has it")
     }
 
     fn attempts(&self, of: &str) -> Vec<(B256, Kind)> {

@@ -125,11 +125,16 @@ const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
 const CUT_OFF: &[(Fault, u64)] =
     &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
 
+/// What takes away a block that somebody took for final, and what was in it: otherwise it lands again, and nobody
+/// is the worse for it.
+const UNDONE: &[(Fault, u64)] =
+    &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
+
 const TABLE: [Row; 29] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
-    row(Mutant::LatestNotFinal, BOTH, &[(Fault::Reorg, 5)], None),
+    row(Mutant::LatestNotFinal, BOTH, UNDONE, None),
     row(Mutant::AnswerFailOnAmbiguousCommit, BOTH, &[(Fault::CommitUnclear, 12)], None),
     row(Mutant::BroadcastBeforePersist, BOTH, &[(Fault::CommitUnclear, 12)], None),
     row(Mutant::OneNodeQuorum, BOTH, &[(Fault::Lie, 2)], None),

@@ -2,15 +2,8 @@
 
 use crate::dice::{Dice, Fault};
 use crate::mutants::Mutant;
-use crate::scene::{Change, Scene};
+use crate::scene::Scene;
 use crate::world::Side;
-
-/// Whether a copy may be restored together with its mark. Then an account tells by itself that it was used since,
-/// and that of a key which is not configured any more, and has nothing open, is not asked; nor is one on EVM that
-/// the copy does not know. Such a copy has to be restored without.
-pub(crate) fn may_bring_its_mark(scene: &Scene) -> bool {
-    !matches!(scene.change, Some((_, Change::Key)))
-}
 
 /// Takes out of a seed what is not played, and what a restored journal is not safe from: what it has
 /// forgotten has to be on the chain, or to wait in a pool that answers.

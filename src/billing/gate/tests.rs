@@ -31,8 +31,9 @@ fn blocks(percent: u64, complete: bool) -> AccountView {
 
 #[test]
 fn a_lane_whose_journal_knows_everything_opens() {
-    assert_eq!(rule(&lane(7, 5, 7)), Ruling::Open);
-    assert_eq!(rule(&lane(5, 5, 7)), Ruling::Open, "two of ours wait for a block");
+    let open = |lane| LaneView { gate: Gate::Open, ..lane };
+    assert_eq!(rule(&open(lane(7, 5, 7))), Ruling::Open);
+    assert_eq!(rule(&open(lane(5, 5, 7))), Ruling::Open, "two of ours wait for a block");
 }
 
 #[test]
@@ -46,10 +47,16 @@ fn what_is_final_is_learnt_after_every_open_batch_has_ended_and_once_in_a_look()
 }
 
 #[test]
-fn pools_are_asked_after_trouble_and_after_a_restore() {
-    for (gate, in_doubt) in [(closed(), false), (closed(), true), (Gate::Opening, true)] {
+fn pools_are_asked_at_a_start_after_trouble_and_after_a_restore() {
+    let any = PoolsAsked::Any;
+    for (gate, in_doubt, whose) in [
+        (Gate::Opening, false, PoolsAsked::Enough),
+        (Gate::Opening, true, any),
+        (closed(), false, any),
+        (closed(), true, any),
+    ] {
         let asking = LaneView { gate, in_doubt, ..lane(7, 7, 7) };
-        assert_eq!(rule(&asking), Ruling::AskPools);
+        assert_eq!(rule(&asking), Ruling::AskPools(whose));
         let told = |count| PoolView::Count(count, vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!(rule(&LaneView { pools: told(7), ..asking.clone() }), Ruling::Open);
         let Ruling::Closed(why) = rule(&LaneView { pools: told(9), ..asking }) else {
@@ -142,8 +149,10 @@ proptest! {
             AccountView::Blocks(None) => prop_assert!(!lane.in_doubt),
         }
         prop_assert!(!lane.in_doubt || lane.undecided == 0);
-        if let (AccountView::Nonces(_), PoolView::Count(count, _)) = (lane.account, &lane.pools) {
-            prop_assert!(*count <= lane.next);
+        match (lane.account, &lane.pools) {
+            (AccountView::Nonces(_), PoolView::Count(count, _)) => prop_assert!(*count <= lane.next),
+            (AccountView::Nonces(_), PoolView::NotAsked) => prop_assert_eq!(lane.gate, Gate::Open),
+            (AccountView::Blocks(_), _) => {}
         }
     }
 
@@ -162,7 +171,7 @@ proptest! {
                     lane.learnt = true;
                 }
                 Ruling::ReadBlocks { .. } => lane.account = blocks(50, false),
-                Ruling::AskPools => lane.pools = PoolView::Count(0, vec![]),
+                Ruling::AskPools(_) => lane.pools = PoolView::Count(0, vec![]),
             }
         }
         prop_assert!(false, "it goes round in circles: {:?}", lane);

@@ -49,7 +49,7 @@ impl Archive<'_> {
             }
         }
         let nonce_at = |block: u64| node::nonce_at(self.rpc, self.account, block);
-        let Some(block) = first_with(place, walk.below, self.final_block, nonce_at).await? else {
+        let Some(block) = first_above(place, walk.below, self.final_block, nonce_at).await? else {
             return Ok(None);
         };
         let Some(transactions) = node::transactions(self.rpc, block).await? else {
@@ -90,23 +90,23 @@ fn identified(found: Transaction) -> Identified {
     Identified::Transaction { hash: found.hash, call }
 }
 
-/// The first block, up to `last`, after which the account's nonce is above `place`; none where it is
+/// The first block, up to `last`, at which a value that never falls is above `most`; none where it is
 /// not above even then. Goes back from `last` in ever longer steps, since what is looked for mostly
 /// happened lately and nodes forget old states, and then halves what is left. `below` is a block
 /// where it is not above yet, if one is known.
-async fn first_with<E, F: Future<Output = Result<u64, E>>>(
-    place: u64,
+pub(super) async fn first_above<E, F: Future<Output = Result<u64, E>>>(
+    most: u64,
     below: Option<u64>,
     last: u64,
-    nonce_at: impl Fn(u64) -> F,
+    value_at: impl Fn(u64) -> F,
 ) -> Result<Option<u64>, E> {
-    if nonce_at(last).await? <= place {
+    if value_at(last).await? <= most {
         return Ok(None);
     }
     let (mut low, mut high, mut step) = (below, last, 1_u64);
     while low.is_none() && high > 0 {
         let probe = high.saturating_sub(step);
-        if nonce_at(probe).await? > place {
+        if value_at(probe).await? > most {
             (high, step) = (probe, step.saturating_mul(2));
         } else {
             low = Some(probe);
@@ -115,7 +115,7 @@ async fn first_with<E, F: Future<Output = Result<u64, E>>>(
     let Some(mut low) = low else { return Ok(Some(high)) };
     while high.saturating_sub(low) > 1 {
         let middle = low.midpoint(high);
-        if nonce_at(middle).await? > place { high = middle } else { low = middle }
+        if value_at(middle).await? > most { high = middle } else { low = middle }
     }
     Ok(Some(high))
 }
@@ -146,7 +146,7 @@ mod tests {
             let taken_at = blocks.get(usize::try_from(place).unwrap()).copied();
             let below = taken_at.filter(|_| below).and_then(|at| at.checked_sub(1));
             let below = below.filter(|block| *block < last);
-            let found = first_with(place, below, last, count).now_or_never().unwrap().unwrap();
+            let found = first_above(place, below, last, count).now_or_never().unwrap().unwrap();
             prop_assert_eq!(found, taken_at.filter(|at| *at <= last));
             prop_assert!(asked.get() <= 40, "{}", asked.get());
         }

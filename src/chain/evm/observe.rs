@@ -98,17 +98,29 @@ impl EvmChain {
 
     /// The highest nonce that as many nodes know of as have to agree, what waits in their pools
     /// included: a lane that began higher than it should would wait for ever.
-    pub(super) async fn borne_out_nonce(&self) -> Result<u64, ChainError> {
+    pub(super) async fn borne_out_nonce(&self) -> Result<MostSent, ChainError> {
         let (mined, waiting) = tokio::join!(self.nonces("latest"), self.nonces("pending"));
-        let needed = self.parts.fleet.needed();
-        let reached = |told: Vec<(NodeId, Result<u64, ChainError>)>| {
-            let told = told.into_iter().map(|(_, nonce)| nonce);
-            let (known, failed): (Vec<_>, Vec<_>) = told.partition(Result::is_ok);
-            let failure = failed.into_iter().find_map(Result::err);
-            reached_by(known.into_iter().flatten(), needed)
-                .ok_or_else(|| failure.unwrap_or_else(too_few))
+        let fleet = &self.parts.fleet;
+        let mut tellers: Vec<(NodeId, u64)> = Vec::new();
+        let mut reached = |told: Vec<(NodeId, Result<u64, ChainError>)>| {
+            let mut failure = None;
+            let mut known = Vec::new();
+            for (id, nonce) in told {
+                match nonce {
+                    Ok(nonce) => known.push((id, nonce)),
+                    Err(error) => failure = failure.take().or(Some(error)),
+                }
+            }
+            let nonces = known.iter().map(|(_, nonce)| *nonce);
+            let borne_out = reached_by(nonces, fleet.needed());
+            tellers.extend(known);
+            borne_out.ok_or_else(|| failure.unwrap_or_else(too_few))
         };
-        Ok(reached(mined)?.max(reached(waiting)?))
+        let count = reached(mined)?.max(reached(waiting)?);
+        let told_by: BTreeSet<NodeId> =
+            tellers.into_iter().filter(|(_, nonce)| *nonce >= count).map(|(id, _)| id).collect();
+        let told_by = told_by.into_iter().map(|id| fleet.label(id).to_owned()).collect();
+        Ok(MostSent { count, told_by })
     }
 
     /// The highest nonce that any fit node knows of, its pool included, and who does. All of them

@@ -104,6 +104,6 @@ async fn a_proxy_of_the_environment_is_used_where_that_is_said() {
         }
         Err(log) => log,
     };
-    assert!(!log.contains("not used"), "{log}");
+    assert!(!log.contains("HTTP_PROXY is set and not used"), "{log}");
     town.assert_paid(&[1, 0, 0]).await;
 }

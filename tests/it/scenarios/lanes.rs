@@ -35,7 +35,8 @@ on_both_families![
 /// The key that comes after the usual one.
 const NEW_KEY: &str = "3d0a5c1b9e8f7a6d5c4b3a29181706f5e4d3c2b1a0908f7e6d5c4b3a29180706";
 
-fn new_address() -> Address {
+/// Its account.
+pub(super) fn new_address() -> Address {
     NEW_KEY.parse::<PrivateKeySigner>().unwrap().address()
 }
 

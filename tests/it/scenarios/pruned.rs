@@ -2,13 +2,16 @@
 //! only after many hundreds. What the account sent is settled all the same, by receipts and headers,
 //! which nodes keep.
 
+use super::lanes::{change_key, introduce_the_new_key, new_address};
 use super::strangers::{lane, opens, transfer_elsewhere};
 use crate::world::anvil::Mining;
 use crate::world::lies::nothing;
 use crate::world::patience::eventually;
 use crate::world::proxy::{Act, Proxy};
 use crate::world::town::{Founding, Town};
-use serde_json::json;
+use alloy::primitives::B256;
+use alloy::rpc::types::TransactionRequest;
+use serde_json::{Value, json};
 
 const NONCE: &str = "eth_getTransactionCount";
 
@@ -68,6 +71,43 @@ async fn a_new_lane_of_an_account_with_history_begins_once_what_was_seen_is_fina
         assert_eq!(town.transactions().await, 3);
         town.assert_paid(&[1, 0, 0]).await;
     }
+}
+
+/// Whether a journal that does not know an account is a copy that has forgotten it is told by old states.
+/// They are needed once.
+#[tokio::test]
+async fn an_account_that_a_used_journal_does_not_know_waits_for_a_node_that_keeps_states() {
+    let (town, proxies) = town_of(1).await;
+    introduce_the_new_key(&town).await;
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    signer.terminate().await;
+    let new = new_address();
+    let transfer = TransactionRequest { gas: Some(21_000), ..Default::default() };
+    let transfer = transfer.from(new).to(new);
+    town.anvil.call::<Value>("anvil_impersonateAccount", json!([new])).await;
+    town.anvil.call::<B256>("eth_sendTransaction", json!([transfer])).await;
+    town.anvil.mine(20).await;
+    // As if the Signer had worked on for minutes: what is older is the account's own affair.
+    let journal = rusqlite::Connection::open(town.installation.journal()).unwrap();
+    journal.execute("UPDATE history SET at_ms = at_ms + 300000", []).unwrap();
+    drop(journal);
+    change_key(&town, "");
+    let signer = town.signer().await;
+    let why = lane(&signer).await;
+    assert!(
+        why.contains("before the journal was left") && why.contains("keep the states"),
+        "{why}"
+    );
+    proxies[0].heal();
+    opens(&town, &signer).await;
+    signer.terminate().await;
+    forget(&proxies);
+    let signer = town.signer().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    town.assert_paid(&[1, 1, 0]).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,8 @@
 //! Files of the journal that are put back, with and without the mark, and a disk that is full: the
 //! procedures of docs/operations.md, as they are written there.
 
+use super::lanes::{change_key, introduce_the_new_key};
+use super::strangers::{opens, transfer_elsewhere};
 use crate::world::anvil::{Family, Mining};
 use crate::world::patience::eventually;
 use crate::world::signer::Signer;
@@ -12,6 +14,8 @@ on_both_families![
     yesterdays_copy_is_noticed_with_its_mark_left_and_without_any,
     a_newer_file_that_is_put_back_is_noticed,
     with_a_batch_open_a_copy_learns_what_it_forgot_and_ends_what_it_has,
+    a_snapshot_from_before_the_key_was_changed_learns_what_both_accounts_billed,
+    a_snapshot_from_before_two_changes_learns_what_a_retired_key_billed,
 ];
 
 /// What is put back, by the procedures.
@@ -104,6 +108,145 @@ async fn with_a_batch_open_a_copy_learns_what_it_forgot_and_ends_what_it_has(fam
         let audit = town.installation.run(&["audit"]).await;
         assert!(audit.status.success(), "{how:?}: {audit:?}");
     }
+}
+
+/// What a snapshot of the disk brings back: the journal, and the mark that was beside it then.
+struct Snapshot;
+
+impl Snapshot {
+    const FILES: [&str; 2] = ["journal.sqlite", "journal.sqlite.mark"];
+
+    fn of(town: &Town) -> Self {
+        for name in Self::FILES {
+            std::fs::copy(beside(town, name), beside(town, &format!("snapshot.{name}"))).unwrap();
+        }
+        Self
+    }
+
+    fn put_back(self, town: &Town) {
+        for name in Self::FILES {
+            std::fs::copy(beside(town, &format!("snapshot.{name}")), beside(town, name)).unwrap();
+        }
+    }
+}
+
+/// A town whose blocks are made faster than time passes, and in which a second key may bill.
+async fn town_of_two_keys(family: Family) -> Town {
+    let chain_keys = "clock_tolerance = \"1d\"".to_owned();
+    let founding = Founding { mining: Mining::OnRequest, chain_keys, ..Founding::on(family) };
+    let town = Town::with(founding).await;
+    introduce_the_new_key(&town).await;
+    town
+}
+
+async fn audited(town: &Town, signer: Signer) {
+    signer.terminate().await;
+    let audit = town.installation.run(&["audit"]).await;
+    assert!(audit.status.success(), "{audit:?}");
+}
+
+/// One account bills no more and has nothing open, and the copy has never heard of the other.
+async fn a_snapshot_from_before_the_key_was_changed_learns_what_both_accounts_billed(
+    family: Family,
+) {
+    let town = town_of_two_keys(family).await;
+    let signer = town.signer().await;
+    billed(&town, &signer, 0).await;
+    signer.terminate().await;
+    let snapshot = Snapshot::of(&town);
+    let signer = town.signer().await;
+    let by_the_old = billed(&town, &signer, 1).await;
+    signer.terminate().await;
+    change_key(&town, "");
+    let signer = town.signer().await;
+    let by_the_new = billed(&town, &signer, 2).await;
+    signer.terminate().await;
+    snapshot.put_back(&town);
+    let signer = town.signer().await;
+    for (place, forgotten) in [(1, &by_the_old), (2, &by_the_new)] {
+        let heard = signer.scheduler.bill(&json!(town.entries([place]))).await;
+        let learnt = heard.code() == 1 && heard.tx_hash() == *forgotten;
+        assert!(learnt || (heard.status, heard.code()) == (503, 0), "{heard:?}");
+    }
+    learns(&town, &signer, 1, &by_the_old).await;
+    learns(&town, &signer, 2, &by_the_new).await;
+    town.assert_paid(&[1, 1, 1]).await;
+    audited(&town, signer).await;
+}
+
+/// The copy has never heard of the account, and its key does not sign any more: it is retired.
+async fn a_snapshot_from_before_two_changes_learns_what_a_retired_key_billed(family: Family) {
+    let town = town_of_two_keys(family).await;
+    let signer = town.signer().await;
+    billed(&town, &signer, 0).await;
+    signer.terminate().await;
+    let snapshot = Snapshot::of(&town);
+    change_key(&town, "");
+    let signer = town.signer().await;
+    let forgotten = billed(&town, &signer, 1).await;
+    signer.terminate().await;
+    let keys = "key = \"file:evm.key\"\nretired_keys = [\"file:new.key\"]";
+    town.installation.edit("key = \"file:new.key\"", keys);
+    snapshot.put_back(&town);
+    let signer = town.signer().await;
+    learns(&town, &signer, 1, &forgotten).await;
+    town.assert_paid(&[1, 1, 0]).await;
+    audited(&town, signer).await;
+}
+
+/// Places that are taken twice are charged once, but a copy may hand out the place after them: it stays
+/// closed until what the pool holds has landed.
+#[tokio::test]
+async fn what_waits_in_a_pool_keeps_a_snapshot_closed_until_it_has_landed() {
+    let town = Town::on_request(Family::Evm).await;
+    let signer = town.signer().await;
+    billed(&town, &signer, 0).await;
+    signer.terminate().await;
+    let snapshot = Snapshot::of(&town);
+    let signer = town.signer().await;
+    let waiting = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    signer.terminate().await;
+    snapshot.put_back(&town);
+    let signer = town.signer().await;
+    let why = lane(&signer).await;
+    assert!(
+        why.contains("1 transactions of the account") && why.contains("wait in a pool"),
+        "{why}"
+    );
+    let refused = signer.scheduler.bill(&json!(town.entries([2]))).await;
+    assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+    learns(&town, &signer, 1, &waiting).await;
+    opens(&town, &signer).await;
+    billed(&town, &signer, 2).await;
+    town.assert_paid(&[1, 1, 1]).await;
+    audited(&town, signer).await;
+}
+
+/// Nobody is kept waiting for an account that has moved its coins elsewhere, but to see that it did.
+#[tokio::test]
+async fn an_account_that_bills_no_more_may_send_what_it_likes() {
+    let town = town_of_two_keys(Family::Evm).await;
+    let signer = town.signer().await;
+    billed(&town, &signer, 0).await;
+    signer.terminate().await;
+    change_key(&town, "");
+    let signer = town.signer().await;
+    billed(&town, &signer, 1).await;
+    signer.terminate().await;
+    transfer_elsewhere(&town).await;
+    let signer = town.signer().await;
+    let why = lane(&signer).await;
+    assert!(why.contains("which has signed here before"), "{why}");
+    let health = signer.scheduler.get("/health/ready").await;
+    let following = &health.body["chains"][0]["following"];
+    let told = following[0]["status"].as_str().unwrap();
+    assert!(told.contains("wait in a pool") || told.contains("has sent"), "{following}");
+    opens(&town, &signer).await;
+    let health = signer.scheduler.get("/health/ready").await;
+    assert_eq!(health.body["chains"][0]["following"], json!([]), "there is nothing to tell of it");
+    billed(&town, &signer, 2).await;
+    town.assert_paid(&[1, 1, 1]).await;
+    audited(&town, signer).await;
 }
 
 async fn a_newer_file_that_is_put_back_is_noticed(family: Family) {

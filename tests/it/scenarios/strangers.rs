@@ -1,6 +1,7 @@
 //! Transactions of the account that this Signer did not sign, or has forgotten: a key that is used
 //! elsewhere, and a journal that is an old copy. It learns from the chain, and opens again by itself.
 
+use super::lanes::{change_key, introduce_the_new_key};
 use crate::world::anvil::Family;
 use crate::world::contracts::AnyToken;
 use crate::world::patience::eventually;
@@ -196,7 +197,7 @@ async fn a_call_that_nobody_can_read_keeps_the_lane_closed() {
     let foreign = json!([{
         "from": signer_address(), "to": town.contract, "input": longer, "gas": "0x4c4b40",
     }]);
-    town.anvil.call::<B256>("eth_sendTransaction", foreign).await;
+    let opaque: B256 = town.anvil.call("eth_sendTransaction", foreign).await;
     eventually("nobody can tell whom it charged", async || {
         town.anvil.mine(1).await;
         lane(&signer).await.contains("nobody can tell whom")
@@ -204,5 +205,36 @@ async fn a_call_that_nobody_can_read_keeps_the_lane_closed() {
     .await;
     let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
     assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
-    town.assert_paid(&[1, 0, 0]).await;
+    signer.terminate().await;
+
+    // With another key it is not known either.
+    introduce_the_new_key(&town).await;
+    town.anvil.set_automine(true).await;
+    change_key(&town, "");
+    let signer = town.signer().await;
+    let why = lane(&signer).await;
+    assert!(why.contains("which has signed here before"), "{why}");
+    signer.terminate().await;
+    let file = town.installation.path().join("claims.jsonl");
+    let (claims, words) = (file.to_str().unwrap(), "looked at its transfers: it charged nobody");
+    let exported = town.installation.run(&["claims", "export", "--out", claims]).await;
+    assert!(exported.status.success(), "{exported:?}");
+    let found: Value = town.anvil.call("eth_getTransactionByHash", json!([opaque])).await;
+    let number = |field: &str| {
+        u64::from_str_radix(found[field].as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+    };
+    let line = json!({
+        "chain": 139, "contract": town.contract, "signer": signer_address(),
+        "position": number("nonce"), "transaction": opaque, "block": number("blockNumber"),
+        "blockTime": 0, "guard": 0, "claims": [],
+    });
+    let lines = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{lines}{line}\n")).unwrap();
+    let imported = town.installation.run(&["claims", "import", claims, "--why", words]).await;
+    assert!(imported.status.success(), "{imported:?}");
+    let signer = town.signer().await;
+    opens(&town, &signer).await;
+    let hash = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    town.assert_paid(&[1, 1, 0]).await;
 }
