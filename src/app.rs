@@ -14,34 +14,40 @@ mod lanes;
 mod limits;
 pub mod networks;
 pub mod operate;
+mod reload;
 pub mod remote;
 mod renewal;
 mod rules;
+mod webhook;
 
 pub use connect::ConnectError;
 pub use lanes::Orphans;
+pub use reload::NotReloaded;
 
 use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
-use crate::http::{self, AppState, Handshakes, Manners};
-use crate::journal::{Copier, Journal, JournalError, OpenError};
+use crate::http::{self, AppState, Handshakes, Manners, ReloadRequest, WebhookDesk};
+use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox};
 use crate::keys::{EveryStore, OpenKeys};
 use crate::node::Dial;
 use axum::Router;
 use connect::Connected;
 use futures_util::future::join_all;
 use lanes::Lanes;
+use reload::Watch;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket};
+use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
+use webhook::Webhook;
 
 /// How much of an answer the system keeps for a connection, bytes. Left to itself it keeps megabytes of
 /// what somebody asks for and never reads, for each connection.
@@ -68,6 +74,12 @@ pub enum StartError {
     /// Something is open on a chain that is not configured.
     #[error("{0}")]
     Orphans(Orphans),
+    /// What is kept of the webhook cannot be used.
+    #[error("the file of the webhook beside the journal: {0}")]
+    Outbox(#[from] rusqlite::Error),
+    /// The webhook cannot be told anything.
+    #[error("webhook: {0}")]
+    Webhook(std::io::Error),
     /// A caller is not usable.
     #[error("callers: {0}")]
     Caller(#[from] CallerError),
@@ -88,11 +100,14 @@ pub struct Running {
     pub address: SocketAddr,
     server: TaskTracker,
     stop_server: CancellationToken,
-    watchers: TaskTracker,
-    stop_watchers: CancellationToken,
+    others: TaskTracker,
+    stop_others: CancellationToken,
+    watch: Watch,
     engine: Arc<Engine>,
+    door: Arc<AppState>,
+    config: Config,
+    reloads: Receiver<ReloadRequest>,
     copier: Option<Copier>,
-    grace: Duration,
 }
 
 /// What a Signer needs of the machine that it runs on.
@@ -138,6 +153,10 @@ pub struct Assembled {
     pub handshakes: Option<Handshakes>,
     /// Ends what waits for something to happen, when the process is to end.
     pub closing: CancellationToken,
+    /// Who wants the configuration read again.
+    pub reloads: Receiver<ReloadRequest>,
+    /// What is kept of the webhook, where there is one.
+    pub webhook: Option<Arc<WebhookDesk>>,
 }
 
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
@@ -145,17 +164,29 @@ pub struct Assembled {
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
     let machine = Machine::real(dial);
     let (limits, copies) = (config.http.clone(), config.journal.copy_dir.clone());
-    let Assembled { engine, watchers: looks, door, router, health_router, handshakes, closing } =
-        assemble(config, machine).await?;
+    let Assembled {
+        engine,
+        watchers,
+        door,
+        router,
+        health_router,
+        handshakes,
+        closing,
+        reloads,
+        webhook,
+    } = assemble(config.clone(), machine).await?;
     let (listener, address) = listen(limits.listen)?;
-    let (watchers, stop_watchers) = (TaskTracker::new(), CancellationToken::new());
-    for watcher in looks {
-        watchers.spawn(watcher.run(stop_watchers.clone()));
-    }
+    let watch = Watch::begin(watchers);
+    let (others, stop_others) = (TaskTracker::new(), CancellationToken::new());
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
-    watchers.spawn(head::tell(engine.journal.clone(), stop_watchers.clone()));
-    watchers.spawn(http::keep_samples(door, stop_watchers.clone()));
-    watchers.spawn(gates::note(Arc::clone(&engine), stop_watchers.clone()));
+    if let (Some(told), Some(desk)) = (config.webhook.clone(), webhook) {
+        let (outbound, engine) = (config.outbound, Arc::clone(&engine));
+        let webhook = Webhook { config: told, outbound, engine, desk };
+        webhook.begin(stop_others.clone()).map_err(StartError::Webhook)?;
+    }
+    others.spawn(head::tell(engine.journal.clone(), stop_others.clone()));
+    others.spawn(http::keep_samples(Arc::clone(&door), stop_others.clone()));
+    others.spawn(gates::note(Arc::clone(&engine), stop_others.clone()));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = listen(at)?;
@@ -168,13 +199,24 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     }
     if let Some(tls) = &limits.tls {
         info!(%address, "TLS: {tls}");
-        watchers.spawn(renewal::follow(Arc::clone(tls), stop_watchers.clone()));
+        others.spawn(renewal::follow(Arc::clone(tls), stop_others.clone()));
     }
     let manners = Manners::of_callers(&limits);
     server.spawn(http::serve(listener, router, manners, handshakes, stop_server.clone()));
-    info!(%address, chains = engine.lanes.len(), "ready for requests");
-    let grace = limits.shutdown_grace;
-    Ok(Running { address, server, stop_server, watchers, stop_watchers, engine, copier, grace })
+    info!(%address, chains = engine.lanes().of_chains.len(), "ready for requests");
+    Ok(Running {
+        address,
+        server,
+        stop_server,
+        others,
+        stop_others,
+        watch,
+        engine,
+        door,
+        config,
+        reloads,
+        copier,
+    })
 }
 
 fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
@@ -194,24 +236,34 @@ fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> 
 pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled, StartError> {
     let chains = connect::all(&config, machine).await?;
     let journal = (machine.journal)(&config.journal)?;
-    let Lanes { of_chains: lanes, followers, watchers } = lanes::take_up(&chains, &journal).await?;
-    for lane in lanes.values() {
-        tell_limits(lane);
-    }
+    let Lanes { set, watchers } = lanes::take_up(&chains, &journal).await?;
+    set.of_chains.values().for_each(|lane| tell_limits(lane));
     look_once(&watchers).await;
-    let engine = Arc::new(Engine { lanes, followers, journal, tasks: TaskTracker::new() });
+    let engine = Arc::new(Engine::new(set, journal));
     let callers =
         if config.callers.is_empty() { None } else { Some(Callers::new(config.callers)?) };
     let default_chain = chains.iter().find(|chain| chain.config.default).map(Connected::id);
     let explorer = |chain: &Connected| Some((chain.id(), chain.config.explorer.clone()?));
     let explorers = chains.iter().filter_map(explorer).collect();
-    let closing = CancellationToken::new();
+    let (closing, (ask, reloads)) = (CancellationToken::new(), mpsc::channel(1));
     let door =
         AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
-    let door = Arc::new(door.linked_to(explorers));
+    let outbox = config.webhook.is_some().then(|| Outbox::open(&config.journal)).transpose()?;
+    let webhook = outbox.map(|outbox| Arc::new(WebhookDesk::new(outbox)));
+    let door = Arc::new(door.linked_to(explorers).reloading(ask).telling(webhook.clone()));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
     let handshakes = Handshakes::of(&door);
-    Ok(Assembled { engine, watchers, door, router, health_router, handshakes, closing })
+    Ok(Assembled {
+        engine,
+        watchers,
+        door,
+        router,
+        health_router,
+        handshakes,
+        closing,
+        reloads,
+        webhook,
+    })
 }
 
 /// Says what may be signed, and louder where an amount or a fee has no limit.
@@ -258,12 +310,13 @@ impl Running {
             self.engine.tasks.close();
             self.engine.tasks.wait().await;
         };
-        if timeout(self.grace, drained).await.is_err() {
+        if timeout(self.config.http.shutdown_grace, drained).await.is_err() {
             warn!("some requests were not finished in time; what they committed is not lost");
         }
-        self.stop_watchers.cancel();
-        self.watchers.close();
-        self.watchers.wait().await;
+        self.watch.end().await;
+        self.stop_others.cancel();
+        self.others.close();
+        self.others.wait().await;
         if let Some(copier) = self.copier {
             copier.finish().await;
         }

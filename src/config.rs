@@ -18,11 +18,13 @@ mod nodes;
 mod policy;
 mod profiles;
 mod reader;
+mod reload;
 mod replacement;
 mod secret;
 mod secret_url;
+mod stated;
 mod units;
-mod variables;
+mod webhook;
 
 #[cfg(test)]
 mod tests;
@@ -45,15 +47,18 @@ pub use key_ref::{KeyRef, KmsKey, VaultSecret};
 pub use keys::{AwsConfig, AwsCredentialSource, KeysConfig, VaultConfig, VaultLogin, VaultProof};
 pub use l1_fee::L1Fee;
 pub use policy::{PolicyConfig, TokenLimits};
+pub use reload::Changes;
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use units::{Sun, Wei};
+pub use webhook::WebhookConfig;
 
 use crate::owner_only::{self, Looseness};
 use faults::{Faults, Reported};
 use kinds::{Expected, path, size, whole};
 use layers::Environment;
 use reader::TableReader;
+use stated::Stated;
 
 /// The whole configuration. Only [`Config::load`] and [`Config::from_toml`] make one, so whoever
 /// holds it need not check anything again.
@@ -76,6 +81,10 @@ pub struct Config {
     pub chains: Vec<ChainConfig>,
     /// What is logged and how.
     pub log: LogConfig,
+    /// Where what happens is told; none where nobody is.
+    pub webhook: Option<WebhookConfig>,
+    /// What it states, to be compared with another one.
+    stated: Stated,
 }
 
 /// Where the journal is.
@@ -163,12 +172,15 @@ impl Config {
         faults: &Faults,
     ) -> Result<Self, Reported> {
         let tree = layers::merge(text, environment, faults)?;
+        let stated = Stated::of(&tree);
         TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);
             let journal = root.section("journal", JournalConfig::read);
             let keys = root.section("keys", |reader| KeysConfig::read(reader, environment));
             let log = root.section("log", LogConfig::read);
             let outbound = root.section("outbound", OutboundConfig::read);
+            let webhook = root.has("webhook");
+            let webhook = webhook.then(|| root.section("webhook", WebhookConfig::read)).transpose();
             let chains = chain::read_all(root, environment);
             if let (Some(why), Some(_)) = (looseness, &chains.non_test_chain) {
                 for path in layers::secrets_in(text) {
@@ -198,6 +210,8 @@ impl Config {
                 outbound: outbound?,
                 chains: chains.read?,
                 log: log?,
+                webhook: webhook?,
+                stated,
             })
         })
     }

@@ -4,6 +4,7 @@
 pub(crate) mod bill;
 mod hindrance;
 mod lane;
+mod lane_set;
 mod last_use;
 mod others;
 mod ready;
@@ -21,6 +22,7 @@ mod watcher;
 
 pub use hindrance::Hindrance;
 pub use lane::Lane;
+pub use lane_set::{IdleLanes, LaneSet};
 pub use standing::Obstacle;
 pub use tally::{SignedAgain, Tally};
 pub use trouble::Trouble;
@@ -31,23 +33,21 @@ pub use watcher::Watcher;
 
 use crate::billing::{Order, PlatformChainId};
 use crate::journal::{
-    Billing, Journal, JournalError, LaneId, OtherPause, Pause, PersonsWord, Resolved, Spent,
-    Switch, Unresolved,
+    Billing, Journal, JournalError, OtherPause, Pause, PersonsWord, Resolved, Spent, Switch,
+    Unresolved,
 };
 use alloy::primitives::B256;
-use std::collections::HashMap;
+use lane_set::LanesNow;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use tracing::warn;
+use tracing::{Instrument as _, warn};
 
 /// All lanes of this process.
 #[derive(Debug)]
 pub struct Engine {
-    /// The lane of each configured chain by the platform's id: the one that may take new work.
-    pub lanes: HashMap<PlatformChainId, Arc<Lane>>,
-    /// Lanes of other accounts of these chains, which only end what they have begun.
-    pub followers: Vec<Arc<Lane>>,
+    lanes: Arc<LanesNow>,
     /// The journal that they share.
     pub journal: Journal,
     /// Where requests run, so that neither a caller who hangs up nor a shutdown cuts one short.
@@ -55,6 +55,22 @@ pub struct Engine {
 }
 
 impl Engine {
+    /// With these lanes, which share a journal.
+    pub fn new(lanes: LaneSet, journal: Journal) -> Self {
+        Self { lanes: Arc::new(LanesNow::new(lanes)), journal, tasks: TaskTracker::new() }
+    }
+
+    /// The lanes that there are now.
+    pub fn lanes(&self) -> Arc<LaneSet> {
+        self.lanes.get()
+    }
+
+    /// Has everything that is at work in a lane finish, and what comes wait; none where that takes longer
+    /// than `patience`.
+    pub async fn idle_lanes(&self, patience: Duration) -> Option<IdleLanes<'_>> {
+        IdleLanes::of(&self.lanes, patience).await
+    }
+
     /// Bills `order` on `chain`. Runs to its end even when the caller does not wait for it.
     pub async fn bill(
         &self,
@@ -62,11 +78,15 @@ impl Engine {
         order: Order,
         deadline: Instant,
     ) -> Result<Answer, NoVerdict> {
-        let lane = self.lanes.get(&chain).map(Arc::clone).ok_or(NoVerdict::UnknownChain(chain))?;
         if self.tasks.is_closed() {
             return Err(NoVerdict::ShuttingDown);
         }
-        let request = self.tasks.spawn(async move { bill::bill(&lane, order, deadline).await });
+        let lanes = Arc::clone(&self.lanes);
+        let billing = async move {
+            let (_at_work, lane) = lanes.at_work(chain, deadline).await?;
+            bill::bill(&lane, order, deadline).await
+        };
+        let request = self.tasks.spawn(billing.in_current_span());
         request.await.map_err(|_| NoVerdict::ShuttingDown)?
     }
 
@@ -81,7 +101,8 @@ impl Engine {
             Switch::Pause(chains) => (chains.clone(), "paused: nothing new is signed"),
             Switch::Resume(pauses) => (pauses.keys().copied().collect(), "resumed"),
         };
-        if let Some(unknown) = chains.iter().find(|chain| !self.lanes.contains_key(chain)) {
+        let lanes = self.lanes();
+        if let Some(unknown) = chains.iter().find(|chain| !lanes.of_chains.contains_key(chain)) {
             return Err(NoVerdict::UnknownChain(*unknown));
         }
         let now = Pause { by: by.to_owned(), since_ms: self.journal.now_ms() };
@@ -106,21 +127,6 @@ impl Engine {
             warn!(batch = resolved.billing.batch.0, subscription, by, "resolved as {word}");
         }
         Ok(told)
-    }
-
-    /// Every lane.
-    pub fn all_lanes(&self) -> impl Iterator<Item = &Arc<Lane>> {
-        self.lanes.values().chain(&self.followers)
-    }
-
-    /// The lanes that only end what they have begun on a chain.
-    pub fn followers_of(&self, chain: PlatformChainId) -> impl Iterator<Item = &Arc<Lane>> {
-        self.followers.iter().filter(move |lane| lane.id().chain == chain)
-    }
-
-    /// The lane of one account on one chain.
-    pub fn lane(&self, id: LaneId) -> Option<&Arc<Lane>> {
-        self.all_lanes().find(|lane| lane.id() == id)
     }
 
     /// The sums of today of the account that signs on `lane`'s chain.

@@ -12,10 +12,13 @@ mod handshakes;
 mod health;
 mod page;
 mod patient;
+mod reload;
 mod serve;
 mod status;
 mod strangers;
+mod trace;
 mod turned_away;
+mod webhook;
 mod wire;
 
 use crate::auth::{AuthError, Callers, Replays, SignedParts};
@@ -25,20 +28,24 @@ use crate::config::HttpConfig;
 use crate::engine::Engine;
 use crate::telemetry::Metrics;
 pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
-pub use events::{EventCharge, EventPage, EventRow};
+pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
 pub use handshakes::Handshakes;
 pub use page::keep_samples;
+pub use reload::{ReloadRequest, Reloaded};
 pub use serve::{Manners, serve};
+pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
 
 use arrivals::Arrivals;
 use axum::Router;
 use axum::http::request::Parts;
+use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use guard::Said;
+use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 use strangers::Strangers;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use turned_away::TurnedAway;
 
@@ -51,7 +58,11 @@ pub struct AppState {
     /// The engine behind it.
     engine: Arc<Engine>,
     /// Who may ask; none when anybody may, which the configuration allows on loopback only.
-    callers: Option<Callers>,
+    callers: RwLock<Option<Arc<Callers>>>,
+    /// Hears who wants the configuration read again.
+    reloads: mpsc::Sender<ReloadRequest>,
+    /// The webhook, where there is one.
+    webhook: Option<Arc<WebhookDesk>>,
     /// Sizes and times.
     limits: HttpConfig,
     /// The chain that is meant when a request names none.
@@ -90,7 +101,9 @@ impl AppState {
         let arrivals = Arrivals::new(limits.body_limit_bytes, engine.tasks.clone());
         Self {
             engine,
-            callers,
+            callers: RwLock::new(callers.map(Arc::new)),
+            reloads: mpsc::channel(1).0,
+            webhook: None,
             default_chain,
             explorers: HashMap::new(),
             places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
@@ -103,6 +116,28 @@ impl AppState {
             metrics: Metrics::new(&labels, &AuthError::WORDS, started_ms),
             limits,
         }
+    }
+
+    /// Tells `reloads` of whoever wants the configuration read again.
+    #[must_use]
+    pub fn reloading(self, reloads: mpsc::Sender<ReloadRequest>) -> Self {
+        Self { reloads, ..self }
+    }
+
+    /// Shows this webhook.
+    #[must_use]
+    pub fn telling(self, webhook: Option<Arc<WebhookDesk>>) -> Self {
+        Self { webhook, ..self }
+    }
+
+    /// Has these callers take the place of those that were. What was proven stays so.
+    pub fn exchange_callers(&self, callers: Option<Callers>) {
+        *self.callers.write() = callers.map(Arc::new);
+    }
+
+    /// Who may ask now.
+    fn callers(&self) -> Option<Arc<Callers>> {
+        self.callers.read().clone()
     }
 
     /// The same, with links to where people look up transactions of chains.
@@ -145,6 +180,9 @@ fn for_callers(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
         .route("/PayTool/control/pause", post(control::pause))
         .route("/PayTool/control/resume", post(control::resume))
         .route("/PayTool/control/resolve", post(control::resolve))
+        .route("/PayTool/control/reload", post(reload::reload))
+        .route("/PayTool/control/webhook", get(webhook::show))
+        .route("/PayTool/control/webhook/replay", post(webhook::replay))
 }
 
 fn for_machines(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
@@ -162,6 +200,7 @@ fn finished(router: Router<Arc<AppState>>, door: &Arc<AppState>) -> Router {
     router
         .fallback(async || TurnedAway::NotFound("there is nothing at this path"))
         .method_not_allowed_fallback(async || TurnedAway::WrongMethod)
+        .layer(from_fn(trace::name))
         .with_state(Arc::clone(door))
 }
 
@@ -187,8 +226,9 @@ fn chain_for(
     family: Family,
     stated: Option<PlatformChainId>,
 ) -> Result<PlatformChainId, TurnedAway> {
-    let family_of = |id| door.engine.lanes.get(id).map(|lane| lane.chain.facts().family);
-    if !door.engine.lanes.keys().any(|id| family_of(id) == Some(family)) {
+    let lanes = door.engine.lanes();
+    let family_of = |id| lanes.of_chains.get(id).map(|lane| lane.chain.facts().family);
+    if !lanes.of_chains.keys().any(|id| family_of(id) == Some(family)) {
         return Err(TurnedAway::NoChain(family));
     }
     let chain = stated.or(door.default_chain).ok_or(TurnedAway::NoDefaultChain)?;

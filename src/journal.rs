@@ -15,6 +15,7 @@ mod end;
 mod error;
 mod feed;
 mod files;
+mod gas;
 mod gates;
 mod history;
 mod interchange;
@@ -24,10 +25,12 @@ mod mark;
 mod migrate;
 mod networks;
 mod open;
+mod outbox;
 mod past;
 mod pause;
 mod profiles;
 mod record;
+mod reloads;
 mod rename;
 mod requests;
 mod resolve;
@@ -51,12 +54,14 @@ pub use durable::Durable;
 pub use end::Settlement;
 pub use error::{AcceptError, JournalError};
 pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
+pub use gas::GasNote;
 pub use gates::GateNote;
 pub use interchange::{Exported, Imported, NotImported};
 pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
 pub use left::KnownLane;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
+pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
 pub use pause::{OtherPause, Pause, Switch};
 pub use record::{Billing, Line, Recorded};
@@ -339,12 +344,6 @@ impl Journal {
     /// The place of the newest row, for whoever wants to hear of what comes from now on.
     pub async fn feed_end(&self) -> Result<FeedPlace, JournalError> {
         self.read(feed::end).await
-    }
-
-    /// Writes down whether a lane takes new work.
-    pub async fn note_gate(&self, note: GateNote) -> Result<(), JournalError> {
-        let at_ms = self.now_ms();
-        Ok(self.write(move |conn| gates::note(conn, &note, at_ms)).await??)
     }
 
     /// The last row of the history; it is in the figures from then on, too.

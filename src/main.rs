@@ -205,20 +205,21 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             say(&format!("made the journal {}", journal.path.display()))?;
         }
         Some(Command::Keys(command)) => keep_keys(&Config::load_keys(path)?.directory, command)?,
-        Some(Command::Configured(command)) => return carry_out(Config::load(path)?, command),
-        None => return carry_out(Config::load(path)?, &Configured::Serve),
+        Some(Command::Configured(command)) => return carry_out(path, command),
+        None => return carry_out(path, &Configured::Serve),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn carry_out(config: Config, command: &Configured) -> Result<ExitCode, Box<dyn Error>> {
+fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<dyn Error>> {
+    let config = Config::load(path)?;
     telemetry::start_logging(&config.log);
     if let Some(variable) = config.outbound.ignored_proxy() {
         warn!("{variable} is set and not used: see outbound.environment_proxies");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
-        Configured::Serve => runtime.block_on(serve(config))?,
+        Configured::Serve => runtime.block_on(serve(config, path))?,
         Configured::Check => {
             let report = runtime.block_on(check::run(&config, &Http::new(config.outbound)));
             say(&report.to_string())?;
@@ -254,14 +255,25 @@ fn carry_out(config: Config, command: &Configured) -> Result<ExitCode, Box<dyn E
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(config: Config) -> Result<(), Box<dyn Error>> {
+async fn serve(config: Config, path: Option<&Path>) -> Result<(), Box<dyn Error>> {
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut hangup = signal(SignalKind::hangup())?;
     let http = Http::new(config.outbound);
-    let running = app::start(config, &http).await?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    let mut running = app::start(config, &http).await?;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => break,
+            _ = interrupt.recv() => break,
+            _ = hangup.recv() => {
+                // What became of it is in the log.
+                running.reload(Config::load(path), "SIGHUP", &http).await.ok();
+            }
+            Some(asked) = running.reload_asked() => {
+                let done = running.reload(Config::load(path), &asked.by, &http).await;
+                asked.told.send(done.map_err(|why| why.to_string())).ok();
+            }
+        }
     }
     running.shutdown().await;
     Ok(())

@@ -8,13 +8,16 @@ mod metrics;
 mod nodes;
 mod sheet;
 mod trends;
+mod webhook;
 
 pub use classic::classic;
 pub use metrics::{ANYBODY, Billed, Metrics, NOBODY};
 pub use trends::{ChainSample, EVERY, Sample, Trends};
+pub use webhook::WebhookFigures;
 
 use crate::config::{LogConfig, LogFormat};
 use std::io::IsTerminal as _;
+use std::sync::OnceLock;
 use tracing_subscriber::EnvFilter;
 
 /// Starts writing log lines to standard error. The first call in a process counts; later ones, as
@@ -25,11 +28,38 @@ pub fn start_logging(config: &LogConfig) {
         .with_env_filter(filter)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
-    let started = match config.format {
-        LogFormat::Text => lines.with_target(false).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
-    };
-    drop(started);
+    match config.format {
+        LogFormat::Text => {
+            let lines = lines.with_target(false).with_filter_reloading();
+            let handle = lines.reload_handle();
+            if lines.try_init().is_ok() {
+                keep_filter(move |filter| handle.reload(filter).is_ok());
+            }
+        }
+        LogFormat::Json => {
+            let lines = lines.json().flatten_event(true).with_filter_reloading();
+            let handle = lines.reload_handle();
+            if lines.try_init().is_ok() {
+                keep_filter(move |filter| handle.reload(filter).is_ok());
+            }
+        }
+    }
+}
+
+/// Puts another filter in the place of the one that log lines pass.
+type SetFilter = Box<dyn Fn(EnvFilter) -> bool + Send + Sync>;
+
+/// Of the lines that this process writes.
+static SET_FILTER: OnceLock<SetFilter> = OnceLock::new();
+
+fn keep_filter(set: impl Fn(EnvFilter) -> bool + Send + Sync + 'static) {
+    drop(SET_FILTER.set(Box::new(set)));
+}
+
+/// Has other lines be written from now on. Tells whether that was done: it is not where somebody else writes
+/// the lines.
+pub fn exchange_filter(config: &LogConfig) -> bool {
+    SET_FILTER.get().is_some_and(|set| set(EnvFilter::new(&config.filter)))
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub(super) async fn note(engine: Arc<Engine>, stop: CancellationToken) {
 fn news(engine: &Engine, all: &mut HashMap<LaneId, LaneSeen>) -> Vec<GateNote> {
     let now = Instant::now();
     let mut news = Vec::new();
-    for lane in engine.all_lanes().filter(|lane| !lane.rests()) {
+    for lane in engine.lanes().all().filter(|lane| !lane.rests()) {
         let closed = match lane.gate() {
             Gate::Opening => Some(lane.unopened().to_string()),
             Gate::Open => None,

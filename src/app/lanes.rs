@@ -3,20 +3,19 @@
 
 use super::StartError;
 use super::connect::Connected;
-use crate::billing::{OnlyFollows, PlatformChainId, spell_address};
+use crate::billing::{OnlyFollows, spell_address};
 use crate::chain::Chain;
 use crate::config::NewWork;
-use crate::engine::{Lane, Watcher};
+use crate::engine::{Lane, LaneSet, Watcher};
 use crate::journal::{Journal, KnownLane, Network};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use tracing::warn;
 
 /// Every lane of a process, and who looks after it.
 pub(super) struct Lanes {
-    pub(super) of_chains: HashMap<PlatformChainId, Arc<Lane>>,
-    pub(super) followers: Vec<Arc<Lane>>,
+    pub(super) set: LaneSet,
     pub(super) watchers: Vec<Watcher>,
 }
 
@@ -32,7 +31,7 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
     if !orphans.0.is_empty() {
         return Err(StartError::Orphans(orphans));
     }
-    let mut all = Lanes { of_chains: HashMap::new(), followers: Vec::new(), watchers: Vec::new() };
+    let mut all = Lanes { set: LaneSet::default(), watchers: Vec::new() };
     for chain in chains {
         let others = all.follow(chain, journal, &known).await?;
         let mut lane = Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard())
@@ -42,7 +41,7 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
             lane = lane.following(OnlyFollows::RetiredChain);
         }
         let lane = all.watched(lane, chain).await?;
-        all.of_chains.insert(chain.id(), lane);
+        all.set.of_chains.insert(chain.id(), lane);
     }
     Ok(all)
 }
@@ -79,7 +78,7 @@ impl Lanes {
             }
             others.push(self.watched(lane, chain).await?);
         }
-        self.followers.extend(others.iter().map(Arc::clone));
+        self.set.followers.extend(others.iter().map(Arc::clone));
         Ok(others)
     }
 

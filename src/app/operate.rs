@@ -2,7 +2,7 @@
 
 use super::remote::{Remote, RemoteError, RemoteNeed};
 use crate::config::Config;
-use crate::http::{EventCharge, EventPage, EventRow};
+use crate::http::{EventCharge, EventPage, EventRow, Reloaded, Replayed, WebhookReport};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -36,6 +36,25 @@ pub enum RunningCommand {
         /// On this chain alone.
         #[arg(long)]
         chain: Option<u32>,
+        /// Where it is asked.
+        #[command(flatten)]
+        at: At,
+    },
+    /// Have the running Signer read its configuration again, and take up callers, limits, fees, nodes and the
+    /// log filter: all of what changed, or nothing.
+    Reload {
+        /// Where it is asked.
+        #[command(flatten)]
+        at: At,
+    },
+    /// Say how far the webhook was told, and what its receiver did not take.
+    Webhook {
+        /// Have all of that sent again.
+        #[arg(long)]
+        replay: bool,
+        /// Have this event alone sent again, by its cursor.
+        #[arg(long, requires = "replay")]
+        cursor: Option<String>,
         /// Where it is asked.
         #[command(flatten)]
         at: At,
@@ -86,6 +105,11 @@ pub async fn run(
         RunningCommand::Resume { chain, at } => {
             resume(config, at.server.as_deref(), *chain).await?
         }
+        RunningCommand::Webhook { replay: true, cursor, at } => {
+            replay(config, at.server.as_deref(), cursor.as_deref()).await?
+        }
+        RunningCommand::Webhook { at, .. } => webhook(config, at.server.as_deref()).await?,
+        RunningCommand::Reload { at } => reload(config, at.server.as_deref()).await?,
         RunningCommand::Billing { id, at } => billing(config, at.server.as_deref(), id).await?,
     };
     writeln!(to, "{said}")?;
@@ -220,6 +244,44 @@ async fn resume(
     let lines = still.map(|(chain, why)| format!("chain {chain}: still paused {why}"));
     let resumed = format!("resumed: chain {}", chains.join(", "));
     Ok(std::iter::once(resumed).chain(lines).collect::<Vec<_>>().join("\n"))
+}
+
+/// How far the webhook was told, and a line for each event that was not taken.
+async fn webhook(config: &Config, server: Option<&str>) -> Result<String, RemoteError> {
+    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+    let told: WebhookReport = remote.get("/PayTool/control/webhook").await?;
+    let time = |at: i64| Timestamp::from_second(at).map(|at| at.to_string()).unwrap_or_default();
+    let mut lines = vec![match told.waiting_since {
+        Some(since) => format!("what happened since {} is not told yet", time(since)),
+        None => "everything is told".to_owned(),
+    }];
+    lines.extend(told.set_aside.iter().map(|event| {
+        format!("set aside {}, {}: {} {}", time(event.at), event.why, event.cursor, event.event)
+    }));
+    Ok(lines.join("\n"))
+}
+
+/// Has what was set aside sent again.
+async fn replay(
+    config: &Config,
+    server: Option<&str>,
+    cursor: Option<&str>,
+) -> Result<String, RemoteError> {
+    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+    let body = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
+    let told: Replayed = remote.post("/PayTool/control/webhook/replay", &body).await?;
+    Ok(format!("{} events are sent again", told.replayed))
+}
+
+/// Has the configuration read again; tells what changed.
+async fn reload(config: &Config, server: Option<&str>) -> Result<String, RemoteError> {
+    let remote = Remote::new(config, server, RemoteNeed::Control)?;
+    let told: Reloaded = remote.post("/PayTool/control/reload", &json!({})).await?;
+    Ok(if told.changed.is_empty() {
+        "nothing has changed but what files hold".to_owned()
+    } else {
+        format!("taken up: {}", told.changed.join(", "))
+    })
 }
 
 /// What became of a billing, named by any of its hashes or its request id: as JSON.

@@ -24,7 +24,6 @@ use super::policy::PolicyConfig;
 use super::reader::TableReader;
 use super::seconds;
 use super::units::is_digits;
-use super::variables::{EVM_PRIVATE_KEY, TVM_PRIVATE_KEY};
 use crate::billing::{Family, PlatformChainId};
 use std::sync::Arc;
 
@@ -256,8 +255,8 @@ impl ChainConfig {
             reader.fault("retired", "is true for the default chain; make another one the default");
         }
         let variable = match family {
-            Family::Evm => EVM_PRIVATE_KEY,
-            Family::Tvm => TVM_PRIVATE_KEY,
+            Family::Evm => evm::KEY_VARIABLE,
+            Family::Tvm => tvm::KEY_VARIABLE,
         };
         let retired_keys = reader.several("retired_keys", &key_ref(family, variable, environment));
         let warn = reader.get("gas_warn_billings", &whole(0..=1_000_000));

@@ -4,7 +4,6 @@
 //! It speaks only where the configuration file is silent: a file that describes a caller has all callers, and
 //! one that describes a chain has all chains. What it cannot say (nodes, contract, limits) is told as missing.
 
-use super::variables::KEY_VARIABLES;
 use config::{Map, Value, ValueKind};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -14,6 +13,13 @@ const CALLER: [(&str, &str); 2] = [("MER_API_KEY", "key"), ("MER_API_SECRET", "s
 
 /// The label of that caller.
 const LABEL: &str = "merchant";
+
+/// The variables that `key = "env"` means.
+const KEY_VARIABLES: [&str; 2] = [EVM_KEYS, TVM_KEYS];
+/// On EVM.
+pub(super) const EVM_KEYS: &str = "EVM_PRIVATE_KEY";
+/// On TRON.
+pub(super) const TVM_KEYS: &str = "TVM_PRIVATE_KEY";
 
 /// The families of the variables in [`KEY_VARIABLES`].
 const FAMILIES: [&str; 2] = ["evm", "tvm"];

@@ -67,6 +67,8 @@ pub struct Lane {
     pub gas_warn_billings: u64,
     /// Whether that was said.
     pub(super) gas_is_low: AtomicBool,
+    /// Whether that is what the history says.
+    pub(super) gas_noted_low: AtomicBool,
     /// What of the limits of the day was taken at the last look.
     pub(super) day_limits: RwLock<Vec<Headroom>>,
     pub(super) tally: Mutex<Tally>,
@@ -107,6 +109,7 @@ impl Lane {
             only_compared: false,
             gas_warn_billings: 0,
             gas_is_low: AtomicBool::new(false),
+            gas_noted_low: AtomicBool::new(false),
             day_limits: RwLock::default(),
             tally: Mutex::default(),
             reservations: Reservations::default(),

@@ -2,6 +2,7 @@
 
 use super::lane::Lane;
 use crate::chain::Headroom;
+use crate::journal::GasNote;
 use std::sync::atomic::Ordering;
 use tracing::{info, warn};
 
@@ -21,8 +22,8 @@ impl Lane {
 
     /// Says once that the gas money runs low, and once that it does not any more. What is low has to
     /// rise by a quarter above the mark for that, so that prices that move around it are not told
-    /// again and again. Whoever else is to hear of it is told here.
-    pub(super) fn watch_gas(&self) {
+    /// again and again. Each is a row of the history.
+    pub(super) async fn watch_gas(&self) {
         let Some(left) = self.billings_left() else { return };
         let (chain, mark) = (&self.chain.facts().name, self.gas_warn_billings);
         if left < mark {
@@ -34,6 +35,14 @@ impl Lane {
             && self.gas_is_low.swap(false, Ordering::Relaxed)
         {
             info!(chain, billings_left = left, "the gas money lasts again");
+        }
+        let low = self.gas_is_low.load(Ordering::Relaxed);
+        if self.gas_noted_low.load(Ordering::Relaxed) != low {
+            let why = if low { runs_low(left) } else { lasts(left) };
+            // What cannot be written is tried again at the next look.
+            if self.journal.note_gas(GasNote { lane: self.id(), low, why }).await.is_ok() {
+                self.gas_noted_low.store(low, Ordering::Relaxed);
+            }
         }
     }
 
@@ -60,6 +69,10 @@ impl Lane {
         all.extend(self.chain.vitals().into_iter().flat_map(|vitals| vitals.headrooms));
         all
     }
+}
+
+fn lasts(left: u64) -> String {
+    format!("the gas money lasts again, for {left} billings like the last one")
 }
 
 fn runs_low(left: u64) -> String {

@@ -77,7 +77,7 @@ impl Watcher {
     pub async fn look(&self) {
         let trouble = self.tick().await.err();
         self.lane.set_trouble(trouble);
-        self.lane.watch_gas();
+        self.lane.watch_gas().await;
         self.lane.watch_limits().await;
     }
 

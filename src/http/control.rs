@@ -47,13 +47,13 @@ pub(super) async fn resolve(State(door): State<Arc<AppState>>, request: Request)
 }
 
 /// What somebody who may control has sent.
-struct Instruction {
-    by: Arc<Caller>,
-    body: Bytes,
+pub(super) struct Instruction {
+    pub(super) by: Arc<Caller>,
+    pub(super) body: Bytes,
 }
 
 /// Has something done for somebody who may control, as the guard has seen to.
-async fn controlled<W, F>(
+pub(super) async fn controlled<W, F>(
     door: Arc<AppState>,
     request: Request,
     purpose: Purpose,
@@ -74,6 +74,16 @@ where
         work(door, sent).await.unwrap_or_else(IntoResponse::into_response)
     })
     .await
+}
+
+/// What concerns all chains is for callers who may control each.
+pub(super) fn of_all_chains(door: &AppState, sent: &Instruction) -> Result<(), TurnedAway> {
+    let lanes = door.engine.lanes();
+    let rights = &sent.by.rights;
+    match lanes.of_chains.keys().find(|chain| !rights.covers_chain(**chain)) {
+        Some(chain) => Err(TurnedAway::NotItsChain(*chain)),
+        None => Ok(()),
+    }
 }
 
 /// What a person found out about a charge that the chain does not tell of.
@@ -108,7 +118,8 @@ async fn settle(
     let Some(subscribe) = Some(found.subscribe_id).filter(|id| *id >= 0).map(SubscribeId) else {
         return Ok(unclear(format!("subscribeId is 0 to {}", i64::MAX)));
     };
-    if let Some(chain) = door.engine.lanes.keys().find(|chain| !by.rights.covers_chain(**chain)) {
+    let lanes = door.engine.lanes();
+    if let Some(chain) = lanes.of_chains.keys().find(|chain| !by.rights.covers_chain(**chain)) {
         return Err(HttpReply::TurnedAway(TurnedAway::NotItsChain(*chain)));
     }
     let (billing, why, at_ms) = (found.billing, found.why, door.engine.journal.now_ms());
@@ -138,9 +149,9 @@ async fn settle(
 /// Which chain is meant; none for all of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Which {
+pub(super) struct Which {
     #[serde(default, deserialize_with = "stated")]
-    chain_id: Option<u32>,
+    pub(super) chain_id: Option<u32>,
 }
 
 /// `null` is no chain, and not all of them either.
@@ -149,7 +160,7 @@ fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::
 }
 
 /// The chain that is meant.
-fn which(Instruction { body, .. }: &Instruction) -> Result<Which, TurnedAway> {
+pub(super) fn which(Instruction { body, .. }: &Instruction) -> Result<Which, TurnedAway> {
     if body.is_empty() {
         return Ok(Which::default());
     }
@@ -164,7 +175,7 @@ async fn begin(door: &AppState, sent: Instruction) -> Result<Response, HttpReply
     let which = which(&sent).map_err(HttpReply::TurnedAway)?;
     let chains = match which.chain_id.map(PlatformChainId) {
         Some(chain) => vec![chain],
-        None => door.engine.lanes.keys().copied().collect(),
+        None => door.engine.lanes().of_chains.keys().copied().collect(),
     };
     set(door, Switch::Pause(chains), &sent.by).await
 }
@@ -223,7 +234,8 @@ fn spell(family: Family, unit: String) -> String {
 }
 
 async fn report(door: &AppState, rights: &Rights) -> Result<Response, HttpReply> {
-    let all = door.engine.lanes.values();
+    let set = door.engine.lanes();
+    let all = set.of_chains.values();
     let mut lanes: Vec<&Arc<Lane>> =
         all.filter(|lane| rights.covers_chain(lane.id().chain)).collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);

@@ -7,7 +7,7 @@ use super::charges::JournalName;
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{AttemptKind, Family, PlatformChainId, spell_address};
-use crate::engine::{Engine, NoVerdict};
+use crate::engine::{Engine, LaneSet, NoVerdict};
 use crate::journal::{Billing, FeedEvent, FeedKind, FeedPlace, Line, RowMark};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -25,7 +25,7 @@ const USUAL_PAGE: usize = 100;
 const LONGEST_WAIT_S: u64 = 25;
 
 /// Who asks for what comes after this hears of what comes from now on.
-const NEWEST: &str = "newest";
+pub const NEWEST: &str = "newest";
 
 /// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
@@ -95,9 +95,9 @@ pub struct EventCharge {
 
 impl EventRow {
     /// An event, as it is told.
-    pub(super) fn told(event: &FeedEvent, engine: &Engine, journal: &JournalName) -> Self {
+    pub(super) fn told(event: &FeedEvent, lanes: &LaneSet, journal: &JournalName) -> Self {
         let billing = event.billing.as_deref();
-        let of_chain = |chain| Some(engine.lanes.get(&chain)?.chain.facts().family);
+        let of_chain = |chain| Some(lanes.of_chains.get(&chain)?.chain.facts().family);
         let family = billing
             .map(|billing| billing.network.family)
             .or_else(|| event.chain.and_then(of_chain))
@@ -136,6 +136,8 @@ fn word(event: &FeedEvent) -> &'static str {
         FeedKind::Resumed => "resumed",
         FeedKind::LaneOpened => "laneOpened",
         FeedKind::LaneClosed => "laneClosed",
+        FeedKind::GasLow => "gasLow",
+        FeedKind::GasLasts => "gasLasts",
         FeedKind::Restored => "restored",
         FeedKind::InDoubt => "inDoubt",
         FeedKind::Learned => "learntAll",
@@ -229,6 +231,27 @@ impl EventQuery {
     }
 }
 
+/// Why the feed cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum EventsUnread {
+    /// The place is not known here.
+    #[error("{0}")]
+    Lost(String),
+    /// The journal did not answer.
+    #[error("{0}")]
+    Unread(String),
+}
+
+/// A page of what is behind `after`, a cursor or [`NEWEST`]; from the beginning on without one.
+pub async fn events_after(engine: &Engine, after: Option<&str>) -> Result<EventPage, EventsUnread> {
+    let asked = EventQuery { after: after.map(str::to_owned), ..EventQuery::default() };
+    page(engine, &asked, None).await.map_err(|reply| match reply {
+        HttpReply::TurnedAway(why) => EventsUnread::Lost(why.to_string()),
+        HttpReply::NoVerdict(why) => EventsUnread::Unread(why.to_string()),
+        HttpReply::Answer(..) => EventsUnread::Unread("no page of events".to_owned()),
+    })
+}
+
 /// A page of the feed.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct EventPage {
@@ -290,7 +313,7 @@ async fn page(
         Some(NEWEST) => engine.journal.feed_end().await.map_err(lost)?,
         Some(cursor) => name.event_place(cursor).map_err(HttpReply::TurnedAway)?,
     };
-    let limit = asked.limit.unwrap_or(USUAL_PAGE);
+    let (limit, lanes) = (asked.limit.unwrap_or(USUAL_PAGE), engine.lanes());
     let began = Instant::now();
     let mut events = Vec::new();
     loop {
@@ -299,7 +322,7 @@ async fn page(
         let step =
             step.map_err(|why| HttpReply::TurnedAway(TurnedAway::LostPlace(why.to_string())))?;
         let seen = step.told.iter().filter(|event| is_told(event, chains));
-        events.extend(seen.map(|event| EventRow::told(event, engine, &name)));
+        events.extend(seen.map(|event| EventRow::told(event, &lanes, &name)));
         place = step.reached;
         if !step.more || events.len() >= limit || began.elapsed() > LONGEST_LOOK {
             return Ok(EventPage { events, next: name.event_cursor(place) });

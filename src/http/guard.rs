@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
+use tracing::Instrument as _;
 
 /// The longest body where none is needed or a short one will do, bytes.
 const SHORT_BODY: usize = 4 << 10;
@@ -162,7 +163,8 @@ async fn prove(
     (purpose, begun, deadline): (Purpose, Instant, Instant),
 ) -> Result<(Bytes, Option<Proven>), TurnedAway> {
     let head = signed_parts(parts, &[]);
-    let presented = door.callers.as_ref().map(|callers| {
+    let callers = door.callers();
+    let presented = callers.as_deref().map(|callers| {
         let presented = callers.judge(&head, now(door))?;
         door.replays.check_age(presented.at_unix_seconds())?;
         Ok::<_, AuthError>(presented)
@@ -246,12 +248,13 @@ where
         return Some(said);
     };
     let working = Arc::clone(door);
-    let done = door.engine.tasks.spawn(async move {
+    let judged = async move {
         let said = Said::of(work(working, authentic).await).await;
         keep(&said, Done::Judged);
         drop(place);
         said
-    });
+    };
+    let done = door.engine.tasks.spawn(judged.in_current_span());
     done.await.ok()
 }
 

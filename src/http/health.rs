@@ -3,7 +3,7 @@
 
 use super::AppState;
 use crate::billing::{BatchId, spell_address};
-use crate::engine::{Engine, Hindrance, Lane};
+use crate::engine::{Hindrance, Lane, LaneSet};
 use crate::node::NodeView;
 use crate::telemetry::classic;
 use crate::tls::{Tls, Validity, shown};
@@ -22,9 +22,10 @@ pub(super) async fn live() -> Response {
 /// otherwise. A pause is shown and changes nothing: whoever is to resume has to get through.
 pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
     let journal = door.engine.journal.ready().err().map(|error| error.to_string());
-    let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
+    let set = door.engine.lanes();
+    let mut lanes: Vec<&Arc<Lane>> = set.of_chains.values().collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);
-    let chains: Vec<Value> = lanes.iter().map(|lane| chain(&door.engine, lane)).collect();
+    let chains: Vec<Value> = lanes.iter().map(|lane| chain(&set, lane)).collect();
     let now = door.engine.journal.now_ms().div_euclid(1000);
     let encrypted = door.limits.tls.as_ref();
     let let_in = encrypted.is_none_or(|tls| tls.validity(now) != Validity::Over);
@@ -41,9 +42,9 @@ fn certificate(tls: &Tls, now: i64) -> Value {
     json!({"until": shown(tls.until()), "status": trouble.unwrap_or_else(|| "ok".to_owned())})
 }
 
-fn chain(engine: &Engine, lane: &Lane) -> Value {
+fn chain(set: &LaneSet, lane: &Lane) -> Value {
     let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
-    let all = || std::iter::once(lane).chain(engine.followers_of(facts.id).map(AsRef::as_ref));
+    let all = || std::iter::once(lane).chain(set.followers_of(facts.id).map(AsRef::as_ref));
     json!({
         "chainId": facts.id.0,
         "name": facts.name,
@@ -100,7 +101,7 @@ pub(super) async fn metrics(State(door): State<Arc<AppState>>, headers: HeaderMa
     if let Some(tls) = &door.limits.tls {
         door.metrics.certificate(tls.until());
     }
-    let text = door.metrics.render(&door.engine);
+    let text = door.metrics.render(&door.engine, door.webhook.as_deref().map(|desk| &desk.figures));
     let asked = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let open = asked.into_iter().any(|accepted| accepted.contains("application/openmetrics-text"));
     let (kind, text) = if open {

@@ -5,7 +5,7 @@ use super::AppState;
 use super::answer::{HttpReply, envelope};
 use super::turned_away::TurnedAway;
 use crate::billing::Family;
-use crate::engine::Lane;
+use crate::engine::{Lane, LaneSet};
 use crate::telemetry::{EVERY, Sample, Trends};
 use axum::Router;
 use axum::extract::{Request, State};
@@ -80,9 +80,9 @@ struct LimitNumbers {
 }
 
 impl ChainNumbers {
-    fn of(door: &AppState, lane: &Lane) -> Self {
+    fn of(door: &AppState, set: &LaneSet, lane: &Lane) -> Self {
         let (facts, vitals) = (lane.chain.facts(), lane.chain.vitals());
-        let followers = door.engine.followers_of(facts.id).map(AsRef::as_ref);
+        let followers = set.followers_of(facts.id).map(AsRef::as_ref);
         let all = std::iter::once(lane).chain(followers);
         let limits = lane.headrooms().into_iter().map(|room| LimitNumbers {
             limit: room.limit,
@@ -124,12 +124,13 @@ async fn numbers(State(door): State<Arc<AppState>>, request: Request) -> Respons
             return HttpReply::TurnedAway(TurnedAway::Page(why.to_string())).into_response();
         }
     };
-    let mut lanes: Vec<&Arc<Lane>> = door.engine.lanes.values().collect();
+    let set = door.engine.lanes();
+    let mut lanes: Vec<&Arc<Lane>> = set.of_chains.values().collect();
     lanes.sort_by_key(|lane| lane.chain.facts().id);
     let numbers = Numbers {
         version: env!("CARGO_PKG_VERSION"),
-        signed: door.callers.is_some(),
-        chains: lanes.into_iter().map(|lane| ChainNumbers::of(&door, lane)).collect(),
+        signed: door.callers().is_some(),
+        chains: lanes.into_iter().map(|lane| ChainNumbers::of(&door, &set, lane)).collect(),
         every: EVERY.as_secs(),
         bounds: Trends::bounds().to_vec(),
         samples: door.metrics.samples(asked.after, &door.engine),

@@ -134,7 +134,8 @@ struct Subscription {
 /// A batch, as callers are told of it.
 pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
     let (lane, contract) = (billing.origin.lane, billing.origin.contract);
-    let (running, family) = (door.engine.lane(lane), billing.network.family);
+    let lanes = door.engine.lanes();
+    let (running, family) = (lanes.lane(lane), billing.network.family);
     BillingReport {
         tx_hash: spell_hash(family, billing.current().hash()),
         tx_hashes: billing.attempts.iter().map(|a| spell_hash(family, a.hash())).collect(),

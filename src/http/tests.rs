@@ -15,7 +15,7 @@ use crate::billing::{
 };
 use crate::chain::Facts;
 use crate::config::JournalConfig;
-use crate::engine::{Answer, HowFar, NamedTransaction, Rehearsed, Sent};
+use crate::engine::{Answer, HowFar, LaneSet, NamedTransaction, Rehearsed, Sent};
 use crate::journal::{Journal, LaneId, Network, Origin, Proposal, Sealed};
 use alloy::primitives::{Address, B256, U256};
 use axum::body::{Body, to_bytes};
@@ -25,11 +25,10 @@ use axum::response::IntoResponse as _;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 const CHAIN: PlatformChainId = PlatformChainId(139);
 const SIGNER: Address = Address::repeat_byte(0x51);
@@ -58,8 +57,7 @@ impl House {
             queue_length: 8,
         };
         let journal = Journal::open(&config).unwrap();
-        let engine =
-            Engine { lanes: HashMap::new(), followers: vec![], journal, tasks: TaskTracker::new() };
+        let engine = Engine::new(LaneSet::default(), journal);
         let second = Duration::from_secs(1);
         let limits = HttpConfig {
             listen: "127.0.0.1:0".parse().unwrap(),

@@ -5,7 +5,7 @@
 //! are other rows: they go on where the copies part, and hear again what they may have heard otherwise.
 
 use super::rename::Renames;
-use super::{Billing, Recorded, gates, rows};
+use super::{Billing, Recorded, gas, gates, rows};
 use crate::billing::{AttemptKind, BatchId, PlatformChainId};
 use alloy::primitives::{Address, B256};
 use rusqlite::{Connection, OptionalExtension as _, Row};
@@ -59,6 +59,10 @@ pub enum FeedKind {
     LaneOpened,
     /// An account takes no new work.
     LaneClosed,
+    /// The gas money of an account runs low.
+    GasLow,
+    /// It lasts again.
+    GasLasts,
     /// An older copy of the journal was put back.
     Restored,
     /// An account did something that the journal does not know.
@@ -91,6 +95,8 @@ impl FeedKind {
             "resumed" => Self::Resumed,
             gates::WORD if body.open == Some(true) => Self::LaneOpened,
             gates::WORD => Self::LaneClosed,
+            gas::WORD if body.low == Some(true) => Self::GasLow,
+            gas::WORD => Self::GasLasts,
             "restored" => Self::Restored,
             "used without the journal" => Self::InDoubt,
             "learnt what was forgotten" => Self::Learned,
@@ -244,6 +250,7 @@ struct RowBody {
     attempt: Option<usize>,
     kind: Option<String>,
     open: Option<bool>,
+    low: Option<bool>,
     resolution: Option<String>,
     by: Option<String>,
     why: Option<String>,

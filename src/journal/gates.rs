@@ -1,6 +1,6 @@
 //! Whether lanes take new work, as a matter of record: who follows the history hears it.
 
-use super::{LaneId, history};
+use super::{Journal, JournalError, LaneId, history};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -16,8 +16,16 @@ pub struct GateNote {
     pub closed: Option<String>,
 }
 
+impl Journal {
+    /// Writes down whether a lane takes new work.
+    pub async fn note_gate(&self, told: GateNote) -> Result<(), JournalError> {
+        let at_ms = self.now_ms();
+        Ok(self.write(move |conn| note(conn, &told, at_ms)).await??)
+    }
+}
+
 /// Writes it down.
-pub(super) fn note(conn: &Connection, note: &GateNote, at_ms: i64) -> rusqlite::Result<()> {
+fn note(conn: &Connection, note: &GateNote, at_ms: i64) -> rusqlite::Result<()> {
     let GateNote { lane, closed } = note;
     let body = json!({"chain": lane.chain.0, "signer": lane.signer, "open": closed.is_none(),
                       "why": closed});

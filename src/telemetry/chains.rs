@@ -3,7 +3,7 @@
 use super::sheet::{Labels, Samples, Sheet};
 use crate::billing::{Family, PlatformChainId, spell_address};
 use crate::chain::Vitals;
-use crate::engine::{Engine, Gate, Lane, Obstacle, Tally};
+use crate::engine::{Gate, Lane, LaneSet, Obstacle, Tally};
 use alloy::primitives::U256;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,9 @@ pub(super) struct ChainNow<'a> {
 
 impl<'a> ChainNow<'a> {
     /// All chains, in the order of their ids.
-    pub(super) fn of(engine: &'a Engine) -> Vec<Self> {
-        let now_ms = engine.journal.now_ms();
+    pub(super) fn of(lanes: &'a LaneSet, now_ms: i64) -> Vec<Self> {
         let one = |(id, lane): (&PlatformChainId, &'a Arc<Lane>)| {
-            let followers: Vec<_> = engine.followers_of(*id).collect();
+            let followers: Vec<_> = lanes.followers_of(*id).collect();
             let all = std::iter::once(lane).chain(followers.iter().copied());
             Self {
                 id: *id,
@@ -38,7 +37,7 @@ impl<'a> ChainNow<'a> {
                 now_ms,
             }
         };
-        let mut chains: Vec<Self> = engine.lanes.iter().map(one).collect();
+        let mut chains: Vec<Self> = lanes.of_chains.iter().map(one).collect();
         chains.sort_by_key(|chain| chain.id);
         chains
     }

@@ -3,6 +3,7 @@
 use super::chains::{self, ChainNow, seconds};
 use super::sheet::Sheet;
 use super::trends::{SECONDS, Sample, Trends};
+use super::webhook::WebhookFigures;
 use super::{journal, nodes};
 use crate::billing::FailCode;
 use crate::engine::Engine;
@@ -198,9 +199,9 @@ impl Metrics {
 
     /// All of them as `OpenMetrics` text. What is not counted here is read now, once, from what stands:
     /// no node is asked, and the journal is not waited for.
-    pub fn render(&self, engine: &Engine) -> String {
+    pub fn render(&self, engine: &Engine, webhook: Option<&WebhookFigures>) -> String {
         let mut text = String::new();
-        match self.write(&mut text, engine) {
+        match self.write(&mut text, engine, webhook) {
             Ok(()) => text,
             Err(error) => format!("# {error}\n# EOF\n"),
         }
@@ -214,16 +215,23 @@ impl Metrics {
         text
     }
 
-    fn write(&self, text: &mut String, engine: &Engine) -> fmt::Result {
+    fn write(
+        &self,
+        text: &mut String,
+        engine: &Engine,
+        webhook: Option<&WebhookFigures>,
+    ) -> fmt::Result {
         let mut sheet = Sheet::new();
         let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
         sheet.gauges(("build_info", "1; which program this is"), vec![([version], 1)]);
         let started = vec![([], seconds(self.started_ms))];
         sheet.floats(("start_timestamp_seconds", "When the process began, Unix time"), started);
-        let chains = ChainNow::of(engine);
+        let lanes = engine.lanes();
+        let chains = ChainNow::of(&lanes, engine.journal.now_ms());
         chains::tell(&mut sheet, &chains);
         nodes::tell(&mut sheet, &chains);
         journal::tell(&mut sheet, &engine.journal);
+        super::webhook::tell(&mut sheet, webhook);
         encode_registry(text, &self.registry)?;
         sheet.write(text)?;
         encode_eof(text)

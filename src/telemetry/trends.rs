@@ -88,7 +88,8 @@ impl Trends {
     }
 
     fn now(&self, engine: &Engine, refused: BTreeMap<&'static str, u64>) -> Sample {
-        let chains = ChainNow::of(engine);
+        let lanes = engine.lanes();
+        let chains = ChainNow::of(&lanes, engine.journal.now_ms());
         Sample {
             at: engine.journal.now_ms().div_euclid(1000),
             took: self.took.iter().map(|count| count.load(Ordering::Relaxed)).collect(),

@@ -17,7 +17,6 @@ use crate::config::reader::TableReader;
 use crate::config::replacement::Replacement;
 use crate::config::secret_url::RpcUrl;
 use crate::config::units::{Wei, is_digits};
-use crate::config::variables::EVM_PRIVATE_KEY;
 use crate::config::{millis, seconds};
 
 /// An EVM chain.
@@ -89,6 +88,9 @@ pub struct FeeConfig {
     pub l1_fee: L1Fee,
 }
 
+/// What `key = "env"` means here.
+pub(in crate::config) const KEY_VARIABLE: &str = crate::config::incumbent::EVM_KEYS;
+
 const GWEI: u128 = 1_000_000_000;
 const ETHER: u128 = 1_000_000_000_000_000_000;
 
@@ -106,7 +108,7 @@ impl EvmConfig {
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, DAY));
         let contract = reader.get("contract", &address());
-        let key = reader.get("key", &key_ref(Family::Evm, EVM_PRIVATE_KEY, environment));
+        let key = reader.get("key", &key_ref(Family::Evm, KEY_VARIABLE, environment));
         let multicall = reader.get("multicall", &address());
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let finality = reader.get("finality", &finality());

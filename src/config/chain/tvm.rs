@@ -18,7 +18,6 @@ use crate::config::reader::TableReader;
 use crate::config::secret;
 use crate::config::secret_url::RpcUrl;
 use crate::config::units::{Sun, is_digits};
-use crate::config::variables::TVM_PRIVATE_KEY;
 use crate::config::{millis, seconds};
 
 /// A TRON chain.
@@ -100,6 +99,9 @@ pub struct TvmFeeConfig {
     pub max_run_percent: u32,
 }
 
+/// What `key = "env"` means here.
+pub(in crate::config) const KEY_VARIABLE: &str = crate::config::incumbent::TVM_KEYS;
+
 const TRX: u64 = 1_000_000;
 
 impl TvmConfig {
@@ -114,7 +116,7 @@ impl TvmConfig {
         let contract = reader.get("contract", &tron_address());
         let multicall = reader.optional("multicall", &tron_address());
         let chunk = reader.get("chunk", &whole(1..=500));
-        let key = reader.get("key", &key_ref(Family::Tvm, TVM_PRIVATE_KEY, environment));
+        let key = reader.get("key", &key_ref(Family::Tvm, KEY_VARIABLE, environment));
         // A node that lags lets transactions expire unseen, and one that runs ahead makes them live too
         // long.
         let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, 60));

@@ -3,7 +3,7 @@
 
 use super::gas_money::set_balance;
 use crate::world::anvil::{Family, Mining};
-use crate::world::patience::eventually;
+use crate::world::patience::{eventually, unix_ms};
 use crate::world::proxy::{ANYTHING, Act};
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
@@ -88,6 +88,15 @@ async fn gas_money_that_runs_low_is_told_long_before_it_is_gone(family: Family) 
     let enough = |billings: f64| amount(one, billings, family);
     set_balance(&town, enough(50.5)).await;
     eventually("the gas money runs low", async || metric(&signer, LOW).await == Some(1.0)).await;
+    let events = async || {
+        signer
+            .scheduler
+            .send("GET", "/PayTool/events?limit=100", b"", unix_ms() / 1000)
+            .await
+            .unwrap()
+            .text
+    };
+    eventually("followers hear it", async || events().await.contains("gasLow")).await;
     let left = metric(&signer, LEFT).await.unwrap();
     assert!((45.0..=51.0).contains(&left), "{left}");
     let (status, chain) = readiness(&signer).await;

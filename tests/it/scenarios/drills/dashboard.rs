@@ -54,7 +54,12 @@ async fn every_panel_shows_something_of_a_signer_at_work_and_every_metric_is_on_
     let mut town =
         Town::with(Founding { mining: Mining::OnRequest, ..lively(Family::Tron, "") }).await;
     town.installation = town.installation.env("SIGNER__JOURNAL__COPY_DIR", ".");
+    let path = town.installation.path().join("signer.toml");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let webhook = "[webhook]\nurl = \"http://127.0.0.1:9\"\nkey = \"k\"\nsecret = \"sixteen bytes and more\"\n";
+    std::fs::write(&path, format!("{before}\n{webhook}")).unwrap();
     let signer = town.signer().await;
+    signer.ready().await;
     signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     signer.wrote("the history goes so far").await;
     let names = signer.scheduler.get("/metrics").await.text;

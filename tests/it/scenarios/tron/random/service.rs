@@ -8,7 +8,7 @@ use merchant_signer::chain::{Signatory, SigningAccount};
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{Config, FamilyConfig};
 use merchant_signer::contract::Profile;
-use merchant_signer::engine::{Answer, Engine, Lane, Watcher};
+use merchant_signer::engine::{Answer, Engine, Lane, LaneSet, Watcher};
 use merchant_signer::journal::{Journal, LineOutcome, Recorded};
 use merchant_signer::keys::{Key, KeySource};
 use merchant_signer::node::Http;
@@ -18,7 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
 
 /// The time of the chain (Unix ms). One world at a time sets it.
 static NOW: AtomicI64 = AtomicI64::new(0);
@@ -57,7 +56,7 @@ impl Service {
         lane.resume().await.unwrap();
         let id = config.chains[0].platform_id;
         let lanes = HashMap::from([(id, Arc::clone(&lane))]);
-        let engine = Engine { lanes, followers: vec![], journal, tasks: TaskTracker::new() };
+        let engine = Engine::new(LaneSet { of_chains: lanes, followers: vec![] }, journal);
         let watcher = Watcher { lane: Arc::clone(&lane), every: Duration::ZERO };
         Self { engine, watcher, lane, node }
     }
@@ -92,7 +91,7 @@ impl Service {
         set_clock(&self.node);
         let entries = list.iter().map(|entry| Entry::parse(fields(entry)).unwrap()).collect();
         let order = Order { mode: Mode::Partial, ..Order::admit(entries, 100).unwrap() };
-        let chain = *self.engine.lanes.keys().next().unwrap();
+        let chain = *self.engine.lanes().of_chains.keys().next().unwrap();
         let deadline = Instant::now() + Duration::from_secs(5);
         match self.engine.bill(chain, order, deadline).await {
             Ok(Answer::Sent(sent)) => Ok(sent.transaction.hash()),

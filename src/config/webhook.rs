@@ -1,0 +1,55 @@
+//! `[webhook]`: where what happens is told.
+
+use super::faults::Reported;
+use super::kinds::{Expected, rpc_url, time};
+use super::reader::TableReader;
+use super::secret;
+use super::{RpcUrl, millis, seconds};
+use secrecy::SecretString;
+use std::time::Duration;
+
+/// Where what happens is told, and how.
+#[derive(Debug, Clone)]
+pub struct WebhookConfig {
+    /// The receiver. Prints without its path.
+    pub url: RpcUrl,
+    /// What `X-PAY-KEY` says: 1 to 128 visible ASCII characters.
+    pub key: String,
+    /// What is signed with: 16 to 4096 bytes.
+    pub secret: SecretString,
+    /// How long one answer may take: 100 ms to 1 min.
+    pub timeout: Duration,
+    /// How long to wait before each send of an event: at least one. What is refused after the last of them
+    /// is set aside; what is not answered at all is sent again after the last of them.
+    pub pauses: Vec<Duration>,
+}
+
+impl WebhookConfig {
+    pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
+        let url = reader.get("url", &rpc_url());
+        let key =
+            Expected::of_text("what X-PAY-KEY says: 1 to 128 visible ASCII characters", |text| {
+                let good =
+                    (1..=128).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+                good.then(|| text.to_owned()).ok_or("is not that")
+            });
+        let key = reader.get("key", &key);
+        let fits = |text: &str| match text.len() {
+            16..=4096 => Ok(SecretString::from(text)),
+            _ => Err("is too short, or too long".to_owned()),
+        };
+        let expects = "a secret of 16 to 4096 bytes";
+        let secret = secret::read(reader, ("secret", "secret_file"), expects, fits);
+        let secret = secret.and_then(|read| {
+            read.ok_or_else(|| reader.fault("secret", "missing; set secret, or secret_file"))
+        });
+        let timeout = reader.optional("timeout", &time(millis(100)..=seconds(60)));
+        let pauses = reader.several("pauses", &time(seconds(0)..=seconds(86_400)));
+        let timeout = timeout?.unwrap_or(seconds(10));
+        let mut pauses = pauses?;
+        if pauses.is_empty() {
+            pauses = [0, 15, 30, 180, 300, 600].map(seconds).to_vec();
+        }
+        Ok(Self { url: url?, key: key?, secret: secret?, timeout, pauses })
+    }
+}

@@ -1,0 +1,34 @@
+//! Whether the gas money of a lane runs low, as a matter of record: who follows the history hears it.
+
+use super::{Journal, JournalError, LaneId, history};
+use rusqlite::Connection;
+use serde_json::json;
+
+/// The word for it in the history.
+pub(super) const WORD: &str = "gas";
+
+/// Whether the gas money of a lane runs low.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GasNote {
+    /// The lane.
+    pub lane: LaneId,
+    /// Whether it does, or lasts again.
+    pub low: bool,
+    /// For how long it lasts, in words.
+    pub why: String,
+}
+
+impl Journal {
+    /// Writes down whether the gas money of a lane runs low.
+    pub async fn note_gas(&self, told: GasNote) -> Result<(), JournalError> {
+        let at_ms = self.now_ms();
+        Ok(self.write(move |conn| note(conn, &told, at_ms)).await??)
+    }
+}
+
+/// Writes it down.
+fn note(conn: &Connection, note: &GasNote, at_ms: i64) -> rusqlite::Result<()> {
+    let GasNote { lane, low, why } = note;
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer, "low": low, "why": why});
+    history::append(conn, at_ms, WORD, &body)
+}

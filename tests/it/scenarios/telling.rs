@@ -1,0 +1,275 @@
+//! What happens, told to a webhook: in order, at least once, signed, whatever the receiver does meanwhile.
+
+use super::signals::value;
+use crate::world::anvil::Family;
+use crate::world::patience::{eventually, unix_ms};
+use crate::world::signer::{Heard, Signer};
+use crate::world::town::{Founding, Town};
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::routing::post;
+use merchant_signer::auth::{self, SignedParts};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+on_both_families![
+    a_receiver_that_was_down_hears_everything_in_order_though_the_signer_was_killed_meanwhile,
+    what_a_receiver_does_not_take_is_set_aside_and_sent_again_when_somebody_says_so,
+];
+
+const KEY: &str = "webhook-key";
+const SECRET: &str = "what a webhook is signed with";
+const PLACE: &str = "/told?by=signer";
+
+/// What a receiver does with what it is sent.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mood {
+    Takes,
+    Refuses(&'static str),
+    Hangs,
+}
+
+/// A merchant's receiver.
+struct Receiver {
+    heard: Mutex<Vec<Value>>,
+    mood: Mutex<Mood>,
+}
+
+impl Receiver {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { heard: Mutex::default(), mood: Mutex::new(Mood::Takes) })
+    }
+
+    fn is(&self, mood: Mood) {
+        *self.mood.lock() = mood;
+    }
+
+    fn heard(&self) -> Vec<Value> {
+        self.heard.lock().clone()
+    }
+
+    /// Listens until the answer is dropped.
+    async fn listen(self: &Arc<Self>, at: SocketAddr) -> Listening {
+        let listener = TcpListener::bind(at).await.unwrap();
+        let router = Router::new().route("/told", post(told)).with_state(Arc::clone(self));
+        let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let stopped = stop.clone().cancelled_owned();
+        tasks.spawn(async move {
+            tokio::select! {
+                served = axum::serve(listener, router).into_future() => served.unwrap(),
+                () = stopped => {}
+            }
+        });
+        Listening(stop)
+    }
+}
+
+struct Listening(CancellationToken);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+async fn told(
+    State(receiver): State<Arc<Receiver>>,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> (StatusCode, &'static str) {
+    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let parts = SignedParts {
+        key: header("X-PAY-KEY"),
+        timestamp: header("X-PAY-TIMESTAMP"),
+        sign: None,
+        method: "POST",
+        path_and_query: uri.path_and_query().unwrap().as_str(),
+        body: &body,
+    };
+    assert_eq!(parts.key, Some(KEY));
+    assert_eq!(header("X-PAY-SIGN").unwrap(), auth::sign(&SECRET.into(), &parts));
+    let event: Value = serde_json::from_slice(&body).unwrap();
+    let mood = *receiver.mood.lock();
+    match mood {
+        Mood::Hangs => {
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            (StatusCode::OK, "success")
+        }
+        Mood::Refuses(kind) if event["event"] == kind => (StatusCode::IM_A_TEAPOT, "no"),
+        Mood::Takes | Mood::Refuses(_) => {
+            receiver.heard.lock().push(event);
+            (StatusCode::OK, "success\n")
+        }
+    }
+}
+
+/// Where nobody listens yet.
+async fn free_port() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    listener.local_addr().unwrap()
+}
+
+async fn town(family: Family, receiver: SocketAddr) -> Town {
+    let town = Town::with(Founding { people: 6, ..Founding::on(family) }).await;
+    let path = town.installation.path().join("signer.toml");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let more = format!(
+        "[webhook]\nurl = \"http://{receiver}{PLACE}\"\nkey = {KEY:?}\nsecret = {SECRET:?}\n\
+         timeout = \"2s\"\npauses = [\"0s\", \"100ms\", \"200ms\"]\n\
+         [callers.operator]\nkey = \"operator-key\"\nsecret = \"the operator's own secret\"\n\
+         control = true\n"
+    );
+    std::fs::write(&path, format!("{before}\n{more}")).unwrap();
+    town
+}
+
+async fn bill(town: &Town, signer: &Signer, place: usize) -> String {
+    signer.scheduler.bill(&json!(town.entries([place]))).await.tx_hash()
+}
+
+/// The kinds of what was heard of one transaction.
+fn of(heard: &[Value], hash: &str) -> Vec<String> {
+    let kind = |event: &Value| event["event"].as_str().unwrap().to_owned();
+    heard.iter().filter(|event| event["txHash"] == hash).map(kind).collect()
+}
+
+/// Asks in the scheduler's name.
+async fn ask(signer: &Signer, path: &str) -> Heard {
+    signer.scheduler.send("GET", path, b"", unix_ms() / 1000).await.unwrap()
+}
+
+async fn metric(signer: &Signer, series: &str) -> Option<f64> {
+    value(&signer.scheduler.get("/metrics").await.text, series)
+}
+
+/// What was heard is the feed: each event of these transactions, in order, some perhaps twice.
+async fn all_is_told_in_order(signer: &Signer, receiver: &Receiver, hashes: &[String]) {
+    let heard = receiver.heard();
+    let rows: Vec<i64> = heard.iter().map(|event| event["row"].as_i64().unwrap()).collect();
+    assert!(rows.is_sorted(), "in order: {rows:?}");
+    for hash in hashes {
+        let mut kinds = of(&heard, hash);
+        kinds.dedup();
+        assert_eq!(kinds, ["accepted", "charged"], "{hash}");
+    }
+    // What is asked for is the same as what was told.
+    let first = rows.first().copied().unwrap();
+    eventually("the same is told and asked", async || {
+        let asked = ask(signer, "/PayTool/events?limit=100").await;
+        let events = asked.body["data"]["events"].as_array().unwrap().clone();
+        let since = events.into_iter().filter(|event| event["row"].as_i64() >= Some(first));
+        let mut told = receiver.heard();
+        told.dedup_by_key(|event| event["row"].as_i64());
+        since.collect::<Vec<_>>() == told
+    })
+    .await;
+}
+
+async fn a_receiver_that_was_down_hears_everything_in_order_though_the_signer_was_killed_meanwhile(
+    family: Family,
+) {
+    let at = free_port().await;
+    let town = town(family, at).await;
+    let receiver = Receiver::new();
+    let signer = town.signer().await;
+    signer.wrote("what happens is told to a webhook").await;
+    eventually("it knows from where on", async || {
+        town.installation.path().join("journal.sqlite.webhook").exists()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let mut hashes = vec![];
+    for place in 0..2 {
+        hashes.push(bill(&town, &signer, place).await);
+    }
+    town.quiet(&signer).await;
+    signer.wrote("nobody answers for the webhook").await;
+    let waiting = metric(&signer, "signer_webhook_waiting_timestamp_seconds").await;
+    assert!(waiting.is_some_and(|since| since > 0.0), "{waiting:?}");
+    signer.kill();
+    let signer = town.signer().await;
+    signer.ready().await;
+    hashes.push(bill(&town, &signer, 2).await);
+    let listening = receiver.listen(at).await;
+    town.quiet(&signer).await;
+    let all_told = async || {
+        hashes.iter().all(|hash| of(&receiver.heard(), hash).contains(&"charged".to_owned()))
+    };
+    eventually("everything is told", all_told).await;
+    // It hangs, and is gone: billing does not wait for it.
+    receiver.is(Mood::Hangs);
+    let begun = Instant::now();
+    hashes.push(bill(&town, &signer, 3).await);
+    assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+    drop(listening);
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    receiver.is(Mood::Takes);
+    let _listening = receiver.listen(at).await;
+    town.quiet(&signer).await;
+    let all_told = async || {
+        hashes.iter().all(|hash| of(&receiver.heard(), hash).contains(&"charged".to_owned()))
+    };
+    eventually("the rest is told", all_told).await;
+
+    all_is_told_in_order(&signer, &receiver, &hashes).await;
+    town.assert_paid(&[1, 1, 1, 1]).await;
+}
+
+async fn what_a_receiver_does_not_take_is_set_aside_and_sent_again_when_somebody_says_so(
+    family: Family,
+) {
+    let at = free_port().await;
+    let town = town(family, at).await;
+    let receiver = Receiver::new();
+    receiver.is(Mood::Refuses("accepted"));
+    let _listening = receiver.listen(at).await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    eventually("it knows from where on", async || {
+        town.installation.path().join("journal.sqlite.webhook").exists()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let hash = bill(&town, &signer, 0).await;
+    town.quiet(&signer).await;
+    eventually("what comes after it is told", async || of(&receiver.heard(), &hash) == ["charged"])
+        .await;
+    assert_eq!(metric(&signer, "signer_webhook_set_aside").await, Some(1.0));
+    assert_eq!(metric(&signer, "signer_webhook_sends_total{result=\"refused\"}").await, Some(3.0));
+    let command = async |words: &[&str]| {
+        let server = ["--server", signer.scheduler.url.as_str()];
+        let output = town.installation.run(&[words, &server].concat()).await;
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let listed = command(&["webhook"]).await;
+    assert!(listed.contains("accepted") && listed.contains("HTTP 418"), "{listed}");
+    let said = command(&["webhook", "--replay"]).await;
+    assert!(said.contains('1'), "{said}");
+    eventually("it was sent again", async || {
+        metric(&signer, "signer_webhook_sends_total{result=\"refused\"}").await == Some(4.0)
+    })
+    .await;
+    assert_eq!(metric(&signer, "signer_webhook_set_aside").await, Some(1.0), "and refused again");
+    receiver.is(Mood::Takes);
+    // The same bytes in the same second would hear the same answer again.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    command(&["webhook", "--replay"]).await;
+    eventually("it is taken", async || of(&receiver.heard(), &hash) == ["charged", "accepted"])
+        .await;
+    eventually("nothing is set aside", async || {
+        metric(&signer, "signer_webhook_set_aside").await == Some(0.0)
+    })
+    .await;
+    let refused = ask(&signer, "/PayTool/control/webhook").await;
+    assert_eq!(refused.status, 403, "a scheduler may not: {refused:?}");
+}
