@@ -50,7 +50,7 @@ const CALLERS: [usize; 2] = [1, 16];
 /// After how many requests it is looked what is held.
 const MEMORY_AFTER: [usize; 7] = [0, 1_000, 10_000, 50_000, 100_000, 150_000, 200_000];
 /// By then every message is older than what is remembered, and every transaction final.
-const REST: Duration = Duration::from_secs(180);
+const REST: Duration = Duration::from_mins(3);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
