@@ -9,7 +9,7 @@ use merchant_signer::billing::BatchState;
 const ARCHITECTURE: &str = "docs/architecture.md";
 
 /// Where messages of the program are explained.
-const OPERATIONS: &str = "docs/operations.md";
+const INCIDENTS: &str = "docs/incidents.md";
 
 #[test]
 fn what_the_documents_name_exists() {
@@ -44,11 +44,11 @@ fn the_documented_states_are_the_states() {
 fn every_message_that_the_documents_quote_is_one_of_the_program() {
     let said: Vec<String> =
         product().iter().flat_map(|path| texts(&text(path))).map(|said| plain(&said)).collect();
-    let quoted = quoted_messages(&text(&root().join(OPERATIONS)));
+    let quoted = quoted_messages(&text(&root().join(INCIDENTS)));
     assert!(quoted.len() > 10, "{quoted:?}");
     let unknown = quoted.iter().filter(|message| !said.iter().any(|said| fits(message, said)));
     let faults: Vec<_> =
-        unknown.map(|message| format!("{OPERATIONS}: nothing says {message:?}")).collect();
+        unknown.map(|message| format!("{INCIDENTS}: nothing says {message:?}")).collect();
     none(&faults);
 }
 

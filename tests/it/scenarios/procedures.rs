@@ -1,4 +1,4 @@
-//! What docs/operations.md tells an operator to do, done as it says, with batches open.
+//! What docs/changes.md tells an operator to do, done as it says, with batches open.
 
 use super::resolve::{deaf, half_charged};
 use crate::world::anvil::{Family, Mining};

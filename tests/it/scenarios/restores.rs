@@ -1,5 +1,5 @@
 //! Files of the journal that are put back, with and without the mark, and a disk that is full: the
-//! procedures of docs/operations.md, as they are written there.
+//! procedures of docs/journal.md, as they are written there.
 
 use super::lanes::{change_key, introduce_the_new_key};
 use super::strangers::{opens, transfer_elsewhere};

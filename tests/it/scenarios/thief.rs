@@ -1,4 +1,4 @@
-//! Somebody who has a scheduler's secret: what docs/operations.md says that he can do at worst, and no
+//! Somebody who has a scheduler's secret: what docs/incidents.md says that he can do at worst, and no
 //! more ("What a compromised caller can do at worst"), on a profile with a lookup and on one without.
 //!
 //! Of its other sentences: rights are narrowed in `callers`; tokens, amounts, days, midnight and gas in

@@ -1,9 +1,18 @@
-//! Commands as docs/operations.md has them: run as they are written there, and nothing else.
+//! Commands as the pages for operators have them: run as they are written there, and nothing else.
 
 use super::signer::Installation;
 use std::process::Output;
 
-const MANUAL: &str = include_str!("../../../docs/operations.md");
+const MANUAL: &str = concat!(
+    include_str!("../../../docs/install.md"),
+    include_str!("../../../docs/journal.md"),
+    include_str!("../../../docs/incidents.md"),
+    include_str!("../../../docs/door.md"),
+    include_str!("../../../docs/nodes.md"),
+    include_str!("../../../docs/limits.md"),
+    include_str!("../../../docs/changes.md"),
+    include_str!("../../../docs/keys.md"),
+);
 
 /// Runs a command of the manual. `given` stands for what the manual leaves open.
 pub(crate) async fn run(
@@ -11,7 +20,7 @@ pub(crate) async fn run(
     written: &str,
     given: &[(&str, &str)],
 ) -> Output {
-    assert!(MANUAL.contains(&format!("`{written}`")), "docs/operations.md has no `{written}`");
+    assert!(MANUAL.contains(&format!("`{written}`")), "no page for operators has `{written}`");
     let (command, input) = match written.split_once(" < ") {
         Some((command, file)) => (command, Some(installation.path().join(file))),
         None => (written, None),
@@ -31,6 +40,6 @@ pub(crate) async fn run(
 
 /// A line of the configuration, if the manual has it.
 pub(crate) fn line(written: &str) -> &str {
-    assert!(MANUAL.contains(&format!("`{written}`")), "docs/operations.md has no `{written}`");
+    assert!(MANUAL.contains(&format!("`{written}`")), "no page for operators has `{written}`");
     written
 }
