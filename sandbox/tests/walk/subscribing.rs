@@ -66,9 +66,15 @@ async fn a_link_is_whole_expires_and_leads_through_three_steps() {
     }
 }
 
-/// Posts what is due, and again while the Signer says to: it may not have seen the block that a moved
-/// clock brought, and count the deadline of the call from an older one.
-async fn bill(signing: &Signing, family: Family, due: &[Full<Chargeable>], id: &str) -> Verdict {
+/// Posts what is due once the Signer has seen the newest block, and again while it says to: it may count
+/// the deadline of the call from a block before the clock was moved.
+async fn bill(
+    world: &World,
+    (signing, family): (&Signing, Family),
+    due: &[Full<Chargeable>],
+    id: &str,
+) -> Verdict {
+    signing.sees(world).await;
     let list: Vec<_> = due.iter().map(Full::raw).collect();
     let request =
         BillRequest { request_id: Some(id), mode: Mode::Partial, dry_run: false, list: &list };
@@ -96,10 +102,12 @@ async fn month(world: &World) {
 async fn charged(world: &World, signing: &Signing, (chain, family): (ChainId, Family), id: &str) {
     let due = world.due(chain).await;
     assert_eq!(due.len(), 1);
-    let verdict = bill(signing, family, &due, id).await;
+    let verdict = bill(world, (signing, family), &due, id).await;
     let Verdict::Sent(sent) = verdict else { panic!("no code 1: {verdict:?}") };
     assert_eq!(sent.subscription_ids, [due[0].subscribe_id]);
-    let Verdict::Sent(again) = bill(signing, family, &due, id).await else { panic!("no code 1") };
+    let Verdict::Sent(again) = bill(world, (signing, family), &due, id).await else {
+        panic!("no code 1")
+    };
     assert_eq!(again.tx_hash, sent.tx_hash, "a repeat is the same transaction");
     world.finalise().await;
     let outcome = signing.outcome(world, &sent.tx_hash).await;
@@ -140,7 +148,8 @@ async fn refused(world: &World, signing: &Signing, (chain, family): (ChainId, Fa
         world.control("fault", fault).await.unwrap();
         world.finalise().await;
         let due = world.due(chain).await;
-        let verdict = bill(signing, family, &due, &format!("{chain}-{}", &reason[..4])).await;
+        let verdict =
+            bill(world, (signing, family), &due, &format!("{chain}-{}", &reason[..4])).await;
         let Verdict::Refused(failures, _) = verdict else { panic!("no code 2: {verdict:?}") };
         assert_eq!(failures.len(), 1);
         let failure = &failures[0];
@@ -176,7 +185,7 @@ async fn cancelled(
     let Event::Subscription(event) = &heard[0].event else { panic!("{heard:?}") };
     assert_eq!(event.out_trade_no, number);
     assert!(world.due(chain).await.is_empty(), "what has ended is not due");
-    let verdict = bill(signing, family, &due, &format!("{chain}-late")).await;
+    let verdict = bill(world, (signing, family), &due, &format!("{chain}-late")).await;
     assert_eq!(verdict.failures()[0].retry, Some(Retry::Stop), "{verdict:?}");
     let unknown = CancelRequest { out_trade_no: "nobody's".to_owned(), ..request };
     let error = world.client.create_cancel_link(&unknown).await.unwrap_err();

@@ -252,6 +252,27 @@ impl Signing {
         Self { client: caller(&running, "http"), _place: place, running }
     }
 
+    /// Waits until the Signer has seen the newest block of both chains, where it speaks in the clear.
+    pub(crate) async fn sees(&self, world: &World) {
+        let nodes = world.running.platform.nodes();
+        let evm = nodes.evm.chain().head().header.number;
+        let tron = nodes.tron.node().chain().head().header.number;
+        let started = Instant::now();
+        loop {
+            let asked = reqwest::get(format!("http://{}/health/ready", self.running.address)).await;
+            let ready: Value = serde_json::from_str(&asked.unwrap().text().await.unwrap()).unwrap();
+            let seen = |chain: u32, head: u64| {
+                let mut told = ready["chains"].as_array().unwrap().iter();
+                told.any(|one| one["chainId"] == chain && one["head"].as_u64() >= Some(head))
+            };
+            if seen(EVM_CHAIN, evm) && seen(TRON_CHAIN, tron) {
+                return;
+            }
+            assert!(started.elapsed() < PATIENCE, "not {evm} and {tron}: {ready}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
     /// How a billing stands, once the Signer has seen the end of it on a chain that goes on.
     pub(crate) async fn outcome(&self, world: &World, id: &str) -> Full<BillingStatus> {
         let started = Instant::now();

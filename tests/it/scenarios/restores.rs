@@ -111,21 +111,17 @@ async fn with_a_batch_open_a_copy_learns_what_it_forgot_and_ends_what_it_has(fam
 }
 
 /// What a snapshot of the disk brings back: the journal, and the mark that was beside it then.
-struct Snapshot;
+struct Snapshot([(&'static str, Vec<u8>); 2]);
 
 impl Snapshot {
-    const FILES: [&str; 2] = ["journal.sqlite", "journal.sqlite.mark"];
-
     fn of(town: &Town) -> Self {
-        for name in Self::FILES {
-            std::fs::copy(beside(town, name), beside(town, &format!("snapshot.{name}"))).unwrap();
-        }
-        Self
+        let read = |name| (name, std::fs::read(beside(town, name)).unwrap());
+        Self(["journal.sqlite", "journal.sqlite.mark"].map(read))
     }
 
     fn put_back(self, town: &Town) {
-        for name in Self::FILES {
-            std::fs::copy(beside(town, &format!("snapshot.{name}")), beside(town, name)).unwrap();
+        for (name, bytes) in self.0 {
+            std::fs::write(beside(town, name), bytes).unwrap();
         }
     }
 }
