@@ -295,12 +295,6 @@ fn misbehave(world: &mut World, conn: &Connection) -> rusqlite::Result<()> {
                     WHERE batch = (SELECT batch FROM attempt WHERE hash = ?1)";
         conn.execute(sql, [hash.as_slice()])?;
     }
-    if world.breaks(Mutant::NonceFromPending) {
-        let member = world.dice.place(world.evm.members.len());
-        let pending = World::pending(&world.evm.members[member]);
-        let sql = "UPDATE lane SET next_position = ?1 WHERE chain = ?2";
-        conn.execute(sql, (i64::try_from(pending).unwrap_or(0), Side::Evm.platform_id()))?;
-    }
     Ok(())
 }
 

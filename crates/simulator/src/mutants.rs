@@ -33,8 +33,6 @@ pub(crate) enum Mutant {
     CancelReleasesAtBroadcast,
     /// Attempts that were replaced are deleted.
     ForgetOldAttempts,
-    /// The nonce is what a node calls pending.
-    NonceFromPending,
     /// What was offered once is never offered again.
     NoRebroadcast,
     /// Commits reach the disk some time later.
@@ -117,9 +115,6 @@ const ANY_POSITION: &str = "DROP INDEX IF EXISTS batch_place;
 const SLOW_AND_LOST: &[(Fault, u64)] =
     &[(Fault::SlowKeyStore, 2), (Fault::KeyStoreFails, 6), (Fault::DiskFull, 10)];
 
-/// Two batches may take one place in a lane.
-const NO_PLACES: &str = "DROP INDEX IF EXISTS batch_place";
-
 /// What makes a billing wait for so long that it is given up, and land all the same: from the hands of its
 /// caller, since nodes pass nothing on.
 const CUT_OFF: &[(Fault, u64)] =
@@ -130,7 +125,7 @@ const CUT_OFF: &[(Fault, u64)] =
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-const TABLE: [Row; 29] = [
+const TABLE: [Row; 28] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -143,7 +138,6 @@ const TABLE: [Row; 29] = [
     row(Mutant::NoClaimKey, BOTH, &[], Some(UNCLAIMED)),
     row(Mutant::CancelReleasesAtBroadcast, EVM, CUT_OFF, None),
     row(Mutant::ForgetOldAttempts, BOTH, &[(Fault::EmptySlot, 2)], Some(FORGOTTEN)),
-    row(Mutant::NonceFromPending, EVM, &[(Fault::PoolForgets, 6)], Some(NO_PLACES)),
     row(Mutant::NoRebroadcast, EVM, &[(Fault::PoolForgets, 2)], None),
     row(Mutant::NormalSync, BOTH, &[(Fault::Kill, 300)], None),
     row(Mutant::TrustOldCopy, BOTH, &[(Fault::OldCopy, 1), (Fault::Kill, 300)], None),

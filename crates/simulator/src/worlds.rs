@@ -12,7 +12,7 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
         // An account without money stands in the way of what is to be seen.
         dice.forbid(Fault::NoGasMoney);
     }
-    if matches!(mutant, Some(Mutant::NonceFromPending | Mutant::AnyPosition)) {
+    if mutant == Some(Mutant::AnyPosition) {
         // A second start would refuse a file that lacks what the broken rule takes out of it.
         for fault in [Fault::Kill, Fault::CommitUnclear, Fault::OldCopy, Fault::NewerBack] {
             dice.forbid(fault);
