@@ -48,8 +48,8 @@ async fn an_old_file_under_a_newer_log_is_refused_with_what_to_do_and_left_as_it
         assert!(book.takes(item(who, 1)).await);
     }
     // From here on the log holds what comes later, and the file what came before.
-    let all = |conn: &Connection| {
-        conn.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<_, i64>(0))
+    let all = |conn: &dyn Database| {
+        conn.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<i64>(0))
     };
     assert_eq!(book.journal.read(all).await.unwrap(), 0);
     assert!(book.takes(item(100, 1)).await);

@@ -101,7 +101,7 @@ async fn several_ends_are_written_together_or_not_at_all() {
 async fn replace(book: &Book, batch: BatchId, hash: B256) {
     let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
                VALUES (?1, ?2, 1, 'bill', x'02', 22000, 0)";
-    let insert = move |conn: &Connection| {
+    let insert = move |conn: &dyn Database| {
         conn.execute(sql, rusqlite::params![hash.as_slice(), batch.0]).map(drop)
     };
     book.journal.write(insert).await.unwrap().unwrap();
