@@ -121,8 +121,8 @@ impl Journal {
         self.old_copy
     }
 
-    /// When the process before this one wrote its newest row, Unix ms: a copy that was put in place knows
-    /// nothing of what came after it. None where there was no row.
+    /// When the process before this one wrote its newest row, or began where it wrote none, Unix ms: a copy
+    /// that was put in place knows nothing of what came after it. None where there was no such process.
     pub fn left_ms(&self) -> Option<i64> {
         self.left_ms
     }

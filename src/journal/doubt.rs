@@ -60,6 +60,15 @@ pub(super) fn newest_row(conn: &dyn Database) -> SqlResult<i64> {
     conn.query_row(newest, [], |row| row.get(0))
 }
 
+/// When the process before this one left the journal, Unix ms: at its newest row, and where it has written
+/// none, at its start. None where no process has started on the journal yet: it is new.
+pub(super) fn left_ms(conn: &dyn Database) -> SqlResult<Option<i64>> {
+    // The first start is that of the process which made the file, and signed nothing.
+    let left = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1),
+                                (SELECT at_ms FROM boot WHERE seq > 1 ORDER BY seq DESC LIMIT 1))";
+    conn.query_row(left, [], |row| row.get(0))
+}
+
 /// Ends the doubt: everything that was forgotten is learnt.
 pub(super) fn end(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<()> {
     conn.execute(

@@ -149,8 +149,9 @@ pub(super) fn adopt(
     match &tx.effect {
         // What was imported is learnt once.
         ForeignEffect::Billed { .. } if is_learnt(conn, origin, tx)? => {}
-        ForeignEffect::Billed { items, execution } => {
-            let batch = insert_adopted(conn, origin, tx, items, at_ms)?;
+        ForeignEffect::Billed { contract, items, execution } => {
+            let called = Origin { contract: *contract, ..*origin };
+            let batch = insert_adopted(conn, &called, tx, items, at_ms)?;
             let verdict = match execution {
                 Execution::Succeeded(outcomes) => Verdict::Charged(landed, outcomes.clone()),
                 Execution::Reverted => Verdict::Reverted(landed),

@@ -313,7 +313,8 @@ fn take(
     }
     let block = BlockRef { number: told.block, time: told.block_time };
     let landed = Landed { hash: told.transaction, block, record: None };
-    let effect = ForeignEffect::Billed { items, execution: Execution::Succeeded(outcomes) };
+    let (contract, execution) = (told.contract, Execution::Succeeded(outcomes));
+    let effect = ForeignEffect::Billed { contract, items, execution };
     let learnt = ForeignTx { position, landed, effect };
     end::adopt(conn, &origin, &learnt, told.guard, at_ms)?;
     Ok(true)

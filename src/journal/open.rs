@@ -168,8 +168,7 @@ impl Journal {
         files.find_mark()?;
         let conn = open(&files)?;
         let problem = |e: SqlError| unanswered(&config.path, &e);
-        let left_ms = doubt::newest_row(&conn).map_err(problem)?;
-        let left_ms = Some(left_ms).filter(|at_ms| *at_ms > 0);
+        let left_ms = doubt::left_ms(&conn).map_err(problem)?;
         let mark = HighWaterMark::of(files.clone(), clock);
         let old_copy = mark.is_contradicted_by(&conn).map_err(problem)?;
         let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;

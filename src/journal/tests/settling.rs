@@ -84,7 +84,7 @@ async fn several_ends_are_written_together_or_not_at_all() {
     let before = book.everything().await;
     // A transaction that the journal knows already cannot be learnt as another's.
     let execution = Execution::Reverted;
-    let effect = ForeignEffect::Billed { items: vec![item(3, 1)], execution };
+    let effect = ForeignEffect::Billed { contract: CONTRACT, items: vec![item(3, 1)], execution };
     let known = Landed { hash: a.attempts.first().get().signed.hash, block: BLOCK, record: None };
     let usurper = ForeignTx { position: b.position, landed: known, effect };
     let impossible =

@@ -72,7 +72,7 @@ async fn the_file_of_this_version_is_made() {
         fee: U256::from(60_000_000),
     };
     let landed = Landed { hash: B256::repeat_byte(0xAD), block: BLOCK, record: Some(told) };
-    let effect = ForeignEffect::Billed { items, execution };
+    let effect = ForeignEffect::Billed { contract: CONTRACT, items, execution };
     let position = book.next_position().await;
     let learnt = vec![ForeignTx { position, landed, effect }];
     book.journal.adopt(origin(), learnt, 600, NOW_MS).await.unwrap();
