@@ -28,6 +28,8 @@ mod open;
 mod outbox;
 mod past;
 mod pause;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod profiles;
 mod record;
 mod reloads;
@@ -65,6 +67,8 @@ pub use open::OpenError;
 pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
 pub use pause::{OtherPause, Pause, Switch};
+#[cfg(feature = "postgres")]
+pub use postgres::ServerConfig;
 pub use record::{Billing, Line, Recorded};
 pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
@@ -72,6 +76,8 @@ pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
 pub use rows::ClaimScope;
 pub use seal::Sealed;
 pub use spend::Spent;
+#[cfg(feature = "postgres")]
+pub use sql::ServerFault;
 pub use sql::SqlError;
 pub use writer::{Disk, Figures, Served, Writer};
 
@@ -93,7 +99,8 @@ use writer::{Job, RanWrite};
 pub struct Journal {
     jobs: mpsc::Sender<Job>,
     figures: Arc<Figures>,
-    files: Files,
+    /// None where a server keeps it.
+    files: Option<Files>,
     min_free_bytes: u64,
     old_copy: bool,
     left_ms: Option<i64>,

@@ -187,7 +187,10 @@ impl Keeper {
             }
             Err(other) => return Err(failed()(other.into())),
         }
-        let path = self.journal.files.path();
+        let Some(files) = &self.journal.files else {
+            return Err(failed()(io::Error::other("a journal on a server is copied there")));
+        };
+        let path = files.path();
         let original = Original::open(path, beside(path, "-wal")).map_err(at(path))?;
         self.held = Some((directory, original.clone()));
         Ok(original)

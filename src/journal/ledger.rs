@@ -185,13 +185,14 @@ fn batches(
         LedgerOrder::Oldest => "ASC",
         LedgerOrder::Newest => "DESC",
     };
+    // Compared first: that tells a server of what type each of these is.
     let sql = format!(
         "SELECT id FROM batch WHERE id BETWEEN ?1 AND ?2
-             AND (?3 IS NULL OR chain = ?3) AND (?4 IS NULL OR caller = ?4)
-             AND (?5 IS NULL OR accepted_ms >= ?5) AND (?6 IS NULL OR accepted_ms < ?6)
+             AND (chain = ?3 OR ?3 IS NULL) AND (caller = ?4 OR ?4 IS NULL)
+             AND (accepted_ms >= ?5 OR ?5 IS NULL) AND (accepted_ms < ?6 OR ?6 IS NULL)
              AND EXISTS (SELECT 1 FROM claim WHERE claim.batch = batch.id
-                 AND (?7 IS NULL OR subscribe_id = ?7) AND (?8 IS NULL OR plan_id = ?8)
-                 AND (?9 IS NULL OR user_hash = ?9) AND (?10 IS NULL OR wallet = ?10))
+                 AND (subscribe_id = ?7 OR ?7 IS NULL) AND (plan_id = ?8 OR ?8 IS NULL)
+                 AND (user_hash = ?9 OR ?9 IS NULL) AND (wallet = ?10 OR ?10 IS NULL))
          ORDER BY id {direction}"
     );
     let wanted = params![

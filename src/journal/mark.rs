@@ -30,7 +30,21 @@ impl BootId {
         Self(id)
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    /// One that was never used.
+    #[cfg(feature = "postgres")]
+    pub(super) fn random() -> std::io::Result<Self> {
+        let mut id = [0; 16];
+        getrandom::getrandom(&mut id)?;
+        Ok(Self(id))
+    }
+
+    /// Its bytes.
+    #[cfg(feature = "postgres")]
+    pub(super) fn bytes(self) -> [u8; 16] {
+        self.0
+    }
+
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let mut id = [0; 16];
         hex::decode_to_slice(text, &mut id).ok()?;
         Some(Self(id))
@@ -168,7 +182,8 @@ pub(super) fn first(
     Ok(files.write_mark(&Reached { progress, next: None }.to_string())?)
 }
 
-fn insert_boot(conn: &dyn Database, boot: BootId, at_ms: i64) -> SqlResult<()> {
+/// Writes down a start.
+pub(super) fn insert_boot(conn: &dyn Database, boot: BootId, at_ms: i64) -> SqlResult<()> {
     conn.execute("INSERT INTO boot (id, at_ms) VALUES (?1, ?2)", params![boot.0, at_ms]).map(drop)
 }
 

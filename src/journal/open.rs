@@ -137,6 +137,10 @@ pub enum OpenError {
     /// The database library is too old or was built without what is needed.
     #[error("the database does not offer what the journal needs: {0}")]
     Unsuitable(String),
+    /// A server keeps the journal, and it cannot be used.
+    #[cfg(feature = "postgres")]
+    #[error("the journal's server cannot be used: {0}")]
+    Server(String),
     /// The disk is full, read-only or broken, or the permissions do not allow it.
     #[error("the journal at {path} cannot be used: {problem}")]
     Unwritable {
@@ -180,6 +184,7 @@ impl Journal {
         let begun = start.begun();
         let writer = Writer { conn, jobs: queue, figures: counted, start, disk, closed };
         let min_free_bytes = config.min_free_bytes;
+        let files = Some(files);
         let journal =
             Self { jobs, figures, files, min_free_bytes, old_copy, left_ms, begun, clock, pauses };
         Ok((journal, writer))
@@ -304,8 +309,12 @@ fn version(path: &Path, conn: &Connection) -> Result<i64, OpenError> {
 }
 
 /// The same of what was asked in the journal's own SQL.
-pub(super) fn unanswered(path: &Path, SqlError::Sqlite(error): &SqlError) -> OpenError {
-    refused(path, error)
+pub(super) fn unanswered(path: &Path, error: &SqlError) -> OpenError {
+    match error {
+        SqlError::Sqlite(error) => refused(path, error),
+        #[cfg(feature = "postgres")]
+        SqlError::Server(fault) => OpenError::Server(fault.to_string()),
+    }
 }
 
 pub(super) fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {

@@ -1,17 +1,19 @@
 //! Whether a commit would find room where the journal is.
 
-use super::files::Space;
+use super::files::{Files, Space};
 use super::{Journal, JournalError};
 
 impl Journal {
     /// Whether a commit would find room, asked before anything is signed.
     pub fn ready(&self) -> Result<(), JournalError> {
-        match self.files.space().map_err(|_| JournalError::Lost)? {
-            Space::ReadOnly => return Err(JournalError::ReadOnly),
-            Space::Free(free) if free < self.min_free_bytes => {
+        let space = self.files.as_ref().map(Files::space).transpose();
+        match space.map_err(|_| JournalError::Lost)? {
+            Some(Space::ReadOnly) => return Err(JournalError::ReadOnly),
+            Some(Space::Free(free)) if free < self.min_free_bytes => {
                 return Err(JournalError::DiskFull { free, wanted: self.min_free_bytes });
             }
-            Space::Free(_) => {}
+            // A server has a disk of its own, and says so when it is full.
+            Some(Space::Free(_)) | None => {}
         }
         if !self.begun.is_written() {
             return Err(JournalError::NoRoom);
@@ -22,7 +24,7 @@ impl Journal {
     /// How much room there is where the file is, bytes: 0 where nothing can be written. None where nobody
     /// can tell.
     pub fn free_bytes(&self) -> Option<u64> {
-        match self.files.space().ok()? {
+        match self.files.as_ref()?.space().ok()? {
             Space::ReadOnly => Some(0),
             Space::Free(free) => Some(free),
         }

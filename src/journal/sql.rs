@@ -4,6 +4,10 @@
 //! batch is refused, what the history says. Parameters are `?1`, `?2` and so on; values are whole numbers,
 //! text, bytes and NULL. What only one of the two understands is said through [`Database`], by name.
 
+#[cfg(feature = "postgres")]
+use super::postgres::Session;
+#[cfg(feature = "postgres")]
+use rusqlite::types::Value;
 use rusqlite::types::{FromSql, FromSqlError, ToSql, ValueRef};
 use rusqlite::{CachedStatement, Connection, ErrorCode, ffi};
 
@@ -18,6 +22,29 @@ pub enum SqlError {
     /// What SQLite says.
     #[error(transparent)]
     Sqlite(#[from] rusqlite::Error),
+    /// What a server says, or that it says nothing.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Server(#[from] ServerFault),
+}
+
+/// Why a server did not do what it was asked for.
+#[cfg(feature = "postgres")]
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("{problem}")]
+pub struct ServerFault {
+    /// What the server calls it (SQLSTATE). None where the connection failed, and nobody knows what it did.
+    pub state: Option<String>,
+    /// In words.
+    pub problem: String,
+}
+
+#[cfg(feature = "postgres")]
+impl ServerFault {
+    /// Nothing that the server has a name for.
+    pub(super) fn said(problem: impl Into<String>) -> Self {
+        Self { state: None, problem: problem.into() }
+    }
 }
 
 impl SqlError {
@@ -31,15 +58,21 @@ impl SqlError {
 
     /// Whether another row stands where this one was to be.
     pub(super) fn is_taken(&self) -> bool {
-        let Self::Sqlite(error) = self;
         let unique = |error: &ffi::Error| error.extended_code == ffi::SQLITE_CONSTRAINT_UNIQUE;
-        error.sqlite_error().is_some_and(unique)
+        match self {
+            Self::Sqlite(error) => error.sqlite_error().is_some_and(unique),
+            #[cfg(feature = "postgres")]
+            Self::Server(fault) => fault.state.as_deref() == Some("23505"),
+        }
     }
 
     /// Whether there is no room for it.
     pub(super) fn is_full(&self) -> bool {
-        let Self::Sqlite(error) = self;
-        error.sqlite_error_code() == Some(ErrorCode::DiskFull)
+        match self {
+            Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
+            #[cfg(feature = "postgres")]
+            Self::Server(fault) => fault.state.as_deref() == Some("53100"),
+        }
     }
 }
 
@@ -150,24 +183,25 @@ pub(crate) enum Statement<'c> {
     Kept(CachedStatement<'c>),
     /// One that it does not.
     Once(rusqlite::Statement<'c>),
+    /// One that a server is sent.
+    #[cfg(feature = "postgres")]
+    OnServer(&'c Session, String),
 }
 
-impl<'c> Statement<'c> {
-    fn sqlite(&mut self) -> &mut rusqlite::Statement<'c> {
-        match self {
-            Self::Kept(kept) => kept,
-            Self::Once(once) => once,
-        }
-    }
-
+impl Statement<'_> {
     /// Runs it; tells how many rows it changed.
     pub(super) fn execute(&mut self, params: impl Params) -> SqlResult<usize> {
-        Ok(params.bind(|values| self.sqlite().execute(values))?)
+        params.bind(|values| match self {
+            Self::Kept(kept) => Ok(kept.execute(values)?),
+            Self::Once(once) => Ok(once.execute(values)?),
+            #[cfg(feature = "postgres")]
+            Self::OnServer(session, sql) => Ok(session.ask(sql, values)?.changed),
+        })
     }
 
     /// Whether it finds a row.
     pub(super) fn exists(&mut self, params: impl Params) -> SqlResult<bool> {
-        Ok(params.bind(|values| self.sqlite().exists(values))?)
+        Ok(self.query(params)?.next()?.is_some())
     }
 
     /// The first row that it finds. It is an error where there is none.
@@ -195,17 +229,37 @@ impl<'c> Statement<'c> {
 
     /// Every row that it finds.
     pub(super) fn query(&mut self, params: impl Params) -> SqlResult<Found<'_>> {
-        Ok(Found(params.bind(|values| self.sqlite().query(values))?))
+        params.bind(|values| match self {
+            Self::Kept(kept) => Ok(Found::InFile(kept.query(values)?)),
+            Self::Once(once) => Ok(Found::InFile(once.query(values)?)),
+            #[cfg(feature = "postgres")]
+            Self::OnServer(session, sql) => {
+                Ok(Found::OnServer(session.ask(sql, values)?.rows.into_iter(), Vec::new()))
+            }
+        })
     }
 }
 
 /// What a statement found.
-pub(super) struct Found<'s>(rusqlite::Rows<'s>);
+pub(super) enum Found<'s> {
+    /// SQLite looks for each when it is asked for.
+    InFile(rusqlite::Rows<'s>),
+    /// A server has sent all of them; the last one that was asked for is beside them.
+    #[cfg(feature = "postgres")]
+    OnServer(std::vec::IntoIter<Vec<Value>>, Vec<Value>),
+}
 
 impl Found<'_> {
     /// The next row, while there is one.
     pub(super) fn next(&mut self) -> SqlResult<Option<Row<'_>>> {
-        Ok(self.0.next()?.map(Row))
+        match self {
+            Self::InFile(rows) => Ok(rows.next()?.map(Row::InFile)),
+            #[cfg(feature = "postgres")]
+            Self::OnServer(rows, current) => Ok(rows.next().map(|row| {
+                *current = row;
+                Row::OnServer(current)
+            })),
+        }
     }
 }
 
@@ -225,17 +279,34 @@ impl<T, F: FnMut(&Row<'_>) -> SqlResult<T>> Iterator for Mapped<'_, F> {
 }
 
 /// One row.
-pub(super) struct Row<'r>(&'r rusqlite::Row<'r>);
+pub(super) enum Row<'r> {
+    /// Of SQLite.
+    InFile(&'r rusqlite::Row<'r>),
+    /// Of a server.
+    #[cfg(feature = "postgres")]
+    OnServer(&'r [Value]),
+}
 
 impl Row<'_> {
     /// The value of a column, counted from 0.
     pub(super) fn get<T: FromSql>(&self, at: usize) -> SqlResult<T> {
-        Ok(self.0.get(at)?)
+        match self {
+            Self::InFile(row) => Ok(row.get(at)?),
+            #[cfg(feature = "postgres")]
+            Self::OnServer(_) => Ok(T::column_result(self.get_ref(at)?)?),
+        }
     }
 
     /// The same, as it stands in the row.
     pub(super) fn get_ref(&self, at: usize) -> SqlResult<ValueRef<'_>> {
-        Ok(self.0.get_ref(at)?)
+        match self {
+            Self::InFile(row) => Ok(row.get_ref(at)?),
+            #[cfg(feature = "postgres")]
+            Self::OnServer(values) => {
+                let value = values.get(at).ok_or(rusqlite::Error::InvalidColumnIndex(at))?;
+                Ok(value.into())
+            }
+        }
     }
 }
 

@@ -20,6 +20,12 @@ pub(super) struct Begun {
 }
 
 impl Begun {
+    /// One that is on disk already.
+    #[cfg(feature = "postgres")]
+    pub(super) fn written() -> Arc<Self> {
+        Arc::new(Self { written: AtomicBool::new(true), doubted: Mutex::default() })
+    }
+
     /// Whether the start is on disk.
     pub(super) fn is_written(&self) -> bool {
         self.written.load(Ordering::Acquire)

@@ -12,6 +12,8 @@ mod exchanging;
 mod feeding;
 mod ledgering;
 mod naming;
+#[cfg(feature = "postgres")]
+mod on_server;
 mod opening;
 mod pausing;
 mod resolving;
@@ -69,11 +71,25 @@ struct Book {
 }
 
 impl Book {
+    /// Where the environment says: on the server that tests/postgres.sh starts, or else in a file.
     async fn new() -> Self {
+        #[cfg(feature = "postgres")]
+        if let Some(server) = on_server::given() {
+            let room = tempfile::tempdir().unwrap();
+            return Self::begin(on_server::made(&server, &room), room).await;
+        }
+        Self::in_a_file().await
+    }
+
+    /// For what is a matter of files.
+    async fn in_a_file() -> Self {
         let room = tempfile::tempdir().unwrap();
         let config = config(&room);
         Journal::initialise(&config.path).unwrap();
-        let journal = Journal::open(&config).unwrap();
+        Self::begin(Journal::open(&config).unwrap(), room).await
+    }
+
+    async fn begin(journal: Journal, room: TempDir) -> Self {
         journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS).await.unwrap();
         assert_eq!(journal.open_lane(lane(), FIRST, NOW_MS).await.unwrap(), FIRST);
         Self { journal, room }
@@ -124,10 +140,21 @@ impl Book {
         self.journal.read(|conn| everything(conn, &TABLES)).await.unwrap()
     }
 
+    /// What the journal says of itself.
+    async fn audit(&self) -> Audit {
+        self.journal.read(|conn| audit::audit(conn, &[])).await.unwrap()
+    }
+
     /// Lets go of the file and opens it again, as a restart does.
     fn restart(self) -> Self {
         let Self { journal, room } = self;
         drop(journal);
+        #[cfg(feature = "postgres")]
+        if let Some(server) = on_server::given()
+            && !config(&room).path.exists()
+        {
+            return Self { journal: on_server::opened(&server, &room), room };
+        }
         Self { journal: Journal::open(&config(&room)).unwrap(), room }
     }
 

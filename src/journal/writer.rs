@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tracing::error;
 
 /// How many writes may share one commit.
-const GROUP: usize = 64;
+pub(super) const GROUP: usize = 64;
 
 /// Tells a waiter what happened. Called after COMMIT only.
 pub(crate) type WriteReply = Box<dyn FnOnce() + Send>;
@@ -66,6 +66,17 @@ pub struct Figures {
     /// When the copy in `journal.copy_dir` last held everything, Unix ms; the start where it never did, 0
     /// where none is kept.
     pub copied_ms: AtomicI64,
+}
+
+impl Figures {
+    /// A transaction with so many writes, which began at `begun` and were run at `written`, is durable.
+    pub(super) fn committed(&self, begun: Instant, written: Instant, writes: usize) {
+        self.commit_seconds.observe(written.elapsed().as_secs_f64());
+        self.transaction_seconds.observe(begun.elapsed().as_secs_f64());
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.grown.send_replace(());
+        self.writes.fetch_add(u64::try_from(writes).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
 }
 
 impl Default for Figures {
@@ -207,12 +218,7 @@ impl Writer {
                 std::mem::forget(ran);
                 return Served::Unknown;
             }
-            let figures = &self.figures;
-            figures.commit_seconds.observe(written.elapsed().as_secs_f64());
-            figures.transaction_seconds.observe(begun.elapsed().as_secs_f64());
-            figures.commits.fetch_add(1, Ordering::Relaxed);
-            figures.grown.send_replace(());
-            figures.writes.fetch_add(u64::try_from(kept).unwrap_or(u64::MAX), Ordering::Relaxed);
+            self.figures.committed(begun, written, kept);
         } else {
             roll_back(conn);
         }

@@ -134,7 +134,7 @@ async fn the_window_moves_with_the_chain() {
 
 #[tokio::test]
 async fn a_nearly_full_disk_takes_no_new_charge_but_the_end_of_an_old_one() {
-    let mut book = Book::new().await;
+    let mut book = Book::in_a_file().await;
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     book.journal.min_free_bytes = u64::MAX;
     let before = book.everything().await;

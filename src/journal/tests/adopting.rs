@@ -22,8 +22,7 @@ async fn close(book: Book) -> TempDir {
 }
 
 async fn faults(book: Book) -> Vec<String> {
-    let room = close(book).await;
-    Journal::audit(&config(&room).path, &[]).unwrap().faults
+    book.audit().await.faults
 }
 
 #[tokio::test]
@@ -111,7 +110,7 @@ async fn a_charge_that_another_batch_holds_is_learnt_without_a_second_claim() {
 
 #[tokio::test]
 async fn a_copy_that_is_behind_its_mark_is_noticed() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let (path, copy) = (config(&book.room).path, book.room.path().join("copy"));
     assert!(!book.journal.is_old_copy());
     let book = book.restart();
@@ -128,7 +127,7 @@ async fn a_copy_that_is_behind_its_mark_is_noticed() {
 
 #[tokio::test]
 async fn a_lane_of_an_old_copy_is_in_doubt_until_it_has_learnt_what_was_forgotten() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     assert_eq!(book.journal.take_up(lane()).await.unwrap().0, None);
     let (path, copy) = (config(&book.room).path, book.room.path().join("copy"));
     let room = close(book).await;
@@ -155,7 +154,7 @@ async fn a_lane_of_an_old_copy_is_in_doubt_until_it_has_learnt_what_was_forgotte
 
 #[tokio::test]
 async fn a_lane_that_the_old_copy_has_never_heard_of_is_in_doubt_as_well() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let room = close(book).await;
     std::fs::remove_file(room.path().join("journal.db.mark")).unwrap();
     let journal = Journal::open(&config(&room)).unwrap();
@@ -165,7 +164,7 @@ async fn a_lane_that_the_old_copy_has_never_heard_of_is_in_doubt_as_well() {
 
 #[tokio::test]
 async fn a_newer_file_that_is_put_back_after_an_old_copy_ran_is_noticed() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let (path, kept) = (config(&book.room).path, book.room.path().join("kept"));
     let newer = book.room.path().join("newer");
     let room = close(book).await;
@@ -186,7 +185,7 @@ async fn a_newer_file_that_is_put_back_after_an_old_copy_ran_is_noticed() {
 
 #[tokio::test]
 async fn a_process_that_ends_while_it_begins_leaves_no_doubt() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let (path, mark) = (config(&book.room).path, book.room.path().join("journal.db.mark"));
     let room = close(book).await;
     let files = Files::at(&path);

@@ -5,7 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 /// A closed journal with a charged, a reverted and an open batch.
 async fn closed_book() -> TempDir {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let charged = book.accept(&[item(1, 1), item(2, 1)]).await.unwrap();
     let reverted = book.accept(&[item(3, 1)]).await.unwrap();
     let mut open = proposal(&[item(4, 1), guarded(5)]);
@@ -63,7 +63,7 @@ async fn a_head_that_was_kept_is_looked_for() {
 
 #[tokio::test]
 async fn an_audit_changes_nothing_and_works_on_a_copy_of_a_journal_at_work() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     for who in 1..20 {
         book.accept(&[item(who, 1)]).await.unwrap();
     }
@@ -98,7 +98,7 @@ async fn an_audit_changes_nothing_and_works_on_a_copy_of_a_journal_at_work() {
 /// A copy of which one half was read before a checkpoint and the other half after it.
 #[tokio::test]
 async fn a_copy_that_was_torn_by_a_checkpoint_is_reported_and_not_believed() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let path = config(&book.room).path;
     for who in 1..60 {
         book.accept(&[item(who, 1)]).await.unwrap();
@@ -271,7 +271,7 @@ async fn a_claim_that_was_freed_by_hand_is_found() {
 
 #[tokio::test]
 async fn a_guard_that_was_ended_by_hand_is_found() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let charged = book.accept(&[guarded(1), guarded(2)]).await.unwrap();
     let outcomes = vec![ItemOutcome::Charged, ItemOutcome::Charged];
     book.settle(end(&charged, BatchState::Charged, outcomes)).await;
@@ -288,7 +288,7 @@ async fn a_guard_that_was_ended_by_hand_is_found() {
 
 #[tokio::test]
 async fn a_pause_or_a_doubt_that_was_ended_by_hand_is_found() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let pause = Pause { by: "Operator".to_owned(), since_ms: NOW_MS };
     let switch = Switch::Pause(vec![CHAIN]);
     book.journal.set_paused(switch, pause).await.unwrap().unwrap();
@@ -359,7 +359,7 @@ async fn a_row_forged_with_a_digest_of_its_own_does_not_lead_to_the_next_one() {
 
 #[tokio::test]
 async fn whoever_watches_an_audit_hears_how_far_it_is() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     book.accept(&[item(1, 1)]).await.unwrap();
     let Book { journal, room } = book;
     journal.close().await;

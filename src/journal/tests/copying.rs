@@ -39,7 +39,7 @@ fn items(from: u64, count: usize) -> Vec<Item> {
 
 #[tokio::test]
 async fn a_copy_is_whole_at_every_moment_however_often_the_log_begins_anew() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     short_log(&book, 100).await;
     let path = config(&book.room).path;
     let original = Original::open(&path, beside(&path, "-wal")).unwrap();
@@ -74,7 +74,7 @@ async fn a_copy_is_whole_at_every_moment_however_often_the_log_begins_anew() {
 
 #[tokio::test]
 async fn what_was_overwritten_before_it_was_copied_is_noticed() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let path = config(&book.room).path;
     let original = Original::open(&path, beside(&path, "-wal")).unwrap();
     let copy = book.room.path().join("copy");
@@ -94,7 +94,7 @@ async fn what_was_overwritten_before_it_was_copied_is_noticed() {
 
 #[tokio::test]
 async fn a_journal_is_backed_up_while_it_is_written_and_after_it_is_closed() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let writing = async {
         for round in 0..40 {
             assert!(book.accept(&items(round * 10, 10)).await.is_ok());
@@ -124,7 +124,7 @@ async fn a_journal_is_backed_up_while_it_is_written_and_after_it_is_closed() {
 
 #[tokio::test]
 async fn what_does_not_hold_is_no_backup() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     assert!(book.takes(item(1, 1)).await);
     let change = |conn: &dyn Database| conn.execute("UPDATE claim SET amount = '1'", []);
     book.journal.read(change).await.unwrap();
@@ -146,7 +146,7 @@ async fn kept(directory: &Path) -> PathBuf {
 
 #[tokio::test]
 async fn a_kept_copy_takes_the_place_of_a_lost_journal_and_counts_as_an_old_one() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let second = tempfile::tempdir().unwrap();
     let copier = book.journal.keep_copy(second.path()).unwrap();
     let copy = kept(second.path()).await;
@@ -181,7 +181,7 @@ async fn a_kept_copy_takes_the_place_of_a_lost_journal_and_counts_as_an_old_one(
 
 #[tokio::test]
 async fn an_earlier_copy_goes_unless_it_knows_what_the_journal_does_not() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let second = tempfile::tempdir().unwrap();
     let copier = book.journal.keep_copy(second.path()).unwrap();
     let first = kept(second.path()).await;
@@ -193,7 +193,7 @@ async fn an_earlier_copy_goes_unless_it_knows_what_the_journal_does_not() {
     }
     copier.finish().await;
     // Another journal, which has the same first rows and not the last ones.
-    let other = Book::new().await;
+    let other = Book::in_a_file().await;
     let copier = other.journal.keep_copy(second.path()).unwrap();
     while !matches!(
         copier::only_copy(second.path()),

@@ -50,9 +50,7 @@ async fn what_one_journal_has_charged_no_other_charges_after_an_import() {
     }
     assert!(!other.takes(guarded(4)).await, "it is guarded");
     assert!(other.takes(item(5, 1)).await, "it reverted");
-    let path = config(&other.room).path;
-    other.journal.close().await;
-    assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
+    assert_eq!(other.audit().await.faults, Vec::<String>::new());
 }
 
 #[tokio::test]
@@ -115,8 +113,6 @@ async fn what_was_imported_and_is_learnt_afterwards_is_one_billing() {
     let second = ForeignTx { position: FIRST + 1, landed, effect };
     other.journal.adopt(origin(), vec![first, second], 600, NOW_MS).await.unwrap();
     assert_eq!(other.next_position().await, FIRST + 2);
-    let path = config(&other.room).path;
-    other.journal.close().await;
-    let audit = Journal::audit(&path, &[]).unwrap();
+    let audit = other.audit().await;
     assert_eq!((audit.batches, audit.faults), (2, vec![]));
 }

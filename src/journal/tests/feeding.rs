@@ -106,7 +106,7 @@ async fn each_kind_of_row_is_told_as_what_it_is() {
 
 #[tokio::test]
 async fn a_follower_goes_on_where_an_older_copy_parts_from_what_he_heard() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     book.accept(&[item(1, 1)]).await.unwrap();
     let before = rest(&book, FeedPlace::default(), 10).await.1;
     let heard = parking_lot::Mutex::new(Vec::new());
@@ -134,7 +134,7 @@ async fn a_follower_goes_on_where_an_older_copy_parts_from_what_he_heard() {
 
 #[tokio::test]
 async fn a_second_copy_that_is_put_back_is_told_from_where_it_parts() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let mut book = put_back(book, async |book: &Book| drop(book.accept(&[item(1, 1)]).await)).await;
     book.accept(&[item(2, 1)]).await.unwrap();
     let later = parking_lot::Mutex::new(FeedPlace::default());
@@ -165,7 +165,7 @@ async fn a_place_of_another_history_is_not_gone_on_from() {
 
 #[tokio::test]
 async fn a_chain_is_told_by_the_name_that_it_has_now() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     book.accept(&[item(1, 1)]).await.unwrap();
     let pause = Pause { by: "ann".to_owned(), since_ms: NOW_MS };
     book.journal.set_paused(Switch::Pause(vec![CHAIN]), pause).await.unwrap().unwrap();

@@ -24,7 +24,7 @@ fn a_lost_journal_is_not_replaced_by_an_empty_one() {
 
 #[tokio::test]
 async fn a_journal_that_knows_a_charge_is_never_replaced() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     assert!(book.takes(item(1, 1)).await);
     let path = config(&book.room).path;
     assert!(matches!(Journal::initialise(&path), Err(OpenError::Exists(at)) if at == path));
@@ -39,7 +39,7 @@ async fn a_journal_that_knows_a_charge_is_never_replaced() {
 
 #[tokio::test]
 async fn nobody_else_reads_who_was_charged() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let path = config(&book.room).path;
     assert_eq!(mode(&path), 0o600);
     assert_eq!(mode(&path.with_extension("db-wal")), 0o600);
@@ -78,7 +78,7 @@ fn what_is_no_journal_of_ours_is_refused_and_left_as_it_is() {
 
 #[tokio::test]
 async fn two_handles_of_one_process_cannot_both_bill() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let second = Journal::open(&config(&book.room));
     assert!(matches!(second, Err(OpenError::Held(_))), "{second:?}");
     assert!(book.takes(item(1, 1)).await, "the first one is not disturbed");
@@ -221,7 +221,7 @@ async fn two_processes_cannot_both_bill_and_what_a_killed_one_claimed_stays_clai
 #[tokio::test]
 async fn a_journal_that_everybody_can_write_is_not_opened() {
     use std::os::unix::fs::PermissionsExt as _;
-    let Book { journal, room } = Book::new().await;
+    let Book { journal, room } = Book::in_a_file().await;
     journal.close().await;
     let config = config(&room);
     let set = |path: &Path, mode| {
@@ -247,7 +247,7 @@ async fn a_journal_that_everybody_can_write_is_not_opened() {
 
 #[tokio::test]
 async fn a_start_does_not_read_the_history_from_end_to_end() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let plan = book.journal.read(|conn| {
         let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {}", past::LEARNT))?;
         let steps = plan.query_map(rusqlite::params![CHAIN.0, "0x"], |row| row.get::<String>(3))?;

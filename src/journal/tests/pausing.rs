@@ -60,7 +60,7 @@ async fn a_paused_chain_takes_nothing_new_until_it_is_resumed() {
     book.accept(&[item(2, 1)]).await.unwrap();
     let audit = book.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
     assert_eq!(audit.faults, Vec::<String>::new());
-    let told = "SELECT group_concat(event) FROM history WHERE event IN ('paused', 'resumed')";
+    let told = "SELECT string_agg(event, ',' ORDER BY seq) FROM history WHERE event IN ('paused', 'resumed')";
     let told = move |conn: &dyn Database| conn.query_row(told, [], |row| row.get::<String>(0));
     assert_eq!(book.journal.read(told).await.unwrap(), "paused,resumed");
 }

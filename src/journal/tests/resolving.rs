@@ -3,7 +3,10 @@
 use super::*;
 
 async fn ended(outcomes: Vec<ItemOutcome>) -> (Book, BatchId) {
-    let book = Book::new().await;
+    ended_in(Book::new().await, outcomes).await
+}
+
+async fn ended_in(book: Book, outcomes: Vec<ItemOutcome>) -> (Book, BatchId) {
     let items: Vec<Item> = (1..).zip(&outcomes).map(|(who, _)| item(who, 1)).collect();
     let mut proposal = proposal(&items);
     proposal.request = Some(request("run-1", 1));
@@ -24,9 +27,7 @@ async fn said(book: &Book, finding: PersonsWord) -> Result<bool, Unresolved> {
 }
 
 async fn faults(book: Book) -> Vec<String> {
-    let path = config(&book.room).path;
-    book.journal.close().await;
-    Journal::audit(&path, &[]).unwrap().faults
+    book.audit().await.faults
 }
 
 #[tokio::test]
@@ -104,7 +105,8 @@ async fn a_name_of_several_billings_means_the_one_that_is_unproven() {
 
 #[tokio::test]
 async fn a_resolution_that_was_not_written_by_the_journal_is_found() {
-    let (book, _) = ended(vec![ItemOutcome::Unproven, ItemOutcome::Unproven]).await;
+    let outcomes = vec![ItemOutcome::Unproven, ItemOutcome::Unproven];
+    let (book, _) = ended_in(Book::in_a_file().await, outcomes).await;
     said(&book, finding("run-1", 2, Resolution::Charged)).await.unwrap();
     let path = config(&book.room).path;
     book.journal.close().await;

@@ -29,7 +29,7 @@ fn killed(book: &Book) -> TempDir {
 
 #[tokio::test]
 async fn what_a_killed_process_left_is_opened() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     assert!(book.takes(item(1, 1)).await);
     let room = killed(&book);
     let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
@@ -56,7 +56,7 @@ async fn a_journal_on_which_a_process_has_begun_is_not_new() {
 
 #[tokio::test]
 async fn an_old_file_under_a_newer_log_is_refused_with_what_to_do_and_left_as_it_is() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let path = config(&book.room).path;
     let old = book.room.path().join("old");
     let room = closed(book).await;
@@ -137,7 +137,7 @@ impl Disk for Full {
 
 #[tokio::test(start_paused = true)]
 async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_doubt_all_the_same() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let open = book.accept(&[item(1, 1)]).await.unwrap();
     let room = closed(book).await;
     std::fs::remove_file(beside(&config(&room).path, ".mark")).unwrap();

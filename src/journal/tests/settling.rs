@@ -100,9 +100,9 @@ async fn several_ends_are_written_together_or_not_at_all() {
 /// Stores a second transaction of a batch, as a replacement will.
 async fn replace(book: &Book, batch: BatchId, hash: B256) {
     let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
-               VALUES (?1, ?2, 1, 'bill', x'02', 22000, 0)";
+               VALUES (?1, ?2, 1, 'bill', ?3, 22000, 0)";
     let insert = move |conn: &dyn Database| {
-        conn.execute(sql, rusqlite::params![hash.as_slice(), batch.0]).map(drop)
+        conn.execute(sql, rusqlite::params![hash.as_slice(), batch.0, [2_u8]]).map(drop)
     };
     book.journal.write(insert).await.unwrap().unwrap();
 }
@@ -137,7 +137,7 @@ async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_fi
 
 #[tokio::test]
 async fn what_a_transaction_cost_is_kept_with_it_and_with_the_history() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     let (ending, fee) = (CallEnding::OutOfTime, U256::from(u128::MAX));
     let message = Some("CPU timeout".to_owned());

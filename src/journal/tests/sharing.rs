@@ -112,7 +112,7 @@ async fn of_two_that_were_signed_for_one_place_one_gets_it_and_the_other_is_not_
 
 #[tokio::test]
 async fn when_the_disk_is_full_in_the_middle_the_answers_are_what_is_on_disk() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let limit = |pages: i64| {
         let limit = format!("PRAGMA max_page_count = {pages}");
         move |conn: &dyn Database| run(conn, &limit)

@@ -159,7 +159,7 @@ async fn a_look_at_the_room_takes_none() {
 
 #[tokio::test]
 async fn a_sum_that_was_changed_behind_the_journals_back_is_found() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     book.take(counting(&[item(1, 1)], USDT, 1_000)).await.unwrap();
     for sql in [
         "UPDATE spend SET amount = '1'",

@@ -28,7 +28,7 @@ fn a_pause() -> (Switch, Pause) {
 async fn the_file_of_this_version_is_made() {
     let to = kept(newest(STEPS));
     assert!(!to.exists(), "{} was made already and is never made again", to.display());
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let mut charged = proposal(&[item(1, 1), item(2, 1), item(3, 1), guarded(4)]);
     charged.request = Some(request("run-1", 1));
     charged.caller = Some("scheduler".to_owned());

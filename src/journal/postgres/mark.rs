@@ -1,0 +1,136 @@
+//! What a Signer knows of its database, kept beside it: the start of the process that wrote last, the newest row
+//! of history that it saw, and which server that was.
+//!
+//! A copy that was put back has the server's identifier, and may have its timeline, so contents are compared: a
+//! database that lacks this Signer's start or that row, or holds another one in its place, has forgotten. A
+//! new timeline alone is a failover that lost nothing.
+
+use super::super::HistoryHead;
+use super::super::history;
+use super::super::mark::BootId;
+use super::super::sql::{Database, OptionalExtension as _, SqlResult};
+use super::session::Session;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How far the history went when it was last looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Known(pub(super) HistoryHead);
+
+impl Known {
+    /// As a row of text.
+    pub(super) fn parse(row: &str, digest: &str) -> Option<Self> {
+        let row = row.parse().ok()?;
+        let whole = digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (whole || row == 0).then(|| Self(HistoryHead { row, digest: digest.to_owned() }))
+    }
+
+    /// Whether the database still holds it.
+    pub(super) fn is_in(&self, conn: &dyn Database) -> SqlResult<bool> {
+        history::holds(conn, &self.0)
+    }
+}
+
+/// Which server it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Server {
+    /// Given when its files were made: a copy of them has the same.
+    pub(super) system: i64,
+    /// How often a standby was promoted, hexadecimal.
+    pub(super) timeline: String,
+}
+
+impl Server {
+    /// Asks it. None where it only follows another one.
+    pub(super) fn of(session: &Session) -> SqlResult<Option<Self>> {
+        let conn: &dyn Database = session;
+        // A server that follows another has no place of its own in the log, and says so with an error.
+        let sql = "SELECT s.system_identifier,
+                          CASE WHEN pg_is_in_recovery() THEN NULL
+                               ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END
+                   FROM pg_control_system() s";
+        let told =
+            conn.query_row(sql, [], |row| Ok((row.get(0)?, row.get::<Option<String>>(1)?)))?;
+        Ok(told.1.map(|timeline| Self { system: told.0, timeline }))
+    }
+}
+
+/// What is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Reached {
+    /// The start of the process that wrote it.
+    pub(super) boot: BootId,
+    /// What that process saw last.
+    pub(super) known: Known,
+    /// Where.
+    pub(super) server: Server,
+}
+
+impl Reached {
+    fn parse(text: &str) -> Option<Self> {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let &[boot, row, digest, system, timeline] = words.as_slice() else { return None };
+        let known = Known::parse(row, if digest == NO_DIGEST { "" } else { digest })?;
+        let server = Server { system: system.parse().ok()?, timeline: timeline.to_owned() };
+        Some(Self { boot: BootId::parse(boot)?, known, server })
+    }
+
+    /// Whether the database of `session` may have forgotten something since this was written.
+    pub(super) fn is_contradicted_by(&self, session: &Session, server: &Server) -> SqlResult<bool> {
+        let conn: &dyn Database = session;
+        let started = "SELECT 1 FROM boot WHERE id = ?1";
+        let started = conn.query_row(started, [self.boot.bytes()], |_| Ok(())).optional()?;
+        Ok(self.server.system != server.system || started.is_none() || !self.known.is_in(conn)?)
+    }
+}
+
+/// Stands for the digest of no row.
+const NO_DIGEST: &str = "-";
+
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { boot, known: Known(HistoryHead { row, digest }), server } = self;
+        let digest = if digest.is_empty() { NO_DIGEST } else { digest };
+        writeln!(f, "{boot} {row} {digest} {} {}", server.system, server.timeline)
+    }
+}
+
+/// The file that it is kept in.
+#[derive(Clone, Debug)]
+pub(super) struct MarkFile(PathBuf);
+
+impl MarkFile {
+    /// At this path.
+    pub(super) fn at(path: &Path) -> Self {
+        Self(path.to_owned())
+    }
+
+    /// What it says; none where it says nothing that makes sense.
+    pub(super) fn read(&self) -> Option<Reached> {
+        Reached::parse(&std::fs::read_to_string(&self.0).ok()?)
+    }
+
+    /// Replaces it, whole or not at all.
+    pub(super) fn write(&self, reached: &Reached) -> io::Result<()> {
+        let next = self.0.with_extension("mark.next");
+        std::fs::write(&next, reached.to_string())?;
+        std::fs::rename(next, &self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_read_as_it_was_written() {
+        for (row, digest) in [(0, String::new()), (7, "a1".repeat(32))] {
+            let known = Known(HistoryHead { row, digest });
+            let server = Server { system: i64::MAX, timeline: "0000000A".to_owned() };
+            let reached = Reached { boot: BootId::new([7; 16]), known, server };
+            assert_eq!(Reached::parse(&reached.to_string()), Some(reached));
+        }
+        assert_eq!(Reached::parse("07 7 a1 1 00000001"), None);
+    }
+}

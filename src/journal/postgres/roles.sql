@@ -1,0 +1,15 @@
+-- What the Signer's own role may do: read, add, and change what changes. It cannot take a row of the history,
+-- a batch, a claim or a transaction away, nor change what was signed.
+GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA {schema} TO {role};
+GRANT USAGE ON SCHEMA {schema} TO {role};
+REVOKE INSERT ON about, turn FROM {role};
+GRANT UPDATE (taken) ON turn TO {role};
+GRANT UPDATE (contract) ON chain TO {role};
+GRANT UPDATE (next_position) ON lane TO {role};
+GRANT UPDATE (state, settled_ms, winner, block, block_s) ON batch TO {role};
+GRANT UPDATE (ending, message, used, fee) ON attempt TO {role};
+GRANT UPDATE (live, guard_until_s, outcome, code, detail, elsewhere, resolved, resolved_by, resolved_ms)
+    ON claim TO {role};
+GRANT UPDATE (amount) ON spend TO {role};
+GRANT UPDATE (items, amount, given_back) ON counted TO {role};
+GRANT DELETE ON pause, doubt TO {role};

@@ -1,0 +1,304 @@
+//! Journals on the server that tests/postgres.sh starts, each in a schema of its own, used by a role that may do
+//! what a Signer needs and nothing else.
+
+use super::*;
+use crate::clock::Clock;
+use crate::journal::postgres::Session;
+use crate::journal::sql::SqlError;
+use parking_lot::Mutex;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres::config::Host;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[expect(clippy::disallowed_methods, reason = "what tests run on is no part of the configuration")]
+/// The server, as its owner reaches it; none where the environment names none.
+pub(super) fn given() -> Option<Config> {
+    Some(std::env::var("SIGNER_TEST_POSTGRES").ok()?.parse().unwrap())
+}
+
+/// Its name is that of the room beside it.
+fn schema(room: &TempDir) -> String {
+    let name = room.path().file_name().unwrap().to_string_lossy().to_ascii_lowercase();
+    format!("test_{}", name.replace(|c: char| !c.is_ascii_alphanumeric(), "_"))
+}
+
+fn within(server: &Config, room: &TempDir) -> Config {
+    let mut config = server.clone();
+    config.options(format!("-c search_path={}", schema(room)));
+    config
+}
+
+fn config(server: &Config, room: &TempDir) -> ServerConfig {
+    let mut signer = within(server, room);
+    signer.user("signer");
+    let mark_path = room.path().join("journal.mark");
+    ServerConfig { server: signer, mark_path, patience: PATIENCE, queue_length: 256 }
+}
+
+/// Runs statements as `config` says, in a session of their own.
+fn ran(config: Config, sql: String) -> Result<(), SqlError> {
+    let run = move || Session::open(&config, PATIENCE)?.batch(&sql);
+    std::thread::spawn(run).join().unwrap()
+}
+
+/// A new journal.
+pub(super) fn made(server: &Config, room: &TempDir) -> Journal {
+    let role = "DO $$ BEGIN CREATE ROLE signer LOGIN;
+                EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$";
+    ran(server.clone(), format!("{role}; CREATE SCHEMA {}", schema(room))).unwrap();
+    Journal::create_on_server(&config(server, room), &within(server, room), "signer").unwrap();
+    opened(server, room)
+}
+
+/// The journal that is there.
+pub(super) fn opened(server: &Config, room: &TempDir) -> Journal {
+    Journal::open_on_server(&config(server, room), Clock::MACHINE).unwrap()
+}
+
+#[tokio::test]
+async fn the_role_of_a_signer_cannot_take_away_or_change_what_was_written_down() {
+    let Some(server) = given() else { return };
+    let book = Book::new().await;
+    book.accept(&[item(1, 1)]).await.unwrap();
+    let before = book.everything().await;
+    for sql in [
+        "DELETE FROM history",
+        "DELETE FROM claim",
+        "DELETE FROM batch",
+        "DELETE FROM attempt",
+        "DELETE FROM ending",
+        "TRUNCATE claim CASCADE",
+        "UPDATE history SET body = ''",
+        "UPDATE attempt SET raw = NULL, gas_required = NULL",
+        "UPDATE claim SET period = '2'",
+        "UPDATE batch SET position = 99",
+        "UPDATE ending SET void = 1",
+        "DROP INDEX claim_key",
+        "ALTER TABLE claim DROP COLUMN live",
+        "CREATE TABLE mine (one BIGINT)",
+    ] {
+        let refused = ran(config(&server, &book.room).server, sql.to_owned()).unwrap_err();
+        assert!(
+            matches!(&refused, SqlError::Server(fault) if fault.state.as_deref() == Some("42501")),
+            "{sql}: {refused:?}"
+        );
+    }
+    assert_eq!(book.everything().await, before);
+    let owner = ServerConfig { server: within(&server, &book.room), ..config(&server, &book.room) };
+    let refused = Journal::open_on_server(&owner, Clock::MACHINE).unwrap_err().to_string();
+    assert!(refused.contains("the role may delete or change"), "{refused}");
+}
+
+/// What becomes of a COMMIT on its way.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    /// The server does it, and its answer is lost.
+    AnswerLost,
+    /// The connection breaks before the server hears of it.
+    NeverSent,
+    /// The connection breaks for the Signer, and the server hears of it later.
+    SentLate,
+}
+
+/// A line to the server that breaks when it is told to.
+struct Line {
+    port: u16,
+    next: Arc<Mutex<Option<Fate>>>,
+}
+
+impl Line {
+    fn to(server: &Config) -> Self {
+        let [Host::Unix(directory), ..] = server.get_hosts() else { panic!("no socket") };
+        let socket = directory.join(".s.PGSQL.5432");
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (port, next) = (listener.local_addr().unwrap().port(), Arc::default());
+        let fates = Arc::clone(&next);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let server = UnixStream::connect(&socket).unwrap();
+                let (client, deaf) = (client.unwrap(), Arc::new(AtomicBool::new(false)));
+                let ends = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                let (heard, fates) = (Arc::clone(&deaf), Arc::clone(&fates));
+                std::thread::spawn(move || answers(ends.0, ends.1, &heard));
+                std::thread::spawn(move || questions(client, server, &deaf, &fates));
+            }
+        });
+        Self { port, next }
+    }
+}
+
+fn answers(mut server: UnixStream, mut client: TcpStream, deaf: &AtomicBool) {
+    let mut bytes = [0; 1 << 14];
+    while let Ok(length @ 1..) = server.read(&mut bytes) {
+        if deaf.load(Ordering::SeqCst) || client.write_all(&bytes[..length]).is_err() {
+            break;
+        }
+    }
+    client.shutdown(Shutdown::Both).ok();
+}
+
+fn questions(
+    mut client: TcpStream,
+    mut server: UnixStream,
+    deaf: &AtomicBool,
+    fates: &Mutex<Option<Fate>>,
+) {
+    let mut bytes = [0; 1 << 14];
+    while let Ok(length @ 1..) = client.read(&mut bytes) {
+        let asked = &bytes[..length];
+        let commits = asked.windows(7).any(|part| part == b"COMMIT;");
+        match commits.then(|| fates.lock().take()).flatten() {
+            None => {}
+            Some(Fate::AnswerLost) => deaf.store(true, Ordering::SeqCst),
+            Some(Fate::NeverSent) => {
+                client.shutdown(Shutdown::Both).ok();
+                break;
+            }
+            Some(Fate::SentLate) => {
+                deaf.store(true, Ordering::SeqCst);
+                client.shutdown(Shutdown::Both).unwrap();
+                std::thread::sleep(Duration::from_millis(700));
+            }
+        }
+        if server.write_all(asked).is_err() {
+            break;
+        }
+    }
+    server.shutdown(Shutdown::Write).ok();
+}
+
+#[tokio::test]
+async fn whatever_becomes_of_a_commit_whose_answer_is_lost_its_caller_is_told_the_truth() {
+    let Some(server) = given() else { return };
+    let room = tempfile::tempdir().unwrap();
+    drop(made(&server, &room));
+    let line = Line::to(&server);
+    let mut config = config(&server, &room);
+    config.server = Config::new();
+    config.server.host("127.0.0.1").port(line.port).user("signer").dbname("postgres");
+    config.server.options(format!("-c search_path={}", schema(&room)));
+    let journal = Journal::open_on_server(&config, Clock::MACHINE).unwrap();
+    let book = Book::begin(journal, room).await;
+    let table =
+        [(1, Fate::AnswerLost, true), (2, Fate::NeverSent, false), (3, Fate::SentLate, true)];
+    for (who, fate, happens) in table {
+        *line.next.lock() = Some(fate);
+        let told = book.accept(&[item(who, 1)]).await;
+        assert!(line.next.lock().is_none(), "{fate:?} did not come about");
+        assert_eq!(told.is_ok(), happens, "{fate:?}: {told:?}");
+        assert_eq!(book.claims(item(who, 1)).await.len(), usize::from(happens), "{fate:?}");
+    }
+    assert_eq!(book.next_position().await, FIRST + 2);
+    assert!(book.takes(item(2, 1)).await, "what never happened can be asked for again");
+    assert_eq!(book.audit().await.faults, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_database_that_lacks_what_this_signer_saw_in_it_is_an_old_copy() {
+    let Some(server) = given() else { return };
+    let book = Book::new().await;
+    assert!(!book.journal.is_old_copy());
+    book.accept(&[item(1, 1)]).await.unwrap();
+    book.journal.close().await;
+    let book = book.restart();
+    assert!(!book.journal.is_old_copy(), "a restart is not a restore");
+    assert_eq!(book.journal.take_up(lane()).await.unwrap().0, None);
+
+    book.journal.close().await;
+    std::fs::remove_file(book.room.path().join("journal.mark")).unwrap();
+    let book = book.restart();
+    assert!(book.journal.is_old_copy(), "nobody knows what this one has seen");
+    assert!(
+        book.journal.take_up(lane()).await.unwrap().0.is_some(),
+        "what its lane did is in doubt"
+    );
+
+    for forget in [
+        "DELETE FROM history WHERE seq = (SELECT max(seq) FROM history)",
+        "UPDATE history SET digest = sha256(digest) WHERE seq = (SELECT max(seq) FROM history)",
+        "DELETE FROM boot WHERE seq = (SELECT max(seq) FROM boot)",
+    ] {
+        book.journal.close().await;
+        ran(within(&server, &book.room), forget.to_owned()).unwrap();
+        let again = opened(&server, &book.room);
+        assert!(again.is_old_copy(), "{forget}");
+        again.close().await;
+        assert!(!opened(&server, &book.room).is_old_copy(), "noticed once: {forget}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_three_signers_on_one_account_each_charge_has_one_winner_and_no_place_is_lost() {
+    const CHARGES: u8 = 30;
+    let Some(server) = given() else { return };
+    let book = Book::new().await;
+    let mut config = config(&server, &book.room);
+    let mut signers = vec![book.journal.clone()];
+    for mark in ["second.mark", "third.mark"] {
+        let mark = book.room.path().join(mark);
+        std::fs::copy(&config.mark_path, &mark).unwrap();
+        config.mark_path = mark;
+        signers.push(Journal::open_on_server(&config, Clock::MACHINE).unwrap());
+    }
+    let mut callers = tokio::task::JoinSet::new();
+    for (caller, journal) in (0..9_u8).zip(signers.into_iter().cycle()) {
+        callers.spawn(async move {
+            let mut places = Vec::new();
+            for n in 0..CHARGES {
+                // Two charges each, which overlap with those of everybody else, in another order.
+                let (one, other) = ((n + caller * 3) % CHARGES, (n + caller * 7 + 1) % CHARGES);
+                loop {
+                    match take(&journal, proposal(&[item(one, 1), item(other, 2)])).await {
+                        Err(AcceptError::Moved) => {}
+                        Ok(slot) => break places.push((slot.position, one, other)),
+                        Err(AcceptError::Claimed) => break,
+                        Err(other) => panic!("{other}"),
+                    }
+                }
+            }
+            places
+        });
+    }
+    let mut won: Vec<_> = callers.join_all().await.into_iter().flatten().collect();
+    won.sort_unstable();
+    let places: Vec<u64> = won.iter().map(|(place, ..)| *place).collect();
+    assert_eq!(places, (FIRST..book.next_position().await).collect::<Vec<_>>(), "without a gap");
+    for charges in [won.iter().map(|won| won.1).collect(), won.iter().map(|won| won.2).collect()] {
+        let mut charges: Vec<u8> = charges;
+        charges.sort_unstable();
+        assert!(charges.windows(2).all(|pair| pair[0] != pair[1]), "twice: {charges:?}");
+    }
+    assert!(places.len() > usize::from(CHARGES) / 3, "{} were taken", places.len());
+    let audit = book.audit().await;
+    assert_eq!((audit.batches, audit.faults), (places.len().try_into().unwrap(), vec![]));
+}
+
+#[tokio::test]
+async fn both_databases_have_the_same_tables() {
+    if given().is_none() {
+        return;
+    }
+    let columns = async |book: &Book, sql: &'static str| {
+        let read = move |conn: &dyn Database| {
+            let mut all = Vec::new();
+            for table in TABLES {
+                let mut select = conn.prepare(sql)?;
+                let names = select.query_map([table], |row| row.get::<String>(0))?;
+                all.push((table, names.collect::<SqlResult<Vec<_>>>()?));
+            }
+            Ok(all)
+        };
+        book.journal.read(read).await.unwrap()
+    };
+    let on_server = "SELECT column_name::text FROM information_schema.columns
+        WHERE table_schema = current_schema() AND table_name = ?1 ORDER BY ordinal_position";
+    let in_file = "SELECT name FROM pragma_table_info(?1) ORDER BY cid";
+    let server = columns(&Book::new().await, on_server).await;
+    assert_eq!(server, columns(&Book::in_a_file().await, in_file).await);
+}
