@@ -68,7 +68,7 @@ pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
 pub use pause::{OtherPause, Pause, Switch};
 #[cfg(feature = "postgres")]
-pub use postgres::ServerConfig;
+pub use postgres::{ServerConfig, ServerFault};
 pub use record::{Billing, Line, Recorded};
 pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
@@ -76,8 +76,6 @@ pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
 pub use rows::ClaimScope;
 pub use seal::Sealed;
 pub use spend::Spent;
-#[cfg(feature = "postgres")]
-pub use sql::ServerFault;
 pub use sql::SqlError;
 pub use writer::{Disk, Figures, Served, Writer};
 
@@ -99,7 +97,6 @@ use writer::{Job, RanWrite};
 pub struct Journal {
     jobs: mpsc::Sender<Job>,
     figures: Arc<Figures>,
-    /// None where a server keeps it.
     files: Option<Files>,
     min_free_bytes: u64,
     old_copy: bool,

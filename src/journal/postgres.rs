@@ -8,6 +8,7 @@ mod mark;
 mod session;
 mod writer;
 
+pub use super::sql::ServerFault;
 pub(crate) use session::Session;
 
 use super::mark::{self as boots, BootId};
@@ -17,7 +18,7 @@ use super::start::Begun;
 use super::writer::Job;
 use super::{Figures, Journal, doubt, migrate, pause};
 use crate::clock::Clock;
-use mark::{Known, MarkFile, Reached, Server};
+use mark::{Known, LastSeen, MarkFile, Server};
 use parking_lot::RwLock;
 use session::{Committed, Token};
 use std::path::PathBuf;
@@ -117,7 +118,7 @@ fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Re
         .into());
     };
     let file = MarkFile::at(&config.mark_path);
-    file.write(&Reached { boot, known, server }).map_err(|e| SqlError::foreign(e).into())
+    file.write(&LastSeen { boot, known, server }).map_err(|e| SqlError::foreign(e).into())
 }
 
 fn open(config: &ServerConfig, clock: Clock) -> Result<(Journal, ServerWriter), Lost> {

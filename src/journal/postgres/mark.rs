@@ -9,7 +9,6 @@ use super::super::HistoryHead;
 use super::super::history;
 use super::super::mark::BootId;
 use super::super::sql::{Database, OptionalExtension as _, SqlResult};
-use super::session::Session;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,8 +42,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Asks it. None where it only follows another one.
-    pub(super) fn of(session: &Session) -> SqlResult<Option<Self>> {
-        let conn: &dyn Database = session;
+    pub(super) fn of(conn: &dyn Database) -> SqlResult<Option<Self>> {
         // A server that follows another has no place of its own in the log, and says so with an error.
         let sql = "SELECT s.system_identifier,
                           CASE WHEN pg_is_in_recovery() THEN NULL
@@ -58,7 +56,7 @@ impl Server {
 
 /// What is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Reached {
+pub(super) struct LastSeen {
     /// The start of the process that wrote it.
     pub(super) boot: BootId,
     /// What that process saw last.
@@ -67,7 +65,7 @@ pub(super) struct Reached {
     pub(super) server: Server,
 }
 
-impl Reached {
+impl LastSeen {
     fn parse(text: &str) -> Option<Self> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let &[boot, row, digest, system, timeline] = words.as_slice() else { return None };
@@ -76,9 +74,12 @@ impl Reached {
         Some(Self { boot: BootId::parse(boot)?, known, server })
     }
 
-    /// Whether the database of `session` may have forgotten something since this was written.
-    pub(super) fn is_contradicted_by(&self, session: &Session, server: &Server) -> SqlResult<bool> {
-        let conn: &dyn Database = session;
+    /// Whether the database of `conn` may have forgotten something since this was written.
+    pub(super) fn is_contradicted_by(
+        &self,
+        conn: &dyn Database,
+        server: &Server,
+    ) -> SqlResult<bool> {
         let started = "SELECT 1 FROM boot WHERE id = ?1";
         let started = conn.query_row(started, [self.boot.bytes()], |_| Ok(())).optional()?;
         Ok(self.server.system != server.system || started.is_none() || !self.known.is_in(conn)?)
@@ -88,7 +89,7 @@ impl Reached {
 /// Stands for the digest of no row.
 const NO_DIGEST: &str = "-";
 
-impl fmt::Display for Reached {
+impl fmt::Display for LastSeen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { boot, known: Known(HistoryHead { row, digest }), server } = self;
         let digest = if digest.is_empty() { NO_DIGEST } else { digest };
@@ -107,12 +108,12 @@ impl MarkFile {
     }
 
     /// What it says; none where it says nothing that makes sense.
-    pub(super) fn read(&self) -> Option<Reached> {
-        Reached::parse(&std::fs::read_to_string(&self.0).ok()?)
+    pub(super) fn read(&self) -> Option<LastSeen> {
+        LastSeen::parse(&std::fs::read_to_string(&self.0).ok()?)
     }
 
     /// Replaces it, whole or not at all.
-    pub(super) fn write(&self, reached: &Reached) -> io::Result<()> {
+    pub(super) fn write(&self, reached: &LastSeen) -> io::Result<()> {
         let next = self.0.with_extension("mark.next");
         std::fs::write(&next, reached.to_string())?;
         std::fs::rename(next, &self.0)
@@ -128,9 +129,9 @@ mod tests {
         for (row, digest) in [(0, String::new()), (7, "a1".repeat(32))] {
             let known = Known(HistoryHead { row, digest });
             let server = Server { system: i64::MAX, timeline: "0000000A".to_owned() };
-            let reached = Reached { boot: BootId::new([7; 16]), known, server };
-            assert_eq!(Reached::parse(&reached.to_string()), Some(reached));
+            let reached = LastSeen { boot: BootId::new([7; 16]), known, server };
+            assert_eq!(LastSeen::parse(&reached.to_string()), Some(reached));
         }
-        assert_eq!(Reached::parse("07 7 a1 1 00000001"), None);
+        assert_eq!(LastSeen::parse("07 7 a1 1 00000001"), None);
     }
 }

@@ -157,8 +157,13 @@ impl Session {
     }
 
     /// Runs one statement.
-    pub(in crate::journal) fn ask(&self, sql: &str, params: &[&dyn ToSql]) -> SqlResult<Told> {
-        let sent = params.iter().map(|value| Sent::of(*value)).collect::<SqlResult<Vec<_>>>()?;
+    pub(in crate::journal) fn ask(
+        &self,
+        sql: &str,
+        params: &[&dyn ToSql],
+    ) -> SqlResult<ServerReply> {
+        let sent =
+            params.iter().map(|value| Outgoing::of(*value)).collect::<SqlResult<Vec<_>>>()?;
         // Nothing but a parameter is written with a question mark.
         let sql = sql.replace('?', "$");
         self.wait(async {
@@ -166,11 +171,12 @@ impl Session {
             let mut found = pin!(self.client.query_typed_raw(&sql, params).await?);
             let mut rows = Vec::new();
             while let Some(row) = found.try_next().await? {
-                let values = (0..row.len()).map(|at| row.try_get::<_, Got>(at).map(|got| got.0));
+                let values =
+                    (0..row.len()).map(|at| row.try_get::<_, Incoming>(at).map(|got| got.0));
                 rows.push(values.collect::<Result<_, _>>()?);
             }
             let changed = found.rows_affected().unwrap_or_default();
-            Ok(Told { rows, changed: usize::try_from(changed).unwrap_or(usize::MAX) })
+            Ok(ServerReply { rows, changed: usize::try_from(changed).unwrap_or(usize::MAX) })
         })
     }
 
@@ -196,7 +202,7 @@ impl Session {
 }
 
 /// What a statement found and did.
-pub(in crate::journal) struct Told {
+pub(in crate::journal) struct ServerReply {
     /// Its rows.
     pub(in crate::journal) rows: Vec<Vec<Value>>,
     /// How many rows it changed.
@@ -258,9 +264,9 @@ fn fault(error: &tokio_postgres::Error) -> SqlError {
 
 /// A value on its way to the server.
 #[derive(Debug)]
-struct Sent(Value);
+struct Outgoing(Value);
 
-impl Sent {
+impl Outgoing {
     fn of(value: &dyn ToSql) -> SqlResult<Self> {
         Ok(Self(match value.to_sql()? {
             ToSqlOutput::Owned(value) => value,
@@ -281,7 +287,7 @@ impl Sent {
     }
 }
 
-impl Wire for Sent {
+impl Wire for Outgoing {
     fn to_sql(
         &self,
         kind: &Type,
@@ -304,9 +310,9 @@ impl Wire for Sent {
 }
 
 /// A value that came from the server.
-struct Got(Value);
+struct Incoming(Value);
 
-impl<'a> FromSql<'a> for Got {
+impl<'a> FromSql<'a> for Incoming {
     fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         Ok(Self(match *kind {
             Type::INT8 => Value::Integer(i64::from_sql(kind, raw)?),

@@ -4,7 +4,7 @@
 use super::super::mark::BootId;
 use super::super::sql::SqlResult;
 use super::super::writer::{Figures, GROUP, Job, RanWrite, Served, Write};
-use super::mark::{Known, MarkFile, Reached, Server};
+use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::session::{Committed, Session, Token};
 use super::{Lost, ServerConfig};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Following {
     pub(super) fn write(&mut self) {
         self.written = Some(Instant::now());
         let (known, server) = (self.known.clone(), self.server.clone());
-        if let Err(problem) = self.file.write(&Reached { boot: self.boot, known, server }) {
+        if let Err(problem) = self.file.write(&LastSeen { boot: self.boot, known, server }) {
             warn!(%problem, "the mark beside the journal could not be written");
         }
     }
