@@ -30,6 +30,7 @@ mod past;
 mod pause;
 mod profiles;
 mod record;
+mod refusals;
 mod reloads;
 mod rename;
 mod requests;
@@ -57,7 +58,10 @@ pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
 pub use gas::GasNote;
 pub use gates::GateNote;
 pub use interchange::{Exported, Imported, NotImported};
-pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
+pub use ledger::{
+    FullLedger, LedgerEntry, LedgerFilter, LedgerLine, LedgerLines, LedgerOrder, LedgerPlace,
+    PlaceInBatch, REFUSED,
+};
 pub use left::KnownLane;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
@@ -65,6 +69,7 @@ pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
 pub use pause::{OtherPause, Pause, Switch};
 pub use record::{Billing, Line, Recorded};
+pub use refusals::{KeptRefusal, Refusals, RefusedRequest, Unkept};
 pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
 pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};

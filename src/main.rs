@@ -92,7 +92,8 @@ enum Configured {
     Claims(ClaimsCommand),
     #[command(flatten)]
     Copies(copies::CopyCommand),
-    /// Write every charge, oldest first. A running Signer is asked in the name of a caller that sees all.
+    /// Write every charge and every refusal, oldest first. A running Signer is asked in the name of a caller
+    /// that sees all.
     Export(ExportCommand),
     #[command(flatten)]
     Running(operate::RunningCommand),
@@ -100,7 +101,8 @@ enum Configured {
 
 #[derive(Args, Debug)]
 struct ExportCommand {
-    /// Charges accepted at this time or later: 2026-01-31 (midnight UTC), or 2026-01-31T12:00:00Z.
+    /// Charges accepted or refused at this time or later: 2026-01-31 (midnight UTC), or
+    /// 2026-01-31T12:00:00Z.
     #[arg(long, value_parser = export::time)]
     from: Option<Timestamp>,
     /// Charges accepted before this time.
@@ -293,7 +295,7 @@ fn write_ledger(
     };
     let wanted = export::Export { from, until, format, after, server };
     let written = runtime.block_on(export::run(config, &wanted, to))?;
-    writeln!(io::stderr(), "{written} charges, complete")?;
+    writeln!(io::stderr(), "{written} lines, complete")?;
     Ok(())
 }
 
