@@ -20,6 +20,7 @@ mod reload;
 pub mod remote;
 mod renewal;
 mod rules;
+pub mod totals;
 mod webhook;
 
 pub use connect::ConnectError;
