@@ -192,9 +192,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     }
     others.spawn(head::tell(engine.journal.clone(), stop_others.clone()));
     others.spawn(http::keep_samples(Arc::clone(&door), stop_others.clone()));
-    if let Some(refusals) = refusals {
-        others.spawn(refusals::keep(refusals, engine.journal.clone(), stop_others.clone()));
-    }
+    others.spawn(refusals::keep(refusals, engine.journal.clone(), stop_others.clone()));
     others.spawn(gates::note(Arc::clone(&engine), stop_others.clone()));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {

@@ -13,8 +13,9 @@ const EVERY: Duration = Duration::from_secs(1);
 /// How often the log says that they are not kept.
 const SAID_EVERY: Duration = Duration::from_mins(1);
 
-/// Writes them until `stop`, and once more at the end.
-pub(super) async fn keep(refusals: Refusals, journal: Journal, stop: CancellationToken) {
+/// Writes them until `stop`, and once more at the end, where they are kept.
+pub(super) async fn keep(refusals: Option<Refusals>, journal: Journal, stop: CancellationToken) {
+    let Some(refusals) = refusals else { return };
     let mut notice = UnkeptNotice::default();
     let kept = refusals.clone();
     if let Ok(newest) = journal.newest_batch().await {

@@ -93,15 +93,17 @@ pub async fn run(
         None => None,
     };
     if let Some(proof) = &proof {
-        book.values_mut().for_each(|sums| sums.on_chain = Some(U256::ZERO));
+        for sums in book.values_mut() {
+            sums.on_chain = Some(U256::ZERO);
+        }
         for (group, moved) in &proof.moved {
             book.entry(group.clone()).or_default().on_chain = Some(*moved);
         }
     }
     if wanted.format == "jsonl" {
-        write_jsonl(&book, to)?
+        write_jsonl(&book, to)?;
     } else {
-        write_csv(&book, to)?
+        write_csv(&book, to)?;
     }
     let charges: u64 = book.values().map(|sums| sums.charges).sum();
     let mut said = io::stderr();

@@ -1,7 +1,7 @@
 //! The TRON adapter: one account on one TRON chain, through its nodes.
 //!
 //! It reads, simulates, drafts, offers and looks. It keeps no transaction, and never decides what
-//! becomes of a charge. TRON has no nonces: what keeps one charge from on_record twice is that equal
+//! becomes of a charge. TRON has no nonces: what keeps one charge from landing twice is that equal
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
 mod api;

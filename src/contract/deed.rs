@@ -24,9 +24,11 @@ impl Profile {
         match self.decode(input) {
             Ok(items) if succeeded => {
                 let execution = Execution::Succeeded(self.outcomes(contract, logs, &items));
-                Ok(ForeignEffect::Billed { items, execution })
+                Ok(ForeignEffect::Billed { contract, items, execution })
             }
-            Ok(items) => Ok(ForeignEffect::Billed { items, execution: Execution::Reverted }),
+            Ok(items) => {
+                Ok(ForeignEffect::Billed { contract, items, execution: Execution::Reverted })
+            }
             Err(_) if !succeeded => Ok(ForeignEffect::Other),
             Err(Undecodable::Selector) if told.is_some() => silent,
             Err(_) => Err(Opaque),

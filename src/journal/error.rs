@@ -1,6 +1,6 @@
 //! Why the journal did not do what it was asked for.
 
-use super::Misbound;
+use super::{Misbound, SqlError};
 use crate::policy::Refusal;
 
 /// Why the journal gave no answer. Every variant means: nothing was written.
@@ -22,13 +22,13 @@ pub enum JournalError {
     ReadOnly,
     /// The database refused.
     #[error("the journal could not be used: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(#[from] SqlError),
     /// The refusals beside it cannot be read.
     #[error(
         "the file of refusals beside the journal could not be used: {0}. Move it elsewhere, or ask for \
          charges in one state"
     )]
-    Refusals(rusqlite::Error),
+    Refusals(SqlError),
     /// A chain of the configuration is not the one that the journal knows.
     #[error(transparent)]
     Misbound(#[from] Misbound),
@@ -72,8 +72,8 @@ pub enum AcceptError {
     Journal(#[from] JournalError),
 }
 
-impl From<rusqlite::Error> for AcceptError {
-    fn from(error: rusqlite::Error) -> Self {
+impl From<SqlError> for AcceptError {
+    fn from(error: SqlError) -> Self {
         Self::Journal(error.into())
     }
 }

@@ -8,10 +8,10 @@ use look::Look;
 pub use whole::{FullLedger, LedgerLine, LedgerLines, REFUSED};
 
 use super::record::{Billing, Line};
+use super::sql::{Database, OptionalExtension as _, SqlResult};
 use super::{Journal, JournalError, rows};
 use crate::billing::{BatchId, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash};
 use alloy::primitives::Address;
-use rusqlite::{Connection, OptionalExtension as _};
 use std::sync::Arc;
 
 /// How many batches one step looks at: a commit waits for no more than these.
@@ -154,20 +154,20 @@ impl Journal {
     }
 }
 
-fn newest(conn: &Connection) -> rusqlite::Result<BatchId> {
+fn newest(conn: &dyn Database) -> SqlResult<BatchId> {
     let sql = "SELECT coalesce(max(id), 0) FROM batch";
-    conn.prepare_cached(sql)?.query_row([], |row| row.get(0).map(BatchId))
+    conn.prepare_cached(sql)?.query_row([], |row| Ok(BatchId(row.get(0)?)))
 }
 
 /// Looks at the batches after `after` (from the ledger's end without it), and finds at most `limit`
 /// charges, which is 1 or more.
 pub(super) fn step(
-    conn: &Connection,
+    conn: &dyn Database,
     filter: &LedgerFilter,
     order: LedgerOrder,
     after: Option<LedgerPlace>,
     limit: usize,
-) -> rusqlite::Result<LedgerStep> {
+) -> SqlResult<LedgerStep> {
     let newest = newest(conn)?.0;
     let start = after.map(|place| place.batch.0);
     let Look { batches, next } = look::look(conn, filter, order, start, newest)?;
@@ -228,6 +228,6 @@ impl LedgerOrder {
 }
 
 /// What names this journal among all others: the id of the first start on it. None before there was one.
-pub(super) fn name(conn: &Connection) -> rusqlite::Result<Option<[u8; 16]>> {
+pub(super) fn name(conn: &dyn Database) -> SqlResult<Option<[u8; 16]>> {
     conn.query_row("SELECT id FROM boot ORDER BY seq LIMIT 1", [], |row| row.get(0)).optional()
 }

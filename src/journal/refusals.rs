@@ -6,6 +6,7 @@ mod sheet;
 
 use super::files::{Files, Space};
 use super::ledger::{LedgerFilter, LedgerOrder, LedgerPlace};
+use super::sql::{SqlError, SqlResult};
 use crate::billing::{
     BatchId, ChargeTerms, FailCode, Family, Period, PlanId, PlatformChainId, Refused, SubscribeId,
     UserHash,
@@ -121,7 +122,7 @@ pub enum Unkept {
     NoRoom,
     /// The file cannot be used.
     #[error("the file of refusals beside the journal: {0}")]
-    File(#[from] rusqlite::Error),
+    File(#[from] SqlError),
 }
 
 impl Refusals {
@@ -216,7 +217,7 @@ impl Refusals {
         order: LedgerOrder,
         span: LedgerSpan,
         limit: usize,
-    ) -> rusqlite::Result<Vec<KeptRefusal>> {
+    ) -> SqlResult<Vec<KeptRefusal>> {
         // What could not be written is counted, and is not there.
         drop(self.write());
         let mut sheet = self.0.sheet.lock();
@@ -226,10 +227,7 @@ impl Refusals {
         self.open(&mut sheet)?.read(filter, order, span, limit)
     }
 
-    fn open<'a>(
-        &self,
-        sheet: &'a mut Option<RefusalFile>,
-    ) -> rusqlite::Result<&'a mut RefusalFile> {
+    fn open<'a>(&self, sheet: &'a mut Option<RefusalFile>) -> SqlResult<&'a mut RefusalFile> {
         match sheet {
             Some(sheet) => Ok(sheet),
             none => Ok(none.insert(RefusalFile::open(&self.0.files.refusals())?)),

@@ -14,6 +14,9 @@ use std::error::Error;
 /// How many transactions are asked about at once.
 const AT_ONCE: usize = 16;
 
+/// What the nodes of a chain say of a transaction.
+type ToldOfChain = (Family, Result<Option<TxOnRecord>, NoAgreement>);
+
 /// What came of all comparisons.
 #[derive(Debug, Default)]
 pub(super) struct TransferProof {
@@ -83,8 +86,7 @@ impl Prover {
             let hash = line.tx_hash.as_deref()?.trim_start_matches("0x").parse::<B256>().ok()?;
             Some((*family, records.on_record(hash).await))
         });
-        let told: Vec<Option<(Family, Result<Option<TxOnRecord>, NoAgreement>)>> =
-            join_all(asked).await;
+        let told: Vec<Option<ToldOfChain>> = join_all(asked).await;
         for (batch, told) in batches.iter().zip(told) {
             self.judge(batch, told)?;
         }
@@ -94,7 +96,7 @@ impl Prover {
     fn judge(
         &mut self,
         batch: &[ChargeRow],
-        told: Option<(Family, Result<Option<TxOnRecord>, NoAgreement>)>,
+        told: Option<ToldOfChain>,
     ) -> Result<(), Box<dyn Error>> {
         let Some(line) = batch.first() else { return Ok(()) };
         let transaction = line.tx_hash.clone().unwrap_or_default();

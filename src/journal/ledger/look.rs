@@ -3,7 +3,8 @@
 
 use super::{LedgerFilter, LedgerOrder, LedgerPlace, STEP};
 use crate::billing::{BatchId, SubscribeId};
-use rusqlite::{Connection, params};
+use crate::journal::sql::{Database, SqlResult, params};
+
 use std::collections::BTreeSet;
 
 /// How many billing periods are looked up for one subscription. Where there are more, which no calendar
@@ -20,12 +21,12 @@ pub(super) struct Look {
 
 /// The next batches from `start` on, which counts as looked at in part; from the ledger's end without it.
 pub(super) fn look(
-    conn: &Connection,
+    conn: &dyn Database,
     filter: &LedgerFilter,
     order: LedgerOrder,
     start: Option<i64>,
     newest: i64,
-) -> rusqlite::Result<Look> {
+) -> SqlResult<Look> {
     match known(conn, filter)? {
         Some(known) => {
             let Look { batches, next } = pick(known, order, start);
@@ -39,7 +40,7 @@ pub(super) fn look(
 }
 
 /// All batches in which something may be wanted, where an index tells them.
-fn known(conn: &Connection, filter: &LedgerFilter) -> rusqlite::Result<Option<BTreeSet<i64>>> {
+fn known(conn: &dyn Database, filter: &LedgerFilter) -> SqlResult<Option<BTreeSet<i64>>> {
     if filter.state.as_deref() == Some("open") {
         let sql = "SELECT id FROM batch WHERE state = 'open'";
         return conn
@@ -57,9 +58,9 @@ fn known(conn: &Connection, filter: &LedgerFilter) -> rusqlite::Result<Option<BT
 /// Every batch with a charge of a subscription. What is claimed is found by period and subscription, one
 /// period after the other; what is not any more has an index of its own.
 fn batches_of(
-    conn: &Connection,
+    conn: &dyn Database,
     SubscribeId(subscribe): SubscribeId,
-) -> rusqlite::Result<Option<BTreeSet<i64>>> {
+) -> SqlResult<Option<BTreeSet<i64>>> {
     let gone = "SELECT batch FROM claim WHERE live = 0 AND subscribe_id = ?1";
     let mut found: BTreeSet<i64> = conn
         .prepare_cached(gone)?
@@ -104,12 +105,12 @@ fn pick(known: BTreeSet<i64>, order: LedgerOrder, start: Option<i64>) -> Look {
 /// One after the other; where none of them is of the time that is asked for, the next step begins with one
 /// that is.
 fn walk(
-    conn: &Connection,
+    conn: &dyn Database,
     filter: &LedgerFilter,
     order: LedgerOrder,
     start: Option<i64>,
     newest: i64,
-) -> rusqlite::Result<Look> {
+) -> SqlResult<Look> {
     let (low, high) = match order {
         LedgerOrder::Oldest => {
             let low = start.unwrap_or(1);
@@ -136,11 +137,11 @@ fn walk(
 
 /// The batches from `low` to `high` in which some charge may be wanted, in order.
 fn wanted(
-    conn: &Connection,
+    conn: &dyn Database,
     filter: &LedgerFilter,
     order: LedgerOrder,
     (low, high): (i64, i64),
-) -> rusqlite::Result<Vec<BatchId>> {
+) -> SqlResult<Vec<BatchId>> {
     let direction = order.sql();
     let sql = format!(
         "SELECT id FROM batch WHERE id BETWEEN ?1 AND ?2
@@ -171,34 +172,35 @@ fn wanted(
 
 /// Whether one of them is of the time that is asked for.
 fn is_any_in_time(
-    conn: &Connection,
+    conn: &dyn Database,
     filter: &LedgerFilter,
     (low, high): (i64, i64),
-) -> rusqlite::Result<bool> {
-    let sql = "SELECT EXISTS (SELECT 1 FROM batch WHERE id BETWEEN ?1 AND ?2
-                   AND accepted_ms >= ?3 AND accepted_ms < ?4)";
+) -> SqlResult<bool> {
+    let sql = "SELECT 1 FROM batch WHERE id BETWEEN ?1 AND ?2
+                   AND accepted_ms >= ?3 AND accepted_ms < ?4 LIMIT 1";
     let (from, until) = time(filter);
-    conn.prepare_cached(sql)?.query_row([low, high, from, until], |row| row.get(0))
+    conn.prepare_cached(sql)?.exists(params![low, high, from, until])
 }
 
 /// The next one beyond `last` that is. Batches are nearly in the order of their times, and a clock may be set
 /// back: so all of that time are compared, in an index that has nothing else in it.
 fn next_in_time(
-    conn: &Connection,
+    conn: &dyn Database,
     filter: &LedgerFilter,
     order: LedgerOrder,
     last: i64,
-) -> rusqlite::Result<Option<i64>> {
+) -> SqlResult<Option<i64>> {
     let (of_all, beyond) = match order {
         LedgerOrder::Oldest => ("min", ">"),
         LedgerOrder::Newest => ("max", "<"),
     };
+    // A sum is in no index: so the planner takes the one of times.
     let sql = format!(
-        "SELECT {of_all}(id) FROM batch INDEXED BY batch_accepted
-         WHERE accepted_ms >= ?1 AND accepted_ms < ?2 AND id {beyond} ?3"
+        "SELECT {of_all}(id + 0) FROM batch
+         WHERE accepted_ms >= ?1 AND accepted_ms < ?2 AND id + 0 {beyond} ?3"
     );
     let (from, until) = time(filter);
-    conn.prepare_cached(&sql)?.query_row([from, until, last], |row| row.get(0))
+    conn.prepare_cached(&sql)?.query_row(params![from, until, last], |row| row.get(0))
 }
 
 fn time(filter: &LedgerFilter) -> (i64, i64) {

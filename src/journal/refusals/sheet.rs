@@ -4,13 +4,14 @@ use super::super::columns::{
     address, family, family_word, garbage, hash, number, period, period_text,
 };
 use super::super::ledger::{LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch};
+use super::super::sql::{Database, Row, SqlResult, params};
 use super::{KeptRefusal, LedgerSpan, WaitingRefusal};
 use crate::billing::{
     BatchId, ChargeTerms, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash,
 };
-use alloy::primitives::U256;
+use alloy::primitives::{B256, U256};
 use rusqlite::types::{ToSql, Value, ValueRef};
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, OpenFlags};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -73,7 +74,7 @@ pub(super) struct RefusalFile {
 
 impl RefusalFile {
     /// Opens it, and makes it where there is none.
-    pub(super) fn open(path: &Path) -> rusqlite::Result<Self> {
+    pub(super) fn open(path: &Path) -> SqlResult<Self> {
         make(path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let conn = Connection::open_with_flags(path, flags)?;
@@ -89,25 +90,25 @@ impl RefusalFile {
     }
 
     /// Nothing stands behind a batch that is not there.
-    pub(super) fn begin(&self, newest: BatchId) -> rusqlite::Result<()> {
+    pub(super) fn begin(&self, newest: BatchId) -> SqlResult<()> {
         let sql = "UPDATE refusal SET batch = ?1 WHERE batch > ?1";
-        self.conn.execute(sql, [newest.0]).map(drop)
+        Ok(self.conn.execute(sql, [newest.0]).map(drop)?)
     }
 
     /// Writes them behind the batch `newest`.
-    pub(super) fn add(&mut self, all: &[WaitingRefusal], newest: i64) -> rusqlite::Result<()> {
+    pub(super) fn add(&mut self, all: &[WaitingRefusal], newest: i64) -> SqlResult<()> {
         let together = self.conn.transaction()?;
         let last = "SELECT coalesce((SELECT batch FROM refusal ORDER BY seq DESC LIMIT 1), 0)";
         let last: i64 = together.query_row(last, [], |row| row.get(0))?;
         for one in all {
-            add(&together, one, newest.max(last))?;
+            add(&*together, one, newest.max(last))?;
         }
-        together.commit()
+        Ok(together.commit()?)
     }
 
     /// Forgets what was refused last before `until_ms`, and what is too much. Tells how many rows were
     /// forgotten before their time.
-    pub(super) fn sweep(&mut self, until_ms: i64) -> rusqlite::Result<usize> {
+    pub(super) fn sweep(&mut self, until_ms: i64) -> SqlResult<usize> {
         if self.swept.is_some_and(|swept| swept.elapsed() < SWEEP_EVERY) {
             return Ok(0);
         }
@@ -129,7 +130,7 @@ impl RefusalFile {
         order: LedgerOrder,
         span: LedgerSpan,
         limit: usize,
-    ) -> rusqlite::Result<Vec<KeptRefusal>> {
+    ) -> SqlResult<Vec<KeptRefusal>> {
         let mut wanted: Vec<(&str, Value)> = Vec::new();
         let mut want = |sql, value: Option<Value>| wanted.extend(value.map(|value| (sql, value)));
         want("seq >", span.after.map(|at| self.last_at(at)).transpose()?.map(Value::from));
@@ -158,12 +159,17 @@ impl RefusalFile {
             "SELECT {COLUMNS} FROM refusal {by} WHERE {} ORDER BY seq {direction} LIMIT {limit}",
             conditions.join(" AND ")
         );
-        let values: Vec<&dyn ToSql> = wanted.iter().map(|(_, value)| value as &dyn ToSql).collect();
-        self.conn.prepare_cached(&sql)?.query_map(values.as_slice(), refusal)?.collect()
+        let values: Vec<&dyn ToSql> =
+            wanted.iter().map(|(_, value)| -> &dyn ToSql { value }).collect();
+        self.database().prepare_cached(&sql)?.query_map(values.as_slice(), refusal)?.collect()
+    }
+
+    fn database(&self) -> &dyn Database {
+        &self.conn
     }
 
     /// The last row that is not behind a place.
-    fn last_at(&self, place: LedgerPlace) -> rusqlite::Result<i64> {
+    fn last_at(&self, place: LedgerPlace) -> SqlResult<i64> {
         match place.item {
             PlaceInBatch::Refusal(i64::MAX) => {
                 self.first_behind(BatchId(place.batch.0.saturating_add(1)), -1)
@@ -174,7 +180,7 @@ impl RefusalFile {
     }
 
     /// The first row that is not before a place.
-    fn first_at(&self, place: LedgerPlace) -> rusqlite::Result<i64> {
+    fn first_at(&self, place: LedgerPlace) -> SqlResult<i64> {
         match place.item {
             PlaceInBatch::Refusal(seq) if seq < i64::MAX => Ok(seq),
             PlaceInBatch::Refusal(_) => {
@@ -185,15 +191,15 @@ impl RefusalFile {
     }
 
     /// The first row behind this batch or a later one, `and` so many more; the end where there is none.
-    fn first_behind(&self, batch: BatchId, and: i64) -> rusqlite::Result<i64> {
+    fn first_behind(&self, batch: BatchId, and: i64) -> SqlResult<i64> {
         let sql = "SELECT seq FROM refusal WHERE batch >= ?1 ORDER BY batch, seq LIMIT 1";
-        let mut select = self.conn.prepare_cached(sql)?;
-        let mut found = select.query_map([batch.0], |row| row.get::<_, i64>(0))?;
+        let mut select = self.database().prepare_cached(sql)?;
+        let mut found = select.query_map([batch.0], |row| row.get::<i64>(0))?;
         Ok(found.next().transpose()?.map_or(i64::MAX, |seq| seq.saturating_add(and)))
     }
 }
 
-fn add(conn: &Connection, one: &WaitingRefusal, batch: i64) -> rusqlite::Result<()> {
+fn add(conn: &dyn Database, one: &WaitingRefusal, batch: i64) -> SqlResult<()> {
     let WaitingRefusal { at_ms, request, refused } = one;
     let number = |number: Option<U256>| number.map(|number| number.to_string());
     let detail: Option<String> =
@@ -217,7 +223,7 @@ fn add(conn: &Connection, one: &WaitingRefusal, batch: i64) -> rusqlite::Result<
         detail,
         request.caller,
         request.request_id,
-        refused.tx_hash.as_ref().map(|hash| hash.as_slice()),
+        refused.tx_hash.as_ref().map(B256::as_slice),
     ];
     let again = "UPDATE refusal SET times = times + 1, last_ms = max(last_ms, ?3), allowance = ?13,
                      balance = ?14, request_id = ?18, tx_hash = ?19
@@ -236,12 +242,12 @@ fn add(conn: &Connection, one: &WaitingRefusal, batch: i64) -> rusqlite::Result<
     conn.prepare_cached(first)?.execute(values).map(drop)
 }
 
-fn refusal(row: &Row<'_>) -> rusqlite::Result<KeptRefusal> {
+fn refusal(row: &Row<'_>) -> SqlResult<KeptRefusal> {
     fn told<T>(
         row: &Row<'_>,
         at: usize,
-        read: impl Fn(&Row<'_>, usize) -> rusqlite::Result<T>,
-    ) -> rusqlite::Result<Option<T>> {
+        read: impl Fn(&Row<'_>, usize) -> SqlResult<T>,
+    ) -> SqlResult<Option<T>> {
         if row.get_ref(at)? == ValueRef::Null { Ok(None) } else { read(row, at).map(Some) }
     }
     let code: String = row.get(16)?;
