@@ -1,7 +1,7 @@
 //! What a transaction did that the journal does not know.
 
-use super::{Profile, Undecodable};
-use crate::billing::{Execution, ForeignEffect, Opaque};
+use super::Profile;
+use crate::billing::{Execution, ForeignEffect, Opaque, Undecodable};
 use alloy::primitives::{Address, Log};
 
 impl Profile {
