@@ -192,6 +192,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     }
     others.spawn(head::tell(engine.journal.clone(), stop_others.clone()));
     others.spawn(http::keep_samples(Arc::clone(&door), stop_others.clone()));
+    others.spawn(http::forget_answers(Arc::clone(&door), stop_others.clone()));
     others.spawn(refusals::keep(refusals, engine.journal.clone(), stop_others.clone()));
     others.spawn(gates::note(Arc::clone(&engine), stop_others.clone()));
     let (server, stop_server) = (TaskTracker::new(), closing);

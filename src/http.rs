@@ -30,6 +30,7 @@ use crate::journal::{FullLedger, Refusals};
 use crate::telemetry::Metrics;
 pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
 pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
+pub use guard::forget_answers;
 pub use handshakes::Handshakes;
 pub use page::keep_samples;
 pub use reload::{ReloadRequest, Reloaded};

@@ -339,20 +339,6 @@ impl Journal {
         self.read(move |conn| rows::billing_by_hash(conn, hash)).await
     }
 
-    /// One step through the history, for whoever follows it from `place`. `limit` is 1 or more.
-    pub async fn feed_step(
-        &self,
-        place: FeedPlace,
-        limit: usize,
-    ) -> Result<Result<FeedStep, UnknownPlace>, JournalError> {
-        self.read(move |conn| feed::step(conn, place, limit)).await
-    }
-
-    /// The place of the newest row, for whoever wants to hear of what comes from now on.
-    pub async fn feed_end(&self) -> Result<FeedPlace, JournalError> {
-        self.read(feed::end).await
-    }
-
     /// The last row of the history; it is in the figures from then on, too.
     pub async fn head(&self) -> Result<HistoryHead, JournalError> {
         let head = self.read(history::head).await?;

@@ -4,7 +4,7 @@
 mod look;
 mod whole;
 
-use look::Look;
+use look::StepBatches;
 pub use whole::{FullLedger, LedgerLine, LedgerLines, REFUSED};
 
 use super::record::{Billing, Line};
@@ -170,7 +170,7 @@ pub(super) fn step(
 ) -> SqlResult<LedgerStep> {
     let newest = newest(conn)?.0;
     let start = after.map(|place| place.batch.0);
-    let Look { batches, next } = look::look(conn, filter, order, start, newest)?;
+    let StepBatches { batches, next } = look::look(conn, filter, order, start, newest)?;
     let mut found = Vec::new();
     for batch in batches {
         let Some(billing) = rows::billing(conn, batch)?.map(Arc::new) else { continue };

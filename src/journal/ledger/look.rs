@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 const MOST_PERIODS: usize = 2_000;
 
 /// What one step looks at.
-pub(super) struct Look {
+pub(super) struct StepBatches {
     /// In the order that was asked for.
     pub(super) batches: Vec<BatchId>,
     /// After which place the next step begins; none when the ledger is at its end.
@@ -26,14 +26,14 @@ pub(super) fn look(
     order: LedgerOrder,
     start: Option<i64>,
     newest: i64,
-) -> SqlResult<Look> {
+) -> SqlResult<StepBatches> {
     match known(conn, filter)? {
         Some(known) => {
-            let Look { batches, next } = pick(known, order, start);
+            let StepBatches { batches, next } = pick(known, order, start);
             let ranges = batches.into_iter().map(|batch| (batch.0, batch.0));
             let some = ranges.map(|range| wanted(conn, filter, order, range));
             let some: Vec<Vec<BatchId>> = some.collect::<Result<_, _>>()?;
-            Ok(Look { batches: some.concat(), next })
+            Ok(StepBatches { batches: some.concat(), next })
         }
         None => walk(conn, filter, order, start, newest),
     }
@@ -84,7 +84,7 @@ fn batches_of(
     Ok(None)
 }
 
-fn pick(known: BTreeSet<i64>, order: LedgerOrder, start: Option<i64>) -> Look {
+fn pick(known: BTreeSet<i64>, order: LedgerOrder, start: Option<i64>) -> StepBatches {
     let wanted = |batch: &i64| {
         start.is_none_or(|start| match order {
             LedgerOrder::Oldest => *batch >= start,
@@ -99,7 +99,7 @@ fn pick(known: BTreeSet<i64>, order: LedgerOrder, start: Option<i64>) -> Look {
     let more = batches.len() > most;
     batches.truncate(most);
     let next = batches.last().filter(|_| more).map(|last| order.behind(*last));
-    Look { batches: batches.into_iter().map(BatchId).collect(), next }
+    StepBatches { batches: batches.into_iter().map(BatchId).collect(), next }
 }
 
 /// One after the other; where none of them is of the time that is asked for, the next step begins with one
@@ -110,7 +110,7 @@ fn walk(
     order: LedgerOrder,
     start: Option<i64>,
     newest: i64,
-) -> SqlResult<Look> {
+) -> SqlResult<StepBatches> {
     let (low, high) = match order {
         LedgerOrder::Oldest => {
             let low = start.unwrap_or(1);
@@ -132,7 +132,7 @@ fn walk(
     } else {
         (!over).then(|| order.behind(last))
     };
-    Ok(Look { batches, next })
+    Ok(StepBatches { batches, next })
 }
 
 /// The batches from `low` to `high` in which some charge may be wanted, in order.
