@@ -16,6 +16,7 @@ mod naming;
 mod on_server;
 mod opening;
 mod pausing;
+mod refusing;
 mod resolving;
 mod restoring;
 mod settling;
@@ -35,6 +36,7 @@ use alloy::primitives::U256;
 use futures_util::future::join_all;
 use rusqlite::Connection;
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const CHAIN: PlatformChainId = PlatformChainId(139);
@@ -207,6 +209,7 @@ fn config(room: &TempDir) -> JournalConfig {
         copy_dir: None,
         min_free_bytes: 1,
         queue_length: 256,
+        keep_refusals: Some(Duration::from_hours(24)),
     }
 }
 

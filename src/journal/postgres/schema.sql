@@ -96,6 +96,7 @@ CREATE TABLE batch (
 );
 CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <> 'usurped';
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
+CREATE INDEX batch_accepted ON batch (accepted_ms);
 
 CREATE TABLE request (
     id     TEXT NOT NULL,
@@ -159,6 +160,7 @@ CREATE TABLE claim (
 );
 CREATE UNIQUE INDEX claim_key ON claim (period, plan_id, user_hash, contract, chain) WHERE live = 1;
 CREATE UNIQUE INDEX claim_subscription ON claim (period, subscribe_id, contract, chain) WHERE live = 1;
+CREATE INDEX claim_gone ON claim (subscribe_id) WHERE live = 0;
 
 CREATE TABLE spend (
     chain  BIGINT NOT NULL,
