@@ -63,5 +63,6 @@ mod telling;
 mod thief;
 mod three_nodes;
 mod time;
+mod tokens;
 mod tron;
 mod verdicts;
