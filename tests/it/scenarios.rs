@@ -64,5 +64,6 @@ mod thief;
 mod three_nodes;
 mod time;
 mod tokens;
+mod totals;
 mod tron;
 mod verdicts;
