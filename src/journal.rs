@@ -44,6 +44,7 @@ mod shape;
 mod spend;
 mod sql;
 mod start;
+mod takers;
 mod wal;
 mod whole;
 mod writer;
