@@ -23,6 +23,7 @@ mod replacement;
 mod secret;
 mod secret_url;
 mod stated;
+mod traces;
 mod units;
 mod webhook;
 
@@ -50,6 +51,7 @@ pub use policy::{PolicyConfig, TokenLimits};
 pub use reload::Changes;
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
+pub use traces::TracesConfig;
 pub use units::{Sun, Wei};
 pub use webhook::WebhookConfig;
 
@@ -83,6 +85,8 @@ pub struct Config {
     pub log: LogConfig,
     /// Where what happens is told; none where nobody is.
     pub webhook: Option<WebhookConfig>,
+    /// Where the spans of charges go; none where they go nowhere.
+    pub traces: Option<TracesConfig>,
     /// What it states, to be compared with another one.
     stated: Stated,
 }
@@ -181,6 +185,8 @@ impl Config {
             let outbound = root.section("outbound", OutboundConfig::read);
             let webhook = root.has("webhook");
             let webhook = webhook.then(|| root.section("webhook", WebhookConfig::read)).transpose();
+            let traces = root.has("traces");
+            let traces = traces.then(|| root.section("traces", TracesConfig::read)).transpose();
             let chains = chain::read_all(root, environment);
             if let (Some(why), Some(_)) = (looseness, &chains.non_test_chain) {
                 for path in layers::secrets_in(text) {
@@ -214,6 +220,7 @@ impl Config {
                 stated,
             })
         })
+                traces: traces?,
     }
 }
 

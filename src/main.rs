@@ -260,6 +260,8 @@ async fn serve(config: Config, path: Option<&Path>) -> Result<(), Box<dyn Error>
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut hangup = signal(SignalKind::hangup())?;
     let http = Http::new(config.outbound);
+    let traces = config.traces.as_ref();
+    let spans = traces.map(|to| telemetry::send_spans(to, config.outbound)).transpose()?;
     let mut running = app::start(config, &http).await?;
     loop {
         tokio::select! {
@@ -281,6 +283,9 @@ async fn serve(config: Config, path: Option<&Path>) -> Result<(), Box<dyn Error>
 
 fn write_ledger(
     runtime: &tokio::runtime::Runtime,
+    if let Some(spans) = spans {
+        spans.finish().await;
+    }
     config: &Config,
     asked: &ExportCommand,
 ) -> Result<(), Box<dyn Error>> {

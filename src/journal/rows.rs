@@ -2,7 +2,7 @@
 
 use super::columns::{
     address, claim_state, ending, garbage, hash, kind, number, outcome, period, period_text,
-    resolved, state, terms,
+    resolved, span_place, state, terms,
 };
 use super::commit::{LaneId, Origin};
 use super::record::{Billing, Line, Recorded};
@@ -103,7 +103,7 @@ fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
 pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Option<Billing>> {
     let sql =
         "SELECT id, chain, contract, signer, position, request_id, caller, state, accepted_ms,
-                      settled_ms, winner, block, block_s FROM batch WHERE id = ?1";
+                      settled_ms, winner, block, block_s, trace FROM batch WHERE id = ?1";
     let head = conn.prepare_cached(sql)?.query_row([batch.0], |row| {
         let origin = origin(row, 1)?;
         let block = match row.get(11)? {
@@ -117,6 +117,7 @@ pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Opt
             position: row.get(4)?,
             request_id: row.get(5)?,
             caller: row.get(6)?,
+            trace: span_place(row, 13)?,
             state: state(row, 7)?,
             accepted_ms: row.get(8)?,
             settled_ms: row.get(9)?,

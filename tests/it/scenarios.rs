@@ -64,4 +64,5 @@ mod thief;
 mod three_nodes;
 mod time;
 mod tron;
+mod traces;
 mod verdicts;
