@@ -194,6 +194,9 @@ impl Config {
                     root.fault_at(&path, problem);
                 }
             }
+            if let (Ok(Some(told)), Some(chain)) = (&webhook, &chains.non_test_chain) {
+                told.check_private(root, chain);
+            }
             let callers = callers::read_all(root, chains.non_test_chain.as_deref());
             let unsigned = root.get("allow_unauthenticated", &kinds::flag());
             if let Ok(unsigned) = unsigned {
@@ -217,10 +220,10 @@ impl Config {
                 chains: chains.read?,
                 log: log?,
                 webhook: webhook?,
+                traces: traces?,
                 stated,
             })
         })
-                traces: traces?,
     }
 }
 

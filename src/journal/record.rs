@@ -115,6 +115,8 @@ pub struct Billing {
     pub record: Option<TxRecord>,
     /// Every attempt.
     pub attempts: Attempts<Recorded>,
+    /// When each of them was written down, in the same order, Unix ms.
+    pub signed_ms: Vec<i64>,
     /// Every subscription, in the order of the contract call.
     pub items: Vec<Line>,
 }

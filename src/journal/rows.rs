@@ -125,6 +125,7 @@ pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Opt
             block,
             record: tx_record(conn, batch)?,
             attempts: recorded(conn, batch)?,
+            signed_ms: signed_ms(conn, batch)?,
             items: lines(conn, batch)?,
         })
     });
@@ -198,6 +199,12 @@ fn recorded(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Reco
         })?
         .collect::<Result<_, _>>()?;
     Attempts::from_oldest(found).ok_or_else(|| garbage(0, "no attempt"))
+}
+
+fn signed_ms(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<i64>> {
+    conn.prepare_cached("SELECT signed_ms FROM attempt WHERE batch = ?1 ORDER BY seq")?
+        .query_map([batch.0], |row| row.get(0))?
+        .collect()
 }
 
 /// What is recorded of the one transaction of a batch that landed.
