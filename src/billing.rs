@@ -24,7 +24,7 @@ pub use admitted::{Admitted, Charge, Values, whole_number};
 pub use attempt::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeTerms, Item, Signed, Slot,
 };
-pub use carried::Carried;
+pub use carried::{Carried, Undecodable};
 pub use claim::{Claim, ClaimState, ClaimedBy, Satisfied, Subject};
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unsettled, next_step};
 pub use entry::{BadField, Entry};

@@ -214,7 +214,8 @@ pub trait Chain: Send + Sync + fmt::Debug {
     async fn borne_out_sent(&self) -> Result<MostSent, ChainError>;
 
     /// How many transactions the account had sent by its newest final block that is not later than
-    /// `at_ms` (Unix ms), as far as so many nodes as have to agree know. None where nothing counts them.
+    /// `at_ms` (Unix ms of this machine), however wrong its clock may be while something is signed, as far
+    /// as so many nodes as have to agree know. None where nothing counts them.
     async fn sent_before(&self, _at_ms: i64) -> Result<Option<u64>, ChainError> {
         Ok(None)
     }

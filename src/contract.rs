@@ -15,7 +15,6 @@ mod reasons;
 mod terms;
 mod written;
 
-pub use decode::Undecodable;
 pub use lookup::Looked;
 
 use crate::billing::{Admitted, BadField, Charge, FailCode, Family, Item, ItemOutcome, Opinion};

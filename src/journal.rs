@@ -39,6 +39,7 @@ mod rows;
 mod seal;
 mod shape;
 mod spend;
+mod sql;
 mod start;
 mod wal;
 mod whole;
@@ -71,6 +72,7 @@ pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
 pub use rows::ClaimScope;
 pub use seal::Sealed;
 pub use spend::Spent;
+pub use sql::SqlError;
 pub use writer::{Disk, Figures, Served, Writer};
 
 use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
@@ -79,7 +81,7 @@ use crate::policy::Count;
 use alloy::primitives::{Address, B256};
 use files::Files;
 use parking_lot::RwLock;
-use rusqlite::Connection;
+use sql::{Database, SqlResult};
 use start::Begun;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -119,8 +121,8 @@ impl Journal {
         self.old_copy
     }
 
-    /// When the process before this one wrote its newest row, Unix ms: a copy that was put in place knows
-    /// nothing of what came after it. None where there was no row.
+    /// When the process before this one wrote its newest row, or began where it wrote none, Unix ms: a copy
+    /// that was put in place knows nothing of what came after it. None where there was no such process.
     pub fn left_ms(&self) -> Option<i64> {
         self.left_ms
     }
@@ -173,7 +175,7 @@ impl Journal {
         guard_s: u64,
         at_ms: i64,
     ) -> Result<(), JournalError> {
-        let all = move |conn: &Connection| {
+        let all = move |conn: &dyn Database| {
             found.iter().try_for_each(|tx| end::adopt(conn, &origin, tx, guard_s, at_ms))
         };
         Ok(self.write(all).await??)
@@ -181,7 +183,7 @@ impl Journal {
 
     /// Writes down how batches ended.
     pub async fn settle(&self, ends: Vec<Settlement>, at_ms: i64) -> Result<(), JournalError> {
-        let all = move |conn: &Connection| end::settle_all(conn, &ends, at_ms);
+        let all = move |conn: &dyn Database| end::settle_all(conn, &ends, at_ms);
         Ok(self.write(all).await??)
     }
 
@@ -198,7 +200,7 @@ impl Journal {
         if bound.await? {
             return Ok(());
         }
-        let bind = move |conn: &Connection| networks::bind(conn, chain, network, contract, at_ms);
+        let bind = move |conn: &dyn Database| networks::bind(conn, chain, network, contract, at_ms);
         Ok(self.write(bind).await???)
     }
 
@@ -240,7 +242,7 @@ impl Journal {
         } else if self.old_copy {
             self.write(move |conn| doubt::include(conn, lane)).await??;
         }
-        let left = move |conn: &Connection| {
+        let left = move |conn: &dyn Database| {
             let known = doubt::since(conn, lane)?;
             let newest = || if unwritten { doubt::newest_row(conn).map(Some) } else { Ok(None) };
             let since = known.map_or_else(newest, |since| Ok(Some(since)))?;
@@ -263,7 +265,7 @@ impl Journal {
         known_until_ms: i64,
         at_ms: i64,
     ) -> Result<(), JournalError> {
-        let begin = move |conn: &Connection| doubt::begin_for(conn, lane, known_until_ms, at_ms);
+        let begin = move |conn: &dyn Database| doubt::begin_for(conn, lane, known_until_ms, at_ms);
         Ok(self.write(begin).await??)
     }
 
@@ -355,7 +357,7 @@ impl Journal {
 
     async fn read<T: Send + 'static>(
         &self,
-        query: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
+        query: impl FnOnce(&dyn Database) -> SqlResult<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (tell, told) = oneshot::channel();
         let job = Job::Read(Box::new(move |conn| tell_if_heard(tell, query(conn))));
@@ -365,7 +367,7 @@ impl Journal {
 
     async fn write<T: Send + 'static, E: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+        work: impl FnOnce(&dyn Database) -> Result<T, E> + Send + 'static,
     ) -> Result<Result<T, E>, JournalError> {
         self.begin_write(work).await?.await.map_err(|_| JournalError::Lost)
     }
@@ -373,7 +375,7 @@ impl Journal {
     /// Ends when the write has its place in the queue.
     async fn begin_write<T: Send + 'static, E: Send + 'static>(
         &self,
-        work: impl FnOnce(&Connection) -> Result<T, E> + Send + 'static,
+        work: impl FnOnce(&dyn Database) -> Result<T, E> + Send + 'static,
     ) -> Result<oneshot::Receiver<Result<T, E>>, JournalError> {
         let (tell, told) = oneshot::channel();
         let job = Job::Write(Box::new(move |conn| {

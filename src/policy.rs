@@ -11,11 +11,13 @@ pub use approval::{Approved, Data, Intent, Meant, Unsigned};
 pub use count::{Count, Unit, utc_day};
 
 use crate::billing::{
-    AttemptKind, Carried, Charge, Family, Item, PlatformChainId, SubscribeId, spell_address,
+    AttemptKind, Carried, Charge, Family, Item, PlatformChainId, SubscribeId, Undecodable,
+    spell_address,
 };
 use crate::config::{PolicyConfig, TokenLimits};
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, Selector, U256};
+use std::error::Error;
 
 /// Why something is not signed: the rule that says so, and what to do. Nothing was signed or sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -239,7 +241,7 @@ impl Policy {
 
     fn check_charges(
         &self,
-        charges: &Result<Vec<Carried>, String>,
+        charges: &Result<Vec<Carried>, Undecodable>,
         meant: &Meant<'_>,
     ) -> Result<(), Refusal> {
         let charges = charges.as_ref().map_err(|why| strange("its call cannot be read", why))?;
@@ -313,7 +315,7 @@ impl Policy {
 }
 
 /// Of bytes that should never have come to be.
-fn strange(what: &str, why: &str) -> Refusal {
+fn strange(what: &str, why: &impl Error) -> Refusal {
     Refusal::of("function", format!("{what}: {why}"))
 }
 

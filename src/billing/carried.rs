@@ -24,6 +24,32 @@ pub struct Carried {
     pub token: Option<Address>,
 }
 
+/// Why calldata does not tell whom it charges.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undecodable {
+    /// Not the billing call.
+    #[error("it calls another function than the configured one")]
+    Selector,
+    /// The arguments are cut off, followed by more, out of range or in another order.
+    #[error("its arguments are not laid out as the configured call lays them out")]
+    Layout,
+    /// Arrays that run in parallel do not end together.
+    #[error("its arrays differ in length")]
+    Lengths,
+    /// An argument is not the configured constant.
+    #[error("its {0} is not the configured one")]
+    Constant(String),
+    /// A value is larger than any value of its kind.
+    #[error("its {0} is out of range")]
+    Range(String),
+    /// A field occurs twice, with different values.
+    #[error("it states {0} twice, and differently")]
+    Contradiction(String),
+    /// The call has no such argument.
+    #[error("it does not carry {0}")]
+    NotCarried(String),
+}
+
 impl Carried {
     /// The charge as a claim keeps it, or the first field that the call does not carry.
     pub fn item(&self) -> Result<Item, &'static str> {

@@ -120,14 +120,16 @@ pub struct ForeignTx {
 /// What a transaction that the journal does not know did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignEffect {
-    /// It called the billing contract.
+    /// It called a billing contract.
     Billed {
+        /// That contract: claims are those of a contract.
+        contract: Address,
         /// What it was to charge, in the order of the contract call.
         items: Vec<Item>,
         /// How the call went.
         execution: Execution,
     },
-    /// It charged nobody through the billing contract.
+    /// It charged nobody through a billing contract.
     Other,
 }
 
@@ -140,18 +142,29 @@ impl ForeignEffect {
     ) -> Result<Self, Opaque> {
         match (one, other) {
             (
-                Ok(Self::Billed { items, execution }),
-                Ok(Self::Billed { items: same, execution: other }),
+                Ok(Self::Billed { contract, items, execution }),
+                Ok(Self::Billed { contract: called, items: same, execution: other }),
             ) => {
-                let alike = items == same;
+                let alike = (contract, &items) == (called, &same);
                 let execution = execution.worse_of(other).filter(|_| alike).ok_or(Opaque)?;
-                Ok(Self::Billed { items, execution })
+                Ok(Self::Billed { contract, items, execution })
             }
             (Ok(billed @ Self::Billed { .. }), _) | (_, Ok(billed @ Self::Billed { .. })) => {
                 Ok(billed)
             }
             (Err(Opaque), _) | (_, Err(Opaque)) => Err(Opaque),
             (Ok(Self::Other), Ok(Self::Other)) => Ok(Self::Other),
+        }
+    }
+
+    /// What a transaction did that did `one` at a billing contract and `other` at another: of two that it
+    /// charged through, no journal keeps the claims in one batch.
+    pub fn and(one: Result<Self, Opaque>, other: Result<Self, Opaque>) -> Result<Self, Opaque> {
+        match (one, other) {
+            (Ok(Self::Other), told) | (told, Ok(Self::Other)) => told,
+            (Err(Opaque) | Ok(Self::Billed { .. }), Err(Opaque) | Ok(Self::Billed { .. })) => {
+                Err(Opaque)
+            }
         }
     }
 }

@@ -88,7 +88,7 @@ impl SigningAccount {
             }
             Signatory::Keyless(_) => None,
         };
-        let profiles = KnownProfiles::of(facts.family, Arc::clone(&profile));
+        let profiles = KnownProfiles::of(facts.family, facts.contract, Arc::clone(&profile));
         Self { facts, profile, profiles, policy, signing, clock }
     }
 

@@ -1,8 +1,7 @@
 //! Why a chain gave no verdict. Every variant means: nothing was signed, nothing was sent.
 
 use super::{TooDear, Unready};
-use crate::billing::{BadField, FailCode};
-use crate::contract::Undecodable;
+use crate::billing::{BadField, FailCode, Undecodable};
 use crate::node::{AskError, Fault, NodeError, RealChain};
 use alloy::primitives::{Address, B256, U256};
 use std::time::Duration;

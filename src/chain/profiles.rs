@@ -6,7 +6,7 @@ use crate::billing::{Family, ForeignEffect, Item, ItemOutcome, Opaque, Slot};
 use crate::contract::Profile;
 use alloy::primitives::{Address, Log};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tracing::error;
 
@@ -18,6 +18,8 @@ type ReadProfiles = BTreeMap<Arc<str>, Option<Arc<Profile>>>;
 pub(super) struct KnownProfiles {
     family: Family,
     current: Arc<Profile>,
+    /// The configured contract.
+    contract: Address,
     /// Those of earlier batches, each with its contract.
     earlier: Mutex<Vec<(Address, Arc<str>)>>,
     read: Mutex<ReadProfiles>,
@@ -25,8 +27,8 @@ pub(super) struct KnownProfiles {
 
 impl KnownProfiles {
     /// With nothing but what is configured.
-    pub(super) fn of(family: Family, current: Arc<Profile>) -> Self {
-        Self { family, current, earlier: Mutex::default(), read: Mutex::default() }
+    pub(super) fn of(family: Family, contract: Address, current: Arc<Profile>) -> Self {
+        Self { family, current, contract, earlier: Mutex::default(), read: Mutex::default() }
     }
 
     /// Takes up what the journal has kept.
@@ -54,8 +56,27 @@ impl KnownProfiles {
     }
 
     /// What a transaction in a final block did that the journal does not know: see [`Profile::effect`]. It
-    /// may have been signed by any profile that there was, so the worst that one of them tells counts.
+    /// may have called any contract that there was.
     pub(super) fn effect(
+        &self,
+        call: Option<(Address, &[u8])>,
+        succeeded: bool,
+        logs: &[Log],
+    ) -> Result<ForeignEffect, Opaque> {
+        self.contracts().into_iter().fold(Ok(ForeignEffect::Other), |told, contract| {
+            ForeignEffect::and(told, self.effect_at(contract, call, succeeded, logs))
+        })
+    }
+
+    /// Every contract that was billed through.
+    fn contracts(&self) -> BTreeSet<Address> {
+        let earlier = self.earlier.lock();
+        earlier.iter().map(|(contract, _)| *contract).chain([self.contract]).collect()
+    }
+
+    /// The same at one contract. It may have been signed by any profile that there was, so the worst that one
+    /// of them tells counts.
+    fn effect_at(
         &self,
         contract: Address,
         call: Option<(Address, &[u8])>,
@@ -74,6 +95,11 @@ impl KnownProfiles {
             None if succeeded && touches() => ForeignEffect::worse_of(told, Err(Opaque)),
             None => told,
         })
+    }
+
+    /// Whether that is a contract that was billed through.
+    pub(super) fn bills_through(&self, contract: Address) -> bool {
+        self.contracts().contains(&contract)
     }
 
     /// Whom a call of the contract was to charge; none where no profile reads it, or two read it

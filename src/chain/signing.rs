@@ -35,6 +35,5 @@ pub(super) fn data(profile: &Profile, input: &[u8]) -> Data {
     }
     let mut selector = Selector::ZERO;
     selector.iter_mut().zip(input).for_each(|(place, byte)| *place = *byte);
-    let charges = profile.carried(input).map_err(|why| why.to_string());
-    Data::Call { selector, charges }
+    Data::Call { selector, charges: profile.carried(input) }
 }

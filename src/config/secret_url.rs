@@ -80,10 +80,13 @@ mod tests {
     #[test]
     fn what_is_encrypted_or_stays_here_is_private() {
         let private = |url: &str| RpcUrl::parse(url).unwrap().is_private();
-        for url in ["https://a.example", "http://127.0.0.1:9", "http://[::1]/x", "http://localhost"] {
+        for url in ["https://a.example", "http://127.0.0.1:9", "http://[::1]/x", "http://localhost"]
+        {
             assert!(private(url), "{url}");
         }
-        for url in ["http://a.example", "http://10.0.0.1", "http://localhost.example", "http://[::2]"] {
+        for url in
+            ["http://a.example", "http://10.0.0.1", "http://localhost.example", "http://[::2]"]
+        {
             assert!(!private(url), "{url}");
         }
     }

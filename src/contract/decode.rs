@@ -6,35 +6,11 @@
 use super::call::{Arg, ArgSlot, BillingCall, Source};
 use super::coerce::same;
 use super::{Computed, Profile};
-use crate::billing::{Carried, Item, Period, PlanId, SubscribeId, UserHash, whole_number};
+use crate::billing::{
+    Carried, Item, Period, PlanId, SubscribeId, Undecodable, UserHash, whole_number,
+};
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::{Bytes, U256};
-
-/// Why calldata does not tell whom it charges.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Undecodable {
-    /// Not the billing call.
-    #[error("it calls another function than the configured one")]
-    Selector,
-    /// The arguments are cut off, followed by more, out of range or in another order.
-    #[error("its arguments are not laid out as the configured call lays them out")]
-    Layout,
-    /// Arrays that run in parallel do not end together.
-    #[error("its arrays differ in length")]
-    Lengths,
-    /// An argument is not the configured constant.
-    #[error("its {0} is not the configured one")]
-    Constant(String),
-    /// A value is larger than any value of its kind.
-    #[error("its {0} is out of range")]
-    Range(String),
-    /// A field occurs twice, with different values.
-    #[error("it states {0} twice, and differently")]
-    Contradiction(String),
-    /// The call has no such argument.
-    #[error("it does not carry {0}")]
-    NotCarried(String),
-}
 
 impl Profile {
     /// What `calldata` charges, in order. Fails where the call lacks a part of a charge.

@@ -1,7 +1,7 @@
 //! What a transaction did that the journal does not know.
 
-use super::{Profile, Undecodable};
-use crate::billing::{Execution, ForeignEffect, Opaque};
+use super::Profile;
+use crate::billing::{Execution, ForeignEffect, Opaque, Undecodable};
 use alloy::primitives::{Address, Log};
 
 impl Profile {
@@ -24,9 +24,11 @@ impl Profile {
         match self.decode(input) {
             Ok(items) if succeeded => {
                 let execution = Execution::Succeeded(self.outcomes(contract, logs, &items));
-                Ok(ForeignEffect::Billed { items, execution })
+                Ok(ForeignEffect::Billed { contract, items, execution })
             }
-            Ok(items) => Ok(ForeignEffect::Billed { items, execution: Execution::Reverted }),
+            Ok(items) => {
+                Ok(ForeignEffect::Billed { contract, items, execution: Execution::Reverted })
+            }
             Err(_) if !succeeded => Ok(ForeignEffect::Other),
             Err(Undecodable::Selector) if told.is_some() => silent,
             Err(_) => Err(Opaque),

@@ -116,7 +116,7 @@ fn desk(door: &AppState) -> Result<&WebhookDesk, TurnedAway> {
 }
 
 fn lost(problem: rusqlite::Error) -> HttpReply {
-    HttpReply::NoVerdict(NoVerdict::Journal(JournalError::Database(problem)))
+    HttpReply::NoVerdict(NoVerdict::Journal(JournalError::Database(problem.into())))
 }
 
 fn report(desk: &WebhookDesk) -> rusqlite::Result<WebhookReport> {

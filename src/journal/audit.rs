@@ -12,9 +12,9 @@ use super::history::HistoryRow;
 use super::open::{self, OpenError};
 use super::profiles::ProfileAudit;
 use super::rename::Renames;
+use super::sql::{Database, SqlError, SqlResult};
 use super::{Journal, migrate, shape, spend};
 use batches::BatchAudit;
-use rusqlite::Connection;
 use serde_json::Value;
 use small_tables::SmallTables;
 use std::borrow::Cow;
@@ -87,27 +87,27 @@ impl Journal {
     ) -> Result<Audit, OpenError> {
         let conn = open::read(&Files::at(path))?;
         let mut look = || {
-            let shape = shape::fault(&conn, migrate::newest(migrate::STEPS))?;
+            let shape: Option<String> = shape::fault(&conn, migrate::newest(migrate::STEPS))?;
             let mut audit = watched(&conn, kept, watch)?;
             audit.faults.extend(shape.map(|problem| format!("the file {problem}")));
-            Ok(audit)
+            Ok::<_, SqlError>(audit)
         };
-        look().map_err(|e| open::refused(path, &e))
+        look().map_err(|e| open::unanswered(path, &e))
     }
 }
 
 /// Verifies everything.
 #[cfg(test)]
-pub(super) fn audit(conn: &Connection, kept: &[HistoryHead]) -> rusqlite::Result<Audit> {
+pub(super) fn audit(conn: &dyn Database, kept: &[HistoryHead]) -> SqlResult<Audit> {
     watched(conn, kept, &mut |_, _| {})
 }
 
 /// Verifies everything, in one walk through the history.
 fn watched(
-    conn: &Connection,
+    conn: &dyn Database,
     kept: &[HistoryHead],
     watch: &mut dyn FnMut(u64, u64),
-) -> rusqlite::Result<Audit> {
+) -> SqlResult<Audit> {
     let newest = "SELECT coalesce(max(seq), 0) FROM history";
     let all: u64 = conn.query_row(newest, [], |row| row.get(0))?;
     let mut walk = Walk {
@@ -149,7 +149,7 @@ fn watched(
 
 /// How far the walk has come.
 struct Walk<'a> {
-    conn: &'a Connection,
+    conn: &'a dyn Database,
     kept: &'a [HistoryHead],
     renames: Renames,
     told: BatchAudit,
@@ -160,7 +160,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn pass(&mut self, row: &HistoryRow<'_>, digest: &[u8]) -> rusqlite::Result<()> {
+    fn pass(&mut self, row: &HistoryRow<'_>, digest: &[u8]) -> SqlResult<()> {
         for kept in self.kept.iter().filter(|kept| i64::try_from(kept.row) == Ok(row.seq)) {
             if !hex::encode(digest).starts_with(&kept.digest) {
                 self.faults.push(format!("history row {} is not the one that was kept", kept.row));
@@ -179,7 +179,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn finish(mut self, head: HistoryHead) -> rusqlite::Result<Audit> {
+    fn finish(mut self, head: HistoryHead) -> SqlResult<Audit> {
         for kept in self.kept.iter().filter(|kept| kept.row > head.row) {
             self.faults.push(format!(
                 "history row {} was kept, but the history ends with row {}",
@@ -200,12 +200,7 @@ impl Walk<'_> {
 }
 
 /// Rows that refer to nothing.
-fn orphans(conn: &Connection) -> rusqlite::Result<Vec<String>> {
-    let mut check =
-        conn.prepare("SELECT DISTINCT \"table\", parent FROM pragma_foreign_key_check")?;
-    let orphans = check.query_map([], |row| {
-        let (table, parent): (String, String) = (row.get(0)?, row.get(1)?);
-        Ok(format!("rows of {table} refer to rows of {parent} that are gone"))
-    })?;
-    orphans.collect()
+fn orphans(conn: &dyn Database) -> SqlResult<Vec<String>> {
+    let told = |(table, parent)| format!("rows of {table} refer to rows of {parent} that are gone");
+    Ok(conn.orphans()?.into_iter().map(told).collect())
 }

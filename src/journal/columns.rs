@@ -2,13 +2,13 @@
 //! not fit their column are an error of the database library.
 
 use super::Resolution;
+use super::sql::{Row, SqlError, SqlResult};
 use crate::billing::{
     AttemptKind, BatchState, CallEnding, ChargeTerms, ClaimState, FailCode, Family, ItemOutcome,
     Period,
 };
 use crate::spans::SpanPlace;
 use alloy::primitives::{Address, B256, U256};
-use rusqlite::Row;
 use rusqlite::types::{Type, ValueRef};
 use std::borrow::Cow;
 
@@ -56,11 +56,11 @@ pub(super) fn outcome_words(outcome: &ItemOutcome) -> OutcomeWords<'_> {
 
 /// Reads the columns `outcome`, `code` and `detail`, which stand side by side; none while the batch is
 /// open.
-pub(super) fn outcome(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<LineOutcome>> {
+pub(super) fn outcome(row: &Row<'_>, at: usize) -> SqlResult<Option<LineOutcome>> {
     let (code_at, detail_at) = (at.saturating_add(1), at.saturating_add(2));
-    let Some(word) = row.get::<_, Option<String>>(at)? else { return Ok(None) };
+    let Some(word) = row.get::<Option<String>>(at)? else { return Ok(None) };
     Ok(Some(match word.as_str() {
-        "charged" => LineOutcome::Told(match row.get::<_, Option<String>>(detail_at)? {
+        "charged" => LineOutcome::Told(match row.get::<Option<String>>(detail_at)? {
             None => ItemOutcome::Charged,
             Some(taken) => {
                 let read = taken.parse().map_err(|_| garbage(detail_at, &taken))?;
@@ -86,36 +86,36 @@ pub(super) fn period_text(period: Period) -> String {
     }
 }
 
-pub(super) fn period(row: &Row<'_>, at: usize) -> rusqlite::Result<Period> {
+pub(super) fn period(row: &Row<'_>, at: usize) -> SqlResult<Period> {
     Ok(match row.get_ref(at)?.as_str()? {
         "" => Period::Guarded,
         _ => Period::Numbered(number(row, at)?),
     })
 }
 
-pub(super) fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<U256> {
+pub(super) fn number(row: &Row<'_>, at: usize) -> SqlResult<U256> {
     let text = row.get_ref(at)?.as_str()?;
     U256::from_str_radix(text, 10).map_err(|_| garbage(at, text))
 }
 
-pub(super) fn hash(row: &Row<'_>, at: usize) -> rusqlite::Result<B256> {
+pub(super) fn hash(row: &Row<'_>, at: usize) -> SqlResult<B256> {
     let bytes = row.get_ref(at)?.as_blob()?;
     B256::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
 }
 
-pub(super) fn address(row: &Row<'_>, at: usize) -> rusqlite::Result<Address> {
+pub(super) fn address(row: &Row<'_>, at: usize) -> SqlResult<Address> {
     let bytes = row.get_ref(at)?.as_blob()?;
     Address::try_from(bytes).map_err(|_| garbage(at, &hex::encode(bytes)))
 }
 
-pub(super) fn state(row: &Row<'_>, at: usize) -> rusqlite::Result<BatchState> {
+pub(super) fn state(row: &Row<'_>, at: usize) -> SqlResult<BatchState> {
     let word = row.get_ref(at)?.as_str()?;
     BatchState::from_word(word).ok_or_else(|| garbage(at, word))
 }
 
 /// Reads the columns `plan_version`, `wallet` and `token`, which stand side by side.
-pub(super) fn terms(row: &Row<'_>, at: usize) -> rusqlite::Result<ChargeTerms> {
-    let told = |at: usize| Ok::<_, rusqlite::Error>(row.get_ref(at)? != ValueRef::Null);
+pub(super) fn terms(row: &Row<'_>, at: usize) -> SqlResult<ChargeTerms> {
+    let told = |at: usize| Ok::<_, SqlError>(row.get_ref(at)? != ValueRef::Null);
     let (wallet_at, token_at) = (at.saturating_add(1), at.saturating_add(2));
     Ok(ChargeTerms {
         plan_version: told(at)?.then(|| number(row, at)).transpose()?,
@@ -125,7 +125,7 @@ pub(super) fn terms(row: &Row<'_>, at: usize) -> rusqlite::Result<ChargeTerms> {
 }
 
 /// Reads the state of a batch and the outcome of one of its live claims, which stand side by side.
-pub(super) fn claim_state(row: &Row<'_>, at: usize) -> rusqlite::Result<ClaimState> {
+pub(super) fn claim_state(row: &Row<'_>, at: usize) -> SqlResult<ClaimState> {
     let outcome_at = at.saturating_add(1);
     let outcome: Option<String> = row.get(outcome_at)?;
     match (state(row, at)?, outcome.as_deref()) {
@@ -143,21 +143,21 @@ pub(super) fn claim_state(row: &Row<'_>, at: usize) -> rusqlite::Result<ClaimSta
     }
 }
 
-pub(super) fn ending(row: &Row<'_>, at: usize) -> rusqlite::Result<CallEnding> {
+pub(super) fn ending(row: &Row<'_>, at: usize) -> SqlResult<CallEnding> {
     let word = row.get_ref(at)?.as_str()?;
     CallEnding::from_word(word).ok_or_else(|| garbage(at, word))
 }
 
 /// Reads the column `resolved`.
-pub(super) fn resolved(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Resolution>> {
-    let Some(word) = row.get::<_, Option<String>>(at)? else { return Ok(None) };
+pub(super) fn resolved(row: &Row<'_>, at: usize) -> SqlResult<Option<Resolution>> {
+    let Some(word) = row.get::<Option<String>>(at)? else { return Ok(None) };
     let found = Resolution::ALL.into_iter().find(|one| one.column() == word);
     found.ok_or_else(|| garbage(at, &word)).map(Some)
 }
 
 /// Reads the place of a span.
-pub(super) fn span_place(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<SpanPlace>> {
-    let Some(text) = row.get::<_, Option<String>>(at)? else { return Ok(None) };
+pub(super) fn span_place(row: &Row<'_>, at: usize) -> SqlResult<Option<SpanPlace>> {
+    let Some(text) = row.get::<Option<String>>(at)? else { return Ok(None) };
     text.parse().map_err(|_| garbage(at, &text)).map(Some)
 }
 
@@ -169,7 +169,7 @@ pub(super) fn kind_word(kind: AttemptKind) -> &'static str {
     }
 }
 
-pub(super) fn kind(row: &Row<'_>, at: usize) -> rusqlite::Result<AttemptKind> {
+pub(super) fn kind(row: &Row<'_>, at: usize) -> SqlResult<AttemptKind> {
     let word = row.get_ref(at)?.as_str()?;
     let known = [AttemptKind::Bill, AttemptKind::Cancel].into_iter();
     known.into_iter().find(|kind| kind_word(*kind) == word).ok_or_else(|| garbage(at, word))
@@ -183,13 +183,13 @@ pub(super) fn family_word(family: Family) -> &'static str {
     }
 }
 
-pub(super) fn family(row: &Row<'_>, at: usize) -> rusqlite::Result<Family> {
+pub(super) fn family(row: &Row<'_>, at: usize) -> SqlResult<Family> {
     let word = row.get_ref(at)?.as_str()?;
     let known = [Family::Evm, Family::Tvm].into_iter();
     known.into_iter().find(|one| family_word(*one) == word).ok_or_else(|| garbage(at, word))
 }
 
-pub(super) fn garbage(column: usize, value: &str) -> rusqlite::Error {
+pub(super) fn garbage(column: usize, value: &str) -> SqlError {
     let what = format!("{value:?} makes no sense here");
-    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.into())
+    rusqlite::Error::FromSqlConversionFailure(column, Type::Text, what.into()).into()
 }

@@ -3,6 +3,7 @@
 
 use super::columns::{kind_word, period_text};
 use super::history::ClaimPlace;
+use super::sql::{Database, OptionalExtension as _, Row, SqlError, SqlResult, params};
 use super::{AcceptError, Durable, Sealed, history, pause, profiles, requests, rows, spend};
 use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, InBlocks, Item, LaneLoad, NamedRequest, Period,
@@ -11,7 +12,6 @@ use crate::billing::{
 use crate::policy::{Count, Refusal};
 use crate::spans::SpanPlace;
 use alloy::primitives::{Address, B256};
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, Row, ffi, params};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ pub struct Proposal {
 /// Takes the position that was signed for, the claims and the signature; nothing of it when anything
 /// fails, or when the lane is at another position.
 pub(super) fn accept(
-    conn: &Connection,
+    conn: &dyn Database,
     proposal: Proposal,
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
     let (origin, lane) = (proposal.origin, proposal.origin.lane);
@@ -152,7 +152,7 @@ pub struct Addition {
 
 /// Adds an attempt in the batch's own place. None when the batch has ended or has this attempt.
 pub(super) fn add_attempt(
-    conn: &Connection,
+    conn: &dyn Database,
     addition: Addition,
 ) -> Result<Option<Durable<Attempt>>, AcceptError> {
     let sql = "SELECT position FROM batch WHERE id = ?1 AND state = 'open'
@@ -175,7 +175,7 @@ pub(super) fn add_attempt(
     Ok(Some(Durable(attempt)))
 }
 
-fn insert_attempt(conn: &Connection, attempt: &Attempt, at_ms: i64) -> rusqlite::Result<()> {
+fn insert_attempt(conn: &dyn Database, attempt: &Attempt, at_ms: i64) -> SqlResult<()> {
     let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
     conn.prepare_cached(sql)?
@@ -193,11 +193,11 @@ fn insert_attempt(conn: &Connection, attempt: &Attempt, at_ms: i64) -> rusqlite:
 
 /// A billing transaction of an adopted batch. Only its hash is known.
 pub(super) fn insert_learnt(
-    conn: &Connection,
+    conn: &dyn Database,
     batch: BatchId,
     hash: B256,
     at_ms: i64,
-) -> rusqlite::Result<()> {
+) -> SqlResult<()> {
     let sql = "INSERT INTO attempt (hash, batch, seq, kind, signed_ms) VALUES (?1, ?2, 0, ?3, ?4)";
     conn.prepare_cached(sql)?
         .execute(params![hash.as_slice(), batch.0, kind_word(AttemptKind::Bill), at_ms])
@@ -206,7 +206,7 @@ pub(super) fn insert_learnt(
 
 /// Moves the lane on from `position`, if it is there; tells whether it was. One comparison and one change in
 /// one statement: a signature holds for one position, and no two transactions get past it.
-pub(super) fn advance(conn: &Connection, lane: LaneId, position: u64) -> rusqlite::Result<bool> {
+pub(super) fn advance(conn: &dyn Database, lane: LaneId, position: u64) -> SqlResult<bool> {
     conn.prepare_cached(
         "UPDATE lane SET next_position = next_position + 1
           WHERE chain = ?1 AND signer = ?2 AND next_position = ?3",
@@ -216,14 +216,14 @@ pub(super) fn advance(conn: &Connection, lane: LaneId, position: u64) -> rusqlit
 }
 
 /// Whether a batch has this position for good, or hopes for it.
-pub(super) fn is_taken(conn: &Connection, lane: LaneId, position: u64) -> rusqlite::Result<bool> {
+pub(super) fn is_taken(conn: &dyn Database, lane: LaneId, position: u64) -> SqlResult<bool> {
     conn.prepare_cached(
         "SELECT 1 FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3 AND state <> 'usurped'",
     )?
     .exists(params![lane.chain.0, lane.signer.as_slice(), position])
 }
 
-fn undecided(conn: &Connection, lane: LaneId) -> rusqlite::Result<u64> {
+fn undecided(conn: &dyn Database, lane: LaneId) -> SqlResult<u64> {
     conn.prepare_cached(
         "SELECT count(*) FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2",
     )?
@@ -231,7 +231,7 @@ fn undecided(conn: &Connection, lane: LaneId) -> rusqlite::Result<u64> {
 }
 
 /// The position that the lane's next batch gets; none when the lane was never opened.
-pub(super) fn next_position(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<u64>> {
+pub(super) fn next_position(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<u64>> {
     conn.prepare_cached("SELECT next_position FROM lane WHERE chain = ?1 AND signer = ?2")?
         .query_row(params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0))
         .optional()
@@ -239,11 +239,11 @@ pub(super) fn next_position(conn: &Connection, lane: LaneId) -> rusqlite::Result
 
 /// Opens a lane at `first`, unless it is open; tells where it stands.
 pub(super) fn open_lane(
-    conn: &Connection,
+    conn: &dyn Database,
     lane: LaneId,
     first: u64,
     at_ms: i64,
-) -> rusqlite::Result<u64> {
+) -> SqlResult<u64> {
     if let Some(next) = next_position(conn, lane)? {
         return Ok(next);
     }
@@ -266,39 +266,40 @@ pub(super) struct NewBatch<'a> {
 }
 
 /// One wall stands around a batch: no two share a place in a lane.
-fn taken_place(error: rusqlite::Error) -> AcceptError {
-    let unique = |error: &ffi::Error| error.extended_code == ffi::SQLITE_CONSTRAINT_UNIQUE;
-    if error.sqlite_error().is_some_and(unique) { AcceptError::Moved } else { error.into() }
+fn taken_place(error: SqlError) -> AcceptError {
+    if error.is_taken() { AcceptError::Moved } else { error.into() }
 }
 
 pub(super) fn insert_batch(
-    conn: &Connection,
+    conn: &dyn Database,
     new: &NewBatch<'_>,
     at_ms: i64,
-) -> rusqlite::Result<BatchId> {
+) -> SqlResult<BatchId> {
     let Origin { lane, contract } = new.origin;
     conn.prepare_cached(
         "INSERT INTO batch (chain, contract, profile, signer, position, request_id, caller, trace, state,
                             accepted_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'open', ?9)",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'open', ?9) RETURNING id",
     )?
-    .execute(params![
-        lane.chain.0,
-        contract.as_slice(),
-        new.profile,
-        lane.signer.as_slice(),
-        new.position,
-        new.request_id.map(RequestId::as_str),
-        new.caller,
-        new.trace.map(|place| place.to_string()),
-        at_ms
-    ])?;
-    Ok(BatchId(conn.last_insert_rowid()))
+    .query_row(
+        params![
+            lane.chain.0,
+            contract.as_slice(),
+            new.profile,
+            lane.signer.as_slice(),
+            new.position,
+            new.request_id.map(RequestId::as_str),
+            new.caller,
+            new.trace.map(|place| place.to_string()),
+            at_ms
+        ],
+        |row| row.get(0).map(BatchId),
+    )
 }
 
 /// Inserts the claims of a batch; tells which older ones that freed.
 fn insert_claims(
-    conn: &Connection,
+    conn: &dyn Database,
     proposal: &Proposal,
     batch: BatchId,
 ) -> Result<Vec<ClaimPlace>, AcceptError> {
@@ -314,11 +315,11 @@ fn insert_claims(
 
 /// Frees the claims on a charge without a period whose guard has run out by `chain_time`, and tells which.
 pub(super) fn release_expired_guard(
-    conn: &Connection,
+    conn: &dyn Database,
     origin: &Origin,
     item: &Item,
     chain_time: u64,
-) -> rusqlite::Result<Vec<ClaimPlace>> {
+) -> SqlResult<Vec<ClaimPlace>> {
     if item.key.period != Period::Guarded {
         return Ok(Vec::new());
     }
@@ -343,17 +344,18 @@ pub(super) fn release_expired_guard(
 
 /// Inserts one claim; tells whether it could be. One that is live excludes all others.
 pub(super) fn insert_claim(
-    conn: &Connection,
+    conn: &dyn Database,
     origin: &Origin,
     (batch, index): (BatchId, usize),
     item: &Item,
     live: bool,
-) -> rusqlite::Result<bool> {
+) -> SqlResult<bool> {
     let inserted = conn
         .prepare_cached(
             "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash,
                                 period, amount, plan_version, wallet, token, live)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+             ON CONFLICT DO NOTHING",
         )?
         .execute(params![
             batch.0,
@@ -369,10 +371,6 @@ pub(super) fn insert_claim(
             item.terms.wallet.as_ref().map(|wallet| wallet.as_slice()),
             item.terms.token.as_ref().map(|token| token.as_slice()),
             live
-        ]);
-    match inserted {
-        Ok(_) => Ok(true),
-        Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => Ok(false),
-        Err(e) => Err(e),
-    }
+        ])?;
+    Ok(inserted == 1)
 }

@@ -1,31 +1,32 @@
 //! Lanes in doubt: the journal was restored from an old copy, so what they have sent since is
 //! forgotten. That is kept in the journal itself until it is learnt, however often it is opened.
 
+use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use super::{LaneId, history};
 use alloy::primitives::B256;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 
 /// Writes down that this journal is an old copy that knows nothing of what came after its newest
 /// row. A lane that was in doubt already stays so since then.
-pub(super) fn begin(conn: &Connection, at_ms: i64) -> rusqlite::Result<()> {
+pub(super) fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
     let known_until_ms = newest_row(conn)?;
     conn.execute(
         "INSERT INTO restored (at_ms, known_until_ms) VALUES (?1, ?2)",
         [at_ms, known_until_ms],
     )?;
     conn.execute(
-        "INSERT OR IGNORE INTO doubt SELECT chain, signer, ?1 FROM lane",
+        "INSERT INTO doubt SELECT chain, signer, ?1 FROM lane WHERE true ON CONFLICT DO NOTHING",
         [known_until_ms],
     )?;
     history::append(conn, at_ms, "restored", &json!({ "known_until_ms": known_until_ms }))
 }
 
 /// Puts a lane in doubt that the old copy may not even know.
-pub(super) fn include(conn: &Connection, lane: LaneId) -> rusqlite::Result<()> {
+pub(super) fn include(conn: &dyn Database, lane: LaneId) -> SqlResult<()> {
     conn.execute(
-        "INSERT OR IGNORE INTO doubt VALUES (?1, ?2, coalesce(
-             (SELECT known_until_ms FROM restored ORDER BY seq DESC LIMIT 1), 0))",
+        "INSERT INTO doubt VALUES (?1, ?2, coalesce(
+             (SELECT known_until_ms FROM restored ORDER BY seq DESC LIMIT 1), 0))
+         ON CONFLICT DO NOTHING",
         params![lane.chain.0, lane.signer.as_slice()],
     )
     .map(drop)
@@ -33,13 +34,13 @@ pub(super) fn include(conn: &Connection, lane: LaneId) -> rusqlite::Result<()> {
 
 /// Puts a lane in doubt whose account did something after `known_until_ms` that is not in the journal.
 pub(super) fn begin_for(
-    conn: &Connection,
+    conn: &dyn Database,
     lane: LaneId,
     known_until_ms: i64,
     at_ms: i64,
-) -> rusqlite::Result<()> {
+) -> SqlResult<()> {
     conn.execute(
-        "INSERT OR IGNORE INTO doubt VALUES (?1, ?2, ?3)",
+        "INSERT INTO doubt VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         params![lane.chain.0, lane.signer.as_slice(), known_until_ms],
     )?;
     let body =
@@ -48,19 +49,28 @@ pub(super) fn begin_for(
 }
 
 /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
-pub(super) fn since(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<i64>> {
+pub(super) fn since(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<i64>> {
     let sql = "SELECT since_ms FROM doubt WHERE chain = ?1 AND signer = ?2";
     conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0)).optional()
 }
 
 /// Until when an old copy knows what its lanes did, Unix ms, though nothing could be written of that.
-pub(super) fn newest_row(conn: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn newest_row(conn: &dyn Database) -> SqlResult<i64> {
     let newest = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1), 0)";
     conn.query_row(newest, [], |row| row.get(0))
 }
 
+/// When the process before this one left the journal, Unix ms: at its newest row, and where it has written
+/// none, at its start. None where no process has started on the journal yet: it is new.
+pub(super) fn left_ms(conn: &dyn Database) -> SqlResult<Option<i64>> {
+    // The first start is that of the process which made the file, and signed nothing.
+    let left = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1),
+                                (SELECT at_ms FROM boot WHERE seq > 1 ORDER BY seq DESC LIMIT 1))";
+    conn.query_row(left, [], |row| row.get(0))
+}
+
 /// Ends the doubt: everything that was forgotten is learnt.
-pub(super) fn end(conn: &Connection, lane: LaneId, at_ms: i64) -> rusqlite::Result<()> {
+pub(super) fn end(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<()> {
     conn.execute(
         "DELETE FROM doubt WHERE chain = ?1 AND signer = ?2",
         params![lane.chain.0, lane.signer.as_slice()],
@@ -70,7 +80,7 @@ pub(super) fn end(conn: &Connection, lane: LaneId, at_ms: i64) -> rusqlite::Resu
 }
 
 /// Which of these transactions the journal does not know, in the same order.
-pub(super) fn unknown(conn: &Connection, hashes: Vec<B256>) -> rusqlite::Result<Vec<B256>> {
+pub(super) fn unknown(conn: &dyn Database, hashes: Vec<B256>) -> SqlResult<Vec<B256>> {
     let mut select = conn.prepare_cached("SELECT 1 FROM attempt WHERE hash = ?1")?;
     let mut unknown = Vec::new();
     for hash in hashes {

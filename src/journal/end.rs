@@ -6,12 +6,12 @@ use super::commit::{
     release_expired_guard,
 };
 use super::rows::origin_of;
+use super::sql::{Database, SqlResult, params};
 use super::{history, spend};
 use crate::billing::{
     BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, TxRecord, Verdict,
 };
 use alloy::primitives::B256;
-use rusqlite::{Connection, params};
 use serde_json::json;
 
 /// The end of a batch, to be written down.
@@ -33,16 +33,12 @@ impl Settlement {
 }
 
 /// Writes down how batches ended. Those that had ended already stay as they are.
-pub(super) fn settle_all(
-    conn: &Connection,
-    ends: &[Settlement],
-    at_ms: i64,
-) -> rusqlite::Result<()> {
+pub(super) fn settle_all(conn: &dyn Database, ends: &[Settlement], at_ms: i64) -> SqlResult<()> {
     ends.iter().try_for_each(|end| settle(conn, end, at_ms))
 }
 
 /// Writes down the end of a batch. One that has ended already stays as it is.
-pub(super) fn settle(conn: &Connection, end: &Settlement, at_ms: i64) -> rusqlite::Result<()> {
+pub(super) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlResult<()> {
     let (state, hash, block) = (end.verdict.state(), end.verdict.hash(), end.verdict.block());
     let changed = conn
         .prepare_cached(
@@ -97,11 +93,7 @@ fn told(verdict: &Verdict) -> serde_json::Value {
     }
 }
 
-fn settle_items(
-    conn: &Connection,
-    end: &Settlement,
-    outcomes: &[ItemOutcome],
-) -> rusqlite::Result<()> {
+fn settle_items(conn: &dyn Database, end: &Settlement, outcomes: &[ItemOutcome]) -> SqlResult<()> {
     // Most are charged, and then nothing changes that an index is ordered by or that lets a claim be in one.
     conn.prepare_cached(
         "UPDATE claim SET outcome = 'charged', guard_until_s = CASE WHEN period = '' THEN ?3 END
@@ -110,7 +102,7 @@ fn settle_items(
     .execute(params![end.batch.0, outcomes.len(), end.guard_until()])?;
     let mut update = conn.prepare_cached(
         // A claim of an adopted batch that another batch holds as well is not live, and stays so.
-        "UPDATE claim SET outcome = ?3, code = ?4, detail = ?5, live = ?6 AND live,
+        "UPDATE claim SET outcome = ?3, code = ?4, detail = ?5, live = live * ?6,
                 guard_until_s = CASE WHEN period = '' THEN ?7 END
          WHERE batch = ?1 AND item = ?2",
     )?;
@@ -125,7 +117,7 @@ fn settle_items(
     Ok(())
 }
 
-fn write_record(conn: &Connection, hash: B256, record: &TxRecord) -> rusqlite::Result<()> {
+fn write_record(conn: &dyn Database, hash: B256, record: &TxRecord) -> SqlResult<()> {
     let sql = "UPDATE attempt SET ending = ?2, message = ?3, used = ?4, fee = ?5 WHERE hash = ?1";
     conn.prepare_cached(sql)?
         .execute(params![
@@ -138,7 +130,7 @@ fn write_record(conn: &Connection, hash: B256, record: &TxRecord) -> rusqlite::R
         .map(drop)
 }
 
-fn release_all(conn: &Connection, batch: BatchId) -> rusqlite::Result<()> {
+fn release_all(conn: &dyn Database, batch: BatchId) -> SqlResult<()> {
     conn.prepare_cached("UPDATE claim SET live = 0, outcome = 'released' WHERE batch = ?1")?
         .execute([batch.0])
         .map(drop)
@@ -147,18 +139,19 @@ fn release_all(conn: &Connection, batch: BatchId) -> rusqlite::Result<()> {
 /// Writes down a transaction of the account that the journal did not know, and the claims that go
 /// with it.
 pub(super) fn adopt(
-    conn: &Connection,
+    conn: &dyn Database,
     origin: &Origin,
     tx: &ForeignTx,
     guard_s: u64,
     at_ms: i64,
-) -> rusqlite::Result<()> {
+) -> SqlResult<()> {
     let landed = tx.landed.clone();
     match &tx.effect {
         // What was imported is learnt once.
         ForeignEffect::Billed { .. } if is_learnt(conn, origin, tx)? => {}
-        ForeignEffect::Billed { items, execution } => {
-            let batch = insert_adopted(conn, origin, tx, items, at_ms)?;
+        ForeignEffect::Billed { contract, items, execution } => {
+            let called = Origin { contract: *contract, ..*origin };
+            let batch = insert_adopted(conn, &called, tx, items, at_ms)?;
             let verdict = match execution {
                 Execution::Succeeded(outcomes) => Verdict::Charged(landed, outcomes.clone()),
                 Execution::Reverted => Verdict::Reverted(landed),
@@ -181,16 +174,16 @@ pub(super) fn adopt(
 }
 
 fn is_taken_for_good(
-    conn: &Connection,
+    conn: &dyn Database,
     origin: &Origin,
     tx: &ForeignTx,
     position: u64,
-) -> rusqlite::Result<bool> {
+) -> SqlResult<bool> {
     Ok(position == tx.position || is_taken(conn, origin.lane, position)?)
 }
 
 /// Whether this transaction is known as the one that ended the batch in its place.
-fn is_learnt(conn: &Connection, origin: &Origin, tx: &ForeignTx) -> rusqlite::Result<bool> {
+fn is_learnt(conn: &dyn Database, origin: &Origin, tx: &ForeignTx) -> SqlResult<bool> {
     let sql = "SELECT 1 FROM attempt JOIN batch ON batch.id = attempt.batch
                WHERE hash = ?1 AND winner = ?1 AND chain = ?2 AND signer = ?3 AND position = ?4
                AND state IN ('charged', 'reverted', 'cancelled')";
@@ -205,12 +198,12 @@ fn is_learnt(conn: &Connection, origin: &Origin, tx: &ForeignTx) -> rusqlite::Re
 
 /// Its bytes are not known here: it has landed for good, so nobody has to offer them again.
 fn insert_adopted(
-    conn: &Connection,
+    conn: &dyn Database,
     origin: &Origin,
     tx: &ForeignTx,
     items: &[Item],
     at_ms: i64,
-) -> rusqlite::Result<BatchId> {
+) -> SqlResult<BatchId> {
     let (origin, position) = (*origin, tx.position);
     let new =
         NewBatch { origin, profile: None, position, request_id: None, caller: None, trace: None };

@@ -1,6 +1,6 @@
 //! Why the journal did not do what it was asked for.
 
-use super::Misbound;
+use super::{Misbound, SqlError};
 use crate::policy::Refusal;
 
 /// Why the journal gave no answer. Every variant means: nothing was written.
@@ -22,7 +22,7 @@ pub enum JournalError {
     ReadOnly,
     /// The database refused.
     #[error("the journal could not be used: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(#[from] SqlError),
     /// A chain of the configuration is not the one that the journal knows.
     #[error(transparent)]
     Misbound(#[from] Misbound),
@@ -66,8 +66,8 @@ pub enum AcceptError {
     Journal(#[from] JournalError),
 }
 
-impl From<rusqlite::Error> for AcceptError {
-    fn from(error: rusqlite::Error) -> Self {
+impl From<SqlError> for AcceptError {
+    fn from(error: SqlError) -> Self {
         Self::Journal(error.into())
     }
 }

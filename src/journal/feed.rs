@@ -5,10 +5,10 @@
 //! are other rows: they go on where the copies part, and hear again what they may have heard otherwise.
 
 use super::rename::Renames;
+use super::sql::{Database, OptionalExtension as _, Row, SqlResult};
 use super::{Billing, Recorded, gas, gates, rows};
 use crate::billing::{AttemptKind, BatchId, PlatformChainId};
 use alloy::primitives::{Address, B256};
-use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::Deserialize;
 use serde_json::Value;
 use std::sync::Arc;
@@ -157,10 +157,10 @@ pub struct UnknownPlace;
 
 /// What is behind `place`. At most `limit` rows are told, which is 1 or more.
 pub(super) fn step(
-    conn: &Connection,
+    conn: &dyn Database,
     place: FeedPlace,
     limit: usize,
-) -> rusqlite::Result<Result<FeedStep, UnknownPlace>> {
+) -> SqlResult<Result<FeedStep, UnknownPlace>> {
     let Some(start) = row_before(conn, place)? else { return Ok(Err(UnknownPlace)) };
     let renames = Renames::read(conn)?;
     let mut reached = match start {
@@ -177,11 +177,11 @@ pub(super) fn step(
         }
         looked = looked.saturating_add(1);
         let event: String = row.get(2)?;
-        reached.heard = row_mark(row, 0, 4)?;
+        reached.heard = row_mark(&row, 0, 4)?;
         if event == "restored" {
             reached.restored = reached.heard;
         }
-        if let Some(event) = read(conn, row, &event, reached, &renames)? {
+        if let Some(event) = read(conn, &row, &event, reached, &renames)? {
             charges = charges.saturating_add(event.billing.as_ref().map_or(0, |b| b.items.len()));
             told.push(event);
         }
@@ -190,7 +190,7 @@ pub(super) fn step(
 }
 
 /// Where a follower stands who wants to hear of what comes from now on.
-pub(super) fn end(conn: &Connection) -> rusqlite::Result<FeedPlace> {
+pub(super) fn end(conn: &dyn Database) -> SqlResult<FeedPlace> {
     let newest = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
     let newest =
         conn.prepare_cached(newest)?.query_row([], |row| row_mark(row, 0, 1)).optional()?;
@@ -200,7 +200,7 @@ pub(super) fn end(conn: &Connection) -> rusqlite::Result<FeedPlace> {
 
 /// The row that a follower who reached `place` is told from, or rather the one before it. None where the
 /// place is not known here.
-fn row_before(conn: &Connection, place: FeedPlace) -> rusqlite::Result<Option<i64>> {
+fn row_before(conn: &dyn Database, place: FeedPlace) -> SqlResult<Option<i64>> {
     if holds(conn, place.heard)? {
         return Ok(Some(place.heard.row));
     }
@@ -213,23 +213,23 @@ fn row_before(conn: &Connection, place: FeedPlace) -> rusqlite::Result<Option<i6
     Ok(parting.map(|row| row.saturating_sub(1)))
 }
 
-fn holds(conn: &Connection, wanted: RowMark) -> rusqlite::Result<bool> {
+fn holds(conn: &dyn Database, wanted: RowMark) -> SqlResult<bool> {
     Ok(wanted.row == 0 || mark(conn, wanted.row).optional()? == Some(wanted))
 }
 
-fn mark(conn: &Connection, row: i64) -> rusqlite::Result<RowMark> {
+fn mark(conn: &dyn Database, row: i64) -> SqlResult<RowMark> {
     let sql = "SELECT seq, digest FROM history WHERE seq = ?1";
     conn.prepare_cached(sql)?.query_row([row], |row| row_mark(row, 0, 1))
 }
 
-fn newest_restored(conn: &Connection, until: i64) -> rusqlite::Result<RowMark> {
+fn newest_restored(conn: &dyn Database, until: i64) -> SqlResult<RowMark> {
     let sql = "SELECT seq, digest FROM history WHERE event = 'restored' AND seq <= ?1
                ORDER BY seq DESC LIMIT 1";
     let newest = conn.prepare_cached(sql)?.query_row([until], |row| row_mark(row, 0, 1));
     Ok(newest.optional()?.unwrap_or_default())
 }
 
-fn row_mark(row: &Row<'_>, seq: usize, digest: usize) -> rusqlite::Result<RowMark> {
+fn row_mark(row: &Row<'_>, seq: usize, digest: usize) -> SqlResult<RowMark> {
     let whole: Vec<u8> = row.get(digest)?;
     let digest = whole.first_chunk().copied().unwrap_or_default();
     Ok(RowMark { row: row.get(seq)?, digest })
@@ -263,12 +263,12 @@ struct BodyPlace {
 }
 
 fn read(
-    conn: &Connection,
+    conn: &dyn Database,
     row: &Row<'_>,
     event: &str,
     place: FeedPlace,
     renames: &Renames,
-) -> rusqlite::Result<Option<FeedEvent>> {
+) -> SqlResult<Option<FeedEvent>> {
     let body: String = row.get(3)?;
     let body: RowBody = serde_json::from_str(&body).unwrap_or_default();
     let Some(kind) = FeedKind::of(event, &body) else { return Ok(None) };

@@ -1,7 +1,7 @@
 //! Whether the gas money of a lane runs low, as a matter of record: who follows the history hears it.
 
+use super::sql::{Database, SqlResult};
 use super::{Journal, JournalError, LaneId, history};
-use rusqlite::Connection;
 use serde_json::json;
 
 /// The word for it in the history.
@@ -27,7 +27,7 @@ impl Journal {
 }
 
 /// Writes it down.
-fn note(conn: &Connection, note: &GasNote, at_ms: i64) -> rusqlite::Result<()> {
+fn note(conn: &dyn Database, note: &GasNote, at_ms: i64) -> SqlResult<()> {
     let GasNote { lane, low, why } = note;
     let body = json!({"chain": lane.chain.0, "signer": lane.signer, "low": low, "why": why});
     history::append(conn, at_ms, WORD, &body)

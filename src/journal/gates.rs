@@ -1,7 +1,7 @@
 //! Whether lanes take new work, as a matter of record: who follows the history hears it.
 
+use super::sql::{Database, SqlResult};
 use super::{Journal, JournalError, LaneId, history};
-use rusqlite::Connection;
 use serde_json::json;
 
 /// The word for it in the history.
@@ -25,7 +25,7 @@ impl Journal {
 }
 
 /// Writes it down.
-fn note(conn: &Connection, note: &GateNote, at_ms: i64) -> rusqlite::Result<()> {
+fn note(conn: &dyn Database, note: &GateNote, at_ms: i64) -> SqlResult<()> {
     let GateNote { lane, closed } = note;
     let body = json!({"chain": lane.chain.0, "signer": lane.signer, "open": closed.is_none(),
                       "why": closed});

@@ -3,26 +3,19 @@
 
 use super::columns::{kind_word, period_text};
 use super::spend::{Added, Corrected};
+use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use super::{HistoryHead, Origin};
 use crate::billing::{Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord};
 use crate::spans::SpanPlace;
 use alloy::primitives::B256;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// Appends a row inside the current transaction.
-pub(super) fn append(
-    conn: &Connection,
-    at_ms: i64,
-    event: &str,
-    body: &Value,
-) -> rusqlite::Result<()> {
+pub(super) fn append(conn: &dyn Database, at_ms: i64, event: &str, body: &Value) -> SqlResult<()> {
     let last = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
-    let (seq, before) =
-        conn.prepare_cached(last)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).or_else(
-            |e| if e == rusqlite::Error::QueryReturnedNoRows { Ok((0, vec![])) } else { Err(e) },
-        )?;
+    let newest = conn.prepare_cached(last)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)));
+    let (seq, before): (i64, Vec<u8>) = newest.optional()?.unwrap_or_default();
     let row =
         HistoryRow { seq: i64::saturating_add(seq, 1), at_ms, event, body: &body.to_string() };
     conn.prepare_cached("INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5)")?
@@ -31,19 +24,19 @@ pub(super) fn append(
 }
 
 /// The last row.
-pub(super) fn head(conn: &Connection) -> rusqlite::Result<HistoryHead> {
-    let last = "SELECT seq, lower(hex(digest)) FROM history ORDER BY seq DESC LIMIT 1";
-    let head = conn
-        .prepare_cached(last)?
-        .query_row([], |row| Ok(HistoryHead { row: row.get(0)?, digest: row.get(1)? }));
+pub(super) fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
+    let last = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
+    let head = conn.prepare_cached(last)?.query_row([], |row| {
+        Ok(HistoryHead { row: row.get(0)?, digest: hex::encode(row.get::<Vec<u8>>(1)?) })
+    });
     Ok(head.optional()?.unwrap_or_else(|| HistoryHead { row: 0, digest: String::new() }))
 }
 
 /// Whether the row of `head`, with that digest, is part of the history.
-pub(super) fn holds(conn: &Connection, head: &HistoryHead) -> rusqlite::Result<bool> {
-    let digest = "SELECT lower(hex(digest)) FROM history WHERE seq = ?1";
-    let found = conn.query_row(digest, [head.row], |row| row.get::<_, String>(0)).optional()?;
-    Ok(head.row == 0 || found.as_ref() == Some(&head.digest))
+pub(super) fn holds(conn: &dyn Database, head: &HistoryHead) -> SqlResult<bool> {
+    let digest = "SELECT digest FROM history WHERE seq = ?1";
+    let found = conn.query_row(digest, [head.row], |row| row.get::<Vec<u8>>(0)).optional()?;
+    Ok(head.row == 0 || found.map(hex::encode).as_ref() == Some(&head.digest))
 }
 
 /// One row, but for its digest.

@@ -4,6 +4,7 @@
 
 use super::columns::LineOutcome;
 use super::record::{Billing, Line};
+use super::sql::{Database, SqlError, SqlResult};
 use super::{
     Journal, JournalError, LaneId, Network, Origin, Resolution, commit, doubt, end, history,
     networks, rows,
@@ -13,7 +14,6 @@ use crate::billing::{
     ForeignTx, Item, ItemOutcome, Landed, Period, PlanId, PlatformChainId, SubscribeId, UserHash,
 };
 use alloy::primitives::{Address, B256, U256};
-use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -111,7 +111,7 @@ pub enum NotImported {
     NoReason,
     /// The journal did not take it.
     #[error("the journal could not be used: {0}")]
-    Database(#[from] rusqlite::Error),
+    Database(#[from] SqlError),
 }
 
 impl Journal {
@@ -137,7 +137,7 @@ fn at(line: usize, problem: impl Into<String>) -> NotImported {
 }
 
 /// Every billing that the chain has decided, in the order of the journal.
-fn export(conn: &Connection) -> rusqlite::Result<Exported> {
+fn export(conn: &dyn Database) -> SqlResult<Exported> {
     let mut networks = Vec::new();
     for (chain, contract) in networks::all(conn)? {
         let Network { family, id } = networks::of(conn, chain)?;
@@ -162,14 +162,14 @@ fn export(conn: &Connection) -> rusqlite::Result<Exported> {
     Ok(exported)
 }
 
-fn line_of(value: &impl Serialize) -> rusqlite::Result<String> {
+fn line_of(value: &impl Serialize) -> SqlResult<String> {
     let text = serde_json::to_string(value);
-    let text = text.map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?;
+    let text = text.map_err(SqlError::foreign)?;
     Ok(text + "\n")
 }
 
 /// How long the charges of a billing are guarded after its block, s.
-fn guard(conn: &Connection, billing: &Billing) -> rusqlite::Result<u64> {
+fn guard(conn: &dyn Database, billing: &Billing) -> SqlResult<u64> {
     let sql = "SELECT coalesce(max(guard_until_s), 0) FROM claim WHERE batch = ?1";
     let until: u64 = conn.query_row(sql, [billing.batch.0], |row| row.get(0))?;
     Ok(billing.block.map_or(0, |block| until.saturating_sub(block.time)))
@@ -229,7 +229,7 @@ fn claim(line: &Line) -> Option<ClaimLine> {
 
 /// Takes all of a file, or nothing of it.
 fn import(
-    conn: &Connection,
+    conn: &dyn Database,
     text: &str,
     (by, why): (&str, &str),
     at_ms: i64,
@@ -260,7 +260,7 @@ fn import(
 }
 
 /// Has the ids of the file stand for what they stand for there, if nothing contradicts.
-fn bind(conn: &Connection, header: &FirstLine, at_ms: i64) -> Result<(), NotImported> {
+fn bind(conn: &dyn Database, header: &FirstLine, at_ms: i64) -> Result<(), NotImported> {
     if header.format != FORMAT || header.version != VERSION {
         return Err(at(1, format!("this is no file of {FORMAT}, version {VERSION}")));
     }
@@ -285,7 +285,7 @@ fn bind(conn: &Connection, header: &FirstLine, at_ms: i64) -> Result<(), NotImpo
 
 /// Adds one billing; tells whether it was not known.
 fn take(
-    conn: &Connection,
+    conn: &dyn Database,
     number: usize,
     told: &BillingLine,
     at_ms: i64,
@@ -313,7 +313,8 @@ fn take(
     }
     let block = BlockRef { number: told.block, time: told.block_time };
     let landed = Landed { hash: told.transaction, block, record: None };
-    let effect = ForeignEffect::Billed { items, execution: Execution::Succeeded(outcomes) };
+    let (contract, execution) = (told.contract, Execution::Succeeded(outcomes));
+    let effect = ForeignEffect::Billed { contract, items, execution };
     let learnt = ForeignTx { position, landed, effect };
     end::adopt(conn, &origin, &learnt, told.guard, at_ms)?;
     Ok(true)

@@ -2,10 +2,10 @@
 //! that no commit waits long for a reader.
 
 use super::record::{Billing, Line};
+use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use super::{Journal, JournalError, rows};
 use crate::billing::{BatchId, PlanId, PlatformChainId, SubscribeId, UserHash};
 use alloy::primitives::Address;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use std::sync::Arc;
 
 /// How many batches one step looks at: a commit waits for no more than these.
@@ -116,12 +116,12 @@ impl Journal {
 /// Looks at the batches after `after` (from the ledger's end without it), and finds at most `limit`
 /// charges, which is 1 or more.
 pub(super) fn step(
-    conn: &Connection,
+    conn: &dyn Database,
     filter: &LedgerFilter,
     order: LedgerOrder,
     after: Option<LedgerPlace>,
     limit: usize,
-) -> rusqlite::Result<LedgerStep> {
+) -> SqlResult<LedgerStep> {
     let newest: i64 =
         conn.query_row("SELECT coalesce(max(id), 0) FROM batch", [], |row| row.get(0))?;
     let start = after.map(|place| place.batch.0);
@@ -176,11 +176,11 @@ impl LedgerOrder {
 
 /// The batches from `low` to `high` in which some charge may be wanted, in order.
 fn batches(
-    conn: &Connection,
+    conn: &dyn Database,
     filter: &LedgerFilter,
     order: LedgerOrder,
     (low, high): (i64, i64),
-) -> rusqlite::Result<Vec<BatchId>> {
+) -> SqlResult<Vec<BatchId>> {
     let direction = match order {
         LedgerOrder::Oldest => "ASC",
         LedgerOrder::Newest => "DESC",
@@ -210,6 +210,6 @@ fn batches(
 }
 
 /// What names this journal among all others: the id of the first start on it. None before there was one.
-pub(super) fn name(conn: &Connection) -> rusqlite::Result<Option<[u8; 16]>> {
+pub(super) fn name(conn: &dyn Database) -> SqlResult<Option<[u8; 16]>> {
     conn.query_row("SELECT id FROM boot ORDER BY seq LIMIT 1", [], |row| row.get(0)).optional()
 }

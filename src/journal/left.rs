@@ -2,9 +2,9 @@
 //! nothing is open that nobody follows, and nothing forgotten by an old copy that nobody looks for.
 
 use super::columns::address;
+use super::sql::{Database, SqlResult, params};
 use super::{Journal, JournalError, LaneId, Misbound, Network, networks};
 use crate::billing::PlatformChainId;
-use rusqlite::{Connection, params};
 
 /// A lane that the journal knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Journal {
     }
 }
 
-fn known_lanes(conn: &Connection, now_s: i64) -> rusqlite::Result<Vec<KnownLane>> {
+fn known_lanes(conn: &dyn Database, now_s: i64) -> SqlResult<Vec<KnownLane>> {
     conn.prepare(
         "SELECT chain, signer, sum(open), sum(guarded), sum(doubted) FROM (
              SELECT chain, signer, 1 AS open, 0 AS guarded, 0 AS doubted
@@ -65,7 +65,7 @@ fn known_lanes(conn: &Connection, now_s: i64) -> rusqlite::Result<Vec<KnownLane>
             network: networks::of(conn, lane.chain)?,
             open: row.get(2)?,
             guarded: row.get(3)?,
-            in_doubt: row.get::<_, u64>(4)? > 0,
+            in_doubt: row.get::<u64>(4)? > 0,
         })
     })?
     .collect()

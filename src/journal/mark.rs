@@ -6,9 +6,9 @@
 //! one of the two was put back. A journal with fewer rows of history than its mark was put back, too.
 
 use super::files::Files;
+use super::sql::{Database, SqlResult, params};
 use super::writer::Disk;
 use crate::clock::Clock;
-use rusqlite::{Connection, params};
 use std::fmt;
 
 /// How old a mark may get while the journal is written, ms.
@@ -57,7 +57,7 @@ struct Reached {
 
 impl Progress {
     /// Reads how far a journal has come.
-    pub(super) fn read(conn: &Connection) -> rusqlite::Result<Self> {
+    pub(super) fn read(conn: &dyn Database) -> SqlResult<Self> {
         let sql = "SELECT (SELECT id FROM boot ORDER BY seq DESC LIMIT 1),
                           (SELECT coalesce(max(seq), 0) FROM history)";
         conn.query_row(sql, [], |row| Ok(Self { boot: BootId(row.get(0)?), rows: row.get(1)? }))
@@ -108,7 +108,7 @@ impl HighWaterMark {
 
     /// Whether the journal has no mark, or one that contradicts it: then it may have forgotten
     /// claims. A mark that cannot be read is none.
-    pub(super) fn is_contradicted_by(&self, conn: &Connection) -> rusqlite::Result<bool> {
+    pub(super) fn is_contradicted_by(&self, conn: &dyn Database) -> SqlResult<bool> {
         let now = Progress::read(conn)?;
         let mark = self.files.read_mark().ok().flatten();
         let mark = mark.and_then(|text| Reached::parse(&text));
@@ -122,12 +122,7 @@ impl HighWaterMark {
 
     /// Begins a new start in the journal, inside the current transaction. The mark of a journal that
     /// fits it names the new start first.
-    pub(super) fn begin(
-        &self,
-        conn: &Connection,
-        next: BootId,
-        fits: bool,
-    ) -> rusqlite::Result<()> {
+    pub(super) fn begin(&self, conn: &dyn Database, next: BootId, fits: bool) -> SqlResult<()> {
         if fits {
             self.write(&Reached { progress: Progress::read(conn)?, next: Some(next) });
         }
@@ -135,7 +130,7 @@ impl HighWaterMark {
     }
 
     /// Moves the mark, unless that was done a moment ago.
-    pub(super) fn follow(&mut self, conn: &Connection) {
+    pub(super) fn follow(&mut self, conn: &dyn Database) {
         let now = self.clock.unix_ms();
         if self.written_ms.is_some_and(|then| now.abs_diff(then) < EVERY_MS) {
             return;
@@ -148,7 +143,7 @@ impl HighWaterMark {
     }
 
     /// Moves the mark for the last time.
-    pub(super) fn finish(&mut self, conn: &Connection) {
+    pub(super) fn finish(&mut self, conn: &dyn Database) {
         self.written_ms = None;
         self.follow(conn);
     }
@@ -163,7 +158,7 @@ impl HighWaterMark {
 
 /// Writes down the first start of a new journal, and its mark.
 pub(super) fn first(
-    conn: &Connection,
+    conn: &dyn Database,
     files: &Files,
     disk: &dyn Disk,
     at_ms: i64,
@@ -173,7 +168,7 @@ pub(super) fn first(
     Ok(files.write_mark(&Reached { progress, next: None }.to_string())?)
 }
 
-fn insert_boot(conn: &Connection, boot: BootId, at_ms: i64) -> rusqlite::Result<()> {
+fn insert_boot(conn: &dyn Database, boot: BootId, at_ms: i64) -> SqlResult<()> {
     conn.execute("INSERT INTO boot (id, at_ms) VALUES (?1, ?2)", params![boot.0, at_ms]).map(drop)
 }
 

@@ -4,6 +4,7 @@
 //! A step that was released is never changed. docs/versions.md says what is promised.
 
 use super::history;
+use super::sql::SqlResult;
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -29,7 +30,7 @@ pub(super) fn newest(steps: &[Migration]) -> i64 {
 
 /// Takes every step that the journal has not taken, all of them in one transaction. Each is a row of
 /// the history.
-pub(super) fn migrate(conn: &Connection, steps: &[Migration]) -> rusqlite::Result<()> {
+pub(super) fn migrate(conn: &Connection, steps: &[Migration]) -> SqlResult<()> {
     let version = |conn: &Connection| {
         conn.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))
     };
@@ -45,7 +46,7 @@ pub(super) fn migrate(conn: &Connection, steps: &[Migration]) -> rusqlite::Resul
         transaction.execute_batch(step.sql)?;
         transaction.pragma_update(None, "user_version", step.to)?;
         let at_ms = transaction.query_row(newest_ms, [], |row| row.get(0))?;
-        history::append(&transaction, at_ms, "migrated", &json!({ "version": step.to }))?;
+        history::append(&*transaction, at_ms, "migrated", &json!({ "version": step.to }))?;
     }
     transaction.commit()?;
     tracing::warn!(from = found, to = newest(steps), "the journal was brought to a newer version");

@@ -3,9 +3,9 @@
 
 use super::columns::{address, family, family_word};
 use super::history;
+use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use crate::billing::{Family, PlatformChainId};
 use alloy::primitives::Address;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::json;
 use std::fmt;
 
@@ -62,12 +62,12 @@ pub enum Misbound {
 /// Has `chain` stand for `network`, and be billed through `contract`, from now on, if nothing
 /// contradicts the network.
 pub(super) fn bind(
-    conn: &Connection,
+    conn: &dyn Database,
     chain: PlatformChainId,
     network: Network,
     contract: Address,
     at_ms: i64,
-) -> rusqlite::Result<Result<(), Misbound>> {
+) -> SqlResult<Result<(), Misbound>> {
     if let Some(misbound) = contradiction(conn, chain, network)? {
         return Ok(Err(misbound));
     }
@@ -97,10 +97,10 @@ pub(super) fn bind(
 
 /// Why `chain` cannot stand for `network`; none where nothing contradicts.
 pub(super) fn contradiction(
-    conn: &Connection,
+    conn: &dyn Database,
     chain: PlatformChainId,
     network: Network,
-) -> rusqlite::Result<Option<Misbound>> {
+) -> SqlResult<Option<Misbound>> {
     let by_id = "SELECT family, network FROM chain WHERE id = ?1";
     match conn.query_row(by_id, [chain.0], read).optional()? {
         Some(before) if before == network => return Ok(None),
@@ -113,30 +113,30 @@ pub(super) fn contradiction(
     Ok(other.map(|before| Misbound::Chain { network, before, chain }))
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Network> {
+fn read(row: &Row<'_>) -> SqlResult<Network> {
     Ok(Network { family: family(row, 0)?, id: row.get(1)? })
 }
 
 /// What `chain` stands for.
-pub(super) fn of(conn: &Connection, chain: PlatformChainId) -> rusqlite::Result<Network> {
+pub(super) fn of(conn: &dyn Database, chain: PlatformChainId) -> SqlResult<Network> {
     let by_id = "SELECT family, network FROM chain WHERE id = ?1";
     conn.prepare_cached(by_id)?.query_row([chain.0], read)
 }
 
 /// Whether binding would change nothing.
 pub(super) fn is_bound(
-    conn: &Connection,
+    conn: &dyn Database,
     chain: PlatformChainId,
     network: Network,
     contract: Address,
-) -> rusqlite::Result<bool> {
+) -> SqlResult<bool> {
     let by_id = "SELECT family, network, contract FROM chain WHERE id = ?1";
     let known = conn.query_row(by_id, [chain.0], |row| Ok((read(row)?, address(row, 2)?)));
     Ok(known.optional()? == Some((network, contract)))
 }
 
 /// Every id of the platform that is known, and the contract that is billed through now.
-pub(super) fn all(conn: &Connection) -> rusqlite::Result<Vec<(PlatformChainId, Address)>> {
+pub(super) fn all(conn: &dyn Database) -> SqlResult<Vec<(PlatformChainId, Address)>> {
     conn.prepare_cached("SELECT id, contract FROM chain ORDER BY id")?
         .query_map([], |row| Ok((PlatformChainId(row.get(0)?), address(row, 1)?)))?
         .collect()

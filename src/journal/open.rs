@@ -4,6 +4,7 @@
 use super::files::{self, Files};
 use super::mark::{self, HighWaterMark};
 use super::migrate::Migration;
+use super::sql::SqlError;
 use super::start::Start;
 use super::writer::{Disk, Job, Real, Writer};
 use super::{Figures, Journal, doubt, migrate, pause, shape, whole};
@@ -166,9 +167,8 @@ impl Journal {
         let files = Files::of(config);
         files.find_mark()?;
         let conn = open(&files)?;
-        let problem = |e: rusqlite::Error| refused(&config.path, &e);
-        let left_ms = doubt::newest_row(&conn).map_err(problem)?;
-        let left_ms = Some(left_ms).filter(|at_ms| *at_ms > 0);
+        let problem = |e: SqlError| unanswered(&config.path, &e);
+        let left_ms = doubt::left_ms(&conn).map_err(problem)?;
         let mark = HighWaterMark::of(files.clone(), clock);
         let old_copy = mark.is_contradicted_by(&conn).map_err(problem)?;
         let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
@@ -247,12 +247,13 @@ pub(super) fn bring_up(
     found: i64,
     steps: &[Migration],
 ) -> Result<(), OpenError> {
-    migrate::migrate(conn, steps).map_err(|error| match error.sqlite_error_code() {
-        Some(rusqlite::ErrorCode::DiskFull) => {
+    migrate::migrate(conn, steps).map_err(|error| {
+        if error.is_full() {
             let (path, known) = (path.to_owned(), migrate::newest(steps));
             OpenError::NoRoomToMigrate { path, found, known }
+        } else {
+            unanswered(path, &error)
         }
-        _ => refused(path, &error),
     })
 }
 
@@ -300,6 +301,11 @@ fn version(path: &Path, conn: &Connection) -> Result<i64, OpenError> {
         return Err(OpenError::Newer { path: path.to_owned(), found, known });
     }
     Ok(found)
+}
+
+/// The same of what was asked in the journal's own SQL.
+pub(super) fn unanswered(path: &Path, SqlError::Sqlite(error): &SqlError) -> OpenError {
+    refused(path, error)
 }
 
 pub(super) fn refused(path: &Path, error: &rusqlite::Error) -> OpenError {

@@ -1,10 +1,10 @@
 //! What the journal tells of a lane's past when a process begins.
 
 use super::columns::{ending, hash, number};
+use super::sql::{Database, SqlResult, params};
 use super::{LaneId, profiles};
 use crate::billing::CallEnding;
 use alloy::primitives::{Address, B256, U256};
-use rusqlite::{Connection, params};
 use std::sync::Arc;
 
 /// How many of the lane's newest batches are looked at.
@@ -44,12 +44,12 @@ pub struct FailedBilling {
 /// When everything about a lane was last known. By the index on the rows that tell of it: see schema.sql.
 pub(super) const LEARNT: &str = "SELECT max(at_ms) FROM history
     WHERE event IN ('lane opened', 'learnt what was forgotten')
-    AND json_extract(body, '$.chain') = ?1 AND json_extract(body, '$.signer') = ?2";
+    AND CAST(json_extract(body, '$.chain') AS BIGINT) = ?1 AND json_extract(body, '$.signer') = ?2";
 
 /// Until when the journal knows for sure what the lane's account did, Unix ms: by the time of the newest
 /// block that holds a transaction of it, and by this machine's clock when the lane was opened or
 /// everything was learnt, less what clocks may differ. None before the lane is opened.
-pub(super) fn known_until(conn: &Connection, lane: LaneId) -> rusqlite::Result<Option<i64>> {
+pub(super) fn known_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<i64>> {
     let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
     let block_s: Option<i64> = conn.query_row(
         "SELECT max(block_s) FROM (
@@ -72,7 +72,7 @@ const ENDED: &str = "FROM (
     WHERE state = ?3 ORDER BY position DESC LIMIT ?4";
 
 /// How the newest batches ended, as far back as `since_ms` (Unix ms of this machine).
-pub(super) fn past(conn: &Connection, lane: LaneId, since_ms: i64) -> rusqlite::Result<Past> {
+pub(super) fn past(conn: &dyn Database, lane: LaneId, since_ms: i64) -> SqlResult<Past> {
     let (chain, signer) = (lane.chain.0, lane.signer.as_slice());
     let sql = format!(
         "SELECT attempt.hash, raw, settled_ms,
@@ -84,7 +84,7 @@ pub(super) fn past(conn: &Connection, lane: LaneId, since_ms: i64) -> rusqlite::
     let failed = conn
         .prepare(&sql)?
         .query_map(params![chain, signer, "reverted", NEWEST, since_ms], |row| {
-            let told = row.get::<_, Option<String>>(4)?.is_some();
+            let told = row.get::<Option<String>>(4)?.is_some();
             Ok(FailedBilling {
                 hash: hash(row, 0)?,
                 raw: row.get(1)?,

@@ -2,8 +2,8 @@
 //! so that nothing slips through that was on its way.
 
 use super::history;
+use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use crate::billing::PlatformChainId;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,14 +31,14 @@ impl fmt::Display for Pause {
 }
 
 /// Who paused a chain, if somebody did.
-pub(super) fn read(conn: &Connection, chain: PlatformChainId) -> rusqlite::Result<Option<Pause>> {
+pub(super) fn read(conn: &dyn Database, chain: PlatformChainId) -> SqlResult<Option<Pause>> {
     conn.prepare_cached("SELECT by, since_ms FROM pause WHERE chain = ?1")?
         .query_row([chain.0], |row| Ok(Pause { by: row.get(0)?, since_ms: row.get(1)? }))
         .optional()
 }
 
 /// Every paused chain.
-pub(super) fn all(conn: &Connection) -> rusqlite::Result<BTreeMap<PlatformChainId, Pause>> {
+pub(super) fn all(conn: &dyn Database) -> SqlResult<BTreeMap<PlatformChainId, Pause>> {
     conn.prepare("SELECT chain, by, since_ms FROM pause")?
         .query_map([], |row| {
             let pause = Pause { by: row.get(1)?, since_ms: row.get(2)? };
@@ -67,10 +67,10 @@ pub struct OtherPause(pub PlatformChainId);
 
 /// Pauses or resumes; tells which chains are paused then.
 pub(super) fn set(
-    conn: &Connection,
+    conn: &dyn Database,
     switch: &Switch,
     now: &Pause,
-) -> rusqlite::Result<Result<BTreeMap<PlatformChainId, Pause>, OtherPause>> {
+) -> SqlResult<Result<BTreeMap<PlatformChainId, Pause>, OtherPause>> {
     match switch {
         Switch::Pause(chains) => {
             for chain in chains {
@@ -97,10 +97,10 @@ pub(super) fn set(
 }
 
 fn note(
-    conn: &Connection,
+    conn: &dyn Database,
     event: &str,
     chain: PlatformChainId,
     Pause { by, since_ms }: &Pause,
-) -> rusqlite::Result<()> {
+) -> SqlResult<()> {
     history::append(conn, *since_ms, event, &json!({"chain": chain.0, "by": by}))
 }

@@ -16,7 +16,7 @@ impl Journal {
     pub async fn taken_up_again(&self) -> Result<Self, JournalError> {
         self.ready()?;
         let newest = self.read(doubt::newest_row).await?;
-        let left_ms = Some(newest).filter(|at_ms| *at_ms > 0);
+        let left_ms = Some(newest).filter(|at_ms| *at_ms > 0).or(self.left_ms);
         Ok(Self { old_copy: false, left_ms, ..self.clone() })
     }
 }

@@ -1,8 +1,8 @@
 //! Moving a network to another id of the platform, deliberately and with all its claims.
 
+use super::sql::{Database, OptionalExtension as _, SqlError, SqlResult, params};
 use super::{Journal, JournalError, history};
 use crate::billing::PlatformChainId;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::{Value, json};
 
 /// A network that gets another id of the platform.
@@ -30,8 +30,8 @@ pub enum NotRenamed {
     Journal(#[from] JournalError),
 }
 
-impl From<rusqlite::Error> for NotRenamed {
-    fn from(error: rusqlite::Error) -> Self {
+impl From<SqlError> for NotRenamed {
+    fn from(error: SqlError) -> Self {
         Self::Journal(error.into())
     }
 }
@@ -45,12 +45,7 @@ impl Journal {
     }
 }
 
-/// Every table that names chains by their id, but for `chain` itself.
-const NAMED_IN: &str = "SELECT tables.name FROM sqlite_schema AS tables
-    JOIN pragma_table_info(tables.name) AS columns ON columns.name = 'chain'
-    WHERE tables.type = 'table'";
-
-fn rename(conn: &Connection, renaming: &Renaming, at_ms: i64) -> Result<(), NotRenamed> {
+fn rename(conn: &dyn Database, renaming: &Renaming, at_ms: i64) -> Result<(), NotRenamed> {
     let Renaming { from, to, why } = renaming;
     let known = |id: &PlatformChainId| {
         conn.query_row("SELECT 1 FROM chain WHERE id = ?1", [id.0], |_| Ok(())).optional()
@@ -62,11 +57,10 @@ fn rename(conn: &Connection, renaming: &Renaming, at_ms: i64) -> Result<(), NotR
         return Err(NotRenamed::Taken(*to));
     }
     // Rows refer to the chain until all of them are moved.
-    conn.execute_batch("PRAGMA defer_foreign_keys = 1")?;
+    conn.defer_references()?;
     conn.execute("UPDATE chain SET id = ?2 WHERE id = ?1", params![from.0, to.0])?;
-    let mut select = conn.prepare(NAMED_IN)?;
-    for table in select.query_map([], |row| row.get::<_, String>(0))? {
-        let table = table?;
+    // Every table that names chains by their id, but for `chain` itself.
+    for table in conn.tables_with("chain")? {
         let sql = format!("UPDATE {table} SET chain = ?2 WHERE chain = ?1");
         conn.execute(&sql, params![from.0, to.0])?;
     }
@@ -81,12 +75,12 @@ const RENAMED: &str = "chain renamed";
 pub(super) struct Renames(Vec<(i64, u64, u64)>);
 
 impl Renames {
-    pub(super) fn read(conn: &Connection) -> rusqlite::Result<Self> {
+    pub(super) fn read(conn: &dyn Database) -> SqlResult<Self> {
         // The words stand in the question: with a parameter SQLite would not use the index on them.
         let sql = "SELECT seq, body FROM history WHERE event = 'chain renamed' ORDER BY seq";
         let mut select = conn.prepare_cached(sql)?;
         let all = select.query_map([], |row| {
-            let body: Value = serde_json::from_str(&row.get::<_, String>(1)?).unwrap_or_default();
+            let body: Value = serde_json::from_str(&row.get::<String>(1)?).unwrap_or_default();
             let id = |key| body.get(key).and_then(Value::as_u64).unwrap_or_default();
             Ok((row.get(0)?, id("from"), id("to")))
         })?;

@@ -2,9 +2,9 @@
 //! it have named.
 
 use super::rows::billing;
+use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use super::{AcceptError, Billing, Journal, JournalError};
 use crate::billing::{BatchId, NamedRequest};
-use rusqlite::{Connection, OptionalExtension as _, params};
 
 /// What is known of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,10 +44,10 @@ impl Journal {
 
 /// Where `request` stands, and whether it is known to have been told of `batches`.
 fn standing(
-    conn: &Connection,
+    conn: &dyn Database,
     request: &NamedRequest,
     batches: &[BatchId],
-) -> rusqlite::Result<RequestStanding> {
+) -> SqlResult<RequestStanding> {
     let (id, caller) = (request.id.as_str(), caller(request));
     let digest: Option<Vec<u8>> = conn
         .prepare_cached("SELECT digest FROM request WHERE id = ?1 AND caller = ?2")?
@@ -70,7 +70,7 @@ fn standing(
 
 /// Writes down that an answer to `request` names `batches`.
 pub(super) fn name(
-    conn: &Connection,
+    conn: &dyn Database,
     request: &NamedRequest,
     batches: &[BatchId],
 ) -> Result<(), AcceptError> {
@@ -80,9 +80,12 @@ pub(super) fn name(
         RequestStanding::New => {}
     }
     let (id, caller) = (request.id.as_str(), caller(request));
-    conn.prepare_cached("INSERT OR IGNORE INTO request (id, caller, digest) VALUES (?1, ?2, ?3)")?
-        .execute(params![id, caller, request.digest.as_slice()])?;
-    let sql = "INSERT OR IGNORE INTO request_batch (request, caller, batch) VALUES (?1, ?2, ?3)";
+    conn.prepare_cached(
+        "INSERT INTO request (id, caller, digest) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+    )?
+    .execute(params![id, caller, request.digest.as_slice()])?;
+    let sql = "INSERT INTO request_batch (request, caller, batch) VALUES (?1, ?2, ?3)
+               ON CONFLICT DO NOTHING";
     let mut insert = conn.prepare_cached(sql)?;
     for batch in batches {
         insert.execute(params![id, caller, batch.0])?;
@@ -91,7 +94,7 @@ pub(super) fn name(
 }
 
 /// The batches that answers to requests of this name have named, whoever asked: newest first.
-pub(super) fn billings(conn: &Connection, id: &str) -> rusqlite::Result<Vec<Billing>> {
+pub(super) fn billings(conn: &dyn Database, id: &str) -> SqlResult<Vec<Billing>> {
     let sql = "SELECT DISTINCT batch FROM request_batch WHERE request = ?1
                ORDER BY batch DESC LIMIT 100";
     let batches: Vec<i64> =

@@ -2,10 +2,10 @@
 
 use super::columns::LineOutcome;
 use super::record::{Billing, Line};
+use super::sql::{Database, SqlError, SqlResult, params};
 use super::{history, requests, rows};
 use crate::billing::{BatchId, BatchState, ItemOutcome, SubscribeId};
 use alloy::primitives::B256;
-use rusqlite::{Connection, params};
 use serde_json::json;
 
 /// What became of the charge after all.
@@ -110,9 +110,9 @@ pub enum Unresolved {
 
 /// Writes down what a person found out, if the chain leaves it open.
 pub(super) fn resolve(
-    conn: &Connection,
+    conn: &dyn Database,
     finding: &PersonsWord,
-) -> rusqlite::Result<Result<Resolved, Unresolved>> {
+) -> SqlResult<Result<Resolved, Unresolved>> {
     if finding.why.trim().is_empty() {
         return Ok(Err(Unresolved::NoReason));
     }
@@ -134,18 +134,18 @@ pub(super) fn resolve(
     }
     let batch = billing.batch;
     write(conn, finding, (batch, place))?;
-    let billing = rows::billing(conn, batch)?.ok_or(rusqlite::Error::QueryReturnedNoRows)?;
+    let billing = rows::billing(conn, batch)?.ok_or(SqlError::NO_ROW)?;
     Ok(Ok(Resolved { billing, repeated: false }))
 }
 
 fn write(
-    conn: &Connection,
+    conn: &dyn Database,
     finding: &PersonsWord,
     (batch, place): (BatchId, usize),
-) -> rusqlite::Result<()> {
+) -> SqlResult<()> {
     let held = finding.resolution == Resolution::Charged;
     conn.prepare_cached(
-        "UPDATE claim SET resolved = ?3, resolved_by = ?4, resolved_ms = ?5, live = live AND ?6
+        "UPDATE claim SET resolved = ?3, resolved_by = ?4, resolved_ms = ?5, live = live * ?6
          WHERE batch = ?1 AND item = ?2",
     )?
     .execute(params![
@@ -188,9 +188,9 @@ fn state(billing: &Billing, line: &Line) -> ClaimStanding {
 /// The batch and the place in it that are meant. Of several with the name, the one whose outcome is
 /// not proven.
 fn find(
-    conn: &Connection,
+    conn: &dyn Database,
     finding: &PersonsWord,
-) -> rusqlite::Result<Result<(Billing, usize), Unresolved>> {
+) -> SqlResult<Result<(Billing, usize), Unresolved>> {
     let billing = finding.billing.clone();
     let named = named(conn, &billing)?;
     if named.is_empty() {
@@ -220,7 +220,7 @@ fn find(
 }
 
 /// Every batch that people may mean by a name.
-fn named(conn: &Connection, name: &str) -> rusqlite::Result<Vec<Billing>> {
+fn named(conn: &dyn Database, name: &str) -> SqlResult<Vec<Billing>> {
     let mut hash = [0; 32];
     if hex::decode_to_slice(name.strip_prefix("0x").unwrap_or(name), &mut hash).is_ok()
         && let Some(found) = rows::billing_by_hash(conn, B256::from(hash))?

@@ -6,13 +6,13 @@ use super::columns::{
 };
 use super::commit::{LaneId, Origin};
 use super::record::{Billing, Line, Recorded};
+use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use super::{Durable, networks};
 use crate::billing::{
     Attempt, Attempts, BatchId, BlockRef, ChargeKey, Claim, ClaimedBy, Item, PlanId,
     PlatformChainId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash,
 };
 use alloy::primitives::{Address, B256};
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 /// What a claim of one contract on one chain is looked up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,26 +31,26 @@ const CLAIM: &str = "
            batch.id, batch.state, coalesce(claim.resolved, claim.outcome),
            coalesce(batch.winner, (SELECT hash FROM attempt WHERE batch = batch.id AND kind = 'bill'
                                    ORDER BY seq DESC LIMIT 1))";
-const ON: &str = "ON batch.id = claim.batch
-    WHERE live = 1 AND claim.chain = ?1 AND claim.contract = ?2
+const HELD: &str = "WHERE batch.id = claim.batch
+      AND live = 1 AND claim.chain = ?1 AND claim.contract = ?2
       AND (guard_until_s IS NULL OR guard_until_s > ?3)";
 
 /// The live claims on each subject, in order.
 pub(super) fn claims(
-    conn: &Connection,
+    conn: &dyn Database,
     scope: ClaimScope,
     subjects: &[Subject],
-) -> rusqlite::Result<Vec<Vec<Claim>>> {
+) -> SqlResult<Vec<Vec<Claim>>> {
     let open = if subjects.iter().any(|subject| subject.period.is_none()) {
         open_claims(conn, scope)?
     } else {
         Vec::new()
     };
     let mut by_key = conn.prepare_cached(&format!(
-        "{CLAIM} FROM claim JOIN batch {ON} AND period = ?4 AND plan_id = ?5 AND user_hash = ?6"
+        "{CLAIM} FROM claim, batch {HELD} AND period = ?4 AND plan_id = ?5 AND user_hash = ?6"
     ))?;
     let mut by_id = conn.prepare_cached(&format!(
-        "{CLAIM} FROM claim JOIN batch {ON} AND period = ?4 AND subscribe_id = ?5"
+        "{CLAIM} FROM claim, batch {HELD} AND period = ?4 AND subscribe_id = ?5"
     ))?;
     let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
     let time = scope.chain_time;
@@ -71,11 +71,11 @@ pub(super) fn claims(
 }
 
 /// Every claim of a batch that the chain has not decided. There are few of them at any time.
-fn open_claims(conn: &Connection, scope: ClaimScope) -> rusqlite::Result<Vec<Claim>> {
+fn open_claims(conn: &dyn Database, scope: ClaimScope) -> SqlResult<Vec<Claim>> {
     let time = scope.chain_time;
     // CROSS JOIN is how SQLite is told to begin with the open batches.
     let from = "FROM batch CROSS JOIN claim";
-    conn.prepare_cached(&format!("{CLAIM} {from} {ON} AND state = 'open' AND batch.chain = ?1"))?
+    conn.prepare_cached(&format!("{CLAIM} {from} {HELD} AND state = 'open' AND batch.chain = ?1"))?
         .query_map(params![scope.chain.0, scope.contract.as_slice(), time], claim)?
         .collect()
 }
@@ -85,7 +85,7 @@ fn is_on(claim: &Claim, subject: &Subject) -> bool {
     claim.subscribe == subject.subscribe || same_user
 }
 
-fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
+fn claim(row: &Row<'_>) -> SqlResult<Claim> {
     Ok(Claim {
         subscribe: SubscribeId(row.get(0)?),
         key: key(row, 1)?,
@@ -100,7 +100,7 @@ fn claim(row: &Row<'_>) -> rusqlite::Result<Claim> {
 }
 
 /// The batch with this number.
-pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Option<Billing>> {
+pub(super) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<Billing>> {
     let sql =
         "SELECT id, chain, contract, signer, position, request_id, caller, state, accepted_ms,
                       settled_ms, winner, block, block_s, trace FROM batch WHERE id = ?1";
@@ -121,7 +121,7 @@ pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Opt
             state: state(row, 7)?,
             accepted_ms: row.get(8)?,
             settled_ms: row.get(9)?,
-            winner: row.get::<_, Option<Vec<u8>>>(10)?.map(|_| hash(row, 10)).transpose()?,
+            winner: row.get::<Option<Vec<u8>>>(10)?.map(|_| hash(row, 10)).transpose()?,
             block,
             record: tx_record(conn, batch)?,
             attempts: recorded(conn, batch)?,
@@ -133,7 +133,7 @@ pub(super) fn billing(conn: &Connection, batch: BatchId) -> rusqlite::Result<Opt
 }
 
 /// The columns `chain`, `contract` and `signer`, which stand side by side.
-fn origin(row: &Row<'_>, at: usize) -> rusqlite::Result<Origin> {
+fn origin(row: &Row<'_>, at: usize) -> SqlResult<Origin> {
     let chain = PlatformChainId(row.get(at)?);
     let signer = address(row, at.saturating_add(2))?;
     let contract = address(row, at.saturating_add(1))?;
@@ -141,7 +141,7 @@ fn origin(row: &Row<'_>, at: usize) -> rusqlite::Result<Origin> {
 }
 
 /// The batch that an attempt with this hash belongs to.
-pub(super) fn billing_by_hash(conn: &Connection, hash: B256) -> rusqlite::Result<Option<Billing>> {
+pub(super) fn billing_by_hash(conn: &dyn Database, hash: B256) -> SqlResult<Option<Billing>> {
     let batch = conn
         .prepare_cached("SELECT batch FROM attempt WHERE hash = ?1")?
         .query_row([hash.as_slice()], |row| row.get(0))
@@ -151,9 +151,9 @@ pub(super) fn billing_by_hash(conn: &Connection, hash: B256) -> rusqlite::Result
 
 /// Every undecided batch of a lane, in the order of its positions.
 pub(super) fn open_slots(
-    conn: &Connection,
+    conn: &dyn Database,
     lane: LaneId,
-) -> rusqlite::Result<Vec<Slot<Durable<Attempt>>>> {
+) -> SqlResult<Vec<Slot<Durable<Attempt>>>> {
     conn.prepare_cached(
         "SELECT batch.id, position, batch.contract, body, accepted_ms
          FROM batch LEFT JOIN profile ON profile.id = batch.profile
@@ -165,7 +165,7 @@ pub(super) fn open_slots(
             batch,
             position: row.get(1)?,
             contract: address(row, 2)?,
-            profile: row.get::<_, String>(3)?.into(),
+            profile: row.get::<String>(3)?.into(),
             accepted_ms: row.get(4)?,
             items: items(conn, batch)?,
             attempts: attempts(conn, batch)?,
@@ -175,7 +175,7 @@ pub(super) fn open_slots(
 }
 
 /// The attempts of an undecided batch: all of them were signed here.
-fn attempts(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Durable<Attempt>>> {
+fn attempts(conn: &dyn Database, batch: BatchId) -> SqlResult<Attempts<Durable<Attempt>>> {
     let recorded = recorded(conn, batch)?;
     let signed = recorded.iter().map(|attempt| match attempt {
         Recorded::Signed(attempt) => Ok(attempt.clone()),
@@ -185,7 +185,7 @@ fn attempts(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Dura
     Attempts::from_oldest(signed).ok_or_else(|| garbage(0, "no attempt"))
 }
 
-fn recorded(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Recorded>> {
+fn recorded(conn: &dyn Database, batch: BatchId) -> SqlResult<Attempts<Recorded>> {
     let sql =
         "SELECT hash, seq, kind, raw, gas_required FROM attempt WHERE batch = ?1 ORDER BY seq";
     let mut select = conn.prepare_cached(sql)?;
@@ -201,14 +201,14 @@ fn recorded(conn: &Connection, batch: BatchId) -> rusqlite::Result<Attempts<Reco
     Attempts::from_oldest(found).ok_or_else(|| garbage(0, "no attempt"))
 }
 
-fn signed_ms(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<i64>> {
+fn signed_ms(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<i64>> {
     conn.prepare_cached("SELECT signed_ms FROM attempt WHERE batch = ?1 ORDER BY seq")?
         .query_map([batch.0], |row| row.get(0))?
         .collect()
 }
 
 /// What is recorded of the one transaction of a batch that landed.
-fn tx_record(conn: &Connection, batch: BatchId) -> rusqlite::Result<Option<TxRecord>> {
+fn tx_record(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<TxRecord>> {
     let sql = "SELECT ending, message, used, fee FROM attempt
                WHERE batch = ?1 AND ending IS NOT NULL";
     conn.prepare_cached(sql)?
@@ -220,17 +220,17 @@ fn tx_record(conn: &Connection, batch: BatchId) -> rusqlite::Result<Option<TxRec
 }
 
 /// What a batch has claimed, in the order of the contract call.
-pub(super) fn items(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Item>> {
+pub(super) fn items(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<Item>> {
     Ok(lines(conn, batch)?.into_iter().map(|line| line.item).collect())
 }
 
 /// Where a batch comes from.
-pub(super) fn origin_of(conn: &Connection, batch: BatchId) -> rusqlite::Result<Origin> {
+pub(super) fn origin_of(conn: &dyn Database, batch: BatchId) -> SqlResult<Origin> {
     conn.prepare_cached("SELECT chain, contract, signer FROM batch WHERE id = ?1")?
         .query_row([batch.0], |row| origin(row, 0))
 }
 
-fn lines(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Line>> {
+fn lines(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<Line>> {
     let sql =
         "SELECT subscribe_id, plan_id, user_hash, period, amount, live, outcome, code, detail,
                       elsewhere, resolved, plan_version, wallet, token
@@ -247,7 +247,7 @@ fn lines(conn: &Connection, batch: BatchId) -> rusqlite::Result<Vec<Line>> {
         .collect()
 }
 
-fn key(row: &Row<'_>, at: usize) -> rusqlite::Result<ChargeKey> {
+fn key(row: &Row<'_>, at: usize) -> SqlResult<ChargeKey> {
     let user = UserHash(hash(row, at.saturating_add(1))?);
     let period = period(row, at.saturating_add(2))?;
     Ok(ChargeKey { plan: PlanId(row.get(at)?), user, period })

@@ -5,11 +5,11 @@
 //! charged nobody. Fees stay counted: what was paid is not known here, only what it could be.
 
 use super::columns::number;
+use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use super::{AcceptError, LaneId, rows};
 use crate::billing::{BatchId, ItemOutcome};
 use crate::policy::{Count, Unit, utc_day};
 use alloy::primitives::U256;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -58,7 +58,7 @@ pub(super) struct DayAmount {
 
 /// Adds what a new batch counts, or refuses.
 pub(super) fn count(
-    conn: &Connection,
+    conn: &dyn Database,
     lane: LaneId,
     batch: BatchId,
     counts: &[Count],
@@ -73,7 +73,7 @@ pub(super) fn count(
 
 /// Adds what another attempt may cost beyond the dearest one before it: only one of them lands.
 pub(super) fn count_again(
-    conn: &Connection,
+    conn: &dyn Database,
     batch: BatchId,
     count: &Count,
     at_ms: i64,
@@ -94,7 +94,7 @@ pub(super) fn count_again(
 
 /// Whether there is room for this much more today. Adds nothing.
 pub(super) fn room(
-    conn: &Connection,
+    conn: &dyn Database,
     lane: LaneId,
     counts: &[Count],
     at_ms: i64,
@@ -106,7 +106,7 @@ pub(super) fn room(
 }
 
 /// The sums of an account on the day of `at_ms`.
-pub(super) fn spent(conn: &Connection, lane: LaneId, at_ms: i64) -> rusqlite::Result<Vec<Spent>> {
+pub(super) fn spent(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<Vec<Spent>> {
     conn.prepare_cached(
         "SELECT unit, amount FROM spend WHERE chain = ?1 AND signer = ?2 AND day = ?3 ORDER BY unit",
     )?
@@ -116,7 +116,7 @@ pub(super) fn spent(conn: &Connection, lane: LaneId, at_ms: i64) -> rusqlite::Re
     .collect()
 }
 
-fn sum(conn: &Connection, lane: LaneId, unit: &str, day: i64) -> rusqlite::Result<U256> {
+fn sum(conn: &dyn Database, lane: LaneId, unit: &str, day: i64) -> SqlResult<U256> {
     conn.prepare_cached(
         "SELECT amount FROM spend WHERE chain = ?1 AND signer = ?2 AND day = ?3 AND unit = ?4",
     )?
@@ -126,7 +126,7 @@ fn sum(conn: &Connection, lane: LaneId, unit: &str, day: i64) -> rusqlite::Resul
 }
 
 fn add(
-    conn: &Connection,
+    conn: &dyn Database,
     lane: LaneId,
     count: &Count,
     amount: U256,
@@ -137,35 +137,35 @@ fn add(
     Ok(write(conn, lane, day, &unit, after)?)
 }
 
-fn write(
-    conn: &Connection,
-    lane: LaneId,
-    day: i64,
-    unit: &str,
-    amount: U256,
-) -> rusqlite::Result<()> {
-    conn.prepare_cached("INSERT OR REPLACE INTO spend VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![lane.chain.0, lane.signer.as_slice(), day, unit, amount.to_string()])
-        .map(drop)
+fn write(conn: &dyn Database, lane: LaneId, day: i64, unit: &str, amount: U256) -> SqlResult<()> {
+    conn.prepare_cached(
+        "INSERT INTO spend VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (chain, signer, day, unit) DO UPDATE SET amount = excluded.amount",
+    )?
+    .execute(params![lane.chain.0, lane.signer.as_slice(), day, unit, amount.to_string()])
+    .map(drop)
 }
 
 /// Keeps what a batch has counted, to be given back. A second attempt on the same day adds to it.
 fn remember(
-    conn: &Connection,
+    conn: &dyn Database,
     batch: BatchId,
     count: &Count,
     amount: U256,
     at_ms: i64,
-) -> rusqlite::Result<()> {
+) -> SqlResult<()> {
     let (day, unit) = (utc_day(at_ms), count.unit.word());
     let before = conn
         .prepare_cached("SELECT amount FROM counted WHERE batch = ?1 AND day = ?2 AND unit = ?3")?
         .query_row(params![batch.0, day, unit], |row| number(row, 0))
         .optional()?;
     let amount = before.unwrap_or_default().saturating_add(amount).to_string();
-    conn.prepare_cached("INSERT OR REPLACE INTO counted VALUES (?1, ?2, ?3, ?4, ?5, '0')")?
-        .execute(params![batch.0, day, unit, places(count), amount])
-        .map(drop)
+    conn.prepare_cached(
+        "INSERT INTO counted VALUES (?1, ?2, ?3, ?4, ?5, '0') ON CONFLICT (batch, day, unit)
+         DO UPDATE SET items = excluded.items, amount = excluded.amount, given_back = '0'",
+    )?
+    .execute(params![batch.0, day, unit, places(count), amount])
+    .map(drop)
 }
 
 /// The places of the charges that a count is made of, as the column holds them.
@@ -184,10 +184,10 @@ struct Counted {
 /// Corrects the sums by what became of the batch: what it has not charged is given back, and what it
 /// charged otherwise counts as it was charged. Runs once, in the commit of its end.
 pub(super) fn correct(
-    conn: &Connection,
+    conn: &dyn Database,
     batch: BatchId,
     outcomes: &[ItemOutcome],
-) -> rusqlite::Result<Corrected> {
+) -> SqlResult<Corrected> {
     let counted: Vec<Counted> = conn
         .prepare_cached("SELECT day, unit, items FROM counted WHERE batch = ?1 AND items <> ''")?
         .query_map([batch.0], |row| {
@@ -230,11 +230,11 @@ pub(super) fn correct(
 }
 
 fn write_back(
-    conn: &Connection,
+    conn: &dyn Database,
     lane: LaneId,
     batch: BatchId,
     Corrected { given_back, counted }: &Corrected,
-) -> rusqlite::Result<()> {
+) -> SqlResult<()> {
     for DayAmount { day, unit, amount } in given_back {
         let left = sum(conn, lane, unit, *day)?.saturating_sub(decimal(amount));
         write(conn, lane, *day, unit, left)?;
@@ -268,16 +268,16 @@ pub(super) fn decimal(text: &str) -> U256 {
 }
 
 /// What a batch claimed, by place, and whether the claim is still held.
-fn amounts(conn: &Connection, batch: BatchId) -> rusqlite::Result<BTreeMap<String, (U256, bool)>> {
+fn amounts(conn: &dyn Database, batch: BatchId) -> SqlResult<BTreeMap<String, (U256, bool)>> {
     conn.prepare_cached("SELECT item, amount, live FROM claim WHERE batch = ?1")?
         .query_map([batch.0], |row| {
-            Ok((row.get::<_, i64>(0)?.to_string(), (number(row, 1)?, row.get(2)?)))
+            Ok((row.get::<i64>(0)?.to_string(), (number(row, 1)?, row.get(2)?)))
         })?
         .collect()
 }
 
 /// Sums that are not what their batches make them.
-pub(super) fn faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
+pub(super) fn faults(conn: &dyn Database) -> SqlResult<Vec<String>> {
     type Sum = (u32, Vec<u8>, i64, String);
     let mut owed = BTreeMap::<Sum, U256>::new();
     let mut select = conn.prepare(
@@ -286,7 +286,7 @@ pub(super) fn faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
     )?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
-        let net = number(row, 4)?.saturating_sub(number(row, 5)?);
+        let net = number(&row, 4)?.saturating_sub(number(&row, 5)?);
         let sum = owed.entry((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)).or_default();
         *sum = sum.saturating_add(net);
     }
@@ -295,7 +295,7 @@ pub(super) fn faults(conn: &Connection) -> rusqlite::Result<Vec<String>> {
     while let Some(row) = rows.next()? {
         let sum: Sum = (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
         let due = owed.entry(sum).or_default();
-        *due = if *due == number(row, 4)? { U256::ZERO } else { U256::MAX };
+        *due = if *due == number(&row, 4)? { U256::ZERO } else { U256::MAX };
     }
     let wrong = owed.into_iter().filter(|(_, left)| !left.is_zero());
     let told = wrong.map(|((chain, _, day, unit), _)| {

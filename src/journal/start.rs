@@ -2,11 +2,11 @@
 //! cannot be: then the journal is read, nothing is written, and the start is tried again.
 
 use super::mark::{BootId, HighWaterMark};
+use super::sql::{SqlError, SqlResult};
 use super::writer::Disk;
 use super::{LaneId, doubt};
 use parking_lot::Mutex;
-use rusqlite::{Connection, ErrorCode};
-use std::io;
+use rusqlite::Connection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tracing::{error, info};
@@ -46,13 +46,8 @@ const AGAIN_MS: u64 = 1_000;
 
 impl Start {
     /// One that is not written yet.
-    pub(super) fn new(
-        mark: HighWaterMark,
-        old_copy: bool,
-        disk: &dyn Disk,
-    ) -> rusqlite::Result<Self> {
-        let failed = |problem: io::Error| rusqlite::Error::ToSqlConversionFailure(problem.into());
-        let boot = BootId::new(disk.boot_id().map_err(failed)?);
+    pub(super) fn new(mark: HighWaterMark, old_copy: bool, disk: &dyn Disk) -> SqlResult<Self> {
+        let boot = BootId::new(disk.boot_id().map_err(SqlError::foreign)?);
         Ok(Self { mark, boot, old_copy, begun: Arc::default(), tried_ms: i64::MIN })
     }
 
@@ -62,7 +57,7 @@ impl Start {
     }
 
     /// Writes it down, if the disk has room for it.
-    pub(super) fn write(&mut self, conn: &Connection, disk: &dyn Disk) -> rusqlite::Result<()> {
+    pub(super) fn write(&mut self, conn: &Connection, disk: &dyn Disk) -> SqlResult<()> {
         self.tried_ms = self.mark.now_ms();
         match self.try_write(conn, disk) {
             Ok(()) => {
@@ -70,7 +65,7 @@ impl Start {
                 self.mark.follow(conn);
                 Ok(())
             }
-            Err(full) if full.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
+            Err(full) if full.is_full() => {
                 error!(
                     "the disk of the journal is full: what is open is followed, and nothing new is \
                      taken until there is room"
@@ -83,16 +78,16 @@ impl Start {
 
     /// What is forgotten is in doubt from here on, on disk; only then does the mark forget it, too.
     /// Writing down the start also proves, before anything is accepted, that the file can be written.
-    fn try_write(&self, conn: &Connection, disk: &dyn Disk) -> rusqlite::Result<()> {
+    fn try_write(&self, conn: &Connection, disk: &dyn Disk) -> SqlResult<()> {
         disk.start(conn)?;
-        let written = self.fill(conn).and_then(|()| conn.execute_batch("COMMIT"));
+        let written = self.fill(conn).and_then(|()| Ok(conn.execute_batch("COMMIT")?));
         if written.is_err() && !conn.is_autocommit() {
             conn.execute_batch("ROLLBACK")?;
         }
         written
     }
 
-    fn fill(&self, conn: &Connection) -> rusqlite::Result<()> {
+    fn fill(&self, conn: &Connection) -> SqlResult<()> {
         if self.old_copy {
             doubt::begin(conn, self.mark.now_ms())?;
             for lane in self.begun.doubted.lock().iter() {

@@ -31,6 +31,7 @@ use crate::config::JournalConfig;
 use crate::policy::Unit;
 use alloy::primitives::U256;
 use futures_util::future::join_all;
+use rusqlite::Connection;
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -182,16 +183,20 @@ fn config(room: &TempDir) -> JournalConfig {
     }
 }
 
-fn everything(conn: &Connection, tables: &[&str]) -> rusqlite::Result<Vec<String>> {
+/// Runs statements one after the other.
+fn run(conn: &dyn Database, sql: &str) -> SqlResult<()> {
+    let statements = sql.split(';').filter(|one| !one.trim().is_empty());
+    statements.into_iter().try_for_each(|one| conn.prepare(one)?.exists([]).map(drop))
+}
+
+fn everything(conn: &dyn Database, tables: &[&str]) -> SqlResult<Vec<String>> {
     let mut all = Vec::new();
     for table in tables {
         let mut select = conn.prepare(&format!("SELECT * FROM {table} ORDER BY 1, 2"))?;
-        let columns = select.column_count();
         let mut rows = select.query([])?;
         while let Some(row) = rows.next()? {
-            let values: Result<Vec<_>, _> =
-                (0..columns).map(|column| row.get_ref(column)).collect();
-            all.push(format!("{table} {:?}", values?));
+            let values: Vec<_> = (0..).map_while(|column| row.get_ref(column).ok()).collect();
+            all.push(format!("{table} {values:?}"));
         }
     }
     Ok(all)

@@ -5,6 +5,7 @@
 //! the next one reads what is on disk.
 
 use super::HistoryHead;
+use super::sql::Database;
 use super::start::Start;
 use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::Histogram;
@@ -34,9 +35,9 @@ pub(crate) struct RanWrite {
 /// Work for the thread. A job that is dropped unrun has changed nothing.
 pub(crate) enum Job {
     /// Sees committed data only, and answers by itself.
-    Read(Box<dyn FnOnce(&Connection) + Send>),
+    Read(Look),
     /// Runs inside a transaction shared with others, in a savepoint of its own.
-    Write(Box<dyn FnOnce(&Connection) -> RanWrite + Send>),
+    Write(Write),
     /// Nothing comes after this.
     Close(ClosedSignal),
 }
@@ -222,7 +223,11 @@ impl Writer {
     }
 }
 
-pub(crate) type Write = Box<dyn FnOnce(&Connection) -> RanWrite + Send>;
+/// A read that waits for its turn.
+pub(crate) type Look = Box<dyn FnOnce(&dyn Database) + Send>;
+
+/// A write that waits for its transaction.
+pub(crate) type Write = Box<dyn FnOnce(&dyn Database) -> RanWrite + Send>;
 
 /// None when the transaction was lost: then nothing of it is on disk, and every waiter hears that
 /// its write did not happen, because its reply is dropped.

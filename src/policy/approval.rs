@@ -1,11 +1,15 @@
 //! The proof that a key asks for, and what a transaction of either family is compared by.
 
-use crate::billing::{AttemptKind, Carried, Family, Item};
+use crate::billing::{AttemptKind, Carried, Family, Item, Undecodable};
 use alloy::primitives::{Address, B256, Selector, U256, keccak256};
 use sha2::{Digest as _, Sha256};
+use std::error::Error;
 
 /// The final bytes of a transaction that lacks nothing but its signature.
 pub trait Unsigned {
+    /// Why bytes are no transaction that this product signs.
+    type Unreadable: Error;
+
     /// The bytes that a signature commits to.
     fn bytes(&self) -> &[u8];
 
@@ -13,7 +17,7 @@ pub trait Unsigned {
     fn family(&self) -> Family;
 
     /// What [`Self::bytes`], read as a node would read them, do. Made of nothing but the bytes.
-    fn intent(&self) -> Result<Intent, String>;
+    fn intent(&self) -> Result<Intent, Self::Unreadable>;
 }
 
 /// What a transaction does, by its bytes.
@@ -43,7 +47,7 @@ pub enum Data {
         /// The first four bytes, with zeros for those that are missing.
         selector: Selector,
         /// What it charges, as far as the call tells; or why it cannot be read.
-        charges: Result<Vec<Carried>, String>,
+        charges: Result<Vec<Carried>, Undecodable>,
     },
 }
 

@@ -5,6 +5,7 @@ use crate::billing::{ChargeKey, ChargeTerms, Entry, Period, PlanId, Scalar, User
 use alloy::primitives::{B256, keccak256};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
+use std::fmt;
 
 const CONTRACT: Address = Address::repeat_byte(0xC0);
 const SIGNER: Address = Address::repeat_byte(0x51);
@@ -149,11 +150,13 @@ fn a_day_begins_at_midnight_utc() {
 /// A transaction that an adapter has read.
 #[derive(Debug)]
 struct Read {
-    intent: Result<Intent, String>,
+    intent: Result<Intent, fmt::Error>,
     family: Family,
 }
 
 impl Unsigned for Read {
+    type Unreadable = fmt::Error;
+
     fn bytes(&self) -> &[u8] {
         b"the bytes"
     }
@@ -162,7 +165,7 @@ impl Unsigned for Read {
         self.family
     }
 
-    fn intent(&self) -> Result<Intent, String> {
+    fn intent(&self) -> Result<Intent, fmt::Error> {
         self.intent.clone()
     }
 }
@@ -242,7 +245,7 @@ fn nothing_is_approved_but_the_configured_call_for_what_was_asked() {
     let with = |selector, charges| changed(move |i| i.data = Data::Call { selector, charges });
     let other = Selector::new([1, 2, 3, 5]);
     assert_eq!(with(other, Ok(vec![carried(&item(1, 100)), carried(&item(2, 9))])), "function");
-    assert_eq!(with(SELECTOR, Err("cut off".to_owned())), "function");
+    assert_eq!(with(SELECTOR, Err(Undecodable::Layout)), "function");
     assert_eq!(with(SELECTOR, Ok(vec![carried(&item(1, 100))])), "charges", "one less");
     assert_eq!(with(SELECTOR, Ok(vec![carried(&item(2, 9)), carried(&item(1, 100))])), "charges");
 }
@@ -332,7 +335,7 @@ fn what_is_signed_is_the_hash_of_the_bytes_that_were_read() {
     };
     assert_eq!(digest(Family::Evm), keccak256(b"the bytes"));
     assert_eq!(digest(Family::Tvm)[..], Sha256::digest(b"the bytes")[..]);
-    let unread = Read { intent: Err("no".to_owned()), family: Family::Evm };
+    let unread = Read { intent: Err(fmt::Error), family: Family::Evm };
     assert_eq!(rule(policy().approve(unread, &meant)), "function");
 }
 

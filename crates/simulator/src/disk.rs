@@ -59,10 +59,13 @@ impl Files {
         }
     }
 
-    /// Makes a copy of the journal while it is in use.
+    /// Makes a copy of the journal while it is in use. One that no process has begun on is no copy, but as new
+    /// as the one that `init` makes.
     pub(crate) fn back_up(&mut self) {
         self.copy("live", "backup", true);
-        self.backup = true;
+        let begun = "SELECT count(*) > 1 FROM boot";
+        let begun = self.copied("backup").query_row(begun, [], |row| row.get(0));
+        self.backup = begun.expect("the schema has it");
     }
 
     /// What is on disk at this moment, which is all that is left of a process that is killed.
@@ -93,7 +96,9 @@ impl Files {
             self.copy("live", "newer", true);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            let marked = world.dice.one_in(2) && self.backup_lacks_only_what_is_settled(world);
+            let marked = world.dice.one_in(2)
+                && self.backup_lacks_only_what_is_settled(world)
+                && (!world.scene.changes_key() || self.backup_names_every_account());
             if marked {
                 world.note("both", "restored together with its mark", 0);
             }
@@ -129,6 +134,21 @@ impl Files {
         let mut select = conn.prepare(sql).expect("the schema has it");
         let rows = select.query_map([Side::Tron.platform_id()], |row| row.get::<_, Vec<u8>>(0));
         rows.expect("it is read").all(|raw| settled(&raw.expect("a row")))
+    }
+
+    /// Whether the copy names every account that has signed. What one did that neither the copy nor the
+    /// configuration names is unknown to every Signer.
+    fn backup_names_every_account(&self) -> bool {
+        let named = |of| {
+            let conn = self.copied(of);
+            let mut lanes = conn.prepare("SELECT chain, signer FROM lane").expect("it is there");
+            let lanes = lanes.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+            let lanes: Vec<(i64, Vec<u8>)> =
+                lanes.expect("it is read").collect::<Result<_, _>>().expect("rows");
+            lanes
+        };
+        let copy = named("backup");
+        named("live").iter().all(|lane| copy.contains(lane))
     }
 
     /// Puts another journal in place of the one that is there, with its mark or without.

@@ -167,6 +167,11 @@ impl Scene {
         self.nodes[side.place()]
     }
 
+    /// Whether a section may be given another key between two starts.
+    pub(crate) fn changes_key(&self) -> bool {
+        matches!(self.change, Some((_, Change::Key)))
+    }
+
     /// Its words for the report.
     pub(crate) fn words(&self) -> Vec<(&'static str, &'static str)> {
         let mut words = vec![];

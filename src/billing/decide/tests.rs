@@ -83,7 +83,7 @@ fn a_stranger_that_is_understood_ends_a_batch() {
     let after = |effect| state_after(&bills(1), usurped(effect));
     assert_eq!(after(Ok(ForeignEffect::Other)), Some(BatchState::Usurped));
     let execution = Execution::Succeeded(vec![ItemOutcome::Charged]);
-    let billed = ForeignEffect::Billed { items: vec![], execution };
+    let billed = ForeignEffect::Billed { contract: Address::ZERO, items: vec![], execution };
     assert_eq!(after(Ok(billed)), Some(BatchState::Usurped));
     assert_eq!(after(Err(Opaque)), None, "it may have charged the very same");
 }

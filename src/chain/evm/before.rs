@@ -8,14 +8,16 @@ use crate::node::{NodeId, reached_by};
 use futures_util::future::join_all;
 
 impl EvmChain {
-    /// As many as so many nodes bear out as have to agree, at `at_ms` (Unix ms). A node that tells too many
-    /// would hide what was sent since, so none does so alone.
+    /// As many as so many nodes bear out as have to agree, at `at_ms` (Unix ms of this machine, whose clock
+    /// may be as wrong as it may be where something is signed). A node that tells too many would hide what
+    /// was sent since, so none does so alone.
     pub(super) async fn nonce_before(&self, at_ms: i64) -> Result<u64, ChainError> {
         let head = self.current().await?;
         if head.nonces.mined == 0 {
             return Ok(0);
         }
         let at_s = u64::try_from(at_ms.div_euclid(1000)).unwrap_or_default();
+        let at_s = at_s.saturating_sub(self.parts.config.clock_tolerance.as_secs());
         let fleet = &self.parts.fleet;
         let asked = fleet.fit().into_iter().map(|id| self.told_before(id, at_s, head.final_block));
         let (told, failed): (Vec<_>, Vec<_>) =

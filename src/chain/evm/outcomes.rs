@@ -27,12 +27,6 @@ impl<A: AsRef<Attempt>> ReadsOutcomes for OutcomeReader<'_, A> {
     fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
-        let configured = self.chain.account.facts.contract;
-        let contract = self.slot.map_or(configured, |slot| slot.contract);
-        // What it claims is written down under the batch's contract, where this would be missed.
-        if contract != configured && call.is_some_and(|(to, _)| to == configured) {
-            return Err(Opaque);
-        }
-        self.chain.account.profiles.effect(contract, call, foreign.succeeded, &foreign.logs)
+        self.chain.account.profiles.effect(call, foreign.succeeded, &foreign.logs)
     }
 }

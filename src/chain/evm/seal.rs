@@ -34,7 +34,26 @@ pub(super) struct EvmPreimage<'a> {
     pub(super) profile: &'a Profile,
 }
 
+/// Why bytes are no transaction that this adapter signs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum OddPreimage {
+    #[error("its type is unknown")]
+    UnknownType,
+    #[error("{0}")]
+    Rlp(#[from] alloy::rlp::Error),
+    #[error("there is more behind it")]
+    Longer,
+    #[error("its bytes are not in their one form")]
+    OtherForm,
+    #[error("it has an access list")]
+    AccessList,
+    #[error("it makes a contract")]
+    MakesContract,
+}
+
 impl Unsigned for EvmPreimage<'_> {
+    type Unreadable = OddPreimage;
+
     fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -43,17 +62,17 @@ impl Unsigned for EvmPreimage<'_> {
         Family::Evm
     }
 
-    fn intent(&self) -> Result<Intent, String> {
+    fn intent(&self) -> Result<Intent, OddPreimage> {
         match self.bytes.split_first() {
             Some((2, list)) => {
                 let tx: TxEip1559 = whole(list)?;
                 if !tx.access_list.is_empty() {
-                    return Err("it has an access list".to_owned());
+                    return Err(OddPreimage::AccessList);
                 }
                 self.read(&tx)
             }
             Some((192.., _)) => self.read(&whole::<TxLegacy>(&self.bytes)?),
-            Some(_) | None => Err("its type is unknown".to_owned()),
+            Some(_) | None => Err(OddPreimage::UnknownType),
         }
     }
 }
@@ -62,12 +81,12 @@ impl EvmPreimage<'_> {
     fn read<T: Transaction + SignableTransaction<Signature>>(
         &self,
         tx: &T,
-    ) -> Result<Intent, String> {
+    ) -> Result<Intent, OddPreimage> {
         // A decoder may take what an encoder would not write; a node could read that otherwise.
         if tx.encoded_for_signing() != self.bytes {
-            return Err("its bytes are not in their one form".to_owned());
+            return Err(OddPreimage::OtherForm);
         }
-        let TxKind::Call(to) = tx.kind() else { return Err("it makes a contract".to_owned()) };
+        let TxKind::Call(to) = tx.kind() else { return Err(OddPreimage::MakesContract) };
         let data = data(self.profile, tx.input());
         let gas = U256::from(tx.gas_limit());
         let cost = gas.saturating_mul(U256::from(tx.max_fee_per_gas()));
@@ -76,7 +95,7 @@ impl EvmPreimage<'_> {
 }
 
 /// A value that takes up all of these bytes.
-fn whole<T: Decodable>(mut bytes: &[u8]) -> Result<T, String> {
-    let read = T::decode(&mut bytes).map_err(|why| why.to_string())?;
-    if bytes.is_empty() { Ok(read) } else { Err("there is more behind it".to_owned()) }
+fn whole<T: Decodable>(mut bytes: &[u8]) -> Result<T, OddPreimage> {
+    let read = T::decode(&mut bytes)?;
+    if bytes.is_empty() { Ok(read) } else { Err(OddPreimage::Longer) }
 }

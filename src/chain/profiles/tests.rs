@@ -29,7 +29,7 @@ fn profile(call: &str, charged: &str, skipped: &str) -> Arc<Profile> {
 }
 
 fn known(now: &Arc<Profile>, earlier: &[&str]) -> KnownProfiles {
-    let known = KnownProfiles::of(Family::Evm, Arc::clone(now));
+    let known = KnownProfiles::of(Family::Evm, CONTRACT, Arc::clone(now));
     known.remember(earlier.iter().map(|text| (CONTRACT, (*text).into())).collect());
     known
 }
@@ -86,12 +86,12 @@ fn a_batch_is_read_by_the_events_that_it_was_signed_for() {
 
 fn effect(known: &KnownProfiles, call: &str, told: &str) -> Result<ForeignEffect, Opaque> {
     let data = calldata(call);
-    known.effect(CONTRACT, Some((CONTRACT, &data)), true, &[log(told)])
+    known.effect(Some((CONTRACT, &data)), true, &[log(told)])
 }
 
 fn billed(outcome: ItemOutcome) -> ForeignEffect {
     let execution = Execution::Succeeded(vec![outcome]);
-    ForeignEffect::Billed { items: vec![item()], execution }
+    ForeignEffect::Billed { contract: CONTRACT, items: vec![item()], execution }
 }
 
 #[test]
@@ -107,8 +107,26 @@ fn what_nobody_remembers_is_read_by_every_profile_that_there_was() {
     let unreadable = known(&now, &["{}"]);
     assert_eq!(effect(&unreadable, COLLECT, "Paid"), Err(Opaque));
     assert_eq!(effect(&unreadable, TAKE, "Taken"), Ok(billed(ItemOutcome::Charged)));
-    let elsewhere = unreadable.effect(CONTRACT, Some((Address::ZERO, &[])), true, &[]);
+    let elsewhere = unreadable.effect(Some((Address::ZERO, &[])), true, &[]);
     assert_eq!(elsewhere, Ok(ForeignEffect::Other));
+}
+
+/// A journal that was put back may be from before or after the contract was changed, more than once.
+#[test]
+fn what_nobody_remembers_may_have_called_any_contract_that_there_was() {
+    let now = profile(COLLECT, "Paid", "Short");
+    let (earlier, data) = (Address::repeat_byte(9), calldata(COLLECT));
+    let known = known(&now, &[]);
+    let did = |logs: &[Log]| known.effect(Some((earlier, &data)), true, logs);
+    let paid = Log { address: earlier, ..log("Paid") };
+    assert_eq!(did(std::slice::from_ref(&paid)), Ok(ForeignEffect::Other), "nothing is known");
+    known.remember(vec![(earlier, Arc::clone(now.written()))]);
+    let (items, execution) = (vec![item()], Execution::Succeeded(vec![ItemOutcome::Charged]));
+    let billed = ForeignEffect::Billed { contract: earlier, items, execution };
+    assert_eq!(did(std::slice::from_ref(&paid)), Ok(billed));
+    assert_eq!(did(&[paid, log("Paid")]), Err(Opaque), "it charged through both");
+    assert!(known.bills_through(earlier) && known.bills_through(CONTRACT));
+    assert!(!known.bills_through(Address::ZERO));
 }
 
 #[test]

@@ -310,12 +310,12 @@ impl TronChain {
         let untold = || Unanswered::Untold(id);
         let result = result.ok_or_else(untold)?;
         let succeeded = result == CallResult::Succeeded;
-        let (fleet, contract) = (&self.parts.fleet, self.account.facts.contract);
+        let fleet = &self.parts.fleet;
         let told = |node: NodeId| self.record_in(node, id, block.number);
         if let Ok(record) = fleet.agreed("about what a transaction did", told).await
             && record.result == result
         {
-            return Ok(self.account.profiles.effect(contract, Some(call), succeeded, &record.logs));
+            return Ok(self.account.profiles.effect(Some(call), succeeded, &record.logs));
         }
         if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
             return Err(untold().into());
@@ -347,18 +347,14 @@ impl TronChain {
         (to, data): (Address, &[u8]),
         succeeded: bool,
     ) -> Result<ForeignEffect, Opaque> {
-        let contract = self.account.facts.contract;
-        let charged = || self.account.profiles.charged_by(contract, data);
-        match (to == contract).then(charged).flatten() {
-            _ if !succeeded => Ok(ForeignEffect::Other),
-            Some(items) => {
-                let unproven = items.iter().map(|_| ItemOutcome::Unproven).collect();
-                let execution = Execution::Succeeded(unproven);
-                Ok(ForeignEffect::Billed { items, execution })
-            }
-            None if to == contract => Err(Opaque),
-            None => Ok(ForeignEffect::Other),
+        let profiles = &self.account.profiles;
+        if !succeeded || !profiles.bills_through(to) {
+            return Ok(ForeignEffect::Other);
         }
+        let items = profiles.charged_by(to, data).ok_or(Opaque)?;
+        let unproven = items.iter().map(|_| ItemOutcome::Unproven).collect();
+        let execution = Execution::Succeeded(unproven);
+        Ok(ForeignEffect::Billed { contract: to, items, execution })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::contract::Profile;
 use crate::policy::{self, Intent, Meant};
 use alloy::primitives::{B256, Signature, U256};
 
-pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unsigned};
+pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unreadable, Unsigned};
 
 /// Signs `call` if the policy finds in its bytes what was meant, reads the result as a node would,
 /// and compares it with what was drafted. The key recovers the signer of every signature.
@@ -45,6 +45,8 @@ struct TronPreimage<'a> {
 }
 
 impl policy::Unsigned for TronPreimage<'_> {
+    type Unreadable = Unreadable;
+
     fn bytes(&self) -> &[u8] {
         &self.raw_data
     }
@@ -54,8 +56,8 @@ impl policy::Unsigned for TronPreimage<'_> {
     }
 
     /// Whatever [`Unsigned`] has no field for is known to be absent.
-    fn intent(&self) -> Result<Intent, String> {
-        let read = Unsigned::read(&self.raw_data).map_err(|why| why.to_string())?;
+    fn intent(&self) -> Result<Intent, Unreadable> {
+        let read = Unsigned::read(&self.raw_data)?;
         Ok(Intent {
             chain_id: None,
             from: Some(read.owner),

@@ -1,7 +1,7 @@
 //! Calldata read back: what was encoded comes out, and nothing else is understood.
 
 use super::*;
-use crate::billing::{Carried, ChargeTerms};
+use crate::billing::{Carried, ChargeTerms, Undecodable};
 use proptest::prelude::*;
 use proptest::sample::Index;
 

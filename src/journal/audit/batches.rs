@@ -7,9 +7,9 @@ use crate::journal::history::{
 };
 use crate::journal::record::{Billing, Line, Recorded};
 use crate::journal::spend::{Added, Corrected};
+use crate::journal::sql::{Database, OptionalExtension as _, SqlResult, params};
 use crate::journal::{Resolution, rows};
 use alloy::primitives::B256;
-use rusqlite::{Connection, OptionalExtension as _, params};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -27,13 +27,13 @@ pub(super) struct BatchAudit {
 
 /// A row of history that tells of a batch.
 struct Telling<'a> {
-    conn: &'a Connection,
+    conn: &'a dyn Database,
     at_ms: i64,
     body: &'a Value,
 }
 
 /// What differs, where something does.
-type Difference = rusqlite::Result<Option<&'static str>>;
+type Difference = SqlResult<Option<&'static str>>;
 
 /// Compares a batch with a row.
 type Compare<'a> = fn(&Telling<'a>, &Billing) -> Difference;
@@ -42,10 +42,10 @@ impl BatchAudit {
     /// Compares a batch with what one row says of it. `body` is the row's, in terms of now.
     pub(super) fn compare(
         &mut self,
-        conn: &Connection,
+        conn: &dyn Database,
         row: &HistoryRow<'_>,
         body: &Value,
-    ) -> rusqlite::Result<Option<String>> {
+    ) -> SqlResult<Option<String>> {
         let telling = Telling { conn, at_ms: row.at_ms, body };
         let (count, compare): (&mut u64, Compare<'_>) = match row.event {
             "accepted" | "adopted" => {
@@ -74,10 +74,10 @@ impl BatchAudit {
     }
 
     /// Rows that no history tells of.
-    pub(super) fn count(&self, conn: &Connection) -> rusqlite::Result<Vec<String>> {
+    pub(super) fn count(&self, conn: &dyn Database) -> SqlResult<Vec<String>> {
         let claims = "SELECT count(*) FILTER (WHERE resolved IS NOT NULL),
                  count(*) FILTER (WHERE live = 0 AND period = '' AND elsewhere = 0
-                     AND outcome IN ('charged', 'unproven') AND resolved IS NOT 'released'),
+                     AND outcome IN ('charged', 'unproven') AND resolved IS DISTINCT FROM 'released'),
                  count(*) FILTER (WHERE claim.chain <> batch.chain OR claim.contract <> batch.contract)
              FROM claim JOIN batch ON batch.id = claim.batch";
         let claims: [u64; 3] =
@@ -116,9 +116,9 @@ impl<'a> Telling<'a> {
     }
 
     /// How many of the claims that this row freed are free for that reason alone.
-    fn freed(&self) -> rusqlite::Result<u64> {
+    fn freed(&self) -> SqlResult<u64> {
         let sql = "SELECT 1 FROM claim WHERE batch = ?1 AND item = ?2 AND live = 0
-                   AND resolved IS NOT 'released'";
+                   AND resolved IS DISTINCT FROM 'released'";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut count = 0_u64;
         for (batch, item) in self.told::<Vec<ClaimPlace>>("freed") {
@@ -167,14 +167,14 @@ impl<'a> Telling<'a> {
         Ok(None)
     }
 
-    fn has_its_profile(&self) -> rusqlite::Result<bool> {
-        let sql = "SELECT 1 FROM batch WHERE id = ?1 AND profile IS ?2";
+    fn has_its_profile(&self) -> SqlResult<bool> {
+        let sql = "SELECT 1 FROM batch WHERE id = ?1 AND profile IS NOT DISTINCT FROM ?2";
         let told = self.body.get("profile").and_then(Value::as_i64);
         self.conn.prepare_cached(sql)?.exists(params![self.batch(), told])
     }
 
     /// The name of the request, and what that stands for.
-    fn request(&self, billing: &Billing) -> rusqlite::Result<Option<(String, B256)>> {
+    fn request(&self, billing: &Billing) -> SqlResult<Option<(String, B256)>> {
         let Some(id) = &billing.request_id else { return Ok(None) };
         let sql = "SELECT digest FROM request JOIN request_batch AS named
                        ON named.request = request.id AND named.caller = request.caller
@@ -185,7 +185,7 @@ impl<'a> Telling<'a> {
         Ok(digest.optional()?.map(|digest| (id.clone(), digest)))
     }
 
-    fn signed_ms(&self, attempt: &Recorded) -> rusqlite::Result<Option<i64>> {
+    fn signed_ms(&self, attempt: &Recorded) -> SqlResult<Option<i64>> {
         let sql = "SELECT signed_ms FROM attempt WHERE hash = ?1";
         let hash = attempt.hash();
         self.conn.prepare_cached(sql)?.query_row([hash.as_slice()], |row| row.get(0)).optional()
@@ -242,9 +242,9 @@ impl<'a> Telling<'a> {
         Ok(None)
     }
 
-    fn is_guarded_otherwise(&self, batch: BatchId) -> rusqlite::Result<bool> {
+    fn is_guarded_otherwise(&self, batch: BatchId) -> SqlResult<bool> {
         let sql = "SELECT 1 FROM claim WHERE batch = ?1
-                   AND guard_until_s IS NOT CASE WHEN period = '' THEN ?2 END";
+                   AND guard_until_s IS DISTINCT FROM CASE WHEN period = '' THEN CAST(?2 AS BIGINT) END";
         let until: Option<u64> = self.told("guard_until");
         self.conn.prepare_cached(sql)?.exists(params![batch.0, until])
     }

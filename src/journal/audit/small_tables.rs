@@ -1,8 +1,9 @@
 //! The small tables, put together again from the history: what chains stand for, which are paused, how far
 //! each lane is, and which lanes are in doubt.
 
+use crate::journal::columns::address;
 use crate::journal::history::HistoryRow;
-use rusqlite::{Connection, Row};
+use crate::journal::sql::{Database, Row, SqlResult};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -133,29 +134,23 @@ impl SmallTables {
     }
 
     /// Where the tables differ.
-    pub(super) fn differences(&self, conn: &Connection) -> rusqlite::Result<Vec<String>> {
-        let chains: BTreeMap<u64, Bound> = all(
-            conn,
-            "SELECT id, family, network, '0x' || lower(hex(contract)) FROM chain",
-            |row| {
-                Ok((
-                    row.get(0)?,
-                    Bound { family: row.get(1)?, network: row.get(2)?, contract: row.get(3)? },
-                ))
-            },
-        )?;
+    pub(super) fn differences(&self, conn: &dyn Database) -> SqlResult<Vec<String>> {
+        let chains: BTreeMap<u64, Bound> =
+            all(conn, "SELECT id, family, network, contract FROM chain", |row| {
+                let (family, network, contract) = (row.get(1)?, row.get(2)?, written(row, 3)?);
+                Ok((row.get(0)?, Bound { family, network, contract }))
+            })?;
         let pauses: BTreeMap<u64, (String, i64)> =
             all(conn, "SELECT chain, by, since_ms FROM pause", |row| {
                 Ok((row.get(0)?, (row.get(1)?, row.get(2)?)))
             })?;
-        let lanes: BTreeMap<LaneName, u64> = all(
-            conn,
-            "SELECT chain, '0x' || lower(hex(signer)), next_position FROM lane",
-            |row| Ok(((row.get(0)?, row.get(1)?), row.get(2)?)),
-        )?;
+        let lanes: BTreeMap<LaneName, u64> =
+            all(conn, "SELECT chain, signer, next_position FROM lane", |row| {
+                Ok(((row.get(0)?, written(row, 1)?), row.get(2)?))
+            })?;
         let doubts: BTreeMap<LaneName, i64> =
-            all(conn, "SELECT chain, '0x' || lower(hex(signer)), since_ms FROM doubt", |row| {
-                Ok(((row.get(0)?, row.get(1)?), row.get(2)?))
+            all(conn, "SELECT chain, signer, since_ms FROM doubt", |row| {
+                Ok(((row.get(0)?, written(row, 1)?), row.get(2)?))
             })?;
         let opened = self.lanes.iter().filter(|(_, reach)| reach.next.is_some());
         let same_lanes = opened.clone().count() == lanes.len()
@@ -176,11 +171,16 @@ impl SmallTables {
 }
 
 fn all<K: Ord, V>(
-    conn: &Connection,
+    conn: &dyn Database,
     sql: &str,
-    read: fn(&Row<'_>) -> rusqlite::Result<(K, V)>,
-) -> rusqlite::Result<BTreeMap<K, V>> {
+    read: fn(&Row<'_>) -> SqlResult<(K, V)>,
+) -> SqlResult<BTreeMap<K, V>> {
     conn.prepare(sql)?.query_map([], read)?.collect()
+}
+
+/// An address, as the history writes it.
+fn written(row: &Row<'_>, at: usize) -> SqlResult<String> {
+    Ok(format!("{:#x}", address(row, at)?))
 }
 
 fn lane(told: &Value) -> Option<LaneName> {

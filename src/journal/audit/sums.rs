@@ -5,9 +5,9 @@ use crate::billing::BatchId;
 use crate::journal::columns::number;
 use crate::journal::history::HistoryRow;
 use crate::journal::spend::{Added, Corrected, DayAmount, decimal};
+use crate::journal::sql::{Database, SqlResult, params};
 use crate::policy::utc_day;
 use alloy::primitives::U256;
-use rusqlite::{Connection, params};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -31,10 +31,10 @@ impl Sums {
     /// Takes in one row. A batch that ends is compared.
     pub(super) fn follow(
         &mut self,
-        conn: &Connection,
+        conn: &dyn Database,
         row: &HistoryRow<'_>,
         body: &Value,
-    ) -> rusqlite::Result<Option<String>> {
+    ) -> SqlResult<Option<String>> {
         let Some(batch) = body.get("batch").and_then(Value::as_i64).map(BatchId) else {
             return Ok(None);
         };
@@ -65,19 +65,15 @@ impl Sums {
     }
 
     /// Compares those batches that have not ended.
-    pub(super) fn unfinished(&self, conn: &Connection) -> rusqlite::Result<Vec<String>> {
+    pub(super) fn unfinished(&self, conn: &dyn Database) -> SqlResult<Vec<String>> {
         let all = self.open.iter().map(|(batch, counted)| compare(conn, *batch, counted));
         all.filter_map(Result::transpose).collect()
     }
 }
 
-fn compare(
-    conn: &Connection,
-    batch: BatchId,
-    told: &CountedOf,
-) -> rusqlite::Result<Option<String>> {
+fn compare(conn: &dyn Database, batch: BatchId, told: &CountedOf) -> SqlResult<Option<String>> {
     let sql = "SELECT day, unit, items, amount, given_back FROM counted WHERE batch = ?1";
-    let found: rusqlite::Result<CountedOf> = conn
+    let found: SqlResult<CountedOf> = conn
         .prepare_cached(sql)?
         .query_map(params![batch.0], |row| {
             let (added, given_back) = (number(row, 3)?, number(row, 4)?);

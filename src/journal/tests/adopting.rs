@@ -3,7 +3,11 @@
 use super::*;
 
 fn billed(items: &[Item], outcomes: Vec<ItemOutcome>) -> ForeignEffect {
-    ForeignEffect::Billed { items: items.to_vec(), execution: Execution::Succeeded(outcomes) }
+    ForeignEffect::Billed {
+        contract: CONTRACT,
+        items: items.to_vec(),
+        execution: Execution::Succeeded(outcomes),
+    }
 }
 
 /// Waits until the journal's thread has let go of the file: then there is no log beside it.
@@ -37,11 +41,31 @@ async fn a_forgotten_batch_brings_its_claims_back() {
     assert_eq!(faults(book).await, Vec::<String>::new());
 }
 
+/// A claim is that of a contract: what took the place of a batch may have been billed through another one.
+#[tokio::test]
+async fn what_took_the_place_of_a_batch_holds_its_claims_at_the_contract_that_it_called() {
+    let book = Book::new().await;
+    let slot = book.accept(&[item(1, 1)]).await.unwrap();
+    let contract = Address::repeat_byte(0xC2);
+    let items = vec![item(2, 1)];
+    let execution = Execution::Succeeded(vec![ItemOutcome::Charged]);
+    let effect = ForeignEffect::Billed { contract, items, execution };
+    let verdict = Verdict::Usurped(foreign(FIRST, effect));
+    book.settle(Settlement { batch: slot.batch, verdict, guard_s: 600 }).await;
+    let chain_time = 0;
+    let held = async |contract| {
+        let scope = ClaimScope { chain: CHAIN, contract, chain_time };
+        book.journal.claims(scope, vec![subject(item(2, 1))]).await.unwrap()[0].len()
+    };
+    assert_eq!((held(contract).await, held(CONTRACT).await), (1, 0));
+    assert_eq!(faults(book).await, Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn a_forgotten_batch_that_reverted_holds_nothing() {
     let book = Book::new().await;
     let (items, execution) = (vec![item(1, 1)], Execution::Reverted);
-    let reverted = ForeignEffect::Billed { items, execution };
+    let reverted = ForeignEffect::Billed { contract: CONTRACT, items, execution };
     book.journal.adopt(origin(), vec![foreign(FIRST, reverted)], 600, NOW_MS).await.unwrap();
     assert!(book.takes(item(1, 1)).await);
     assert_eq!(faults(book).await, Vec::<String>::new());

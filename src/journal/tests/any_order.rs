@@ -114,7 +114,7 @@ async fn agree(book: &Book, model: &Model) {
         assert_eq!(holders, expected, "{who:?}");
     }
     let live = "SELECT count(*) FROM claim WHERE live = 1";
-    let live = move |conn: &Connection| conn.query_row(live, [], |row| row.get::<_, i64>(0));
+    let live = move |conn: &dyn Database| conn.query_row(live, [], |row| row.get::<i64>(0));
     let live = book.journal.read(live).await.unwrap();
     assert_eq!(usize::try_from(live), Ok(model.held.len()));
     let open = book.journal.take_up(lane()).await.unwrap().1;

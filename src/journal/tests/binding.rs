@@ -16,7 +16,7 @@ async fn a_renumbered_chain_is_refused_since_its_claims_would_be_forgotten() {
     assert_eq!(book.everything().await, before, "nothing of it is written");
     book.journal.bind(CHAIN, NETWORK, SIGNER, NOW_MS).await.unwrap();
     let changed = "SELECT count(*) FROM history WHERE event = 'contract changed'";
-    let changed = move |conn: &Connection| conn.query_row(changed, [], |row| row.get::<_, i64>(0));
+    let changed = move |conn: &dyn Database| conn.query_row(changed, [], |row| row.get::<i64>(0));
     assert_eq!(book.journal.read(changed).await.unwrap(), 1, "another contract is no other chain");
     let same_number = Network { family: Family::Tvm, ..NETWORK };
     book.journal.bind(PlatformChainId(195), same_number, CONTRACT, NOW_MS).await.unwrap();
@@ -38,6 +38,6 @@ async fn a_negative_number_is_an_error_and_never_zero() {
     let book = Book::new().await;
     book.accept(&[item(1, 1)]).await.unwrap();
     let spoil = "PRAGMA ignore_check_constraints = ON; UPDATE batch SET position = -1";
-    book.journal.write(move |conn: &Connection| conn.execute_batch(spoil)).await.unwrap().unwrap();
+    book.journal.write(move |conn: &dyn Database| run(conn, spoil)).await.unwrap().unwrap();
     assert!(book.journal.take_up(lane()).await.is_err());
 }

@@ -11,10 +11,8 @@ use std::time::Duration;
 
 /// Has the journal's log begin anew after so many pages.
 async fn short_log(book: &Book, pages: u32) {
-    let set = move |conn: &Connection| {
-        conn.pragma_update_and_check(None, "wal_autocheckpoint", pages, |_| Ok(()))
-    };
-    book.journal.read(set).await.unwrap();
+    let set = format!("PRAGMA wal_autocheckpoint = {pages}");
+    book.journal.read(move |conn| run(conn, &set)).await.unwrap();
 }
 
 /// What the audit finds wrong in the copy at `path`, as it is on disk now, and its head.
@@ -128,7 +126,7 @@ async fn a_journal_is_backed_up_while_it_is_written_and_after_it_is_closed() {
 async fn what_does_not_hold_is_no_backup() {
     let book = Book::new().await;
     assert!(book.takes(item(1, 1)).await);
-    let change = |conn: &Connection| conn.execute("UPDATE claim SET amount = '1'", []);
+    let change = |conn: &dyn Database| conn.execute("UPDATE claim SET amount = '1'", []);
     book.journal.read(change).await.unwrap();
     let to = book.room.path().join("backup");
     let told = backed_up(&book, &to).unwrap_err();

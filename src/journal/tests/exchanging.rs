@@ -100,13 +100,18 @@ async fn what_was_imported_and_is_learnt_afterwards_is_one_billing() {
     assert_eq!(imports(&other, &lines.join("\n")).await, Ok((1, 0)));
     assert_eq!(other.next_position().await, FIRST);
     let did = ForeignEffect::Billed {
+        contract: CONTRACT,
         items: vec![item(1, 1)],
         execution: Execution::Succeeded(vec![ItemOutcome::Charged]),
     };
     let landed = Landed { hash: signed(FIRST).hash, block: BLOCK, record: None };
     let first = ForeignTx { position: FIRST, landed, effect: did };
     let landed = Landed { hash: signed(FIRST + 1).hash, block: BLOCK, record: None };
-    let effect = ForeignEffect::Billed { items: vec![item(5, 1)], execution: Execution::Reverted };
+    let effect = ForeignEffect::Billed {
+        contract: CONTRACT,
+        items: vec![item(5, 1)],
+        execution: Execution::Reverted,
+    };
     let second = ForeignTx { position: FIRST + 1, landed, effect };
     other.journal.adopt(origin(), vec![first, second], 600, NOW_MS).await.unwrap();
     assert_eq!(other.next_position().await, FIRST + 2);

@@ -147,7 +147,7 @@ fn another_process() {
         let late_fault = "PRAGMA defer_foreign_keys = ON;
             INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
             VALUES (zeroblob(32), 999, 0, 'bill', x'00', 0, 0)";
-        let spoil = journal.write(|conn: &Connection| conn.execute_batch(late_fault));
+        let spoil = journal.write(|conn: &dyn Database| run(conn, late_fault));
         let answers = runtime.block_on(async {
             tokio::join!(biased; spoil, journal.accept(proposal(&[item(2, 1)]).at(FIRST + 1)))
         });
@@ -250,9 +250,8 @@ async fn a_start_does_not_read_the_history_from_end_to_end() {
     let book = Book::new().await;
     let plan = book.journal.read(|conn| {
         let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {}", past::LEARNT))?;
-        let steps =
-            plan.query_map(rusqlite::params![CHAIN.0, "0x"], |row| row.get::<_, String>(3))?;
-        steps.collect::<rusqlite::Result<Vec<String>>>()
+        let steps = plan.query_map(rusqlite::params![CHAIN.0, "0x"], |row| row.get::<String>(3))?;
+        steps.collect::<SqlResult<Vec<String>>>()
     });
     let plan = plan.await.unwrap().join("; ");
     assert!(plan.contains("history_learnt") && !plan.contains("SCAN"), "{plan}");

@@ -61,7 +61,7 @@ async fn a_paused_chain_takes_nothing_new_until_it_is_resumed() {
     let audit = book.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
     assert_eq!(audit.faults, Vec::<String>::new());
     let told = "SELECT group_concat(event) FROM history WHERE event IN ('paused', 'resumed')";
-    let told = move |conn: &Connection| conn.query_row(told, [], |row| row.get::<_, String>(0));
+    let told = move |conn: &dyn Database| conn.query_row(told, [], |row| row.get::<String>(0));
     assert_eq!(book.journal.read(told).await.unwrap(), "paused,resumed");
 }
 

@@ -36,6 +36,24 @@ async fn what_a_killed_process_left_is_opened() {
     assert!(!book.takes(item(1, 1)).await);
 }
 
+/// So a copy of one that had written nothing when it was made is not taken for a journal that nobody has used.
+#[tokio::test]
+async fn a_journal_on_which_a_process_has_begun_is_not_new() {
+    let room = tempfile::tempdir().unwrap();
+    Journal::initialise(&config(&room).path).unwrap();
+    let first = Journal::open(&config(&room)).unwrap();
+    assert_eq!(first.left_ms(), None, "the process that made it signed nothing");
+    let before = first.now_ms();
+    first.close().await;
+    let second = Journal::open(&config(&room)).unwrap();
+    assert!(second.left_ms().is_some_and(|left| left <= before), "at that start");
+    let at_ms = second.now_ms();
+    second.note_reload("somebody", &[]).await.unwrap();
+    second.close().await;
+    let third = Journal::open(&config(&room)).unwrap();
+    assert!(third.left_ms().is_some_and(|left| left >= at_ms), "at the newest row");
+}
+
 #[tokio::test]
 async fn an_old_file_under_a_newer_log_is_refused_with_what_to_do_and_left_as_it_is() {
     let book = Book::new().await;
@@ -48,8 +66,8 @@ async fn an_old_file_under_a_newer_log_is_refused_with_what_to_do_and_left_as_it
         assert!(book.takes(item(who, 1)).await);
     }
     // From here on the log holds what comes later, and the file what came before.
-    let all = |conn: &Connection| {
-        conn.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<_, i64>(0))
+    let all = |conn: &dyn Database| {
+        conn.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get::<i64>(0))
     };
     assert_eq!(book.journal.read(all).await.unwrap(), 0);
     assert!(book.takes(item(100, 1)).await);

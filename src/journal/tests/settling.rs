@@ -84,7 +84,7 @@ async fn several_ends_are_written_together_or_not_at_all() {
     let before = book.everything().await;
     // A transaction that the journal knows already cannot be learnt as another's.
     let execution = Execution::Reverted;
-    let effect = ForeignEffect::Billed { items: vec![item(3, 1)], execution };
+    let effect = ForeignEffect::Billed { contract: CONTRACT, items: vec![item(3, 1)], execution };
     let known = Landed { hash: a.attempts.first().get().signed.hash, block: BLOCK, record: None };
     let usurper = ForeignTx { position: b.position, landed: known, effect };
     let impossible =
@@ -101,7 +101,7 @@ async fn several_ends_are_written_together_or_not_at_all() {
 async fn replace(book: &Book, batch: BatchId, hash: B256) {
     let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
                VALUES (?1, ?2, 1, 'bill', x'02', 22000, 0)";
-    let insert = move |conn: &Connection| {
+    let insert = move |conn: &dyn Database| {
         conn.execute(sql, rusqlite::params![hash.as_slice(), batch.0]).map(drop)
     };
     book.journal.write(insert).await.unwrap().unwrap();

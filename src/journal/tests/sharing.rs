@@ -113,13 +113,12 @@ async fn of_two_that_were_signed_for_one_place_one_gets_it_and_the_other_is_not_
 #[tokio::test]
 async fn when_the_disk_is_full_in_the_middle_the_answers_are_what_is_on_disk() {
     let book = Book::new().await;
-    let limit =
-        |pages: i64| move |conn: &Connection| conn.pragma_update(None, "max_page_count", pages);
-    let used: i64 = book
-        .journal
-        .read(|conn| conn.pragma_query_value(None, "page_count", |row| row.get(0)))
-        .await
-        .unwrap();
+    let limit = |pages: i64| {
+        let limit = format!("PRAGMA max_page_count = {pages}");
+        move |conn: &dyn Database| run(conn, &limit)
+    };
+    let used = |conn: &dyn Database| conn.query_row("PRAGMA page_count", [], |row| row.get(0));
+    let used: i64 = book.journal.read(used).await.unwrap();
     book.journal.read(limit(used + 2)).await.unwrap();
     let mut too_big = proposal(&[item(2, 1)]).at(FIRST + 1);
     too_big.sealed.signed.raw = vec![7; 1 << 20];
@@ -143,7 +142,7 @@ async fn when_the_disk_is_full_in_the_middle_the_answers_are_what_is_on_disk() {
 async fn when_the_database_ends_a_commit_by_itself_nobody_is_told_of_a_charge() {
     let book = Book::new().await;
     let before = book.everything().await;
-    let end_it = |conn: &Connection| conn.execute_batch("ROLLBACK");
+    let end_it = |conn: &dyn Database| run(conn, "ROLLBACK");
     let release = book.hold_up().await;
     let (first, ended, last, ()) = tokio::join!(
         biased;

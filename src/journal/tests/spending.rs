@@ -171,9 +171,9 @@ async fn a_sum_that_was_changed_behind_the_journals_back_is_found() {
         "DELETE FROM counted",
     ] {
         let faults = book.journal.read(move |conn| {
-            conn.execute_batch(&format!("BEGIN; {sql}"))?;
+            run(conn, &format!("BEGIN; {sql}"))?;
             let audit = audit::audit(conn, &[])?;
-            conn.execute_batch("ROLLBACK")?;
+            run(conn, "ROLLBACK")?;
             Ok(audit.faults)
         });
         assert!(!faults.await.unwrap().is_empty(), "{sql}");

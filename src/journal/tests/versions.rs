@@ -72,16 +72,16 @@ async fn the_file_of_this_version_is_made() {
         fee: U256::from(60_000_000),
     };
     let landed = Landed { hash: B256::repeat_byte(0xAD), block: BLOCK, record: Some(told) };
-    let effect = ForeignEffect::Billed { items, execution };
+    let effect = ForeignEffect::Billed { contract: CONTRACT, items, execution };
     let position = book.next_position().await;
     let learnt = vec![ForeignTx { position, landed, effect }];
     book.journal.adopt(origin(), learnt, 600, NOW_MS).await.unwrap();
     let (switch, pause) = a_pause();
     assert_eq!(book.journal.set_paused(switch, pause).await.unwrap(), Ok(()));
-    book.journal.write(|conn: &Connection| doubt::begin(conn, NOW_MS)).await.unwrap().unwrap();
+    book.journal.write(|conn: &dyn Database| doubt::begin(conn, NOW_MS)).await.unwrap().unwrap();
     for table in TABLES {
         let sql = format!("SELECT count(*) FROM {table}");
-        let rows = move |conn: &Connection| conn.query_row(&sql, [], |row| row.get::<_, i64>(0));
+        let rows = move |conn: &dyn Database| conn.query_row(&sql, [], |row| row.get::<i64>(0));
         assert!(book.journal.read(rows).await.unwrap() > 0, "{table} is empty");
     }
     book.journal.close().await;

@@ -29,7 +29,10 @@ async fn seen_of_everything(family: Family) -> (Town, String) {
     town.settled(&signer, &hash).await;
     // An end is counted when it is written, and what a chain is fit for is seen by the next look.
     let scrape = async || signer.scheduler.get("/metrics").await.text;
-    let seen = ["signer_charges_total{chain=\"139\",state=\"charged\",reason=\"none\"} 1\n", "signer_ready{chain=\"139\"} 1\n"];
+    let seen = [
+        "signer_charges_total{chain=\"139\",state=\"charged\",reason=\"none\"} 1\n",
+        "signer_ready{chain=\"139\"} 1\n",
+    ];
     eventually("the end is counted", async || {
         let metrics = scrape().await;
         seen.iter().all(|one| metrics.contains(one))

@@ -91,9 +91,10 @@ async fn an_account_that_a_used_journal_does_not_know_waits_for_a_node_that_keep
     town.anvil.mine(20).await;
     // As if the Signer had worked on for minutes: what is older is the account's own affair.
     let journal = rusqlite::Connection::open(town.installation.journal()).unwrap();
-    journal.execute("UPDATE history SET at_ms = at_ms + 300000", []).unwrap();
+    journal.execute("UPDATE history SET at_ms = at_ms + 600000", []).unwrap();
     drop(journal);
     change_key(&town, "");
+    town.installation.edit("clock_tolerance = \"36500d\"", "clock_tolerance = \"5m\"");
     let signer = town.signer().await;
     let why = lane(&signer).await;
     assert!(
