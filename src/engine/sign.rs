@@ -9,7 +9,7 @@ use super::repeat::Asked;
 use super::signing_line::SigningTicket;
 use super::verdict::NoVerdict;
 use crate::billing::{Attempt, AttemptKind, Charge, Gate, InBlocks, LaneLoad, Slot};
-use crate::journal::{AcceptError, Durable, Proposal, Sealed};
+use crate::journal::{AcceptError, Durable, JournalError, Proposal, Sealed};
 use crate::policy::Meant;
 use crate::spans;
 use alloy::primitives::Address;
@@ -49,7 +49,9 @@ pub(super) async fn commit(
         // Its place in the line is free again.
         lane.looked.notify_waiters();
         match why {
-            Unmade::Accept(AcceptError::Moved) if Instant::now() < deadline => {}
+            Unmade::Accept(AcceptError::Moved) if Instant::now() < deadline => {
+                read_position(lane).await?;
+            }
             Unmade::Accept(AcceptError::Moved) => return Err(lane.late().into()),
             Unmade::Accept(AcceptError::Claimed | AcceptError::LaneFull) => {
                 return Err(Undone::BuildAgain);
@@ -58,6 +60,14 @@ pub(super) async fn commit(
             Unmade::NoVerdict(why) => return Err(Undone::NoVerdict(why)),
         }
     }
+}
+
+/// Takes up where the journal has the lane: what was expected was wrong.
+async fn read_position(lane: &Lane) -> Result<(), JournalError> {
+    if let Some(next) = lane.journal.next_position(lane.id()).await? {
+        lane.next.fetch_max(next, Ordering::Relaxed);
+    }
+    Ok(())
 }
 
 /// Why one try came to nothing.
