@@ -59,7 +59,8 @@ async fn the_webhooks_receiver_is_down(family: Family) {
     let (town, signer, well) = telling(family, StatusCode::BAD_GATEWAY).await;
     let outage = async || {
         well.store(false, Ordering::Relaxed);
-        signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+        let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+        town.settled(&signer, &hash).await;
     };
     drill("the webhook's receiver is down", &signer, outage).await;
 }
@@ -68,7 +69,8 @@ async fn the_webhooks_receiver_refuses(family: Family) {
     let (town, signer, well) = telling(family, StatusCode::IM_A_TEAPOT).await;
     let outage = async || {
         well.store(false, Ordering::Relaxed);
-        signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+        let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+        town.settled(&signer, &hash).await;
     };
     drill("the webhook's receiver refuses", &signer, outage).await;
 }
