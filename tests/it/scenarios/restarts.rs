@@ -25,7 +25,7 @@ async fn started(installation: &Installation, socket: &TcpListener) -> Signer {
 async fn a_restart_refuses_nobody_and_every_request_is_answered_once(family: Family) {
     let people = u64::try_from(CALLERS * EACH).unwrap();
     let mining = Mining::EverySeconds(1);
-    let mut town = Town::with(Founding { people, mining, ..Founding::on(family) }).await;
+    let mut town = Town::with(Founding { mining, people, ..Founding::on(family) }).await;
     let socket = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap().to_string();
     town.installation = town.installation.env("SIGNER__HTTP__LISTEN", &address);
