@@ -13,13 +13,16 @@ mod head;
 mod keyring;
 mod lanes;
 mod limits;
+mod lines;
 pub mod networks;
 pub mod operate;
+mod refusals;
 mod reload;
 pub mod remote;
 mod renewal;
 mod rules;
 mod sockets;
+pub mod totals;
 mod webhook;
 
 pub use connect::ConnectError;
@@ -32,7 +35,7 @@ use crate::clock::Clock;
 use crate::config::{Config, JournalConfig};
 use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, AppState, Handshakes, Manners, ReloadRequest, WebhookDesk};
-use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox};
+use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox, Refusals};
 use crate::keys::{EveryStore, OpenKeys};
 use crate::node::Dial;
 use axum::Router;
@@ -165,6 +168,8 @@ pub struct Assembled {
     pub reloads: Receiver<ReloadRequest>,
     /// What is kept of the webhook, where there is one.
     pub webhook: Option<Arc<WebhookDesk>>,
+    /// What is refused, where that is kept.
+    pub refusals: Option<Refusals>,
 }
 
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
@@ -192,6 +197,7 @@ pub async fn start_on(
         closing,
         reloads,
         webhook,
+        refusals,
     } = assemble(config.clone(), machine).await?;
     // The journal is open: the process before this one has closed it, and left what it had to.
     handover::take_up(&config.journal, machine.clock, &door);
@@ -206,6 +212,8 @@ pub async fn start_on(
     }
     others.spawn(head::tell(engine.journal.clone(), stop_others.clone()));
     others.spawn(http::keep_samples(Arc::clone(&door), stop_others.clone()));
+    others.spawn(http::forget_answers(Arc::clone(&door), stop_others.clone()));
+    others.spawn(refusals::keep(refusals, engine.journal.clone(), stop_others.clone()));
     others.spawn(gates::note(Arc::clone(&engine), stop_others.clone()));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
@@ -257,7 +265,9 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
         AppState::new(Arc::clone(&engine), callers, config.http, default_chain, closing.clone());
     let outbox = config.webhook.is_some().then(|| Outbox::open(&config.journal)).transpose()?;
     let webhook = outbox.map(|outbox| Arc::new(WebhookDesk::new(outbox)));
-    let door = Arc::new(door.linked_to(explorers).reloading(ask).telling(webhook.clone()));
+    let refusals = Refusals::of(&config.journal, machine.clock);
+    let door = door.linked_to(explorers).reloading(ask).telling(webhook.clone());
+    let door = Arc::new(door.keeping(refusals.clone()));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
     let handshakes = Handshakes::of(&door);
     Ok(Assembled {
@@ -270,6 +280,7 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
         closing,
         reloads,
         webhook,
+        refusals,
     })
 }
 

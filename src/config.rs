@@ -57,7 +57,7 @@ pub use webhook::WebhookConfig;
 
 use crate::owner_only::{self, Looseness};
 use faults::{Faults, Reported};
-use kinds::{Expected, path, size, whole};
+use kinds::{Expected, optional_time, path, size, whole};
 use layers::Environment;
 use reader::TableReader;
 use stated::Stated;
@@ -104,6 +104,8 @@ pub struct JournalConfig {
     pub min_free_bytes: u64,
     /// How many commits may wait for the writer: 1 to 100000.
     pub queue_length: usize,
+    /// How long refusals are kept, an hour to ten years; none where they are not.
+    pub keep_refusals: Option<Duration>,
 }
 
 /// How nodes are reached.
@@ -264,12 +266,15 @@ impl JournalConfig {
         let copies = reader.optional("copy_dir", &path("the path of a directory for a copy"));
         let min_free_bytes = reader.get("min_free", &size(1 << 20..=1 << 40));
         let queue_length = reader.get("queue_length", &whole(1..=100_000));
+        let times = seconds(3_600)..=seconds(3_650 * 86_400);
+        let keep_refusals = reader.get("keep_refusals", &optional_time("never", times));
         Ok(Self {
             path: file?,
             mark_path: mark?,
             copy_dir: copies?,
             min_free_bytes: min_free_bytes?,
             queue_length: queue_length?,
+            keep_refusals: keep_refusals?,
         })
     }
 }

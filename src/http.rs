@@ -26,9 +26,11 @@ use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
 use crate::billing::{Family, PlatformChainId};
 use crate::config::HttpConfig;
 use crate::engine::Engine;
+use crate::journal::{FullLedger, Refusals};
 use crate::telemetry::Metrics;
 pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
 pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
+pub use guard::forget_answers;
 pub use handshakes::Handshakes;
 pub use page::keep_samples;
 pub use reload::{ReloadRequest, Reloaded};
@@ -63,6 +65,8 @@ pub struct AppState {
     reloads: mpsc::Sender<ReloadRequest>,
     /// The webhook, where there is one.
     webhook: Option<Arc<WebhookDesk>>,
+    /// What is refused, where that is kept.
+    refusals: Option<Refusals>,
     /// Sizes and times.
     limits: HttpConfig,
     /// The chain that is meant when a request names none.
@@ -104,6 +108,7 @@ impl AppState {
             callers: RwLock::new(callers.map(Arc::new)),
             reloads: mpsc::channel(1).0,
             webhook: None,
+            refusals: None,
             default_chain,
             explorers: HashMap::new(),
             places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
@@ -138,6 +143,16 @@ impl AppState {
     /// What was judged, once nothing is judged any more.
     pub fn judged(&self) -> JudgedMessages {
         self.replays.judged(self.engine.journal.now_ms().div_euclid(1000))
+    }
+
+    /// Keeps what is refused.
+    #[must_use]
+    pub fn keeping(self, refusals: Option<Refusals>) -> Self {
+        Self { refusals, ..self }
+    }
+
+    fn ledger(&self) -> FullLedger {
+        FullLedger { journal: self.engine.journal.clone(), refusals: self.refusals.clone() }
     }
 
     /// Has these callers take the place of those that were. What was proven stays so.

@@ -30,6 +30,7 @@ mod past;
 mod pause;
 mod profiles;
 mod record;
+mod refusals;
 mod reloads;
 mod rename;
 mod requests;
@@ -58,7 +59,10 @@ pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
 pub use gas::GasNote;
 pub use gates::GateNote;
 pub use interchange::{Exported, Imported, NotImported};
-pub use ledger::{LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, LedgerStep};
+pub use ledger::{
+    FullLedger, LedgerEntry, LedgerFilter, LedgerLine, LedgerLines, LedgerOrder, LedgerPlace,
+    PlaceInBatch, REFUSED,
+};
 pub use left::KnownLane;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
@@ -66,6 +70,7 @@ pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
 pub use pause::{OtherPause, Pause, Switch};
 pub use record::{Billing, Line, Recorded};
+pub use refusals::{KeptRefusal, Refusals, RefusedRequest, Unkept};
 pub use rename::{NotRenamed, Renaming};
 pub use requests::RequestStanding;
 pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
@@ -332,20 +337,6 @@ impl Journal {
     /// The batch that any of its hashes names.
     pub async fn billing_by_hash(&self, hash: B256) -> Result<Option<Billing>, JournalError> {
         self.read(move |conn| rows::billing_by_hash(conn, hash)).await
-    }
-
-    /// One step through the history, for whoever follows it from `place`. `limit` is 1 or more.
-    pub async fn feed_step(
-        &self,
-        place: FeedPlace,
-        limit: usize,
-    ) -> Result<Result<FeedStep, UnknownPlace>, JournalError> {
-        self.read(move |conn| feed::step(conn, place, limit)).await
-    }
-
-    /// The place of the newest row, for whoever wants to hear of what comes from now on.
-    pub async fn feed_end(&self) -> Result<FeedPlace, JournalError> {
-        self.read(feed::end).await
     }
 
     /// The last row of the history; it is in the figures from then on, too.

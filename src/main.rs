@@ -3,7 +3,7 @@
 use alloy::primitives::Address;
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
-use merchant_signer::app::{self, Sockets, check, claims, copies, export, first, operate};
+use merchant_signer::app::{self, Sockets, check, claims, copies, export, first, operate, totals};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::{Audit, HistoryHead, Journal, Renaming};
@@ -92,15 +92,20 @@ enum Configured {
     Claims(ClaimsCommand),
     #[command(flatten)]
     Copies(copies::CopyCommand),
-    /// Write every charge, oldest first. A running Signer is asked in the name of a caller that sees all.
+    /// Write every charge and every refusal, oldest first. A running Signer is asked in the name of a caller
+    /// that sees all.
     Export(ExportCommand),
+    /// Write the sums by day, chain and token of what blocks of a range decided; with --prove beside what the
+    /// chain's own transfers say, and fail where they differ.
+    Totals(totals::TotalsCommand),
     #[command(flatten)]
     Running(operate::RunningCommand),
 }
 
 #[derive(Args, Debug)]
 struct ExportCommand {
-    /// Charges accepted at this time or later: 2026-01-31 (midnight UTC), or 2026-01-31T12:00:00Z.
+    /// Charges accepted or refused at this time or later: 2026-01-31 (midnight UTC), or
+    /// 2026-01-31T12:00:00Z.
     #[arg(long, value_parser = export::time)]
     from: Option<Timestamp>,
     /// Charges accepted before this time.
@@ -247,6 +252,11 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
             say(&runtime.block_on(claims::import(&config.journal, file, why))?)?;
         }
         Configured::Export(asked) => write_ledger(&runtime, &config, asked)?,
+        Configured::Totals(asked) => {
+            let dial = Http::new(config.outbound);
+            let same = runtime.block_on(totals::run(&config, asked, &dial, &mut io::stdout()))?;
+            return Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        }
         Configured::Copies(command) => say(&copies::run(&config.journal, command)?)?,
         Configured::Running(command) => {
             let well = runtime.block_on(operate::run(&config, command, &mut io::stdout()))?;
@@ -303,7 +313,7 @@ fn write_ledger(
     };
     let wanted = export::Export { from, until, format, after, server };
     let written = runtime.block_on(export::run(config, &wanted, to))?;
-    writeln!(io::stderr(), "{written} charges, complete")?;
+    writeln!(io::stderr(), "{written} lines, complete")?;
     Ok(())
 }
 

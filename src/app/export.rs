@@ -1,10 +1,9 @@
 //! `merchant-signer export`: the ledger as a file, from the journal itself or, while a Signer holds it,
 //! from that Signer.
 
-use super::remote::{Remote, RemoteNeed};
+use super::lines::{self, LinesWanted};
 use crate::config::Config;
-use crate::http::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
-use crate::journal::{Journal, LedgerFilter, LedgerOrder, LedgerPlace, OpenError};
+use crate::http::ChargeRow;
 use jiff::Timestamp;
 use std::error::Error;
 use std::fmt;
@@ -35,80 +34,27 @@ pub struct Export {
     pub server: Option<String>,
 }
 
-/// Writes every charge of the range, oldest first, and tells how many there were. Memory does not grow
-/// with their number.
+/// Writes every charge and refusal of the range, oldest first, and tells how many of both there were. Memory
+/// does not grow with their number.
 pub async fn run(
     config: &Config,
     export: &Export,
     to: Box<dyn Write>,
 ) -> Result<u64, Box<dyn Error>> {
     let mut sink = Sink::new(export.format, export.after.is_none(), to)?;
-    match Journal::open(&config.journal) {
-        Ok(journal) => {
-            let told = read(&journal, export, &mut sink).await;
-            journal.close().await;
-            told?;
-        }
-        Err(OpenError::Held(_)) => ask(config, export, &mut sink).await?,
-        Err(error) => return Err(error.into()),
-    }
+    let wanted = LinesWanted {
+        from: export.from,
+        until: export.until,
+        after: export.after.clone(),
+        server: export.server.clone(),
+        ..LinesWanted::default()
+    };
+    lines::each(config, &wanted, &mut async |line| sink.write(&line)).await?;
     sink.finish()
 }
 
-/// From the journal itself.
-async fn read(journal: &Journal, export: &Export, sink: &mut Sink) -> Result<(), Box<dyn Error>> {
-    let ms = |time: Timestamp| time.as_millisecond();
-    let filter = LedgerFilter {
-        from_ms: export.from.map(ms),
-        until_ms: export.until.map(ms),
-        ..LedgerFilter::default()
-    };
-    let name = JournalName::of(journal).await?;
-    let mut after: Option<LedgerPlace> =
-        export.after.as_deref().map(|cursor| name.place(cursor)).transpose()?;
-    loop {
-        let step =
-            journal.ledger_step(filter.clone(), LedgerOrder::Oldest, after, LARGEST_PAGE).await?;
-        for charge in step.found.iter().filter_map(|entry| ChargeRow::told(entry, &name)) {
-            sink.write(&charge)?;
-        }
-        after = step.next;
-        if after.is_none() {
-            return Ok(());
-        }
-    }
-}
-
-/// From the Signer that holds the journal, in the name of a configured caller.
-async fn ask(config: &Config, export: &Export, sink: &mut Sink) -> Result<(), Box<dyn Error>> {
-    let remote =
-        Remote::new(config, export.server.as_deref(), RemoteNeed::ReadAll).map_err(|why| {
-            format!("a Signer runs on this journal, and is asked: {why}, or stop the Signer")
-        })?;
-    let mut after = export.after.clone();
-    loop {
-        let seconds = |time: Option<Timestamp>| time.map(|time| time.as_second().to_string());
-        let asked = [
-            ("order", Some("oldest".to_owned())),
-            ("limit", Some(LARGEST_PAGE.to_string())),
-            ("from", seconds(export.from)),
-            ("until", seconds(export.until)),
-            ("after", after.clone()),
-        ];
-        let asked: Vec<_> =
-            asked.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        let path = format!("/PayTool/charges?{}", serde_urlencoded::to_string(asked)?);
-        let page: LedgerPage = remote.get(&path).await?;
-        page.charges.iter().try_for_each(|charge| sink.write(charge))?;
-        after = page.next;
-        if after.is_none() {
-            return Ok(());
-        }
-    }
-}
-
 /// The columns of a charge in CSV.
-const COLUMNS: [&str; 31] = [
+const COLUMNS: [&str; 36] = [
     "cursor",
     "billing",
     "subscribeId",
@@ -140,9 +86,14 @@ const COLUMNS: [&str; 31] = [
     "used",
     "fee",
     "feeShare",
+    "refusedAt",
+    "lastRefusedAt",
+    "refusals",
+    "tokenAllowance",
+    "tokenBalance",
 ];
 
-fn columns(charge: ChargeRow) -> [String; 31] {
+fn columns(charge: ChargeRow) -> [String; 36] {
     let text = |value: Option<String>| value.unwrap_or_default();
     // Free text: a spreadsheet would take it for a formula where it begins like one.
     let words = |value: Option<String>| match value {
@@ -156,12 +107,12 @@ fn columns(charge: ChargeRow) -> [String; 31] {
     };
     [
         charge.cursor,
-        charge.billing,
+        text(charge.billing),
         charge.subscribe_id,
         charge.plan_id,
         charge.user_hash,
         text(charge.period),
-        charge.amount,
+        text(charge.amount),
         text(charge.token),
         text(charge.wallet),
         charge.state,
@@ -172,20 +123,25 @@ fn columns(charge: ChargeRow) -> [String; 31] {
         text(charge.charged_token),
         text(charge.charged_wallet),
         charge.chain_id.to_string(),
-        charge.address,
-        charge.contract,
+        text(charge.address),
+        text(charge.contract),
         words(charge.caller),
         words(charge.request_id),
-        charge.tx_hash,
+        text(charge.tx_hash),
         number(charge.block),
         time(charge.block_time.and_then(|time| i64::try_from(time).ok())),
-        time(Some(charge.accepted_at)),
+        time(charge.accepted_at),
         time(charge.settled_at),
         text(charge.result),
-        charge.charges.to_string(),
+        number(charge.charges.and_then(|count| u64::try_from(count).ok())),
         text(charge.used),
         text(charge.fee),
         text(charge.fee_share),
+        time(charge.refused_at),
+        time(charge.last_refused_at),
+        number(charge.refusals),
+        text(charge.token_allowance),
+        text(charge.token_balance),
     ]
 }
 
@@ -232,7 +188,7 @@ impl Sink {
         }
         self.written = self.written.saturating_add(1);
         if self.written.is_multiple_of(10_000) && io::stderr().is_terminal() {
-            write!(io::stderr(), "\r{} charges", self.written)?;
+            write!(io::stderr(), "\r{} lines", self.written)?;
         }
         Ok(())
     }

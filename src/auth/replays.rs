@@ -150,6 +150,11 @@ impl<A> Replays<A> {
         if timestamp < oldest { Err(AuthError::TooOld { timestamp, oldest }) } else { Ok(()) }
     }
 
+    /// Forgets what nobody can ask again at a moment (Unix seconds): while nothing is signed, too.
+    pub fn forget(&self, now_unix_seconds: i64) {
+        self.0.lock().forget_before(now_unix_seconds);
+    }
+
     /// Takes note of a message at a moment (Unix seconds).
     pub fn begin(&self, message: &Proven, now_unix_seconds: i64) -> Result<Judging<A>, AuthError> {
         let mut memory = self.0.lock();
@@ -184,6 +189,13 @@ impl<A> Messages<A> {
             for sign in signs {
                 self.answers.remove(&sign);
             }
+        }
+        // Nearly in the order of their times: what is left behind a younger one is small, and goes with it.
+        while let Some((sign, bytes)) = self.kept.front().copied()
+            && !self.answers.contains_key(&sign)
+        {
+            self.kept.pop_front();
+            self.kept_bytes = self.kept_bytes.saturating_sub(bytes);
         }
     }
 }

@@ -89,8 +89,10 @@ impl Admitted {
 
     /// Refuses this entry for `code`.
     pub fn refused(&self, code: FailCode) -> Refused {
-        let amount = self.amount();
-        Refused::new(self.subscribe, self.plan, self.spelling.clone(), amount, code)
+        let (whose, amount) = ((self.plan, self.user), self.amount());
+        let refused = Refused::new(self.subscribe, whose, self.spelling.clone(), amount, code);
+        let period = self.whole("period").map(Period::Numbered);
+        Refused { period, terms: self.terms(), ..refused }
     }
 }
 

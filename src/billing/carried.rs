@@ -65,6 +65,12 @@ impl Carried {
         Ok(Item { subscribe, key, amount, terms })
     }
 
+    /// Whether the call names this charge, of all that there may be: its subscription and its period.
+    pub fn names(&self, item: &Item) -> bool {
+        let period = self.period.is_some() || item.key.period == Period::Guarded;
+        self.subscribe.is_some() && period && self.differs_from(item).is_none()
+    }
+
     /// The first field in which the call differs from `item`. What is not carried cannot differ.
     pub fn differs_from(&self, item: &Item) -> Option<&'static str> {
         let same = [

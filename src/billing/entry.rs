@@ -76,6 +76,6 @@ impl Entry {
     /// Refuses this entry for `code`.
     pub fn refused(&self, code: FailCode) -> Refused {
         let amount = self.amount;
-        Refused::new(self.subscribe, self.plan, self.spelling.clone(), amount, code)
+        Refused::new(self.subscribe, (self.plan, self.user), self.spelling.clone(), amount, code)
     }
 }

@@ -93,6 +93,9 @@ fn refuse(
     funds: Option<Funds>,
 ) -> Refused {
     let mut refused = charge.entry.refused(code);
+    let item = charge.item();
+    refused.period = Some(item.key.period);
+    refused.terms = item.terms;
     refused.amount = Some(charge.amount);
     refused.allowance = funds.map(|funds| funds.allowance);
     refused.balance = funds.map(|funds| funds.balance);

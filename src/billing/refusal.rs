@@ -1,6 +1,6 @@
 //! Why a subscription is not charged, in the words and tokens that callers rely on.
 
-use super::{PlanId, Spelling, SubscribeId};
+use super::{ChargeTerms, Period, PlanId, Spelling, SubscribeId, UserHash};
 use alloy::primitives::{B256, U256};
 
 /// The stable token of a refusal. Declared in order of precedence: of several reasons the first
@@ -191,6 +191,12 @@ pub struct Refused {
     pub subscribe: SubscribeId,
     /// The plan.
     pub plan: PlanId,
+    /// The user's record on chain.
+    pub user: UserHash,
+    /// The period that was to be paid for, if known.
+    pub period: Option<Period>,
+    /// Wallet, token and plan version, as far as they are known.
+    pub terms: ChargeTerms,
     /// How the caller wrote it.
     pub spelling: Spelling,
     /// What was to be charged, in token base units, if known.
@@ -210,7 +216,7 @@ pub struct Refused {
 impl Refused {
     pub(super) fn new(
         subscribe: SubscribeId,
-        plan: PlanId,
+        (plan, user): (PlanId, UserHash),
         spelling: Spelling,
         amount: Option<U256>,
         code: FailCode,
@@ -218,6 +224,9 @@ impl Refused {
         Self {
             subscribe,
             plan,
+            user,
+            period: None,
+            terms: ChargeTerms::default(),
             spelling,
             amount,
             code,

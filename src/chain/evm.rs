@@ -37,7 +37,7 @@ use super::disputes::Disputes;
 use super::head::KeptHead;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, SigningAccount, Unready, Vitals,
+    Preflight, Pulse, SigningAccount, TxOnRecord, Unready, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::config::EvmConfig;
@@ -48,7 +48,7 @@ use crate::node::{
     Trust,
 };
 use crate::policy::Policy;
-use alloy::primitives::Selector;
+use alloy::primitives::{B256, Selector};
 use async_trait::async_trait;
 pub use errors::{known_messages, passing};
 use head::EvmHead;
@@ -78,6 +78,13 @@ pub fn fleet(dial: &dyn Dial, config: &EvmConfig) -> Result<Fleet<JsonRpc>, node
     let seed = dial.seed();
     let rules = FleetRules { chain, timeout: config.rpc_timeout, passing, seed };
     Fleet::dial(dial, &config.rpc, &config.send_only, rules)
+}
+
+/// What a node has on record of a transaction; none where it does not answer.
+pub(super) async fn on_record(rpc: node::EvmAsker<'_>, hash: B256) -> Option<Option<TxOnRecord>> {
+    let Some(found) = node::receipt(rpc, hash).await.ok()? else { return Some(None) };
+    let (block, of) = (found.block_number(), found.block_hash);
+    (found.transaction_hash == hash).then_some(Some(TxOnRecord { block, of, logs: found.logs }))
 }
 
 /// One account on one EVM chain.

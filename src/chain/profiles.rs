@@ -2,7 +2,7 @@
 //! signed. What a batch of ours did is read by its own profile; what nobody here remembers, by all.
 
 use super::{ChainError, Standstill};
-use crate::billing::{Family, ForeignEffect, Item, ItemOutcome, Opaque, Slot};
+use crate::billing::{Execution, Family, ForeignEffect, Item, ItemOutcome, Opaque, Slot};
 use crate::contract::Profile;
 use alloy::primitives::{Address, Log};
 use parking_lot::Mutex;
@@ -56,15 +56,37 @@ impl KnownProfiles {
     }
 
     /// What a transaction in a final block did that the journal does not know: see [`Profile::effect`]. It
-    /// may have called any contract that there was.
-    pub(super) fn effect(
+    /// may have called any contract that there was. `slot` is the batch whose place it took, if it took one: a
+    /// journal that was put back may have forgotten an attempt of it.
+    pub(super) fn effect<A>(
         &self,
+        slot: Option<&Slot<A>>,
         call: Option<(Address, &[u8])>,
         succeeded: bool,
         logs: &[Log],
     ) -> Result<ForeignEffect, Opaque> {
         self.contracts().into_iter().fold(Ok(ForeignEffect::Other), |told, contract| {
-            ForeignEffect::and(told, self.effect_at(contract, call, succeeded, logs))
+            let own = slot.filter(|slot| succeeded && slot.contract == contract);
+            let here = self.effect_at(contract, call, succeeded, logs);
+            let here = here.or_else(|Opaque| self.attempt_of(own, call, logs).ok_or(Opaque));
+            ForeignEffect::and(told, here)
+        })
+    }
+
+    /// What a call did that does not tell everything of its charges, and names those of the batch whose place
+    /// it took.
+    fn attempt_of<A>(
+        &self,
+        slot: Option<&Slot<A>>,
+        call: Option<(Address, &[u8])>,
+        logs: &[Log],
+    ) -> Option<ForeignEffect> {
+        let (slot, (to, data)) = (slot?, call?);
+        let names = to == slot.contract && self.of_slot(slot)?.names(data, &slot.items);
+        names.then(|| ForeignEffect::Billed {
+            contract: slot.contract,
+            items: slot.items.clone(),
+            execution: Execution::Succeeded(self.outcomes(slot, logs)),
         })
     }
 

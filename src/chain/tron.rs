@@ -40,7 +40,7 @@ use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, Recall, SigningAccount, Unready, Vitals,
+    Preflight, Pulse, Recall, SigningAccount, TxOnRecord, Unready, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -50,7 +50,7 @@ use crate::node::{
     Dial, Fleet, FleetRules, Member, NodeId, NodeTraffic, NodeView, RealChain, Trust,
 };
 use crate::policy::Policy;
-use alloy::primitives::Selector;
+use alloy::primitives::{B256, Selector, U256};
 use api::Api;
 use async_trait::async_trait;
 use head::TronHead;
@@ -102,6 +102,19 @@ pub fn fleet(dial: &dyn Dial, config: &TvmConfig) -> Result<Fleet<Endpoints>, Un
         seed: dial.seed(),
     };
     Ok(Fleet::of(members?, rules))
+}
+
+/// What a node has on record of a transaction in an irrevocable block; none where it does not answer.
+pub(super) async fn on_record(
+    fleet: &Fleet<Endpoints>,
+    node: NodeId,
+    id: B256,
+) -> Option<Option<TxOnRecord>> {
+    let Some(found) = Api::of(fleet, node).info(Side::Solidity, id).await.ok()? else {
+        return Some(None);
+    };
+    let of = B256::from(U256::from(found.block_time_ms));
+    Some(Some(TxOnRecord { block: found.block, of, logs: found.logs }))
 }
 
 /// One account on one TRON chain.

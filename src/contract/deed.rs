@@ -1,10 +1,17 @@
 //! What a transaction did that the journal does not know.
 
 use super::Profile;
-use crate::billing::{Execution, ForeignEffect, Opaque, Undecodable};
+use crate::billing::{Execution, ForeignEffect, Item, Opaque, Undecodable};
 use alloy::primitives::{Address, Log};
 
 impl Profile {
+    /// Whether a call was to charge just these, in this order, as far as it tells.
+    pub fn names(&self, calldata: &[u8], items: &[Item]) -> bool {
+        self.carried(calldata).is_ok_and(|told| {
+            told.len() == items.len() && told.iter().zip(items).all(|(told, item)| told.names(item))
+        })
+    }
+
     /// What a transaction in a final block did: `call` is whom it called and with what, none when it
     /// made a contract.
     pub fn effect(

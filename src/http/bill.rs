@@ -4,8 +4,9 @@ use super::answer::HttpReply;
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use super::{AppState, chain_for, wire};
-use crate::billing::{AskedBy, Family, Order};
-use crate::engine::{Answer, HowFar};
+use crate::billing::{AskedBy, Family, Order, PlatformChainId, RequestId};
+use crate::engine::{Answer, HowFar, NoVerdict};
+use crate::journal::RefusedRequest;
 use crate::spans::{self, RequestTrace};
 use crate::telemetry::{ANYBODY, Billed};
 use axum::extract::{Request, State};
@@ -110,8 +111,32 @@ async fn bill(
         dry_run: posted.dry_run,
         ..admitted
     };
+    let asked = (chain, family, label_of(&order), order.request_id.clone());
     let answer = door.engine.bill(chain, order, deadline).await;
+    keep_refusals(door, asked, &answer);
     Ok(answer.map_or_else(HttpReply::NoVerdict, |answer| HttpReply::Answer(family, answer)))
+}
+
+fn label_of(order: &Order) -> Option<String> {
+    order.caller.as_ref().map(|caller| caller.label.clone())
+}
+
+/// Has what was refused written down for the ledger. A dry run asks to charge nobody, and so refuses nobody.
+fn keep_refusals(
+    door: &AppState,
+    (chain, family, caller, request): (PlatformChainId, Family, Option<String>, Option<RequestId>),
+    answer: &Result<Answer, NoVerdict>,
+) {
+    let refused = match answer {
+        Ok(Answer::Sent(sent)) => &sent.failed,
+        Ok(Answer::Refused(refused, _)) => refused,
+        Ok(Answer::Rehearsed(_)) | Err(_) => return,
+    };
+    if let Some(refusals) = door.refusals.as_ref().filter(|_| !refused.is_empty()) {
+        let request_id = request.map(|request| request.as_str().to_owned());
+        let refused = refused.clone();
+        refusals.note(RefusedRequest { chain, family, caller, request_id, refused });
+    }
 }
 
 /// What of a reply is counted: its code, and the code of every refusal in it.

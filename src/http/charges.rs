@@ -1,18 +1,23 @@
 //! `GET /PayTool/charges`: the ledger, page by page.
 
+mod row;
+
+pub use row::ChargeRow;
+
 use super::AppState;
-use super::answer::{HttpReply, envelope, spell_hash};
+use super::answer::{HttpReply, envelope};
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{
-    BatchId, BatchState, Family, PlanId, PlatformChainId, SubscribeId, UserHash, parse_address,
-    spell_address,
+    BatchId, BatchState, FailCode, Family, PlanId, PlatformChainId, SubscribeId, UserHash,
+    parse_address,
 };
 use crate::engine::NoVerdict;
 use crate::journal::{
-    Journal, JournalError, LedgerEntry, LedgerFilter, LedgerOrder, LedgerPlace, Resolution,
+    FullLedger, Journal, JournalError, LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch,
+    REFUSED,
 };
-use alloy::primitives::{Address, B256, U256};
+use alloy::primitives::{Address, B256};
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -26,128 +31,6 @@ const USUAL_PAGE: usize = 100;
 
 /// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
-
-/// A charge and all that is known of it. Ids, amounts and fees are digits in text: 64 and 256 bits fit
-/// into no number of JavaScript. Addresses and hashes are spelt as the chain's family does.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ChargeRow {
-    /// Where the next page begins when this is the last charge of one.
-    pub cursor: String,
-    /// The journal's number of its batch.
-    pub billing: String,
-    /// The subscription.
-    pub subscribe_id: String,
-    /// Its plan.
-    pub plan_id: String,
-    /// Its user's record on chain, `0x` and 64 hex digits.
-    pub user_hash: String,
-    /// The period that is paid for; null where the contract counts none.
-    pub period: Option<String>,
-    /// Base units of the token.
-    pub amount: String,
-    /// The token; null where nothing told it.
-    pub token: Option<String>,
-    /// Who pays; null where nothing told it.
-    pub wallet: Option<String>,
-    /// `open`, `charged`, `failed`, `unproven`, `reverted`, `cancelled`, `usurped` or `expired`.
-    pub state: String,
-    /// Why a `failed` one failed: the code.
-    pub fail_code: Option<String>,
-    /// The same in words.
-    pub fail_reason: Option<String>,
-    /// What a person found out about an `unproven` one: `charged` or `free`.
-    pub resolved: Option<String>,
-    /// What was taken, token base units, where that is not `amount`.
-    pub charged_amount: Option<String>,
-    /// The token that was taken, where that is not `token`.
-    pub charged_token: Option<String>,
-    /// Whose wallet it was taken from, where that is not `wallet`.
-    pub charged_wallet: Option<String>,
-    /// The platform's id of the chain.
-    pub chain_id: u32,
-    /// The account that signed.
-    pub address: String,
-    /// The billing contract.
-    pub contract: String,
-    /// The API key of whoever asked.
-    pub caller: Option<String>,
-    /// The request that it was signed for.
-    pub request_id: Option<String>,
-    /// The transaction: the one that decided, or the newest that can charge.
-    pub tx_hash: String,
-    /// The block that decided.
-    pub block: Option<u64>,
-    /// That block's time, Unix seconds.
-    pub block_time: Option<u64>,
-    /// Unix seconds of the Signer's clock.
-    pub accepted_at: i64,
-    /// When its end was written down, Unix seconds of the Signer's clock.
-    pub settled_at: Option<i64>,
-    /// How the transaction that decided went, where nodes tell it: `SUCCESS`, `REVERT`, and so on.
-    pub result: Option<String>,
-    /// How many charges are in the transaction.
-    pub charges: usize,
-    /// Gas or energy of the whole transaction.
-    pub used: Option<String>,
-    /// What the whole transaction cost, wei or sun.
-    pub fee: Option<String>,
-    /// This charge's part of that: equal parts, and the first charge bears the rest of the division, so
-    /// that the parts of a transaction make its fee.
-    pub fee_share: Option<String>,
-}
-
-impl ChargeRow {
-    /// A charge of the ledger, as it is told.
-    pub fn told(entry: &LedgerEntry, journal: &JournalName) -> Option<Self> {
-        let (billing, family) = (&entry.billing, entry.billing.network.family);
-        let line = billing.items.get(entry.item)?;
-        let (item, failed) = (&line.item, line.failure());
-        let (origin, record) = (billing.origin, billing.record.as_ref());
-        let address = |address| spell_address(family, address);
-        let taken = line.taken_otherwise().unwrap_or_default();
-        Some(Self {
-            cursor: journal.cursor(entry.place()),
-            billing: billing.batch.0.to_string(),
-            subscribe_id: item.subscribe.0.to_string(),
-            plan_id: item.key.plan.0.to_string(),
-            user_hash: item.key.user.0.to_string(),
-            period: item.key.period.number().map(|number| number.to_string()),
-            amount: item.amount.to_string(),
-            token: item.terms.token.map(address),
-            wallet: item.terms.wallet.map(address),
-            state: line.state(billing.state).to_owned(),
-            fail_code: failed.map(|(code, _)| code.token().to_owned()),
-            fail_reason: failed.map(|(code, detail)| code.sentence(detail)),
-            resolved: line.resolved.map(|resolution| Resolution::word(resolution).to_owned()),
-            charged_amount: taken.amount.map(|amount| amount.to_string()),
-            charged_token: taken.token.map(address),
-            charged_wallet: taken.wallet.map(address),
-            chain_id: origin.lane.chain.0,
-            address: address(origin.lane.signer),
-            contract: address(origin.contract),
-            caller: billing.caller.clone(),
-            request_id: billing.request_id.clone(),
-            tx_hash: spell_hash(family, billing.current().hash()),
-            block: billing.block.map(|block| block.number),
-            block_time: billing.block.map(|block| block.time),
-            accepted_at: billing.accepted_ms.div_euclid(1000),
-            settled_at: billing.settled_ms.map(|ms| ms.div_euclid(1000)),
-            result: record.map(|record| record.ending.word().to_owned()),
-            charges: billing.items.len(),
-            used: record.map(|record| record.used.to_string()),
-            fee: record.map(|record| record.fee.to_string()),
-            fee_share: record
-                .map(|record| share(record.fee, billing.items.len(), entry.item).to_string()),
-        })
-    }
-}
-
-/// The part of `fee` that the charge at place `item` of `charges` bears.
-fn share(fee: U256, charges: usize, item: usize) -> U256 {
-    let (part, rest) = fee.div_rem(U256::from(charges.max(1)));
-    if item == 0 { part.saturating_add(rest) } else { part }
-}
 
 /// What names a journal in cursors, so that no cursor is ever used on another one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,16 +48,23 @@ impl JournalName {
         &self.0
     }
 
-    /// A cursor: version, journal, batch, item.
-    fn cursor(&self, place: LedgerPlace) -> String {
-        format!("1.{}.{}.{}", self.0, place.batch.0, place.item)
+    /// A cursor: version, journal, batch, and the charge in it or the refusal behind it.
+    fn cursor(&self, LedgerPlace { batch, item }: LedgerPlace) -> String {
+        match item {
+            PlaceInBatch::Charge(item) => format!("1.{}.{}.{item}", self.0, batch.0),
+            PlaceInBatch::Refusal(number) => format!("1.{}.{}.r{number}", self.0, batch.0),
+        }
     }
 
     /// The place that a cursor of this journal names.
     pub fn place(&self, cursor: &str) -> Result<LedgerPlace, String> {
         let mut parts = cursor.split('.');
         let [version, journal, batch, item] = [(); 4].map(|()| parts.next().unwrap_or_default());
-        let place = batch.parse().ok().zip(item.parse().ok()).filter(|_| parts.next().is_none());
+        let item = match item.strip_prefix('r') {
+            Some(number) => number.parse().ok().map(PlaceInBatch::Refusal),
+            None => item.parse().ok().map(PlaceInBatch::Charge),
+        };
+        let place = batch.parse().ok().zip(item).filter(|_| parts.next().is_none());
         let Some((batch, item)) = place.filter(|_| version == "1") else {
             return Err(format!("after={cursor} is no cursor of this interface"));
         };
@@ -196,9 +86,12 @@ struct LedgerQuery {
     chain_id: Option<u32>,
     caller: Option<String>,
     state: Option<String>,
+    reason: Option<String>,
     /// Unix seconds.
     from: Option<i64>,
     until: Option<i64>,
+    block_from: Option<i64>,
+    block_until: Option<i64>,
     order: Option<Direction>,
     limit: Option<usize>,
     after: Option<String>,
@@ -220,9 +113,10 @@ impl From<Direction> for LedgerOrder {
     }
 }
 
-/// The states that a charge can be in: those of its batch, and two that the chain tells of it alone.
+/// The states that a charge can be in: those of its batch, two that the chain tells of it alone, and that of
+/// one which was never signed.
 fn states() -> impl Iterator<Item = &'static str> {
-    BatchState::ALL.into_iter().map(BatchState::word).chain(["failed", "unproven"])
+    BatchState::ALL.into_iter().map(BatchState::word).chain(["failed", "unproven", REFUSED])
 }
 
 impl LedgerQuery {
@@ -234,6 +128,12 @@ impl LedgerQuery {
         {
             let known: Vec<_> = states().collect();
             return Err(TurnedAway::Ledger(format!("state is one of {}", known.join(", "))));
+        }
+        if let Some(reason) = &asked.reason
+            && FailCode::from_token(reason).is_none()
+        {
+            let known = FailCode::ALL.map(FailCode::token).join(", ");
+            return Err(TurnedAway::Ledger(format!("reason is one of {known}")));
         }
         for (name, id) in [("subscribeId", asked.subscribe_id), ("planId", asked.plan_id)] {
             if id.is_some_and(|id| id < 0) {
@@ -263,8 +163,11 @@ impl LedgerQuery {
             chain: self.chain_id.map(PlatformChainId),
             caller: self.caller.clone(),
             state: self.state.clone(),
+            reason: self.reason.as_deref().and_then(FailCode::from_token),
             from_ms: self.from.map(ms),
             until_ms: self.until.map(ms),
+            block_from_s: self.block_from,
+            block_until_s: self.block_until,
         }
     }
 }
@@ -277,7 +180,7 @@ fn address(text: &str) -> Option<Address> {
 /// A page of the ledger.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct LedgerPage {
-    /// In the order that was asked for.
+    /// Charges and refusals, in the order that was asked for.
     pub charges: Vec<ChargeRow>,
     /// Where the next page begins; null at the ledger's end. A page that found nothing in time is empty
     /// and has one.
@@ -292,7 +195,7 @@ pub(super) async fn charges(State(door): State<Arc<AppState>>, request: Request)
         let told = async {
             let asked = LedgerQuery::read(&query).map_err(HttpReply::TurnedAway)?;
             let chains = rights.and_then(|rights| rights.chains.clone());
-            page(&door.engine.journal, &asked, chains).await
+            page(&door.ledger(), &asked, chains).await
         };
         match told.await {
             Ok(page) => envelope(StatusCode::OK, 1, "success".to_owned(), page),
@@ -304,13 +207,13 @@ pub(super) async fn charges(State(door): State<Arc<AppState>>, request: Request)
 
 /// `chains` are those that the caller may ask for; none where it may ask for all.
 async fn page(
-    journal: &Journal,
+    ledger: &FullLedger,
     asked: &LedgerQuery,
     chains: Option<Vec<PlatformChainId>>,
 ) -> Result<LedgerPage, HttpReply> {
     let lost = |error| HttpReply::NoVerdict(NoVerdict::Journal(error));
     let wrong = |why| HttpReply::TurnedAway(TurnedAway::Ledger(why));
-    let name = JournalName::of(journal).await.map_err(lost)?;
+    let name = JournalName::of(&ledger.journal).await.map_err(lost)?;
     let mut after =
         asked.after.as_deref().map(|cursor| name.place(cursor)).transpose().map_err(wrong)?;
     let order = asked.order.map_or_else(LedgerOrder::default, LedgerOrder::from);
@@ -320,12 +223,12 @@ async fn page(
     let mut charges = Vec::new();
     loop {
         let wanted = limit.saturating_sub(charges.len());
-        let step = journal.ledger_step(filter.clone(), order, after, wanted).await.map_err(lost)?;
+        let step = ledger.step(filter.clone(), order, after, wanted).await.map_err(lost)?;
         if after.is_some_and(|place| place.batch > step.newest) {
             let why = "after is a place that this journal has not reached: it is an older copy";
             return Err(wrong(why.to_owned()));
         }
-        charges.extend(step.found.iter().filter_map(|entry| ChargeRow::told(entry, &name)));
+        charges.extend(step.found.iter().filter_map(|line| ChargeRow::told(line, &name)));
         after = step.next;
         if after.is_none() || charges.len() >= limit || began.elapsed() > LONGEST_LOOK {
             return Ok(LedgerPage { charges, next: after.map(|place| name.cursor(place)) });

@@ -21,7 +21,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 /// The longest body where none is needed or a short one will do, bytes.
@@ -58,6 +59,18 @@ impl Purpose {
             Self::Inspect | Self::Ask => true,
             Self::Bill | Self::Control => false,
         }
+    }
+}
+
+/// How often answers that nobody can ask for again are looked for.
+const FORGOTTEN_EVERY: Duration = Duration::from_mins(1);
+
+/// Forgets them until `stop`, while nobody signs anything, too.
+pub async fn forget_answers(door: Arc<AppState>, stop: CancellationToken) {
+    let mut ticks = interval(FORGOTTEN_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+        door.replays.forget(now(&door));
     }
 }
 

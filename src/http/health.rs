@@ -101,7 +101,8 @@ pub(super) async fn metrics(State(door): State<Arc<AppState>>, headers: HeaderMa
     if let Some(tls) = &door.limits.tls {
         door.metrics.certificate(tls.until());
     }
-    let text = door.metrics.render(&door.engine, door.webhook.as_deref().map(|desk| &desk.figures));
+    let webhook = door.webhook.as_deref().map(|desk| &desk.figures);
+    let text = door.metrics.render(&door.engine, webhook, door.refusals.as_ref());
     let asked = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let open = asked.into_iter().any(|accepted| accepted.contains("application/openmetrics-text"));
     let (kind, text) = if open {

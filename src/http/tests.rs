@@ -55,6 +55,7 @@ impl House {
             copy_dir: None,
             min_free_bytes: 1,
             queue_length: 8,
+            keep_refusals: Some(Duration::from_hours(24)),
         };
         let journal = Journal::open(&config).unwrap();
         let engine = Engine::new(LaneSet::default(), journal);

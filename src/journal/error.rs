@@ -23,6 +23,12 @@ pub enum JournalError {
     /// The database refused.
     #[error("the journal could not be used: {0}")]
     Database(#[from] SqlError),
+    /// The refusals beside it cannot be read.
+    #[error(
+        "the file of refusals beside the journal could not be used: {0}. Move it elsewhere, or ask for \
+         charges in one state"
+    )]
+    Refusals(SqlError),
     /// A chain of the configuration is not the one that the journal knows.
     #[error(transparent)]
     Misbound(#[from] Misbound),

@@ -6,7 +6,7 @@
 
 use super::rename::Renames;
 use super::sql::{Database, OptionalExtension as _, Row, SqlResult};
-use super::{Billing, Recorded, gas, gates, rows};
+use super::{Billing, Journal, JournalError, Recorded, gas, gates, rows};
 use crate::billing::{AttemptKind, BatchId, PlatformChainId};
 use alloy::primitives::{Address, B256};
 use serde::Deserialize;
@@ -155,8 +155,24 @@ pub struct FeedStep {
 )]
 pub struct UnknownPlace;
 
+impl Journal {
+    /// One step through the history, for whoever follows it from `place`. `limit` is 1 or more.
+    pub async fn feed_step(
+        &self,
+        place: FeedPlace,
+        limit: usize,
+    ) -> Result<Result<FeedStep, UnknownPlace>, JournalError> {
+        self.read(move |conn| step(conn, place, limit)).await
+    }
+
+    /// The place of the newest row, for whoever wants to hear of what comes from now on.
+    pub async fn feed_end(&self) -> Result<FeedPlace, JournalError> {
+        self.read(end).await
+    }
+}
+
 /// What is behind `place`. At most `limit` rows are told, which is 1 or more.
-pub(super) fn step(
+fn step(
     conn: &dyn Database,
     place: FeedPlace,
     limit: usize,
@@ -190,7 +206,7 @@ pub(super) fn step(
 }
 
 /// Where a follower stands who wants to hear of what comes from now on.
-pub(super) fn end(conn: &dyn Database) -> SqlResult<FeedPlace> {
+fn end(conn: &dyn Database) -> SqlResult<FeedPlace> {
     let newest = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
     let newest =
         conn.prepare_cached(newest)?.query_row([], |row| row_mark(row, 0, 1)).optional()?;

@@ -174,6 +174,16 @@ impl Files {
         }
     }
 
+    /// Where refusals are kept.
+    pub(super) fn refusals(&self) -> PathBuf {
+        beside(&self.path, ".refusals")
+    }
+
+    /// Whether any were ever kept.
+    pub(super) fn has_refusals(&self) -> bool {
+        self.refusals().exists()
+    }
+
     /// Replaces the high-water mark, whole or not at all.
     pub(super) fn write_mark(&self, text: &str) -> io::Result<()> {
         let next = self.mark.with_extension("mark.next");

@@ -1,24 +1,51 @@
 //! The ledger: every charge that was ever signed or learnt, one after the other, read in short steps so
 //! that no commit waits long for a reader.
 
+mod look;
+mod whole;
+
+use look::StepBatches;
+pub use whole::{FullLedger, LedgerLine, LedgerLines, REFUSED};
+
 use super::record::{Billing, Line};
-use super::sql::{Database, OptionalExtension as _, SqlResult, params};
+use super::sql::{Database, OptionalExtension as _, SqlResult};
 use super::{Journal, JournalError, rows};
-use crate::billing::{BatchId, PlanId, PlatformChainId, SubscribeId, UserHash};
+use crate::billing::{BatchId, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash};
 use alloy::primitives::Address;
 use std::sync::Arc;
 
 /// How many batches one step looks at: a commit waits for no more than these.
 const STEP: i64 = 64;
 
-/// Where a charge stands in the ledger: its batch, and its place in the contract call. The ledger is in
-/// the order of these, and a charge never moves.
+/// Where a charge or a refusal stands in the ledger. The ledger is in the order of these, and what stands
+/// in it never moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LedgerPlace {
-    /// The batch.
+    /// The batch of the charge; of a refusal the newest batch when it was written down.
     pub batch: BatchId,
-    /// The place in it, from 0.
-    pub item: usize,
+    /// Where in it, or behind it.
+    pub item: PlaceInBatch,
+}
+
+/// Charges are in a batch, and refusals behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PlaceInBatch {
+    /// The charge's place in the contract call, from 0.
+    Charge(usize),
+    /// The number of a refusal, which rises through the whole ledger.
+    Refusal(i64),
+}
+
+impl LedgerPlace {
+    /// The place behind everything of a batch.
+    fn behind(batch: i64) -> Self {
+        Self { batch: BatchId(batch), item: PlaceInBatch::Refusal(i64::MAX) }
+    }
+
+    /// The place of a batch's first charge.
+    fn first_of(batch: i64) -> Self {
+        Self { batch: BatchId(batch), item: PlaceInBatch::Charge(0) }
+    }
 }
 
 /// In which direction the ledger is read.
@@ -48,12 +75,18 @@ pub struct LedgerFilter {
     pub chains: Option<Vec<PlatformChainId>>,
     /// Asked for with this API key.
     pub caller: Option<String>,
-    /// In this state, in the word of [`Line::state`].
+    /// In this state, in the word of [`Line::state`]; refusals are in the state `refused`.
     pub state: Option<String>,
+    /// Refused, or failed on chain, for this reason.
+    pub reason: Option<FailCode>,
     /// Accepted at this time or later, Unix ms.
     pub from_ms: Option<i64>,
     /// Accepted before this time, Unix ms.
     pub until_ms: Option<i64>,
+    /// Decided by a block of this time or later, Unix seconds. No refusal is.
+    pub block_from_s: Option<i64>,
+    /// Decided by a block before this time, Unix seconds.
+    pub block_until_s: Option<i64>,
 }
 
 impl LedgerFilter {
@@ -65,6 +98,9 @@ impl LedgerFilter {
             && self.user.is_none_or(|wanted| wanted == key.user)
             && self.wallet.is_none_or(|wanted| Some(wanted) == line.item.terms.wallet)
             && self.state.as_deref().is_none_or(|wanted| wanted == line.state(billing.state))
+            && self
+                .reason
+                .is_none_or(|wanted| line.failure().is_some_and(|(code, _)| code == wanted))
     }
 }
 
@@ -80,24 +116,24 @@ pub struct LedgerEntry {
 impl LedgerEntry {
     /// Where it stands in the ledger.
     pub fn place(&self) -> LedgerPlace {
-        LedgerPlace { batch: self.billing.batch, item: self.item }
+        LedgerPlace { batch: self.billing.batch, item: PlaceInBatch::Charge(self.item) }
     }
 }
 
 /// What one step found.
 #[derive(Clone, Debug)]
-pub struct LedgerStep {
+pub(super) struct LedgerStep {
     /// The charges, in the order that was asked for.
-    pub found: Vec<LedgerEntry>,
+    pub(super) found: Vec<LedgerEntry>,
     /// After which place the next step begins; none when the ledger is at its end.
-    pub next: Option<LedgerPlace>,
+    pub(super) next: Option<LedgerPlace>,
     /// The journal's newest batch; 0 when it has none.
-    pub newest: BatchId,
+    pub(super) newest: BatchId,
 }
 
 impl Journal {
-    /// One step through the ledger: see [`LedgerStep`]. `limit` is 1 or more.
-    pub async fn ledger_step(
+    /// One step through the charges of the ledger: see [`LedgerStep`]. `limit` is 1 or more.
+    pub(super) async fn ledger_step(
         &self,
         filter: LedgerFilter,
         order: LedgerOrder,
@@ -107,10 +143,20 @@ impl Journal {
         self.read(move |conn| step(conn, &filter, order, after, limit)).await
     }
 
+    /// The newest batch; 0 when there is none.
+    pub async fn newest_batch(&self) -> Result<BatchId, JournalError> {
+        self.read(newest).await
+    }
+
     /// What names this journal among all others: the id of the first start on it.
     pub async fn name(&self) -> Result<Option<[u8; 16]>, JournalError> {
         self.read(name).await
     }
+}
+
+fn newest(conn: &dyn Database) -> SqlResult<BatchId> {
+    let sql = "SELECT coalesce(max(id), 0) FROM batch";
+    conn.prepare_cached(sql)?.query_row([], |row| Ok(BatchId(row.get(0)?)))
 }
 
 /// Looks at the batches after `after` (from the ledger's end without it), and finds at most `limit`
@@ -122,21 +168,11 @@ pub(super) fn step(
     after: Option<LedgerPlace>,
     limit: usize,
 ) -> SqlResult<LedgerStep> {
-    let newest: i64 =
-        conn.query_row("SELECT coalesce(max(id), 0) FROM batch", [], |row| row.get(0))?;
+    let newest = newest(conn)?.0;
     let start = after.map(|place| place.batch.0);
-    let (low, high) = match order {
-        LedgerOrder::Oldest => {
-            let low = start.unwrap_or(1);
-            (low, low.saturating_add(STEP))
-        }
-        LedgerOrder::Newest => {
-            let high = start.unwrap_or(newest);
-            (high.saturating_sub(STEP), high)
-        }
-    };
+    let StepBatches { batches, next } = look::look(conn, filter, order, start, newest)?;
     let mut found = Vec::new();
-    for batch in batches(conn, filter, order, (low, high))? {
+    for batch in batches {
         let Some(billing) = rows::billing(conn, batch)?.map(Arc::new) else { continue };
         let wanted =
             billing.items.iter().enumerate().filter(|(_, line)| filter.wants(&billing, line));
@@ -154,17 +190,34 @@ pub(super) fn step(
             return Ok(LedgerStep { found, next, newest: BatchId(newest) });
         }
     }
-    // Everything in the range is looked at: the next step begins with the batch beyond it.
-    let next = match order {
-        LedgerOrder::Oldest => {
-            (high < newest).then_some(LedgerPlace { batch: BatchId(high), item: usize::MAX })
-        }
-        LedgerOrder::Newest => (low > 1).then_some(LedgerPlace { batch: BatchId(low), item: 0 }),
-    };
     Ok(LedgerStep { found, next, newest: BatchId(newest) })
 }
 
 impl LedgerOrder {
+    /// The word for it in SQL.
+    pub(super) fn sql(self) -> &'static str {
+        match self {
+            Self::Oldest => "ASC",
+            Self::Newest => "DESC",
+        }
+    }
+
+    /// The place behind everything of a batch that was looked at.
+    fn behind(self, batch: i64) -> LedgerPlace {
+        match self {
+            Self::Oldest => LedgerPlace::behind(batch),
+            Self::Newest => LedgerPlace::first_of(batch),
+        }
+    }
+
+    /// The place before everything of a batch that was not.
+    fn before(self, batch: i64) -> LedgerPlace {
+        match self {
+            Self::Oldest => LedgerPlace::behind(batch.saturating_sub(1)),
+            Self::Newest => LedgerPlace::first_of(batch.saturating_add(1)),
+        }
+    }
+
     /// Whether `place` comes after `after`.
     fn is_later(self, place: LedgerPlace, after: LedgerPlace) -> bool {
         match self {
@@ -172,41 +225,6 @@ impl LedgerOrder {
             Self::Newest => place < after,
         }
     }
-}
-
-/// The batches from `low` to `high` in which some charge may be wanted, in order.
-fn batches(
-    conn: &dyn Database,
-    filter: &LedgerFilter,
-    order: LedgerOrder,
-    (low, high): (i64, i64),
-) -> SqlResult<Vec<BatchId>> {
-    let direction = match order {
-        LedgerOrder::Oldest => "ASC",
-        LedgerOrder::Newest => "DESC",
-    };
-    let sql = format!(
-        "SELECT id FROM batch WHERE id BETWEEN ?1 AND ?2
-             AND (?3 IS NULL OR chain = ?3) AND (?4 IS NULL OR caller = ?4)
-             AND (?5 IS NULL OR accepted_ms >= ?5) AND (?6 IS NULL OR accepted_ms < ?6)
-             AND EXISTS (SELECT 1 FROM claim WHERE claim.batch = batch.id
-                 AND (?7 IS NULL OR subscribe_id = ?7) AND (?8 IS NULL OR plan_id = ?8)
-                 AND (?9 IS NULL OR user_hash = ?9) AND (?10 IS NULL OR wallet = ?10))
-         ORDER BY id {direction}"
-    );
-    let wanted = params![
-        low,
-        high,
-        filter.chain.map(|chain| chain.0),
-        filter.caller,
-        filter.from_ms,
-        filter.until_ms,
-        filter.subscribe.map(|subscribe| subscribe.0),
-        filter.plan.map(|plan| plan.0),
-        filter.user.as_ref().map(|user| user.0.as_slice()),
-        filter.wallet.as_ref().map(|wallet| wallet.as_slice()),
-    ];
-    conn.prepare_cached(&sql)?.query_map(wanted, |row| Ok(BatchId(row.get(0)?)))?.collect()
 }
 
 /// What names this journal among all others: the id of the first start on it. None before there was one.

@@ -89,6 +89,8 @@ CREATE TABLE batch (
 -- A place in the lane belongs to one batch. One that lost its place to another keeps the number.
 CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <> 'usurped';
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
+-- What the ledger asks for by time.
+CREATE INDEX batch_accepted ON batch (accepted_ms);
 
 -- What a caller's name for a request stands for: the digest of its entries (billing/order.rs). caller is
 -- '' where nobody had to sign.
@@ -164,6 +166,9 @@ CREATE TABLE claim (
 -- by side, and a commit writes a few pages instead of one for every claim.
 CREATE UNIQUE INDEX claim_key ON claim (period, plan_id, user_hash, contract, chain) WHERE live = 1;
 CREATE UNIQUE INDEX claim_subscription ON claim (period, subscribe_id, contract, chain) WHERE live = 1;
+-- The ledger finds the charges of a subscription by these two: nothing is written to this one in a commit
+-- that charges.
+CREATE INDEX claim_gone ON claim (subscribe_id) WHERE live = 0;
 
 -- What an account was let charge, and what its transactions may cost, in one UTC day (days since 1970).
 -- unit is a token's address or 'fee'.

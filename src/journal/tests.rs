@@ -14,6 +14,7 @@ mod ledgering;
 mod naming;
 mod opening;
 mod pausing;
+mod refusing;
 mod resolving;
 mod restoring;
 mod settling;
@@ -33,6 +34,7 @@ use alloy::primitives::U256;
 use futures_util::future::join_all;
 use rusqlite::Connection;
 use std::path::Path;
+use std::time::Duration;
 use tempfile::TempDir;
 
 const CHAIN: PlatformChainId = PlatformChainId(139);
@@ -180,6 +182,7 @@ fn config(room: &TempDir) -> JournalConfig {
         copy_dir: None,
         min_free_bytes: 1,
         queue_length: 256,
+        keep_refusals: Some(Duration::from_hours(24)),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use super::chains::whole;
 use super::sheet::Sheet;
-use crate::journal::{Figures, Journal};
+use crate::journal::{Figures, Journal, Refusals};
 use std::sync::atomic::Ordering;
 
 /// Tells everything of the journal.
-pub(super) fn tell(sheet: &mut Sheet, journal: &Journal) {
+pub(super) fn tell(sheet: &mut Sheet, journal: &Journal, refusals: Option<&Refusals>) {
     let figures = journal.figures();
     let ready = i64::from(journal.ready().is_ok());
     sheet.gauges(("journal_ready", "1 while the journal takes commits"), vec![([], ready)]);
@@ -31,6 +31,9 @@ pub(super) fn tell(sheet: &mut Sheet, journal: &Journal) {
     let help =
         "When the copy in journal.copy_dir last held everything; the start where it never did";
     sheet.gauges(("copy_timestamp_seconds", help), copied.into_iter().collect());
+    let unkept = refusals.map(|refusals| ([], refusals.dropped()));
+    let help = "Refusals that are missing in the ledger, or were forgotten before their time";
+    sheet.counters(("refusals_unkept", help), unkept.into_iter().collect());
     tell_head(sheet, figures);
 }
 

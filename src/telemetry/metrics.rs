@@ -7,6 +7,7 @@ use super::webhook::WebhookFigures;
 use super::{journal, nodes};
 use crate::billing::FailCode;
 use crate::engine::Engine;
+use crate::journal::Refusals;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::counter::Counter;
@@ -199,9 +200,14 @@ impl Metrics {
 
     /// All of them as `OpenMetrics` text. What is not counted here is read now, once, from what stands:
     /// no node is asked, and the journal is not waited for.
-    pub fn render(&self, engine: &Engine, webhook: Option<&WebhookFigures>) -> String {
+    pub fn render(
+        &self,
+        engine: &Engine,
+        webhook: Option<&WebhookFigures>,
+        refusals: Option<&Refusals>,
+    ) -> String {
         let mut text = String::new();
-        match self.write(&mut text, engine, webhook) {
+        match self.write(&mut text, engine, (webhook, refusals)) {
             Ok(()) => text,
             Err(error) => format!("# {error}\n# EOF\n"),
         }
@@ -219,7 +225,7 @@ impl Metrics {
         &self,
         text: &mut String,
         engine: &Engine,
-        webhook: Option<&WebhookFigures>,
+        (webhook, refusals): (Option<&WebhookFigures>, Option<&Refusals>),
     ) -> fmt::Result {
         let mut sheet = Sheet::new();
         let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
@@ -230,7 +236,7 @@ impl Metrics {
         let chains = ChainNow::of(&lanes, engine.journal.now_ms());
         chains::tell(&mut sheet, &chains);
         nodes::tell(&mut sheet, &chains);
-        journal::tell(&mut sheet, &engine.journal);
+        journal::tell(&mut sheet, &engine.journal, refusals);
         super::webhook::tell(&mut sheet, webhook);
         super::otlp::tell(&mut sheet);
         encode_registry(text, &self.registry)?;

@@ -195,8 +195,14 @@ async fn committed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Si
     let room = tempfile::tempdir().unwrap();
     let path = room.path().join("journal.sqlite");
     Journal::initialise(&path).unwrap();
-    let config =
-        JournalConfig { path, mark_path: None, copy_dir: None, min_free_bytes: 1, queue_length: 8 };
+    let config = JournalConfig {
+        path,
+        mark_path: None,
+        copy_dir: None,
+        min_free_bytes: 1,
+        queue_length: 8,
+        keep_refusals: None,
+    };
     let journal = Journal::open(&config).unwrap();
     let facts = chain.facts();
     let network = Network { family: facts.family, id: facts.network };

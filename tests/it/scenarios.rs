@@ -64,6 +64,7 @@ mod telling;
 mod thief;
 mod three_nodes;
 mod time;
+mod totals;
 mod traces;
 mod tron;
 mod verdicts;

@@ -1,5 +1,6 @@
 //! A journal of one lane, whose batches are accepted and charged as the Signer's are.
 
+use crate::sample::Sample;
 use alloy::primitives::{Address, B256, U256, keccak256};
 use futures_util::future::join_all;
 use merchant_signer::billing::{
@@ -13,10 +14,16 @@ use merchant_signer::journal::{
 };
 use merchant_signer::policy::{Count, Unit};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Each is charged once in every period.
 pub(crate) const SUBSCRIPTIONS: u64 = 100_000;
+
+/// When the first batch was accepted, Unix ms: the first minute of 2026. A million charges take a month.
+pub(crate) const START_MS: i64 = 1_767_225_600_000;
+pub(crate) const PER_DAY_MS: i64 = 86_400_000;
+const PER_BATCH_MS: i64 = 26_000;
 
 /// How many charges a batch has that is there before anything is measured.
 const USUAL: u64 = 10;
@@ -39,16 +46,36 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    /// Takes the journal up as a start of the Signer does.
-    pub(crate) async fn open(path: &Path) -> Self {
-        let config = JournalConfig {
+    pub(crate) fn config(path: &Path) -> JournalConfig {
+        JournalConfig {
             path: path.to_owned(),
             mark_path: None,
             copy_dir: None,
             min_free_bytes: 1 << 28,
             queue_length: 1024,
-        };
-        let journal = Journal::open(&config).unwrap();
+            keep_refusals: Some(Duration::from_secs(90 * 86_400)),
+        }
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        self.journal.clone()
+    }
+
+    /// Commits of 100 charges, one after the other, until something is done, and so many at least.
+    pub(crate) async fn commits(&mut self, done: &AtomicBool, least: u64) -> Sample {
+        let mut sample = Sample::default();
+        let mut count = 0;
+        while count < least || !done.load(Ordering::Relaxed) {
+            let batch = sample.time(self.accept(100)).await;
+            self.settle(&batch).await;
+            count += 1;
+        }
+        sample
+    }
+
+    /// Takes the journal up as a start of the Signer does.
+    pub(crate) async fn open(path: &Path) -> Self {
+        let journal = Journal::open(&Self::config(path)).unwrap();
         let network = Network { family: Family::Evm, id: 31337 };
         journal.bind(LANE.chain, network, CONTRACT, journal.now_ms()).await.unwrap();
         journal.known_lanes().await.unwrap();
@@ -126,7 +153,7 @@ impl Book {
             window: TOGETHER,
             counts,
             chain_time: 1_700_000_000,
-            at_ms: self.journal.now_ms(),
+            at_ms: START_MS + i64::try_from(position).unwrap() * PER_BATCH_MS,
             sealed: Sealed::new(position, &items, signed),
         }
     }
@@ -142,7 +169,7 @@ impl Book {
     }
 
     async fn end(&self, batch: &Batch) {
-        let block = BlockRef { number: batch.position, time: 1_700_000_000 + batch.position };
+        let block = BlockRef { number: batch.position, time: 1_767_225_612 + batch.position * 26 };
         let fee = U256::from(1_000_000_000_000_000_u64);
         let record = TxRecord { ending: CallEnding::Success, message: None, used: 480_000, fee };
         let hash = batch.attempts.newest().get().signed.hash;
@@ -178,21 +205,23 @@ impl Book {
     }
 }
 
+/// Whose a subscription is, and from which wallet it is paid.
+pub(crate) fn customer(subscription: u64) -> (UserHash, Address) {
+    let user = keccak256(subscription.to_be_bytes());
+    (UserHash(user), Address::from_slice(&user[..20]))
+}
+
 /// The `n`th charge of all.
 fn item(n: u64) -> Item {
     let (period, subscription) = (n / SUBSCRIPTIONS, n % SUBSCRIPTIONS);
-    let user = keccak256(subscription.to_be_bytes());
+    let (user, wallet) = customer(subscription);
     Item {
         subscribe: SubscribeId(i64::try_from(subscription).unwrap()),
-        key: ChargeKey {
-            plan: PlanId(3),
-            user: UserHash(user),
-            period: Period::Numbered(U256::from(period)),
-        },
+        key: ChargeKey { plan: PlanId(3), user, period: Period::Numbered(U256::from(period)) },
         amount: U256::from(10_000_000),
         terms: ChargeTerms {
             plan_version: Some(U256::ONE),
-            wallet: Some(Address::from_slice(&user[..20])),
+            wallet: Some(wallet),
             token: Some(TOKEN),
         },
     }

@@ -1,6 +1,6 @@
 //! What the journal costs at a size: `cargo run --release -p scale -- 0 1000000`. Fills a journal through the
 //! journal's own commits, so that its history and its digests are real ones, and prints a line for each size.
-//! `SCALE_DIR` is where it is made; about 1 GB for each million claims is needed, and given back.
+//! `-- --questions 1000000` prints how long the questions of operators take instead. `SCALE_DIR` is where it is made; about 1 GB for each million claims is needed, and given back.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,6 +16,7 @@
 )]
 
 mod book;
+mod questions;
 mod sample;
 
 use book::{Book, SUBSCRIPTIONS};
@@ -37,6 +38,13 @@ async fn main() {
     match arguments.next().as_deref() {
         Some("--audit") => audit(Path::new(&arguments.next().unwrap())),
         Some("--die") => die(Path::new(&arguments.next().unwrap())).await,
+        Some("--questions") => {
+            let size = arguments.next().map_or(1_000_000, |size| size.parse().unwrap());
+            let room = room();
+            let path = room.path().join("journal.sqlite");
+            Journal::initialise(&path).unwrap();
+            questions::questions(&path, size).await;
+        }
         first => {
             let sizes = first.map(str::to_owned).into_iter().chain(arguments);
             let mut sizes: Vec<u64> = sizes.map(|size| size.parse().unwrap()).collect();

@@ -75,7 +75,8 @@ pub(crate) fn config(towns: &Towns, journal: &Path, wanted: &Wanted) -> Config {
 fn general(journal: &Path) -> String {
     format!(
         "allow_unauthenticated = true\n[http]\nrequest_deadline = \"25s\"\n\
-         [journal]\npath = \"{}\"\nmin_free = \"1MiB\"\nqueue_length = 64\n",
+         [journal]\npath = \"{}\"\nmin_free = \"1MiB\"\nqueue_length = 64\n\
+         keep_refusals = \"never\"\n",
         journal.display()
     )
 }

@@ -106,8 +106,9 @@ test('the ledger is filtered, by wallet too, and downloaded as a file that says 
   const [file] = await Promise.all([page.waitForEvent('download'), page.click('text=Download all as CSV')]);
   const rows = (await readFile(await file.path(), 'utf8')).trim().split('\r\n').map((line) => line.split(','));
   assert.equal(rows.length, some + 1);
-  assert.match(rows[0].join(), /^billing,subscribeId,.*feeShare$/);
-  const wallet = rows[1][rows[0].indexOf('wallet')].replaceAll('"', '');
+  assert.match(rows[0].join(), /^billing,subscribeId,.*feeShare,.*tokenBalance$/);
+  const charged = rows.find((row) => row.includes('"charged"'));
+  const wallet = charged[rows[0].indexOf('wallet')].replaceAll('"', '');
   assert.match(wallet, /^T/);
   await page.fill('#search input', wallet);
   await page.keyboard.press('Enter');
@@ -116,6 +117,18 @@ test('the ledger is filtered, by wallet too, and downloaded as a file that says 
   const own = rows.filter((row) => row.join().includes(wallet)).length;
   // The same key is a wallet on the other chain as well.
   assert.equal(await page.locator('tbody tr', { hasText: 'sandbox-tron' }).count(), own, 'what the wallet paid, and nothing else');
+});
+
+test('who was refused is there with the reason, and can be asked for by it', async () => {
+  await go('/charges?state=refused');
+  await says('tbody td', /^refused/);
+  await world.look(page, 'signer-refusals');
+  assert.equal(await page.locator('tbody td[data-label=State]', { hasText: 'charged' }).count(), 0);
+  await page.selectOption('[name=reason]', 'ALLOWANCE_INSUFFICIENT');
+  await page.click('text=Show');
+  await page.waitForURL(/reason=ALLOWANCE_INSUFFICIENT/);
+  await says('tbody td', /refused.*ALLOWANCE_INSUFFICIENT/);
+  assert.equal(await page.locator('tbody td', { hasText: 'BALANCE_INSUFFICIENT' }).count(), 0);
 });
 
 test('a search finds a subscription, a user and a transaction, and shows its life', async () => {

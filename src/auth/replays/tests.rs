@@ -105,3 +105,21 @@ async fn what_one_process_has_judged_the_next_does_not_judge_again_and_takes_wha
     let too_old = after.begin(&message(5, 899), 1010);
     assert!(matches!(too_old, Err(AuthError::TooOld { oldest: 900, .. })), "{too_old:?}");
 }
+
+#[test]
+fn what_nobody_can_ask_for_again_takes_no_room_while_nothing_is_signed() {
+    let replays = Replays::holding(0, 10, 1 << 20);
+    for byte in 1..=3 {
+        new(replays.begin(&message(byte, byte.into()), 3)).answer(Arc::new("yes"), 100);
+    }
+    let left = || {
+        let memory = replays.0.lock();
+        (memory.answers.len(), memory.kept.len(), memory.kept_bytes)
+    };
+    assert_eq!(left(), (3, 3, 3 * (100 + OVERHEAD)));
+    replays.forget(2 + i64::try_from(CLOCK_WINDOW_SECONDS).unwrap());
+    assert_eq!(left(), (2, 2, 2 * (100 + OVERHEAD)), "the window still has two of them");
+    replays.forget(1_000);
+    assert_eq!(left(), (0, 0, 0));
+    assert!(replays.check_age(3).is_err(), "forgotten, and so never judged anew");
+}

@@ -27,6 +27,6 @@ impl<A: AsRef<Attempt>> ReadsOutcomes for OutcomeReader<'_, A> {
     fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque> {
         let call = foreign.call.as_ref();
         let call = call.and_then(|call| Some((call.to?, call.input.as_ref())));
-        self.chain.account.profiles.effect(call, foreign.succeeded, &foreign.logs)
+        self.chain.account.profiles.effect(self.slot, call, foreign.succeeded, &foreign.logs)
     }
 }

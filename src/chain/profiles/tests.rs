@@ -86,7 +86,7 @@ fn a_batch_is_read_by_the_events_that_it_was_signed_for() {
 
 fn effect(known: &KnownProfiles, call: &str, told: &str) -> Result<ForeignEffect, Opaque> {
     let data = calldata(call);
-    known.effect(Some((CONTRACT, &data)), true, &[log(told)])
+    known.effect(None::<&Slot>, Some((CONTRACT, &data)), true, &[log(told)])
 }
 
 fn billed(outcome: ItemOutcome) -> ForeignEffect {
@@ -107,7 +107,7 @@ fn what_nobody_remembers_is_read_by_every_profile_that_there_was() {
     let unreadable = known(&now, &["{}"]);
     assert_eq!(effect(&unreadable, COLLECT, "Paid"), Err(Opaque));
     assert_eq!(effect(&unreadable, TAKE, "Taken"), Ok(billed(ItemOutcome::Charged)));
-    let elsewhere = unreadable.effect(Some((Address::ZERO, &[])), true, &[]);
+    let elsewhere = unreadable.effect(None::<&Slot>, Some((Address::ZERO, &[])), true, &[]);
     assert_eq!(elsewhere, Ok(ForeignEffect::Other));
 }
 
@@ -117,7 +117,7 @@ fn what_nobody_remembers_may_have_called_any_contract_that_there_was() {
     let now = profile(COLLECT, "Paid", "Short");
     let (earlier, data) = (Address::repeat_byte(9), calldata(COLLECT));
     let known = known(&now, &[]);
-    let did = |logs: &[Log]| known.effect(Some((earlier, &data)), true, logs);
+    let did = |logs: &[Log]| known.effect(None::<&Slot>, Some((earlier, &data)), true, logs);
     let paid = Log { address: earlier, ..log("Paid") };
     assert_eq!(did(std::slice::from_ref(&paid)), Ok(ForeignEffect::Other), "nothing is known");
     known.remember(vec![(earlier, Arc::clone(now.written()))]);
@@ -127,6 +127,21 @@ fn what_nobody_remembers_may_have_called_any_contract_that_there_was() {
     assert_eq!(did(&[paid, log("Paid")]), Err(Opaque), "it charged through both");
     assert!(known.bills_through(earlier) && known.bills_through(CONTRACT));
     assert!(!known.bills_through(Address::ZERO));
+}
+
+/// Its claims are known, though its call does not carry them.
+#[test]
+fn what_charges_the_batch_whose_place_it_took_is_a_forgotten_attempt_of_it() {
+    let bare = profile("once(uint64 subscribeId)", "Paid", "Short");
+    let known = known(&bare, &[]);
+    let did = |who: u8, slot: Option<&Slot>| {
+        let data = [&keccak256("once(uint64)")[..4], &U256::from(who).to_be_bytes::<32>()].concat();
+        known.effect(slot, Some((CONTRACT, &data)), true, &[log("Paid")])
+    };
+    let slot = slot(bare.written());
+    assert_eq!(did(5, None), Err(Opaque));
+    assert_eq!(did(5, Some(&slot)), Ok(billed(ItemOutcome::Charged)));
+    assert_eq!(did(6, Some(&slot)), Err(Opaque), "another subscription");
 }
 
 #[test]

@@ -12,7 +12,9 @@ use super::death::Misfit;
 use super::head::TronHead;
 use super::look::seconds;
 use super::proofs::{Support, proven};
-use crate::billing::{BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque};
+use crate::billing::{
+    BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Slot,
+};
 use crate::chain::{ChainError, Recall, Unanswered};
 use crate::node::NodeId;
 use alloy::primitives::{Address, B256};
@@ -315,7 +317,12 @@ impl TronChain {
         if let Ok(record) = fleet.agreed("about what a transaction did", told).await
             && record.result == result
         {
-            return Ok(self.account.profiles.effect(Some(call), succeeded, &record.logs));
+            return Ok(self.account.profiles.effect(
+                None::<&Slot>,
+                Some(call),
+                succeeded,
+                &record.logs,
+            ));
         }
         if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
             return Err(untold().into());

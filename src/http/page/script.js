@@ -46,7 +46,7 @@ function coins(digits, decimals) {
   return `${grouped(whole)}.${part}`.replace(/\.?0+$/, '');
 }
 
-const KIND = { charged: 'good', open: '', cancelled: 'warn', expired: 'warn', failed: 'bad', reverted: 'bad', usurped: 'bad', unproven: 'bad' };
+const KIND = { charged: 'good', open: '', refused: 'warn', cancelled: 'warn', expired: 'warn', failed: 'bad', reverted: 'bad', usurped: 'bad', unproven: 'bad' };
 const state = (word) => h('span', { class: KIND[word] ?? '' }, word);
 
 // --- asking
@@ -354,12 +354,15 @@ function chart(title, all, lines, unit, more = null) {
 
 const FILTERS = [
   ['subscribeId', 'Subscription', 'inputmode', 'numeric'], ['planId', 'Plan', 'inputmode', 'numeric'], ['userHash', 'User hash'], ['wallet', 'Wallet'],
-  ['caller', 'Caller'], ['chainId', 'Chain'], ['state', 'State'], ['from', 'From', 'type', 'date'], ['until', 'Until', 'type', 'date'],
+  ['caller', 'Caller'], ['chainId', 'Chain'], ['state', 'State'], ['reason', 'Reason'], ['from', 'From', 'type', 'date'], ['until', 'Until', 'type', 'date'],
 ];
-const STATES = ['', 'open', 'charged', 'failed', 'unproven', 'reverted', 'cancelled', 'usurped', 'expired'];
+const STATES = ['', 'open', 'charged', 'failed', 'unproven', 'reverted', 'cancelled', 'usurped', 'expired', 'refused'];
+const REASONS = ['', 'INVALID_ENTRY', 'DUPLICATE_ENTRY', 'NOT_AUTHORIZED', 'SUBSCRIPTION_NOT_FOUND', 'SUBSCRIPTION_CANCELLED', 'TERMS_MISMATCH',
+  'CONFLICT', 'OUTCOME_UNKNOWN', 'ALREADY_CHARGED', 'BILLING_IN_PROGRESS', 'SUBSCRIPTION_ENDED', 'NOT_DUE_YET', 'PERIOD_PASSED', 'PLAN_INACTIVE',
+  'TOKEN_PAUSED', 'HOLDER_BLOCKED', 'PAYEE_BLOCKED', 'ALLOWANCE_INSUFFICIENT', 'BALANCE_INSUFFICIENT', 'TOKEN_TRANSFER_FAILED', 'CALL_REVERTED'];
 
 async function ledger(asked) {
-  const options = { chainId: ['', ...numbers.chains.map((chain) => String(chain.chainId))], state: STATES };
+  const options = { chainId: ['', ...numbers.chains.map((chain) => String(chain.chainId))], state: STATES, reason: REASONS };
   const field = ([name, label, key, value]) => h('label', {}, label, options[name]
     ? h('select', { name }, options[name].map((option) => h('option', { value: option, selected: option === (asked.get(name) ?? '') }, name === 'chainId' && option ? nameOf(Number(option)) : option)))
     : h('input', { name, value: asked.get(name) ?? '', ...(key ? { [key]: value } : {}) }));
@@ -371,7 +374,7 @@ async function ledger(asked) {
   };
   const body = h('tbody');
   const more = h('div', { class: 'buttons' });
-  show(h('h2', {}, 'Charges'), h('form', { class: 'filters', onsubmit: find }, FILTERS.map(field), h('button', {}, 'Show')),
+  show(h('h2', {}, 'Charges and refusals'), h('form', { class: 'filters', onsubmit: find }, FILTERS.map(field), h('button', {}, 'Show')),
     h('div', { class: 'scroll' }, h('table', { class: 'stacked' }, h('thead', {}, h('tr', {}, COLUMNS.map(([name, , kind]) => h('th', { class: kind }, name)))), body)), more);
   let next = null;
   const load = async () => {
@@ -385,7 +388,7 @@ async function ledger(asked) {
     more.replaceChildren(...[
       next && h('button', { class: 'quiet', onclick: () => guarded(load) }, 'More'),
       body.children.length > 0 && h('button', { class: 'quiet', onclick: () => guarded(() => download(asked, more)) }, 'Download all as CSV'),
-      body.children.length === 0 && h('p', {}, 'No charge is like that.'),
+      body.children.length === 0 && h('p', {}, 'No charge and no refusal is like that.'),
     ].filter(Boolean));
   };
   await load();
@@ -403,10 +406,10 @@ function question(asked, limit, after) {
 }
 
 const COLUMNS = [
-  ['Accepted', (charge) => time(charge.acceptedAt), 'short'], ['Subscription', (charge) => h('a', { href: `#/charges?subscribeId=${charge.subscribeId}` }, charge.subscribeId)],
-  ['Plan', (charge) => charge.planId], ['Period', (charge) => charge.period ?? ''], ['Amount', (charge) => grouped(charge.amount), 'number'],
+  ['When', (charge) => time(charge.acceptedAt ?? charge.refusedAt), 'short'], ['Subscription', (charge) => h('a', { href: `#/charges?subscribeId=${charge.subscribeId}` }, charge.subscribeId)],
+  ['Plan', (charge) => charge.planId], ['Period', (charge) => charge.period ?? ''], ['Amount', (charge) => grouped(charge.amount ?? ''), 'number'],
   ['Token', (charge) => h('span', { title: charge.token ?? '' }, shortened(charge.token) ?? '')], ['Chain', (charge) => nameOf(charge.chainId)],
-  ['State', (charge) => [state(charge.state), charge.resolved ? ` (${charge.resolved})` : '', charge.failCode ? h('span', { class: 'soft' }, ` ${charge.failCode}`) : '']],
+  ['State', (charge) => [state(charge.state), charge.resolved ? ` (${charge.resolved})` : '', charge.refusals > 1 ? ` ${grouped(charge.refusals)} times, the last at ${time(charge.lastRefusedAt)}` : '', charge.failCode ? h('span', { class: 'soft', title: charge.failReason }, ` ${charge.failCode}`) : '']],
   ['Transaction', (charge) => hash(charge.chainId, charge.txHash)],
   ['Fee', (charge) => (charge.feeShare && chainOf(charge.chainId) ? coins(charge.feeShare, chainOf(charge.chainId).coinDecimals) : ''), 'number'],
 ];

@@ -9,12 +9,15 @@ async fn the_ledger_says_what_is_wrong_with_a_question() {
         ("subscribeID=1", "unknown field"),
         ("subscribeId=one", "invalid digit"),
         ("state=paid", "state is one of open, charged"),
+        ("reason=POOR", "reason is one of INVALID_ENTRY, "),
         ("order=up", "newest"),
         ("wallet=0xEe", "wallet is an address"),
         ("limit=0", "limit is 1 to 1000"),
         ("limit=1001", "limit is 1 to 1000"),
         ("after=7", "no cursor"),
         ("after=1.00000000.1.0", "another journal"),
+        ("after=1.00000000.1.r7", "another journal"),
+        ("after=1.00000000.1.x7", "no cursor"),
     ] {
         let (status, body) = house.ask_json(&format!("/PayTool/charges?{query}")).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}: {body}");

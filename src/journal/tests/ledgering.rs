@@ -33,7 +33,7 @@ async fn places(
         let step = book.journal.ledger_step(filter.clone(), order, after, limit).await.unwrap();
         assert!(step.found.len() <= limit);
         assert_eq!(step.newest, BatchId(150));
-        all.extend(step.found.iter().map(|entry| (entry.place().batch.0, entry.place().item)));
+        all.extend(step.found.iter().map(|entry| (entry.billing.batch.0, entry.item)));
         after = step.next;
         if after.is_none() {
             return all;
@@ -124,4 +124,70 @@ async fn a_journal_has_one_name_for_ever() {
     let book = book.restart();
     assert_eq!(book.journal.name().await.unwrap(), Some(name));
     assert_ne!(Book::new().await.journal.name().await.unwrap(), Some(name));
+}
+
+#[tokio::test]
+async fn a_time_far_away_is_found_in_few_steps_and_a_clock_that_was_set_back_hides_nothing() {
+    let book = Book::new().await;
+    let at = |number: u64| match number {
+        // The clock was wrong once, by as much as the rest takes.
+        5 => NOW_MS + 145_000,
+        _ => NOW_MS + i64::try_from(number).unwrap() * 1000,
+    };
+    for number in 0..400_u64 {
+        let items = [item(1, number)];
+        book.take(Proposal { at_ms: at(number), ..proposal(&items) }).await.unwrap();
+    }
+    let (from_ms, until_ms) = (Some(NOW_MS + 140_000), Some(NOW_MS + 150_000));
+    let filter = LedgerFilter { from_ms, until_ms, ..LedgerFilter::default() };
+    for order in [LedgerOrder::Oldest, LedgerOrder::Newest] {
+        let (mut found, mut steps, mut after) = (vec![], 0, None);
+        loop {
+            let step = book.journal.ledger_step(filter.clone(), order, after, 100).await.unwrap();
+            found.extend(step.found.iter().map(|entry| entry.billing.accepted_ms));
+            (steps, after) = (steps + 1, step.next);
+            if after.is_none() {
+                break;
+            }
+        }
+        found.sort_unstable();
+        assert_eq!(found.len(), 11, "{order:?}: {found:?}");
+        assert_eq!(found.iter().filter(|ms| **ms == NOW_MS + 145_000).count(), 2);
+        assert!(steps <= 5, "{order:?}: {steps} steps");
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_and_what_is_open_are_found_in_one_step() {
+    let book = Book::new().await;
+    for number in 0..300_u64 {
+        let items = if number % 100 == 7 { [item(9, number)] } else { [item(1, number)] };
+        let slot = book.accept(&items).await.unwrap();
+        match number {
+            7 => book.settle(end(&slot, BatchState::Reverted, vec![])).await,
+            100 => {}
+            _ => book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged])).await,
+        }
+    }
+    let subscribe = LedgerFilter { subscribe: Some(SubscribeId(9)), ..LedgerFilter::default() };
+    let open = LedgerFilter { state: Some("open".to_owned()), ..LedgerFilter::default() };
+    for (filter, expected) in [(subscribe, vec![8, 108, 208]), (open, vec![101])] {
+        for order in [LedgerOrder::Oldest, LedgerOrder::Newest] {
+            let step = book.journal.ledger_step(filter.clone(), order, None, 100).await.unwrap();
+            let mut found: Vec<_> = step.found.iter().map(|entry| entry.billing.batch.0).collect();
+            found.sort_unstable();
+            assert_eq!((found, step.next), (expected.clone(), None), "{order:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_with_more_periods_than_a_calendar_has_is_found_too() {
+    let book = Book::new().await;
+    let items: Vec<Item> = (0..2_100).map(|number| item(1, number)).collect();
+    book.accept(&items).await.unwrap();
+    book.accept(&[item(2, 1)]).await.unwrap();
+    let filter = LedgerFilter { subscribe: Some(SubscribeId(1)), ..LedgerFilter::default() };
+    let step = book.journal.ledger_step(filter, LedgerOrder::Newest, None, 9_999).await.unwrap();
+    assert_eq!(step.found.len(), 2_100);
 }

@@ -128,8 +128,14 @@ fn another_process() {
     std::io::stdin().read_line(&mut path).unwrap();
     let path = PathBuf::from(path.trim());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let config =
-        JournalConfig { path, mark_path: None, copy_dir: None, min_free_bytes: 1, queue_length: 1 };
+    let config = JournalConfig {
+        path,
+        mark_path: None,
+        copy_dir: None,
+        min_free_bytes: 1,
+        queue_length: 1,
+        keep_refusals: None,
+    };
     let journal = match Journal::open(&config) {
         Ok(journal) => journal,
         Err(error) => return println!("told: {error}"),

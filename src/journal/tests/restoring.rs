@@ -161,7 +161,7 @@ async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_do
     disk.0.store(false, Ordering::Relaxed);
     // A start is tried again once a second, by the machine's clock.
     while journal.ready().is_err() {
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
         journal.next_position(lane()).await.unwrap();
     }
     journal.settle(ends, NOW_MS).await.unwrap();

@@ -122,7 +122,7 @@ async fn a_charge_is_billed_over_tls_and_by_nothing_else() {
     signer.wrote("no TLS").await;
     let exported = town.installation.run(&["export", "--server", &ours.url]).await;
     let told = String::from_utf8_lossy(&exported.stderr);
-    assert!(exported.status.success() && told.contains("1 charges, complete"), "{told}");
+    assert!(exported.status.success() && told.contains("1 lines, complete"), "{told}");
     town.assert_paid(&[1, 0, 0]).await;
 }
 
@@ -163,7 +163,7 @@ async fn where_callers_need_a_certificate_a_signature_alone_gets_nobody_in() {
     );
     let identified = town.installation.clone().env("SIGNER__HTTP__TLS__IDENTITY_FILE", "me.pem");
     let with = identified.run(&export).await;
-    assert!(String::from_utf8_lossy(&with.stderr).contains("1 charges, complete"), "{with:?}");
+    assert!(String::from_utf8_lossy(&with.stderr).contains("1 lines, complete"), "{with:?}");
 }
 
 /// Connects from elsewhere and says nothing, or half of a handshake.

@@ -5,7 +5,7 @@ use crate::world::anvil::{Family, Mining};
 use crate::world::contracts::Billing::{self, Terms};
 use crate::world::contracts::{Merchant, Subscriber};
 use crate::world::proxy::{Act, SEND, SIMULATE};
-use crate::world::signer::Signer;
+use crate::world::signer::{Signer, unix_seconds};
 use crate::world::town::{Founding, PRICE, Town, entry, refusals};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
@@ -78,7 +78,40 @@ async fn an_account_that_may_not_bill_charges_nobody(family: Family) {
         let heard = signer.scheduler.bill(&json!({"mode": mode, "list": town.entries(0..3)})).await;
         assert_eq!((heard.code(), heard.failures()), (2, refusals(&all)));
     }
+    let dry = json!({"dryRun": true, "list": town.entries(0..3)});
+    assert_eq!(signer.scheduler.bill(&dry).await.code(), 0);
     town.assert_paid(&[0, 0, 0]).await;
+
+    let told = ledger(&signer, "order=oldest").await;
+    assert_eq!(told.len(), 3, "{told:?}");
+    for line in &told {
+        let known = ["state", "failCode", "refusals", "billing", "txHash"].map(|name| &line[name]);
+        let expected =
+            [json!("refused"), json!("NOT_AUTHORIZED"), json!(2), Value::Null, Value::Null];
+        assert_eq!(known, expected.each_ref(), "twice, and a dry run refuses nobody: {line}");
+        let stated = ["amount", "token", "wallet", "period", "caller", "refusedAt"];
+        assert!(stated.iter().all(|name| !line[name].is_null()), "{line}");
+    }
+    for (asked, expected) in [
+        ("state=refused&reason=NOT_AUTHORIZED&limit=2", 2),
+        ("state=charged", 0),
+        ("reason=NOT_DUE_YET", 0),
+    ] {
+        assert_eq!(ledger(&signer, asked).await.len(), expected, "{asked}");
+    }
+    assert_eq!(batches(&town, signer).await, 0, "nothing in the journal");
+    let signer = town.signer().await;
+    assert_eq!(ledger(&signer, "order=oldest").await, told, "the next process tells the same");
+    drop(signer);
+    let exported = town.installation.run(&["export"]).await;
+    let text = String::from_utf8(exported.stdout).unwrap();
+    assert_eq!(text.matches(",refused,NOT_AUTHORIZED,").count(), 3, "{text}");
+}
+
+async fn ledger(signer: &Signer, asked: &str) -> Vec<Value> {
+    let path = format!("/PayTool/charges?{asked}");
+    let told = signer.scheduler.send("GET", &path, b"", unix_seconds()).await.unwrap();
+    told.body["data"]["charges"].as_array().unwrap_or_else(|| panic!("{told:?}")).clone()
 }
 
 #[tokio::test]

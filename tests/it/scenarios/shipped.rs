@@ -53,7 +53,7 @@ impl Ledger {
             arguments.extend(server.as_deref());
             let ended = town.installation.run(&arguments).await;
             let said = String::from_utf8_lossy(&ended.stderr);
-            assert!(ended.status.success() && said.contains("2 charges, complete"), "{said}");
+            assert!(ended.status.success() && said.contains("2 lines, complete"), "{said}");
             String::from_utf8(ended.stdout).unwrap()
         };
         let csv = run(vec!["export", "--from", "2020-01-01"]).await;
@@ -79,7 +79,7 @@ impl Ledger {
                 text("billing"),
                 text("subscribeId")
             )));
-            assert!(row.contains(hash) && row.ends_with(&text("feeShare")), "{row}");
+            assert!(row.contains(hash) && row.contains(&text("feeShare")), "{row}");
             parts += text("feeShare").parse::<u128>().unwrap();
         }
         let fee: u128 = self.charges[0]["fee"].as_str().unwrap().parse().unwrap();
