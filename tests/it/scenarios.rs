@@ -64,6 +64,7 @@ mod telling;
 mod thief;
 mod three_nodes;
 mod time;
+mod tokens;
 mod totals;
 mod traces;
 mod tron;
