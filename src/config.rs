@@ -43,7 +43,7 @@ pub use chain::{
 };
 pub use faults::{ConfigError, ConfigErrors};
 pub use http::HttpConfig;
-pub use key_ref::{KeyRef, KmsKey, TokenKey, VaultSecret};
+pub use key_ref::{AwsSecret, KeyRef, KmsKey, TokenKey, VaultSecret};
 pub use keys::{
     AwsConfig, AwsCredentialSource, KeysConfig, Pkcs11Config, VaultConfig, VaultLogin, VaultProof,
 };

@@ -81,6 +81,10 @@ fn key_place(
             let server = keys.vault.clone().ok_or("no server is described: see [keys.vault]")?;
             return Ok(KeyPlace::Vault { secret: secret.clone(), server, address: *address });
         }
+        KeyRef::AwsSecret(secret, address) => {
+            let (secret, aws) = (secret.clone(), keys.aws.clone());
+            return Ok(KeyPlace::AwsSecret { secret, aws, address: *address });
+        }
         KeyRef::AwsKms(key, address) => {
             let (key, aws) = (key.clone(), keys.aws.clone());
             return Ok(KeyPlace::AwsKms { key, aws, address: *address });

@@ -36,7 +36,7 @@ pub struct KeysConfig {
     pub directory: PathBuf,
     /// The store of `vault:`; none where it is not described.
     pub vault: Option<VaultConfig>,
-    /// How `awskms:` is reached.
+    /// How `awskms:` and `awssecret:` are reached.
     pub aws: AwsConfig,
     /// The token of `pkcs11:`; none where it is not described.
     pub pkcs11: Option<Pkcs11Config>,
@@ -104,6 +104,8 @@ pub enum VaultProof {
 pub struct AwsConfig {
     /// Instead of the region's own address.
     pub kms_url: Option<String>,
+    /// Likewise, of its store of secrets.
+    pub secrets_url: Option<String>,
     /// Where the credentials come from.
     pub credentials: AwsCredentialSource,
 }
@@ -143,8 +145,9 @@ impl KeysConfig {
         let vault = reader.section("vault", VaultConfig::read);
         let pkcs11 = reader.section("pkcs11", Pkcs11Config::read);
         let kms_url = reader.optional("aws_kms_url", &web_address());
+        let secrets_url = reader.optional("aws_secrets_url", &web_address());
         let credentials = AwsCredentialSource::of(environment);
-        let aws = AwsConfig { kms_url: kms_url?, credentials };
+        let aws = AwsConfig { kms_url: kms_url?, secrets_url: secrets_url?, credentials };
         Ok(Self { directory: directory?, vault: vault?, aws, pkcs11: pkcs11? })
     }
 }

@@ -19,6 +19,14 @@ fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
         panic!("it is one")
     };
     assert_eq!((key.arn.as_str(), key.region.as_str()), (arn, "eu-central-1"));
+    let secret = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:signer/b@1-a1B2c3";
+    for (named, field) in [(secret.to_owned(), None), (format!("{secret}#key"), Some("key"))] {
+        let Ok(KeyRef::AwsSecret(read, _)) = read(&format!("awssecret:{named}@{whose}"), &[]) else {
+            panic!("it is one")
+        };
+        assert_eq!((read.arn.as_str(), read.region.as_str()), (secret, "eu-central-1"));
+        assert_eq!(read.field.as_deref(), field);
+    }
     for (named, key) in [
         ("billing key", TokenKey::Label("billing key".to_owned())),
         ("id=01aB", TokenKey::Id(vec![1, 0xab])),
@@ -44,6 +52,11 @@ fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
         format!("awskms:{}@{whose}", arn.replace("key/", "alias/")),
         format!("awskms:{}@{whose}", arn.replace(":kms:", ":s3:")),
         format!("awskms:{}@{whose}", arn.replace("eu-central-1", "evil.example/")),
+        format!("awssecret:{secret}"),
+        format!("awssecret:{secret}#@{whose}"),
+        format!("awssecret:{arn}@{whose}"),
+        format!("awssecret:{}@{whose}", secret.replace("signer/", "signer?")),
+        format!("awssecret:{}@{whose}", secret.replace("eu-central-1", "evil.example/")),
         "pkcs11:billing".to_owned(),
         format!("pkcs11:@{whose}"),
         format!("pkcs11:id=@{whose}"),
