@@ -14,6 +14,7 @@ mod directory;
 mod double;
 mod elsewhere;
 mod error;
+mod gcpkms;
 mod handed_out;
 mod kept;
 mod keystore;
@@ -40,12 +41,16 @@ pub use store_fault::{StoreError, StoreFault};
 use std::fmt;
 use std::hint::black_box;
 
-use crate::config::{AwsConfig, AwsSecret, KmsKey, Pkcs11Config, TokenKey, VaultConfig, VaultSecret};
+use crate::config::{
+    AwsConfig, AwsSecret, GcpConfig, GcpKey, KmsKey, Pkcs11Config, TokenKey, VaultConfig,
+    VaultSecret,
+};
 use crate::policy::Approved;
 use alloy::primitives::{Address, B256, Signature};
 use async_trait::async_trait;
 use awskms::AwsKms;
 use elsewhere::Elsewhere;
+use gcpkms::GcpKms;
 use k256::ecdsa::{RecoveryId, SigningKey};
 #[cfg(feature = "pkcs11")]
 use std::time::Duration;
@@ -108,6 +113,15 @@ pub enum KeyPlace {
         /// Its address.
         address: Address,
     },
+    /// Google Cloud KMS signs with it.
+    GcpKms {
+        /// Which one it is.
+        key: GcpKey,
+        /// How Google is reached.
+        gcp: GcpConfig,
+        /// Its address.
+        address: Address,
+    },
     /// A token of PKCS#11 signs with it.
     Pkcs11 {
         /// Which one it is.
@@ -164,6 +178,11 @@ impl OpenKeys for EveryStore {
             }
             KeyPlace::AwsKms { key: kms, aws, address } => {
                 let store = AwsKms::new(kms, &aws);
+                let store = store.map_err(|source| KeyError::Store { key: key(), source })?;
+                Key::elsewhere(Box::new(store), address, config_path).await
+            }
+            KeyPlace::GcpKms { key: named, gcp, address } => {
+                let store = GcpKms::new(named, gcp);
                 let store = store.map_err(|source| KeyError::Store { key: key(), source })?;
                 Key::elsewhere(Box::new(store), address, config_path).await
             }

@@ -24,6 +24,8 @@ pub enum KeyRef {
     AwsSecret(AwsSecret, Address),
     /// A key of AWS KMS, and its address.
     AwsKms(KmsKey, Address),
+    /// A key of Google Cloud KMS, and its address.
+    GcpKms(GcpKey, Address),
     /// A key on the token of `keys.pkcs11`, and its address.
     Pkcs11(TokenKey, Address),
 }
@@ -59,6 +61,10 @@ pub struct KmsKey {
     pub region: String,
 }
 
+/// A version of a key of Google Cloud KMS: its whole name, since another version is another key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GcpKey(pub String);
+
 /// What a key is called on its token.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TokenKey {
@@ -67,6 +73,9 @@ pub enum TokenKey {
     /// By its id.
     Id(Vec<u8>),
 }
+
+const NO_GCP_KEY: &str = "is no projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>/\
+                          cryptoKeyVersions/<n>";
 
 /// A key of a chain of `family`.
 pub(super) fn key_ref(
@@ -82,6 +91,7 @@ pub(super) fn key_ref(
     let expects = "\"keystore:<name>\", \"file:<path>\", \"credential:<name>\", \
                    \"vault:<mount>/<path>#<field>@<address>\", \"awssecret:<ARN>[#<field>]@<address>\", \
                    \"awskms:<key ARN>@<address>\", \
+                   \"gcpkms:projects/…/cryptoKeyVersions/<n>@<address>\", \
                    \"pkcs11:<label>@<address>\", \"pkcs11:id=<hex>@<address>\" or \"env\", never the key itself";
     Expected::of_text(expects, move |text| match text.split_once(':') {
         None if text == "env" => match &key {
@@ -118,6 +128,10 @@ pub(super) fn key_ref(
                 address,
             ))
         }
+        Some(("gcpkms", rest)) => {
+            let (name, address) = pinned(family, rest)?;
+            Ok(KeyRef::GcpKms(gcp_key(name).ok_or(NO_GCP_KEY)?, address))
+        }
         Some(("pkcs11", rest)) => {
             let (name, address) = pinned(family, rest)?;
             let key = token_key(name).ok_or("is neither <label> nor id=<hex>")?;
@@ -144,6 +158,25 @@ fn vault_secret(text: &str) -> Option<VaultSecret> {
     let good = segment(mount) && segment(field) && path.split('/').all(segment);
     let [mount, path, field] = [mount, path, field].map(str::to_owned);
     good.then_some(VaultSecret { mount, path, field })
+}
+
+fn gcp_key(name: &str) -> Option<GcpKey> {
+    let parts: Vec<&str> = name.split('/').collect();
+    let [projects, project, locations, place, rings, ring, keys, key, versions, version] =
+        parts.as_slice()
+    else {
+        return None;
+    };
+    let kinds = [*projects, *locations, *rings, *keys, *versions];
+    let named = [place, ring, key].into_iter();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    // An old project may be of a domain: `example.com:name`.
+    let good = kinds == ["projects", "locations", "keyRings", "cryptoKeys", "cryptoKeyVersions"]
+        && named.chain([version]).all(|part| !part.is_empty() && part.bytes().all(plain))
+        && version.bytes().all(|byte| byte.is_ascii_digit())
+        && !project.is_empty()
+        && project.bytes().all(|byte| plain(byte) || b".:".contains(&byte));
+    good.then(|| GcpKey(name.to_owned()))
 }
 
 fn token_key(text: &str) -> Option<TokenKey> {
