@@ -17,6 +17,8 @@
 # the outside ask `GET /health/live` (restart when it fails) and `GET /health/ready` (send no
 # requests), both on port 9980. In Kubernetes these are two httpGet probes.
 #
+# Keys can be on a token of PKCS#11: mount the library of its maker (for glibc), and name it in keys.pkcs11.module.
+#
 # Opening a keystore takes 256 MiB for about a second, so give it a limit of 512 MiB. Stopping takes as
 # long as `http.shutdown_grace`, 20 s, so wait longer than that before you kill it. Two containers
 # cannot share one journal: replace the old one, do not roll over.

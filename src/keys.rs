@@ -11,6 +11,8 @@ mod directory;
 mod elsewhere;
 mod error;
 mod keystore;
+#[cfg(feature = "pkcs11")]
+mod pkcs11;
 mod private_file;
 mod process;
 mod source;
@@ -32,13 +34,17 @@ pub use store_fault::{StoreError, StoreFault};
 use std::fmt;
 use std::hint::black_box;
 
-use crate::config::{AwsConfig, KmsKey, VaultConfig, VaultSecret};
+use crate::config::{AwsConfig, KmsKey, Pkcs11Config, TokenKey, VaultConfig, VaultSecret};
 use crate::policy::Approved;
 use alloy::primitives::{Address, B256, Signature};
 use async_trait::async_trait;
 use awskms::AwsKms;
 use elsewhere::Elsewhere;
 use k256::ecdsa::{RecoveryId, SigningKey};
+#[cfg(feature = "pkcs11")]
+use std::time::Duration;
+#[cfg(feature = "pkcs11")]
+use tokio::time::timeout;
 use zeroize::{Zeroize, Zeroizing};
 
 /// 32 bytes of a private key on their way in. Boxed before it is filled, so that moving it never
@@ -84,6 +90,15 @@ pub enum KeyPlace {
         key: KmsKey,
         /// How AWS is reached.
         aws: AwsConfig,
+        /// Its address.
+        address: Address,
+    },
+    /// A token of PKCS#11 signs with it.
+    Pkcs11 {
+        /// Which one it is.
+        key: TokenKey,
+        /// The token.
+        token: Pkcs11Config,
         /// Its address.
         address: Address,
     },
@@ -138,8 +153,43 @@ impl OpenKeys for EveryStore {
                 let store = store.map_err(|source| KeyError::Store { key: key(), source })?;
                 Key::elsewhere(Box::new(store), address, config_path).await
             }
+            KeyPlace::Pkcs11 { key: named, token, address } => {
+                on_token(named, token, address, key()).await
+            }
         }
     }
+}
+
+/// How long a module may take to be loaded.
+#[cfg(feature = "pkcs11")]
+const LOADING: Duration = Duration::from_secs(10);
+
+/// A key that a token signs with. Its module is loaded off the runtime's threads.
+#[cfg(feature = "pkcs11")]
+async fn on_token(
+    named: TokenKey,
+    token: Pkcs11Config,
+    address: Address,
+    config_path: String,
+) -> Result<Key, KeyError> {
+    let (key, path) = (config_path.clone(), token.module.clone());
+    let open = move || pkcs11::Pkcs11Store::open(named, token, &config_path);
+    let said = "it does not come back from starting".to_owned();
+    let silent = KeyError::NoModule { key: key.clone(), path, said };
+    let opened = timeout(LOADING, tokio::task::spawn_blocking(open)).await.map_err(|_| silent)?;
+    let store = opened.map_err(|_| KeyError::Interrupted { key: key.clone() })??;
+    Key::elsewhere(Box::new(store), address, &key).await
+}
+
+#[cfg(not(feature = "pkcs11"))]
+#[expect(clippy::unused_async, reason = "with the feature it waits")]
+async fn on_token(
+    _: TokenKey,
+    _: Pkcs11Config,
+    _: Address,
+    config_path: String,
+) -> Result<Key, KeyError> {
+    Err(KeyError::NotBuiltIn { key: config_path })
 }
 
 impl Key {

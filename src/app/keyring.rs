@@ -85,6 +85,10 @@ fn key_place(
             let (key, aws) = (key.clone(), keys.aws.clone());
             return Ok(KeyPlace::AwsKms { key, aws, address: *address });
         }
+        KeyRef::Pkcs11(key, address) => {
+            let token = keys.pkcs11.clone().ok_or("no token is described: see [keys.pkcs11]")?;
+            return Ok(KeyPlace::Pkcs11 { key: key.clone(), token, address: *address });
+        }
     }))
 }
 

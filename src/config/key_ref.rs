@@ -22,6 +22,8 @@ pub enum KeyRef {
     Vault(VaultSecret, Address),
     /// A key of AWS KMS, and its address.
     AwsKms(KmsKey, Address),
+    /// A key on the token of `keys.pkcs11`, and its address.
+    Pkcs11(TokenKey, Address),
 }
 
 /// A value in a KV version 2 engine of Vault or `OpenBao`.
@@ -44,6 +46,15 @@ pub struct KmsKey {
     pub region: String,
 }
 
+/// What a key is called on its token.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum TokenKey {
+    /// By its label.
+    Label(String),
+    /// By its id.
+    Id(Vec<u8>),
+}
+
 /// A key of a chain of `family`.
 pub(super) fn key_ref(
     family: Family,
@@ -56,8 +67,8 @@ pub(super) fn key_ref(
     };
     let (key, credentials) = (set(variable).map(SecretString::from), set(CREDENTIALS_DIRECTORY));
     let expects = "\"keystore:<name>\", \"file:<path>\", \"credential:<name>\", \
-                   \"vault:<mount>/<path>#<field>@<address>\", \"awskms:<key ARN>@<address>\" or \"env\", \
-                   never the key itself";
+                   \"vault:<mount>/<path>#<field>@<address>\", \"awskms:<key ARN>@<address>\", \
+                   \"pkcs11:<label>@<address>\", \"pkcs11:id=<hex>@<address>\" or \"env\", never the key itself";
     Expected::of_text(expects, move |text| match text.split_once(':') {
         None if text == "env" => match &key {
             Some(secret) => Ok(KeyRef::Env(secret.clone())),
@@ -87,6 +98,11 @@ pub(super) fn key_ref(
                 address,
             ))
         }
+        Some(("pkcs11", rest)) => {
+            let (name, address) = pinned(family, rest)?;
+            let key = token_key(name).ok_or("is neither <label> nor id=<hex>")?;
+            Ok(KeyRef::Pkcs11(key, address))
+        }
         Some(_) | None => Err("is none of these".to_owned()),
     })
 }
@@ -108,6 +124,14 @@ fn vault_secret(text: &str) -> Option<VaultSecret> {
     let good = segment(mount) && segment(field) && path.split('/').all(segment);
     let [mount, path, field] = [mount, path, field].map(str::to_owned);
     good.then_some(VaultSecret { mount, path, field })
+}
+
+fn token_key(text: &str) -> Option<TokenKey> {
+    let whole = !text.is_empty() && text.len() <= 128 && !text.chars().any(char::is_control);
+    match text.strip_prefix("id=") {
+        Some(id) => hex::decode(id).ok().filter(|id| whole && !id.is_empty()).map(TokenKey::Id),
+        None => whole.then(|| TokenKey::Label(text.to_owned())),
+    }
 }
 
 fn kms_key(arn: &str) -> Option<KmsKey> {

@@ -38,6 +38,19 @@ pub struct KeysConfig {
     pub vault: Option<VaultConfig>,
     /// How `awskms:` is reached.
     pub aws: AwsConfig,
+    /// The token of `pkcs11:`; none where it is not described.
+    pub pkcs11: Option<Pkcs11Config>,
+}
+
+/// A token of PKCS#11, and how one logs in to it.
+#[derive(Debug, Clone)]
+pub struct Pkcs11Config {
+    /// The library of its maker.
+    pub module: PathBuf,
+    /// Its label.
+    pub token: String,
+    /// The file with the PIN of its user.
+    pub pin_file: PathBuf,
 }
 
 /// A server of Vault or `OpenBao`.
@@ -128,10 +141,11 @@ impl KeysConfig {
     ) -> Result<Self, Reported> {
         let directory = reader.get("directory", &path("the path of the keystore directory"));
         let vault = reader.section("vault", VaultConfig::read);
+        let pkcs11 = reader.section("pkcs11", Pkcs11Config::read);
         let kms_url = reader.optional("aws_kms_url", &web_address());
         let credentials = AwsCredentialSource::of(environment);
         let aws = AwsConfig { kms_url: kms_url?, credentials };
-        Ok(Self { directory: directory?, vault: vault?, aws })
+        Ok(Self { directory: directory?, vault: vault?, aws, pkcs11: pkcs11? })
     }
 }
 
@@ -174,6 +188,24 @@ impl VaultConfig {
         let url =
             url.ok_or_else(|| reader.fault("url", "missing; expected the address of the server"))?;
         Ok(Some(Self { url, namespace, ca_file, login }))
+    }
+}
+
+impl Pkcs11Config {
+    /// None where nothing is said of a token.
+    fn read(reader: &mut TableReader<'_>) -> Result<Option<Self>, Reported> {
+        let module = reader.optional("module", &path("the path of a PKCS#11 library"));
+        let token = reader.optional("token", &text("the label of a token", LONGEST));
+        let pin_file = reader.optional("pin_file", &path("the path of a file with a PIN"));
+        match (module?, token?, pin_file?) {
+            (None, None, None) => Ok(None),
+            (Some(module), Some(token), Some(pin_file)) => {
+                Ok(Some(Self { module, token, pin_file }))
+            }
+            (None, _, _) => Err(reader.fault("module", "missing; expected the path of a library")),
+            (_, None, _) => Err(reader.fault("token", "missing; expected the label of the token")),
+            (_, _, None) => Err(reader.fault("pin_file", "missing; expected a file with the PIN")),
+        }
     }
 }
 

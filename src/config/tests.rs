@@ -133,6 +133,7 @@ fn every_key_that_is_read_is_documented() {
         "[journal]",
         "[keys]",
         "[keys.vault]",
+        "[keys.pkcs11]",
         "[log]",
         "[chain_defaults]",
         "[callers.local]",

@@ -144,7 +144,7 @@ fn store(
     check_name(name, name)?;
     let key = || name.to_owned();
     #[expect(clippy::disallowed_methods, reason = "the way into the keystore")]
-    let password = without_newline(password.expose_secret().as_bytes());
+    let password = private_file::without_newline(password.expose_secret().as_bytes());
     if !(1..=PASSWORD_LIMIT).contains(&password.len()) {
         return Err(KeyError::BadPassword { key: key() });
     }
@@ -193,14 +193,9 @@ fn not_created(source: io::Error, directory: &Path, name: &str, file_name: &str)
 
 fn read_password(path: &Path, key: &str) -> Result<Zeroizing<Vec<u8>>, KeyError> {
     let mut password = private_file::read(path, key, PASSWORD_LIMIT)?;
-    let length = without_newline(&password).len();
+    let length = private_file::without_newline(&password).len();
     password.truncate(length);
     Ok(password)
-}
-
-/// Without the one line end that an editor or `echo` leaves.
-fn without_newline(text: &[u8]) -> &[u8] {
-    text.strip_suffix(b"\r\n").or_else(|| text.strip_suffix(b"\n")).unwrap_or(text)
 }
 
 fn draw(key: &str) -> Result<Chance, KeyError> {

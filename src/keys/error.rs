@@ -144,6 +144,27 @@ pub enum KeyError {
     #[expect(missing_docs, reason = "the message says what each field is")]
     NotAToken { key: String, path: PathBuf },
 
+    /// A file that should hold the PIN of a token holds none.
+    #[error("{key}: {path} does not hold a PIN; put that of the token's user there")]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    NotAPin { key: String, path: PathBuf },
+
+    /// The library that speaks with the token is not there, is none, or does not start.
+    #[error(
+        "{key}: the PKCS#11 module {path} cannot be used: {said}; check keys.pkcs11.module, and that the \
+         library is installed where the Signer runs"
+    )]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    NoModule { key: String, path: PathBuf, said: String },
+
+    /// The program was built without it.
+    #[error(
+        "{key}: this build of the program has no PKCS#11; use the released image, or build it with the \
+         feature `pkcs11`"
+    )]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    NotBuiltIn { key: String },
+
     /// The store has another key than the configuration says.
     #[error(
         "{key}: the store has the key of {actual}, and the configuration wants that of {stated}; find out \

@@ -55,6 +55,11 @@ fn check(file: &fs::Metadata, path: &Path, key: &str) -> Result<(), KeyError> {
     })
 }
 
+/// Without the one line end that an editor or `echo` leaves.
+pub(super) fn without_newline(text: &[u8]) -> &[u8] {
+    text.strip_suffix(b"\r\n").or_else(|| text.strip_suffix(b"\n")).unwrap_or(text)
+}
+
 /// Makes `directory`, and its parents, for this user only, if it is missing.
 pub(crate) fn create_directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)

@@ -20,6 +20,11 @@ pub enum StoreFault {
     /// It does not let us in.
     #[error("it does not let the Signer use the key: check its credentials and what they may do")]
     Denied,
+    /// The token refuses its PIN, or would lock it.
+    #[error(
+        "its token refuses the PIN, or is about to lock it: see to the token, then to the PIN's file"
+    )]
+    Pin,
     /// The key is there, and switched off.
     #[error("the key is disabled, or is to be deleted: enable it")]
     Disabled,
@@ -38,12 +43,13 @@ pub enum StoreFault {
 
 impl StoreFault {
     /// Every one.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Unreachable,
         Self::Silent,
         Self::Busy,
         Self::Down,
         Self::Denied,
+        Self::Pin,
         Self::Disabled,
         Self::Missing,
         Self::Odd,
@@ -58,6 +64,7 @@ impl StoreFault {
             Self::Busy => "busy",
             Self::Down => "down",
             Self::Denied => "denied",
+            Self::Pin => "pin",
             Self::Disabled => "disabled",
             Self::Missing => "missing",
             Self::Odd => "odd",
@@ -74,14 +81,20 @@ impl StoreFault {
             | Self::Down
             | Self::Odd
             | Self::OtherKey => true,
-            Self::Denied | Self::Disabled | Self::Missing => false,
+            Self::Denied | Self::Pin | Self::Disabled | Self::Missing => false,
         }
     }
 
-    /// Whether a process may start on it: the configuration can be right all the same.
+    /// Whether a process may start on it: the configuration can be right all the same. After a PIN that was
+    /// refused it has to: its supervisor would start it again, and each start would try the PIN.
     pub(super) fn may_pass(self) -> bool {
         match self {
-            Self::Unreachable | Self::Silent | Self::Busy | Self::Down | Self::Disabled => true,
+            Self::Unreachable
+            | Self::Silent
+            | Self::Busy
+            | Self::Down
+            | Self::Pin
+            | Self::Disabled => true,
             Self::Denied | Self::Missing | Self::Odd | Self::OtherKey => false,
         }
     }

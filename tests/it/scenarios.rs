@@ -63,6 +63,7 @@ mod telling;
 mod thief;
 mod three_nodes;
 mod time;
+mod tokens;
 mod totals;
 mod tron;
 mod verdicts;

@@ -13,5 +13,6 @@ pub(crate) mod proxy;
 pub(crate) mod search;
 mod shortcuts;
 pub(crate) mod signer;
+pub(crate) mod softhsm;
 pub(crate) mod town;
 pub(crate) mod tron;

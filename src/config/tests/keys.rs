@@ -19,6 +19,15 @@ fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
         panic!("it is one")
     };
     assert_eq!((key.arn.as_str(), key.region.as_str()), (arn, "eu-central-1"));
+    for (named, key) in [
+        ("billing key", TokenKey::Label("billing key".to_owned())),
+        ("id=01aB", TokenKey::Id(vec![1, 0xab])),
+    ] {
+        let Ok(KeyRef::Pkcs11(read, _)) = read(&format!("pkcs11:{named}@{whose}"), &[]) else {
+            panic!("it is one")
+        };
+        assert_eq!(read, key);
+    }
     let systemd = [("CREDENTIALS_DIRECTORY", "/run/credentials/signer.service")];
     let Ok(KeyRef::File(path)) = read("credential:billing", &systemd) else { panic!("it is one") };
     assert_eq!(path, Path::new("/run/credentials/signer.service/billing"));
@@ -35,6 +44,10 @@ fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
         format!("awskms:{}@{whose}", arn.replace("key/", "alias/")),
         format!("awskms:{}@{whose}", arn.replace(":kms:", ":s3:")),
         format!("awskms:{}@{whose}", arn.replace("eu-central-1", "evil.example/")),
+        "pkcs11:billing".to_owned(),
+        format!("pkcs11:@{whose}"),
+        format!("pkcs11:id=@{whose}"),
+        format!("pkcs11:id=billing@{whose}"),
     ] {
         assert!(read(&wrong, &[]).is_err(), "{wrong}");
     }
@@ -65,6 +78,21 @@ fn a_server_of_keys_is_reached_unseen_and_in_one_way() {
         let told = with(&bad).unwrap_or_default();
         assert!(told.contains(key), "{bad}: {told}");
     }
+}
+
+#[test]
+fn a_token_is_described_wholly() {
+    let with = |lines: &str| complaints_or_none(&format!("[keys.pkcs11]\n{lines}\n{LOCAL}"));
+    let keys = ["module = \"/usr/lib/hsm.so\"", "token = \"billing\"", "pin_file = \"/run/pin\""];
+    assert_eq!(with(&keys.join("\n")), None);
+    for (without, name) in ["module", "token", "pin_file"].into_iter().enumerate() {
+        let mut left = keys.to_vec();
+        left.remove(without);
+        let told = with(&left.join("\n")).unwrap_or_default();
+        assert!(told.contains(&format!("keys.pkcs11.{name}")), "{told}");
+    }
+    let told = with(&format!("{}\npin = \"1234\"", keys.join("\n"))).unwrap_or_default();
+    assert!(told.contains("keys.pkcs11.pin") && !told.contains("1234"), "{told}");
 }
 
 fn complaints_or_none(text: &str) -> Option<String> {

@@ -139,8 +139,10 @@ async fn what_may_pass_is_tried_again_and_what_does_not_is_told_at_once() {
         assert_eq!((signed.is_ok(), script.asked()), (tries == 3, tries), "{fault}");
         let trouble = (tries == 1).then_some(fault);
         assert_eq!(key.trouble(), trouble, "{fault}");
-        let never =
-            matches!(fault, StoreFault::Denied | StoreFault::Missing | StoreFault::Disabled);
+        let never = matches!(
+            fault,
+            StoreFault::Denied | StoreFault::Missing | StoreFault::Disabled | StoreFault::Pin
+        );
         assert_eq!(tries == 1, never);
     }
 }
@@ -154,6 +156,7 @@ async fn a_process_starts_without_its_store_but_not_with_another_key_or_one_that
         (Does::Says(StoreFault::Busy), true),
         (Does::Says(StoreFault::Down), true),
         (Does::Says(StoreFault::Disabled), true),
+        (Does::Says(StoreFault::Pin), true),
         (Does::Says(StoreFault::Denied), false),
         (Does::Says(StoreFault::Missing), false),
         (Does::SignsAs(8), false),
