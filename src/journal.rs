@@ -42,6 +42,7 @@ mod shape;
 mod spend;
 mod sql;
 mod start;
+mod takers;
 mod wal;
 mod whole;
 mod writer;

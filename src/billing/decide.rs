@@ -175,8 +175,9 @@ pub enum Step {
     Renew(Verdict),
     /// The chain has decided: write it down.
     Settle(Verdict),
-    /// A person should look: the account's place was used by something that is not ours.
-    Alarm,
+    /// A person should look: the account's place was used by something that is not ours, and that does not
+    /// tell whom it charged. Which transaction that is, where it is known.
+    Alarm(Option<Landed>),
 }
 
 /// Decides.
@@ -188,7 +189,8 @@ pub fn next_step<A: AsRef<Attempt>>(
 ) -> Step {
     match sighting {
         Sighting::Final(landed, execution) => settle(slot, landed, execution),
-        Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified => Step::Alarm,
+        Sighting::Usurped(Foreign::Opaque(landed)) => Step::Alarm(Some(landed)),
+        Sighting::Unidentified => Step::Alarm(None),
         Sighting::Usurped(Foreign::Readable(tx)) => Step::Settle(Verdict::Usurped(tx)),
         Sighting::Never(block) => late(slot, block, memory, rules.again),
         Sighting::Absent(standing) => absent(slot, standing, memory, rules),
@@ -202,7 +204,7 @@ fn settle<A: AsRef<Attempt>>(slot: &Slot<A>, landed: Landed, execution: Executio
         (Some(AttemptKind::Bill), Execution::Succeeded(items)) => Verdict::Charged(landed, items),
         (Some(AttemptKind::Bill), Execution::Reverted) => Verdict::Reverted(landed),
         (Some(AttemptKind::Cancel), _) => Verdict::Cancelled(landed),
-        (None, _) => return Step::Alarm,
+        (None, _) => return Step::Alarm(None),
     })
 }
 

@@ -7,7 +7,8 @@ use super::tally::SignedAgain;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Attempt, AttemptKind, BatchState, ItemOutcome, Memory, Sighting, Slot, Step, Verdict, next_step,
+    Attempt, AttemptKind, BatchState, ItemOutcome, Landed, Memory, Sighting, Slot, Step, Verdict,
+    next_step,
 };
 use crate::chain::ChainError;
 use crate::journal::{Addition, Durable, Settlement};
@@ -101,7 +102,7 @@ impl Watcher {
         let sightings = self.lane.chain.look(&slots).await;
         let rules = self.lane.rules_for_now();
         let (mut ends, mut offers) = (Vec::new(), Vec::new());
-        let (mut drafts, mut dead) = (Vec::new(), Vec::new());
+        let (mut drafts, mut dead, mut lost) = (Vec::new(), Vec::new(), Vec::new());
         for (tracked, sighting) in tracked.iter().zip(sightings) {
             self.remark(tracked, &sighting);
             match next_step(
@@ -115,7 +116,7 @@ impl Watcher {
                 Step::SignAgain(kind) => drafts.push((tracked, kind)),
                 Step::Renew(verdict) => dead.push((tracked, self.end(tracked, verdict))),
                 Step::Settle(verdict) => ends.push(self.end(tracked, verdict)),
-                Step::Alarm => self.alarm(&tracked.slot),
+                Step::Alarm(taker) => lost.push((Arc::clone(&tracked.slot), taker)),
             }
         }
         // What is on disk goes out first: nothing that cannot be written keeps it back.
@@ -133,6 +134,9 @@ impl Watcher {
             renewed.extend(self.sign_again(tracked, kind).await);
         }
         self.offer_all(renewed).await;
+        for (slot, taker) in lost {
+            self.alarm(&slot, taker).await?;
+        }
         settled
     }
 
@@ -260,11 +264,19 @@ impl Watcher {
         Ok(())
     }
 
-    /// Calls a person, once.
-    fn alarm(&self, slot: &Open) {
-        let mut tracked = self.lane.tracked.lock();
-        let Some(tracked) = tracked.get_mut(&slot.batch).filter(|t| !t.alarmed) else { return };
-        tracked.alarmed = true;
+    /// Calls a person, once. What took the batch's place is written down, so that they can say whom it
+    /// charged.
+    async fn alarm(&self, slot: &Open, taker: Option<Landed>) -> Result<(), Trouble> {
+        if self.lane.tracked.lock().get(&slot.batch).is_none_or(|tracked| tracked.alarmed) {
+            return Ok(());
+        }
+        if let Some(landed) = taker {
+            let journal = &self.lane.journal;
+            journal.note_taker(slot.batch, landed, journal.now_ms()).await?;
+        }
+        if let Some(tracked) = self.lane.tracked.lock().get_mut(&slot.batch) {
+            tracked.alarmed = true;
+        }
         error!(
             chain = self.lane.chain.facts().name,
             batch = slot.batch.0,
@@ -272,6 +284,7 @@ impl Watcher {
             "it is not known whom the transaction that took the place of a batch charged; its claims \
              stay"
         );
+        Ok(())
     }
 }
 

@@ -6,12 +6,13 @@ use super::columns::LineOutcome;
 use super::record::{Billing, Line};
 use super::sql::{Database, SqlError, SqlResult};
 use super::{
-    Journal, JournalError, LaneId, Network, Origin, Resolution, commit, doubt, end, history,
-    networks, rows,
+    Journal, JournalError, LaneId, Network, Origin, Resolution, Settlement, commit, doubt, end,
+    history, networks, rows, takers,
 };
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, Execution, Family, ForeignEffect,
     ForeignTx, Item, ItemOutcome, Landed, Period, PlanId, PlatformChainId, SubscribeId, UserHash,
+    Verdict,
 };
 use alloy::primitives::{Address, B256, U256};
 use serde::{Deserialize, Serialize};
@@ -307,16 +308,27 @@ fn take(
         // Only counted there: the next is as good as any.
         Family::Tvm => commit::open_lane(conn, lane, 0, at_ms)?,
     };
-    if commit::is_taken(conn, lane, position)? {
-        let problem = format!("another transaction has the nonce {position} in this journal");
-        return Err(at(number, problem));
-    }
     let block = BlockRef { number: told.block, time: told.block_time };
     let landed = Landed { hash: told.transaction, block, record: None };
     let (contract, execution) = (told.contract, Execution::Succeeded(outcomes));
     let effect = ForeignEffect::Billed { contract, items, execution };
     let learnt = ForeignTx { position, landed, effect };
-    end::adopt(conn, &origin, &learnt, told.guard, at_ms)?;
+    let guard_s = told.guard;
+    if !commit::is_taken(conn, lane, position)? {
+        end::adopt(conn, &origin, &learnt, guard_s, at_ms)?;
+    } else if let Some(batch) = takers::lost(conn, lane, position, told.transaction)? {
+        end::settle(
+            conn,
+            &Settlement { batch, verdict: Verdict::Usurped(learnt), guard_s },
+            at_ms,
+        )?;
+    } else {
+        let problem = format!(
+            "another transaction has the nonce {position} in this journal, and no start of the Signer has \
+             seen that this one took it"
+        );
+        return Err(at(number, problem));
+    }
     Ok(true)
 }
 

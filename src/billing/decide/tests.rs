@@ -64,7 +64,9 @@ fn usurped(effect: Result<ForeignEffect, Opaque>) -> Sighting {
 fn state_after(slot: &Slot, sighting: Sighting) -> Option<BatchState> {
     match next_step(slot, sighting, LATER, rules(REPLACE)) {
         Step::Settle(verdict) => Some(verdict.state()),
-        Step::Wait | Step::OfferAgain | Step::SignAgain(_) | Step::Renew(_) | Step::Alarm => None,
+        Step::Wait | Step::OfferAgain | Step::SignAgain(_) | Step::Renew(_) | Step::Alarm(_) => {
+            None
+        }
     }
 }
 

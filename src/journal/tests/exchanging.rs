@@ -90,6 +90,29 @@ async fn a_place_that_another_transaction_has_here_is_refused() {
     assert!(other.takes(item(1, 1)).await, "nothing of it was taken");
 }
 
+/// Only the nodes can show that a batch lost its place, and only a person may know to whom.
+#[tokio::test]
+async fn what_was_seen_to_take_the_place_of_an_open_batch_ends_it_once_somebody_says_whom_it_charged()
+ {
+    let text = exported(&full().await).await;
+    let other = Book::new().await;
+    let taker = Landed { hash: B256::repeat_byte(0xAA), block: BLOCK, record: None };
+    let theirs = text.replace(&hex::encode(signed(FIRST).hash), &hex::encode(taker.hash));
+    let slot = other.accept(&[item(9, 1)]).await.unwrap();
+    let another = Landed { hash: B256::repeat_byte(0xAB), ..taker.clone() };
+    other.journal.note_taker(slot.batch, another, NOW_MS).await.unwrap();
+    assert!(imports(&other, &theirs).await.is_err(), "it was another one");
+    other.journal.note_taker(slot.batch, taker, NOW_MS).await.unwrap();
+    assert_eq!(imports(&other, &theirs).await, Ok((2, 0)));
+    assert_eq!(other.billing(slot.batch).await.state, BatchState::Usurped);
+    assert!(!other.takes(item(1, 1)).await, "it was charged");
+    assert!(other.takes(item(9, 1)).await, "it was not, and never will be by that batch");
+    assert_eq!(imports(&other, &theirs).await, Ok((0, 2)), "it is idempotent");
+    let path = config(&other.room).path;
+    other.journal.close().await;
+    assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
+}
+
 #[tokio::test]
 async fn what_was_imported_and_is_learnt_afterwards_is_one_billing() {
     let text = exported(&full().await).await;
