@@ -44,9 +44,10 @@ pub use chain::{
 };
 pub use faults::{ConfigError, ConfigErrors};
 pub use http::HttpConfig;
-pub use key_ref::{KeyRef, KmsKey, TokenKey, VaultSecret};
+pub use key_ref::{AwsSecret, GcpKey, KeyRef, KmsKey, TokenKey, VaultSecret};
 pub use keys::{
-    AwsConfig, AwsCredentialSource, KeysConfig, Pkcs11Config, VaultConfig, VaultLogin, VaultProof,
+    AwsConfig, AwsCredentialSource, GcpConfig, KeysConfig, Pkcs11Config, VaultConfig, VaultLogin,
+    VaultProof,
 };
 pub use l1_fee::L1Fee;
 pub use policy::{PolicyConfig, TokenLimits};
