@@ -6,10 +6,17 @@
 //! What may be signed is decided elsewhere: only the policy makes the proof that a signature needs. This
 //! module never sees a transaction or a chain.
 
+mod aws;
 mod awskms;
+mod awssecret;
 mod directory;
+#[cfg(test)]
+mod double;
 mod elsewhere;
 mod error;
+mod gcpkms;
+mod handed_out;
+mod kept;
 mod keystore;
 #[cfg(feature = "pkcs11")]
 mod pkcs11;
@@ -34,12 +41,16 @@ pub use store_fault::{StoreError, StoreFault};
 use std::fmt;
 use std::hint::black_box;
 
-use crate::config::{AwsConfig, KmsKey, Pkcs11Config, TokenKey, VaultConfig, VaultSecret};
+use crate::config::{
+    AwsConfig, AwsSecret, GcpConfig, GcpKey, KmsKey, Pkcs11Config, TokenKey, VaultConfig,
+    VaultSecret,
+};
 use crate::policy::Approved;
 use alloy::primitives::{Address, B256, Signature};
 use async_trait::async_trait;
 use awskms::AwsKms;
 use elsewhere::Elsewhere;
+use gcpkms::GcpKms;
 use k256::ecdsa::{RecoveryId, SigningKey};
 #[cfg(feature = "pkcs11")]
 use std::time::Duration;
@@ -84,12 +95,30 @@ pub enum KeyPlace {
         /// Its address.
         address: Address,
     },
+    /// AWS Secrets Manager hands it out.
+    AwsSecret {
+        /// Which secret it is.
+        secret: AwsSecret,
+        /// How AWS is reached.
+        aws: AwsConfig,
+        /// Its address.
+        address: Address,
+    },
     /// AWS KMS signs with it.
     AwsKms {
         /// Which one it is.
         key: KmsKey,
         /// How AWS is reached.
         aws: AwsConfig,
+        /// Its address.
+        address: Address,
+    },
+    /// Google Cloud KMS signs with it.
+    GcpKms {
+        /// Which one it is.
+        key: GcpKey,
+        /// How Google is reached.
+        gcp: GcpConfig,
         /// Its address.
         address: Address,
     },
@@ -140,16 +169,20 @@ impl OpenKeys for EveryStore {
             }
             KeyPlace::Vault { secret, server, address } => {
                 let secret = vault::fetch(&secret, &server, config_path).await?;
-                let loaded = Key::from_store(&secret, config_path, allow_test_keys);
-                scrub_stack();
-                let actual = loaded.as_ref().map_or(address, Key::address);
-                if actual == address {
-                    return loaded;
-                }
-                Err(KeyError::NotPinned { key: key(), stated: address, actual })
+                handed_out::accept(secret, address, config_path, allow_test_keys)
+            }
+            KeyPlace::AwsSecret { secret, aws, address } => {
+                let secret = awssecret::fetch(&secret, &aws).await;
+                let secret = secret.map_err(|source| KeyError::Store { key: key(), source })?;
+                handed_out::accept(secret, address, config_path, allow_test_keys)
             }
             KeyPlace::AwsKms { key: kms, aws, address } => {
                 let store = AwsKms::new(kms, &aws);
+                let store = store.map_err(|source| KeyError::Store { key: key(), source })?;
+                Key::elsewhere(Box::new(store), address, config_path).await
+            }
+            KeyPlace::GcpKms { key: named, gcp, address } => {
+                let store = GcpKms::new(named, gcp);
                 let store = store.map_err(|source| KeyError::Store { key: key(), source })?;
                 Key::elsewhere(Box::new(store), address, config_path).await
             }

@@ -81,9 +81,17 @@ fn key_place(
             let server = keys.vault.clone().ok_or("no server is described: see [keys.vault]")?;
             return Ok(KeyPlace::Vault { secret: secret.clone(), server, address: *address });
         }
+        KeyRef::AwsSecret(secret, address) => {
+            let (secret, aws) = (secret.clone(), keys.aws.clone());
+            return Ok(KeyPlace::AwsSecret { secret, aws, address: *address });
+        }
         KeyRef::AwsKms(key, address) => {
             let (key, aws) = (key.clone(), keys.aws.clone());
             return Ok(KeyPlace::AwsKms { key, aws, address: *address });
+        }
+        KeyRef::GcpKms(key, address) => {
+            let (key, gcp) = (key.clone(), keys.gcp.clone());
+            return Ok(KeyPlace::GcpKms { key, gcp, address: *address });
         }
         KeyRef::Pkcs11(key, address) => {
             let token = keys.pkcs11.clone().ok_or("no token is described: see [keys.pkcs11]")?;

@@ -20,8 +20,12 @@ pub enum KeyRef {
     Env(SecretString),
     /// A secret of the store of `keys.vault`, and the address of the key in it.
     Vault(VaultSecret, Address),
+    /// A secret of AWS Secrets Manager, and the address of the key in it.
+    AwsSecret(AwsSecret, Address),
     /// A key of AWS KMS, and its address.
     AwsKms(KmsKey, Address),
+    /// A key of Google Cloud KMS, and its address.
+    GcpKms(GcpKey, Address),
     /// A key on the token of `keys.pkcs11`, and its address.
     Pkcs11(TokenKey, Address),
 }
@@ -37,6 +41,17 @@ pub struct VaultSecret {
     pub field: String,
 }
 
+/// A secret of AWS Secrets Manager.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AwsSecret {
+    /// Its whole ARN.
+    pub arn: String,
+    /// The region in the ARN.
+    pub region: String,
+    /// Which of its fields; none where the key is all of it.
+    pub field: Option<String>,
+}
+
 /// A key of AWS KMS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KmsKey {
@@ -46,6 +61,10 @@ pub struct KmsKey {
     pub region: String,
 }
 
+/// A version of a key of Google Cloud KMS: its whole name, since another version is another key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GcpKey(pub String);
+
 /// What a key is called on its token.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TokenKey {
@@ -54,6 +73,9 @@ pub enum TokenKey {
     /// By its id.
     Id(Vec<u8>),
 }
+
+const NO_GCP_KEY: &str = "is no projects/<project>/locations/<location>/keyRings/<ring>/cryptoKeys/<key>/\
+                          cryptoKeyVersions/<n>";
 
 /// A key of a chain of `family`.
 pub(super) fn key_ref(
@@ -67,7 +89,9 @@ pub(super) fn key_ref(
     };
     let (key, credentials) = (set(variable).map(SecretString::from), set(CREDENTIALS_DIRECTORY));
     let expects = "\"keystore:<name>\", \"file:<path>\", \"credential:<name>\", \
-                   \"vault:<mount>/<path>#<field>@<address>\", \"awskms:<key ARN>@<address>\", \
+                   \"vault:<mount>/<path>#<field>@<address>\", \"awssecret:<ARN>[#<field>]@<address>\", \
+                   \"awskms:<key ARN>@<address>\", \
+                   \"gcpkms:projects/…/cryptoKeyVersions/<n>@<address>\", \
                    \"pkcs11:<label>@<address>\", \"pkcs11:id=<hex>@<address>\" or \"env\", never the key itself";
     Expected::of_text(expects, move |text| match text.split_once(':') {
         None if text == "env" => match &key {
@@ -91,12 +115,22 @@ pub(super) fn key_ref(
             let (secret, address) = pinned(family, rest)?;
             Ok(KeyRef::Vault(vault_secret(secret).ok_or("is no <mount>/<path>#<field>")?, address))
         }
+        Some(("awssecret", rest)) => {
+            let (secret, address) = pinned(family, rest)?;
+            let secret = aws_secret(secret)
+                .ok_or("is no arn:<partition>:secretsmanager:<region>:<account>:secret:<name>")?;
+            Ok(KeyRef::AwsSecret(secret, address))
+        }
         Some(("awskms", rest)) => {
             let (arn, address) = pinned(family, rest)?;
             Ok(KeyRef::AwsKms(
                 kms_key(arn).ok_or("is no arn:<partition>:kms:<region>:<account>:key/<id>")?,
                 address,
             ))
+        }
+        Some(("gcpkms", rest)) => {
+            let (name, address) = pinned(family, rest)?;
+            Ok(KeyRef::GcpKms(gcp_key(name).ok_or(NO_GCP_KEY)?, address))
         }
         Some(("pkcs11", rest)) => {
             let (name, address) = pinned(family, rest)?;
@@ -126,6 +160,25 @@ fn vault_secret(text: &str) -> Option<VaultSecret> {
     good.then_some(VaultSecret { mount, path, field })
 }
 
+fn gcp_key(name: &str) -> Option<GcpKey> {
+    let parts: Vec<&str> = name.split('/').collect();
+    let [projects, project, locations, place, rings, ring, keys, key, versions, version] =
+        parts.as_slice()
+    else {
+        return None;
+    };
+    let kinds = [*projects, *locations, *rings, *keys, *versions];
+    let named = [place, ring, key].into_iter();
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    // An old project may be of a domain: `example.com:name`.
+    let good = kinds == ["projects", "locations", "keyRings", "cryptoKeys", "cryptoKeyVersions"]
+        && named.chain([version]).all(|part| !part.is_empty() && part.bytes().all(plain))
+        && version.bytes().all(|byte| byte.is_ascii_digit())
+        && !project.is_empty()
+        && project.bytes().all(|byte| plain(byte) || b".:".contains(&byte));
+    good.then(|| GcpKey(name.to_owned()))
+}
+
 fn token_key(text: &str) -> Option<TokenKey> {
     let whole = !text.is_empty() && text.len() <= 128 && !text.chars().any(char::is_control);
     match text.strip_prefix("id=") {
@@ -134,19 +187,41 @@ fn token_key(text: &str) -> Option<TokenKey> {
     }
 }
 
+fn aws_secret(text: &str) -> Option<AwsSecret> {
+    let (arn, field) = match text.split_once('#') {
+        Some((_, "")) => return None,
+        Some((arn, field)) => (arn, Some(field.to_owned())),
+        None => (text, None),
+    };
+    let (region, resource) = arn_of("secretsmanager", arn)?;
+    let name = resource.strip_prefix("secret:")?;
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+=.@-".contains(&byte);
+    let good = !name.is_empty() && name.bytes().all(plain);
+    good.then(|| AwsSecret { arn: arn.to_owned(), region, field })
+}
+
 fn kms_key(arn: &str) -> Option<KmsKey> {
-    let mut parts = arn.split(':');
+    let (region, resource) = arn_of("kms", arn)?;
+    let good = is_plain(resource.strip_prefix("key/")?);
+    good.then(|| KmsKey { arn: arn.to_owned(), region })
+}
+
+/// The region and the resource of an ARN of a service.
+fn arn_of<'t>(service: &str, arn: &'t str) -> Option<(String, &'t str)> {
+    let rest = arn.strip_prefix("arn:")?;
+    let mut parts = rest.splitn(5, ':');
     let mut next = || parts.next().filter(|part| !part.is_empty());
-    let (prefix, partition, service, region) = (next()?, next()?, next()?, next()?);
-    let (account, key) = (next()?, next()?);
-    let id = key.strip_prefix("key/")?;
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    let good = (prefix, service) == ("arn", "kms")
-        && partition.starts_with("aws")
-        && account.bytes().all(|byte| byte.is_ascii_digit())
-        && [partition, region, id].iter().all(|part| part.bytes().all(plain))
-        && parts.next().is_none();
-    good.then(|| KmsKey { arn: arn.to_owned(), region: region.to_owned() })
+    let (partition, of, region, account, resource) = (next()?, next()?, next()?, next()?, next()?);
+    let good = partition.starts_with("aws")
+        && of == service
+        && is_plain(partition)
+        && is_plain(region)
+        && account.bytes().all(|byte| byte.is_ascii_digit());
+    good.then(|| (region.to_owned(), resource))
+}
+
+fn is_plain(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
 }
 
 /// One component of a path that cannot lead out of its directory.

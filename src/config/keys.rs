@@ -13,7 +13,7 @@ const LONGEST: usize = 512;
 /// Where a pod finds the token of its service account.
 const POD_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-/// What systemd and AWS say to the processes that they start.
+/// What systemd and clouds say to the processes that they start.
 pub(super) const CREDENTIALS_DIRECTORY: &str = "CREDENTIALS_DIRECTORY";
 const ID: &str = "AWS_ACCESS_KEY_ID";
 const SECRET: &str = "AWS_SECRET_ACCESS_KEY";
@@ -22,10 +22,11 @@ const DOOR: &str = "AWS_CONTAINER_CREDENTIALS_FULL_URI";
 const DOOR_PATH: &str = "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI";
 const DOOR_TOKEN: &str = "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE";
 const METADATA: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
+const GCP_METADATA: &str = "GCE_METADATA_HOST";
 
 /// Whether a variable of the process says something of a store of keys.
 pub(super) fn is_of_a_store(name: &str) -> bool {
-    [CREDENTIALS_DIRECTORY, ID, SECRET, TOKEN, DOOR, DOOR_PATH, DOOR_TOKEN, METADATA]
+    [CREDENTIALS_DIRECTORY, ID, SECRET, TOKEN, DOOR, DOOR_PATH, DOOR_TOKEN, METADATA, GCP_METADATA]
         .contains(&name)
 }
 
@@ -36,10 +37,21 @@ pub struct KeysConfig {
     pub directory: PathBuf,
     /// The store of `vault:`; none where it is not described.
     pub vault: Option<VaultConfig>,
-    /// How `awskms:` is reached.
+    /// How `awskms:` and `awssecret:` are reached.
     pub aws: AwsConfig,
+    /// How `gcpkms:` is reached.
+    pub gcp: GcpConfig,
     /// The token of `pkcs11:`; none where it is not described.
     pub pkcs11: Option<Pkcs11Config>,
+}
+
+/// How Google Cloud is reached.
+#[derive(Debug, Clone)]
+pub struct GcpConfig {
+    /// The key management service. Without a slash at its end.
+    pub url: String,
+    /// The metadata server, which says who this machine is (`GCE_METADATA_HOST`).
+    pub metadata_url: String,
 }
 
 /// A token of PKCS#11, and how one logs in to it.
@@ -104,6 +116,8 @@ pub enum VaultProof {
 pub struct AwsConfig {
     /// Instead of the region's own address.
     pub kms_url: Option<String>,
+    /// Likewise, of its store of secrets.
+    pub secrets_url: Option<String>,
     /// Where the credentials come from.
     pub credentials: AwsCredentialSource,
 }
@@ -143,10 +157,23 @@ impl KeysConfig {
         let vault = reader.section("vault", VaultConfig::read);
         let pkcs11 = reader.section("pkcs11", Pkcs11Config::read);
         let kms_url = reader.optional("aws_kms_url", &web_address());
+        let secrets_url = reader.optional("aws_secrets_url", &web_address());
+        let gcp_url = reader.optional("gcp_kms_url", &web_address());
         let credentials = AwsCredentialSource::of(environment);
-        let aws = AwsConfig { kms_url: kms_url?, credentials };
-        Ok(Self { directory: directory?, vault: vault?, aws, pkcs11: pkcs11? })
+        let aws = AwsConfig { kms_url: kms_url?, secrets_url: secrets_url?, credentials };
+        let gcp = GcpConfig {
+            url: gcp_url?.unwrap_or_else(|| "https://cloudkms.googleapis.com".to_owned()),
+            metadata_url: metadata_url(environment),
+        };
+        Ok(Self { directory: directory?, vault: vault?, aws, gcp, pkcs11: pkcs11? })
     }
+}
+
+/// Google's metadata server is on a network of the machine's own, and has no TLS.
+fn metadata_url(environment: &Environment) -> String {
+    let set = environment.iter().find(|(name, value)| name == GCP_METADATA && !value.is_empty());
+    let host = set.map_or("metadata.google.internal", |(_, value)| value.as_str());
+    format!("http://{host}")
 }
 
 impl VaultConfig {

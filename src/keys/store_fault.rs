@@ -72,6 +72,16 @@ impl StoreFault {
         }
     }
 
+    /// What the status of an answer over HTTP says that is no good one, where nothing else does.
+    pub(super) fn of_status(status: u16) -> Self {
+        match status {
+            401 | 403 => Self::Denied,
+            429 => Self::Busy,
+            500..=599 => Self::Down,
+            _ => Self::Odd,
+        }
+    }
+
     /// Whether the same question may be answered in a moment.
     pub(super) fn is_worth_a_try(self) -> bool {
         match self {

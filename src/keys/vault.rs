@@ -1,28 +1,19 @@
 //! A key that lies in Vault or `OpenBao`, in a KV engine of version 2: fetched once, when it is loaded. From
 //! then on the key is here, and nobody asks the store for anything.
 
+use super::handed_out::{self, SecretFields};
 use super::store_fault::{StoreError, StoreFault};
 use super::web::{StoreReply, Web, send};
-use super::{KeyError, Secret, private_file, source};
+use super::{KeyError, Secret, private_file};
 use crate::config::{VaultConfig, VaultLogin, VaultProof, VaultSecret};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
-use tokio::time::sleep;
 
 /// The longest token, bytes. Those of Kubernetes are long.
 const TOKEN_LIMIT: usize = 16 << 10;
-
-/// How often the store is asked, where it may answer yet.
-const TRIES: u32 = 4;
-
-/// How long after the first try the second comes; each one after that waits twice as long.
-const PAUSE: Duration = Duration::from_millis(250);
 
 /// Logs in, and fetches the key.
 pub(super) async fn fetch(
@@ -34,17 +25,8 @@ pub(super) async fn fetch(
     let authorities = server.ca_file.as_deref().map(|path| open_file(path, key)).transpose()?;
     let store = |source| KeyError::Store { key: key.to_owned(), source };
     let web = Web::new(authorities.as_deref()).map_err(store)?;
-    let (mut pause, mut tries_left) = (PAUSE, TRIES);
-    loop {
-        tries_left = tries_left.saturating_sub(1);
-        match fetch_once(&web, secret, server, &proof).await {
-            Err(failure) if failure.fault.may_pass() && tries_left > 0 => {
-                sleep(pause).await;
-                pause = pause.saturating_mul(2);
-            }
-            ended => return ended.map_err(store),
-        }
-    }
+    let fetched = handed_out::patiently(|| fetch_once(&web, secret, server, &proof)).await;
+    fetched.map_err(store)
 }
 
 /// What proves who we are, read from its file.
@@ -115,10 +97,7 @@ async fn fetch_once(
     // A version that was deleted is answered with 404, by some with 200 and no data.
     let fields = answer.data.and_then(|outer| outer.data);
     let fields = fields.ok_or_else(|| missing("that version of the secret was deleted"))?;
-    let value =
-        fields.get(field.as_str()).ok_or_else(|| missing("the secret has no such field"))?;
-    let value: &str = serde_json::from_str(value.get()).map_err(|_| odd("the field is no text"))?;
-    source::decode(value.as_bytes()).ok_or_else(|| odd("the field is no private key in hex"))
+    handed_out::field(&fields, field)
 }
 
 /// A value of a header that is shown nowhere.
@@ -166,7 +145,7 @@ struct VaultAnswer<'t> {
 #[derive(Deserialize)]
 struct Version<'t> {
     #[serde(borrow)]
-    data: Option<HashMap<Cow<'t, str>, &'t RawValue>>,
+    data: Option<SecretFields<'t>>,
 }
 
 #[derive(Deserialize)]

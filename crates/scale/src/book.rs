@@ -53,7 +53,7 @@ impl Book {
             copy_dir: None,
             min_free_bytes: 1 << 28,
             queue_length: 1024,
-            keep_refusals: Some(Duration::from_secs(90 * 86_400)),
+            keep_refusals: Some(Duration::from_hours(24 * 90)),
         }
     }
 
@@ -148,6 +148,7 @@ impl Book {
             request: None,
             earlier: vec![],
             caller: Some("scheduler".to_owned()),
+            trace: None,
             in_blocks: InBlocks::Below(position),
             window: TOGETHER,
             counts,

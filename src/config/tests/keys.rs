@@ -19,6 +19,20 @@ fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
         panic!("it is one")
     };
     assert_eq!((key.arn.as_str(), key.region.as_str()), (arn, "eu-central-1"));
+    let secret = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:signer/b@1-a1B2c3";
+    for (named, field) in [(secret.to_owned(), None), (format!("{secret}#key"), Some("key"))] {
+        let Ok(KeyRef::AwsSecret(read, _)) = read(&format!("awssecret:{named}@{whose}"), &[])
+        else {
+            panic!("it is one")
+        };
+        assert_eq!((read.arn.as_str(), read.region.as_str()), (secret, "eu-central-1"));
+        assert_eq!(read.field.as_deref(), field);
+    }
+    let version = "projects/p-1/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
+    let Ok(KeyRef::GcpKms(key, _)) = read(&format!("gcpkms:{version}@{whose}"), &[]) else {
+        panic!("it is one")
+    };
+    assert_eq!(key.0, version);
     for (named, key) in [
         ("billing key", TokenKey::Label("billing key".to_owned())),
         ("id=01aB", TokenKey::Id(vec![1, 0xab])),
@@ -31,6 +45,14 @@ fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
     let systemd = [("CREDENTIALS_DIRECTORY", "/run/credentials/signer.service")];
     let Ok(KeyRef::File(path)) = read("credential:billing", &systemd) else { panic!("it is one") };
     assert_eq!(path, Path::new("/run/credentials/signer.service/billing"));
+}
+
+#[test]
+fn a_key_in_a_store_is_named_wholly_and_with_its_address() {
+    let whose = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+    let arn = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab";
+    let secret = "arn:aws:secretsmanager:eu-central-1:111122223333:secret:signer/b@1-a1B2c3";
+    let version = "projects/p-1/locations/global/keyRings/r/cryptoKeys/k/cryptoKeyVersions/3";
     for wrong in [
         "credential:billing".to_owned(),
         format!("vault:kv/a#key@{}", &whose[..41]),
@@ -44,12 +66,21 @@ fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
         format!("awskms:{}@{whose}", arn.replace("key/", "alias/")),
         format!("awskms:{}@{whose}", arn.replace(":kms:", ":s3:")),
         format!("awskms:{}@{whose}", arn.replace("eu-central-1", "evil.example/")),
+        format!("awssecret:{secret}"),
+        format!("awssecret:{secret}#@{whose}"),
+        format!("awssecret:{arn}@{whose}"),
+        format!("awssecret:{}@{whose}", secret.replace("signer/", "signer?")),
+        format!("awssecret:{}@{whose}", secret.replace("eu-central-1", "evil.example/")),
+        format!("gcpkms:{version}"),
+        format!("gcpkms:{}@{whose}", version.replace("/cryptoKeyVersions/3", "")),
+        format!("gcpkms:{}@{whose}", version.replace("/3", "/latest")),
+        format!("gcpkms:{}@{whose}", version.replace("p-1", "..")).replace("global", "a?b"),
         "pkcs11:billing".to_owned(),
         format!("pkcs11:@{whose}"),
         format!("pkcs11:id=@{whose}"),
         format!("pkcs11:id=billing@{whose}"),
     ] {
-        assert!(read(&wrong, &[]).is_err(), "{wrong}");
+        assert!(load(&local("keystore:billing", &wrong), &[]).is_err(), "{wrong}");
     }
 }
 

@@ -1,94 +1,59 @@
 use super::*;
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::Request;
-use axum::http::{Method, StatusCode};
-use axum::response::{IntoResponse as _, Response};
-use parking_lot::Mutex;
-use serde_json::{Value, json};
+use crate::keys::double::{Double, Heard, told};
+use axum::http::Method;
+use axum::response::Response;
+use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use tempfile::TempDir;
-use tokio_util::task::TaskTracker;
 
 /// 32 bytes of a key, as hex.
 const KEY: &str = "4545454545454545454545454545454545454545454545454545454545454545";
 
 const TOKEN: &str = "hvs.CAESIJtoken";
 
-/// A double of a server, as strict as the published API: it answers what it was asked, in the way that it
-/// should have been asked, and nothing else.
-#[derive(Clone, Default)]
-struct Double {
-    /// What it answers before anything else, one after the other: status and body.
-    first: Arc<Mutex<Vec<(u16, Value)>>>,
-    asked: Arc<Mutex<Vec<String>>>,
-}
-
-impl Double {
-    async fn serve(self) -> String {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
-        let router = Router::new().fallback(move |request: Request| {
-            let double = self.clone();
-            async move { double.answer(request).await }
-        });
-        TaskTracker::new().spawn(async { axum::serve(listener, router).await.unwrap() });
-        url
+/// A server, as strict as the published API: it answers what it was asked, in the way that it should have been
+/// asked, and nothing else.
+fn rules(heard: &Heard) -> Response {
+    if heard.header("x-vault-namespace") != "billing" {
+        return told(404, &json!({"errors": []}));
     }
-
-    async fn answer(&self, request: Request) -> Response {
-        let (parts, body) = request.into_parts();
-        let body = axum::body::to_bytes(body, 1 << 16).await.unwrap();
-        self.asked.lock().push(format!("{} {}", parts.method, parts.uri.path()));
-        if let Some((status, body)) = self.first.lock().pop() {
-            return told(status, &body);
+    let logged_in = told(200, &json!({"auth": {"client_token": TOKEN, "lease_duration": 60}}));
+    match (&heard.method, heard.path.as_str()) {
+        (&Method::POST, "/v1/auth/approle/login")
+            if heard.json() == json!({"role_id": "r", "secret_id": "s-1"}) =>
+        {
+            logged_in
         }
-        let header = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok());
-        if header("x-vault-namespace") != Some("billing") {
-            return told(404, &json!({"errors": []}));
+        (&Method::POST, "/v1/auth/pods/login")
+            if heard.json() == json!({"role": "signer", "jwt": "e.y.J"}) =>
+        {
+            logged_in
         }
-        let logged_in = told(200, &json!({"auth": {"client_token": TOKEN, "lease_duration": 60}}));
-        match (&parts.method, parts.uri.path()) {
-            (&Method::POST, "/v1/auth/approle/login")
-                if is(&body, &json!({"role_id": "r", "secret_id": "s-1"})) =>
-            {
-                logged_in
-            }
-            (&Method::POST, "/v1/auth/pods/login")
-                if is(&body, &json!({"role": "signer", "jwt": "e.y.J"})) =>
-            {
-                logged_in
-            }
-            (&Method::POST, _) => told(400, &json!({"errors": ["invalid role or secret ID"]})),
-            _ if header("x-vault-token") != Some(TOKEN) => {
-                told(403, &json!({"errors": ["permission denied"]}))
-            }
-            (&Method::GET, "/v1/secret/data/signer/billing") => told(
-                200,
-                &json!({
-                    "request_id": "1", "lease_id": "",
-                    "data": {"data": {"key": KEY, "number": 7}, "metadata": {"version": 3}},
-                }),
-            ),
-            (&Method::GET, "/v1/secret/data/signer/deleted") => told(
-                404,
-                &json!({
-                    "data": {"data": null, "metadata": {"deletion_time": "2026-01-01T00:00:00Z"}},
-                }),
-            ),
-            _ => told(404, &json!({"errors": []})),
+        (&Method::POST, _) => told(400, &json!({"errors": ["invalid role or secret ID"]})),
+        _ if heard.header("x-vault-token") != TOKEN => {
+            told(403, &json!({"errors": ["permission denied"]}))
         }
+        (&Method::GET, "/v1/secret/data/signer/billing") => told(
+            200,
+            &json!({
+                "request_id": "1", "lease_id": "",
+                "data": {"data": {"key": KEY, "number": 7}, "metadata": {"version": 3}},
+            }),
+        ),
+        (&Method::GET, "/v1/secret/data/signer/deleted") => told(
+            404,
+            &json!({
+                "data": {"data": null, "metadata": {"deletion_time": "2026-01-01T00:00:00Z"}},
+            }),
+        ),
+        _ => told(404, &json!({"errors": []})),
     }
 }
 
-fn is(body: &Bytes, wanted: &Value) -> bool {
-    serde_json::from_slice::<Value>(body).is_ok_and(|body| body == *wanted)
-}
-
-fn told(status: u16, body: &Value) -> Response {
-    (StatusCode::from_u16(status).unwrap(), body.to_string()).into_response()
+/// What a double was asked.
+fn asked(double: &Double) -> Vec<String> {
+    double.heard.lock().iter().map(|heard| format!("{} {}", heard.method, heard.path)).collect()
 }
 
 struct Room(TempDir);
@@ -126,15 +91,15 @@ fn fault(outcome: Result<Secret, KeyError>) -> StoreFault {
 
 #[tokio::test]
 async fn a_key_is_fetched_by_a_token_an_approle_or_the_account_of_a_pod() {
-    let (room, double) = (Room::new(), Double::default());
-    let url = double.clone().serve().await;
+    let (room, double) = (Room::new(), Double::serve(rules).await);
+    let url = double.url.clone();
     let secret_id =
         VaultProof::SecretId { role_id: "r".to_owned(), file: room.file("id", "s-1", 0o600) };
     let account = VaultProof::Kubernetes {
         role: "signer".to_owned(),
         file: room.file("jwt", "e.y.J", 0o644),
     };
-    for (login, asked) in [
+    for (login, logins) in [
         (VaultLogin::Token(room.file("token", &format!("{TOKEN}\n"), 0o400)), vec![]),
         (
             VaultLogin::Role { mount: "approle".to_owned(), proof: secret_id },
@@ -145,18 +110,18 @@ async fn a_key_is_fetched_by_a_token_an_approle_or_the_account_of_a_pod() {
             vec!["POST /v1/auth/pods/login"],
         ),
     ] {
-        double.asked.lock().clear();
+        double.heard.lock().clear();
         let secret = get("signer/billing", "key", &server(&url, login)).await.unwrap();
         assert_eq!(hex::encode(secret.as_slice()), KEY);
-        let asked = [asked, vec!["GET /v1/secret/data/signer/billing"]].concat();
-        assert_eq!(*double.asked.lock(), asked);
+        let wanted = [logins, vec!["GET /v1/secret/data/signer/billing"]].concat();
+        assert_eq!(asked(&double), wanted);
     }
 }
 
 #[tokio::test]
 async fn what_is_not_there_or_not_ours_is_told_at_once_and_what_may_pass_is_tried_again() {
-    let (room, double) = (Room::new(), Double::default());
-    let url = double.clone().serve().await;
+    let (room, double) = (Room::new(), Double::serve(rules).await);
+    let url = double.url.clone();
     let server = server(&url, VaultLogin::Token(room.file("token", TOKEN, 0o600)));
     for (path, field, why) in [
         ("signer/other", "key", StoreFault::Missing),
@@ -164,9 +129,9 @@ async fn what_is_not_there_or_not_ours_is_told_at_once_and_what_may_pass_is_trie
         ("signer/billing", "password", StoreFault::Missing),
         ("signer/billing", "number", StoreFault::Odd),
     ] {
-        double.asked.lock().clear();
+        double.heard.lock().clear();
         assert_eq!(fault(get(path, field, &server).await), why, "{path} {field}");
-        assert_eq!(double.asked.lock().len(), 1, "{path} {field}");
+        assert_eq!(double.heard.lock().len(), 1, "{path} {field}");
     }
     let other = VaultConfig { namespace: Some("another".to_owned()), ..server.clone() };
     assert_eq!(fault(get("signer/billing", "key", &other).await), StoreFault::Missing);
@@ -175,9 +140,9 @@ async fn what_is_not_there_or_not_ours_is_told_at_once_and_what_may_pass_is_trie
     assert_eq!(fault(get("signer/billing", "key", &stranger).await), StoreFault::Denied);
     let sealed = json!({"errors": ["Vault is sealed"]});
     *double.first.lock() = vec![(429, json!({})), (503, sealed.clone())];
-    double.asked.lock().clear();
+    double.heard.lock().clear();
     assert!(get("signer/billing", "key", &server).await.is_ok());
-    assert_eq!(double.asked.lock().len(), 3);
+    assert_eq!(double.heard.lock().len(), 3);
     *double.first.lock() = vec![(503, sealed); 4];
     assert_eq!(fault(get("signer/billing", "key", &server).await), StoreFault::Down);
     let nowhere = VaultConfig { url: "http://127.0.0.1:1".to_owned(), ..server };
@@ -186,8 +151,8 @@ async fn what_is_not_there_or_not_ours_is_told_at_once_and_what_may_pass_is_trie
 
 #[tokio::test]
 async fn no_error_quotes_a_secret_and_a_token_that_others_can_read_is_not_used() {
-    let (room, double) = (Room::new(), Double::default());
-    let url = double.clone().serve().await;
+    let (room, double) = (Room::new(), Double::serve(rules).await);
+    let url = double.url.clone();
     *double.first.lock() = vec![(403, json!({"errors": [format!("bad token {TOKEN} for {KEY}")]}))];
     let config = server(&url, VaultLogin::Token(room.file("token", TOKEN, 0o600)));
     let refused = get("signer/billing", "key", &config).await.map(drop).unwrap_err();

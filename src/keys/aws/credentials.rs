@@ -1,11 +1,10 @@
 //! Who we are to AWS: as the environment says it, from a container's door, or from the machine's metadata.
 
-use crate::clock::Clock;
 use crate::config::AwsCredentialSource;
+use crate::keys::kept::{Kept, Lasting};
 use crate::keys::store_fault::{StoreError, StoreFault};
 use crate::keys::web::{StoreReply, Web, send};
 use jiff::Timestamp;
-use parking_lot::Mutex;
 use reqwest::header::AUTHORIZATION;
 use reqwest::{RequestBuilder, Url};
 use secrecy::SecretString;
@@ -19,62 +18,41 @@ const EARLY_MS: i64 = 300_000;
 const LOCAL: [&str; 6] =
     ["127.0.0.1", "localhost", "[::1]", "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"];
 
-/// Credentials, for some time.
+/// What a request is signed with.
 pub(super) struct Credentials {
     pub(super) id: String,
     pub(super) secret: SecretString,
     pub(super) token: Option<SecretString>,
-    /// When they end, Unix ms; never, where that is not said.
-    pub(super) until_ms: Option<i64>,
 }
 
 /// Where they come from, and those that are known.
 pub(super) struct Wallet {
     source: AwsCredentialSource,
     web: Web,
-    known: Mutex<Option<Arc<Credentials>>>,
+    known: Kept<Credentials>,
 }
 
 impl Wallet {
     pub(super) fn new(source: AwsCredentialSource, web: Web) -> Self {
-        Self { source, web, known: Mutex::default() }
+        Self { source, web, known: Kept::early(EARLY_MS) }
     }
 
-    /// Credentials that have not ended. Those that end soon are used as long as there are no others.
-    pub(super) async fn credentials(&self) -> Result<Arc<Credentials>, StoreError> {
-        let now_ms = Clock::MACHINE.unix_ms();
-        let known = self.known.lock().clone();
-        let lasts = |more_ms: i64| {
-            known.clone().filter(|one| {
-                one.until_ms.is_none_or(|until| until.saturating_sub(more_ms) > now_ms)
-            })
-        };
-        if let Some(good) = lasts(EARLY_MS) {
-            return Ok(good);
-        }
-        match self.fetch().await {
-            Ok(fetched) => {
-                let fetched = Arc::new(fetched);
-                *self.known.lock() = Some(Arc::clone(&fetched));
-                Ok(fetched)
-            }
-            Err(failure) => lasts(0).ok_or(failure),
-        }
+    /// Credentials that have not ended.
+    pub(super) async fn credentials(&self) -> Result<Arc<Lasting<Credentials>>, StoreError> {
+        self.known.or(self.fetch()).await
     }
 
     /// They were refused: the next request gets others.
     pub(super) fn forget(&self) {
-        *self.known.lock() = None;
+        self.known.forget();
     }
 
-    async fn fetch(&self) -> Result<Credentials, StoreError> {
+    async fn fetch(&self) -> Result<Lasting<Credentials>, StoreError> {
         match &self.source {
-            AwsCredentialSource::Fixed { id, secret, token } => Ok(Credentials {
-                id: id.clone(),
-                secret: secret.clone(),
-                token: token.clone(),
-                until_ms: None,
-            }),
+            AwsCredentialSource::Fixed { id, secret, token } => {
+                let (id, secret, token) = (id.clone(), secret.clone(), token.clone());
+                Ok(Lasting { value: Credentials { id, secret, token }, until_ms: None })
+            }
             AwsCredentialSource::Container { url, token_file } => {
                 let parsed =
                     Url::parse(url).map_err(|_| denied("the door of credentials is no address"))?;
@@ -95,7 +73,7 @@ impl Wallet {
         }
     }
 
-    async fn of_machine(&self, url: &str) -> Result<Credentials, StoreError> {
+    async fn of_machine(&self, url: &str) -> Result<Lasting<Credentials>, StoreError> {
         let request = self.web.put(&format!("{url}/latest/api/token"));
         let token = asked(request.header("X-aws-ec2-metadata-token-ttl-seconds", "300")).await?;
         let ask = async |path: &str| {
@@ -138,16 +116,16 @@ impl<'de> Deserialize<'de> for SecretText {
     }
 }
 
-fn read(told: &StoreReply) -> Result<Credentials, StoreError> {
+fn read(told: &StoreReply) -> Result<Lasting<Credentials>, StoreError> {
     let document: CredentialDocument = serde_json::from_slice(&told.body)
         .map_err(|_| denied("the door of credentials gives none"))?;
     let until: Option<Timestamp> = document.expiration.and_then(|text| text.parse().ok());
-    Ok(Credentials {
+    let value = Credentials {
         id: document.access_key_id,
         secret: document.secret_access_key.0,
         token: document.token.map(|token| token.0),
-        until_ms: until.map(Timestamp::as_millisecond),
-    })
+    };
+    Ok(Lasting { value, until_ms: until.map(Timestamp::as_millisecond) })
 }
 
 fn denied(said: &str) -> StoreError {

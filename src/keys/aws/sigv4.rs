@@ -121,7 +121,6 @@ mod tests {
             id: "AKIDEXAMPLE".to_owned(),
             secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".into(),
             token: None,
-            until_ms: None,
         };
         let stamp = SigningStamp::at(1_440_938_160_000, "us-east-1", "service");
         let headers = [("host", "example.amazonaws.com"), ("x-amz-date", "20150830T123600Z")];

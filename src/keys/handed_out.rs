@@ -1,0 +1,68 @@
+//! Keys that a store hands out: fetched once, when they are opened. From then on the key is here, and nobody
+//! asks the store for anything.
+
+use super::source;
+use super::store_fault::{StoreError, StoreFault};
+use super::{Key, KeyError, Secret, scrub_stack};
+use alloy::primitives::Address;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// How often a store is asked, where it may answer yet.
+const TRIES: u32 = 4;
+
+/// How long after the first try the second comes; each one after that waits twice as long.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Fetches a key, with a few tries.
+pub(super) async fn patiently<F>(fetch: impl Fn() -> F + Send) -> Result<Secret, StoreError>
+where
+    F: Future<Output = Result<Secret, StoreError>> + Send,
+{
+    let (mut pause, mut tries_left) = (PAUSE, TRIES);
+    loop {
+        tries_left = tries_left.saturating_sub(1);
+        match fetch().await {
+            Err(failure) if failure.fault.may_pass() && tries_left > 0 => {
+                sleep(pause).await;
+                pause = pause.saturating_mul(2);
+            }
+            ended => return ended,
+        }
+    }
+}
+
+/// The key with these bytes, if it is that of `address` and may be used.
+pub(super) fn accept(
+    secret: Secret,
+    address: Address,
+    config_path: &str,
+    allow_test_keys: bool,
+) -> Result<Key, KeyError> {
+    let loaded = Key::from_store(&secret, config_path, allow_test_keys);
+    drop(secret);
+    scrub_stack();
+    let actual = loaded.as_ref().map_or(address, Key::address);
+    if actual == address {
+        return loaded;
+    }
+    Err(KeyError::NotPinned { key: config_path.to_owned(), stated: address, actual })
+}
+
+/// The fields of a secret, which point into its text.
+pub(super) type SecretFields<'t> = HashMap<Cow<'t, str>, &'t RawValue>;
+
+/// The key in one field.
+pub(super) fn field(fields: &SecretFields<'_>, name: &str) -> Result<Secret, StoreError> {
+    let missing = || StoreError::new(StoreFault::Missing, "the secret has no such field");
+    let value = fields.get(name).ok_or_else(missing)?;
+    let value: &str = serde_json::from_str(value.get()).map_err(|_| odd("the field is no text"))?;
+    source::decode(value.as_bytes()).ok_or_else(|| odd("the field is no private key in hex"))
+}
+
+fn odd(said: &str) -> StoreError {
+    StoreError::new(StoreFault::Odd, said)
+}
