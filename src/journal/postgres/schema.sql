@@ -82,6 +82,7 @@ CREATE TABLE batch (
     position    BIGINT NOT NULL CHECK (position >= 0),
     request_id  TEXT,
     caller      TEXT,
+    trace       TEXT,
     state       TEXT    NOT NULL
                 CHECK (state IN ('open', 'charged', 'reverted', 'cancelled', 'usurped', 'expired')),
     accepted_ms BIGINT NOT NULL,
