@@ -8,6 +8,7 @@ pub mod copies;
 pub mod export;
 pub mod first;
 mod gates;
+mod handover;
 mod head;
 mod keyring;
 mod lanes;
@@ -20,12 +21,14 @@ mod reload;
 pub mod remote;
 mod renewal;
 mod rules;
+mod sockets;
 pub mod totals;
 mod webhook;
 
 pub use connect::ConnectError;
 pub use lanes::Orphans;
 pub use reload::NotReloaded;
+pub use sockets::Sockets;
 
 use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
@@ -44,7 +47,6 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -94,6 +96,12 @@ pub enum StartError {
         /// What the system says.
         problem: std::io::Error,
     },
+    /// Callers would wait in a socket that nobody listens to.
+    #[error(
+        "a socket was handed over that listens on {0}, and neither http.listen nor http.health_listen says \
+         so: write the same address there and in ListenStream"
+    )]
+    Handed(SocketAddr),
 }
 
 /// A Signer at work.
@@ -167,6 +175,16 @@ pub struct Assembled {
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
 /// the configuration is reached through `dial`.
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
+    start_on(Sockets::default(), config, dial).await
+}
+
+/// The same, on sockets that were handed over where there are any.
+pub async fn start_on(
+    mut sockets: Sockets,
+    config: Config,
+    dial: &dyn Dial,
+) -> Result<Running, StartError> {
+    sockets.fit(&config.http)?;
     let machine = Machine::real(dial);
     let (limits, copies) = (config.http.clone(), config.journal.copy_dir.clone());
     let Assembled {
@@ -181,7 +199,9 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
         webhook,
         refusals,
     } = assemble(config.clone(), machine).await?;
-    let (listener, address) = listen(limits.listen)?;
+    // The journal is open: the process before this one has closed it, and left what it had to.
+    handover::take_up(&config.journal, machine.clock, &door);
+    let (listener, address) = sockets.listen(limits.listen)?;
     let watch = Watch::begin(watchers);
     let (others, stop_others) = (TaskTracker::new(), CancellationToken::new());
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
@@ -197,7 +217,7 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
     others.spawn(gates::note(Arc::clone(&engine), stop_others.clone()));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
-        let (listener, address) = listen(at)?;
+        let (listener, address) = sockets.listen(at)?;
         let manners = Manners::of_health(&limits);
         server.spawn(http::serve(listener, router, manners, None, stop_server.clone()));
         info!(%address, "health and metrics");
@@ -225,19 +245,6 @@ pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartErro
         reloads,
         copier,
     })
-}
-
-fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartError> {
-    let opened = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        socket.set_reuseaddr(true)?;
-        socket.set_send_buffer_size(SEND_BUFFER)?;
-        socket.bind(address)?;
-        socket.listen(BACKLOG)
-    };
-    let listener = opened().map_err(|problem| StartError::Listen { address, problem })?;
-    let address = listener.local_addr().unwrap_or(address);
-    Ok((listener, address))
 }
 
 /// Puts a Signer together: keys, journal, every batch that is still open, and a first look at all chains.
@@ -321,7 +328,9 @@ impl Running {
             self.engine.tasks.close();
             self.engine.tasks.wait().await;
         };
-        if timeout(self.config.http.shutdown_grace, drained).await.is_err() {
+        if timeout(self.config.http.shutdown_grace, drained).await.is_ok() {
+            handover::leave(&self.config.journal, &self.door.judged());
+        } else {
             warn!("some requests were not finished in time; what they committed is not lost");
         }
         self.watch.end().await;

@@ -6,8 +6,10 @@
 //! ([`Callers::judge`]), the rest with it ([`Presented::prove`]). That one message is judged once is
 //! the business of `replays`.
 
+mod judged;
 mod replays;
 
+pub use judged::{JudgedMessages, NotJudgedMessages};
 pub use replays::{Answered, Judging, Replays, Ticket, Waiting};
 
 use std::fmt;

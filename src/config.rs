@@ -23,6 +23,7 @@ mod replacement;
 mod secret;
 mod secret_url;
 mod stated;
+mod traces;
 mod units;
 mod webhook;
 
@@ -53,6 +54,7 @@ pub use policy::{PolicyConfig, TokenLimits};
 pub use reload::Changes;
 pub use replacement::Replacement;
 pub use secret_url::{NotAnRpcUrl, RpcUrl};
+pub use traces::TracesConfig;
 pub use units::{Sun, Wei};
 pub use webhook::WebhookConfig;
 
@@ -86,6 +88,8 @@ pub struct Config {
     pub log: LogConfig,
     /// Where what happens is told; none where nobody is.
     pub webhook: Option<WebhookConfig>,
+    /// Where the spans of charges go; none where they go nowhere.
+    pub traces: Option<TracesConfig>,
     /// What it states, to be compared with another one.
     stated: Stated,
 }
@@ -186,12 +190,17 @@ impl Config {
             let outbound = root.section("outbound", OutboundConfig::read);
             let webhook = root.has("webhook");
             let webhook = webhook.then(|| root.section("webhook", WebhookConfig::read)).transpose();
+            let traces = root.has("traces");
+            let traces = traces.then(|| root.section("traces", TracesConfig::read)).transpose();
             let chains = chain::read_all(root, environment);
             if let (Some(why), Some(_)) = (looseness, &chains.non_test_chain) {
                 for path in layers::secrets_in(text) {
                     let problem = format!("stands in the configuration file, and {why}");
                     root.fault_at(&path, problem);
                 }
+            }
+            if let (Ok(Some(told)), Some(chain)) = (&webhook, &chains.non_test_chain) {
+                told.check_private(root, chain);
             }
             let callers = callers::read_all(root, chains.non_test_chain.as_deref());
             let unsigned = root.get("allow_unauthenticated", &kinds::flag());
@@ -216,6 +225,7 @@ impl Config {
                 chains: chains.read?,
                 log: log?,
                 webhook: webhook?,
+                traces: traces?,
                 stated,
             })
         })

@@ -36,6 +36,7 @@ use crate::journal::{
     Billing, Journal, JournalError, OtherPause, Pause, PersonsWord, Resolved, Spent, Switch,
     Unresolved,
 };
+use crate::spans;
 use alloy::primitives::B256;
 use lane_set::LanesNow;
 use std::sync::Arc;
@@ -86,7 +87,7 @@ impl Engine {
             let (_at_work, lane) = lanes.at_work(chain, deadline).await?;
             bill::bill(&lane, order, deadline).await
         };
-        let request = self.tasks.spawn(billing.in_current_span());
+        let request = self.tasks.spawn(spans::carried(billing).in_current_span());
         request.await.map_err(|_| NoVerdict::ShuttingDown)?
     }
 

@@ -21,7 +21,7 @@ mod turned_away;
 mod webhook;
 mod wire;
 
-use crate::auth::{AuthError, Callers, Replays, SignedParts};
+use crate::auth::{AuthError, Callers, JudgedMessages, Replays, SignedParts};
 use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
 use crate::billing::{Family, PlatformChainId};
 use crate::config::HttpConfig;
@@ -133,6 +133,16 @@ impl AppState {
     #[must_use]
     pub fn telling(self, webhook: Option<Arc<WebhookDesk>>) -> Self {
         Self { webhook, ..self }
+    }
+
+    /// Goes on where the process before this one ended.
+    pub fn take_over(&self, judged: JudgedMessages) {
+        self.replays.take_over(judged);
+    }
+
+    /// What was judged, once nothing is judged any more.
+    pub fn judged(&self) -> JudgedMessages {
+        self.replays.judged(self.engine.journal.now_ms().div_euclid(1000))
     }
 
     /// Keeps what is refused.

@@ -26,5 +26,6 @@ pub mod journal;
 
 pub mod clock;
 pub mod owner_only;
+pub mod spans;
 pub mod telemetry;
 pub mod tls;

@@ -3,7 +3,7 @@
 use alloy::primitives::Address;
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
-use merchant_signer::app::{self, check, claims, copies, export, first, operate, totals};
+use merchant_signer::app::{self, Sockets, check, claims, copies, export, first, operate, totals};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors};
 use merchant_signer::journal::{Audit, HistoryHead, Journal, Renaming};
@@ -222,9 +222,10 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
     if let Some(variable) = config.outbound.ignored_proxy() {
         warn!("{variable} is set and not used: see outbound.environment_proxies");
     }
+    let sockets = Sockets::handed_over()?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
-        Configured::Serve => runtime.block_on(serve(config, path))?,
+        Configured::Serve => runtime.block_on(serve(config, path, sockets))?,
         Configured::Check => {
             let report = runtime.block_on(check::run(&config, &Http::new(config.outbound)));
             say(&report.to_string())?;
@@ -265,12 +266,18 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(config: Config, path: Option<&Path>) -> Result<(), Box<dyn Error>> {
+async fn serve(
+    config: Config,
+    path: Option<&Path>,
+    sockets: Sockets,
+) -> Result<(), Box<dyn Error>> {
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut hangup = signal(SignalKind::hangup())?;
     let http = Http::new(config.outbound);
-    let mut running = app::start(config, &http).await?;
+    let traces = config.traces.as_ref();
+    let spans = traces.map(|to| telemetry::send_spans(to, config.outbound)).transpose()?;
+    let mut running = app::start_on(sockets, config, &http).await?;
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
@@ -286,6 +293,9 @@ async fn serve(config: Config, path: Option<&Path>) -> Result<(), Box<dyn Error>
         }
     }
     running.shutdown().await;
+    if let Some(spans) = spans {
+        spans.finish().await;
+    }
     Ok(())
 }
 

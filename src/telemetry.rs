@@ -1,4 +1,4 @@
-//! Log lines and metrics. Every metric's name, unit and help text is here; `docs/metrics.md` says what each
+//! Log lines, metrics and where spans go. Every metric's name, unit and help text is here; `docs/metrics.md` says what each
 //! is good for.
 
 mod chains;
@@ -6,12 +6,14 @@ mod classic;
 mod journal;
 mod metrics;
 mod nodes;
+mod otlp;
 mod sheet;
 mod trends;
 mod webhook;
 
 pub use classic::classic;
 pub use metrics::{ANYBODY, Billed, Metrics, NOBODY};
+pub use otlp::{SpanSender, SpansUnsent, send_spans};
 pub use trends::{ChainSample, EVERY, Sample, Trends};
 pub use webhook::WebhookFigures;
 

@@ -2,10 +2,10 @@
 //!
 //! Remembers every signature for as long as its time lies in the window, in memory. What was signed
 //! before the start, or before anything that is forgotten, is not taken: nobody here knows whether it
-//! was answered. The answers are kept as far as there is room; the signatures always are,
+//! was answered. A process that ends as it should leaves what it has judged to the next. The answers are kept as far as there is room; the signatures always are,
 //! but of messages that nothing was done for because there was too much to do.
 
-use super::{AuthError, CLOCK_WINDOW_SECONDS, Proven};
+use super::{AuthError, CLOCK_WINDOW_SECONDS, JudgedMessages, Proven};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -117,6 +117,31 @@ impl<A> Replays<A> {
             most,
             most_bytes,
         })))
+    }
+
+    /// Goes on where the process before this one ended: what it has judged was here before, and what was
+    /// signed while it remembered everything may be taken.
+    pub fn take_over(&self, judged: JudgedMessages) {
+        let mut memory = self.0.lock();
+        memory.oldest = memory.oldest.min(judged.oldest);
+        for (at, sign) in judged.signs {
+            memory.answers.insert(sign, Place::Here(Answered::Forgotten));
+            memory.by_time.entry(at).or_default().push(sign);
+        }
+    }
+
+    /// What the process after this one has to know. Good when nothing is begun any more.
+    pub fn judged(&self, now_unix_seconds: i64) -> JudgedMessages {
+        let mut memory = self.0.lock();
+        memory.forget_before(now_unix_seconds);
+        let of_a_second = |(at, signs): (&i64, &Vec<[u8; 32]>)| {
+            let at = *at;
+            signs.iter().map(move |sign| (at, *sign)).collect::<Vec<_>>()
+        };
+        // Of messages that were given back only the time is left.
+        let signs = memory.by_time.iter().flat_map(of_a_second);
+        let signs = signs.filter(|(_, sign)| memory.answers.contains_key(sign)).collect();
+        JudgedMessages { at: now_unix_seconds, oldest: memory.oldest, signs }
     }
 
     /// Whether a message of that time may be taken at all; can be asked before it is proven.

@@ -2,6 +2,7 @@
 //! but scheme, host and port is ever shown.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use reqwest::Url;
 
@@ -25,6 +26,14 @@ impl RpcUrl {
     /// The host, without the port: what a node is called.
     pub fn host(&self) -> String {
         self.0.host_str().unwrap_or_default().to_owned()
+    }
+
+    /// Whether nobody on the way can read what is sent there: it is encrypted, or stays on this machine.
+    pub fn is_private(&self) -> bool {
+        let host = self.0.host_str().unwrap_or_default();
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let here = bare.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
+        self.0.scheme() == "https" || host == "localhost" || here
     }
 
     /// The whole URL with everything secret in it. Only for the chain adapter, which connects.
@@ -66,5 +75,19 @@ mod tests {
             assert_eq!(RpcUrl::parse(text), Err(NotAnRpcUrl), "{text}");
         }
         assert_eq!(NotAnRpcUrl.to_string(), "not an http or https URL");
+    }
+
+    #[test]
+    fn what_is_encrypted_or_stays_here_is_private() {
+        let private = |url: &str| RpcUrl::parse(url).unwrap().is_private();
+        for url in ["https://a.example", "http://127.0.0.1:9", "http://[::1]/x", "http://localhost"]
+        {
+            assert!(private(url), "{url}");
+        }
+        for url in
+            ["http://a.example", "http://10.0.0.1", "http://localhost.example", "http://[::2]"]
+        {
+            assert!(!private(url), "{url}");
+        }
     }
 }

@@ -52,4 +52,15 @@ impl WebhookConfig {
         }
         Ok(Self { url: url?, key: key?, secret: secret?, timeout, pauses })
     }
+
+    /// What is told of customers and what they paid is read by nobody on the way, where `chain` is no test.
+    pub(super) fn check_private(&self, root: &TableReader<'_>, chain: &str) {
+        if !self.url.is_private() {
+            let problem = format!(
+                "is http to another machine, and {chain} is not marked as a test: whoever is on the way would \
+                 read what customers pay; take https, or a loopback address with a proxy behind it"
+            );
+            root.fault_at("webhook.url", problem);
+        }
+    }
 }

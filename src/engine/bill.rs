@@ -9,6 +9,7 @@ use crate::billing::{
     Admitted, Attempt, AttemptKind, Charge, Digits, Order, Period, Slot, SubscribeId, judge,
 };
 use crate::journal::Durable;
+use crate::spans::within;
 use std::collections::{HashMap, HashSet};
 use tokio::time::{Instant, timeout_at};
 
@@ -25,7 +26,8 @@ pub(crate) async fn bill(
     let free = timeout_at(deadline, lane.reservations.hold(&order.entries)).await;
     let held = free.map_err(|_| NoVerdict::Deadline)?;
     loop {
-        let built = timeout_at(deadline, build(lane, &asked, order.clone())).await;
+        let built =
+            timeout_at(deadline, within("prepare", build(lane, &asked, order.clone()))).await;
         let ready = match built.map_err(|_| lane.late())? {
             Ok(ready) => ready,
             Err(Stop::Answer(answer)) => return Ok(answer),
@@ -36,7 +38,7 @@ pub(crate) async fn bill(
             Ok(slot) => {
                 lane.tally.lock().accepted();
                 drop(held);
-                lane.offer(&slot).await;
+                within("broadcast", lane.offer(&slot)).await;
                 return Ok(sent(lane, &slot, spelt(&ready.good), ready.rest));
             }
             Err(Undone::BuildAgain) => {}
@@ -73,13 +75,13 @@ async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Rea
     }
     policy.admit(&charges)?;
     lane.journal.ready()?;
-    let preflight = lane.chain.preflight(charges).await?;
+    let preflight = within("simulate", lane.chain.preflight(charges)).await?;
     let judged = judge(preflight.checked);
     rest.refused.extend(judged.refused);
     if judged.good.is_empty() || mode.stops_for(&rest.refused) {
         return Err(asked.refused(lane, rest.refused, rest.earlier).await);
     }
-    let draft = lane.chain.draft(&judged.good, &preflight.estimate).await?;
+    let draft = within("draft", lane.chain.draft(&judged.good, &preflight.estimate)).await?;
     let mut counts = policy.counts(&judged.good)?;
     counts.push(policy.fee(AttemptKind::Bill, draft.cost()));
     if dry_run {
@@ -105,7 +107,7 @@ async fn complete(
     let profile = lane.chain.profile();
     let entries = std::mem::take(&mut order.entries);
     let looked = if profile.has_lookup() && !entries.is_empty() {
-        lane.chain.lookup(&entries).await?
+        within("look up", lane.chain.lookup(&entries)).await?
     } else {
         entries.iter().map(|_| None).collect()
     };

@@ -11,6 +11,7 @@ use super::verdict::NoVerdict;
 use crate::billing::{Attempt, AttemptKind, Charge, Gate, InBlocks, LaneLoad, Slot};
 use crate::journal::{AcceptError, Durable, JournalError, Proposal, Sealed};
 use crate::policy::Meant;
+use crate::spans;
 use alloy::primitives::Address;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -90,7 +91,7 @@ async fn try_once(
 ) -> Result<Arc<Slot<Durable<Attempt>>>, Unmade> {
     let in_blocks = lane.in_blocks(lane.pulse().unwrap_or(ready.pulse));
     has_room(lane, &ticket, in_blocks)?;
-    let signed = timeout_at(deadline, sign(lane, ready, ticket.position));
+    let signed = timeout_at(deadline, spans::within("sign", sign(lane, ready, ticket.position)));
     let sealed = signed.await.map_err(|_| Unmade::NoVerdict(lane.late()))?;
     let sealed = sealed.map_err(Unmade::NoVerdict)?;
     let in_turn = timeout_at(deadline, ticket.turn()).await;
@@ -105,6 +106,7 @@ async fn try_once(
         request: asked.request.clone(),
         earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
         caller: asked.caller.as_ref().map(|by| by.label.clone()),
+        trace: spans::here(),
         in_blocks,
         window: lane.chain.max_in_flight(),
         counts: ready.counts.clone(),
@@ -112,9 +114,12 @@ async fn try_once(
         at_ms: lane.journal.now_ms(),
         sealed,
     };
-    let accepted = lane.journal.hand_in(proposal).await?;
-    ticket.handed_in();
-    let slot = accepted.await?;
+    let committed = spans::within("commit", async {
+        let accepted = lane.journal.hand_in(proposal).await?;
+        ticket.handed_in();
+        accepted.await
+    });
+    let slot = committed.await?;
     ready.draft.committed(slot.position, slot.attempts.newest());
     let slot = lane.track(slot);
     ticket.committed();

@@ -7,12 +7,13 @@ use super::tally::SignedAgain;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Attempt, AttemptKind, BatchState, ItemOutcome, Landed, Memory, Sighting, Slot, Step, Verdict,
-    next_step,
+    Attempt, AttemptKind, BatchId, BatchState, ItemOutcome, Landed, Memory, Sighting, Slot, Step,
+    Verdict, next_step,
 };
 use crate::chain::ChainError;
 use crate::journal::{Addition, Durable, Settlement};
 use crate::policy::Meant;
+use crate::spans::{self, SpanPlace};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
@@ -201,11 +202,28 @@ impl Watcher {
         slot: &Open,
         kind: AttemptKind,
     ) -> Result<Option<Arc<Open>>, NoVerdict> {
-        let draft = self.lane.chain.redraft(slot, kind).await?;
+        let trace = self.trace(slot.batch).await;
+        spans::after(trace, "sign again", self.add_attempt(slot, kind)).await
+    }
+
+    /// Where a billing is in the trace of its request; none where nobody follows traces.
+    async fn trace(&self, batch: BatchId) -> Option<SpanPlace> {
+        if !spans::are_sent() {
+            return None;
+        }
+        self.lane.journal.billing(batch).await.ok().flatten()?.trace
+    }
+
+    async fn add_attempt(
+        &self,
+        slot: &Open,
+        kind: AttemptKind,
+    ) -> Result<Option<Arc<Open>>, NoVerdict> {
+        let draft = spans::within("draft", self.lane.chain.redraft(slot, kind)).await?;
         let (contract, function) = (slot.contract, self.lane.chain.function(slot));
         let (items, cost) = (slot.items.as_slice(), draft.cost());
         let meant = Meant { kind, contract, function, items, tokens: None, cost };
-        let sealed = draft.seal(slot.position, &meant).await?;
+        let sealed = spans::within("sign", draft.seal(slot.position, &meant)).await?;
         let addition = Addition {
             batch: slot.batch,
             seq: slot.attempts.newest().get().seq.saturating_add(1),
@@ -214,9 +232,11 @@ impl Watcher {
             at_ms: self.lane.journal.now_ms(),
             sealed,
         };
-        let Some(attempt) = self.lane.journal.add_attempt(addition).await? else { return Ok(None) };
+        let committed = spans::within("commit", self.lane.journal.add_attempt(addition));
+        let Some(attempt) = committed.await? else { return Ok(None) };
         draft.committed(slot.position, &attempt);
         let hash = attempt.get().signed.hash;
+        spans::tell("tx.hash", hash.to_string());
         info!(batch = slot.batch.0, tx.hash = %hash, ?kind, "signed another attempt");
         let attempts = slot.attempts.followed_by(attempt);
         Ok(Some(self.lane.track(Slot { attempts, ..Slot::clone(slot) })))
@@ -258,10 +278,22 @@ impl Watcher {
         }
         tell_end(&end, hash.as_deref());
         tell_what_was_taken(&end, hash.as_deref());
-        if let Some(ended) = self.lane.tracked.lock().remove(&end.batch) {
+        let ended = self.lane.tracked.lock().remove(&end.batch);
+        if let Some(ended) = ended {
             self.lane.tally.lock().ended(&end.verdict, ended.slot.items.len());
+            self.tell_trace(&ended, &end).await;
         }
         Ok(())
+    }
+
+    /// Ends the trace of a charge: how long it took from its commit to the block that is final.
+    async fn tell_trace(&self, ended: &Tracked, end: &Settlement) {
+        let Some(trace) = self.trace(end.batch).await else { return };
+        let block = i64::try_from(end.verdict.block().number).unwrap_or(i64::MAX);
+        let hash = end.verdict.hash().map(|hash| ("tx.hash", hash.to_string().into()));
+        let said =
+            [("signer.state", end.verdict.state().word().into()), ("signer.block", block.into())];
+        spans::ended(trace, "settlement", ended.slot.accepted_ms, said.into_iter().chain(hash));
     }
 
     /// Calls a person, once. What took the batch's place is written down, so that they can say whom it

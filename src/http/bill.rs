@@ -7,6 +7,7 @@ use super::{AppState, chain_for, wire};
 use crate::billing::{AskedBy, Family, Order, PlatformChainId, RequestId};
 use crate::engine::{Answer, HowFar, NoVerdict};
 use crate::journal::RefusedRequest;
+use crate::spans::{self, RequestTrace};
 use crate::telemetry::{ANYBODY, Billed};
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
@@ -29,16 +30,54 @@ async fn serve(door: Arc<AppState>, family: Family, request: Request) -> Respons
     if request.uri().query().is_some() {
         return TurnedAway::Query.into_response();
     }
+    let asked = request.extensions().get::<RequestTrace>().copied();
     pass(door, request, Purpose::Bill, async move |door, authentic| {
-        let begun = Instant::now();
-        let caller = authentic.caller.as_ref().map(|caller| caller.label.clone());
-        let reply = bill(&door, family, authentic).await.unwrap_or_else(HttpReply::TurnedAway);
-        let facts = reply_facts(caller.as_deref(), &reply);
-        door.metrics.billed(&facts, begun.elapsed());
-        log((family, caller.as_deref()), &reply, begun);
-        reply.into_response()
+        let answered = answer(&door, family, authentic);
+        // Only who is known makes spans: strangers would fill the queue.
+        match asked {
+            Some(asked) => spans::request(span_name(family), asked, answered).await,
+            None => answered.await,
+        }
     })
     .await
+}
+
+async fn answer(door: &AppState, family: Family, authentic: Authentic) -> Response {
+    let begun = Instant::now();
+    let caller = authentic.caller.as_ref().map(|caller| caller.label.clone());
+    let reply = bill(door, family, authentic).await.unwrap_or_else(HttpReply::TurnedAway);
+    let facts = reply_facts(caller.as_deref(), &reply);
+    tell(&facts, &reply);
+    door.metrics.billed(&facts, begun.elapsed());
+    log((family, caller.as_deref()), &reply, begun);
+    reply.into_response()
+}
+
+/// What the span of a request is called.
+fn span_name(family: Family) -> &'static str {
+    match family {
+        Family::Evm => "bill evm",
+        Family::Tvm => "bill tvm",
+    }
+}
+
+/// Says in the span of the request how it was answered.
+fn tell(facts: &Billed, reply: &HttpReply) {
+    spans::tell("http.response.status_code", i64::from(facts.status));
+    spans::tell("signer.caller", facts.caller.clone());
+    spans::tell("signer.code", i64::from(facts.code));
+    spans::tell("signer.refused", count(facts.refused.len()));
+    if let HttpReply::Answer(_, Answer::Sent(sent)) = reply {
+        spans::tell("signer.subscriptions", count(sent.subscriptions.len()));
+        spans::tell("tx.hash", sent.transaction.hash().to_string());
+    }
+    if facts.status >= 500 {
+        spans::failed();
+    }
+}
+
+fn count(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
 }
 
 async fn bill(
@@ -54,6 +93,7 @@ async fn bill(
     let posted = wire::read(&body)?;
     let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;
+    spans::tell("signer.chain", i64::from(chain.0));
     if let Some(rights) = rights {
         if !rights.covers_chain(chain) {
             return Err(TurnedAway::NotItsChain(chain));

@@ -6,14 +6,16 @@ use super::patient::Patient;
 use crate::config::HttpConfig;
 use axum::Router;
 use axum::extract::Request;
+use axum::http::HeaderValue;
+use axum::http::header::CONNECTION;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write as _;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -100,8 +102,11 @@ fn descriptors() -> usize {
     usize::try_from(now).unwrap_or(usize::MAX)
 }
 
+/// How long a connection on which nothing is asked stays open at the end: whatever is on its way is answered.
+const LINGER: Duration = Duration::from_millis(250);
+
 /// Serves `router` until `stop`, then waits for the requests that have begun. In the clear without
-/// `handshakes`.
+/// `handshakes`. Connections that were not accepted wait in the socket, for whoever holds it.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -112,7 +117,7 @@ pub async fn serve(
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(manners.header_timeout);
     http.max_buf_size(HEAD_BYTES).max_headers(HEADERS);
-    let (graceful, tasks) = (GracefulShutdown::new(), TaskTracker::new());
+    let tasks = TaskTracker::new();
     let connections = Connections::new(manners.connections, manners.of_one);
     while let Some(accepted) = stop.run_until_cancelled(listener.accept()).await {
         let Some((stream, peer)) = ready(accepted).await else { continue };
@@ -127,7 +132,7 @@ pub async fn serve(
             continue;
         };
         let stream = Patient::new(stream, manners.write_timeout);
-        let talk = Talk { http: http.clone(), router: router.clone(), watcher: graceful.watcher() };
+        let talk = Talk { http: http.clone(), router: router.clone(), stop: stop.clone() };
         let (handshakes, stop) = (handshakes.clone(), stop.clone());
         tasks.spawn(async move {
             let served = async {
@@ -142,14 +147,15 @@ pub async fn serve(
             }
         });
     }
-    graceful.shutdown().await;
+    tasks.close();
+    tasks.wait().await;
 }
 
 /// What is said on one connection.
 struct Talk {
     http: http1::Builder,
     router: Router,
-    watcher: Watcher,
+    stop: CancellationToken,
 }
 
 impl Talk {
@@ -158,18 +164,30 @@ impl Talk {
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = service(&self.router, stay);
-        let connection = self.http.serve_connection(TokioIo::new(stream), service);
-        if let Err(error) = self.watcher.watch(connection).await {
+        let service = service(&self.router, stay, &self.stop);
+        let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
+        let lingered = async {
+            self.stop.cancelled().await;
+            sleep(LINGER).await;
+        };
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = lingered => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
             debug!(%error, "a connection ended early");
         }
     }
 }
 
-/// The routes, told who asks.
+/// The routes, told who asks. The answer to a request that comes at the end is the last on its connection.
 fn service(
     router: &Router,
     stay: &Stay,
+    stop: &CancellationToken,
 ) -> impl hyper::service::Service<
     hyper::Request<Incoming>,
     Response = axum::response::Response,
@@ -177,9 +195,18 @@ fn service(
     Future: Send,
 > + use<> {
     let (router, guest) = (TowerToHyperService::new(router.clone()), Arc::new(stay.guest.clone()));
+    let stop = stop.clone();
     service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(guest.as_ref().clone());
-        router.call(Request::from(request.map(axum::body::Body::new)))
+        let answer = router.call(Request::from(request.map(axum::body::Body::new)));
+        let stop = stop.clone();
+        async move {
+            let mut answer = answer.await?;
+            if stop.is_cancelled() {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok(answer)
+        }
     })
 }
 

@@ -4,7 +4,7 @@ use super::AppState;
 use super::answer::{HttpReply, envelope, integer, spell_hash};
 use super::guard::{Purpose, pass};
 use super::turned_away::TurnedAway;
-use crate::billing::{BatchState, Family, Period, TxRecord, spell_address};
+use crate::billing::{AttemptKind, BatchState, Family, Period, TxRecord, spell_address};
 use crate::engine::{Hindrance, NoVerdict};
 use crate::journal::{Billing, JournalError, Line, Resolution};
 use alloy::primitives::B256;
@@ -67,6 +67,8 @@ fn hash(id: &str) -> Option<B256> {
 pub(super) struct BillingReport {
     tx_hash: String,
     tx_hashes: Vec<String>,
+    /// The same with what each does and since when it is there, oldest first.
+    transactions: Vec<SignedTransaction>,
     state: &'static str,
     /// What keeps an open billing from landing, as far as is known.
     held_up: Option<&'static str>,
@@ -84,6 +86,29 @@ pub(super) struct BillingReport {
     /// What the transaction that decided came to; null while open, and where nodes do not tell.
     execution: Option<Executed>,
     subscriptions: Vec<Subscription>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SignedTransaction {
+    tx_hash: String,
+    /// `bill` or `cancel`.
+    kind: &'static str,
+    /// When it was signed and durable, or learnt from the chain, Unix seconds.
+    signed_at: i64,
+}
+
+fn transactions(family: Family, billing: &Billing) -> Vec<SignedTransaction> {
+    let all = billing.attempts.iter().zip(&billing.signed_ms);
+    let told = all.map(|(attempt, at_ms)| SignedTransaction {
+        tx_hash: spell_hash(family, attempt.hash()),
+        kind: match attempt.kind() {
+            AttemptKind::Bill => "bill",
+            AttemptKind::Cancel => "cancel",
+        },
+        signed_at: at_ms.div_euclid(1000),
+    });
+    told.collect()
 }
 
 #[derive(Debug, Serialize)]
@@ -139,6 +164,7 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
     BillingReport {
         tx_hash: spell_hash(family, billing.current().hash()),
         tx_hashes: billing.attempts.iter().map(|a| spell_hash(family, a.hash())).collect(),
+        transactions: transactions(family, billing),
         state: billing.state.word(),
         held_up: running.and_then(|lane| lane.hindrance(billing.batch)).map(Hindrance::sentence),
         chain_id: lane.chain.0,

@@ -113,6 +113,7 @@ impl House {
             }),
             earlier: vec![],
             caller: None,
+            trace: None,
             in_blocks: InBlocks::Below(0),
             window: 10,
             counts: vec![],

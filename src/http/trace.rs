@@ -1,60 +1,52 @@
 //! A name for each request, in every line that is logged for it and in its answer: the trace id of its
 //! `traceparent` header, or one by chance.
 
+use crate::spans::RequestTrace;
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
-use std::fmt;
 use tracing::{Instrument as _, info_span};
 
 /// The header of an answer that tells it.
 const TRACE_HEADER: HeaderName = HeaderName::from_static("x-trace-id");
 
-/// 16 bytes, not all of them 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct TraceId([u8; 16]);
-
-impl fmt::Display for TraceId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
-    }
+/// Of a request: its only `traceparent`, or a trace by chance.
+fn of(headers: &HeaderMap) -> RequestTrace {
+    let mut stated = headers.get_all("traceparent").iter();
+    let only = stated.next().filter(|_| stated.next().is_none());
+    only.and_then(|value| parse(value.to_str().ok()?)).unwrap_or_else(by_chance)
 }
 
-impl TraceId {
-    /// Of a request.
-    fn of(headers: &HeaderMap) -> Self {
-        let mut stated = headers.get_all("traceparent").iter();
-        let only = stated.next().filter(|_| stated.next().is_none());
-        only.and_then(|value| Self::parse(value.to_str().ok()?)).unwrap_or_else(Self::by_chance)
-    }
+/// A `traceparent` of version 00: <https://www.w3.org/TR/trace-context/>.
+fn parse(text: &str) -> Option<RequestTrace> {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [version, trace, parent, flags] = parts.as_slice() else { return None };
+    let plain = |part: &str, length: usize| {
+        let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
+        part.len() == length && part.bytes().all(digit)
+    };
+    let well = *version == "00" && plain(trace, 32) && plain(parent, 16) && plain(flags, 2);
+    let (mut id, mut span) = ([0; 16], [0; 8]);
+    hex::decode_to_slice(trace, &mut id).ok().filter(|()| well)?;
+    hex::decode_to_slice(parent, &mut span).ok()?;
+    let sampled = u8::from_str_radix(flags, 16).ok()? & 1 == 1;
+    let named = id != [0; 16] && span != [0; 8];
+    named.then_some(RequestTrace { id, parent: Some((span, sampled)) })
+}
 
-    /// The trace id in a `traceparent` of version 00: <https://www.w3.org/TR/trace-context/>.
-    fn parse(text: &str) -> Option<Self> {
-        let parts: Vec<&str> = text.split('-').collect();
-        let [version, trace, parent, flags] = parts.as_slice() else { return None };
-        let plain = |part: &str, length: usize| {
-            let digit = |b: u8| matches!(b, b'0'..=b'9' | b'a'..=b'f');
-            part.len() == length && part.bytes().all(digit)
-        };
-        let well = *version == "00" && plain(trace, 32) && plain(parent, 16) && plain(flags, 2);
-        let mut id = [0; 16];
-        hex::decode_to_slice(trace, &mut id).ok().filter(|()| well)?;
-        let named = id != [0; 16] && parent.bytes().any(|digit| digit != b'0');
-        named.then_some(Self(id))
-    }
-
-    fn by_chance() -> Self {
-        let mut id = [0; 16];
-        // Without chance all requests share a name, which harms nobody but who reads the log.
-        getrandom::getrandom(&mut id).unwrap_or_default();
-        Self(id)
-    }
+fn by_chance() -> RequestTrace {
+    let mut id = [0; 16];
+    // Without chance all requests share a name, which harms nobody but who reads the log.
+    getrandom::getrandom(&mut id).unwrap_or_default();
+    RequestTrace { id, parent: None }
 }
 
 /// Names a request, its log lines and its answer.
-pub(super) async fn name(request: Request, next: Next) -> Response {
-    let id = TraceId::of(request.headers()).to_string();
+pub(super) async fn name(mut request: Request, next: Next) -> Response {
+    let trace = of(request.headers());
+    request.extensions_mut().insert(trace);
+    let id = hex::encode(trace.id);
     let span = info_span!("request", trace = id);
     let mut answer = next.run(request).instrument(span).await;
     if let Ok(id) = HeaderValue::try_from(id) {
@@ -70,8 +62,12 @@ mod tests {
     #[test]
     fn a_trace_is_taken_up_and_what_is_no_trace_is_none() {
         let id = "4bf92f3577b34da6a3ce929d0e0e4736";
-        let of = |text: &str| TraceId::parse(text).map(|id| id.to_string());
-        assert_eq!(of(&format!("00-{id}-00f067aa0ba902b7-01")).as_deref(), Some(id));
+        let of = |text: &str| parse(text).map(|trace| (hex::encode(trace.id), trace.parent));
+        let span = [0, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7];
+        for (flags, sampled) in [("01", true), ("00", false), ("03", true), ("02", false)] {
+            let read = of(&format!("00-{id}-00f067aa0ba902b7-{flags}"));
+            assert_eq!(read, Some((id.to_owned(), Some((span, sampled)))), "{flags}");
+        }
         for bad in [
             "",
             id,
@@ -84,6 +80,6 @@ mod tests {
         ] {
             assert_eq!(of(bad), None, "{bad}");
         }
-        assert_ne!(TraceId::by_chance(), TraceId::by_chance());
+        assert_ne!(by_chance(), by_chance());
     }
 }

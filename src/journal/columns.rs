@@ -7,6 +7,7 @@ use crate::billing::{
     AttemptKind, BatchState, CallEnding, ChargeTerms, ClaimState, FailCode, Family, ItemOutcome,
     Period,
 };
+use crate::spans::SpanPlace;
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::types::{Type, ValueRef};
 use std::borrow::Cow;
@@ -152,6 +153,12 @@ pub(super) fn resolved(row: &Row<'_>, at: usize) -> SqlResult<Option<Resolution>
     let Some(word) = row.get::<Option<String>>(at)? else { return Ok(None) };
     let found = Resolution::ALL.into_iter().find(|one| one.column() == word);
     found.ok_or_else(|| garbage(at, &word)).map(Some)
+}
+
+/// Reads the place of a span.
+pub(super) fn span_place(row: &Row<'_>, at: usize) -> SqlResult<Option<SpanPlace>> {
+    let Some(text) = row.get::<Option<String>>(at)? else { return Ok(None) };
+    text.parse().map_err(|_| garbage(at, &text)).map(Some)
 }
 
 /// The word for it in the journal.

@@ -10,6 +10,7 @@ use crate::billing::{
     PlatformChainId, RequestId, Slot,
 };
 use crate::policy::{Count, Refusal};
+use crate::spans::SpanPlace;
 use alloy::primitives::{Address, B256};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub struct Proposal {
     pub earlier: Vec<BatchId>,
     /// The API key of whoever asked; none where nobody has to sign requests.
     pub caller: Option<String>,
+    /// The span of the request, where somebody follows traces.
+    pub trace: Option<SpanPlace>,
     /// What of the lane is in a block.
     pub in_blocks: InBlocks,
     /// How many batches beside that may wait for one: see [`LaneLoad::full`].
@@ -94,6 +97,7 @@ pub(super) fn accept(
         position: *position,
         request_id: proposal.request.as_ref().map(|request| &request.id),
         caller: proposal.caller.as_deref(),
+        trace: proposal.trace,
     };
     let batch = insert_batch(conn, &new, proposal.at_ms).map_err(taken_place)?;
     if !advance(conn, lane, *position)? {
@@ -114,6 +118,7 @@ pub(super) fn accept(
         position: *position,
         request: proposal.request.as_ref().map(|named| (named.id.as_str(), named.digest)),
         caller: proposal.caller.as_deref(),
+        trace: proposal.trace,
         transaction: history::transaction_digest(&attempt.signed),
         counted,
         elsewhere: Vec::new(),
@@ -257,6 +262,7 @@ pub(super) struct NewBatch<'a> {
     pub(super) position: u64,
     pub(super) request_id: Option<&'a RequestId>,
     pub(super) caller: Option<&'a str>,
+    pub(super) trace: Option<SpanPlace>,
 }
 
 /// One wall stands around a batch: no two share a place in a lane.
@@ -271,9 +277,9 @@ pub(super) fn insert_batch(
 ) -> SqlResult<BatchId> {
     let Origin { lane, contract } = new.origin;
     conn.prepare_cached(
-        "INSERT INTO batch (chain, contract, profile, signer, position, request_id, caller, state,
+        "INSERT INTO batch (chain, contract, profile, signer, position, request_id, caller, trace, state,
                             accepted_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'open', ?8) RETURNING id",
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'open', ?9) RETURNING id",
     )?
     .query_row(
         params![
@@ -284,6 +290,7 @@ pub(super) fn insert_batch(
             new.position,
             new.request_id.map(RequestId::as_str),
             new.caller,
+            new.trace.map(|place| place.to_string()),
             at_ms
         ],
         |row| row.get(0).map(BatchId),

@@ -205,7 +205,8 @@ fn insert_adopted(
     at_ms: i64,
 ) -> SqlResult<BatchId> {
     let (origin, position) = (*origin, tx.position);
-    let new = NewBatch { origin, profile: None, position, request_id: None, caller: None };
+    let new =
+        NewBatch { origin, profile: None, position, request_id: None, caller: None, trace: None };
     let batch = insert_batch(conn, &new, at_ms)?;
     let (mut elsewhere, mut freed) = (Vec::new(), Vec::new());
     for (index, item) in items.iter().enumerate() {
@@ -226,6 +227,7 @@ fn insert_adopted(
         position,
         request: None,
         caller: None,
+        trace: None,
         transaction,
         counted: Vec::new(),
         elsewhere,

@@ -6,6 +6,7 @@ use super::spend::{Added, Corrected};
 use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use super::{HistoryHead, Origin};
 use crate::billing::{Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord};
+use crate::spans::SpanPlace;
 use alloy::primitives::B256;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -70,6 +71,8 @@ pub(super) struct Accepted<'a> {
     /// The caller's name for the request, and what that stands for.
     pub(super) request: Option<(&'a str, B256)>,
     pub(super) caller: Option<&'a str>,
+    /// The span of the request.
+    pub(super) trace: Option<SpanPlace>,
     /// The digest of its first transaction; of an adopted one, whose bytes are not known, its hash.
     pub(super) transaction: String,
     /// What it added to the sums of the day.
@@ -91,6 +94,7 @@ impl Accepted<'_> {
             "request": self.request,
             "profile": self.profile,
             "caller": self.caller,
+            "trace": self.trace.map(|place| place.to_string()),
             "claims": claims_digest(items),
             "transaction": self.transaction,
             "counted": self.counted,

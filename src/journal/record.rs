@@ -6,6 +6,7 @@ use crate::billing::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, FailCode, Item, ItemOutcome,
     TakenOtherwise, TxRecord,
 };
+use crate::spans::SpanPlace;
 use alloy::primitives::B256;
 
 /// One subscription of a batch, and what became of it.
@@ -98,6 +99,8 @@ pub struct Billing {
     pub request_id: Option<String>,
     /// The API key of whoever asked; none where nobody had to sign, and for what was learnt.
     pub caller: Option<String>,
+    /// The span of the request, where somebody followed traces.
+    pub trace: Option<SpanPlace>,
     /// Where it stands.
     pub state: BatchState,
     /// When it was accepted, Unix ms.
@@ -112,6 +115,8 @@ pub struct Billing {
     pub record: Option<TxRecord>,
     /// Every attempt.
     pub attempts: Attempts<Recorded>,
+    /// When each of them was written down, in the same order, Unix ms.
+    pub signed_ms: Vec<i64>,
     /// Every subscription, in the order of the contract call.
     pub items: Vec<Line>,
 }

@@ -2,7 +2,7 @@
 
 use super::columns::{
     address, claim_state, ending, garbage, hash, kind, number, outcome, period, period_text,
-    resolved, state, terms,
+    resolved, span_place, state, terms,
 };
 use super::commit::{LaneId, Origin};
 use super::record::{Billing, Line, Recorded};
@@ -103,7 +103,7 @@ fn claim(row: &Row<'_>) -> SqlResult<Claim> {
 pub(super) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<Billing>> {
     let sql =
         "SELECT id, chain, contract, signer, position, request_id, caller, state, accepted_ms,
-                      settled_ms, winner, block, block_s FROM batch WHERE id = ?1";
+                      settled_ms, winner, block, block_s, trace FROM batch WHERE id = ?1";
     let head = conn.prepare_cached(sql)?.query_row([batch.0], |row| {
         let origin = origin(row, 1)?;
         let block = match row.get(11)? {
@@ -117,6 +117,7 @@ pub(super) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<B
             position: row.get(4)?,
             request_id: row.get(5)?,
             caller: row.get(6)?,
+            trace: span_place(row, 13)?,
             state: state(row, 7)?,
             accepted_ms: row.get(8)?,
             settled_ms: row.get(9)?,
@@ -124,6 +125,7 @@ pub(super) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<B
             block,
             record: tx_record(conn, batch)?,
             attempts: recorded(conn, batch)?,
+            signed_ms: signed_ms(conn, batch)?,
             items: lines(conn, batch)?,
         })
     });
@@ -197,6 +199,12 @@ fn recorded(conn: &dyn Database, batch: BatchId) -> SqlResult<Attempts<Recorded>
         })?
         .collect::<Result<_, _>>()?;
     Attempts::from_oldest(found).ok_or_else(|| garbage(0, "no attempt"))
+}
+
+fn signed_ms(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<i64>> {
+    conn.prepare_cached("SELECT signed_ms FROM attempt WHERE batch = ?1 ORDER BY seq")?
+        .query_map([batch.0], |row| row.get(0))?
+        .collect()
 }
 
 /// What is recorded of the one transaction of a batch that landed.

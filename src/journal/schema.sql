@@ -63,7 +63,7 @@ CREATE TABLE profile (
 
 -- profile is NULL for what was learnt from the chain: its outcomes were read when it was learnt.
 -- caller is the label of whoever asked; NULL where nobody had to sign, and for what was learnt from
--- the chain. winner, block and block_s tell what decided; a batch that expired has no winner.
+-- the chain. trace is the span of the request, where spans are sent (spans.rs). winner, block and block_s tell what decided; a batch that expired has no winner.
 CREATE TABLE batch (
     id          INTEGER PRIMARY KEY,
     chain       INTEGER NOT NULL REFERENCES chain (id),
@@ -73,6 +73,7 @@ CREATE TABLE batch (
     position    INTEGER NOT NULL CHECK (position >= 0),
     request_id  TEXT,
     caller      TEXT,
+    trace       TEXT,
     state       TEXT    NOT NULL
                 CHECK (state IN ('open', 'charged', 'reverted', 'cancelled', 'usurped', 'expired')),
     accepted_ms INTEGER NOT NULL,

@@ -268,6 +268,7 @@ fn proposal(items: &[Item]) -> Proposal {
         request: None,
         earlier: vec![],
         caller: None,
+        trace: None,
         in_blocks: InBlocks::Below(FIRST),
         window: 1000,
         counts: vec![],

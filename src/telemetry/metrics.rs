@@ -238,6 +238,7 @@ impl Metrics {
         nodes::tell(&mut sheet, &chains);
         journal::tell(&mut sheet, &engine.journal, refusals);
         super::webhook::tell(&mut sheet, webhook);
+        super::otlp::tell(&mut sheet);
         encode_registry(text, &self.registry)?;
         sheet.write(text)?;
         encode_eof(text)

@@ -215,6 +215,7 @@ async fn committed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Si
         request: None,
         earlier: vec![],
         caller: None,
+        trace: None,
         in_blocks: InBlocks::Below(position),
         window: 1,
         counts: vec![],

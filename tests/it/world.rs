@@ -5,6 +5,7 @@
 //! with itself.
 
 pub(crate) mod anvil;
+pub(crate) mod collector;
 pub(crate) mod contracts;
 pub(crate) mod lies;
 pub(crate) mod manual;

@@ -148,6 +148,7 @@ impl Book {
             request: None,
             earlier: vec![],
             caller: Some("scheduler".to_owned()),
+            trace: None,
             in_blocks: InBlocks::Below(position),
             window: TOGETHER,
             counts,

@@ -86,6 +86,26 @@ async fn without_room_answers_are_forgotten_and_messages_are_not() {
     drop(new(replays.begin(&message(4, 66), 66)));
 }
 
+#[tokio::test]
+async fn what_one_process_has_judged_the_next_does_not_judge_again_and_takes_what_waited() {
+    let before = Replays::new(900);
+    let (judged, given_back) = (message(1, 1000), message(2, 1000));
+    new(before.begin(&judged, 1000)).answer(Arc::new("yes"), 3);
+    new(before.begin(&given_back, 1000)).give_back(Arc::new("too much to do"));
+    let cut_short = new(before.begin(&message(3, 1001), 1001));
+    let left = before.judged(1002).to_string().parse().unwrap();
+    drop(cut_short);
+
+    let after = Replays::new(1010);
+    after.take_over(left);
+    assert_eq!(again(&after, &judged, 1010).await, None, "it was answered, and nobody knows how");
+    assert_eq!(again(&after, &message(3, 1001), 1010).await, None);
+    new(after.begin(&given_back, 1010)).answer(Arc::new("yes"), 3);
+    new(after.begin(&message(4, 1000), 1010)).answer(Arc::new("waited"), 3);
+    let too_old = after.begin(&message(5, 899), 1010);
+    assert!(matches!(too_old, Err(AuthError::TooOld { oldest: 900, .. })), "{too_old:?}");
+}
+
 #[test]
 fn what_nobody_can_ask_for_again_takes_no_room_while_nothing_is_signed() {
     let replays = Replays::holding(0, 10, 1 << 20);

@@ -202,6 +202,7 @@ async function overview(token = current) {
     problems.filter(Boolean).map((text) => alertBox(text)),
     h('section', { class: 'cards', 'aria-label': 'Chains' }, ready.chains.map(card)),
     charts(),
+    caller?.controls && h('p', { class: 'soft', id: 'key' }, 'A signing key is changed in the configuration and by a restart, and from here by nobody: see “Changing the signing key” in docs/changes.md.'),
     h('p', { class: 'soft' }, `Signer ${numbers.version}. Charts begin with the process and reach back a week at most; what lies further back is in the ledger.`),
   );
 }
@@ -446,11 +447,11 @@ async function billing(id, token) {
 
 function life(one) {
   const end = one.state === 'open' ? null : one.state;
-  const later = one.txHashes.filter((other, place) => place > 0);
+  const later = one.transactions.slice(1);
   const at = (seconds) => (seconds ? h('time', { datetime: new Date(seconds * 1000).toISOString() }, time(seconds)) : null);
   const told = [
     [true, '', at(one.acceptedAt), 'Signed and durable', one.requestId ? `, for request ${one.requestId}` : '', one.caller ? ` of ${one.caller}` : '', ': ', hash(one.chainId, one.txHashes[0])],
-    ...later.map((other) => [true, 'warn', null, 'Signed again in its place: ', hash(one.chainId, other)]),
+    ...later.map((other) => [true, 'warn', at(other.signedAt), other.kind === 'cancel' ? 'Signed to cancel it: ' : 'Signed again in its place: ', hash(one.chainId, other.txHash)]),
     [one.heldUp, 'warn', null, `Held up: ${one.heldUp}`],
     [one.block !== null, '', null, `In block ${grouped(one.block)}: `, hash(one.chainId, one.txHash)],
     [one.execution, one.execution?.result === 'SUCCESS' ? 'good' : 'bad', null, `${one.execution?.result}${one.execution?.message ? `: ${one.execution.message}` : ''}. ${grouped(one.execution?.used)} gas or energy, fee ${chainOf(one.chainId) ? coins(String(one.execution?.fee ?? 0), chainOf(one.chainId).coinDecimals) : ''} coins. ${one.execution?.whatToDo ?? ''}`],

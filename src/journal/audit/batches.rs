@@ -144,6 +144,7 @@ impl<'a> Telling<'a> {
             position: billing.position,
             request: request.as_ref().map(|(id, digest)| (id.as_str(), *digest)),
             caller: billing.caller.as_deref(),
+            trace: billing.trace,
             transaction,
             // The sums have an audit of their own, and freed claims are counted.
             counted: self.told::<Vec<Added>>("counted"),

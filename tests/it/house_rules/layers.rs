@@ -6,21 +6,22 @@ use super::tree::{product, root, shown, text};
 use std::path::Path;
 
 /// What each module may know of the crate. Read from the top: nobody may know a module further down.
-const LAYERS: [(&str, &[&str]); 16] = [
+const LAYERS: [(&str, &[&str]); 17] = [
     ("billing", &[]),
     ("clock", &[]),
     ("owner_only", &[]),
+    ("spans", &[]),
     ("tls", &["owner_only"]),
     ("config", &["billing", "clock", "owner_only", "tls"]),
     ("policy", &["billing", "config"]),
     ("auth", &["config"]),
     ("keys", &["clock", "config", "owner_only", "policy"]),
-    ("journal", &["billing", "clock", "config", "owner_only", "policy"]),
+    ("journal", &["billing", "clock", "config", "owner_only", "policy", "spans"]),
     ("contract", &["billing", "config"]),
     ("node", &["config"]),
     ("chain", &["billing", "clock", "config", "contract", "journal", "keys", "node", "policy"]),
-    ("engine", &["billing", "chain", "clock", "journal", "policy"]),
-    ("telemetry", &["billing", "chain", "config", "engine", "journal", "node"]),
+    ("engine", &["billing", "chain", "clock", "journal", "policy", "spans"]),
+    ("telemetry", &["billing", "chain", "config", "engine", "journal", "node", "spans"]),
     (
         "http",
         &[
@@ -33,6 +34,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
             "journal",
             "node",
             "policy",
+            "spans",
             "telemetry",
             "tls",
         ],

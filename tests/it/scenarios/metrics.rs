@@ -1,6 +1,7 @@
 //! What Prometheus reads of a Signer that has seen something of everything.
 
 use crate::world::anvil::Family;
+use crate::world::patience::eventually;
 use crate::world::town::Town;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +27,18 @@ async fn seen_of_everything(family: Family) -> (Town, String) {
     assert_eq!(signer.scheduler.bill(&json!(town.entries([0, 1]))).await.code(), 2);
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     town.settled(&signer, &hash).await;
-    let metrics = signer.scheduler.get("/metrics").await.text;
-    (town, metrics)
+    // An end is counted when it is written, and what a chain is fit for is seen by the next look.
+    let scrape = async || signer.scheduler.get("/metrics").await.text;
+    let seen = [
+        "signer_charges_total{chain=\"139\",state=\"charged\",reason=\"none\"} 1\n",
+        "signer_ready{chain=\"139\"} 1\n",
+    ];
+    eventually("the end is counted", async || {
+        let metrics = scrape().await;
+        seen.iter().all(|one| metrics.contains(one))
+    })
+    .await;
+    (town, scrape().await)
 }
 
 async fn promtool_finds_nothing_to_complain_of(family: Family) {

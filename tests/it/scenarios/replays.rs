@@ -101,20 +101,39 @@ async fn the_same_message_twice_at_once_has_one_answer() {
 }
 
 #[tokio::test]
-async fn what_was_signed_before_the_start_is_not_taken() {
+async fn after_a_crash_what_was_signed_before_the_start_is_not_taken() {
     let (town, signer, _) = founded().await;
-    let at = unix_seconds();
-    let body = json!({"dryRun": true, "list": town.entries([0])}).to_string();
-    let message = signer.scheduler.letter("POST", EVM_PATH, body.as_bytes(), at);
-    assert_eq!(sent(&message).await.status, 200);
-    signer.terminate().await;
+    let (at, body) = (unix_seconds(), rehearsal(&town, 0));
+    assert_eq!(sent(&signer.scheduler.letter("POST", EVM_PATH, &body, at)).await.status, 200);
+    signer.kill();
     eventually("the next second", async || unix_seconds() > at).await;
     let signer = town.signer().await;
     // The same bytes, to where the next process listens.
-    let message = signer.scheduler.letter("POST", EVM_PATH, body.as_bytes(), at);
-    let heard = sent(&message).await;
+    let heard = sent(&signer.scheduler.letter("POST", EVM_PATH, &body, at)).await;
     assert_eq!((heard.status, heard.code()), (401, 0), "{heard:?}");
     assert!(heard.body["msg"].as_str().unwrap().contains("sign it again"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn after_an_end_as_it_should_be_what_was_judged_is_known_and_what_was_not_is_judged() {
+    let (town, signer, _) = founded().await;
+    let (at, judged, waited) = (unix_seconds(), rehearsal(&town, 0), rehearsal(&town, 1));
+    assert_eq!(sent(&signer.scheduler.letter("POST", EVM_PATH, &judged, at)).await.status, 200);
+    signer.terminate().await;
+    let left = town.installation.path().join("journal.sqlite.handover");
+    assert!(left.exists());
+    eventually("the next second", async || unix_seconds() > at).await;
+    let signer = town.signer().await;
+    assert!(!left.exists(), "it is good for one start");
+    let heard = sent(&signer.scheduler.letter("POST", EVM_PATH, &judged, at)).await;
+    assert_eq!((heard.status, heard.code()), (409, 0), "{heard:?}");
+    let heard = sent(&signer.scheduler.letter("POST", EVM_PATH, &waited, at)).await;
+    assert_eq!(heard.status, 200, "{heard:?}");
+}
+
+/// A dry run for one person.
+fn rehearsal(town: &Town, place: usize) -> Vec<u8> {
+    json!({"dryRun": true, "list": town.entries([place])}).to_string().into_bytes()
 }
 
 #[tokio::test]

@@ -83,7 +83,7 @@ async fn a_profile_that_nobody_can_read_any_more_proves_nothing(family: Family) 
     let signer = town.signer().await;
     let ended = town.settled(&signer, &hash).await;
     assert_eq!(ended["subscriptions"][0]["state"], "unproven", "{ended}");
-    assert!(signer.log().contains("cannot read the profile"), "{}", signer.log());
+    signer.wrote("cannot read the profile").await;
     let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
     assert_eq!(again.failures()[0].1, "OUTCOME_UNKNOWN", "neither paid nor free: {again:?}");
     town.assert_paid(&[1, 0, 0]).await;

@@ -102,6 +102,10 @@ pub(crate) fn another_hash(answer: &mut Value) {
     *answer = json!(format!("0x{}", "ab".repeat(32)));
 }
 
+pub(crate) fn another_txid(answer: &mut Value) {
+    answer["txid"] = json!("ab".repeat(32));
+}
+
 fn older(answer: &mut Value, by: u64) {
     for field in ["number", "timestamp"] {
         let Some(digits) = answer[field].as_str().and_then(|text| text.strip_prefix("0x")) else {

@@ -1,5 +1,6 @@
 //! The real binary, started as a merchant starts it, and a scheduler that posts to it.
 
+mod socket;
 use super::patience::eventually;
 use merchant_signer::auth::{self, SignedParts};
 use parking_lot::Mutex;
@@ -103,7 +104,7 @@ impl Installation {
             shell.args(["-c", &format!("{limits}exec \"$0\" \"$@\"")]).arg(&self.program);
             shell
         };
-        command.args(["--config", "signer.toml"]).current_dir(self.path());
+        command.args(["--config", "signer.toml"]).current_dir(self.path()).stdin(Stdio::null());
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
@@ -111,7 +112,7 @@ impl Installation {
     /// Runs a command to its end.
     pub(crate) async fn run(&self, arguments: &[&str]) -> Output {
         let mut command = self.command();
-        command.args(arguments).stdin(Stdio::null());
+        command.args(arguments);
         aside(move || command.output().unwrap()).await
     }
 
@@ -135,8 +136,7 @@ impl Installation {
     }
 }
 
-/// The program that is tried: the one that `SIGNER_BINARY` names by its full path, or the one that
-/// was built with the tests.
+/// The program that is tried: that of `SIGNER_BINARY`, a full path, or the one built with the tests.
 pub(crate) fn program() -> PathBuf {
     let named = std::env::vars_os().find(|(name, _)| name == "SIGNER_BINARY");
     named.map_or(env!("CARGO_BIN_EXE_merchant-signer").into(), |(_, path)| path).into()
@@ -154,7 +154,7 @@ fn keep(log: &Mutex<String>, line: &str) {
 }
 
 fn launch(mut command: Command, path: &'static str) -> Result<Signer, String> {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::piped());
     let mut process = command.spawn().unwrap();
     let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
     let log = Arc::new(Mutex::new(String::new()));

@@ -77,8 +77,18 @@ impl Played {
         self.series.keys().map(one).collect()
     }
 
-    /// The alerts that fire at any time from this state through `outage`.
-    pub(super) fn firing(self, outage: Option<Self>) -> BTreeSet<String> {
+    /// What `signer_obstacle` says.
+    pub(super) fn obstacle(&self) -> String {
+        let named = self.series.iter().filter(|(_, (value, _))| *value > 0.0);
+        let named = named.filter_map(|(name, _)| {
+            name.strip_prefix("signer_obstacle{")?.split("reason=\"").nth(1)?.split('"').next()
+        });
+        named.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The alerts that fire from this state through `outage`, each with how many minutes of it that takes.
+    #[expect(clippy::float_arithmetic, reason = "Prometheus tells times as floats")]
+    pub(super) fn firing(self, outage: Option<Self>) -> Alerts {
         let outage = outage.unwrap_or_else(|| self.clone());
         let names: BTreeSet<&String> = self.series.keys().chain(outage.series.keys()).collect();
         let input = names.into_iter().map(|name| {
@@ -87,8 +97,9 @@ impl Played {
         });
         let input = input.collect::<Vec<_>>();
         let end = QUIET + OUTAGE - 1;
-        let fired =
-            format!("max by (alertname) (max_over_time(ALERTS{{alertstate=\"firing\"}}[{end}m]))");
+        let fired = format!(
+            "min by (alertname) (min_over_time(timestamp(ALERTS{{alertstate=\"firing\"}})[{end}m:1m])) / 60"
+        );
         let test = json!({
             "rule_files": [RULES],
             "evaluation_interval": "1m",
@@ -99,14 +110,31 @@ impl Played {
             }],
         });
         let (good, said) = promtool(&test);
-        let parts = said.split("alertname=\"").skip(1);
-        let fired: BTreeSet<String> = parts
-            .filter_map(|rest| rest.split_once('"'))
-            .map(|(name, _)| name.to_owned())
+        let parts = said.split("alertname=\"").skip(1).filter_map(|rest| rest.split_once("\"} "));
+        let quiet = f64::from(u32::try_from(QUIET).unwrap());
+        let fired: Alerts = parts
+            .map(|(name, rest)| {
+                let at: f64 = rest.split([',', '\n']).next().unwrap().trim().parse().unwrap();
+                (name.to_owned(), format!("{:.0}m", at - quiet))
+            })
             .collect();
         assert!(good == fired.is_empty(), "{said}");
         fired
     }
+}
+
+/// Alerts, and after how long of an outage each fires.
+pub(super) type Alerts = BTreeMap<String, String>;
+
+/// What docs/alerts.md tells of an outage.
+#[derive(Debug)]
+pub(super) struct Documented {
+    /// The status of `/health/ready`, and what it says.
+    pub(super) ready: (u16, String),
+    pub(super) obstacle: String,
+    pub(super) alerts: Alerts,
+    /// What the log says, each by itself.
+    pub(super) log: Vec<String>,
 }
 
 /// Has promtool run a test of rules; tells whether it passed, and what it said.
@@ -127,12 +155,23 @@ fn series(metrics: &str) -> BTreeMap<String, f64> {
     split.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
 }
 
-/// The alerts that the document tells of an outage.
-pub(super) fn documented(outage: &str) -> BTreeSet<String> {
+/// The row of an outage.
+pub(super) fn documented(outage: &str) -> Documented {
     let row = DOCUMENT.lines().find(|line| line.starts_with(&format!("| {outage} |")));
     let row = row.unwrap_or_else(|| panic!("docs/alerts.md has no drill {outage:?}"));
-    let names = row.split('|').nth(4).unwrap().split('`').filter(|word| word.starts_with("Signer"));
-    names.map(str::to_owned).collect()
+    let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+    let (status, says) = cells[2].split_once(", ").unwrap_or((cells[2], ""));
+    let alerts = cells[4].split(", ").filter_map(|alert| {
+        let (name, after) = alert.trim_start_matches('`').split_once("` ")?;
+        Some((name.to_owned(), after.to_owned()))
+    });
+    let log = cells[5].split("; ").filter(|said| !said.is_empty());
+    Documented {
+        ready: (status.parse().unwrap_or(0), says.to_owned()),
+        obstacle: cells[3].trim_matches('`').to_owned(),
+        alerts: alerts.collect(),
+        log: log.map(str::to_owned).collect(),
+    }
 }
 
 #[test]

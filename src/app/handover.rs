@@ -1,0 +1,51 @@
+//! What one process leaves to the next: which messages it has judged in the last minute. With it the next
+//! one takes what was signed before it started and waited in the socket; without it, as after a crash,
+//! nobody knows what was judged, and such messages have to be signed again.
+//!
+//! It is a file beside the journal, `<journal>.handover`, good for one start and for a minute.
+
+use crate::auth::{CLOCK_WINDOW_SECONDS, JudgedMessages};
+use crate::clock::Clock;
+use crate::config::JournalConfig;
+use crate::http::AppState;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use tracing::warn;
+
+fn file(config: &JournalConfig) -> PathBuf {
+    config.path.with_added_extension("handover")
+}
+
+/// Leaves word of them. Without it the next process takes less.
+pub(super) fn leave(config: &JournalConfig, judged: &JudgedMessages) {
+    let write = || -> io::Result<()> {
+        let path = file(config);
+        drop(fs::remove_file(&path));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(judged.to_string().as_bytes())
+    };
+    if let Err(error) = write() {
+        warn!(%error, "what was answered lately cannot be left to the next process: it takes nothing that was signed before it starts");
+    }
+}
+
+/// Has the door go on where the process before this one ended, if that left word of it.
+pub(super) fn take_up(config: &JournalConfig, clock: Clock, door: &AppState) {
+    if let Some(judged) = take(config, clock) {
+        door.take_over(judged);
+    }
+}
+
+/// What was left, once.
+fn take(config: &JournalConfig, clock: Clock) -> Option<JudgedMessages> {
+    let path = file(config);
+    let text = fs::read_to_string(&path).ok()?;
+    // What cannot be taken away would be taken for good again.
+    fs::remove_file(&path).ok()?;
+    let judged: JudgedMessages = text.parse().ok()?;
+    let age = clock.unix_ms().div_euclid(1000).checked_sub(judged.at)?;
+    let window = i64::try_from(CLOCK_WINDOW_SECONDS).ok()?;
+    (0..=window).contains(&age).then_some(judged)
+}

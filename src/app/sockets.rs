@@ -1,0 +1,68 @@
+//! Where the Signer listens: on sockets of its own, or on those that systemd holds. What waits in such a
+//! socket while one process ends and the next begins is answered by the next: nobody is refused.
+
+use super::{BACKLOG, SEND_BUFFER, StartError};
+use crate::config::HttpConfig;
+use listenfd::ListenFd;
+use rustix::net::{listen, sockopt};
+use std::io;
+use std::net::{SocketAddr, TcpListener as Handed};
+use tokio::net::{TcpListener, TcpSocket};
+
+/// The sockets that were handed over to this process.
+#[derive(Debug, Default)]
+pub struct Sockets(Vec<(SocketAddr, Handed)>);
+
+impl Sockets {
+    /// Those of `LISTEN_FDS`. To be asked before the process has a second thread: it takes the variables
+    /// away, so that no child believes them.
+    pub fn handed_over() -> io::Result<Self> {
+        let mut found = ListenFd::from_env();
+        let mut sockets = Vec::new();
+        for place in 0..found.len() {
+            if let Some(socket) = found.take_tcp_listener(place)? {
+                sockets.push((socket.local_addr()?, socket));
+            }
+        }
+        Ok(Self(sockets))
+    }
+
+    /// Whether each of them is one that the configuration listens on: whoever came in through another would
+    /// wait for ever.
+    pub(super) fn fit(&self, config: &HttpConfig) -> Result<(), StartError> {
+        let listens = |at: &SocketAddr| *at == config.listen || Some(*at) == config.health_listen;
+        let idle = self.0.iter().map(|(at, _)| *at).find(|at| !listens(at));
+        idle.map_or(Ok(()), |at| Err(StartError::Handed(at)))
+    }
+
+    /// Listens on `address`.
+    pub(super) fn listen(
+        &mut self,
+        address: SocketAddr,
+    ) -> Result<(TcpListener, SocketAddr), StartError> {
+        let handed = self.0.iter().position(|(at, _)| *at == address);
+        let opened = match handed.map(|place| self.0.swap_remove(place)) {
+            Some((_, socket)) => taken_up(socket),
+            None => bound(address),
+        };
+        let listener = opened.map_err(|problem| StartError::Listen { address, problem })?;
+        let address = listener.local_addr().unwrap_or(address);
+        Ok((listener, address))
+    }
+}
+
+fn bound(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// The same socket, as it would have been made here.
+fn taken_up(socket: Handed) -> io::Result<TcpListener> {
+    sockopt::set_socket_send_buffer_size(&socket, usize::try_from(SEND_BUFFER).unwrap_or(0))?;
+    listen(&socket, i32::try_from(BACKLOG).unwrap_or(i32::MAX))?;
+    socket.set_nonblocking(true)?;
+    TcpListener::from_std(socket)
+}
