@@ -65,11 +65,11 @@ impl KnownProfiles {
         succeeded: bool,
         logs: &[Log],
     ) -> Result<ForeignEffect, Opaque> {
-        self.contracts().into_iter().fold(Ok(ForeignEffect::Other), |told, contract| {
+        self.contracts().into_iter().try_fold(ForeignEffect::Other, |told, contract| {
             let own = slot.filter(|slot| succeeded && slot.contract == contract);
             let here = self.effect_at(contract, call, succeeded, logs);
             let here = here.or_else(|Opaque| self.attempt_of(own, call, logs).ok_or(Opaque));
-            ForeignEffect::and(told, here)
+            ForeignEffect::and(Ok(told), here)
         })
     }
 

@@ -12,7 +12,7 @@ use serde_json::json;
 const EVENT: &str = "place taken";
 
 #[derive(Debug, Deserialize)]
-struct Taker {
+struct PlaceTaken {
     batch: i64,
     transaction: B256,
 }
@@ -44,7 +44,7 @@ pub(super) fn lost(
     let mut select = conn.prepare("SELECT body FROM history WHERE event = ?1")?;
     let told = select.query_map(params![EVENT], |row| row.get::<String>(0))?;
     for body in told {
-        let taker: Option<Taker> = serde_json::from_str(&body?).ok();
+        let taker: Option<PlaceTaken> = serde_json::from_str(&body?).ok();
         if taker.is_some_and(|by| (by.batch, by.transaction) == (open, transaction)) {
             return Ok(Some(BatchId(open)));
         }

@@ -21,6 +21,7 @@ mod beginning;
 mod bombs;
 mod callers;
 mod changes;
+mod clouds;
 mod copies;
 mod costs;
 mod crash;

@@ -106,9 +106,7 @@ async fn what_was_seen_to_take_the_place_of_an_open_batch_ends_it_once_somebody_
     assert!(!other.takes(item(1, 1)).await, "it was charged");
     assert!(other.takes(item(9, 1)).await, "it was not, and never will be by that batch");
     assert_eq!(imports(&other, &theirs).await, Ok((0, 2)), "it is idempotent");
-    let path = config(&other.room).path;
-    other.journal.close().await;
-    assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
+    assert_eq!(other.audit().await.faults, Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ async fn kept(ledger: &FullLedger) -> Vec<KeptRefusal> {
 #[tokio::test]
 async fn the_same_refusal_is_one_line_a_day_and_says_how_often() {
     static NOW: AtomicI64 = AtomicI64::new(NOW_MS);
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let ledger = beside(&book, Clock::telling(|| NOW.load(Ordering::Relaxed)));
     let refusals = ledger.refusals.as_ref().unwrap();
     for minute in 0..3 {
@@ -89,7 +89,7 @@ async fn the_same_refusal_is_one_line_a_day_and_says_how_often() {
 
 #[tokio::test]
 async fn charges_and_refusals_are_told_once_in_one_order_in_pages_of_any_size() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let ledger = beside(&book, stands_still());
     let refusals = ledger.refusals.as_ref().unwrap();
     // Before the first batch, behind some, several behind one, and behind the last.
@@ -131,7 +131,7 @@ async fn charges_and_refusals_are_told_once_in_one_order_in_pages_of_any_size() 
 
 #[tokio::test]
 async fn what_is_refused_while_somebody_reads_comes_at_the_end() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let ledger = beside(&book, stands_still());
     let refusals = ledger.refusals.as_ref().unwrap();
     for number in 0..3 {
@@ -149,7 +149,7 @@ async fn what_is_refused_while_somebody_reads_comes_at_the_end() {
 
 #[tokio::test]
 async fn only_refusals_that_fit_everything_that_is_asked_are_told() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let slot = book.accept(&[item(1, 1), item(2, 1)]).await.unwrap();
     book.settle(end(&slot, BatchState::Charged, vec![ItemOutcome::Charged, short_of_allowance()]))
         .await;
@@ -192,7 +192,7 @@ async fn only_refusals_that_fit_everything_that_is_asked_are_told() {
 
 #[tokio::test]
 async fn a_flood_is_counted_and_the_journal_does_not_hear_of_it() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let ledger = beside(&book, stands_still());
     let refusals = ledger.refusals.as_ref().unwrap();
     let commits = book.journal.figures().commits.load(Ordering::Relaxed);
@@ -213,7 +213,7 @@ async fn a_flood_is_counted_and_the_journal_does_not_hear_of_it() {
 #[tokio::test]
 async fn what_is_old_enough_is_forgotten() {
     static NOW: AtomicI64 = AtomicI64::new(NOW_MS);
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
     let ledger = beside(&book, clock);
     ledger.refusals.as_ref().unwrap().note(request_of(vec![refused(1, FailCode::NotDueYet)]));
@@ -229,7 +229,7 @@ async fn what_is_old_enough_is_forgotten() {
 
 #[tokio::test]
 async fn behind_an_older_copy_of_the_journal_they_stand_at_its_end() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     book.accept(&[item(1, 1)]).await.unwrap();
     let ledger = beside(&book, stands_still());
     let refusals = ledger.refusals.as_ref().unwrap();
@@ -248,7 +248,7 @@ async fn behind_an_older_copy_of_the_journal_they_stand_at_its_end() {
 
 #[tokio::test]
 async fn a_full_disk_and_a_broken_file_cost_refusals_and_nothing_else() {
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     book.accept(&[item(1, 1)]).await.unwrap();
     let full = JournalConfig { min_free_bytes: u64::MAX, ..config(&book.room) };
     let refusals = Refusals::of(&full, stands_still()).unwrap();
@@ -277,7 +277,7 @@ async fn a_full_disk_and_a_broken_file_cost_refusals_and_nothing_else() {
 #[tokio::test]
 async fn a_restart_finds_what_was_refused_and_nobody_else_reads_it() {
     use std::os::unix::fs::PermissionsExt as _;
-    let book = Book::new().await;
+    let book = Book::in_a_file().await;
     let ledger = beside(&book, stands_still());
     ledger.refusals.as_ref().unwrap().note(request_of(vec![refused(1, FailCode::NotDueYet)]));
     let before = kept(&ledger).await;
