@@ -210,11 +210,7 @@ pub async fn start_on(
         let webhook = Webhook { config: told, outbound, engine, desk };
         webhook.begin(stop_others.clone()).map_err(StartError::Webhook)?;
     }
-    others.spawn(head::tell(engine.journal.clone(), stop_others.clone()));
-    others.spawn(http::keep_samples(Arc::clone(&door), stop_others.clone()));
-    others.spawn(http::forget_answers(Arc::clone(&door), stop_others.clone()));
-    others.spawn(refusals::keep(refusals, engine.journal.clone(), stop_others.clone()));
-    others.spawn(gates::note(Arc::clone(&engine), stop_others.clone()));
+    keep_house((&others, &stop_others), &engine, &door, refusals);
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = sockets.listen(at)?;
@@ -245,6 +241,20 @@ pub async fn start_on(
         reloads,
         copier,
     })
+}
+
+/// Begins what is done beside requests, until it is told to stop.
+fn keep_house(
+    (others, stop): (&TaskTracker, &CancellationToken),
+    engine: &Arc<Engine>,
+    door: &Arc<AppState>,
+    refusals: Option<Refusals>,
+) {
+    others.spawn(head::tell(engine.journal.clone(), stop.clone()));
+    others.spawn(http::keep_samples(Arc::clone(door), stop.clone()));
+    others.spawn(http::forget_answers(Arc::clone(door), stop.clone()));
+    others.spawn(refusals::keep(refusals, engine.journal.clone(), stop.clone()));
+    others.spawn(gates::note(Arc::clone(engine), stop.clone()));
 }
 
 /// Puts a Signer together: keys, journal, every batch that is still open, and a first look at all chains.
