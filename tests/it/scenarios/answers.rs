@@ -104,6 +104,10 @@ async fn the_report_on_a_billing_looks_like_this() {
     "data":[
     {"txHash":"<txHash>",
     "txHashes":["<txHash>"],
+    "transactions":[
+    {"txHash":"<txHash>",
+    "kind":"bill",
+    "signedAt":<signedAt>}],
     "state":"charged",
     "heldUp":null,
     "chainId":139,
@@ -155,6 +159,8 @@ fn golden(heard: &Heard, town: &Town) -> String {
         let redacted = value.replace(digits, &format!("<{field}>"));
         text = text.replace(&format!("\"{field}\":{value}"), &format!("\"{field}\":{redacted}"));
     }
+    let signed = &data["transactions"][0]["signedAt"];
+    text = text.replace(&format!("\"signedAt\":{signed}"), "\"signedAt\":<signedAt>");
     for field in ["used", "fee"] {
         let value = data["execution"][field].to_string();
         text = text.replace(&format!("\"{field}\":{value}"), &format!("\"{field}\":<{field}>"));

@@ -108,6 +108,10 @@ async fn the_report_on_a_billing_looks_like_this() {
     "data":[
     {"txHash":"<txHash>",
     "txHashes":["<txHash>"],
+    "transactions":[
+    {"txHash":"<txHash>",
+    "kind":"bill",
+    "signedAt":<signedAt>}],
     "state":"charged",
     "heldUp":null,
     "chainId":139,
@@ -154,6 +158,8 @@ fn golden(heard: &Heard, town: &Town) -> String {
         assert!(!value.starts_with("0x"), "TRON spells without 0x: {value}");
         text = text.replace(value, &format!("<{field}>"));
     }
+    let signed = &data["transactions"][0]["signedAt"];
+    text = text.replace(&format!("\"signedAt\":{signed}"), "\"signedAt\":<signedAt>");
     for field in ["used", "fee"] {
         let value = data["execution"][field].to_string();
         let redacted = format!("\"{field}\":<{field}>");
