@@ -5,10 +5,13 @@
 //! Nothing can be configured to use it yet.
 
 mod mark;
+mod question;
 mod session;
+mod token;
 mod writer;
 
 pub use super::sql::ServerFault;
+pub(crate) use question::{ServerQuestion, ServerReply};
 pub(crate) use session::Session;
 
 use super::mark::{self as boots, BootId};
@@ -20,10 +23,11 @@ use super::{Figures, Journal, doubt, migrate, pause};
 use crate::clock::Clock;
 use mark::{Known, LastSeen, MarkFile, Server};
 use parking_lot::RwLock;
-use session::{Committed, Token};
+use session::Committed;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use token::Token;
 use tokio::sync::mpsc;
 use tracing::warn;
 use writer::{Following, ServerWriter};
@@ -104,7 +108,7 @@ fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Re
     session.batch("BEGIN")?;
     session.batch(include_str!("postgres/schema.sql"))?;
     let token = Token::random()?;
-    session.name(token)?;
+    session.name(token);
     let roles = include_str!("postgres/roles.sql");
     session.batch(&roles.replace("{schema}", &schema).replace("{role}", &role))?;
     let version = migrate::newest(migrate::STEPS);
@@ -155,7 +159,7 @@ fn start(session: &Session, old_copy: bool, clock: Clock) -> Result<(BootId, Kno
     let conn: &dyn Database = session;
     let boot = BootId::random().map_err(SqlError::foreign)?;
     let token = Token::random()?;
-    session.begin(token)?;
+    session.begin(token);
     if old_copy {
         warn!(
             "the database may have forgotten something: what its lanes did since is learnt from the chain"

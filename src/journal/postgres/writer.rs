@@ -2,12 +2,14 @@
 //! a write before it is known what became of its COMMIT.
 
 use super::super::mark::BootId;
-use super::super::sql::SqlResult;
+use super::super::sql::{Database as _, SqlResult};
 use super::super::writer::{Figures, GROUP, Job, RanWrite, Served, Write};
 use super::mark::{Known, LastSeen, MarkFile, Server};
-use super::session::{Committed, Session, Token};
+use super::session::{Committed, Session};
+use super::token::Token;
 use super::{Lost, ServerConfig};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -160,10 +162,16 @@ impl ServerWriter {
             }
             self.figures.committed(begun, written, kept);
         }
+        self.count_trips();
         for RanWrite { reply, .. } in ran {
             reply();
         }
         Served::Going
+    }
+
+    fn count_trips(&self) {
+        let trips = self.session.as_ref().map_or(0, Session::take_trips);
+        self.figures.trips.fetch_add(trips, Ordering::Relaxed);
     }
 
     /// Ends the open transaction; tells how far the history goes then, and none where nothing of it was
@@ -200,7 +208,7 @@ impl ServerWriter {
         }
         // It is on this server's disk. A later commit that no standby lacks says that none lacks it.
         let later = Token::random()?;
-        session.begin(later)?;
+        session.begin(later);
         match session.commit(later) {
             Committed::Yes(known) => {
                 self.mark.reached(known);
@@ -214,21 +222,22 @@ impl ServerWriter {
 
 /// Runs writes in one transaction, when it is this session's turn.
 fn run_in_turn(session: &Session, token: Token, writes: Vec<Write>) -> SqlResult<Vec<RanWrite>> {
-    session.begin(token)?;
-    let alone = writes.len() == 1;
-    let mut done = Vec::with_capacity(writes.len());
-    for write in writes {
-        if alone {
-            done.push(write(session));
-            continue;
+    session.begin(token);
+    let (alone, mut done) = (writes.len() == 1, Vec::with_capacity(writes.len()));
+    for (nth, write) in writes.into_iter().enumerate() {
+        if nth > 0 {
+            session.release();
         }
-        session.batch("SAVEPOINT write")?;
+        if !alone {
+            session.save_point();
+        }
         let ran = write(session);
-        session.batch(if ran.keep {
-            "RELEASE write"
-        } else {
-            "ROLLBACK TO write; RELEASE write"
-        })?;
+        if ran.keep {
+            // What its waiter will be told is true of all of it, and a later failure undoes nothing of it.
+            session.flush()?;
+        } else if !alone {
+            session.undo()?;
+        }
         done.push(ran);
     }
     Ok(done)
