@@ -126,3 +126,32 @@ async fn whatever_becomes_of_a_commit_whose_answer_is_lost_its_caller_is_told_th
     assert_eq!(book.next_position().await, FIRST + 8, "no place is left out");
     assert_eq!(book.audit().await.faults, Vec::<String>::new());
 }
+
+/// Rules broken on purpose, around the product: each time some caller is told what is not so.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn without_its_token_a_commit_whose_answer_is_lost_cannot_be_told_of() {
+    let server = given().unwrap();
+    let mutants = [
+        (
+            "the token is not written",
+            "CREATE RULE none AS ON INSERT TO ending WHERE NEW.void = 0 DO INSTEAD NOTHING",
+        ),
+        (
+            "it can be made void after it was committed",
+            "ALTER TABLE ending DROP CONSTRAINT ending_pkey",
+        ),
+    ];
+    for (mutant, sql) in mutants {
+        let (book, line) = over_a_line(&server).await;
+        ran(within(&server, &book.room), sql.to_owned()).unwrap();
+        let mut untrue = Vec::new();
+        for (who, fate) in (1..).zip(FATES) {
+            let (told, happened) = meet(&book, &line, who, fate).await;
+            if told != happened {
+                untrue.push(fate);
+            }
+        }
+        assert!(!untrue.is_empty(), "{mutant}: nobody noticed");
+    }
+}
