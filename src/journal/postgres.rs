@@ -7,6 +7,7 @@
 mod mark;
 mod question;
 mod session;
+mod tls;
 mod token;
 mod writer;
 
@@ -37,6 +38,9 @@ use writer::{Following, ServerWriter};
 pub struct ServerConfig {
     /// The server, the database and the role.
     pub server: tokio_postgres::Config,
+    /// Who signs the server's certificate, in PEM; none for whoever this machine trusts. Over a network the
+    /// server is reached by TLS alone, and has to prove its name.
+    pub authority_file: Option<PathBuf>,
     /// The file that says what this Signer knows of its database.
     pub mark_path: PathBuf,
     /// After how long an answer is taken for lost.
@@ -98,7 +102,7 @@ impl Journal {
 }
 
 fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Result<(), Lost> {
-    let session = Session::open(owner, config.patience)?;
+    let session = Session::open(owner, config)?;
     let conn: &dyn Database = &session;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     let (schema, role): (String, String) =
@@ -126,7 +130,7 @@ fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Re
 }
 
 fn open(config: &ServerConfig, clock: Clock) -> Result<(Journal, ServerWriter), Lost> {
-    let session = Session::open(&config.server, config.patience)?;
+    let session = Session::open(&config.server, config)?;
     let conn: &dyn Database = &session;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     if let Some(problem) = unsuitable(conn)? {

@@ -10,6 +10,7 @@ use super::super::sql::{Database, Row, ServerFault, SqlError, SqlResult, Stateme
 use super::mark::Known;
 use super::question::{ServerQuestion, ServerReply};
 use super::token::Token;
+use super::{ServerConfig, tls};
 use futures_util::FutureExt as _;
 use futures_util::future::{maybe_done, poll_fn, try_join_all};
 use parking_lot::Mutex;
@@ -22,10 +23,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, SimpleQueryMessage, Socket};
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, SimpleQueryMessage, Socket};
 
 /// What the server is told of each session: that a commit is on disk, and where there are standbys on theirs,
 /// before it is answered, and that nobody waits for ever.
@@ -69,11 +71,13 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Connects. No answer takes longer than `patience`.
-    pub(in crate::journal) fn open(config: &Config, patience: Duration) -> SqlResult<Self> {
+    /// Connects as `server` says, and in all else as `by`.
+    pub(in crate::journal) fn open(server: &Config, by: &ServerConfig) -> SqlResult<Self> {
+        let patience = by.patience;
+        let (server, tls) = tls::secured(server, by.authority_file.as_deref())?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(SqlError::foreign)?;
-        let connected = runtime.block_on(async { timeout(patience, config.connect(NoTls)).await });
+        let connected = runtime.block_on(async { timeout(patience, server.connect(tls)).await });
         let (client, connection) = connected.map_err(|_| late())?.map_err(|e| fault(&e))?;
         let warning = Arc::default();
         runtime.spawn(follow(connection, Arc::clone(&warning)));
@@ -362,7 +366,7 @@ impl Database for Session {
 
 /// Takes in what the server says, and keeps what it warns of.
 async fn follow(
-    mut connection: Connection<Socket, tokio_postgres::tls::NoTlsStream>,
+    mut connection: Connection<Socket, impl AsyncRead + AsyncWrite + Unpin>,
     warning: Arc<Mutex<Option<String>>>,
 ) {
     while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {

@@ -111,7 +111,7 @@ impl ServerWriter {
             return Ok(());
         }
         self.session = None;
-        let session = Session::open(&self.config.server, self.config.patience)?;
+        let session = Session::open(&self.config.server, &self.config)?;
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
         if server.system != self.mark.server.system || !self.mark.known.is_in(&session)? {
             return Err(Lost::Forgotten);

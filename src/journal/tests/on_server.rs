@@ -1,6 +1,7 @@
 //! Journals on the server that tests/postgres.sh starts, each in a schema of its own, used by a role that may do
 //! what a Signer needs and nothing else.
 
+mod encrypted;
 mod losing;
 mod trips;
 
@@ -8,6 +9,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::journal::postgres::Session;
 use crate::journal::sql::SqlError;
+use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
 
@@ -35,12 +37,26 @@ fn config(server: &Config, room: &TempDir) -> ServerConfig {
     let mut signer = within(server, room);
     signer.user("signer");
     let mark_path = room.path().join("journal.mark");
-    ServerConfig { server: signer, mark_path, patience: PATIENCE, queue_length: 256 }
+    ServerConfig {
+        server: signer,
+        authority_file: None,
+        mark_path,
+        patience: PATIENCE,
+        queue_length: 256,
+    }
 }
 
-/// Runs statements as `config` says, in a session of their own.
-fn ran(config: Config, sql: String) -> Result<(), SqlError> {
-    let run = move || Session::open(&config, PATIENCE)?.batch(&sql);
+/// Runs statements as `server` says, in a session of their own.
+fn ran(server: Config, sql: String) -> Result<(), SqlError> {
+    let (patience, queue_length) = (PATIENCE, 1);
+    let config = ServerConfig {
+        server,
+        authority_file: None,
+        mark_path: PathBuf::new(),
+        patience,
+        queue_length,
+    };
+    let run = move || Session::open(&config.server, &config)?.batch(&sql);
     std::thread::spawn(run).join().unwrap()
 }
 

@@ -30,7 +30,7 @@ struct Line {
 impl Line {
     fn to(server: &Config) -> Self {
         let [Host::Unix(directory), ..] = server.get_hosts() else { panic!("no socket") };
-        let socket = directory.join(".s.PGSQL.5432");
+        let socket = directory.join(format!(".s.PGSQL.{}", server.get_ports()[0]));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, next) = (listener.local_addr().unwrap().port(), Arc::default());
         let fates = Arc::clone(&next);
