@@ -342,7 +342,7 @@ pub(super) fn release_expired_guard(
     Ok(freed)
 }
 
-/// Inserts one claim; tells whether it could be. One that is live excludes all others.
+/// Inserts one claim, and who pays it; tells whether it could be. One that is live excludes all others.
 pub(super) fn insert_claim(
     conn: &dyn Database,
     origin: &Origin,
@@ -372,5 +372,10 @@ pub(super) fn insert_claim(
             item.terms.token.as_ref().map(|token| token.as_slice()),
             live
         ])?;
+    if let Some(wallet) = item.terms.wallet.filter(|_| inserted == 1) {
+        let sql = "INSERT INTO payer (wallet, user_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        let pays_for = params![wallet.as_slice(), item.key.user.0.as_slice()];
+        conn.prepare_cached(sql)?.execute(pays_for)?;
+    }
     Ok(inserted == 1)
 }
