@@ -18,6 +18,7 @@
 mod book;
 mod questions;
 mod sample;
+mod well;
 
 use book::{Book, SUBSCRIPTIONS};
 use merchant_signer::journal::Journal;

@@ -105,7 +105,14 @@ async fn another_transaction_stands_in_the_trace_of_its_request(family: Family) 
     }
     let again = collector.wait(TRACE, "sign again").await;
     town.proxy.heal();
-    let ended = town.settled(&signer, &first).await;
+    let billing = async || signer.scheduler.billings(&first).await.body["data"][0].clone();
+    eventually("it is charged", async || {
+        town.noticed().await;
+        town.anvil.mine(2).await;
+        billing().await["state"] == "charged"
+    })
+    .await;
+    let ended = billing().await;
     signer.terminate().await;
 
     let spans = collector.trace(TRACE);
