@@ -140,6 +140,16 @@ pub struct Estimate {
     pub charges: usize,
 }
 
+impl Estimate {
+    /// What one such charge uses alone: its share at least, and all of it at most; in between, as much as
+    /// `usual`, since what a call costs however many are in it is not known.
+    fn alone(&self, usual: &Self) -> Self {
+        let charges = u64::try_from(self.charges).unwrap_or(u64::MAX).max(1);
+        let used = usual.used.max(self.used.div_ceil(charges)).min(self.used);
+        Self { used, charges: 1 }
+    }
+}
+
 /// A transaction that lacks nothing but its place in the lane and the signature.
 #[async_trait]
 pub trait Draft: Send + Sync + fmt::Debug {
@@ -185,9 +195,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// The last look at the head; none before the first.
     fn pulse(&self) -> watch::Receiver<Option<Pulse>>;
 
-    /// Why no ordinary batch could be signed now, as far as the last look, and the last signature, tell.
-    /// None where nothing is known to stand in the way.
-    fn unready(&self) -> Option<Unready> {
+    /// What every request hears now, as far as the last look, and the last signature, tell. None where
+    /// nothing is known to stand in the way.
+    fn unready(&self) -> Option<ChainError> {
         None
     }
 

@@ -1,14 +1,14 @@
 //! Writes down when a lane begins or ceases to take new work, for whoever follows the history.
 
 use crate::billing::Gate;
-use crate::engine::Engine;
+use crate::engine::{Engine, Lane, Trouble};
 use crate::journal::{GateNote, LaneId};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{info, warn};
 
 /// How often lanes are looked at.
 const EVERY: Duration = Duration::from_secs(1);
@@ -26,6 +26,21 @@ struct LaneSeen {
     since: Instant,
     /// What was written down last: whether it takes new work.
     written: Option<bool>,
+    /// What was said last.
+    said: Option<bool>,
+}
+
+/// Why a lane takes no new work; none where it does. What is wrong with the journal cannot be written down
+/// in it.
+fn closed(lane: &Lane) -> Option<String> {
+    match lane.gate() {
+        Gate::Opening => Some(lane.unopened().to_string()),
+        Gate::Open => lane
+            .trouble()
+            .filter(|why| !matches!(why, Trouble::Journal(_)))
+            .map(|why| why.to_string()),
+        Gate::Closed(why) => Some(why.to_string()),
+    }
 }
 
 /// Follows every lane until `stop`.
@@ -53,21 +68,32 @@ fn news(engine: &Engine, all: &mut HashMap<LaneId, LaneSeen>) -> Vec<GateNote> {
     let now = Instant::now();
     let mut news = Vec::new();
     for lane in engine.lanes().all().filter(|lane| !lane.rests()) {
-        let closed = match lane.gate() {
-            Gate::Opening => Some(lane.unopened().to_string()),
-            Gate::Open => None,
-            Gate::Closed(why) => Some(why.to_string()),
-        };
-        let seen =
-            all.entry(lane.id()).or_insert(LaneSeen { closed: None, since: now, written: None });
+        let closed = closed(lane);
+        let unseen = LaneSeen { closed: None, since: now, written: None, said: None };
+        let seen = all.entry(lane.id()).or_insert(unseen);
         if seen.closed.is_none() != closed.is_none() {
             seen.since = now;
         }
         seen.closed = closed;
         let open = seen.closed.is_none();
         if seen.written != Some(open) && now.duration_since(seen.since) >= SETTLED {
+            say(lane, seen);
             news.push(GateNote { lane: lane.id(), closed: seen.closed.clone() });
         }
     }
     news
+}
+
+/// Says once that nothing is signed although the gate is open, and once that it is again: the gate itself tells
+/// of its own.
+fn say(lane: &Lane, seen: &mut LaneSeen) {
+    let chain = &lane.chain.facts().name;
+    let before = seen.said.replace(seen.closed.is_none());
+    match &seen.closed {
+        Some(why) if before != Some(false) && lane.gate() == Gate::Open => {
+            warn!(chain, "nothing is signed: {why}");
+        }
+        None if before == Some(false) => info!(chain, "new work is signed again"),
+        Some(_) | None => {}
+    }
 }

@@ -49,6 +49,9 @@ pub enum FailCode {
     TokenTransferFailed,
     /// The billing call reverts for this entry, for a reason that the profile does not name.
     CallReverted,
+    /// The policy refused the whole request. Callers hear that as code 0; only the ledger says it of each
+    /// subscription.
+    Policy,
 }
 
 /// What the merchant should do about a refusal.
@@ -87,7 +90,7 @@ impl Retry {
 
 impl FailCode {
     /// Every code, in order of precedence.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::InvalidEntry,
         Self::DuplicateEntry,
         Self::NotAuthorized,
@@ -109,6 +112,7 @@ impl FailCode {
         Self::BalanceInsufficient,
         Self::TokenTransferFailed,
         Self::CallReverted,
+        Self::Policy,
     ];
 
     /// The code that `token` names, if it names one.
@@ -180,6 +184,7 @@ impl FailCode {
                 ("TOKEN_TRANSFER_FAILED", "Token transfer failed", Retry::Retry)
             }
             Self::CallReverted => ("CALL_REVERTED", "Billing call reverts", Retry::Fix),
+            Self::Policy => ("POLICY", "Refused by policy", Retry::Fix),
         }
     }
 }

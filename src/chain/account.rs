@@ -98,9 +98,9 @@ impl SigningAccount {
     }
 
     /// Why nothing can be signed, where a store has the key and did not sign when it was last asked.
-    pub(super) fn key_trouble(&self) -> Option<Unready> {
+    pub(super) fn key_trouble(&self) -> Option<ChainError> {
         let why = self.signing.as_ref()?.key.trouble()?;
-        Some(Unready::Key { signer: self.facts.signer, why })
+        Some(Unready::Key { signer: self.facts.signer, why }.into())
     }
 
     /// Has a store that did not sign, or was not asked for long, sign a test.

@@ -37,7 +37,7 @@ use super::disputes::Disputes;
 use super::head::KeptHead;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, SigningAccount, TxOnRecord, Unready, Vitals,
+    Preflight, Pulse, SigningAccount, TxOnRecord, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
 use crate::config::EvmConfig;
@@ -51,6 +51,7 @@ use crate::policy::Policy;
 use alloy::primitives::{B256, Selector};
 use async_trait::async_trait;
 pub use errors::{known_messages, passing};
+use gas::ONE_CHARGE;
 use head::EvmHead;
 use in_flight::InFlight;
 use known::EvmNodeFacts;
@@ -60,7 +61,6 @@ use milestones::Milestones;
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use tokio::sync::watch;
 
 /// How an EVM chain is reached, and how it is treated.
@@ -99,8 +99,8 @@ pub struct EvmChain {
     milestones: Milestones,
     disputes: Disputes,
     landed: parking_lot::Mutex<LandedIn>,
-    /// The gas limit of the last billing that was drafted; 0 before the first.
-    last_gas: AtomicU64,
+    /// What the last billing that was drafted used, or else what the first is taken to use.
+    last_estimate: parking_lot::Mutex<Estimate>,
     data_fee: DataFee,
     searched: parking_lot::Mutex<Searched>,
 }
@@ -120,7 +120,7 @@ impl EvmChain {
             milestones: Milestones::default(),
             disputes: Disputes::default(),
             landed: parking_lot::Mutex::default(),
-            last_gas: AtomicU64::new(0),
+            last_estimate: parking_lot::Mutex::new(ONE_CHARGE),
             data_fee: DataFee::default(),
             searched: parking_lot::Mutex::default(),
         })
@@ -159,7 +159,7 @@ impl Chain for EvmChain {
         self.head.pulses()
     }
 
-    fn unready(&self) -> Option<Unready> {
+    fn unready(&self) -> Option<ChainError> {
         self.account.key_trouble().or_else(|| self.unready_now())
     }
 

@@ -82,7 +82,8 @@ impl KnownProfiles {
         logs: &[Log],
     ) -> Option<ForeignEffect> {
         let (slot, (to, data)) = (slot?, call?);
-        let names = to == slot.contract && self.of_slot(slot)?.names(data, &slot.items);
+        let lacks_fields = to == slot.contract && self.readings(to, data).is_empty();
+        let names = lacks_fields && self.of_slot(slot)?.names(data, &slot.items);
         names.then(|| ForeignEffect::Billed {
             contract: slot.contract,
             items: slot.items.clone(),
@@ -127,12 +128,18 @@ impl KnownProfiles {
     /// Whom a call of the contract was to charge; none where no profile reads it, or two read it
     /// differently.
     pub(super) fn charged_by(&self, contract: Address, data: &[u8]) -> Option<Vec<Item>> {
+        let mut readings = self.readings(contract, data);
+        let first = readings.pop();
+        first.filter(|_| readings.is_empty())
+    }
+
+    /// What the profiles of a contract read in a call, each reading once.
+    fn readings(&self, contract: Address, data: &[u8]) -> Vec<Vec<Item>> {
         let earlier = self.earlier_of(contract).into_iter().flatten();
         let all = std::iter::once(Arc::clone(&self.current)).chain(earlier);
         let mut readings: Vec<_> = all.filter_map(|profile| profile.decode(data).ok()).collect();
         readings.dedup();
-        let first = readings.pop();
-        first.filter(|_| readings.is_empty())
+        readings
     }
 
     /// The earlier profiles of a contract that differ from the configured one.

@@ -10,9 +10,6 @@ use std::time::Duration;
 /// nothing was signed, nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unready {
-    /// The chain asks more than a configured ceiling.
-    #[error(transparent)]
-    TooDear(TooDear),
     /// What every entry is looked up by needs more providers than can be asked.
     #[error("{needed} providers must agree about every entry, and {fit} can be asked now")]
     TooFew {
@@ -73,14 +70,18 @@ pub enum TooDear {
         most: U256,
     },
     /// That of a fee limit, sun (TRON).
-    #[error("one charge alone needs a fee limit of {wanted} sun, above {whose} = {most} sun")]
+    #[error(
+        "one charge alone needs a fee limit of {wanted} sun, above {ceiling} = {most} sun: {advice}"
+    )]
     FeeLimit {
         /// What one charge needs.
         wanted: U256,
         /// What is allowed.
         most: u64,
-        /// By whom.
-        whose: &'static str,
+        /// What sets that.
+        ceiling: &'static str,
+        /// What to do.
+        advice: &'static str,
     },
 }
 

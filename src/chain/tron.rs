@@ -40,7 +40,7 @@ use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, Recall, SigningAccount, TxOnRecord, Unready, Vitals,
+    Preflight, Pulse, Recall, SigningAccount, TxOnRecord, Vitals,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -53,10 +53,10 @@ use crate::policy::Policy;
 use alloy::primitives::{B256, Selector, U256};
 use api::Api;
 use async_trait::async_trait;
+use draft::LastDraft;
 use head::TronHead;
 use observe::TronNodeFacts;
 use parking_lot::RwLock;
-use resources::Spend;
 use signers::Signers;
 use solid::SolidBlocks;
 use spends::SpendOf;
@@ -128,8 +128,7 @@ pub struct TronChain {
     tracks: Tracks,
     disputes: Disputes,
     promises: Arc<Promises<SpendOf>>,
-    /// What the last billing that was drafted may cost; none before the first.
-    last_spend: parking_lot::Mutex<Option<Spend>>,
+    last_draft: parking_lot::Mutex<LastDraft>,
     solid: SolidBlocks,
     signers: Arc<Signers>,
     /// How fast is signed.
@@ -162,7 +161,7 @@ impl TronChain {
             tracks: Tracks::default(),
             disputes: Disputes::default(),
             promises: Arc::default(),
-            last_spend: parking_lot::Mutex::default(),
+            last_draft: parking_lot::Mutex::default(),
             solid: SolidBlocks::unread(Arc::clone(&signers)),
             signers,
             undeployed: parking_lot::Mutex::default(),
@@ -212,7 +211,7 @@ impl Chain for TronChain {
         self.head.pulses()
     }
 
-    fn unready(&self) -> Option<Unready> {
+    fn unready(&self) -> Option<ChainError> {
         self.account.key_trouble().or_else(|| self.unready_now())
     }
 

@@ -67,6 +67,7 @@ impl Reasons {
         let mut reasons = Self::default();
         for (key, token) in table {
             let read = FailCode::from_token(token)
+                .filter(|code| *code != FailCode::Policy)
                 .ok_or_else(|| unknown_token(token))
                 .and_then(|code| reasons.add(key, code, codes));
             if let Err(problem) = read {
@@ -155,6 +156,7 @@ impl Reasons {
 }
 
 fn unknown_token(token: &str) -> String {
-    let all: Vec<_> = FailCode::ALL.into_iter().map(FailCode::token).collect();
+    let all = FailCode::ALL.into_iter().filter(|code| *code != FailCode::Policy);
+    let all: Vec<_> = all.map(FailCode::token).collect();
     format!("`{token}` is no fail code: use one of {}", all.join(", "))
 }

@@ -6,9 +6,11 @@ use super::repeat::{Asked, unclaimed};
 use super::sign::{Undone, commit};
 use super::verdict::{Answer, HowFar, NamedTransaction, NoVerdict, Rehearsed, Sent, Stop};
 use crate::billing::{
-    Admitted, Attempt, AttemptKind, Charge, Digits, Order, Period, Slot, SubscribeId, judge,
+    Admitted, Attempt, AttemptKind, Charge, Digits, FailCode, Order, Period, Slot, SubscribeId,
+    judge,
 };
 use crate::journal::Durable;
+use crate::policy::Refusal;
 use crate::spans::within;
 use std::collections::{HashMap, HashSet};
 use tokio::time::{Instant, timeout_at};
@@ -21,7 +23,27 @@ pub(crate) async fn bill(
     deadline: Instant,
 ) -> Result<Answer, NoVerdict> {
     let order = admit(lane, order)?;
-    let asked = Asked::by(lane, &order);
+    match bill_admitted(lane, &order, deadline).await {
+        Err(NoVerdict::Policy { why, .. }) if !order.dry_run => Err(refused_whole(order, why)),
+        answered => answered,
+    }
+}
+
+/// The policy refuses a request, whoever is in it. The rule alone is told of each: its words may have sums
+/// in them that differ from one minute to the next, and the same refusal is to be the same.
+fn refused_whole(order: Order<Admitted>, why: Refusal) -> NoVerdict {
+    let rule = format!("rule {}", why.rule);
+    let all = order.entries.iter();
+    let all = all.map(|entry| entry.refused(FailCode::Policy).because(rule.clone()));
+    NoVerdict::Policy { refused: all.chain(order.refused).collect(), why }
+}
+
+async fn bill_admitted(
+    lane: &Lane,
+    order: &Order<Admitted>,
+    deadline: Instant,
+) -> Result<Answer, NoVerdict> {
+    let asked = Asked::by(lane, order);
     asked.is_one_request(lane).await?;
     let free = timeout_at(deadline, lane.reservations.hold(&order.entries)).await;
     let held = free.map_err(|_| NoVerdict::Deadline)?;

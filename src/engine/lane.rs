@@ -166,7 +166,7 @@ impl Lane {
     /// What keeps the chain from being followed, or anything from being signed, at present.
     pub fn trouble(&self) -> Option<Trouble> {
         let signs = self.follows.is_none();
-        let unready = || Some(ChainError::from(self.chain.unready().filter(|_| signs)?).into());
+        let unready = || Some(self.chain.unready().filter(|_| signs)?.into());
         self.trouble.read().clone().or_else(unready)
     }
 
@@ -267,7 +267,7 @@ impl Lane {
     /// Refuses new work while the store that has the key does not sign.
     pub(super) fn key_signs(&self) -> Result<(), ChainError> {
         match self.chain.unready() {
-            Some(why @ Unready::Key { .. }) => Err(why.into()),
+            Some(why @ ChainError::Unready(Unready::Key { .. })) => Err(why),
             Some(_) | None => Ok(()),
         }
     }

@@ -86,7 +86,7 @@ impl Obstacle {
             ChainError::GasFunds { .. } | ChainError::Unready(Unready::GasMoney(_)) => {
                 Self::GasMoney
             }
-            ChainError::FeeTooHigh(_) | ChainError::Unready(Unready::TooDear(_)) => Self::Fees,
+            ChainError::FeeTooHigh(_) => Self::Fees,
             ChainError::Unready(Unready::Key { .. }) => Self::Key,
             ChainError::Unready(Unready::Clock(_)) => Self::Clock,
             ChainError::Unready(Unready::Stalled(_)) => Self::Finality,

@@ -134,14 +134,25 @@ pub enum NoVerdict {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The policy refuses it.
-    #[error(transparent)]
-    Policy(#[from] Refusal),
+    #[error("{why}")]
+    Policy {
+        /// The rule.
+        why: Refusal,
+        /// Every subscription of the request; none of a dry run, which asks to charge nobody.
+        refused: Vec<Refused>,
+    },
     /// The transaction could not be signed.
     #[error("the transaction could not be signed: {0}")]
     Seal(SealFault),
     /// The process is ending.
     #[error("the Signer is shutting down: post it again")]
     ShuttingDown,
+}
+
+impl From<Refusal> for NoVerdict {
+    fn from(why: Refusal) -> Self {
+        Self::Policy { why, refused: Vec::new() }
+    }
 }
 
 impl From<AcceptError> for NoVerdict {
@@ -163,7 +174,7 @@ impl From<AcceptError> for NoVerdict {
 impl From<SealError> for NoVerdict {
     fn from(error: SealError) -> Self {
         match error {
-            SealError::Refused(refusal) => Self::Policy(refusal),
+            SealError::Refused(refusal) => refusal.into(),
             SealError::Failed(why) => Self::Seal(why),
         }
     }

@@ -84,7 +84,7 @@ fn status_of(why: &NoVerdict) -> StatusCode {
         NoVerdict::UnknownChain(_) => StatusCode::NOT_FOUND,
         NoVerdict::OnePerRequest => StatusCode::BAD_REQUEST,
         NoVerdict::RequestTaken(_) => StatusCode::CONFLICT,
-        NoVerdict::Policy(_) => StatusCode::FORBIDDEN,
+        NoVerdict::Policy { .. } => StatusCode::FORBIDDEN,
         NoVerdict::Chain(ChainError::BatchTooLarge { .. } | ChainError::ChargeTooSlow(_)) => {
             StatusCode::PAYLOAD_TOO_LARGE
         }

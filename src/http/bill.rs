@@ -129,7 +129,7 @@ fn keep_refusals(
 ) {
     let refused = match answer {
         Ok(Answer::Sent(sent)) => &sent.failed,
-        Ok(Answer::Refused(refused, _)) => refused,
+        Ok(Answer::Refused(refused, _)) | Err(NoVerdict::Policy { refused, .. }) => refused,
         Ok(Answer::Rehearsed(_)) | Err(_) => return,
     };
     if let Some(refusals) = door.refusals.as_ref().filter(|_| !refused.is_empty()) {
@@ -143,7 +143,8 @@ fn keep_refusals(
 fn reply_facts(caller: Option<&str>, reply: &HttpReply) -> Billed {
     let refused = match reply {
         HttpReply::Answer(_, Answer::Sent(sent)) => sent.failed.as_slice(),
-        HttpReply::Answer(_, Answer::Refused(refused, _)) => refused,
+        HttpReply::Answer(_, Answer::Refused(refused, _))
+        | HttpReply::NoVerdict(NoVerdict::Policy { refused, .. }) => refused,
         HttpReply::Answer(_, Answer::Rehearsed(_))
         | HttpReply::NoVerdict(_)
         | HttpReply::TurnedAway(_) => &[],

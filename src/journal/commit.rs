@@ -305,6 +305,7 @@ fn insert_claims(
     for (index, item) in items.iter().enumerate() {
         let new = NewClaim { batch, index, origin, item, live: true };
         new.insert(conn, |insert, claim| insert.queue_against(Wall::Claim, claim))?;
+        new.keep_payer(conn)?;
     }
     Ok(freed)
 }
@@ -385,5 +386,13 @@ impl NewClaim<'_> {
             self.live
         ];
         run(&mut insert, claim)
+    }
+
+    /// Keeps who pays it, where that is known.
+    pub(super) fn keep_payer(&self, conn: &dyn Database) -> SqlResult<()> {
+        let Some(wallet) = self.item.terms.wallet else { return Ok(()) };
+        let sql = "INSERT INTO payer (wallet, user_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        let pays_for = params![wallet.as_slice(), self.item.key.user.0.as_slice()];
+        conn.prepare_cached(sql)?.queue(pays_for)
     }
 }

@@ -223,6 +223,7 @@ fn insert_adopted(
                 .queue(params![batch.0, index])?;
             elsewhere.push(index);
         }
+        new(true).keep_payer(conn)?;
     }
     insert_learnt(conn, batch, tx.landed.hash, at_ms)?;
     let transaction = hex::encode(tx.landed.hash);

@@ -172,7 +172,7 @@ impl Journal {
 }
 
 /// What is behind `place`. At most `limit` rows are told, which is 1 or more.
-fn step(
+pub(super) fn step(
     conn: &dyn Database,
     place: FeedPlace,
     limit: usize,

@@ -166,9 +166,18 @@ CREATE TABLE claim (
 -- by side, and a commit writes a few pages instead of one for every claim.
 CREATE UNIQUE INDEX claim_key ON claim (period, plan_id, user_hash, contract, chain) WHERE live = 1;
 CREATE UNIQUE INDEX claim_subscription ON claim (period, subscribe_id, contract, chain) WHERE live = 1;
--- The ledger finds the charges of a subscription by these two: nothing is written to this one in a commit
--- that charges.
+-- The ledger finds the charges of a subscription and of a user by these walls and, once they are no claims
+-- any more, by the following two, to which nothing is written in a commit that charges.
 CREATE INDEX claim_gone ON claim (subscribe_id) WHERE live = 0;
+CREATE INDEX claim_gone_user ON claim (user_hash) WHERE live = 0;
+
+-- Whom a wallet has paid for: the ledger finds the charges of a wallet by its users. Only the first charge of
+-- a user from a wallet writes a row.
+CREATE TABLE payer (
+    wallet    BLOB NOT NULL CHECK (length(wallet) = 20),
+    user_hash BLOB NOT NULL CHECK (length(user_hash) = 32),
+    PRIMARY KEY (wallet, user_hash)
+) STRICT, WITHOUT ROWID;
 
 -- What an account was let charge, and what its transactions may cost, in one UTC day (days since 1970).
 -- unit is a token's address or 'fee'.

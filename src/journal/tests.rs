@@ -48,7 +48,7 @@ const NOW_MS: i64 = 1_767_225_600_000;
 const NETWORK: Network = Network { family: Family::Evm, id: 31_337 };
 /// How the contract is called, as far as the journal cares: a text.
 const PROFILE: &str = "a profile";
-const TABLES: [&str; 15] = [
+const TABLES: [&str; 16] = [
     "boot",
     "restored",
     "chain",
@@ -59,6 +59,7 @@ const TABLES: [&str; 15] = [
     "batch",
     "attempt",
     "claim",
+    "payer",
     "spend",
     "counted",
     "history",
@@ -241,6 +242,12 @@ fn item(who: u8, period: u64) -> Item {
         amount: U256::from(500),
         terms: ChargeTerms::default(),
     }
+}
+
+/// The same, paid from a wallet that is known.
+fn paid_by(wallet: u8, item: Item) -> Item {
+    let wallet = Some(Address::repeat_byte(wallet));
+    Item { terms: ChargeTerms { wallet, ..item.terms }, ..item }
 }
 
 /// The same of a contract that knows no periods.

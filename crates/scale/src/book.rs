@@ -31,13 +31,38 @@ const USUAL: u64 = 10;
 /// How many of those wait for one commit together.
 const TOGETHER: u64 = 64;
 
-const LANE: LaneId = LaneId { chain: PlatformChainId(139), signer: Address::repeat_byte(0x51) };
-const CONTRACT: Address = Address::repeat_byte(0xC0);
+pub(crate) const LANE: LaneId =
+    LaneId { chain: PlatformChainId(139), signer: Address::repeat_byte(0x51) };
+pub(crate) const CONTRACT: Address = Address::repeat_byte(0xC0);
 const TOKEN: Address = Address::repeat_byte(0x70);
 
 type Batch = Slot<Durable<Attempt>>;
 
+/// Which wallets pay.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Payers {
+    /// Each customer's own, always the same.
+    Usual,
+    /// One for each charge, that never paid before.
+    New,
+    /// Nobody tells.
+    Untold,
+}
+
+impl Payers {
+    fn pay(self, item: Item, n: u64) -> Item {
+        let wallet = match self {
+            Self::Usual => item.terms.wallet,
+            Self::New => Some(Address::from_word(keccak256((!n).to_be_bytes()))),
+            Self::Untold => None,
+        };
+        Item { terms: ChargeTerms { wallet, ..item.terms }, ..item }
+    }
+}
+
 pub(crate) struct Book {
+    /// Which wallets pay from now on.
+    pub(crate) payers: Payers,
     journal: Journal,
     /// The next position, which tells what is charged next, too.
     position: u64,
@@ -97,11 +122,17 @@ impl Book {
             }
             None => 0,
         };
-        let book = Self { journal, position, charges, begun_at: position };
+        let payers = Payers::Usual;
+        let book = Self { payers, journal, position, charges, begun_at: position };
         for batch in open {
             book.settle(&batch).await;
         }
         book
+    }
+
+    /// How many batches there were.
+    pub(crate) fn batches(&self) -> u64 {
+        self.position
     }
 
     pub(crate) async fn close(self) -> Duration {
@@ -129,7 +160,8 @@ impl Book {
 
     /// The next batch, of so many charges.
     fn next(&mut self, size: u64) -> Proposal {
-        let items: Vec<_> = (self.charges..self.charges + size).map(item).collect();
+        let numbers = self.charges..self.charges + size;
+        let items: Vec<_> = numbers.map(|n| self.payers.pay(item(n), n)).collect();
         let count = |unit, items, amount| Count {
             unit,
             items,

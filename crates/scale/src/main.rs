@@ -21,6 +21,7 @@ mod questions;
 mod sample;
 #[cfg(feature = "postgres")]
 mod server;
+mod well;
 
 use book::{Book, SUBSCRIPTIONS};
 use merchant_signer::journal::Journal;

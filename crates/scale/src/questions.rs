@@ -1,8 +1,9 @@
 //! What operators ask of a journal of this size, and how long each answer takes; an export, a backup and the
 //! copy of a start, and what commits cost meanwhile.
 
-use crate::book::{Book, PER_DAY_MS, START_MS, SUBSCRIPTIONS, customer};
-use crate::sample::Sample;
+use crate::book::{Book, PER_DAY_MS, Payers, START_MS, SUBSCRIPTIONS, customer};
+use crate::sample::{Sample, written};
+use crate::well::{self, Well};
 use alloy::primitives::Address;
 use merchant_signer::billing::{
     Entry, FailCode, Family, PlatformChainId, Refused, Scalar, SubscribeId, UserHash,
@@ -22,6 +23,9 @@ const ASKED: u64 = 20;
 
 /// How many refusals there are for each hundred charges.
 const REFUSED_IN_100: u64 = 20;
+
+/// How many commits are measured.
+const COMMITS: u64 = 200;
 
 /// How many charges a page has.
 const PAGE: usize = 100;
@@ -44,9 +48,9 @@ pub(crate) async fn questions(path: &Path, size: u64) {
         mib(&path.with_extension("sqlite.refusals")),
     );
     ask(&ledger, size).await;
+    ask_for_customers(&ledger).await;
 
-    let commits = book.commits(&AtomicBool::new(true), 200).await;
-    row("a commit of 100 charges, alone", &commits, "");
+    commit(&mut book).await;
     let (lines, took, meanwhile) = beside(&mut book, export(ledger.clone())).await;
     row("the same while all of it is exported", &meanwhile, "");
     row_once("export of everything as JSON lines", took, &format!("{lines} lines"));
@@ -72,7 +76,28 @@ pub(crate) async fn questions(path: &Path, size: u64) {
     row("a commit while the copy of a start is made", &meanwhile, "");
     row_once("the copy of a start", took, "until it is a second behind");
     copier.finish().await;
+    let batches = book.batches();
     book.close().await;
+    let Well { start_ms, ready, metrics } = well::ask(path, batches).await;
+    row_once("a start, until it is ready", start_ms, "");
+    row("is all well: /health/ready", &ready, "");
+    row("will the gas last: /metrics", &metrics, "");
+}
+
+/// What a commit takes while nothing else is done, whoever pays.
+async fn commit(book: &mut Book) {
+    for (what, payers) in [
+        ("a commit of 100 charges, alone", Payers::Usual),
+        ("the same, nobody knows which wallets pay", Payers::Untold),
+        ("the same, none of the wallets has paid before", Payers::New),
+    ] {
+        book.payers = payers;
+        let before = written();
+        let commits = book.commits(&AtomicBool::new(true), COMMITS).await;
+        let each = ((written() - before) / COMMITS) >> 10;
+        row(what, &commits, &format!("{each} KiB written, with its end"));
+    }
+    book.payers = Payers::Usual;
 }
 
 async fn ask(ledger: &FullLedger, size: u64) {
@@ -118,6 +143,11 @@ async fn ask(ledger: &FullLedger, size: u64) {
         }
         row(what, &asked, "");
     }
+}
+
+/// What the ledger has of users and wallets.
+async fn ask_for_customers(ledger: &FullLedger) {
+    let (all, newest) = (LedgerFilter::default, LedgerOrder::Newest);
     let (user, wallet) = customer(77);
     for (what, filter) in [
         ("a user: all of it", LedgerFilter { user: Some(user), ..all() }),
@@ -125,7 +155,20 @@ async fn ask(ledger: &FullLedger, size: u64) {
     ] {
         let begun = Instant::now();
         let lines = walk(ledger, &filter).await;
-        row_once(what, begun, &format!("{lines} lines"));
+        row_once(what, begun, &format!("{lines} lines, the first time"));
+    }
+    for what in ["a user, one after the other", "a wallet, one after the other"] {
+        let mut asked = Sample::default();
+        for round in 0..ASKED {
+            let (user, wallet) = customer(1 + round * 4_999 % SUBSCRIPTIONS);
+            let filter = if what.starts_with("a user") {
+                LedgerFilter { user: Some(user), ..all() }
+            } else {
+                LedgerFilter { wallet: Some(wallet), ..all() }
+            };
+            asked.time(page(ledger, &filter, newest)).await;
+        }
+        row(what, &asked, "all of it");
     }
 }
 

@@ -24,6 +24,12 @@ impl fmt::Display for Sample {
     }
 }
 
+/// What this process has written so far, bytes.
+pub(crate) fn written() -> u64 {
+    let io = std::fs::read_to_string("/proc/self/io").unwrap();
+    io.lines().find_map(|line| line.strip_prefix("wchar: ")?.parse().ok()).unwrap()
+}
+
 /// Memory that this process holds, MiB.
 pub(crate) fn resident_mib() -> u64 {
     status("VmRSS:")

@@ -5,9 +5,13 @@ use crate::dice::Fault;
 use crate::mutants::Mutant;
 use crate::scene::Change;
 use crate::world::{Kind, Shared, Side, World};
+use alloy::consensus::Transaction as _;
 use alloy::primitives::B256;
 use merchant_signer::journal::Disk;
 use rusqlite::Connection;
+use sandbox_chains::eth::pool;
+use sandbox_chains::evm::Evm;
+use sandbox_chains::node::Node;
 use sandbox_chains::tron::tx::Tx;
 use std::fmt;
 use std::fs;
@@ -89,16 +93,18 @@ impl Files {
         if self.synced && world.breaks(Mutant::NormalSync) && world.dice.one_in(2) {
             self.copy("synced", "live", true);
         }
-        if self.newer && world.fault("both", Fault::NewerBack) {
+        if self.newer && self.can_be_learnt("newer", world) && world.fault("both", Fault::NewerBack)
+        {
             self.newer = false;
             self.put_back("newer", false, world);
-        } else if self.backup && world.fault("both", Fault::OldCopy) {
+        } else if self.backup
+            && self.can_be_learnt("backup", world)
+            && world.fault("both", Fault::OldCopy)
+        {
             self.copy("live", "newer", true);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            let marked = world.dice.one_in(2)
-                && self.backup_lacks_only_what_is_settled(world)
-                && (!world.scene.changes_key() || self.backup_names_every_account());
+            let marked = world.dice.one_in(2) && self.backup_lacks_only_what_is_settled(world);
             if marked {
                 world.note("both", "restored together with its mark", 0);
             }
@@ -136,9 +142,17 @@ impl Files {
         rows.expect("it is read").all(|raw| settled(&raw.expect("a row")))
     }
 
-    /// Whether the copy names every account that has signed. What one did that neither the copy nor the
+    /// Whether a Signer can learn what a copy has forgotten: nothing of it waits behind a gap, where no count of
+    /// pending transactions shows it.
+    fn can_be_learnt(&self, copy: &str, world: &World) -> bool {
+        let mut nodes = world.evm.members.iter().chain([&world.evm.truth]);
+        nodes.all(waits_without_a_gap)
+            && (!world.scene.changes_key() || self.names_every_account(copy))
+    }
+
+    /// Whether a copy names every account that has signed. What one did that neither the copy nor the
     /// configuration names is unknown to every Signer.
-    fn backup_names_every_account(&self) -> bool {
+    fn names_every_account(&self, copy: &str) -> bool {
         let named = |of| {
             let conn = self.copied(of);
             let mut lanes = conn.prepare("SELECT chain, signer FROM lane").expect("it is there");
@@ -147,8 +161,8 @@ impl Files {
                 lanes.expect("it is read").collect::<Result<_, _>>().expect("rows");
             lanes
         };
-        let copy = named("backup");
-        named("live").iter().all(|lane| copy.contains(lane))
+        let known = named(copy);
+        named("live").iter().all(|lane| known.contains(lane))
     }
 
     /// Puts another journal in place of the one that is there, with its mark or without.
@@ -159,6 +173,7 @@ impl Files {
         for (hash, _) in before.into_iter().filter(|one| !after.contains(one)) {
             world.note("both", "forgotten by the restored journal", u64::from(hash[0]));
             world.forgotten.insert(hash);
+            world.once_forgot = true;
         }
         for (hash, _) in after {
             world.forgotten.remove(&hash);
@@ -206,6 +221,11 @@ impl Files {
     pub(crate) fn rest(&self) -> Connection {
         self.open()
     }
+}
+
+fn waits_without_a_gap(node: &Node<Evm>) -> bool {
+    let chain = node.chain();
+    chain.pool().iter().all(|one| one.tx.nonce() < pool::next_nonce(&chain, &one.tx.signer()))
 }
 
 /// The transactions that were signed after the first `known`.

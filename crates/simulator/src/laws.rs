@@ -274,9 +274,9 @@ fn outcomes_are_true(
     Ok(())
 }
 
-/// I4: where nobody else has the key, and nothing was forgotten, nobody else takes a batch's place.
+/// I4: where nobody else has the key, and nothing was ever forgotten, nobody else takes a batch's place.
 fn nobody_is_usurped_by_nobody(world: &World, disk: &Connection) -> Law {
-    if world.foreign > 0 || !world.forgotten.is_empty() {
+    if world.foreign > 0 || world.once_forgot {
         return Ok(());
     }
     match ends(disk).into_iter().find(|end| end.state == "usurped") {

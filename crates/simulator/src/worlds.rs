@@ -6,7 +6,7 @@ use crate::scene::Scene;
 use crate::world::Side;
 
 /// Takes out of a seed what is not played, and what a restored journal is not safe from: what it has
-/// forgotten has to be on the chain, or to wait in a pool that answers.
+/// forgotten has to be on the chain, or to wait in a pool that answers (and there behind no gap: `disk.rs`).
 pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
     if mutant.is_some() {
         // An account without money stands in the way of what is to be seen.

@@ -20,7 +20,6 @@ use alloy::primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256
 use async_trait::async_trait;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// The most calldata that fits in a transaction that nodes take, bytes, with 1 KiB left for the rest
 /// of it. geth: core/txpool/legacypool/legacypool.go, `txMaxSize` = 4 * 32 KiB.
@@ -69,7 +68,7 @@ impl EvmChain {
         let total = cost.saturating_add(surcharge);
         let promised = (PlaceCost::of_draft(bid, total), None);
         let reserved = Some(self.in_flight.reserve(promised, &holdings, needed)?);
-        self.last_gas.store(gas_limit, Ordering::Relaxed);
+        *self.last_estimate.lock() = estimate;
         let call = EvmCall {
             to: self.account.facts.contract,
             calldata: calldata.into(),
@@ -87,12 +86,22 @@ impl EvmChain {
         }
     }
 
-    /// What an ordinary batch may use, gas: as much as the last that was drafted.
+    /// What an ordinary batch may use, gas: as much as the last that was drafted, and no more than a
+    /// transaction may use now.
     pub(super) fn ordinary_gas(&self, head: &EvmHead) -> u64 {
-        match self.last_gas.load(Ordering::Relaxed) {
-            0 => gas_limit(&ONE_CHARGE, 1, self.gas_rules(head)).unwrap_or_default(),
-            last => last,
-        }
+        let rules = self.gas_rules(head);
+        gas_limit(&self.last_estimate.lock(), 1, rules).unwrap_or(rules.most)
+    }
+
+    /// What it may cost at this price, wei.
+    pub(super) fn ordinary_cost(&self, head: &EvmHead, bid: Bid) -> U256 {
+        cost(self.ordinary_gas(head), bid).saturating_add(self.data_fee.last())
+    }
+
+    /// An error where not even one charge of such a batch fits in a transaction.
+    pub(super) fn could_use_gas(&self, head: &EvmHead) -> Result<(), ChainError> {
+        let alone = self.last_estimate.lock().alone(&ONE_CHARGE);
+        gas_limit(&alone, 1, self.gas_rules(head)).map(drop)
     }
 
     /// How many raises of a bid its ceilings should leave room for.

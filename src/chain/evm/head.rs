@@ -2,7 +2,7 @@
 //! nodes tell it together.
 
 use super::EvmChain;
-use super::fees::{Market, allowed, cost, first_bid};
+use super::fees::{Bid, Market, allowed, cost, first_bid};
 use super::in_flight::{Holding, PlaceCost};
 use super::known::EvmNodeFacts;
 use super::node::EvmAsker;
@@ -129,6 +129,10 @@ impl EvmChain {
             self.current().await?;
             known = self.known();
         }
+        self.with_contract(known)
+    }
+
+    fn with_contract(&self, known: Option<EvmNodeFacts>) -> Result<EvmNodeFacts, ChainError> {
         let known = known.ok_or(Unanswered::NotReached)?;
         if known.contract {
             return Ok(known);
@@ -278,25 +282,20 @@ impl EvmChain {
         }
     }
 
-    /// Why no ordinary batch could be signed, as far as the last look tells.
-    pub(super) fn unready_now(&self) -> Option<Unready> {
-        let head = self.head.last()?;
-        self.timely(&head)
-            .and_then(|()| can_be_looked_up(&self.parts.fleet, &self.account.profile))
-            .and_then(|()| self.can_be_bid(&head))
-            .and_then(|()| self.purse(&head).map_or(Ok(()), |purse| purse.pays()))
-            .err()
+    /// What every request hears, as far as the last look tells.
+    pub(super) fn unready_now(&self) -> Option<ChainError> {
+        self.could_bill(&*self.head.last()?).err()
     }
 
-    /// An error where the chain asks more than the configuration lets an ordinary batch bid.
-    fn can_be_bid(&self, head: &EvmHead) -> Result<(), Unready> {
+    fn could_bill(&self, head: &EvmHead) -> Result<(), ChainError> {
+        self.timely(head)?;
+        can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
+        self.with_contract(self.known())?;
+        self.could_use_gas(head)?;
         let fees = &self.parts.config.fees;
-        let bid = first_bid(&head.market, fees, self.raises());
-        let cost = |bid| cost(self.ordinary_gas(head), bid);
-        match bid.and_then(|bid| allowed(cost(bid), AttemptKind::Bill, fees)) {
-            Err(ChainError::FeeTooHigh(why)) => Err(Unready::TooDear(why)),
-            Ok(()) | Err(_) => Ok(()),
-        }
+        let bid = first_bid(&head.market, fees, self.raises())?;
+        allowed(cost(self.ordinary_gas(head), bid), AttemptKind::Bill, fees)?;
+        Ok(self.purse(head)?.pays()?)
     }
 
     /// An error where the head is too far from this machine's clock to sign anything new by it.
@@ -305,11 +304,16 @@ impl EvmChain {
         ClockGap::within(head_ms, self.account.clock.unix_ms(), self.parts.config.clock_tolerance)
     }
 
-    /// What the account can still pay. None while no price can be bid.
-    pub(super) fn purse(&self, head: &EvmHead) -> Option<Purse> {
-        let bid = first_bid(&head.market, &self.parts.config.fees, self.raises()).ok()?;
-        let ordinary = PlaceCost::of_draft(bid, cost(self.ordinary_gas(head), bid));
-        self.in_flight.purse(ordinary, &head.holdings(), self.parts.fleet.needed())
+    /// What the account can still pay. An error while no price can be bid.
+    pub(super) fn purse(&self, head: &EvmHead) -> Result<Purse, ChainError> {
+        let bid = first_bid(&head.market, &self.parts.config.fees, self.raises())?;
+        self.purse_at(bid, head).ok_or_else(|| Unanswered::NoBalance.into())
+    }
+
+    /// The same at this price. None where no node tells what it holds.
+    pub(super) fn purse_at(&self, bid: Bid, head: &EvmHead) -> Option<Purse> {
+        let draft = PlaceCost::of_draft(bid, self.ordinary_cost(head, bid));
+        self.in_flight.purse(draft, &head.holdings(), self.parts.fleet.needed())
     }
 }
 

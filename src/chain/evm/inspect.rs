@@ -70,7 +70,7 @@ impl EvmChain {
     /// Whether an ordinary batch could be paid.
     fn gas_money(&self, head: &super::EvmHead) -> Finding {
         let (what, signer) = ("gas money", self.account.facts.signer);
-        if let Some(Err(short)) = self.purse(head).map(|purse| purse.pays()) {
+        if let Ok(Err(short)) = self.purse(head).map(|purse| purse.pays()) {
             return Finding::fault(what, format!("{short}: {signer}"));
         }
         let holds = head.balance(self.parts.fleet.needed());

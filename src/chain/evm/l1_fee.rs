@@ -36,6 +36,11 @@ impl DataFee {
         *self.0.lock() = Some((length, fee));
     }
 
+    /// What it last took, wei.
+    pub(super) fn last(&self) -> U256 {
+        self.0.lock().map_or(U256::ZERO, |(_, fee)| fee)
+    }
+
     /// What it takes at most for so many bytes of calldata, wei. For more than were asked about it is
     /// scaled up, which is too much and never too little: part of it does not grow.
     pub(super) fn of(&self, length: usize) -> U256 {

@@ -2,7 +2,6 @@
 
 use super::EvmChain;
 use super::fees::{cancel_bid, cost, first_bid};
-use super::in_flight::PlaceCost;
 use crate::chain::head::HeadLook as _;
 use crate::chain::{Headroom, Vitals};
 use alloy::primitives::U256;
@@ -11,30 +10,24 @@ impl EvmChain {
     /// None before the first look.
     pub(super) fn vitals_now(&self) -> Option<Vitals> {
         let head = self.head.last()?;
-        let (fees, needed) = (&self.parts.config.fees, self.parts.fleet.needed());
+        let fees = &self.parts.config.fees;
         // Where the chain asks more than is allowed, a batch costs what is allowed: it waits for that.
         let bid = first_bid(&head.market, fees, self.raises())
             .or_else(|_| cancel_bid(&head.market, fees))
             .ok()?;
-        let ordinary = cost(self.ordinary_gas(&head), bid);
-        let draft = PlaceCost::of_draft(bid, ordinary);
-        let purse = self.in_flight.purse(draft, &head.holdings(), needed)?;
+        let (purse, gas) = (self.purse_at(bid, &head)?, cost(self.ordinary_gas(&head), bid));
         let asked = head.market.base_fee.filter(|_| !fees.legacy).or(head.market.gas_price);
+        let of_price =
+            asked.map(|asked| Headroom::of("fees.max_fee_per_gas", asked, fees.max_fee_per_gas.0));
+        let of_all = Headroom::of("fees.max_tx_cost", gas, fees.max_tx_cost.0);
         Some(Vitals {
             age: head.seen().elapsed(),
             balance: purse.holds,
             in_flight: purse.in_flight,
-            ordinary,
+            ordinary: self.ordinary_cost(&head, bid),
             saved: U256::ZERO,
             resources: None,
-            headrooms: vec![
-                Headroom::of(
-                    "fees.max_fee_per_gas",
-                    asked.unwrap_or_default(),
-                    fees.max_fee_per_gas.0,
-                ),
-                Headroom::of("fees.max_tx_cost", ordinary, fees.max_tx_cost.0),
-            ],
+            headrooms: of_price.into_iter().chain([of_all]).collect(),
         })
     }
 }

@@ -156,5 +156,8 @@ fn whoever_was_charged_by_one_reading_was_charged() {
         profile("collect(uint64 planId, uint64 subscribeId, bytes32 userHash)", "Paid", "S");
     let torn = known(&now, &[turned.written()]);
     assert_eq!(effect(&torn, COLLECT, "Paid"), Err(Opaque), "nobody can tell whom");
+    let (own, data) = (slot(now.written()), calldata(COLLECT));
+    let taken = torn.effect(Some(&own), Some((CONTRACT, &data)), true, &[log("Paid")]);
+    assert_eq!(taken, Err(Opaque), "that it took the place of one of them tells nothing");
     assert_eq!(torn.charged_by(CONTRACT, &calldata(COLLECT)), None);
 }

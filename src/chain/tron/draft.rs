@@ -2,7 +2,9 @@
 
 use super::TronChain;
 use super::head::TronHead;
-use super::resources::{EnergyRules, ONE_CHARGE, ONE_CHARGE_BYTES, Spend, bandwidth, budget};
+use super::resources::{
+    EnergyRules, ONE_CHARGE, ONE_CHARGE_BYTES, Spend, bandwidth, budget, fee_limit,
+};
 use super::spends::SpendOf;
 use super::transaction::{RefBlock, Unsigned, sign};
 use crate::billing::{Attempt, BadField, Charge, Signed};
@@ -48,16 +50,15 @@ impl TronChain {
         let profile = Arc::clone(&self.account.profile);
         let call = ContractCall { to: self.account.facts.contract, data, profile, instead: None };
         let draft = self.draft_of(&head, call, &estimate, good.len())?;
-        *self.last_spend.lock() = Some(draft.spend);
+        *self.last_draft.lock() = LastDraft { estimate, size: draft.spend.size };
         Ok(draft)
     }
 
-    /// What an ordinary batch may cost: as much as the last that was drafted.
+    /// What an ordinary batch may cost now: one like the last that was drafted.
     pub(super) fn ordinary(&self, head: &TronHead) -> Spend {
-        let one = || budget(&ONE_CHARGE, 1, &head.prices, self.energy_rules());
-        let first =
-            || Spend { fee_limit: one().map_or(0, |one| one.fee_limit), size: ONE_CHARGE_BYTES };
-        self.last_spend.lock().unwrap_or_else(first)
+        let last = self.last_draft.lock();
+        let fee_limit = fee_limit(&last.estimate, &head.prices, self.energy_rules());
+        Spend { fee_limit, size: last.size }
     }
 
     /// A call of the contract that builds on what is irrevocable at `head`, and dies by its time.
@@ -119,6 +120,21 @@ impl TronChain {
             energy_reserve: fees.energy_reserve,
             max_fee_limit: fees.max_fee_limit.0,
         }
+    }
+}
+
+/// What the last billing that was drafted used: the next is taken to be like it.
+#[derive(Debug)]
+pub(super) struct LastDraft {
+    pub(super) estimate: Estimate,
+    /// How long it was, bytes.
+    size: usize,
+}
+
+/// Before the first: like one charge.
+impl Default for LastDraft {
+    fn default() -> Self {
+        Self { estimate: ONE_CHARGE, size: ONE_CHARGE_BYTES }
     }
 }
 

@@ -4,7 +4,7 @@
 use super::TronChain;
 use super::api::{Authority, Side, TronBlock};
 use super::observe::{TronLook, no_block};
-use super::resources::Prices;
+use super::resources::{Prices, affordable};
 use super::spends::{AccountMeans, SpendOf};
 use crate::chain::confirm::can_be_looked_up;
 use crate::chain::head::{HeadLook, told_by_fit};
@@ -92,19 +92,29 @@ impl TronChain {
         self.head.younger_than(young, self.look_at_head()).await
     }
 
-    /// Why no ordinary batch could be signed, as far as the last look tells.
-    pub(super) fn unready_now(&self) -> Option<Unready> {
-        let head = self.head.last()?;
-        head.timely(self.account.clock.unix_ms())
-            .and_then(|()| can_be_looked_up(&self.parts.fleet, &self.account.profile))
-            .and_then(|()| self.purse(&head).map_or(Ok(()), |purse| purse.pays()))
-            .err()
+    /// What every request hears, as far as the last look tells.
+    pub(super) fn unready_now(&self) -> Option<ChainError> {
+        self.could_bill(&*self.head.last()?).err()
+    }
+
+    fn could_bill(&self, head: &TronHead) -> Result<(), ChainError> {
+        head.timely(self.account.clock.unix_ms())?;
+        can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
+        self.deployed()?;
+        self.could_pay_for_energy(head)?;
+        Ok(self.purse(head)?.pays()?)
+    }
+
+    /// An error where energy is too dear for even one charge.
+    pub(super) fn could_pay_for_energy(&self, head: &TronHead) -> Result<(), ChainError> {
+        affordable(&self.last_draft.lock().estimate, &head.prices, self.energy_rules())
     }
 
     /// What the account can still pay.
-    pub(super) fn purse(&self, head: &TronHead) -> Option<Purse> {
+    pub(super) fn purse(&self, head: &TronHead) -> Result<Purse, ChainError> {
         let ordinary = SpendOf::draft(self.ordinary(head));
-        self.promises.purse(ordinary, &head.means, self.parts.fleet.needed())
+        let purse = self.promises.purse(ordinary, &head.means, self.parts.fleet.needed());
+        Ok(purse.ok_or(Unanswered::NoBalance)?)
     }
 
     async fn look_at_head(&self) -> Result<TronHead, ChainError> {

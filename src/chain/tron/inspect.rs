@@ -95,19 +95,22 @@ impl TronChain {
             Ok(Some(_)) => {}
         }
         match self.purse(head).map(|purse| (purse, purse.pays())) {
-            Some((_, Err(short))) => Finding::fault(what, format!("{short}: {shown}")),
-            Some((purse, Ok(()))) => Finding::fine(
+            Ok((_, Err(short))) => Finding::fault(what, format!("{short}: {shown}")),
+            Ok((purse, Ok(()))) => Finding::fine(
                 what,
                 format!(
                     "{} sun at {shown}; an ordinary batch may burn {}",
                     purse.holds, purse.ordinary
                 ),
             ),
-            None => Finding::fault(what, format!("no node tells what {shown} holds")),
+            Err(error) => Finding::fault(what, error.to_string()),
         }
     }
 
     fn fees(&self, head: &TronHead) -> Finding {
+        if let Err(dear) = self.could_pay_for_energy(head) {
+            return Finding::fault("fees", dear.to_string());
+        }
         let rules = self.energy_rules();
         let most = rules.max_fee_limit.min(head.prices.max_fee_limit);
         let energy = most.checked_div(head.prices.energy).unwrap_or_default();

@@ -89,7 +89,12 @@ impl TronChain {
     /// when any says so; the aggregator is used when two say that it is there, or all there are.
     pub(super) async fn ready(&self) -> Result<Deployed, ChainError> {
         self.current().await?;
-        let deployed = self.deployed().ok_or(Unanswered::NotReached)?;
+        self.deployed()
+    }
+
+    /// The same as far as the last look tells.
+    pub(super) fn deployed(&self) -> Result<Deployed, ChainError> {
+        let deployed = self.known().ok_or(Unanswered::NotReached)?;
         if deployed.contract {
             return Ok(deployed);
         }
@@ -97,7 +102,7 @@ impl TronChain {
         Err(CallFault::NoContract(at).into())
     }
 
-    fn deployed(&self) -> Option<Deployed> {
+    fn known(&self) -> Option<Deployed> {
         let learnt = self.learnt.read();
         let fit: Vec<TronNodeFacts> =
             self.parts.fleet.fit().iter().filter_map(|id| learnt.get(id)).copied().collect();

@@ -70,16 +70,10 @@ pub(super) fn budget(
     prices: &Prices,
     rules: EnergyRules,
 ) -> Result<Budget, ChainError> {
-    let (simulated, charges) = (wide(estimate.charges).max(1), wide(charges).max(1));
-    let used = u128::from(estimate.used).saturating_mul(charges.max(simulated)).div_ceil(simulated);
-    let percent = |more: u64| u128::from(more).saturating_add(100);
-    let energy = used
-        .saturating_mul(percent(rules.energy_margin_percent))
-        .saturating_mul(percent(rules.drift_margin_percent))
-        .div_ceil(10_000)
-        .saturating_add(rules.energy_reserve.into());
+    let charges = wide(charges).max(1);
+    let energy = energy_for(estimate, charges, rules);
     let wanted = energy.saturating_mul(prices.energy.into());
-    let most = prices.max_fee_limit.min(rules.max_fee_limit);
+    let most = most(prices, rules);
     if let (Ok(energy), Ok(fee_limit)) = (u64::try_from(energy), u64::try_from(wanted))
         && fee_limit <= most
     {
@@ -94,9 +88,45 @@ pub(super) fn budget(
         let fewer = fits.clamp(1, charges.saturating_sub(1));
         return Err(ChainError::BatchTooLarge { max: usize::try_from(fewer).unwrap_or(1) });
     }
-    let whose =
-        if most == rules.max_fee_limit { "fees.max_fee_limit" } else { "the chain's maximum" };
-    Err(TooDear::FeeLimit { wanted: U256::from(wanted), most, whose }.into())
+    let (ceiling, advice) = if most == rules.max_fee_limit {
+        ("the ceiling fees.max_fee_limit", "wait, or raise it")
+    } else {
+        ("the chain's maximum", "wait until energy costs less")
+    };
+    Err(TooDear::FeeLimit { wanted: U256::from(wanted), most, ceiling, advice }.into())
+}
+
+/// An error where not even one charge of such a batch can be billed.
+pub(super) fn affordable(
+    estimate: &Estimate,
+    prices: &Prices,
+    rules: EnergyRules,
+) -> Result<(), ChainError> {
+    budget(&estimate.alone(&ONE_CHARGE), 1, prices, rules).map(drop)
+}
+
+/// The fee limit of another such batch, sun. Where prices have risen above the ceilings since, the highest
+/// that is allowed: it waits until that is enough.
+pub(super) fn fee_limit(estimate: &Estimate, prices: &Prices, rules: EnergyRules) -> u64 {
+    let energy = energy_for(estimate, wide(estimate.charges).max(1), rules);
+    let wanted = u64::try_from(energy.saturating_mul(prices.energy.into()));
+    wanted.unwrap_or(u64::MAX).min(most(prices, rules))
+}
+
+/// The energy for so many charges, margins included.
+fn energy_for(estimate: &Estimate, charges: u128, rules: EnergyRules) -> u128 {
+    let simulated = wide(estimate.charges).max(1);
+    let used = u128::from(estimate.used).saturating_mul(charges.max(simulated)).div_ceil(simulated);
+    let percent = |more: u64| u128::from(more).saturating_add(100);
+    used.saturating_mul(percent(rules.energy_margin_percent))
+        .saturating_mul(percent(rules.drift_margin_percent))
+        .div_ceil(10_000)
+        .saturating_add(rules.energy_reserve.into())
+}
+
+/// The highest fee limit that may be signed, sun.
+fn most(prices: &Prices, rules: EnergyRules) -> u64 {
+    prices.max_fee_limit.min(rules.max_fee_limit)
 }
 
 /// What these transactions cost at most, together, beside what the account can use without paying, sun.
@@ -179,6 +209,28 @@ mod tests {
         assert!(
             matches!(&dear, ChainError::FeeTooHigh(why) if why.to_string().contains("chain's maximum"))
         );
+    }
+
+    #[test]
+    fn a_batch_that_is_above_a_ceiling_is_no_reason_to_bill_nobody_and_a_charge_is() {
+        let at = |energy| Prices { energy, ..PRICES };
+        // 100 charges used 4 million: one of them alone between 40,000 and that, so as the reference's.
+        let last = Estimate { used: 4_000_000, charges: 100 };
+        for (price, all, one) in [
+            (94, 496_320_000, true),
+            (95, 500_000_000, true),
+            (3_787, 500_000_000, true),
+            (3_788, 500_000_000, false),
+        ] {
+            assert_eq!(fee_limit(&last, &at(price), RULES), all, "{price}");
+            assert_eq!(affordable(&last, &at(price), RULES).is_ok(), one, "{price}");
+        }
+        let single = Estimate { used: 50_000, charges: 1 };
+        assert!(affordable(&single, &at(7_575), RULES).is_ok(), "as it was measured");
+        let dear = affordable(&single, &at(7_576), RULES).unwrap_err();
+        let asked = budget(&single, 1, &at(7_576), RULES).unwrap_err();
+        assert_eq!(dear, asked, "as a request hears it");
+        assert!(dear.to_string().contains("above the ceiling fees.max_fee_limit"), "{dear}");
     }
 
     #[test]

@@ -16,7 +16,7 @@ impl TronChain {
     /// None before the first look.
     pub(super) fn vitals_now(&self) -> Option<Vitals> {
         let head = self.head.last()?;
-        let (purse, ordinary) = (self.purse(&head)?, self.ordinary(&head));
+        let (purse, ordinary) = (self.purse(&head).ok()?, self.ordinary(&head));
         let borne_out = |of: fn(&Resources) -> u64| {
             let told = || head.means.iter().map(|means| of(&means.resources));
             reached_by(told(), self.parts.fleet.needed()).or(told().min()).unwrap_or_default()

@@ -78,11 +78,14 @@ impl BatchAudit {
         let claims = "SELECT count(*) FILTER (WHERE resolved IS NOT NULL),
                  count(*) FILTER (WHERE live = 0 AND period = '' AND elsewhere = 0
                      AND outcome IN ('charged', 'unproven') AND resolved IS DISTINCT FROM 'released'),
-                 count(*) FILTER (WHERE claim.chain <> batch.chain OR claim.contract <> batch.contract)
+                 count(*) FILTER (WHERE claim.chain <> batch.chain OR claim.contract <> batch.contract),
+                 count(*) FILTER (WHERE claim.wallet IS NOT NULL AND NOT EXISTS (SELECT 1 FROM payer
+                     WHERE payer.wallet = claim.wallet AND payer.user_hash = claim.user_hash))
              FROM claim JOIN batch ON batch.id = claim.batch";
-        let claims: [u64; 3] =
-            conn.query_row(claims, [], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]))?;
-        let [resolved, freed, foreign] = claims;
+        let claims: [u64; 4] = conn.query_row(claims, [], |row| {
+            Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?])
+        })?;
+        let [resolved, freed, foreign, unlisted] = claims;
         let batches = "SELECT count(*), count(*) FILTER (WHERE state <> 'open'),
                               (SELECT count(*) FROM attempt) FROM batch";
         let batches: [u64; 3] =
@@ -95,6 +98,7 @@ impl BatchAudit {
             (resolved, self.resolved, "resolved charges"),
             (freed, self.freed, "claims that ended with their guards"),
             (foreign, 0, "claims that are not on their batch's chain and contract"),
+            (unlisted, 0, "claims whose payer is not listed"),
         ];
         let differs = table.into_iter().filter(|(found, known, _)| found != known);
         let fault = |(found, known, what): (u64, u64, &str)| {

@@ -2,14 +2,15 @@
 //! is in which something may be wanted.
 
 use super::{LedgerFilter, LedgerOrder, LedgerPlace, STEP};
-use crate::billing::{BatchId, SubscribeId};
-use crate::journal::sql::{Database, SqlResult, params};
-
+use crate::billing::{BatchId, SubscribeId, UserHash};
+use crate::journal::columns::hash;
+use crate::journal::sql::{Database, OptionalExtension as _, SqlResult, params};
+use alloy::primitives::Address;
 use std::collections::BTreeSet;
 
-/// How many billing periods are looked up for one subscription. Where there are more, which no calendar
-/// makes, batches are looked at one after the other.
-const MOST_PERIODS: usize = 2_000;
+/// How many periods are looked up for one subscription, or plans of periods and users for a user or a wallet.
+/// Where there are more, batches are looked at one after the other.
+const MOST_LOOKUPS: usize = 2_000;
 
 /// What one step looks at.
 pub(super) struct StepBatches {
@@ -49,9 +50,11 @@ fn known(conn: &dyn Database, filter: &LedgerFilter) -> SqlResult<Option<BTreeSe
             .collect::<Result<_, _>>()
             .map(Some);
     }
-    match filter.subscribe {
-        Some(subscribe) => batches_of(conn, subscribe),
-        None => Ok(None),
+    match (filter.subscribe, filter.user, filter.wallet) {
+        (Some(subscribe), ..) => batches_of(conn, subscribe),
+        (None, Some(user), _) => batches_of_users(conn, &[user]),
+        (None, None, Some(wallet)) => batches_of_users(conn, &users_of(conn, wallet)?),
+        (None, None, None) => Ok(None),
     }
 }
 
@@ -73,7 +76,7 @@ fn batches_of(
     let held = "SELECT batch FROM claim WHERE live = 1 AND period = ?1 AND subscribe_id = ?2";
     let (mut beyond, mut held) = (conn.prepare_cached(beyond)?, conn.prepare_cached(held)?);
     let mut period: Option<String> = conn.prepare_cached(from)?.query_row([], |row| row.get(0))?;
-    for _ in 0..MOST_PERIODS {
+    for _ in 0..MOST_LOOKUPS {
         let Some(one) = period else { return Ok(Some(found)) };
         let batches = held.query_map(params![one, subscribe], |row| row.get(0))?;
         for batch in batches {
@@ -82,6 +85,52 @@ fn batches_of(
         period = beyond.query_row([one], |row| row.get(0))?;
     }
     Ok(None)
+}
+
+/// Whom a wallet has paid for; of too many to be looked up, only so many that this can be told.
+fn users_of(conn: &dyn Database, wallet: Address) -> SqlResult<Vec<UserHash>> {
+    let sql = "SELECT user_hash FROM payer WHERE wallet = ?1 LIMIT ?2";
+    conn.prepare_cached(sql)?
+        .query_map(params![wallet.as_slice(), MOST_LOOKUPS.saturating_add(1)], |row| {
+            Ok(UserHash(hash(row, 0)?))
+        })?
+        .collect()
+}
+
+/// Every batch with a charge of one of these users. What is claimed is found by period, plan and user, one plan
+/// of a period after the other; what is not any more has an index of its own.
+fn batches_of_users(conn: &dyn Database, users: &[UserHash]) -> SqlResult<Option<BTreeSet<i64>>> {
+    if users.len() > MOST_LOOKUPS {
+        return Ok(None);
+    }
+    let gone = "SELECT batch FROM claim WHERE live = 0 AND user_hash = ?1";
+    let next = "SELECT period, plan_id FROM claim WHERE live = 1 AND (period, plan_id) > (?1, ?2)
+                ORDER BY period, plan_id LIMIT 1";
+    let held = "SELECT batch FROM claim
+                WHERE live = 1 AND period = ?1 AND plan_id = ?2 AND user_hash = ?3";
+    let mut found = BTreeSet::new();
+    let mut gone = conn.prepare_cached(gone)?;
+    for user in users {
+        for batch in gone.query_map([user.0.as_slice()], |row| row.get::<i64>(0))? {
+            found.insert(batch?);
+        }
+    }
+    let (mut next, mut held) = (conn.prepare_cached(next)?, conn.prepare_cached(held)?);
+    let mut at = (String::new(), i64::MIN);
+    let mut left = MOST_LOOKUPS;
+    loop {
+        let pair = next.query_row(params![at.0, at.1], |row| Ok((row.get(0)?, row.get(1)?)));
+        let Some(pair) = pair.optional()? else { return Ok(Some(found)) };
+        at = pair;
+        let Some(fewer) = left.checked_sub(users.len().max(1)) else { return Ok(None) };
+        left = fewer;
+        for user in users {
+            let asked = params![at.0, at.1, user.0.as_slice()];
+            for batch in held.query_map(asked, |row| row.get::<i64>(0))? {
+                found.insert(batch?);
+            }
+        }
+    }
 }
 
 fn pick(known: BTreeSet<i64>, order: LedgerOrder, start: Option<i64>) -> StepBatches {

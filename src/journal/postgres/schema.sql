@@ -162,6 +162,13 @@ CREATE TABLE claim (
 CREATE UNIQUE INDEX claim_key ON claim (period, plan_id, user_hash, contract, chain) WHERE live = 1;
 CREATE UNIQUE INDEX claim_subscription ON claim (period, subscribe_id, contract, chain) WHERE live = 1;
 CREATE INDEX claim_gone ON claim (subscribe_id) WHERE live = 0;
+CREATE INDEX claim_gone_user ON claim (user_hash) WHERE live = 0;
+
+CREATE TABLE payer (
+    wallet    BYTEA NOT NULL CHECK (length(wallet) = 20),
+    user_hash BYTEA NOT NULL CHECK (length(user_hash) = 32),
+    PRIMARY KEY (wallet, user_hash)
+);
 
 CREATE TABLE spend (
     chain  BIGINT NOT NULL,

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 async fn closed_book() -> TempDir {
     let book = Book::in_a_file().await;
     let charged = book.accept(&[item(1, 1), item(2, 1)]).await.unwrap();
-    let reverted = book.accept(&[item(3, 1)]).await.unwrap();
+    let reverted = book.accept(&[paid_by(3, item(3, 1))]).await.unwrap();
     let mut open = proposal(&[item(4, 1), guarded(5)]);
     open.request = Some(request("run-1", 1));
     open.caller = Some("scheduler".to_owned());
@@ -181,6 +181,7 @@ const CHANGES: &[(&str, &str)] = &[
     ("a claim's chain", "UPDATE claim SET chain = 140 WHERE batch = 1 AND item = 0"),
     ("a guard", "UPDATE claim SET guard_until_s = 1 WHERE batch = 1 AND item = 0"),
     ("the name of a request", "UPDATE batch SET request_id = 'run-2' WHERE id = 3"),
+    ("who pays", "DELETE FROM payer"),
     ("what a name stands for", "UPDATE request SET digest = zeroblob(32)"),
     ("what a name leads to", "DELETE FROM request_batch WHERE batch = 3"),
     ("when it was accepted", "UPDATE batch SET accepted_ms = accepted_ms + 1 WHERE id = 3"),

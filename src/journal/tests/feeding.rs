@@ -1,7 +1,10 @@
 //! A follower of the history hears of everything in order, and of everything again that he may have heard
 //! otherwise.
 
+use super::versions::{KEPT, LATER, copy_of};
 use super::*;
+use crate::journal::feed;
+use crate::journal::migrate::migrate;
 
 /// What a follower hears who goes on from `place` until nothing is left, and where he stands then.
 async fn rest(book: &Book, mut place: FeedPlace, limit: usize) -> (Vec<FeedEvent>, FeedPlace) {
@@ -175,4 +178,85 @@ async fn a_chain_is_told_by_the_name_that_it_has_now() {
     let told = rest(&book, FeedPlace::default(), 10).await.0;
     assert_eq!(told.len(), 3);
     assert!(told.iter().all(|event| event.chain == Some(to)), "{told:?}");
+}
+
+/// What a follower of this file hears from `place` on.
+fn told(conn: &Connection, mut place: FeedPlace) -> Vec<FeedEvent> {
+    let mut all = Vec::new();
+    loop {
+        let step = feed::step(conn, place, 3).unwrap().unwrap();
+        all.extend(step.told);
+        place = step.reached;
+        if !step.more {
+            return all;
+        }
+    }
+}
+
+fn heard(events: &[FeedEvent]) -> Vec<(FeedPlace, FeedKind, i64)> {
+    events.iter().map(|event| (event.place, event.kind, event.at_ms)).collect()
+}
+
+#[test]
+fn a_follower_goes_on_from_every_place_after_every_later_version_is_put_in() {
+    let room = copy_of(4);
+    let conn = Connection::open(config(&room).path).unwrap();
+    let before = told(&conn, FeedPlace::default());
+    assert!(before.len() > 10, "{before:?}");
+    migrate(&conn, &LATER).unwrap();
+    assert_eq!(heard(&told(&conn, FeedPlace::default())), heard(&before));
+    for (event, rest) in before.iter().zip(1..) {
+        assert_eq!(heard(&told(&conn, event.place)), heard(&before[rest..]), "{event:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_follower_of_a_file_of_every_kept_version_goes_on_with_this_program() {
+    for version in KEPT {
+        let room = copy_of(version);
+        let before = told(&Connection::open(config(&room).path).unwrap(), FeedPlace::default());
+        let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
+        book.journal.take_up(lane()).await.unwrap();
+        book.accept(&[item(20, 1)]).await.unwrap();
+        for (event, heard_of) in before.iter().zip(1..) {
+            let (after, _) = rest(&book, event.place, 3).await;
+            let kinds: Vec<_> = after.iter().map(|event| event.kind).collect();
+            let known = before[heard_of..].iter().map(|event| event.kind);
+            let expected: Vec<_> = known.chain([FeedKind::Restored, FeedKind::Accepted]).collect();
+            assert_eq!(kinds, expected, "version {version}, {:?}", event.place);
+            let rows = after.iter().map(|event| event.place.heard.row);
+            assert!(rows.is_sorted_by(|one, next| one < next));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_follower_goes_on_when_a_backup_is_restored() {
+    let book = Book::in_a_file().await;
+    for who in 1..=3 {
+        book.accept(&[item(who, 1)]).await.unwrap();
+    }
+    let (config, backup) = (config(&book.room), book.room.path().join("backup"));
+    Journal::back_up(&config.path, &backup, &mut |_, _| {}).unwrap();
+    for who in 4..=6 {
+        book.accept(&[item(who, 1)]).await.unwrap();
+    }
+    let (before, _) = rest(&book, FeedPlace::default(), 10).await;
+    book.journal.close().await;
+    let lost = book.room.path().join("lost");
+    std::fs::rename(&config.path, &lost).unwrap();
+    for beside in ["-wal", "-shm"] {
+        std::fs::remove_file(format!("{}{beside}", config.path.display())).ok();
+    }
+    Journal::restore(&config, &backup, &[], &mut |_, _| {}).unwrap();
+    let book = book.restart();
+    book.accept(&[item(7, 1)]).await.unwrap();
+    let new = [FeedKind::Restored, FeedKind::Accepted];
+    for (event, heard_of) in before.iter().zip(1..) {
+        let (after, _) = rest(&book, event.place, 2).await;
+        let kept = 3_usize.saturating_sub(heard_of);
+        let expected: Vec<_> = std::iter::repeat_n(FeedKind::Accepted, kept).chain(new).collect();
+        let kinds: Vec<_> = after.iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, expected, "{heard_of} were heard");
+    }
 }

@@ -102,6 +102,40 @@ async fn a_wallet_has_the_charges_that_it_pays() {
 }
 
 #[tokio::test]
+async fn the_charges_of_a_user_and_of_a_wallet_are_found_in_one_step_whatever_else_there_is() {
+    let book = Book::new().await;
+    for number in 0..300_u64 {
+        let who = match number {
+            0 | 100 | 200 => paid_by(0xEE, item(7, number)),
+            150 => paid_by(0xEE, item(8, number)),
+            _ => paid_by(1, item(1 + u8::try_from(number % 5).unwrap(), number)),
+        };
+        let slot = book.accept(&[who]).await.unwrap();
+        if number == 100 {
+            book.settle(end(&slot, BatchState::Reverted, vec![])).await;
+        }
+    }
+    let all = LedgerFilter::default;
+    let of = |user_of| LedgerFilter { user: Some(user(user_of)), ..all() };
+    let wallet = |byte| LedgerFilter { wallet: Some(Address::repeat_byte(byte)), ..all() };
+    for (filter, expected) in [
+        (of(7), vec![1, 101, 201]),
+        (of(8), vec![151]),
+        (of(9), vec![]),
+        (wallet(0xEE), vec![1, 101, 151, 201]),
+        (wallet(0xDD), vec![]),
+    ] {
+        for order in [LedgerOrder::Oldest, LedgerOrder::Newest] {
+            let step = book.journal.ledger_step(filter.clone(), order, None, 9).await.unwrap();
+            let mut found: Vec<i64> =
+                step.found.iter().map(|entry| entry.billing.batch.0).collect();
+            found.sort_unstable();
+            assert_eq!((found, step.next), (expected.clone(), None), "{filter:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_accepted_while_somebody_reads_comes_at_the_end() {
     let book = book().await;
     let (all, order) = (LedgerFilter::default(), LedgerOrder::Oldest);

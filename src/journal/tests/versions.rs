@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Every version that was released, with what its file holds. A new version adds a file here, made by
 /// [`the_file_of_this_version_is_made`]; no file is ever made again.
-const KEPT: [i64; 1] = [4];
+pub(super) const KEPT: [i64; 1] = [4];
 
 fn kept(version: i64) -> PathBuf {
     let file = format!("tests/journals/v{version}.sqlite");
@@ -29,7 +29,7 @@ async fn the_file_of_this_version_is_made() {
     let to = kept(newest(STEPS));
     assert!(!to.exists(), "{} was made already and is never made again", to.display());
     let book = Book::in_a_file().await;
-    let mut charged = proposal(&[item(1, 1), item(2, 1), item(3, 1), guarded(4)]);
+    let mut charged = proposal(&[paid_by(1, item(1, 1)), item(2, 1), item(3, 1), guarded(4)]);
     charged.request = Some(request("run-1", 1));
     charged.caller = Some("scheduler".to_owned());
     charged.counts = vec![fee(21_000, None)];
@@ -89,7 +89,7 @@ async fn the_file_of_this_version_is_made() {
 }
 
 /// A copy of a kept file in a directory of its own, without a mark.
-fn copy_of(version: i64) -> TempDir {
+pub(super) fn copy_of(version: i64) -> TempDir {
     let room = tempfile::tempdir().unwrap();
     std::fs::copy(kept(version), config(&room).path).unwrap();
     room
@@ -118,7 +118,7 @@ async fn a_journal_of_every_kept_version_is_opened_and_knows_what_it_knew() {
 }
 
 /// Two versions after the newest one: columns, and a table that is made anew.
-const LATER: [Migration; 2] = [
+pub(super) const LATER: [Migration; 2] = [
     Migration {
         to: 5,
         sql: "ALTER TABLE batch ADD COLUMN note TEXT; UPDATE batch SET note = 'five';",

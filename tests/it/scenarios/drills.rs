@@ -11,8 +11,8 @@ use super::gas_money::set_balance;
 use crate::world::anvil::{Family, Mining};
 use crate::world::lies;
 use crate::world::patience::eventually;
-use crate::world::proxy::{ANYTHING, Act};
-use crate::world::signer::Signer;
+use crate::world::proxy::{ANYTHING, Act, LOOK};
+use crate::world::signer::{Signer, unix_seconds};
 use crate::world::town::{Founding, Town};
 use alloy::primitives::U256;
 use played::{Played, documented};
@@ -22,6 +22,7 @@ on_both_families![
     the_node_hangs,
     one_node_of_three_lies,
     gas_empty,
+    fees_over_the_ceiling,
     disk_nearly_full_and_full,
     the_copys_disk_is_gone,
     clock_off,
@@ -95,16 +96,48 @@ async fn gas_empty(family: Family) {
     drill("gas empty", &signer, async || set_balance(&town, 1).await).await;
 }
 
-#[tokio::test]
-async fn fees_over_the_ceiling() {
-    let town = Town::with(lively(Family::Evm, "")).await;
+async fn fees_over_the_ceiling(family: Family) {
+    let mut town = Town::with(lively(family, "")).await;
+    if family == Family::Tron {
+        town.installation =
+            town.installation.env("SIGNER__CHAINS__139__FEES__MAX_FEE_LIMIT", "100 TRX");
+    }
     let signer = town.signer().await;
-    let outage = async || {
-        let dear = json!([U256::from(5_000_000_000_000_u64)]);
+    let (usual, dear) = match family {
+        Family::Evm => (1_000_000_000, 5_000_000_000_000_000),
+        Family::Tron => (100, 1_000_000),
+    };
+    drill("fees over the ceiling", &signer, async || price(&town, dear).await).await;
+    let above = "above the ceiling fees.";
+    let heard = signer.scheduler.bill(&json!(town.entries([0]))).await;
+    assert_eq!((heard.status, heard.code()), (503, 0), "{heard:?}");
+    assert!(heard.text.contains(above), "{heard:?}");
+    eventually("the feed tells it", async || {
+        let told =
+            signer.scheduler.send("GET", "/PayTool/events", b"", unix_seconds()).await.unwrap();
+        told.text.contains("laneClosed") && told.text.contains(above)
+    })
+    .await;
+    price(&town, usual).await;
+    signer.ready().await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.settled(&signer, &hash).await;
+    town.assert_paid(&[1]).await;
+}
+
+/// Has a unit of gas cost so much, wei; or one of energy, sun, which nodes are asked again when a connection to
+/// them breaks.
+async fn price(town: &Town, each: u64) {
+    if town.family() == Family::Tron {
+        town.tron().node.set_param("getEnergyFee", i64::try_from(each).unwrap());
+        town.proxy.fault(LOOK, Act::Break);
+        town.proxy.struck().await;
+        town.proxy.heal();
+    } else {
+        let dear = json!([U256::from(each)]);
         town.anvil.call::<Value>("anvil_setNextBlockBaseFeePerGas", dear).await;
         town.anvil.mine(1).await;
-    };
-    drill("fees over the ceiling (EVM)", &signer, outage).await;
+    }
 }
 
 async fn disk_nearly_full_and_full(family: Family) {

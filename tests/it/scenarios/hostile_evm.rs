@@ -33,7 +33,7 @@ fn hashes(billing: &Value) -> Vec<String> {
 }
 
 /// Makes a block that nothing in the pool can pay for, and others that are hardly cheaper.
-async fn spike(town: &Town) {
+pub(super) async fn spike(town: &Town) {
     let dear = json!([U256::from(100 * GWEI)]);
     town.anvil.call::<Value>("anvil_setNextBlockBaseFeePerGas", dear).await;
     town.anvil.mine(1).await;

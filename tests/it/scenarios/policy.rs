@@ -2,6 +2,7 @@
 //! stops it.
 
 use crate::world::anvil::{Family, Mining};
+use crate::world::contracts::Subscriber;
 use crate::world::lies::one_unit_more_was_taken;
 use crate::world::proxy::{Act, SEND, SIMULATE};
 use crate::world::signer::{Heard, Scheduler, Signer};
@@ -56,6 +57,14 @@ async fn control(caller: &Scheduler, what: &str, body: &str) -> Heard {
     caller.post(&path, body.as_bytes()).await.expect("the Signer answers")
 }
 
+/// What the ledger has of a person.
+async fn ledger(signer: &Signer, person: &Subscriber) -> Vec<Value> {
+    let path = format!("/PayTool/charges?subscribeId={}", person.subscribe_id);
+    let at = crate::world::signer::unix_seconds();
+    let told = signer.scheduler.send("GET", &path, b"", at).await.unwrap();
+    told.body["data"]["charges"].as_array().unwrap_or_else(|| panic!("{told:?}")).clone()
+}
+
 async fn shown(signer: &Signer) -> Heard {
     let at = crate::world::signer::unix_seconds();
     let heard = operator(signer).send("GET", "/PayTool/control", b"", at).await.unwrap();
@@ -77,6 +86,21 @@ async fn a_batch_over_the_limit_is_refused_before_anybody_is_asked(family: Famil
     let heard = signer.scheduler.bill(&json!(town.entries(0..3))).await;
     refused_by(&heard, "chains.139.policy.max_batch");
     assert_eq!(town.proxy.asked(SIMULATE) + town.proxy.asked("eth_call"), 0);
+    let again = json!({"requestId": "again", "list": town.entries(0..3)});
+    refused_by(&signer.scheduler.bill(&again).await, "chains.139.policy.max_batch");
+    let dry = json!({"dryRun": true, "list": town.entries(0..3)});
+    refused_by(&signer.scheduler.bill(&dry).await, "chains.139.policy.max_batch");
+    for person in &town.people {
+        let told = ledger(&signer, person).await;
+        let expected = usize::from(person.subscribe_id <= town.people[2].subscribe_id);
+        assert_eq!(told.len(), expected, "{told:?}");
+        for line in told {
+            assert_eq!(line["state"], "refused");
+            assert_eq!((&line["failCode"], &line["refusals"]), (&json!("POLICY"), &json!(2)));
+            let rule = "Refused by policy: rule chains.139.policy.max_batch";
+            assert_eq!((&line["failReason"], &line["requestId"]), (&json!(rule), &json!("again")));
+        }
+    }
     let hash = signer.scheduler.bill(&json!(town.entries(0..2))).await.tx_hash();
     town.settled(&signer, &hash).await;
     town.assert_paid(&[1, 1, 0]).await;

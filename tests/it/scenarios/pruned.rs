@@ -29,6 +29,14 @@ fn forget(proxies: &[Proxy]) {
     }
 }
 
+/// As if the Signer had left its journal ten minutes later.
+fn minutes_later(town: &Town) {
+    let journal = rusqlite::Connection::open(town.installation.journal()).unwrap();
+    for table in ["boot", "history"] {
+        journal.execute(&format!("UPDATE {table} SET at_ms = at_ms + 600000"), []).unwrap();
+    }
+}
+
 #[tokio::test]
 async fn what_was_signed_here_is_settled_by_receipts_and_a_restart_changes_nothing() {
     for nodes in [1, 2] {
@@ -89,10 +97,8 @@ async fn an_account_that_a_used_journal_does_not_know_waits_for_a_node_that_keep
     town.anvil.call::<Value>("anvil_impersonateAccount", json!([new])).await;
     town.anvil.call::<B256>("eth_sendTransaction", json!([transfer])).await;
     town.anvil.mine(20).await;
-    // As if the Signer had worked on for minutes: what is older is the account's own affair.
-    let journal = rusqlite::Connection::open(town.installation.journal()).unwrap();
-    journal.execute("UPDATE history SET at_ms = at_ms + 600000", []).unwrap();
-    drop(journal);
+    // What is older is the account's own affair.
+    minutes_later(&town);
     change_key(&town, "");
     town.installation.edit("clock_tolerance = \"36500d\"", "clock_tolerance = \"5m\"");
     let signer = town.signer().await;
@@ -109,6 +115,37 @@ async fn an_account_that_a_used_journal_does_not_know_waits_for_a_node_that_keep
     let hash = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
     assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
     town.assert_paid(&[1, 1, 0]).await;
+}
+
+/// What docs/incidents.md advises whoever has no such node, where nothing was ever billed.
+#[tokio::test]
+async fn an_installation_that_has_never_billed_may_begin_anew_instead() {
+    let (town, proxies) = town_of(1).await;
+    town.installation.edit("clock_tolerance = \"36500d\"", "clock_tolerance = \"5m\"");
+    // Nobody tells the first process of the account, so it writes nothing down.
+    proxies[0].heal();
+    proxies[0].fault(NONCE, Act::Refuse("no"));
+    town.signer().await.terminate().await;
+    proxies[0].heal();
+    forget(&proxies);
+    transfer_elsewhere(&town).await;
+    town.anvil.mine(20).await;
+    minutes_later(&town);
+    let signer = town.signer().await;
+    eventually("old states are asked for", async || {
+        lane(&signer).await.contains("before the journal was left")
+    })
+    .await;
+    signer.terminate().await;
+    for file in ["journal.sqlite", "journal.sqlite.mark"] {
+        std::fs::remove_file(town.installation.path().join(file)).unwrap();
+    }
+    assert!(town.installation.run(&["init"]).await.status.success());
+    let signer = town.signer().await;
+    opens(&town, &signer).await;
+    let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    town.assert_paid(&[1, 0, 0]).await;
 }
 
 #[tokio::test]

@@ -1,8 +1,10 @@
 //! The spans of a charge, as a receiver hears of them: one trace from the request to the final block.
 
+use super::hostile_evm::spike;
 use crate::world::anvil::{Family, Mining};
 use crate::world::collector::{Collector, ReceivedSpan};
 use crate::world::patience::eventually;
+use crate::world::proxy::{Act, SEND};
 use crate::world::signer::{SECRET, hear, unix_seconds};
 use crate::world::town::{Founding, KEY, Town};
 use serde_json::json;
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 
 on_both_families![
     a_charge_is_one_trace_from_the_request_to_the_final_block,
+    another_transaction_stands_in_the_trace_of_its_request,
     a_receiver_that_hangs_or_is_gone_slows_nothing,
 ];
 
@@ -73,6 +76,57 @@ async fn a_charge_is_one_trace_from_the_request_to_the_final_block(family: Famil
     for secret in [KEY, SECRET, &wallet, &town.spell(town.people[0].wallet).to_lowercase()] {
         assert!(!raw.contains(&secret.to_lowercase()), "{secret}");
     }
+}
+
+async fn another_transaction_stands_in_the_trace_of_its_request(family: Family) {
+    let collector = Collector::begin().await;
+    let chain_keys = match family {
+        Family::Evm => "replace_after = \"1s\"",
+        // Blocks are asked for faster than time passes.
+        Family::Tron => "expiry = \"1m\"\nclock_tolerance = \"1d\"",
+    };
+    let founding = Founding {
+        mining: Mining::OnRequest,
+        chain_keys: chain_keys.to_owned(),
+        ..Founding::on(family)
+    };
+    let mut town = Town::with(founding).await;
+    town.installation = town.installation.env("SIGNER__TRACES__URL", &collector.url);
+    let signer = town.signer().await;
+    town.proxy.fault(SEND, Act::Refuse("not now"));
+    let body = json!(town.entries([0])).to_string();
+    let scheduler = &signer.scheduler;
+    let asked = scheduler.letter("POST", scheduler.path, body.as_bytes(), unix_seconds());
+    let asked = asked.header("traceparent", format!("00-{TRACE}-{ASKING}-01"));
+    let first = hear(asked).await.unwrap().tx_hash();
+    match family {
+        Family::Evm => spike(&town).await,
+        Family::Tron => town.anvil.mine(40).await,
+    }
+    let again = collector.wait(TRACE, "sign again").await;
+    town.proxy.heal();
+    let billing = async || signer.scheduler.billings(&first).await.body["data"][0].clone();
+    eventually("it is charged", async || {
+        town.noticed().await;
+        town.anvil.mine(2).await;
+        billing().await["state"] == "charged"
+    })
+    .await;
+    let ended = billing().await;
+    signer.terminate().await;
+
+    let spans = collector.trace(TRACE);
+    assert_eq!(parent(&spans, &again), root(family));
+    let parts: BTreeSet<_> =
+        spans.iter().filter(|span| span.parent == again.id).map(|span| &*span.name).collect();
+    assert_eq!(parts, BTreeSet::from(["draft", "sign", "commit"]));
+    let signed = again.told("tx.hash").map(bare).unwrap();
+    assert_ne!(signed, bare(&first));
+    let all: Vec<String> = serde_json::from_value(ended["txHashes"].clone()).unwrap();
+    assert!(all.iter().any(|hash| bare(hash) == signed), "{all:?}");
+    let asked = spans.iter().find(|span| span.name == root(family)).unwrap();
+    assert!(asked.until <= again.from && again.from <= again.until);
+    town.assert_paid(&[1]).await;
 }
 
 /// What the span of a request is called.

@@ -5,7 +5,7 @@ use super::node::*;
 use super::vectors::sign;
 use super::*;
 use crate::billing::{Attempts, BatchId, Item, Signed};
-use crate::chain::SealError;
+use crate::chain::{SealError, Unready};
 use crate::clock::Clock;
 use crate::contract::Computed;
 use crate::policy::Meant;
@@ -66,10 +66,34 @@ async fn what_the_account_cannot_pay_is_not_drafted() {
         double.says("/wallet/getaccountresource", 200, "{}");
         let poor = chain.draft(&[charge(1)], &estimate).await.unwrap_err();
         assert!(matches!(&poor, ChainError::GasFunds { have, .. } if have.is_zero()), "{poor}");
-        assert!(matches!(chain.unready(), Some(Unready::GasMoney(_))));
+        assert!(matches!(chain.unready(), Some(ChainError::Unready(Unready::GasMoney(_)))));
         let dear = Estimate { used: 10_000_000, charges: 1 };
         let dear = chain.draft(&[charge(1)], &dear).await.unwrap_err();
         assert!(matches!(dear, ChainError::FeeTooHigh(_)), "{dear}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn readiness_says_of_a_fee_limit_above_the_ceiling_what_a_request_hears() {
+    let double = node();
+    serving(&double, async |url| {
+        let estimate = Estimate { used: 100_000, charges: 1 };
+        for (ceiling, good) in [(13_199_999, false), (13_200_000, true)] {
+            let (account, mut parts) = parts(url);
+            Arc::make_mut(&mut parts.config).fees.max_fee_limit.0 = ceiling;
+            let chain = TronChain::connect(account, parts).await.unwrap();
+            chain.beat().await.unwrap();
+            let ready = chain.unready();
+            let heard = chain.draft(&[charge(1)], &estimate).await.err();
+            assert_eq!(ready, heard);
+            assert_eq!(ready.is_none(), good, "{ready:?}");
+            let said = ready.map_or_else(String::new, |why| why.to_string());
+            assert!(good || said.contains("above the ceiling fees.max_fee_limit"), "{said}");
+            let vitals = chain.vitals().unwrap();
+            assert_eq!(vitals.headrooms[0].taken, U256::from(ceiling), "it waits for as much");
+            assert!(vitals.ordinary > U256::from(ceiling), "bandwidth costs as well");
+        }
     })
     .await;
 }
@@ -111,7 +135,7 @@ async fn nothing_is_signed_while_finality_stands_still() {
             chain.head.forget();
             let drafted = chain.draft(&[charge(1)], &Estimate { used: 1_000, charges: 1 }).await;
             assert_eq!(drafted.is_ok(), good, "{lag}");
-            let stalled = matches!(chain.unready(), Some(Unready::Stalled(_)));
+            let stalled = matches!(chain.unready(), Some(ChainError::Unready(Unready::Stalled(_))));
             assert_eq!(stalled, !good, "{lag}");
         }
     })
