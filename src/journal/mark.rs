@@ -112,12 +112,14 @@ pub(super) struct HighWaterMark {
     files: Files,
     clock: Clock,
     written_ms: Option<i64>,
+    /// Whether something was committed since it was moved.
+    behind: bool,
 }
 
 impl HighWaterMark {
     /// The mark of the journal in `files`.
     pub(super) fn of(files: Files, clock: Clock) -> Self {
-        Self { files, clock, written_ms: None }
+        Self { files, clock, written_ms: None, behind: false }
     }
 
     /// Whether the journal has no mark, or one that contradicts it: then it may have forgotten
@@ -143,13 +145,20 @@ impl HighWaterMark {
         insert_boot(conn, next, self.clock.unix_ms())
     }
 
-    /// Moves the mark, unless that was done a moment ago.
+    /// Something was committed.
+    pub(super) fn fall_behind(&mut self) {
+        self.behind = true;
+    }
+
+    /// Moves the mark where it is behind, unless it was moved a moment ago. What is committed in that moment
+    /// may be the last for long, so whoever only reads has the mark follow as well.
     pub(super) fn follow(&mut self, conn: &dyn Database) {
         let now = self.clock.unix_ms();
-        if self.written_ms.is_some_and(|then| now.abs_diff(then) < EVERY_MS) {
+        let moved_just_now = || self.written_ms.is_some_and(|then| now.abs_diff(then) < EVERY_MS);
+        if !self.behind || moved_just_now() {
             return;
         }
-        self.written_ms = Some(now);
+        (self.written_ms, self.behind) = (Some(now), false);
         match Progress::read(conn) {
             Ok(progress) => self.write(&Reached { progress, next: None }),
             Err(problem) => tracing::warn!(%problem, "the journal's progress could not be read"),
@@ -158,7 +167,7 @@ impl HighWaterMark {
 
     /// Moves the mark for the last time.
     pub(super) fn finish(&mut self, conn: &dyn Database) {
-        self.written_ms = None;
+        (self.written_ms, self.behind) = (None, true);
         self.follow(conn);
     }
 

@@ -68,7 +68,7 @@ impl Start {
         match self.try_write(conn, disk) {
             Ok(()) => {
                 self.begun.written.store(true, Ordering::Release);
-                self.mark.follow(conn);
+                self.committed(conn);
                 Ok(())
             }
             Err(full) if full.is_full() => {
@@ -120,9 +120,17 @@ impl Start {
         self.begun.is_written()
     }
 
-    /// Moves the mark, unless that was done a moment ago.
-    pub(super) fn follow(&mut self, conn: &Connection) {
+    /// Has the mark follow a commit.
+    pub(super) fn committed(&mut self, conn: &Connection) {
+        self.mark.fall_behind();
         self.mark.follow(conn);
+    }
+
+    /// Has the mark follow what it could not follow at once.
+    pub(super) fn catch_up(&mut self, conn: &Connection) {
+        if self.begun.is_written() {
+            self.mark.follow(conn);
+        }
     }
 
     /// Moves the mark for the last time.

@@ -195,8 +195,9 @@ impl Writer {
             if self.commit(writes) == Served::Unknown {
                 return Served::Unknown;
             }
-            self.start.follow(&self.conn);
+            self.start.committed(&self.conn);
         }
+        self.start.catch_up(&self.conn);
         if count > 0 && closed.is_none() {
             return Served::Going;
         }

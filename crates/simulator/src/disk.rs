@@ -104,7 +104,7 @@ impl Files {
             self.copy("live", "newer", true);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            let marked = world.dice.one_in(2) && self.backup_lacks_only_what_is_settled(world);
+            let marked = world.dice.one_in(2) && self.lacks_only_what_is_settled("backup", world);
             if marked {
                 world.note("both", "restored together with its mark", 0);
             }
@@ -115,8 +115,8 @@ impl Files {
     /// Whether everything that the copy has forgotten on TRON is irrevocable, or can never land: there what lands
     /// later is noticed when it is irrevocable, and not before. What the file in whose place it is put had forgotten
     /// itself, it has forgotten as well.
-    fn backup_lacks_only_what_is_settled(&self, world: &World) -> bool {
-        let known: Vec<B256> = self.attempts("backup").into_iter().map(|(hash, _)| hash).collect();
+    fn lacks_only_what_is_settled(&self, copy: &str, world: &World) -> bool {
+        let known: Vec<B256> = self.attempts(copy).into_iter().map(|(hash, _)| hash).collect();
         let chain = world.tron.truth.node().chain();
         let solid = &chain.solid().header;
         let settled = |raw: &[u8]| {
@@ -143,11 +143,27 @@ impl Files {
     }
 
     /// Whether a Signer can learn what a copy has forgotten: nothing of it waits behind a gap, where no count of
-    /// pending transactions shows it.
+    /// pending transactions shows it; and where the copy is as old as the mark that is left, it is as one that
+    /// comes with its own.
     fn can_be_learnt(&self, copy: &str, world: &World) -> bool {
         let mut nodes = world.evm.members.iter().chain([&world.evm.truth]);
         nodes.all(waits_without_a_gap)
             && (!world.scene.changes_key() || self.names_every_account(copy))
+            && (self.is_older_than_the_mark(copy) || self.lacks_only_what_is_settled(copy, world))
+    }
+
+    /// Whether the mark that is left tells that a copy is one.
+    fn is_older_than_the_mark(&self, copy: &str) -> bool {
+        let mark = fs::read_to_string(self.root.join("live").join(NAMES[2])).expect("it is there");
+        let mut mark = mark.split_whitespace();
+        let (boot, rows) = (mark.next().expect("a start"), mark.next().expect("rows"));
+        let sql = "SELECT (SELECT lower(hex(id)) FROM boot ORDER BY seq DESC LIMIT 1),
+                          (SELECT coalesce(max(seq), 0) FROM history)";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
+        let (copied_boot, copied_rows) =
+            self.copied(copy).query_row(sql, [], read).expect("the schema has it");
+        let named = boot == copied_boot || mark.next() == Some(copied_boot.as_str());
+        !named || copied_rows < rows.parse().expect("a number")
     }
 
     /// Whether a copy names every account that has signed. What one did that neither the copy nor the

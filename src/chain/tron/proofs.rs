@@ -111,7 +111,7 @@ impl TronChain {
         head: &TronHead,
     ) -> Option<HeaderWalk> {
         let fleet = &self.parts.fleet;
-        while !walk.stands() || walk.may_teach() {
+        while !walk.is_over() {
             let first = walk.next();
             let last = head.newest.number.min(first.saturating_add(walk.needed()));
             let headers = self.headers(node, Side::Full, first, last).await;
@@ -119,7 +119,7 @@ impl TronChain {
                 break;
             }
             for header in headers {
-                if walk.stands() && !walk.may_teach() {
+                if walk.is_over() {
                     break;
                 }
                 if walk.read(&header).is_err() {
@@ -131,10 +131,9 @@ impl TronChain {
                     return walk.stands().then_some(walk);
                 }
             }
-            if walk.is_strange() {
-                fleet.caught_lying(node, "its blocks are not made by the witnesses");
-                return None;
-            }
+        }
+        if walk.is_strange(head.newest.number) {
+            fleet.caught_lying(node, "its blocks are not made by the witnesses");
         }
         walk.stands().then_some(walk)
     }

@@ -13,14 +13,17 @@ use tron_primitives::finality::{Claim, Following, MOST_WITNESSES, Unlinked, Witn
 /// How many blocks are remembered to stand: about three hours.
 const KEPT: usize = 4_096;
 
-/// After so many rounds of all witnesses, enough of them would have been seen.
+/// After so many rounds of all witnesses, enough of them would have been seen on most chains.
 pub(super) const ROUNDS: usize = 2;
+
+/// No walk reads more headers: those of a day.
+const LONGEST: usize = 28_800;
 
 /// What is known of the witnesses, and of the blocks that they stand on.
 #[derive(Debug, Default)]
 pub(super) struct Vouched {
     list: Option<Witnesses>,
-    /// How many blocks are read before those who made them are called strangers.
+    /// How many blocks are read at least before those who made them are called strangers.
     patience: usize,
     /// The number of the block up to which the list was followed.
     until: u64,
@@ -132,10 +135,17 @@ impl HeaderWalk {
         self.stands() && self.read.len() <= self.patience && self.following.meets_strangers()
     }
 
-    /// Whether so much was read that the first block would stand, had the witnesses of the list made
-    /// this chain.
-    pub(super) fn is_strange(&self) -> bool {
-        !self.stands() && self.read.len() > self.patience
+    /// Whether everything up to the head was read, and so much that the first block, which is said to be
+    /// irrevocable, would stand, had the witnesses of the list made this chain. Before the head nothing is
+    /// strange: some of them may have made no block for long, and all of them again since.
+    pub(super) fn is_strange(&self, head: u64) -> bool {
+        !self.stands() && self.read.len() > self.patience && self.next() > head
+    }
+
+    /// Whether it goes no further.
+    pub(super) fn is_over(&self) -> bool {
+        let teaches = !self.stands() || self.may_teach();
+        !teaches || self.read.len() >= LONGEST
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::clock::Clock;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -34,6 +34,29 @@ async fn what_a_killed_process_left_is_opened() {
     let room = killed(&book);
     let book = Book { journal: Journal::open(&config(&room)).unwrap(), room };
     assert!(!book.takes(item(1, 1)).await);
+}
+
+/// What is committed in the second after the mark was moved may be the last for long.
+#[tokio::test]
+async fn the_mark_of_a_journal_that_is_only_read_catches_up() {
+    static NOW: AtomicI64 = AtomicI64::new(NOW_MS);
+    let room = closed(Book::in_a_file().await).await;
+    let clock = Clock::telling(|| NOW.load(Ordering::Relaxed));
+    let (journal, mut writer) =
+        Journal::with_writer(&config(&room), clock, Box::new(Full(Arc::default()))).unwrap();
+    let tasks = tokio_util::task::TaskTracker::new();
+    let serving = tasks.spawn(async move { while writer.turn().await == Served::Going {} });
+    let book = Book { journal, room };
+    let before = killed(&book);
+    assert!(book.takes(item(1, 1)).await);
+    NOW.fetch_add(1_000, Ordering::Relaxed);
+    book.journal.next_position(lane()).await.unwrap();
+    let mark = |room: &TempDir| beside(&config(room).path, ".mark");
+    std::fs::copy(mark(&book.room), mark(&before)).unwrap();
+    let copy = Journal::open(&config(&before)).unwrap();
+    assert!(copy.is_old_copy(), "it lacks what was committed since");
+    book.journal.close().await;
+    serving.await.unwrap();
 }
 
 /// So a copy of one that had written nothing when it was made is not taken for a journal that nobody has used.

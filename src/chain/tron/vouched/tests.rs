@@ -74,7 +74,7 @@ fn a_block_stands_with_enough_witnesses_and_is_remembered() {
     let headers = chain(&[1, 2, 3, 4, 5]);
     assert!(!walked(list(1..=5), &headers[..3]).stands());
     let walk = walked(list(1..=5), &headers);
-    assert!(walk.stands() && !walk.is_strange());
+    assert!(walk.stands() && !walk.is_strange(walk.next() - 1));
     let mut vouched = Vouched::beginning_with(Some(list(1..=5)));
     vouched.take(walk);
     assert_eq!(vouched.at(FIRST), Some(headers[0].id()));
@@ -94,10 +94,26 @@ fn a_walk_that_does_not_stand_teaches_nothing() {
 fn blocks_of_strangers_are_strange_after_two_rounds() {
     let strangers: Vec<u8> = (101..=111).collect();
     let headers = chain(&strangers);
-    assert!(!walked(list(1..=5), &headers[..10]).is_strange(), "two rounds could be bad luck");
-    assert!(walked(list(1..=5), &headers).is_strange());
-    assert!(!walked(list(1..=1), &headers[..2]).is_strange());
-    assert!(walked(list(1..=1), &headers[..3]).is_strange());
+    let is_strange = |of: Witnesses, headers: &[ProvenHeader]| {
+        let walk = walked(of, headers);
+        walk.is_strange(walk.next() - 1)
+    };
+    assert!(!is_strange(list(1..=5), &headers[..10]), "two rounds could be bad luck");
+    assert!(is_strange(list(1..=5), &headers));
+    assert!(!is_strange(list(1..=1), &headers[..2]));
+    assert!(is_strange(list(1..=1), &headers[..3]));
+}
+
+/// One of three was down for a while, and blocks of that time are irrevocable since it is back.
+#[test]
+fn a_witness_that_is_back_makes_nobody_a_stranger() {
+    let away: Vec<u8> = (0..20).map(|place| 1 + place % 2).collect();
+    let headers = chain(&[away, vec![3]].concat());
+    let (walk, head) = (walked(list(1..=3), &headers[..20]), headers[20].number());
+    assert!(!walk.stands() && !walk.is_over() && !walk.is_strange(head));
+    assert!(walk.is_strange(head - 1), "had it never come back");
+    let walk = walked(list(1..=3), &headers);
+    assert!(walk.stands() && walk.is_over() && !walk.is_strange(head));
 }
 
 /// A chain that has just begun may not have shown everybody.
@@ -109,9 +125,9 @@ fn a_list_from_few_blocks_makes_nobody_a_stranger_early() {
         vouched.learn(list(1..=1), blocks);
         let mut walk = vouched.walk(FIRST).unwrap();
         headers[..patience].iter().for_each(|header| walk.read(header).unwrap());
-        assert!(!walk.is_strange(), "{blocks}");
+        assert!(!walk.is_strange(walk.next() - 1), "{blocks}");
         walk.read(&headers[patience]).unwrap();
-        assert!(walk.is_strange(), "{blocks}");
+        assert!(walk.is_strange(walk.next() - 1), "{blocks}");
     }
 }
 
