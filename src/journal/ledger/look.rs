@@ -4,7 +4,7 @@
 use super::{LedgerFilter, LedgerOrder, LedgerPlace, STEP};
 use crate::billing::{BatchId, SubscribeId, UserHash};
 use crate::journal::columns::hash;
-use crate::journal::sql::{Database, OptionalExtension as _, SqlResult, params};
+use crate::journal::sql::{Database, SqlResult, params};
 use alloy::primitives::Address;
 use std::collections::BTreeSet;
 
@@ -100,37 +100,52 @@ fn users_of(conn: &dyn Database, wallet: Address) -> SqlResult<Vec<UserHash>> {
 /// Every batch with a charge of one of these users. What is claimed is found by period, plan and user, one plan
 /// of a period after the other; what is not any more has an index of its own.
 fn batches_of_users(conn: &dyn Database, users: &[UserHash]) -> SqlResult<Option<BTreeSet<i64>>> {
-    if users.len() > MOST_LOOKUPS {
+    let most = MOST_LOOKUPS.checked_div(users.len().max(1)).unwrap_or_default();
+    if most == 0 {
         return Ok(None);
     }
+    let Some(plans) = plans_of_periods(conn, most)? else { return Ok(None) };
     let gone = "SELECT batch FROM claim WHERE live = 0 AND user_hash = ?1";
-    let next = "SELECT period, plan_id FROM claim WHERE live = 1 AND (period, plan_id) > (?1, ?2)
-                ORDER BY period, plan_id LIMIT 1";
     let held = "SELECT batch FROM claim
                 WHERE live = 1 AND period = ?1 AND plan_id = ?2 AND user_hash = ?3";
+    let (mut gone, mut held) = (conn.prepare_cached(gone)?, conn.prepare_cached(held)?);
     let mut found = BTreeSet::new();
-    let mut gone = conn.prepare_cached(gone)?;
-    for user in users {
-        for batch in gone.query_map([user.0.as_slice()], |row| row.get::<i64>(0))? {
+    for user in users.iter().map(|user| user.0.as_slice()) {
+        for batch in gone.query_map([user], |row| row.get::<i64>(0))? {
             found.insert(batch?);
         }
-    }
-    let (mut next, mut held) = (conn.prepare_cached(next)?, conn.prepare_cached(held)?);
-    let mut at = (String::new(), i64::MIN);
-    let mut left = MOST_LOOKUPS;
-    loop {
-        let pair = next.query_row(params![at.0, at.1], |row| Ok((row.get(0)?, row.get(1)?)));
-        let Some(pair) = pair.optional()? else { return Ok(Some(found)) };
-        at = pair;
-        let Some(fewer) = left.checked_sub(users.len().max(1)) else { return Ok(None) };
-        left = fewer;
-        for user in users {
-            let asked = params![at.0, at.1, user.0.as_slice()];
-            for batch in held.query_map(asked, |row| row.get::<i64>(0))? {
+        for (period, plan) in &plans {
+            for batch in held.query_map(params![period, plan, user], |row| row.get::<i64>(0))? {
                 found.insert(batch?);
             }
         }
     }
+    Ok(Some(found))
+}
+
+/// Every plan of every period that something is claimed of; none where these are more than `most`. Each is one
+/// seek: two columns that are compared as one would read all claims of a plan.
+fn plans_of_periods(conn: &dyn Database, most: usize) -> SqlResult<Option<Vec<(String, i64)>>> {
+    let (from, beyond) = (
+        "SELECT min(period) FROM claim WHERE live = 1",
+        "SELECT min(period) FROM claim WHERE live = 1 AND period > ?1",
+    );
+    let plan = "SELECT min(plan_id) FROM claim WHERE live = 1 AND period = ?1 AND plan_id > ?2";
+    let (mut beyond, mut plan) = (conn.prepare_cached(beyond)?, conn.prepare_cached(plan)?);
+    let mut found = Vec::new();
+    let mut period: Option<String> = conn.prepare_cached(from)?.query_row([], |row| row.get(0))?;
+    while let Some(one) = period {
+        let mut after = i64::MIN;
+        while let Some(next) = plan.query_row(params![one, after], |row| row.get(0))? {
+            if found.len() == most {
+                return Ok(None);
+            }
+            found.push((one.clone(), next));
+            after = next;
+        }
+        period = beyond.query_row([one], |row| row.get(0))?;
+    }
+    Ok(Some(found))
 }
 
 fn pick(known: BTreeSet<i64>, order: LedgerOrder, start: Option<i64>) -> StepBatches {
