@@ -144,7 +144,7 @@ fn open(config: &ServerConfig, clock: Clock) -> Result<(Journal, ServerWriter), 
     let left_ms = doubt::left_ms(conn)?;
     let (boot, known) = start(&session, old_copy, clock)?;
     let pauses = Arc::new(RwLock::new(pause::all(conn)?));
-    let mut mark = Following { file, boot, known, server, written: None };
+    let mut mark = Following { file, boot, known, server, written: None, behind: true };
     mark.write();
     let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
     let figures = Arc::new(Figures::default());

@@ -40,20 +40,29 @@ pub(super) struct Following {
     pub(super) known: Known,
     pub(super) server: Server,
     pub(super) written: Option<Instant>,
+    /// Whether the database holds more than the file says.
+    pub(super) behind: bool,
 }
 
 impl Following {
     /// The database holds this much; the file says so now, or soon.
     fn reached(&mut self, known: Known) {
         self.known = known;
-        if self.written.is_none_or(|then| then.elapsed() >= MARK_EVERY) {
+        self.behind = true;
+        self.catch_up();
+    }
+
+    /// Has the file say it, unless it was written a moment ago. What is committed in that moment may be the last
+    /// for long, so it is caught up with whatever is served next, reads too.
+    fn catch_up(&mut self) {
+        if self.behind && self.written.is_none_or(|then| then.elapsed() >= MARK_EVERY) {
             self.write();
         }
     }
 
     /// Losing a mark costs a little caution at the next start, so a failure is no reason to stop.
     pub(super) fn write(&mut self) {
-        self.written = Some(Instant::now());
+        (self.written, self.behind) = (Some(Instant::now()), false);
         let (known, server) = (self.known.clone(), self.server.clone());
         if let Err(problem) = self.file.write(&LastSeen { boot: self.boot, known, server }) {
             warn!(%problem, "the mark beside the journal could not be written");
@@ -98,6 +107,7 @@ impl ServerWriter {
         if !writes.is_empty() && self.commit(writes) == Served::Unknown {
             return Served::Unknown;
         }
+        self.mark.catch_up();
         if count > 0 && closed.is_none() {
             return Served::Going;
         }

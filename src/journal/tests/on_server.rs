@@ -144,6 +144,27 @@ async fn a_database_that_lacks_what_this_signer_saw_in_it_is_an_old_copy() {
     }
 }
 
+/// What is committed in the second after the mark was moved may be the last for long.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn the_mark_of_a_journal_that_is_only_read_catches_up() {
+    let book = Book::new().await;
+    let mark = || {
+        let mark = std::fs::read_to_string(book.room.path().join("journal.mark")).unwrap();
+        mark.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    for who in [1, 2] {
+        assert!(book.takes(item(who, 1)).await);
+    }
+    let head = book.journal.head().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    for _ in 0..2 {
+        // The second is answered when the mark has followed the first.
+        book.next_position().await;
+    }
+    assert_eq!(mark(), head.row);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn of_three_signers_on_one_account_each_charge_has_one_winner_and_no_place_is_lost() {
