@@ -5,6 +5,7 @@
 
 mod audit;
 mod backup;
+mod before;
 mod columns;
 mod commit;
 mod copier;
@@ -82,7 +83,7 @@ pub use resolve::{PersonsWord, Resolution, Resolved, Unresolved};
 pub use rows::ClaimScope;
 pub use seal::Sealed;
 pub use spend::Spent;
-pub use sql::SqlError;
+pub use sql::{SqlError, Wall};
 pub use writer::{Disk, Figures, Served, Writer};
 
 use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A PostgreSQL server of its own for one command: `tests/postgres.sh cargo test …`. The command finds the server in
-# SIGNER_TEST_POSTGRES, and the server ends with it. It listens on a socket alone.
+# SIGNER_TEST_POSTGRES, and the server ends with it. It listens on a socket, and on a free port of this machine.
 #
 # Needs what `./test --only node_packages` installs.
 
@@ -31,8 +31,9 @@ trap end EXIT
 cd "$home"
 "${as_server[@]}" "$native/bin/initdb" --pgdata "$home/data" --username postgres --auth trust --encoding UTF8 --no-locale \
     >"$home/initdb.log"
+port=$(node -e 'const s = require("net").createServer().listen(0, "127.0.0.1", () => { console.log(s.address().port); s.close() })')
 # What tests commit need not outlive the machine: the setting that a Signer insists on stays on.
 "${as_server[@]}" "$native/bin/pg_ctl" start --pgdata "$home/data" --wait --silent --log "$home/data/log" \
-    --options "-c listen_addresses='' -c unix_socket_directories='$home' -c max_connections=200"
+    --options "-c listen_addresses=127.0.0.1 -c port=$port -c unix_socket_directories='$home' -c max_connections=200"
 cd - >/dev/null
-SIGNER_TEST_POSTGRES="host=$home user=postgres dbname=postgres" "$@"
+SIGNER_TEST_POSTGRES="host=$home port=$port user=postgres dbname=postgres" "$@"

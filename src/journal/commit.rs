@@ -1,17 +1,19 @@
 //! What is written before anything is sent, each in one transaction: a lane opened, a batch accepted,
 //! another attempt added to it.
 
+use super::before::Before;
 use super::columns::{kind_word, period_text};
 use super::history::ClaimPlace;
-use super::sql::{Database, OptionalExtension as _, Row, SqlError, SqlResult, params};
-use super::{AcceptError, Durable, Sealed, history, pause, profiles, requests, rows, spend};
+use super::sql::{Database, OptionalExtension as _, Row, SqlResult, Statement, Wall, params};
+use super::{AcceptError, Durable, Sealed, history, profiles, requests, rows, spend};
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, InBlocks, Item, LaneLoad, NamedRequest, Period,
-    PlatformChainId, RequestId, Slot,
+    Attempt, AttemptKind, Attempts, BatchId, InBlocks, Item, NamedRequest, Period, PlatformChainId,
+    RequestId, Slot,
 };
-use crate::policy::{Count, Refusal};
+use crate::policy::Count;
 use crate::spans::SpanPlace;
 use alloy::primitives::{Address, B256};
+use rusqlite::types::ToSql;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -77,46 +79,48 @@ pub(super) fn accept(
     conn: &dyn Database,
     proposal: Proposal,
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-    let (origin, lane) = (proposal.origin, proposal.origin.lane);
-    if let Some(pause) = pause::read(conn, lane.chain)? {
-        return Err(Refusal::paused(lane.chain, &pause.to_string()).into());
-    }
-    let next = next_position(conn, lane)?.ok_or(AcceptError::NoLane)?;
-    let Sealed { position, items, signed } = &proposal.sealed;
-    let load = match proposal.in_blocks {
-        InBlocks::Below(mined) => LaneLoad::counted(next, mined).ok_or(AcceptError::Behind)?,
-        InBlocks::Seen(seen) => LaneLoad::seen(undecided(conn, lane)?, seen),
+    let (origin, lane, at_ms) = (proposal.origin, proposal.origin.lane, proposal.at_ms);
+    let before = Before::of(conn, &proposal)?;
+    before.admits(&proposal)?;
+    let (profile, newest) = if let Some(number) = before.profile {
+        (number, before.newest)
+    } else {
+        let number = profiles::add(conn, &origin, &proposal.profile, at_ms)?;
+        (number, history::newest(conn)?)
     };
-    if load.full(proposal.window).is_some() {
-        return Err(AcceptError::LaneFull);
-    }
-    let profile = profiles::number(conn, &origin, &proposal.profile, proposal.at_ms)?;
+    let Sealed { position, items, signed } = &proposal.sealed;
+    let (batch, request) = (before.batch, proposal.request.as_ref());
     let new = NewBatch {
+        batch,
         origin,
         profile: Some(profile),
         position: *position,
-        request_id: proposal.request.as_ref().map(|request| &request.id),
+        request_id: request.map(|named| &named.id),
         caller: proposal.caller.as_deref(),
         trace: proposal.trace,
     };
-    let batch = insert_batch(conn, &new, proposal.at_ms).map_err(taken_place)?;
-    if !advance(conn, lane, *position)? {
-        return Err(AcceptError::Moved);
-    }
-    if let Some(request) = &proposal.request {
+    insert_batch(conn, &new, at_ms)?;
+    conn.prepare_cached(ADVANCE)?
+        .queue_against(Wall::Place, params![lane.chain.0, lane.signer.as_slice(), position])?;
+    if let Some(request) = request {
         let named: Vec<BatchId> = proposal.earlier.iter().copied().chain([batch]).collect();
-        requests::name(conn, request, &named)?;
+        requests::write(conn, request, &named)?;
     }
     let freed = insert_claims(conn, &proposal, batch)?;
-    let counted = spend::count(conn, lane, batch, &proposal.counts, proposal.at_ms)?;
+    let counted = spend::count(conn, &proposal, batch, before.sums);
+    if counted.is_err() {
+        // Whoever is charged by another batch is told so, and not that the day's sum is full: that batch is in it.
+        conn.flush()?;
+    }
+    let counted = counted?;
     let attempt = Attempt { batch, seq: 0, kind: AttemptKind::Bill, signed: signed.clone() };
-    insert_attempt(conn, &attempt, proposal.at_ms)?;
+    insert_attempt(conn, &attempt, at_ms)?;
     let accepted = history::Accepted {
         batch,
         origin,
         profile: Some(profile),
         position: *position,
-        request: proposal.request.as_ref().map(|named| (named.id.as_str(), named.digest)),
+        request: request.map(|named| (named.id.as_str(), named.digest)),
         caller: proposal.caller.as_deref(),
         trace: proposal.trace,
         transaction: history::transaction_digest(&attempt.signed),
@@ -124,13 +128,12 @@ pub(super) fn accept(
         elsewhere: Vec::new(),
         freed,
     };
-    let body = accepted.body(items);
-    history::append(conn, proposal.at_ms, "accepted", &body)?;
+    history::append_to(conn, &newest, at_ms, "accepted", &accepted.body(items))?;
+    conn.flush()?;
     let Sealed { position, items, .. } = proposal.sealed;
-    let accepted_ms = proposal.at_ms;
     let (contract, profile) = (origin.contract, proposal.profile);
     let attempts = Attempts::new(Durable(attempt));
-    Ok(Slot { batch, position, contract, profile, accepted_ms, items, attempts })
+    Ok(Slot { batch, position, contract, profile, accepted_ms: at_ms, items, attempts })
 }
 
 /// Another attempt for a batch, signed for the batch's own position and charges.
@@ -178,17 +181,15 @@ pub(super) fn add_attempt(
 fn insert_attempt(conn: &dyn Database, attempt: &Attempt, at_ms: i64) -> SqlResult<()> {
     let sql = "INSERT INTO attempt (hash, batch, seq, kind, raw, gas_required, signed_ms)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-    conn.prepare_cached(sql)?
-        .execute(params![
-            attempt.signed.hash.as_slice(),
-            attempt.batch.0,
-            attempt.seq,
-            kind_word(attempt.kind),
-            attempt.signed.raw,
-            attempt.signed.gas_required,
-            at_ms
-        ])
-        .map(drop)
+    conn.prepare_cached(sql)?.queue(params![
+        attempt.signed.hash.as_slice(),
+        attempt.batch.0,
+        attempt.seq,
+        kind_word(attempt.kind),
+        attempt.signed.raw,
+        attempt.signed.gas_required,
+        at_ms
+    ])
 }
 
 /// A billing transaction of an adopted batch. Only its hash is known.
@@ -199,20 +200,24 @@ pub(super) fn insert_learnt(
     at_ms: i64,
 ) -> SqlResult<()> {
     let sql = "INSERT INTO attempt (hash, batch, seq, kind, signed_ms) VALUES (?1, ?2, 0, ?3, ?4)";
-    conn.prepare_cached(sql)?
-        .execute(params![hash.as_slice(), batch.0, kind_word(AttemptKind::Bill), at_ms])
-        .map(drop)
+    conn.prepare_cached(sql)?.queue(params![
+        hash.as_slice(),
+        batch.0,
+        kind_word(AttemptKind::Bill),
+        at_ms
+    ])
 }
 
-/// Moves the lane on from `position`, if it is there; tells whether it was. One comparison and one change in
-/// one statement: a signature holds for one position, and no two transactions get past it.
+/// Moves a lane on from a position, if it is there. One comparison and one change in one statement: a signature
+/// holds for one position, and no two transactions get past it.
+const ADVANCE: &str = "UPDATE lane SET next_position = next_position + 1
+    WHERE chain = ?1 AND signer = ?2 AND next_position = ?3";
+
+/// Moves the lane on from `position`, if it is there; tells whether it was.
 pub(super) fn advance(conn: &dyn Database, lane: LaneId, position: u64) -> SqlResult<bool> {
-    conn.prepare_cached(
-        "UPDATE lane SET next_position = next_position + 1
-          WHERE chain = ?1 AND signer = ?2 AND next_position = ?3",
-    )?
-    .execute(params![lane.chain.0, lane.signer.as_slice(), position])
-    .map(|moved| moved == 1)
+    conn.prepare_cached(ADVANCE)?
+        .execute(params![lane.chain.0, lane.signer.as_slice(), position])
+        .map(|moved| moved == 1)
 }
 
 /// Whether a batch has this position for good, or hopes for it.
@@ -221,13 +226,6 @@ pub(super) fn is_taken(conn: &dyn Database, lane: LaneId, position: u64) -> SqlR
         "SELECT 1 FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3 AND state <> 'usurped'",
     )?
     .exists(params![lane.chain.0, lane.signer.as_slice(), position])
-}
-
-fn undecided(conn: &dyn Database, lane: LaneId) -> SqlResult<u64> {
-    conn.prepare_cached(
-        "SELECT count(*) FROM batch WHERE state = 'open' AND chain = ?1 AND signer = ?2",
-    )?
-    .query_row(params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0))
 }
 
 /// The position that the lane's next batch gets; none when the lane was never opened.
@@ -248,7 +246,7 @@ pub(super) fn open_lane(
         return Ok(next);
     }
     conn.prepare_cached("INSERT INTO lane (chain, signer, next_position) VALUES (?1, ?2, ?3)")?
-        .execute(params![lane.chain.0, lane.signer.as_slice(), first])?;
+        .queue(params![lane.chain.0, lane.signer.as_slice(), first])?;
     let body = json!({"chain": lane.chain.0, "signer": lane.signer, "first": first});
     history::append(conn, at_ms, "lane opened", &body)?;
     Ok(first)
@@ -256,6 +254,7 @@ pub(super) fn open_lane(
 
 /// A batch that has its position.
 pub(super) struct NewBatch<'a> {
+    pub(super) batch: BatchId,
     pub(super) origin: Origin,
     /// None for what is learnt.
     pub(super) profile: Option<i64>,
@@ -265,24 +264,23 @@ pub(super) struct NewBatch<'a> {
     pub(super) trace: Option<SpanPlace>,
 }
 
-/// One wall stands around a batch: no two share a place in a lane.
-fn taken_place(error: SqlError) -> AcceptError {
-    if error.is_taken() { AcceptError::Moved } else { error.into() }
+/// The number that the next batch gets.
+pub(super) fn next_batch(conn: &dyn Database) -> SqlResult<BatchId> {
+    let sql = "SELECT coalesce(max(id), 0) + 1 FROM batch";
+    conn.prepare_cached(sql)?.query_row([], |row| row.get(0).map(BatchId))
 }
 
-pub(super) fn insert_batch(
-    conn: &dyn Database,
-    new: &NewBatch<'_>,
-    at_ms: i64,
-) -> SqlResult<BatchId> {
+pub(super) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) -> SqlResult<()> {
     let Origin { lane, contract } = new.origin;
     conn.prepare_cached(
-        "INSERT INTO batch (chain, contract, profile, signer, position, request_id, caller, trace, state,
-                            accepted_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'open', ?9) RETURNING id",
+        "INSERT INTO batch (id, chain, contract, profile, signer, position, request_id, caller, trace,
+                            state, accepted_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open', ?10)",
     )?
-    .query_row(
+    .queue_against(
+        Wall::Place,
         params![
+            new.batch.0,
             lane.chain.0,
             contract.as_slice(),
             new.profile,
@@ -293,7 +291,6 @@ pub(super) fn insert_batch(
             new.trace.map(|place| place.to_string()),
             at_ms
         ],
-        |row| row.get(0).map(BatchId),
     )
 }
 
@@ -302,29 +299,26 @@ fn insert_claims(
     conn: &dyn Database,
     proposal: &Proposal,
     batch: BatchId,
-) -> Result<Vec<ClaimPlace>, AcceptError> {
-    let mut freed = Vec::new();
-    for (index, item) in proposal.sealed.items.iter().enumerate() {
-        freed.extend(release_expired_guard(conn, &proposal.origin, item, proposal.chain_time)?);
-        if !insert_claim(conn, &proposal.origin, (batch, index), item, true)? {
-            return Err(AcceptError::Claimed);
-        }
+) -> SqlResult<Vec<ClaimPlace>> {
+    let (origin, items) = (&proposal.origin, &proposal.sealed.items);
+    let freed = release_expired_guards(conn, origin, items, proposal.chain_time)?;
+    for (index, item) in items.iter().enumerate() {
+        let new = NewClaim { batch, index, origin, item, live: true };
+        new.insert(conn, |insert, claim| insert.queue_against(Wall::Claim, claim))?;
+        new.keep_payer(conn)?;
     }
     Ok(freed)
 }
 
-/// Frees the claims on a charge without a period whose guard has run out by `chain_time`, and tells which.
-pub(super) fn release_expired_guard(
+/// Frees the claims on charges without a period whose guards have run out by `chain_time`, and tells which.
+pub(super) fn release_expired_guards(
     conn: &dyn Database,
     origin: &Origin,
-    item: &Item,
+    items: &[Item],
     chain_time: u64,
 ) -> SqlResult<Vec<ClaimPlace>> {
-    if item.key.period != Period::Guarded {
-        return Ok(Vec::new());
-    }
     let (chain, contract) = (origin.lane.chain.0, origin.contract.as_slice());
-    let (plan, user) = (item.key.plan.0, item.key.user.0.as_slice());
+    let guarded = || items.iter().filter(|item| item.key.period == Period::Guarded);
     let expired = |which: &str| {
         format!(
             "UPDATE claim SET live = 0 WHERE live = 1 AND period = '' AND guard_until_s <= ?1
@@ -332,34 +326,53 @@ pub(super) fn release_expired_guard(
         )
     };
     let place = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
-    let mut by_id = conn.prepare_cached(&expired("subscribe_id = ?4"))?;
-    let by_id = by_id.query_map(params![chain_time, chain, contract, item.subscribe.0], place)?;
-    let mut freed = by_id.collect::<Result<Vec<_>, _>>()?;
-    let mut by_key = conn.prepare_cached(&expired("plan_id = ?4 AND user_hash = ?5"))?;
-    for one in by_key.query_map(params![chain_time, chain, contract, plan, user], place)? {
-        freed.push(one?);
+    if guarded().next().is_none() {
+        return Ok(Vec::new());
     }
-    Ok(freed)
+    let by_id = conn.prepare_cached(&expired("subscribe_id = ?4"))?.query_each(
+        guarded(),
+        |item, ask| ask(params![chain_time, chain, contract, item.subscribe.0]),
+        place,
+    )?;
+    let by_key = conn.prepare_cached(&expired("plan_id = ?4 AND user_hash = ?5"))?.query_each(
+        guarded(),
+        |item, ask| {
+            let (plan, user) = (item.key.plan.0, item.key.user.0.as_slice());
+            ask(params![chain_time, chain, contract, plan, user])
+        },
+        place,
+    )?;
+    Ok(by_id.into_iter().chain(by_key).flatten().collect())
 }
 
-/// Inserts one claim, and who pays it; tells whether it could be. One that is live excludes all others.
-pub(super) fn insert_claim(
-    conn: &dyn Database,
-    origin: &Origin,
-    (batch, index): (BatchId, usize),
-    item: &Item,
-    live: bool,
-) -> SqlResult<bool> {
-    let inserted = conn
-        .prepare_cached(
+/// A claim that is not there yet.
+pub(super) struct NewClaim<'a> {
+    pub(super) batch: BatchId,
+    /// Its place in the batch.
+    pub(super) index: usize,
+    pub(super) origin: &'a Origin,
+    pub(super) item: &'a Item,
+    /// One that is live excludes all others.
+    pub(super) live: bool,
+}
+
+impl NewClaim<'_> {
+    /// Has `run` insert it. Where another one excludes it, no row is inserted.
+    pub(super) fn insert<T>(
+        &self,
+        conn: &dyn Database,
+        run: impl FnOnce(&mut Statement<'_>, &[&dyn ToSql]) -> SqlResult<T>,
+    ) -> SqlResult<T> {
+        let (origin, item) = (self.origin, self.item);
+        let mut insert = conn.prepare_cached(
             "INSERT INTO claim (batch, item, chain, contract, subscribe_id, plan_id, user_hash,
                                 period, amount, plan_version, wallet, token, live)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
              ON CONFLICT DO NOTHING",
-        )?
-        .execute(params![
-            batch.0,
-            index,
+        )?;
+        let claim = params![
+            self.batch.0,
+            self.index,
             origin.lane.chain.0,
             origin.contract.as_slice(),
             item.subscribe.0,
@@ -370,12 +383,16 @@ pub(super) fn insert_claim(
             item.terms.plan_version.map(|version| version.to_string()),
             item.terms.wallet.as_ref().map(|wallet| wallet.as_slice()),
             item.terms.token.as_ref().map(|token| token.as_slice()),
-            live
-        ])?;
-    if let Some(wallet) = item.terms.wallet.filter(|_| inserted == 1) {
-        let sql = "INSERT INTO payer (wallet, user_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        let pays_for = params![wallet.as_slice(), item.key.user.0.as_slice()];
-        conn.prepare_cached(sql)?.execute(pays_for)?;
+            self.live
+        ];
+        run(&mut insert, claim)
     }
-    Ok(inserted == 1)
+
+    /// Keeps who pays it, where that is known.
+    pub(super) fn keep_payer(&self, conn: &dyn Database) -> SqlResult<()> {
+        let Some(wallet) = self.item.terms.wallet else { return Ok(()) };
+        let sql = "INSERT INTO payer (wallet, user_hash) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
+        let pays_for = params![wallet.as_slice(), self.item.key.user.0.as_slice()];
+        conn.prepare_cached(sql)?.queue(pays_for)
+    }
 }

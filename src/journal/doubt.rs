@@ -1,7 +1,7 @@
 //! Lanes in doubt: the journal was restored from an old copy, so what they have sent since is
 //! forgotten. That is kept in the journal itself until it is learnt, however often it is opened.
 
-use super::sql::{Database, OptionalExtension as _, SqlResult, params};
+use super::sql::{BindValues, Database, OptionalExtension as _, SqlResult, params};
 use super::{LaneId, history};
 use alloy::primitives::B256;
 use serde_json::json;
@@ -82,11 +82,8 @@ pub(super) fn end(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<()
 /// Which of these transactions the journal does not know, in the same order.
 pub(super) fn unknown(conn: &dyn Database, hashes: Vec<B256>) -> SqlResult<Vec<B256>> {
     let mut select = conn.prepare_cached("SELECT 1 FROM attempt WHERE hash = ?1")?;
-    let mut unknown = Vec::new();
-    for hash in hashes {
-        if !select.exists(params![hash.as_slice()])? {
-            unknown.push(hash);
-        }
-    }
-    Ok(unknown)
+    let ask = |hash: &B256, ask: BindValues<'_>| ask(params![hash.as_slice()]);
+    let found = select.query_each(&hashes, ask, |_| Ok(()))?;
+    let unknown = hashes.into_iter().zip(found).filter(|(_, found)| found.is_empty());
+    Ok(unknown.map(|(hash, _)| hash).collect())
 }

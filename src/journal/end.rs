@@ -2,8 +2,8 @@
 
 use super::columns::outcome_words;
 use super::commit::{
-    NewBatch, Origin, advance, insert_batch, insert_claim, insert_learnt, is_taken,
-    release_expired_guard,
+    NewBatch, NewClaim, Origin, advance, insert_batch, insert_learnt, is_taken, next_batch,
+    release_expired_guards,
 };
 use super::rows::origin_of;
 use super::sql::{Database, SqlResult, params};
@@ -99,7 +99,7 @@ fn settle_items(conn: &dyn Database, end: &Settlement, outcomes: &[ItemOutcome])
         "UPDATE claim SET outcome = 'charged', guard_until_s = CASE WHEN period = '' THEN ?3 END
          WHERE batch = ?1 AND item < ?2",
     )?
-    .execute(params![end.batch.0, outcomes.len(), end.guard_until()])?;
+    .queue(params![end.batch.0, outcomes.len(), end.guard_until()])?;
     let mut update = conn.prepare_cached(
         // A claim of an adopted batch that another batch holds as well is not live, and stays so.
         "UPDATE claim SET outcome = ?3, code = ?4, detail = ?5, live = live * ?6,
@@ -112,28 +112,25 @@ fn settle_items(conn: &dyn Database, end: &Settlement, outcomes: &[ItemOutcome])
         let words = outcome_words(outcome);
         let held = !matches!(outcome, ItemOutcome::Failed { .. });
         let (word, code, detail) = (words.outcome, words.code, words.detail);
-        update.execute(params![end.batch.0, index, word, code, detail, held, guard])?;
+        update.queue(params![end.batch.0, index, word, code, detail, held, guard])?;
     }
     Ok(())
 }
 
 fn write_record(conn: &dyn Database, hash: B256, record: &TxRecord) -> SqlResult<()> {
     let sql = "UPDATE attempt SET ending = ?2, message = ?3, used = ?4, fee = ?5 WHERE hash = ?1";
-    conn.prepare_cached(sql)?
-        .execute(params![
-            hash.as_slice(),
-            record.ending.word(),
-            record.message,
-            record.used,
-            record.fee.to_string()
-        ])
-        .map(drop)
+    conn.prepare_cached(sql)?.queue(params![
+        hash.as_slice(),
+        record.ending.word(),
+        record.message,
+        record.used,
+        record.fee.to_string()
+    ])
 }
 
 fn release_all(conn: &dyn Database, batch: BatchId) -> SqlResult<()> {
     conn.prepare_cached("UPDATE claim SET live = 0, outcome = 'released' WHERE batch = ?1")?
-        .execute([batch.0])
-        .map(drop)
+        .queue([batch.0])
 }
 
 /// Writes down a transaction of the account that the journal did not know, and the claims that go
@@ -204,19 +201,29 @@ fn insert_adopted(
     items: &[Item],
     at_ms: i64,
 ) -> SqlResult<BatchId> {
-    let (origin, position) = (*origin, tx.position);
-    let new =
-        NewBatch { origin, profile: None, position, request_id: None, caller: None, trace: None };
-    let batch = insert_batch(conn, &new, at_ms)?;
-    let (mut elsewhere, mut freed) = (Vec::new(), Vec::new());
+    let (origin, position, batch) = (*origin, tx.position, next_batch(conn)?);
+    let new = NewBatch {
+        batch,
+        origin,
+        profile: None,
+        position,
+        request_id: None,
+        caller: None,
+        trace: None,
+    };
+    insert_batch(conn, &new, at_ms)?;
+    let freed = release_expired_guards(conn, &origin, items, tx.landed.block.time)?;
+    let mut elsewhere = Vec::new();
     for (index, item) in items.iter().enumerate() {
-        freed.extend(release_expired_guard(conn, &origin, item, tx.landed.block.time)?);
-        if !insert_claim(conn, &origin, (batch, index), item, true)? {
-            insert_claim(conn, &origin, (batch, index), item, false)?;
+        let new = |live| NewClaim { batch, index, origin: &origin, item, live };
+        let insert = |live| new(live).insert(conn, |insert, claim| insert.execute(claim));
+        if insert(true)? == 0 {
+            insert(false)?;
             conn.prepare_cached("UPDATE claim SET elsewhere = 1 WHERE batch = ?1 AND item = ?2")?
-                .execute(params![batch.0, index])?;
+                .queue(params![batch.0, index])?;
             elsewhere.push(index);
         }
+        new(true).keep_payer(conn)?;
     }
     insert_learnt(conn, batch, tx.landed.hash, at_ms)?;
     let transaction = hex::encode(tx.landed.hash);

@@ -1,6 +1,6 @@
 //! Why the journal did not do what it was asked for.
 
-use super::{Misbound, SqlError};
+use super::{Misbound, SqlError, Wall};
 use crate::policy::Refusal;
 
 /// Why the journal gave no answer. Every variant means: nothing was written.
@@ -74,6 +74,10 @@ pub enum AcceptError {
 
 impl From<SqlError> for AcceptError {
     fn from(error: SqlError) -> Self {
-        Self::Journal(error.into())
+        let SqlError::RanInto(wall) = error else { return Self::Journal(error.into()) };
+        match wall {
+            Wall::Place => Self::Moved,
+            Wall::Claim => Self::Claimed,
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use super::columns::{kind_word, period_text};
 use super::spend::{Added, Corrected};
-use super::sql::{Database, OptionalExtension as _, SqlResult, params};
+use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use super::{HistoryHead, Origin};
 use crate::billing::{Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord};
 use crate::spans::SpanPlace;
@@ -11,22 +11,45 @@ use alloy::primitives::B256;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+/// Where the history goes on: the number and the digest of its newest row.
+#[derive(Debug, Default)]
+pub(super) struct Newest {
+    pub(super) seq: i64,
+    pub(super) digest: Vec<u8>,
+}
+
+const LAST: &str = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
+
+/// Where it goes on now.
+pub(super) fn newest(conn: &dyn Database) -> SqlResult<Newest> {
+    let read = |row: &Row<'_>| Ok(Newest { seq: row.get(0)?, digest: row.get(1)? });
+    let newest = conn.prepare_cached(LAST)?.query_row([], read);
+    newest.optional().map(Option::unwrap_or_default)
+}
+
 /// Appends a row inside the current transaction.
 pub(super) fn append(conn: &dyn Database, at_ms: i64, event: &str, body: &Value) -> SqlResult<()> {
-    let last = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
-    let newest = conn.prepare_cached(last)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)));
-    let (seq, before): (i64, Vec<u8>) = newest.optional()?.unwrap_or_default();
-    let row =
-        HistoryRow { seq: i64::saturating_add(seq, 1), at_ms, event, body: &body.to_string() };
+    append_to(conn, &newest(conn)?, at_ms, event, body)
+}
+
+/// Appends a row behind the newest one.
+pub(super) fn append_to(
+    conn: &dyn Database,
+    newest: &Newest,
+    at_ms: i64,
+    event: &str,
+    body: &Value,
+) -> SqlResult<()> {
+    let seq = newest.seq.saturating_add(1);
+    let row = HistoryRow { seq, at_ms, event, body: &body.to_string() };
+    let digest = row.digest(&newest.digest);
     conn.prepare_cached("INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .execute(params![row.seq, at_ms, event, row.body, row.digest(&before)])
-        .map(drop)
+        .queue(params![seq, at_ms, event, row.body, digest])
 }
 
 /// The last row.
 pub(super) fn head(conn: &dyn Database) -> SqlResult<HistoryHead> {
-    let last = "SELECT seq, digest FROM history ORDER BY seq DESC LIMIT 1";
-    let head = conn.prepare_cached(last)?.query_row([], |row| {
+    let head = conn.prepare_cached(LAST)?.query_row([], |row| {
         Ok(HistoryHead { row: row.get(0)?, digest: hex::encode(row.get::<Vec<u8>>(1)?) })
     });
     Ok(head.optional()?.unwrap_or_else(|| HistoryHead { row: 0, digest: String::new() }))

@@ -314,6 +314,7 @@ pub(super) fn unanswered(path: &Path, error: &SqlError) -> OpenError {
         SqlError::Sqlite(error) => refused(path, error),
         #[cfg(feature = "postgres")]
         SqlError::Server(fault) => OpenError::Server(fault.to_string()),
+        SqlError::RanInto(wall) => unwritable(path, wall),
     }
 }
 

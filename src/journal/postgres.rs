@@ -5,10 +5,14 @@
 //! Nothing can be configured to use it yet.
 
 mod mark;
+mod question;
 mod session;
+mod tls;
+mod token;
 mod writer;
 
 pub use super::sql::ServerFault;
+pub(crate) use question::{ServerQuestion, ServerReply};
 pub(crate) use session::Session;
 
 use super::mark::{self as boots, BootId};
@@ -20,10 +24,11 @@ use super::{Figures, Journal, doubt, migrate, pause};
 use crate::clock::Clock;
 use mark::{Known, LastSeen, MarkFile, Server};
 use parking_lot::RwLock;
-use session::{Committed, Token};
+use session::Committed;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use token::Token;
 use tokio::sync::mpsc;
 use tracing::warn;
 use writer::{Following, ServerWriter};
@@ -33,6 +38,9 @@ use writer::{Following, ServerWriter};
 pub struct ServerConfig {
     /// The server, the database and the role.
     pub server: tokio_postgres::Config,
+    /// Who signs the server's certificate, in PEM; none for whoever this machine trusts. Over a network the
+    /// server is reached by TLS alone, and has to prove its name.
+    pub authority_file: Option<PathBuf>,
     /// The file that says what this Signer knows of its database.
     pub mark_path: PathBuf,
     /// After how long an answer is taken for lost.
@@ -94,7 +102,7 @@ impl Journal {
 }
 
 fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Result<(), Lost> {
-    let session = Session::open(owner, config.patience)?;
+    let session = Session::open(owner, config)?;
     let conn: &dyn Database = &session;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     let (schema, role): (String, String) =
@@ -104,7 +112,7 @@ fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Re
     session.batch("BEGIN")?;
     session.batch(include_str!("postgres/schema.sql"))?;
     let token = Token::random()?;
-    session.name(token)?;
+    session.name(token);
     let roles = include_str!("postgres/roles.sql");
     session.batch(&roles.replace("{schema}", &schema).replace("{role}", &role))?;
     let version = migrate::newest(migrate::STEPS);
@@ -122,7 +130,7 @@ fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Re
 }
 
 fn open(config: &ServerConfig, clock: Clock) -> Result<(Journal, ServerWriter), Lost> {
-    let session = Session::open(&config.server, config.patience)?;
+    let session = Session::open(&config.server, config)?;
     let conn: &dyn Database = &session;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     if let Some(problem) = unsuitable(conn)? {
@@ -136,7 +144,7 @@ fn open(config: &ServerConfig, clock: Clock) -> Result<(Journal, ServerWriter), 
     let left_ms = doubt::left_ms(conn)?;
     let (boot, known) = start(&session, old_copy, clock)?;
     let pauses = Arc::new(RwLock::new(pause::all(conn)?));
-    let mut mark = Following { file, boot, known, server, written: None };
+    let mut mark = Following { file, boot, known, server, written: None, behind: true };
     mark.write();
     let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
     let figures = Arc::new(Figures::default());
@@ -155,7 +163,7 @@ fn start(session: &Session, old_copy: bool, clock: Clock) -> Result<(BootId, Kno
     let conn: &dyn Database = session;
     let boot = BootId::random().map_err(SqlError::foreign)?;
     let token = Token::random()?;
-    session.begin(token)?;
+    session.begin(token);
     if old_copy {
         warn!(
             "the database may have forgotten something: what its lanes did since is learnt from the chain"

@@ -3,7 +3,7 @@
 
 use super::columns::address;
 use super::history::HistoryRow;
-use super::sql::{Database, OptionalExtension as _, SqlResult, params};
+use super::sql::{Database, SqlResult, params};
 use super::{Origin, history};
 use crate::billing::PlatformChainId;
 use alloy::primitives::Address;
@@ -11,21 +11,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The number of this profile. One that is new is a row of the history.
-pub(super) fn number(
-    conn: &dyn Database,
-    origin: &Origin,
-    body: &str,
-    at_ms: i64,
-) -> SqlResult<i64> {
+/// Gives a profile that is new its number, which is a row of the history.
+pub(super) fn add(conn: &dyn Database, origin: &Origin, body: &str, at_ms: i64) -> SqlResult<i64> {
     let (chain, contract) = (origin.lane.chain.0, origin.contract);
-    let known = conn
-        .prepare_cached("SELECT id FROM profile WHERE chain = ?1 AND contract = ?2 AND body = ?3")?
-        .query_row(params![chain, contract.as_slice(), body], |row| row.get(0))
-        .optional()?;
-    if let Some(number) = known {
-        return Ok(number);
-    }
     let sql = "INSERT INTO profile (chain, contract, body) VALUES (?1, ?2, ?3) RETURNING id";
     let new = params![chain, contract.as_slice(), body];
     let number: i64 = conn.query_row(sql, new, |row| row.get(0))?;

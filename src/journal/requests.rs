@@ -2,7 +2,7 @@
 //! it have named.
 
 use super::rows::billing;
-use super::sql::{Database, OptionalExtension as _, SqlResult, params};
+use super::sql::{BindValues, Database, OptionalExtension as _, SqlResult, params};
 use super::{AcceptError, Billing, Journal, JournalError};
 use crate::billing::{BatchId, NamedRequest};
 
@@ -60,12 +60,10 @@ fn standing(
     let mut told = conn.prepare_cached(
         "SELECT 1 FROM request_batch WHERE request = ?1 AND caller = ?2 AND batch = ?3",
     )?;
-    for batch in batches {
-        if !told.exists(params![id, caller, batch.0])? {
-            return Ok(RequestStanding::New);
-        }
-    }
-    Ok(RequestStanding::Known)
+    let ask = |batch: &BatchId, ask: BindValues<'_>| ask(params![id, caller, batch.0]);
+    let told = told.query_each(batches, ask, |_| Ok(()))?;
+    let all = told.iter().all(|told| !told.is_empty());
+    Ok(if all { RequestStanding::Known } else { RequestStanding::New })
 }
 
 /// Writes down that an answer to `request` names `batches`.
@@ -79,16 +77,25 @@ pub(super) fn name(
         RequestStanding::Known => return Ok(()),
         RequestStanding::New => {}
     }
+    Ok(write(conn, request, batches)?)
+}
+
+/// The same for a request whose name stands for nothing else.
+pub(super) fn write(
+    conn: &dyn Database,
+    request: &NamedRequest,
+    batches: &[BatchId],
+) -> SqlResult<()> {
     let (id, caller) = (request.id.as_str(), caller(request));
     conn.prepare_cached(
         "INSERT INTO request (id, caller, digest) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
     )?
-    .execute(params![id, caller, request.digest.as_slice()])?;
+    .queue(params![id, caller, request.digest.as_slice()])?;
     let sql = "INSERT INTO request_batch (request, caller, batch) VALUES (?1, ?2, ?3)
                ON CONFLICT DO NOTHING";
     let mut insert = conn.prepare_cached(sql)?;
     for batch in batches {
-        insert.execute(params![id, caller, batch.0])?;
+        insert.queue(params![id, caller, batch.0])?;
     }
     Ok(())
 }

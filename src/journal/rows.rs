@@ -54,20 +54,34 @@ pub(super) fn claims(
     ))?;
     let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
     let time = scope.chain_time;
-    let mut found = Vec::with_capacity(subjects.len());
-    for subject in subjects {
-        let (id, plan, user) = (subject.subscribe.0, subject.plan.0, subject.user.0.as_slice());
-        let mut claims: Vec<Claim> = match subject.period.map(period_text) {
-            None => open.iter().filter(|claim| is_on(claim, subject)).copied().collect(),
-            Some(period) => by_key
-                .query_map(params![chain, contract, time, period, plan, user], claim)?
-                .chain(by_id.query_map(params![chain, contract, time, period, id], claim)?)
-                .collect::<Result<_, _>>()?,
-        };
+    let of_period = |subject: &&Subject| subject.period.is_some();
+    let by_key = by_key.query_each(
+        subjects.iter().filter(of_period),
+        |subject, ask| {
+            let (period, user) = (subject.period.map(period_text), subject.user.0.as_slice());
+            ask(params![chain, contract, time, period, subject.plan.0, user])
+        },
+        claim,
+    )?;
+    let by_id = by_id.query_each(
+        subjects.iter().filter(of_period),
+        |subject, ask| {
+            let period = subject.period.map(period_text);
+            ask(params![chain, contract, time, period, subject.subscribe.0])
+        },
+        claim,
+    )?;
+    let mut named = by_key.into_iter().zip(by_id);
+    let found = subjects.iter().map(|subject| {
+        if subject.period.is_none() {
+            return open.iter().filter(|claim| is_on(claim, subject)).copied().collect();
+        }
+        let (mut claims, by_id) = named.next().unwrap_or_default();
+        claims.extend(by_id);
         claims.dedup();
-        found.push(claims);
-    }
-    Ok(found)
+        claims
+    });
+    Ok(found.collect())
 }
 
 /// Every claim of a batch that the chain has not decided. There are few of them at any time.

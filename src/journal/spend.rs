@@ -6,7 +6,7 @@
 
 use super::columns::number;
 use super::sql::{Database, OptionalExtension as _, SqlResult, params};
-use super::{AcceptError, LaneId, rows};
+use super::{AcceptError, LaneId, Proposal, rows};
 use crate::billing::{BatchId, ItemOutcome};
 use crate::policy::{Count, Unit, utc_day};
 use alloy::primitives::U256;
@@ -56,19 +56,27 @@ pub(super) struct DayAmount {
     pub(super) amount: String,
 }
 
-/// Adds what a new batch counts, or refuses.
+/// The sums of an account on one day, by their units.
+pub(super) type DaySums = BTreeMap<String, U256>;
+
+/// Adds what a new batch counts to the `sums` of its day, or refuses.
 pub(super) fn count(
     conn: &dyn Database,
-    lane: LaneId,
+    proposal: &Proposal,
     batch: BatchId,
-    counts: &[Count],
-    at_ms: i64,
+    mut sums: DaySums,
 ) -> Result<Vec<Added>, AcceptError> {
-    for count in counts {
-        add(conn, lane, count, count.amount, at_ms)?;
-        remember(conn, batch, count, count.amount, at_ms)?;
+    let (lane, day) = (proposal.origin.lane, utc_day(proposal.at_ms));
+    let mut all = Vec::with_capacity(proposal.counts.len());
+    for count in &proposal.counts {
+        let added = Added::of(count, count.amount);
+        let sum = sums.entry(added.unit.clone()).or_default();
+        *sum = count.after(*sum, count.amount)?;
+        write(conn, lane, day, &added.unit, *sum)?;
+        keep(conn, batch, day, &added)?;
+        all.push(added);
     }
-    Ok(counts.iter().map(|count| Added::of(count, count.amount)).collect())
+    Ok(all)
 }
 
 /// Adds what another attempt may cost beyond the dearest one before it: only one of them lands.
@@ -99,8 +107,11 @@ pub(super) fn room(
     counts: &[Count],
     at_ms: i64,
 ) -> Result<(), AcceptError> {
+    let sums: DaySums =
+        spent(conn, lane, at_ms)?.into_iter().map(|sum| (sum.unit, sum.amount)).collect();
     for count in counts {
-        count.after(sum(conn, lane, &count.unit.word(), utc_day(at_ms))?, count.amount)?;
+        let sum = sums.get(&count.unit.word()).copied();
+        count.after(sum.unwrap_or_default(), count.amount)?;
     }
     Ok(())
 }
@@ -142,11 +153,10 @@ fn write(conn: &dyn Database, lane: LaneId, day: i64, unit: &str, amount: U256) 
         "INSERT INTO spend VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (chain, signer, day, unit) DO UPDATE SET amount = excluded.amount",
     )?
-    .execute(params![lane.chain.0, lane.signer.as_slice(), day, unit, amount.to_string()])
-    .map(drop)
+    .queue(params![lane.chain.0, lane.signer.as_slice(), day, unit, amount.to_string()])
 }
 
-/// Keeps what a batch has counted, to be given back. A second attempt on the same day adds to it.
+/// Keeps what a batch has counted more, to be given back. What it counted on the same day adds to it.
 fn remember(
     conn: &dyn Database,
     batch: BatchId,
@@ -159,13 +169,16 @@ fn remember(
         .prepare_cached("SELECT amount FROM counted WHERE batch = ?1 AND day = ?2 AND unit = ?3")?
         .query_row(params![batch.0, day, unit], |row| number(row, 0))
         .optional()?;
-    let amount = before.unwrap_or_default().saturating_add(amount).to_string();
+    keep(conn, batch, day, &Added::of(count, before.unwrap_or_default().saturating_add(amount)))
+}
+
+/// Keeps what a batch has counted on a day.
+fn keep(conn: &dyn Database, batch: BatchId, day: i64, counted: &Added) -> SqlResult<()> {
     conn.prepare_cached(
         "INSERT INTO counted VALUES (?1, ?2, ?3, ?4, ?5, '0') ON CONFLICT (batch, day, unit)
          DO UPDATE SET items = excluded.items, amount = excluded.amount, given_back = '0'",
     )?
-    .execute(params![batch.0, day, unit, places(count), amount])
-    .map(drop)
+    .queue(params![batch.0, day, counted.unit, counted.items, counted.amount])
 }
 
 /// The places of the charges that a count is made of, as the column holds them.
@@ -241,7 +254,7 @@ fn write_back(
         conn.prepare_cached(
             "UPDATE counted SET given_back = ?4 WHERE batch = ?1 AND day = ?2 AND unit = ?3",
         )?
-        .execute(params![batch.0, day, unit, amount])?;
+        .queue(params![batch.0, day, unit, amount])?;
     }
     for DayAmount { day, unit, amount } in counted {
         let more = sum(conn, lane, unit, *day)?.saturating_add(decimal(amount));
@@ -257,7 +270,7 @@ fn write_back(
             "INSERT INTO counted VALUES (?1, ?2, ?3, '', ?4, '0')
              ON CONFLICT (batch, day, unit) DO UPDATE SET amount = excluded.amount",
         )?
-        .execute(params![batch.0, day, unit, all])?;
+        .queue(params![batch.0, day, unit, all])?;
     }
     Ok(())
 }

@@ -4,83 +4,22 @@
 //! batch is refused, what the history says. Parameters are `?1`, `?2` and so on; values are whole numbers,
 //! text, bytes and NULL. What only one of the two understands is said through [`Database`], by name.
 
+mod error;
+
 #[cfg(feature = "postgres")]
-use super::postgres::Session;
+pub use error::ServerFault;
+pub use error::{SqlError, Wall};
+pub(super) use rusqlite::params;
+
+#[cfg(feature = "postgres")]
+use super::postgres::{ServerQuestion, ServerReply, Session};
 #[cfg(feature = "postgres")]
 use rusqlite::types::Value;
-use rusqlite::types::{FromSql, FromSqlError, ToSql, ValueRef};
-use rusqlite::{CachedStatement, Connection, ErrorCode, ffi};
-
-pub(super) use rusqlite::params;
+use rusqlite::types::{FromSql, ToSql, ValueRef};
+use rusqlite::{CachedStatement, Connection};
 
 /// What a statement gives.
 pub(super) type SqlResult<T> = Result<T, SqlError>;
-
-/// Why a statement was not run, or its rows not read.
-#[derive(Debug, PartialEq, thiserror::Error)]
-pub enum SqlError {
-    /// What SQLite says.
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
-    /// What a server says, or that it says nothing.
-    #[cfg(feature = "postgres")]
-    #[error(transparent)]
-    Server(#[from] ServerFault),
-}
-
-/// Why a server did not do what it was asked for.
-#[cfg(feature = "postgres")]
-#[derive(Debug, PartialEq, thiserror::Error)]
-#[error("{problem}")]
-pub struct ServerFault {
-    /// What the server calls it (SQLSTATE). None where the connection failed, and nobody knows what it did.
-    pub state: Option<String>,
-    /// In words.
-    pub problem: String,
-}
-
-#[cfg(feature = "postgres")]
-impl ServerFault {
-    /// Nothing that the server has a name for.
-    pub(super) fn said(problem: impl Into<String>) -> Self {
-        Self { state: None, problem: problem.into() }
-    }
-}
-
-impl SqlError {
-    /// A row that has to be there is not.
-    pub(super) const NO_ROW: Self = Self::Sqlite(rusqlite::Error::QueryReturnedNoRows);
-
-    /// Something that is no value of the database.
-    pub(super) fn foreign(problem: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Self::Sqlite(rusqlite::Error::ToSqlConversionFailure(problem.into()))
-    }
-
-    /// Whether another row stands where this one was to be.
-    pub(super) fn is_taken(&self) -> bool {
-        let unique = |error: &ffi::Error| error.extended_code == ffi::SQLITE_CONSTRAINT_UNIQUE;
-        match self {
-            Self::Sqlite(error) => error.sqlite_error().is_some_and(unique),
-            #[cfg(feature = "postgres")]
-            Self::Server(fault) => fault.state.as_deref() == Some("23505"),
-        }
-    }
-
-    /// Whether there is no room for it.
-    pub(super) fn is_full(&self) -> bool {
-        match self {
-            Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
-            #[cfg(feature = "postgres")]
-            Self::Server(fault) => fault.state.as_deref() == Some("53100"),
-        }
-    }
-}
-
-impl From<FromSqlError> for SqlError {
-    fn from(error: FromSqlError) -> Self {
-        Self::Sqlite(error.into())
-    }
-}
 
 /// Where the journal's statements run.
 pub(crate) trait Database {
@@ -89,6 +28,9 @@ pub(crate) trait Database {
 
     /// A statement for once.
     fn prepare(&self, sql: &str) -> SqlResult<Statement<'_>>;
+
+    /// Has everything run that was queued, and tells if something of it failed.
+    fn flush(&self) -> SqlResult<()>;
 
     /// Until the end of the transaction, rows may refer to rows that are not there yet.
     fn defer_references(&self) -> SqlResult<()>;
@@ -107,6 +49,11 @@ impl Database for Connection {
 
     fn prepare(&self, sql: &str) -> SqlResult<Statement<'_>> {
         Ok(Statement::Once(Self::prepare(self, sql)?))
+    }
+
+    /// A file has no queue.
+    fn flush(&self) -> SqlResult<()> {
+        Ok(())
     }
 
     fn defer_references(&self) -> SqlResult<()> {
@@ -185,7 +132,7 @@ pub(crate) enum Statement<'c> {
     Once(rusqlite::Statement<'c>),
     /// One that a server is sent.
     #[cfg(feature = "postgres")]
-    OnServer(&'c Session, String),
+    OnServer(&'c Session, ServerQuestion),
 }
 
 impl Statement<'_> {
@@ -195,7 +142,32 @@ impl Statement<'_> {
             Self::Kept(kept) => Ok(kept.execute(values)?),
             Self::Once(once) => Ok(once.execute(values)?),
             #[cfg(feature = "postgres")]
-            Self::OnServer(session, sql) => Ok(session.ask(sql, values)?.changed),
+            Self::OnServer(session, sql) => Ok(session.ask(sql.with(values)?)?.changed),
+        })
+    }
+
+    /// Runs it before the next statement that is not queued, or in [`Database::flush`], which may tell that it
+    /// failed.
+    pub(super) fn queue(&mut self, params: impl Params) -> SqlResult<()> {
+        params.bind(|values| match self {
+            #[cfg(feature = "postgres")]
+            Self::OnServer(session, sql) => session.queue(sql.with(values)?, None),
+            Self::Kept(_) | Self::Once(_) => self.execute(values).map(drop),
+        })
+    }
+
+    /// The same for one that has to change a row. Where it does not, or another row is in its place, that is
+    /// `wall`.
+    pub(super) fn queue_against(&mut self, wall: Wall, params: impl Params) -> SqlResult<()> {
+        params.bind(|values| match self {
+            #[cfg(feature = "postgres")]
+            Self::OnServer(session, sql) => session.queue(sql.with(values)?, Some(wall)),
+            Self::Kept(_) | Self::Once(_) => match self.execute(values) {
+                Ok(1) => Ok(()),
+                Ok(_) => Err(wall.into()),
+                Err(error) if error.is_at(wall) => Err(wall.into()),
+                Err(error) => Err(error),
+            },
         })
     }
 
@@ -234,11 +206,46 @@ impl Statement<'_> {
             Self::Once(once) => Ok(Found::InFile(once.query(values)?)),
             #[cfg(feature = "postgres")]
             Self::OnServer(session, sql) => {
-                Ok(Found::OnServer(session.ask(sql, values)?.rows.into_iter(), Vec::new()))
+                let rows = session.ask(sql.with(values)?)?.rows;
+                Ok(Found::OnServer(rows.into_iter(), Vec::new()))
             }
         })
     }
+
+    /// What `read` makes of the rows that it finds for each of `all`, in order. `ask` is given each of them, and
+    /// hands over what stands for `?1` and so on.
+    pub(super) fn query_each<A, T>(
+        &mut self,
+        all: impl IntoIterator<Item = A>,
+        ask: impl Fn(A, BindValues<'_>) -> SqlResult<()>,
+        mut read: impl FnMut(&Row<'_>) -> SqlResult<T>,
+    ) -> SqlResult<Vec<Vec<T>>> {
+        #[cfg(feature = "postgres")]
+        if let Self::OnServer(session, sql) = self {
+            let mut questions = Vec::new();
+            let mut put = |values: &[&dyn ToSql]| {
+                questions.push(sql.with(values)?);
+                Ok(())
+            };
+            all.into_iter().try_for_each(|one| ask(one, &mut put))?;
+            let replies = session.ask_all(questions)?.into_iter();
+            let read_all = |reply: ServerReply| {
+                reply.rows.iter().map(|row| read(&Row::OnServer(row))).collect()
+            };
+            return replies.map(read_all).collect();
+        }
+        let mut found = Vec::new();
+        let mut look = |values: &[&dyn ToSql]| {
+            found.push(self.query_map(values, &mut read)?.collect::<SqlResult<_>>()?);
+            Ok(())
+        };
+        all.into_iter().try_for_each(|one| ask(one, &mut look))?;
+        Ok(found)
+    }
 }
+
+/// Takes what stands for `?1`, `?2` and so on, once for each time that a statement runs.
+pub(super) type BindValues<'v> = &'v mut dyn FnMut(&[&dyn ToSql]) -> SqlResult<()>;
 
 /// What a statement found.
 pub(super) enum Found<'s> {

@@ -57,6 +57,8 @@ pub struct Figures {
     pub grown: watch::Sender<()>,
     /// Writes that those commits made durable.
     pub writes: AtomicU64,
+    /// How often the thread waited for a server to answer; none where the journal is a file.
+    pub trips: AtomicU64,
     /// How long the writes of one commit took, the commit included, seconds.
     pub transaction_seconds: Histogram,
     /// How long the commit alone took, seconds.
@@ -85,6 +87,7 @@ impl Default for Figures {
             commits: AtomicU64::new(0),
             grown: watch::Sender::default(),
             writes: AtomicU64::new(0),
+            trips: AtomicU64::new(0),
             transaction_seconds: Histogram::new(SECONDS),
             commit_seconds: Histogram::new(SECONDS),
             head: Mutex::default(),

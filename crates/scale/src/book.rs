@@ -100,7 +100,11 @@ impl Book {
 
     /// Takes the journal up as a start of the Signer does.
     pub(crate) async fn open(path: &Path) -> Self {
-        let journal = Journal::open(&Self::config(path)).unwrap();
+        Self::take_up(Journal::open(&Self::config(path)).unwrap()).await
+    }
+
+    /// The same of one that is open.
+    pub(crate) async fn take_up(journal: Journal) -> Self {
         let network = Network { family: Family::Evm, id: 31337 };
         journal.bind(LANE.chain, network, CONTRACT, journal.now_ms()).await.unwrap();
         journal.known_lanes().await.unwrap();
@@ -188,6 +192,14 @@ impl Book {
             at_ms: START_MS + i64::try_from(position).unwrap() * PER_BATCH_MS,
             sealed: Sealed::new(position, &items, signed),
         }
+    }
+
+    /// Has so many batches of so many charges accepted, each posted at once.
+    #[cfg(feature = "postgres")]
+    pub(crate) async fn accept_together(&mut self, batches: u64, size: u64) {
+        let proposals: Vec<_> = (0..batches).map(|_| self.next(size)).collect();
+        let accepted = proposals.into_iter().map(|proposal| self.journal.accept(proposal));
+        join_all(accepted).await.into_iter().for_each(|batch| drop(batch.unwrap()));
     }
 
     pub(crate) async fn accept(&mut self, size: u64) -> Batch {

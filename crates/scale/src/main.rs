@@ -1,6 +1,7 @@
 //! What the journal costs at a size: `cargo run --release -p scale -- 0 1000000`. Fills a journal through the
 //! journal's own commits, so that its history and its digests are real ones, and prints a line for each size.
-//! `-- --questions 1000000` prints how long the questions of operators take instead. `SCALE_DIR` is where it is made; about 1 GB for each million claims is needed, and given back.
+//! `-- --questions 1000000` prints how long the questions of operators take instead; with the feature `postgres`,
+//! `-- --server` the journal on a server beside the one in a file. `SCALE_DIR` is where it is made; about 1 GB for each million claims is needed, and given back.
 
 #![expect(
     clippy::unwrap_used,
@@ -18,6 +19,8 @@
 mod book;
 mod questions;
 mod sample;
+#[cfg(feature = "postgres")]
+mod server;
 mod well;
 
 use book::{Book, SUBSCRIPTIONS};
@@ -46,6 +49,8 @@ async fn main() {
             Journal::initialise(&path).unwrap();
             questions::questions(&path, size).await;
         }
+        #[cfg(feature = "postgres")]
+        Some("--server") => server::beside_a_file().await,
         first => {
             let sizes = first.map(str::to_owned).into_iter().chain(arguments);
             let mut sizes: Vec<u64> = sizes.map(|size| size.parse().unwrap()).collect();

@@ -1,49 +1,38 @@
-//! One connection to the server, of a thread that waits for each answer.
+//! One connection to the server, of a thread that waits for its answers.
+//!
+//! What needs no answer is queued, and goes out with the next question: all of that is one round trip, however
+//! many statements there are. The server runs them in order, and none after one that failed.
 //!
 //! Whatever goes wrong with the connection itself, the session is not used again: nobody knows what the server
 //! has done of what was asked.
 
-use super::super::sql::{Database, Row, ServerFault, SqlError, SqlResult, Statement};
+use super::super::sql::{Database, Row, ServerFault, SqlError, SqlResult, Statement, Wall};
 use super::mark::Known;
-use bytes::BytesMut;
-use futures_util::TryStreamExt as _;
-use futures_util::future::poll_fn;
+use super::question::{ServerQuestion, ServerReply};
+use super::token::Token;
+use super::{ServerConfig, tls};
+use futures_util::FutureExt as _;
+use futures_util::future::{maybe_done, poll_fn, try_join_all};
 use parking_lot::Mutex;
-use rusqlite::types::{ToSql, ToSqlOutput, Value};
-use std::cell::Cell;
+use rusqlite::types::Value;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
-use std::pin::pin;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
-use tokio_postgres::types::{FromSql, IsNull, ToSql as Wire, Type, to_sql_checked};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls, SimpleQueryMessage, Socket};
+use tokio_postgres::types::Type;
+use tokio_postgres::{AsyncMessage, Client, Config, Connection, SimpleQueryMessage, Socket};
 
 /// What the server is told of each session: that a commit is on disk, and where there are standbys on theirs,
 /// before it is answered, and that nobody waits for ever.
 const SETTINGS: &str = "SET synchronous_commit = on; SET statement_timeout = '30s';
     SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'";
-
-/// The name of one transaction, which nobody can guess.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token([u8; 16]);
-
-impl Token {
-    /// One that was never used.
-    pub(super) fn random() -> SqlResult<Self> {
-        let mut token = [0; 16];
-        getrandom::getrandom(&mut token).map_err(|e| SqlError::foreign(std::io::Error::from(e)))?;
-        Ok(Self(token))
-    }
-}
-
-impl fmt::Display for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex::encode(self.0))
-    }
-}
 
 /// How a COMMIT ended.
 #[derive(Debug)]
@@ -62,6 +51,15 @@ pub(crate) struct Session {
     client: Client,
     /// What the server has warned of since this was last looked at.
     warning: Arc<Mutex<Option<String>>>,
+    /// What goes out with the next question, and the wall that each may run into.
+    queue: RefCell<Vec<(ServerQuestion, Option<Wall>)>>,
+    /// What the server has read and planned before, by its text and the types of its values.
+    prepared: RefCell<HashMap<(String, Vec<Type>), tokio_postgres::Statement>>,
+    /// Whether it is not known yet that the transaction, or the savepoint, is open. Until then a statement that
+    /// writes waits: outside of a transaction it would be a commit of its own.
+    opening: Cell<bool>,
+    /// How often an answer was waited for.
+    trips: Cell<u64>,
     broken: Cell<bool>,
     patience: Duration,
 }
@@ -73,15 +71,27 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Connects. No answer takes longer than `patience`.
-    pub(in crate::journal) fn open(config: &Config, patience: Duration) -> SqlResult<Self> {
+    /// Connects as `server` says, and in all else as `by`.
+    pub(in crate::journal) fn open(server: &Config, by: &ServerConfig) -> SqlResult<Self> {
+        let patience = by.patience;
+        let (server, tls) = tls::secured(server, by.authority_file.as_deref())?;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(SqlError::foreign)?;
-        let connected = runtime.block_on(async { timeout(patience, config.connect(NoTls)).await });
+        let connected = runtime.block_on(async { timeout(patience, server.connect(tls)).await });
         let (client, connection) = connected.map_err(|_| late())?.map_err(|e| fault(&e))?;
         let warning = Arc::default();
         runtime.spawn(follow(connection, Arc::clone(&warning)));
-        let session = Self { runtime, client, warning, broken: Cell::new(false), patience };
+        let session = Self {
+            runtime,
+            client,
+            warning,
+            queue: RefCell::default(),
+            prepared: RefCell::default(),
+            opening: Cell::default(),
+            trips: Cell::default(),
+            broken: Cell::new(false),
+            patience,
+        };
         session.batch(SETTINGS)?;
         Ok(session)
     }
@@ -91,24 +101,61 @@ impl Session {
         self.broken.get() || self.client.is_closed()
     }
 
+    /// How many round trips there were since this was last asked.
+    pub(in crate::journal) fn take_trips(&self) -> u64 {
+        self.trips.take()
+    }
+
     /// Runs statements that take nothing and give nothing.
     pub(in crate::journal) fn batch(&self, sql: &str) -> SqlResult<()> {
+        self.flush()?;
         self.wait(self.client.batch_execute(sql))
     }
 
     /// Begins a transaction of this name when it is this session's turn to write.
-    pub(super) fn begin(&self, token: Token) -> SqlResult<()> {
-        self.batch("BEGIN; SELECT taken FROM turn FOR UPDATE")?;
-        self.name(token)
+    pub(super) fn begin(&self, token: Token) {
+        self.open_by("BEGIN");
+        self.put(ServerQuestion::kept("SELECT taken FROM turn FOR UPDATE", Vec::new()), None);
+        self.name(token);
+    }
+
+    fn open_by(&self, sql: &str) {
+        self.put(ServerQuestion::kept(sql, Vec::new()), None);
+        self.opening.set(true);
+    }
+
+    fn put(&self, question: ServerQuestion, wall: Option<Wall>) {
+        self.queue.borrow_mut().push((question, wall));
     }
 
     /// Gives the open transaction its name. Without that row there is nothing of the transaction.
-    pub(super) fn name(&self, token: Token) -> SqlResult<()> {
-        self.batch(&format!("INSERT INTO ending (token, void) VALUES ('\\x{token}', 0)"))
+    pub(super) fn name(&self, token: Token) {
+        let sql = "INSERT INTO ending (token, void) VALUES (?1, 0)";
+        self.put(ServerQuestion::kept(sql, vec![Value::Blob(token.bytes().to_vec())]), None);
+    }
+
+    /// Where the open transaction is undone to when the write that comes next is not kept. There is one such
+    /// place at a time.
+    pub(super) fn save_point(&self) {
+        self.open_by("SAVEPOINT write");
+    }
+
+    /// Makes what came after the savepoint part of the transaction.
+    pub(super) fn release(&self) {
+        self.put(ServerQuestion::kept("RELEASE write", Vec::new()), None);
+    }
+
+    /// Undoes what came after the savepoint.
+    pub(super) fn undo(&self) -> SqlResult<()> {
+        // Whatever fails of that is undone with the rest.
+        self.flush().ok();
+        self.batch("ROLLBACK TO write")
     }
 
     /// Ends the transaction with nothing of it written.
     pub(super) fn roll_back(&self) {
+        self.queue.take();
+        self.opening.set(false);
         // A session that cannot do this is broken, and ends with its transaction.
         self.batch("ROLLBACK").ok();
     }
@@ -116,6 +163,11 @@ impl Session {
     /// Ends the transaction of this name, and looks at its row: COMMIT of a transaction that failed is
     /// answered like any other.
     pub(super) fn commit(&self, token: Token) -> Committed {
+        // Whoever wrote something has seen to that, and heard if it failed.
+        if self.opened().and_then(|()| self.flush()).is_err() {
+            self.roll_back();
+            return Committed::No;
+        }
         self.warning.lock().take();
         let sql = format!(
             "COMMIT;
@@ -144,78 +196,155 @@ impl Session {
     /// Has a transaction of this name never happen, if it has not; tells whether it has. Waits for whoever
     /// still works on it.
     pub(super) fn void(&self, token: Token) -> SqlResult<bool> {
-        let ask = format!(
-            "INSERT INTO ending (token, void) VALUES ('\\x{token}', 1) ON CONFLICT DO NOTHING"
-        );
-        let asked = self.ask(&ask, &[])?;
-        if asked.changed == 1 {
+        let sql = "INSERT INTO ending (token, void) VALUES (?1, 1) ON CONFLICT DO NOTHING";
+        let named = || vec![Value::Blob(token.bytes().to_vec())];
+        if self.ask(ServerQuestion::once(sql, named()))?.changed == 1 {
             return Ok(false);
         }
-        let sql = format!("SELECT void FROM ending WHERE token = '\\x{token}'");
         let database: &dyn Database = self;
-        database.query_row(&sql, [], |row: &Row<'_>| Ok(row.get::<i64>(0)? == 0))
+        let sql = "SELECT void FROM ending WHERE token = ?1";
+        database.query_row(sql, [token.bytes()], |row: &Row<'_>| Ok(row.get::<i64>(0)? == 0))
     }
 
-    /// Runs one statement.
-    pub(in crate::journal) fn ask(
+    /// Has it sent with the next question. Where it changes no row, or another one is in its place, that is
+    /// `wall`.
+    pub(in crate::journal) fn queue(
         &self,
-        sql: &str,
-        params: &[&dyn ToSql],
-    ) -> SqlResult<ServerReply> {
-        let sent =
-            params.iter().map(|value| Outgoing::of(*value)).collect::<SqlResult<Vec<_>>>()?;
-        // Nothing but a parameter is written with a question mark.
-        let sql = sql.replace('?', "$");
-        self.wait(async {
-            let params = sent.iter().map(|value| (value, value.kind()));
-            let mut found = pin!(self.client.query_typed_raw(&sql, params).await?);
-            let mut rows = Vec::new();
-            while let Some(row) = found.try_next().await? {
-                let values =
-                    (0..row.len()).map(|at| row.try_get::<_, Incoming>(at).map(|got| got.0));
-                rows.push(values.collect::<Result<_, _>>()?);
+        question: ServerQuestion,
+        wall: Option<Wall>,
+    ) -> SqlResult<()> {
+        self.opened()?;
+        self.put(question, wall);
+        Ok(())
+    }
+
+    /// Makes sure that what was to be opened is open.
+    fn opened(&self) -> SqlResult<()> {
+        if self.opening.get() {
+            self.flush()?;
+        }
+        if self.opening.get() {
+            return Err(ServerFault::said("no transaction was opened").into());
+        }
+        Ok(())
+    }
+
+    /// Asks one question.
+    pub(in crate::journal) fn ask(&self, question: ServerQuestion) -> SqlResult<ServerReply> {
+        self.ask_all(vec![question])?.pop().ok_or(SqlError::NO_ROW)
+    }
+
+    /// Sends what is queued and these questions behind it, and waits for all answers.
+    pub(in crate::journal) fn ask_all(
+        &self,
+        questions: Vec<ServerQuestion>,
+    ) -> SqlResult<Vec<ServerReply>> {
+        if !questions.iter().all(ServerQuestion::only_reads) {
+            self.opened()?;
+        }
+        let (queued, walls): (Vec<_>, Vec<_>) = self.queue.take().into_iter().unzip();
+        let all: Vec<ServerQuestion> = queued.into_iter().chain(questions).collect();
+        if all.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.prepare_kept(&all)?;
+        let mut answers = self.wait(async { Ok(self.send(&all).await) })?.into_iter();
+        for wall in walls {
+            let answer = answers.next().unwrap_or_else(|| Ok(ServerReply::default()));
+            ran_into(wall, self.told(answer))?;
+        }
+        self.opening.set(false);
+        answers.map(|answer| self.told(answer)).collect()
+    }
+
+    /// Sends all of them before it waits for the first answer.
+    async fn send(
+        &self,
+        questions: &[ServerQuestion],
+    ) -> Vec<Result<ServerReply, tokio_postgres::Error>> {
+        let sent = questions.iter().map(|question| {
+            let kept =
+                question.is_kept().then(|| self.prepared.borrow().get(&question.key()).cloned());
+            maybe_done(Box::pin(question.put_to(&self.client, kept.flatten())))
+        });
+        let mut sent: Vec<_> = sent.collect();
+        for one in &mut sent {
+            // The first look at a future sends its question.
+            poll_fn(|context| Poll::Ready(one.poll_unpin(context).is_ready())).await;
+        }
+        let mut answers = Vec::with_capacity(sent.len());
+        for mut one in sent {
+            (&mut one).await;
+            answers.extend(Pin::new(&mut one).take_output());
+        }
+        answers
+    }
+
+    /// Has the server read and plan what it will be asked again.
+    fn prepare_kept(&self, questions: &[ServerQuestion]) -> SqlResult<()> {
+        let mut new = Vec::new();
+        for question in questions.iter().filter(|question| question.is_kept()) {
+            let key = question.key();
+            if !self.prepared.borrow().contains_key(&key) && !new.contains(&key) {
+                new.push(key);
             }
-            let changed = found.rows_affected().unwrap_or_default();
-            Ok(ServerReply { rows, changed: usize::try_from(changed).unwrap_or(usize::MAX) })
-        })
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
+        let prepare = new.iter().map(|(sql, kinds)| self.client.prepare_typed(sql, kinds));
+        let made = self.wait(try_join_all(prepare))?;
+        self.prepared.borrow_mut().extend(new.into_iter().zip(made));
+        Ok(())
     }
 
     fn wait<T>(
         &self,
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> SqlResult<T> {
+        self.trips.set(self.trips.get().saturating_add(1));
         let told = self.runtime.block_on(async { timeout(self.patience, answer).await });
-        match told {
-            Ok(Ok(told)) => Ok(told),
-            Ok(Err(error)) => {
-                if error.as_db_error().is_none() {
-                    self.broken.set(true);
-                }
-                Err(fault(&error))
-            }
-            Err(_) => {
+        told.map_or_else(
+            |_| {
                 self.broken.set(true);
                 Err(late())
+            },
+            |told| self.told(told),
+        )
+    }
+
+    fn told<T>(&self, told: Result<T, tokio_postgres::Error>) -> SqlResult<T> {
+        told.map_err(|error| {
+            if error.as_db_error().is_none() {
+                self.broken.set(true);
             }
-        }
+            fault(&error)
+        })
     }
 }
 
-/// What a statement found and did.
-pub(in crate::journal) struct ServerReply {
-    /// Its rows.
-    pub(in crate::journal) rows: Vec<Vec<Value>>,
-    /// How many rows it changed.
-    pub(in crate::journal) changed: usize,
+/// What it means for a statement that had to change a row.
+fn ran_into(wall: Option<Wall>, answer: SqlResult<ServerReply>) -> SqlResult<()> {
+    let Some(wall) = wall else { return answer.map(drop) };
+    match answer {
+        Ok(ServerReply { changed: 1, .. }) => Ok(()),
+        Ok(_) => Err(wall.into()),
+        Err(error) if error.is_at(wall) => Err(wall.into()),
+        Err(error) => Err(error),
+    }
 }
 
 impl Database for Session {
     fn prepare_cached(&self, sql: &str) -> SqlResult<Statement<'_>> {
-        self.prepare(sql)
+        Ok(Statement::OnServer(self, ServerQuestion::kept(sql, Vec::new())))
     }
 
     fn prepare(&self, sql: &str) -> SqlResult<Statement<'_>> {
-        Ok(Statement::OnServer(self, sql.to_owned()))
+        Ok(Statement::OnServer(self, ServerQuestion::once(sql, Vec::new())))
+    }
+
+    fn flush(&self) -> SqlResult<()> {
+        self.ask_all(Vec::new()).map(drop)
     }
 
     fn defer_references(&self) -> SqlResult<()> {
@@ -237,7 +366,7 @@ impl Database for Session {
 
 /// Takes in what the server says, and keeps what it warns of.
 async fn follow(
-    mut connection: Connection<Socket, tokio_postgres::tls::NoTlsStream>,
+    mut connection: Connection<Socket, impl AsyncRead + AsyncWrite + Unpin>,
     warning: Arc<Mutex<Option<String>>>,
 ) {
     while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
@@ -256,77 +385,9 @@ fn late() -> SqlError {
 fn fault(error: &tokio_postgres::Error) -> SqlError {
     if let Some(told) = error.as_db_error() {
         let state = Some(told.code().code().to_owned());
-        return ServerFault { state, problem: told.message().to_owned() }.into();
+        let constraint = told.constraint().map(str::to_owned);
+        return ServerFault { state, constraint, problem: told.message().to_owned() }.into();
     }
     let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
     ServerFault::said(format!("{error}{source}")).into()
-}
-
-/// A value on its way to the server.
-#[derive(Debug)]
-struct Outgoing(Value);
-
-impl Outgoing {
-    fn of(value: &dyn ToSql) -> SqlResult<Self> {
-        Ok(Self(match value.to_sql()? {
-            ToSqlOutput::Owned(value) => value,
-            ToSqlOutput::Borrowed(value) => value.try_into()?,
-            _ => return Err(SqlError::foreign("no plain value")),
-        }))
-    }
-
-    /// NULL is of whatever type belongs in its place.
-    fn kind(&self) -> Type {
-        match &self.0 {
-            Value::Null => Type::UNKNOWN,
-            Value::Integer(_) => Type::INT8,
-            Value::Real(_) => Type::FLOAT8,
-            Value::Text(_) => Type::TEXT,
-            Value::Blob(_) => Type::BYTEA,
-        }
-    }
-}
-
-impl Wire for Outgoing {
-    fn to_sql(
-        &self,
-        kind: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        match &self.0 {
-            Value::Null => Ok(IsNull::Yes),
-            Value::Integer(number) => Wire::to_sql(number, kind, out),
-            Value::Real(number) => Wire::to_sql(number, kind, out),
-            Value::Text(text) => Wire::to_sql(text, kind, out),
-            Value::Blob(bytes) => Wire::to_sql(bytes, kind, out),
-        }
-    }
-
-    fn accepts(_: &Type) -> bool {
-        true
-    }
-
-    to_sql_checked!();
-}
-
-/// A value that came from the server.
-struct Incoming(Value);
-
-impl<'a> FromSql<'a> for Incoming {
-    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(match *kind {
-            Type::INT8 => Value::Integer(i64::from_sql(kind, raw)?),
-            Type::INT4 => Value::Integer(i32::from_sql(kind, raw)?.into()),
-            Type::BYTEA => Value::Blob(raw.to_vec()),
-            _ => Value::Text(String::from_sql(kind, raw)?),
-        }))
-    }
-
-    fn from_sql_null(_: &Type) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(Value::Null))
-    }
-
-    fn accepts(kind: &Type) -> bool {
-        [Type::INT8, Type::INT4, Type::TEXT, Type::BYTEA].contains(kind)
-    }
 }

@@ -2,12 +2,14 @@
 //! a write before it is known what became of its COMMIT.
 
 use super::super::mark::BootId;
-use super::super::sql::SqlResult;
+use super::super::sql::{Database as _, SqlResult};
 use super::super::writer::{Figures, GROUP, Job, RanWrite, Served, Write};
 use super::mark::{Known, LastSeen, MarkFile, Server};
-use super::session::{Committed, Session, Token};
+use super::session::{Committed, Session};
+use super::token::Token;
 use super::{Lost, ServerConfig};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::sleep;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -38,20 +40,29 @@ pub(super) struct Following {
     pub(super) known: Known,
     pub(super) server: Server,
     pub(super) written: Option<Instant>,
+    /// Whether the database holds more than the file says.
+    pub(super) behind: bool,
 }
 
 impl Following {
     /// The database holds this much; the file says so now, or soon.
     fn reached(&mut self, known: Known) {
         self.known = known;
-        if self.written.is_none_or(|then| then.elapsed() >= MARK_EVERY) {
+        self.behind = true;
+        self.catch_up();
+    }
+
+    /// Has the file say it, unless it was written a moment ago. What is committed in that moment may be the last
+    /// for long, so it is caught up with whatever is served next, reads too.
+    fn catch_up(&mut self) {
+        if self.behind && self.written.is_none_or(|then| then.elapsed() >= MARK_EVERY) {
             self.write();
         }
     }
 
     /// Losing a mark costs a little caution at the next start, so a failure is no reason to stop.
     pub(super) fn write(&mut self) {
-        self.written = Some(Instant::now());
+        (self.written, self.behind) = (Some(Instant::now()), false);
         let (known, server) = (self.known.clone(), self.server.clone());
         if let Err(problem) = self.file.write(&LastSeen { boot: self.boot, known, server }) {
             warn!(%problem, "the mark beside the journal could not be written");
@@ -96,6 +107,7 @@ impl ServerWriter {
         if !writes.is_empty() && self.commit(writes) == Served::Unknown {
             return Served::Unknown;
         }
+        self.mark.catch_up();
         if count > 0 && closed.is_none() {
             return Served::Going;
         }
@@ -109,7 +121,7 @@ impl ServerWriter {
             return Ok(());
         }
         self.session = None;
-        let session = Session::open(&self.config.server, self.config.patience)?;
+        let session = Session::open(&self.config.server, &self.config)?;
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
         if server.system != self.mark.server.system || !self.mark.known.is_in(&session)? {
             return Err(Lost::Forgotten);
@@ -160,10 +172,16 @@ impl ServerWriter {
             }
             self.figures.committed(begun, written, kept);
         }
+        self.count_trips();
         for RanWrite { reply, .. } in ran {
             reply();
         }
         Served::Going
+    }
+
+    fn count_trips(&self) {
+        let trips = self.session.as_ref().map_or(0, Session::take_trips);
+        self.figures.trips.fetch_add(trips, Ordering::Relaxed);
     }
 
     /// Ends the open transaction; tells how far the history goes then, and none where nothing of it was
@@ -200,7 +218,7 @@ impl ServerWriter {
         }
         // It is on this server's disk. A later commit that no standby lacks says that none lacks it.
         let later = Token::random()?;
-        session.begin(later)?;
+        session.begin(later);
         match session.commit(later) {
             Committed::Yes(known) => {
                 self.mark.reached(known);
@@ -214,21 +232,22 @@ impl ServerWriter {
 
 /// Runs writes in one transaction, when it is this session's turn.
 fn run_in_turn(session: &Session, token: Token, writes: Vec<Write>) -> SqlResult<Vec<RanWrite>> {
-    session.begin(token)?;
-    let alone = writes.len() == 1;
-    let mut done = Vec::with_capacity(writes.len());
-    for write in writes {
-        if alone {
-            done.push(write(session));
-            continue;
+    session.begin(token);
+    let (alone, mut done) = (writes.len() == 1, Vec::with_capacity(writes.len()));
+    for (nth, write) in writes.into_iter().enumerate() {
+        if nth > 0 {
+            session.release();
         }
-        session.batch("SAVEPOINT write")?;
+        if !alone {
+            session.save_point();
+        }
         let ran = write(session);
-        session.batch(if ran.keep {
-            "RELEASE write"
-        } else {
-            "ROLLBACK TO write; RELEASE write"
-        })?;
+        if ran.keep {
+            // What its waiter will be told is true of all of it, and a later failure undoes nothing of it.
+            session.flush()?;
+        } else if !alone {
+            session.undo()?;
+        }
         done.push(ran);
     }
     Ok(done)

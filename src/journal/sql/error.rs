@@ -1,0 +1,116 @@
+//! Why a statement was not run, and what a row may run into.
+
+use rusqlite::types::FromSqlError;
+use rusqlite::{ErrorCode, ffi};
+
+/// Why a statement was not run, or its rows not read.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum SqlError {
+    /// What SQLite says.
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    /// What a server says, or that it says nothing.
+    #[cfg(feature = "postgres")]
+    #[error(transparent)]
+    Server(#[from] ServerFault),
+    /// Something stands where a row was to be.
+    #[error(transparent)]
+    RanInto(#[from] Wall),
+}
+
+/// What keeps a row out that must not be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Wall {
+    /// Around the places of a lane: no two batches share one, and none is left out.
+    #[error("another batch has this place, or the lane is elsewhere")]
+    Place,
+    /// Around the charges that are claimed.
+    #[error("another batch claims one of these charges")]
+    Claim,
+}
+
+impl Wall {
+    /// The unique indexes that it is made of, as a server names them, and as SQLite does.
+    fn indexes(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Place => &[("batch_place", "batch.chain, batch.signer, batch.position")],
+            Self::Claim => &[
+                (
+                    "claim_key",
+                    "claim.period, claim.plan_id, claim.user_hash, claim.contract, claim.chain",
+                ),
+                (
+                    "claim_subscription",
+                    "claim.period, claim.subscribe_id, claim.contract, claim.chain",
+                ),
+            ],
+        }
+    }
+}
+
+/// Why a server did not do what it was asked for.
+#[cfg(feature = "postgres")]
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("{problem}")]
+pub struct ServerFault {
+    /// What the server calls it (SQLSTATE). None where the connection failed, and nobody knows what it did.
+    pub state: Option<String>,
+    /// The constraint that a row did not meet.
+    pub constraint: Option<String>,
+    /// In words.
+    pub problem: String,
+}
+
+#[cfg(feature = "postgres")]
+impl ServerFault {
+    /// Nothing that the server has a name for.
+    pub(in crate::journal) fn said(problem: impl Into<String>) -> Self {
+        Self { state: None, constraint: None, problem: problem.into() }
+    }
+}
+
+impl SqlError {
+    /// A row that has to be there is not.
+    pub(in crate::journal) const NO_ROW: Self = Self::Sqlite(rusqlite::Error::QueryReturnedNoRows);
+
+    /// Something that is no value of the database.
+    pub(in crate::journal) fn foreign(
+        problem: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        Self::Sqlite(rusqlite::Error::ToSqlConversionFailure(problem.into()))
+    }
+
+    /// Whether another row stands where this one was to be, and so keeps `wall` up.
+    pub(in crate::journal) fn is_at(&self, wall: Wall) -> bool {
+        let mut indexes = wall.indexes().iter();
+        match self {
+            Self::Sqlite(rusqlite::Error::SqliteFailure(error, Some(told))) => {
+                error.extended_code == ffi::SQLITE_CONSTRAINT_UNIQUE
+                    && indexes.any(|(_, columns)| told.ends_with(columns))
+            }
+            #[cfg(feature = "postgres")]
+            Self::Server(fault) => {
+                let named = fault.constraint.as_deref();
+                fault.state.as_deref() == Some("23505")
+                    && indexes.any(|(index, _)| named == Some(index))
+            }
+            Self::Sqlite(_) | Self::RanInto(_) => false,
+        }
+    }
+
+    /// Whether there is no room for it.
+    pub(in crate::journal) fn is_full(&self) -> bool {
+        match self {
+            Self::Sqlite(error) => error.sqlite_error_code() == Some(ErrorCode::DiskFull),
+            #[cfg(feature = "postgres")]
+            Self::Server(fault) => fault.state.as_deref() == Some("53100"),
+            Self::RanInto(_) => false,
+        }
+    }
+}
+
+impl From<FromSqlError> for SqlError {
+    fn from(error: FromSqlError) -> Self {
+        Self::Sqlite(error.into())
+    }
+}

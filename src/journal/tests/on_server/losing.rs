@@ -1,0 +1,157 @@
+//! COMMIT whose answer is lost: whoever waits for it is told the truth, and nothing but the token tells it.
+
+use super::*;
+use parking_lot::Mutex;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio_postgres::config::Host;
+
+/// What becomes of a COMMIT on its way.
+#[derive(Clone, Copy, Debug)]
+enum Fate {
+    /// Nothing.
+    None,
+    /// The server does it, and its answer is lost.
+    AnswerLost,
+    /// The connection breaks before the server hears of it.
+    NeverSent,
+    /// The connection breaks for the Signer, and the server hears of it later.
+    SentLate,
+}
+
+/// A line to the server that breaks when it is told to.
+struct Line {
+    port: u16,
+    next: Arc<Mutex<Option<Fate>>>,
+}
+
+impl Line {
+    fn to(server: &Config) -> Self {
+        let [Host::Unix(directory), ..] = server.get_hosts() else { panic!("no socket") };
+        let socket = directory.join(format!(".s.PGSQL.{}", server.get_ports()[0]));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (port, next) = (listener.local_addr().unwrap().port(), Arc::default());
+        let fates = Arc::clone(&next);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let server = UnixStream::connect(&socket).unwrap();
+                let (client, deaf) = (client.unwrap(), Arc::new(AtomicBool::new(false)));
+                let ends = (server.try_clone().unwrap(), client.try_clone().unwrap());
+                let (heard, fates) = (Arc::clone(&deaf), Arc::clone(&fates));
+                std::thread::spawn(move || answers(ends.0, ends.1, &heard));
+                std::thread::spawn(move || questions(client, server, &deaf, &fates));
+            }
+        });
+        Self { port, next }
+    }
+}
+
+fn answers(mut server: UnixStream, mut client: TcpStream, deaf: &AtomicBool) {
+    let mut bytes = [0; 1 << 14];
+    while let Ok(length @ 1..) = server.read(&mut bytes) {
+        if deaf.load(Ordering::SeqCst) || client.write_all(&bytes[..length]).is_err() {
+            break;
+        }
+    }
+    client.shutdown(Shutdown::Both).ok();
+}
+
+fn questions(
+    mut client: TcpStream,
+    mut server: UnixStream,
+    deaf: &AtomicBool,
+    fates: &Mutex<Option<Fate>>,
+) {
+    let mut bytes = [0; 1 << 14];
+    while let Ok(length @ 1..) = client.read(&mut bytes) {
+        let asked = &bytes[..length];
+        let commits = asked.windows(7).any(|part| part == b"COMMIT;");
+        match commits.then(|| fates.lock().take()).flatten() {
+            None | Some(Fate::None) => {}
+            Some(Fate::AnswerLost) => deaf.store(true, Ordering::SeqCst),
+            Some(Fate::NeverSent) => {
+                client.shutdown(Shutdown::Both).ok();
+                break;
+            }
+            Some(Fate::SentLate) => {
+                deaf.store(true, Ordering::SeqCst);
+                client.shutdown(Shutdown::Both).unwrap();
+                std::thread::sleep(Duration::from_millis(700));
+            }
+        }
+        if server.write_all(asked).is_err() {
+            break;
+        }
+    }
+    server.shutdown(Shutdown::Write).ok();
+}
+
+const FATES: [Fate; 4] = [Fate::None, Fate::AnswerLost, Fate::NeverSent, Fate::SentLate];
+
+/// A journal that is reached by a line.
+async fn over_a_line(server: &Config) -> (Book, Line) {
+    let room = tempfile::tempdir().unwrap();
+    drop(made(server, &room));
+    let line = Line::to(server);
+    let mut config = config(server, &room);
+    config.server = Config::new();
+    config.server.host("127.0.0.1").port(line.port).user("signer").dbname("postgres");
+    config.server.options(format!("-c search_path={}", schema(&room)));
+    let journal = Journal::open_on_server(&config, Clock::MACHINE).unwrap();
+    (Book::begin(journal, room).await, line)
+}
+
+/// Has a COMMIT meet its fate. Tells what its caller was told, and whether the charge is claimed then.
+async fn meet(book: &Book, line: &Line, who: u8, fate: Fate) -> (bool, bool) {
+    *line.next.lock() = Some(fate);
+    let told = book.accept(&[item(who, 1)]).await.is_ok();
+    assert!(line.next.lock().is_none(), "{fate:?} did not come about");
+    // It waits for its turn, and so until a COMMIT that comes late is done.
+    drop(book.accept(&[item(who, 2)]).await);
+    (told, !book.claims(item(who, 1)).await.is_empty())
+}
+
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn whatever_becomes_of_a_commit_whose_answer_is_lost_its_caller_is_told_the_truth() {
+    let server = given().unwrap();
+    let (book, line) = over_a_line(&server).await;
+    for (who, fate) in (1..).zip(FATES) {
+        let happens = !matches!(fate, Fate::NeverSent);
+        assert_eq!(meet(&book, &line, who, fate).await, (happens, happens), "{fate:?}");
+        assert_eq!(book.takes(item(who, 1)).await, !happens, "{fate:?}: charged once in the end");
+    }
+    assert_eq!(book.next_position().await, FIRST + 8, "no place is left out");
+    assert_eq!(book.audit().await.faults, Vec::<String>::new());
+}
+
+/// Rules broken on purpose, around the product: each time some caller is told what is not so.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn without_its_token_a_commit_whose_answer_is_lost_cannot_be_told_of() {
+    let server = given().unwrap();
+    let mutants = [
+        (
+            "the token is not written",
+            "CREATE RULE none AS ON INSERT TO ending WHERE NEW.void = 0 DO INSTEAD NOTHING",
+        ),
+        (
+            "it can be made void after it was committed",
+            "ALTER TABLE ending DROP CONSTRAINT ending_pkey",
+        ),
+    ];
+    for (mutant, sql) in mutants {
+        let (book, line) = over_a_line(&server).await;
+        ran(within(&server, &book.room), sql.to_owned()).unwrap();
+        let mut untrue = Vec::new();
+        for (who, fate) in (1..).zip(FATES) {
+            let (told, happened) = meet(&book, &line, who, fate).await;
+            if told != happened {
+                untrue.push(fate);
+            }
+        }
+        assert!(!untrue.is_empty(), "{mutant}: nobody noticed");
+    }
+}
