@@ -97,8 +97,9 @@ fn node(signer: Address, nonces: u64) -> Node<Evm> {
         state.account_mut(LANE.signer).nonce = nonces;
         state.account_mut(signer).balance = U256::from(1_000_000_000_000_000_000_000_u128);
     });
-    let (head, slot) = (node.chain().head().header.time_ms, node.chain().settings().slot_ms);
-    node.skip((now * 1000).saturating_sub(head) / slot);
+    let behind_ms = (now * 1000).saturating_sub(node.chain().head().header.time_ms);
+    let slots = behind_ms / node.chain().settings().slot_ms;
+    node.skip(slots);
     node.steps(4);
     node
 }
