@@ -70,7 +70,8 @@ impl Before {
         before.ok_or(SqlError::NO_ROW)
     }
 
-    /// Whether the lane takes the batch: it is not paused, has room, and is where the batch was signed for.
+    /// Whether the lane takes the batch: it is not paused and has room, and the request's name is free. Whether
+    /// the lane is where the batch was signed for is told by the walls alone.
     pub(super) fn admits(&self, proposal: &Proposal) -> Result<(), AcceptError> {
         if let Some(pause) = &self.pause {
             return Err(Refusal::paused(proposal.origin.lane.chain, &pause.to_string()).into());
@@ -82,9 +83,6 @@ impl Before {
         };
         if load.full(proposal.window).is_some() {
             return Err(AcceptError::LaneFull);
-        }
-        if next != proposal.sealed.position {
-            return Err(AcceptError::Moved);
         }
         match (&proposal.request, self.request.as_deref()) {
             (Some(request), Some(known)) if known != request.digest.as_slice() => {

@@ -61,7 +61,8 @@ pub struct Proposal {
     pub trace: Option<SpanPlace>,
     /// What of the lane is in a block.
     pub in_blocks: InBlocks,
-    /// How many batches beside that may wait for one: see [`LaneLoad::full`].
+    /// How many batches beside that may wait for one: see
+    /// [`LaneLoad::full`](crate::billing::LaneLoad::full).
     pub window: u64,
     /// What it adds to the sums of the day.
     pub counts: Vec<Count>,

@@ -189,7 +189,7 @@ impl Files {
         for (hash, _) in before.into_iter().filter(|one| !after.contains(one)) {
             world.note("both", "forgotten by the restored journal", u64::from(hash[0]));
             world.forgotten.insert(hash);
-            world.once_forgot = true;
+            world.ever_forgotten += 1;
         }
         for (hash, _) in after {
             world.forgotten.remove(&hash);

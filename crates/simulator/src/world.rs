@@ -139,8 +139,8 @@ pub(crate) struct World {
     pub(crate) denied: bool,
     /// What a restored copy has forgotten.
     pub(crate) forgotten: BTreeSet<B256>,
-    /// Whether a restored copy ever forgot anything. What it learns again is its own no more.
-    pub(crate) once_forgot: bool,
+    /// How many transactions restored copies ever forgot. What one learns again is its own no more.
+    pub(crate) ever_forgotten: u32,
     /// What the configuration of the process that runs has otherwise than the first.
     pub(crate) changed: Option<(Side, Change)>,
     /// When a question to a chain last went wrong by itself (ms).
@@ -205,7 +205,7 @@ impl World {
             committed: false,
             denied: false,
             forgotten: BTreeSet::new(),
-            once_forgot: false,
+            ever_forgotten: 0,
             changed: None,
             disturbed_ms: [0; 2],
             named: vec![],
