@@ -140,7 +140,8 @@ impl HighWaterMark {
     /// fits it names the new start first.
     pub(super) fn begin(&self, conn: &dyn Database, next: BootId, fits: bool) -> SqlResult<()> {
         if fits {
-            self.write(&Reached { progress: Progress::read(conn)?, next: Some(next) });
+            let _written =
+                self.write(&Reached { progress: Progress::read(conn)?, next: Some(next) });
         }
         insert_boot(conn, next, self.clock.unix_ms())
     }
@@ -158,9 +159,9 @@ impl HighWaterMark {
         if !self.behind || moved_just_now() {
             return;
         }
-        (self.written_ms, self.behind) = (Some(now), false);
+        self.written_ms = Some(now);
         match Progress::read(conn) {
-            Ok(progress) => self.write(&Reached { progress, next: None }),
+            Ok(progress) => self.behind = !self.write(&Reached { progress, next: None }),
             Err(problem) => tracing::warn!(%problem, "the journal's progress could not be read"),
         }
     }
@@ -171,11 +172,13 @@ impl HighWaterMark {
         self.follow(conn);
     }
 
-    /// Losing a mark costs a little caution at the next start, so a failure is no reason to stop.
-    fn write(&self, reached: &Reached) {
-        if let Err(problem) = self.files.write_mark(&reached.to_string()) {
+    /// Tells whether it could be written. One that is behind is tried again, and no reason to stop.
+    fn write(&self, reached: &Reached) -> bool {
+        let written = self.files.write_mark(&reached.to_string());
+        if let Err(problem) = &written {
             tracing::warn!(%problem, "the mark beside the journal could not be written");
         }
+        written.is_ok()
     }
 }
 

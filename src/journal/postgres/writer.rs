@@ -60,11 +60,13 @@ impl Following {
         }
     }
 
-    /// Losing a mark costs a little caution at the next start, so a failure is no reason to stop.
+    /// One that could not be written is tried again, and no reason to stop.
     pub(super) fn write(&mut self) {
-        (self.written, self.behind) = (Some(Instant::now()), false);
+        self.written = Some(Instant::now());
         let (known, server) = (self.known.clone(), self.server.clone());
-        if let Err(problem) = self.file.write(&LastSeen { boot: self.boot, known, server }) {
+        let written = self.file.write(&LastSeen { boot: self.boot, known, server });
+        self.behind = written.is_err();
+        if let Err(problem) = written {
             warn!(%problem, "the mark beside the journal could not be written");
         }
     }

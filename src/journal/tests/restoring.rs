@@ -47,11 +47,19 @@ async fn the_mark_of_a_journal_that_is_only_read_catches_up() {
     let tasks = tokio_util::task::TaskTracker::new();
     let serving = tasks.spawn(async move { while writer.turn().await == Served::Going {} });
     let book = Book { journal, room };
+    let mark = |room: &TempDir| beside(&config(room).path, ".mark");
+    let in_the_way = beside(&mark(&book.room), ".next");
     let before = killed(&book);
     assert!(book.takes(item(1, 1)).await);
-    NOW.fetch_add(1_000, Ordering::Relaxed);
-    book.journal.next_position(lane()).await.unwrap();
-    let mark = |room: &TempDir| beside(&config(room).path, ".mark");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let a_second_later = async || {
+        NOW.fetch_add(1_000, Ordering::Relaxed);
+        book.journal.next_position(lane()).await.unwrap();
+        std::fs::read_to_string(mark(&book.room)).unwrap()
+    };
+    assert_eq!(a_second_later().await, std::fs::read_to_string(mark(&before)).unwrap());
+    std::fs::remove_dir(&in_the_way).unwrap();
+    a_second_later().await;
     std::fs::copy(mark(&book.room), mark(&before)).unwrap();
     let copy = Journal::open(&config(&before)).unwrap();
     assert!(copy.is_old_copy(), "it lacks what was committed since");
