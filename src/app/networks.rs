@@ -1,6 +1,6 @@
 //! `merchant-signer networks rename`: gives a network another id of the platform, with all its claims.
 
-use crate::config::JournalConfig;
+use crate::config::JournalPlace;
 use crate::journal::{Journal, NotRenamed, OpenError, Renaming};
 
 /// Why a network keeps its id. Nothing was changed.
@@ -15,8 +15,8 @@ pub enum RenameError {
 }
 
 /// Renames in the journal that `config` names. The Signer must not be running.
-pub async fn rename(config: &JournalConfig, renaming: Renaming) -> Result<(), RenameError> {
-    let journal = Journal::open(config)?;
+pub async fn rename(journal: &JournalPlace, renaming: Renaming) -> Result<(), RenameError> {
+    let journal = Journal::open_at(journal)?;
     let renamed = journal.rename(renaming).await;
     journal.close().await;
     Ok(renamed?)
