@@ -4,6 +4,7 @@
 use parking_lot::Mutex;
 
 /// The ways to a server.
+#[cfg(feature = "postgres")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// To write, and to follow what is written.

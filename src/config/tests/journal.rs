@@ -95,13 +95,3 @@ mod on_a_server {
         told("url = 'postgresql://signer@db.example/billing'").unwrap();
     }
 }
-
-/// `./test` builds the lean program for this.
-#[cfg(not(feature = "postgres"))]
-#[test]
-fn a_server_is_refused_where_it_is_not_built_in() {
-    let url = "url = 'postgresql://signer:hunter2@db.example/billing'";
-    let found = complaints(&with(&format!("{MARK}\n{url}")), &[]);
-    assert!(found.starts_with("journal.url: ") && found.contains("feature `postgres`"), "{found}");
-    assert!(!found.contains("hunter2"), "{found}");
-}
