@@ -6,6 +6,7 @@
 mod billing;
 mod callers;
 mod chain;
+mod database_url;
 mod faults;
 mod http;
 mod incumbent;
@@ -43,6 +44,7 @@ pub use chain::{
     ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, NewWork, TvmConfig, TvmFeeConfig,
     TvmNode,
 };
+pub use database_url::{DatabaseUrl, NotADatabaseUrl};
 pub use faults::{ConfigError, ConfigErrors};
 pub use http::HttpConfig;
 pub use journal::{JournalConfig, JournalPlace, JournalServer};
@@ -55,7 +57,7 @@ pub use l1_fee::L1Fee;
 pub use policy::{PolicyConfig, TokenLimits};
 pub use reload::Changes;
 pub use replacement::Replacement;
-pub use secret_url::{DatabaseUrl, NotADatabaseUrl, NotAnRpcUrl, RpcUrl};
+pub use secret_url::{NotAnRpcUrl, RpcUrl};
 pub use traces::TracesConfig;
 pub use units::{Sun, Wei};
 pub use webhook::WebhookConfig;

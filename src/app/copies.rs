@@ -31,8 +31,7 @@ pub enum CopyCommand {
 
 /// What to do where a server keeps the journal.
 const BACKED_UP_THERE: OpenError = OpenError::OnServer(
-    "have its database backed up with the server's own tools (pg_basebackup, pg_dump), or copy it to a file \
-     with `merchant-signer journal copy`",
+    "have its database backed up with the server's own tools (pg_basebackup, pg_dump)",
 );
 
 /// The same.

@@ -31,7 +31,7 @@ use super::{Audit, Figures, HistoryHead, Journal, audit, doubt, migrate, pause};
 use crate::clock::Clock;
 use crate::config::JournalServer;
 use beat::Beat;
-use line::{Line, Way};
+use line::{ServerLine, Way};
 use mark::{Known, LastSeen, MarkFile, Server};
 use parking_lot::{Mutex, RwLock};
 use reader::ServerReader;
@@ -233,7 +233,10 @@ fn open(
     let line = |used_for, name, session| {
         let (seen, link) = (Arc::clone(&seen_by), Arc::clone(&link_of));
         let left = AtomicBool::new(false);
-        Line::new(Way { config: config.clone(), used_for, name, seen, link, left }, Some(session))
+        ServerLine::new(
+            Way { config: config.clone(), used_for, name, seen, link, left },
+            Some(session),
+        )
     };
     let reading = Session::open(&config.server, config, &name("reads"))?;
     let writes = line(Use::Writes, name("writes"), session);

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::sleep;
 use std::time::Duration;
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 /// How long to wait before a server that could not be used is tried again: at first, and at most.
 const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
@@ -33,19 +33,19 @@ pub(super) struct Way {
 
 /// A session, while there is one.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct ServerLine {
     way: Arc<Way>,
     session: Option<Session>,
     coming: Option<Receiver<Result<Session, Lost>>>,
 }
 
-impl Drop for Line {
+impl Drop for ServerLine {
     fn drop(&mut self) {
         self.way.left.store(true, Ordering::Release);
     }
 }
 
-impl Line {
+impl ServerLine {
     /// With the session that there is.
     pub(super) fn new(way: Way, session: Option<Session>) -> Self {
         Self { way: Arc::new(way), session, coming: None }
@@ -138,7 +138,7 @@ impl Way {
     /// Says what is wrong, once.
     fn told(&self, problem: &str) {
         if self.link.set(self.used_for, Some(problem.to_owned())) {
-            warn!(used_for = ?self.used_for, problem, "the server of the journal cannot be used");
+            error!(used_for = ?self.used_for, problem, "the server of the journal cannot be used");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::super::writer::{Figures, Job};
 use super::beat::Beat;
-use super::line::Line;
+use super::line::ServerLine;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
@@ -14,7 +14,7 @@ const SOME: usize = 16;
 /// Reads a journal that a server keeps.
 #[derive(Debug)]
 pub(super) struct ServerReader {
-    pub(super) line: Line,
+    pub(super) line: ServerLine,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) figures: Arc<Figures>,
 }

@@ -5,7 +5,7 @@ use super::super::sql::{Database as _, SqlResult};
 use super::super::writer::{ClosedSignal, Figures, GROUP, Job, RanWrite, Served, Write};
 use super::Lost;
 use super::beat::Beat;
-use super::line::{Line, say_why};
+use super::line::{ServerLine, say_why};
 use super::mark::{Known, LastSeen, MarkFile};
 use super::session::{Committed, Session};
 use super::token::Token;
@@ -23,24 +23,24 @@ const MARK_EVERY: Duration = Duration::from_secs(1);
 /// Writes a journal that a server keeps.
 #[derive(Debug)]
 pub(super) struct ServerWriter {
-    pub(super) line: Line,
+    pub(super) line: ServerLine,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) figures: Arc<Figures>,
     pub(super) mark: Following,
-    pub(super) unanswered: Option<Unanswered>,
+    pub(super) unanswered: Option<LostCommit>,
 }
 
 /// A COMMIT whose answer is lost, and who waits for it.
-pub(super) struct Unanswered {
+pub(super) struct LostCommit {
     token: Token,
     waiting: Vec<RanWrite>,
     begun: Instant,
     written: Instant,
 }
 
-impl std::fmt::Debug for Unanswered {
+impl std::fmt::Debug for LostCommit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Unanswered").field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("LostCommit").field("token", &self.token).finish_non_exhaustive()
     }
 }
 
@@ -151,7 +151,7 @@ impl ServerWriter {
         let written = Instant::now();
         let ended = session.commit(token);
         self.count_trips();
-        let unanswered = Unanswered { token, waiting, begun, written };
+        let unanswered = LostCommit { token, waiting, begun, written };
         match ended {
             Committed::Yes(known) => self.tell(unanswered, known),
             // A reply that is dropped says that its write did not happen.
@@ -166,7 +166,7 @@ impl ServerWriter {
     }
 
     /// Tells all who waited for a COMMIT that it happened.
-    fn tell(&mut self, Unanswered { waiting, begun, written, .. }: Unanswered, known: Known) {
+    fn tell(&mut self, LostCommit { waiting, begun, written, .. }: LostCommit, known: Known) {
         self.mark.reached(known);
         let kept = waiting.iter().filter(|ran| ran.keep).count();
         self.figures.committed(begun, written, kept);

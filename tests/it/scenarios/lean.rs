@@ -29,10 +29,8 @@ async fn a_journal_on_a_server_is_refused_where_that_is_not_built_in() {
     let mut town = Town::on(Family::Evm).await;
     let mark = town.installation.path().join("journal.mark").display().to_string();
     let url = "postgresql://signer:hunter2@db.example/billing";
-    town.installation = town
-        .installation
-        .env("SIGNER__JOURNAL__MARK_PATH", &mark)
-        .env("SIGNER__JOURNAL__URL", url);
+    town.installation =
+        town.installation.env("SIGNER__JOURNAL__MARK_PATH", &mark).env("SIGNER__JOURNAL__URL", url);
     for command in [["check"].as_slice(), &["init"], &[]] {
         let ended = town.installation.run(command).await;
         let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
