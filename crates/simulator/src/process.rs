@@ -5,7 +5,7 @@ use crate::broken;
 use crate::callers::{Heard, Named, Refusal, Request, word};
 use crate::clock;
 use crate::dice::Fault;
-use crate::disk::{self, SimDisk};
+use crate::disk::SimDisk;
 use crate::exchange::Cable;
 use crate::laws;
 use crate::mutants::Mutant;
