@@ -34,7 +34,7 @@ impl Before {
         let (lane, contract) = (proposal.origin.lane, proposal.origin.contract);
         let request = proposal.request.as_ref();
         let mut ask = conn.prepare_cached(
-            "SELECT by, since_ms, next_position,
+            "SELECT by, since_ms, lane.next_position,
                     CASE WHEN ?8 = 1 THEN (SELECT count(*) FROM batch
                          WHERE state = 'open' AND batch.chain = ?1 AND batch.signer = ?2) ELSE 0 END,
                     (SELECT coalesce(max(id), 0) + 1 FROM batch),
