@@ -322,19 +322,3 @@ proptest! {
 
 #[cfg(target_os = "linux")]
 mod memory;
-
-/// `./test` builds the lean program for this.
-#[cfg(not(feature = "pkcs11"))]
-#[tokio::test]
-async fn a_store_that_is_not_built_in_is_refused_by_the_name_of_the_key() {
-    let token = Pkcs11Config {
-        module: "hsm.so".into(),
-        token: "billing".to_owned(),
-        pin_file: "pin".into(),
-    };
-    let key = TokenKey::Label("billing".to_owned());
-    let place = KeyPlace::Pkcs11 { key, token, address: Address::ZERO };
-    let refused = EveryStore.open(place, "chains.139.key", false).await.unwrap_err().to_string();
-    assert!(refused.starts_with("chains.139.key: this build"), "{refused}");
-    assert!(refused.contains("feature `pkcs11`"), "{refused}");
-}

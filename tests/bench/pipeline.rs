@@ -34,6 +34,7 @@ mod world {
 mod beside;
 mod load;
 mod stage;
+mod store;
 mod tron;
 mod usage;
 
@@ -55,7 +56,7 @@ const REST: Duration = Duration::from_mins(3);
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
     // `-- 100 16` measures that row alone; `-- --memory 200000` what is held after so many requests;
-    // `-- --nodes` one node and three.
+    // `-- --nodes` one node and three; `-- --store` a key in a store that takes its time.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
     let has = |flag: &str| arguments.iter().any(|one| one == flag);
@@ -64,6 +65,9 @@ async fn main() {
     }
     if has("--nodes") {
         return more_nodes().await;
+    }
+    if has("--store") {
+        return store::beside_a_keystore().await;
     }
     let options = Options { earlier: earlier(), rounds: 2, quick: has("--quick") };
     if numbers.is_empty() {

@@ -37,6 +37,7 @@ mod gas_money;
 mod happy;
 mod hostile_evm;
 mod lanes;
+mod lean;
 mod metrics;
 mod named;
 mod node;

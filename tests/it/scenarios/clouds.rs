@@ -2,8 +2,10 @@
 //!
 //! `./test` installs moto below target and runs this; tests/clouds/aws.py says what of moto is put right.
 
+use super::procedures::introduce;
 use crate::world::anvil::Family;
 use crate::world::search::Search;
+use crate::world::signer::{Installation, Signer};
 use crate::world::town::{KEY, Town, signer_address};
 use alloy::primitives::{Address, keccak256};
 use base64::Engine as _;
@@ -71,17 +73,20 @@ impl Drop for Moto {
     }
 }
 
-/// A town whose Signer finds the key there.
-async fn signing_with(moto: &Moto, key: &str) -> Town {
-    let mut town = Town::on(Family::Evm).await;
-    town.installation = town
-        .installation
+/// What reaches AWS there, and logs all it can.
+fn beside(moto: &Moto, installation: Installation) -> Installation {
+    installation
         .env("AWS_ACCESS_KEY_ID", ID)
         .env("AWS_SECRET_ACCESS_KEY", SECRET)
         .env("SIGNER__KEYS__AWS_KMS_URL", &moto.url)
         .env("SIGNER__KEYS__AWS_SECRETS_URL", &moto.url)
         .env("SIGNER__LOG__FILTER", "trace")
-        .env("SIGNER__CHAINS__139__KEY", key);
+}
+
+/// A town whose Signer finds the key there.
+async fn signing_with(moto: &Moto, key: &str) -> Town {
+    let mut town = Town::on(Family::Evm).await;
+    town.installation = beside(moto, town.installation).env("SIGNER__CHAINS__139__KEY", key);
     town
 }
 
@@ -120,4 +125,71 @@ async fn a_key_in_secrets_manager_bills_and_its_store_is_not_needed_afterwards()
     let again = town.installation.run(&["check"]).await;
     search.add("check without the store", [again.stdout, again.stderr].concat());
     assert_eq!(search.found(), Vec::<String>::new());
+}
+
+/// The procedure of docs/keys.md for a key that was made in the store: there and back, and each time what the
+/// account before has open is followed by its own key.
+async fn keys_move_to_kms_and_back_with_open_billings(family: Family) {
+    let moto = Moto::start(&[]);
+    let (arn, address) = moto.key().await;
+    let mut town = Town::on_request(family).await;
+    town.installation = beside(&moto, town.installation);
+    let in_kms = format!("awskms:{arn}@{}", town.spell(address));
+    let mut search = Search::default();
+    search.forbid_key("the signing key", KEY);
+    search.forbid_text("the secret of AWS", SECRET);
+
+    let signer = town.signer().await;
+    let first = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    search.add("the log before", signer.terminate().await);
+    town.anvil.call::<Value>("anvil_dropAllTransactions", json!([])).await;
+    introduce(&town, address).await;
+    let (here, there) = ("key = \"file:evm.key\"".to_owned(), format!("key = {in_kms:?}"));
+    let retired = |key: &str| format!("retired_{}", key.replace("key = ", "keys = [") + "]");
+
+    let moved = format!("{there}\n{}", retired(&here));
+    town.installation.edit(&here, &moved);
+    well(&town, address).await;
+    let signer = town.signer().await;
+    assert_eq!(following(&signer).await[0]["address"], town.spell(signer_address()).as_str());
+    let second = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    search.add("the log of KMS", signer.terminate().await);
+
+    town.installation.edit(&moved, &format!("{here}\n{}", retired(&there)));
+    well(&town, signer_address()).await;
+    let signer = town.signer().await;
+    assert_eq!(following(&signer).await[0]["address"], town.spell(address).as_str());
+    let third = signer.scheduler.bill(&json!(town.entries([2]))).await.tx_hash();
+    for (hash, who) in [(first, signer_address()), (second, address), (third, signer_address())] {
+        let ended = town.settled(&signer, &hash).await;
+        assert_eq!([&ended["state"], &ended["address"]], ["charged", &town.spell(who)], "{ended}");
+    }
+    town.assert_paid(&[1, 1, 1]).await;
+    town.nothing_is_stuck(signer).await;
+    assert_eq!(search.found(), Vec::<String>::new());
+}
+
+/// `check` finds nothing to complain of, and this account signs.
+async fn well(town: &Town, signs: Address) {
+    let check = town.installation.run(&["check"]).await;
+    let said = String::from_utf8_lossy(&check.stdout).into_owned();
+    assert!(check.status.success(), "{said}");
+    assert!(said.contains(&format!("signs for {}", town.spell(signs))), "{said}");
+}
+
+/// The accounts that are only followed.
+async fn following(signer: &Signer) -> Value {
+    signer.scheduler.get("/health/ready").await.body["chains"][0]["following"].clone()
+}
+
+#[tokio::test]
+#[ignore = "needs moto, which ./test --only clouds installs"]
+async fn keys_move_to_kms_and_back_with_open_billings_on_evm() {
+    keys_move_to_kms_and_back_with_open_billings(Family::Evm).await;
+}
+
+#[tokio::test]
+#[ignore = "needs moto, which ./test --only clouds installs"]
+async fn keys_move_to_kms_and_back_with_open_billings_on_tron() {
+    keys_move_to_kms_and_back_with_open_billings(Family::Tron).await;
 }

@@ -29,15 +29,20 @@ async fn allow(town: &Town, who: Address, allowed: bool) {
     town.merchant.execute(town.merchant.owner, &call).await;
 }
 
-/// Gives the next account the role and money to bill; only what is asked for is mined afterwards.
-async fn introduce(town: &Town) -> Address {
-    let next = NEXT.parse::<PrivateKeySigner>().unwrap().address();
+/// Gives an account the role and money to bill; only what is asked for is mined afterwards.
+pub(super) async fn introduce(town: &Town, who: Address) {
     town.anvil.set_automine(true).await;
-    town.anvil.fund(&[next]).await;
-    let rich = json!([next, U256::from(1_000_000_000_000_000_000_000_u128)]);
+    town.anvil.fund(&[who]).await;
+    let rich = json!([who, U256::from(1_000_000_000_000_000_000_000_u128)]);
     town.anvil.call::<Value>("anvil_setBalance", rich).await;
-    allow(town, next, true).await;
+    allow(town, who, true).await;
     town.anvil.set_automine(false).await;
+}
+
+/// The same for the account that comes after the stolen one.
+async fn introduce_next(town: &Town) -> Address {
+    let next = NEXT.parse::<PrivateKeySigner>().unwrap().address();
+    introduce(town, next).await;
     next
 }
 
@@ -52,7 +57,7 @@ async fn the_signing_key_is_changed_with_a_batch_open(family: Family) {
     let open = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     signer.terminate().await;
     town.anvil.call::<Value>("anvil_dropAllTransactions", json!([])).await;
-    let next = introduce(&town).await;
+    let next = introduce_next(&town).await;
     fs::write(&key, NEXT).unwrap();
     let import = "merchant-signer keys import billing-2 < key.txt";
     assert!(manual::run(&town.installation, import, &[]).await.status.success());
@@ -119,7 +124,7 @@ async fn a_stolen_signing_key_is_replaced_and_its_open_batch_ends_without_it(fam
     signer.terminate().await;
     town.anvil.call::<Value>("anvil_dropAllTransactions", json!([])).await;
     // The contract lets the stolen key bill no more, and another one instead.
-    let next = introduce(&town).await;
+    let next = introduce_next(&town).await;
     town.anvil.set_automine(true).await;
     allow(&town, signer_address(), false).await;
     town.anvil.set_automine(false).await;
