@@ -41,8 +41,8 @@ use tracing_subscriber::EnvFilter;
 pub use billing::BillingConfig;
 pub use callers::{Caller, Rights};
 pub use chain::{
-    ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, NewWork, TvmConfig, TvmFeeConfig,
-    TvmNode,
+    ChainConfig, ChainKeys, EvmConfig, FamilyConfig, FeeConfig, Finality, NewWork, TvmConfig,
+    TvmFeeConfig, TvmNode,
 };
 pub use database_url::{DatabaseUrl, NotADatabaseUrl};
 pub use faults::{ConfigError, ConfigErrors};
