@@ -96,6 +96,9 @@ enum Configured {
     Claims(ClaimsCommand),
     #[command(flatten)]
     Copies(copies::CopyCommand),
+    /// The journal as a whole.
+    #[command(subcommand)]
+    Journal(copies::JournalCommand),
     /// Write every charge and every refusal, oldest first. A running Signer is asked in the name of a caller
     /// that sees all.
     Export(ExportCommand),
@@ -264,6 +267,7 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
             let same = runtime.block_on(totals::run(&config, asked, &dial, &mut io::stdout()))?;
             return Ok(if same { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
+        Configured::Journal(command) => say(&copies::transfer(&config.journal, command)?)?,
         Configured::Copies(command) => say(&copies::run(&config.journal, command)?)?,
         Configured::Running(command) => {
             let well = runtime.block_on(operate::run(&config, command, &mut io::stdout()))?;

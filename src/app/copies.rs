@@ -1,9 +1,10 @@
 //! Copies of the journal: one that is kept while the Signer runs, and the commands that make one and put one
 //! in place.
 
-use crate::config::JournalPlace;
+use crate::config::{Config, DatabaseUrl, JournalPlace};
 use crate::journal::{Audit, Copier, HistoryHead, Journal, NotCopied, OpenError};
 use clap::Subcommand;
+use std::error::Error;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use tracing::warn;
@@ -31,7 +32,8 @@ pub enum CopyCommand {
 
 /// What to do where a server keeps the journal.
 const BACKED_UP_THERE: OpenError = OpenError::OnServer(
-    "have its database backed up with the server's own tools (pg_basebackup, pg_dump)",
+    "have its database backed up with the server's own tools (pg_basebackup, pg_dump), or copy it to a file \
+     with `merchant-signer journal copy`",
 );
 
 /// The same.
@@ -39,6 +41,37 @@ const RESTORED_THERE: OpenError = OpenError::OnServer(
     "restore its database with the server's own tools; by the mark beside it the Signer notices that it is an \
      old copy, and learns from the chains what it has forgotten",
 );
+
+/// What is done with the journal as a whole.
+#[derive(Subcommand, Debug)]
+pub enum JournalCommand {
+    /// Copy the journal to where another configuration has it: from a file to a PostgreSQL server, or back. No
+    /// Signer may run on it, and there must be none where it goes. The copy is audited before it counts.
+    Copy {
+        /// The other configuration.
+        #[arg(long)]
+        to: PathBuf,
+        /// To a server: a file with the URL of the role that is to own its tables in that database.
+        #[arg(long)]
+        owner_url_file: Option<PathBuf>,
+    },
+}
+
+/// Copies the journal to another place; tells what came about.
+pub fn transfer(
+    from: &JournalPlace,
+    JournalCommand::Copy { to, owner_url_file }: &JournalCommand,
+) -> Result<String, Box<dyn Error>> {
+    let to = Config::load(Some(to))?.journal;
+    let owner = owner_url_file.as_deref().map(DatabaseUrl::in_file).transpose()?;
+    let Audit { batches, head, .. } =
+        Journal::transfer(from, &to, owner.as_ref(), &mut progress())?;
+    Ok(format!(
+        "copied to {to}: {} rows, {batches} batches, head {head}. Start the Signer with that configuration, \
+         and keep what was at {from} without starting on it again",
+        head.row
+    ))
+}
 
 /// Does what a command says; tells what it did.
 pub fn run(journal: &JournalPlace, command: &CopyCommand) -> Result<String, NotCopied> {

@@ -16,7 +16,8 @@ pub enum RenameError {
 
 /// What a server's journal does not do.
 const KEEPS_ITS_ID: OpenError = OpenError::OnServer(
-    "a network keeps its id there, since the role of a Signer may not change what was written down",
+    "the role of a Signer may not change what was written down: copy the journal to a file with \
+     `merchant-signer journal copy`, rename there, and copy it back",
 );
 
 /// Renames in the journal that `config` names. The Signer must not be running.

@@ -235,18 +235,36 @@ impl Journal {
         files.create()?;
         let path = files.path();
         let problem = |e: &dyn std::fmt::Display| unwritable(path, e);
-        let conn = files.connect()?;
-        files.hold(&conn)?;
-        conn.execute_batch(&format!(
-            "BEGIN; {} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}; COMMIT;",
-            include_str!("schema.sql"),
-            migrate::OLDEST
-        ))
-        .map_err(|e| problem(&e))?;
+        let conn = oldest(files)?;
         migrate::migrate(&conn, migrate::STEPS).map_err(|e| problem(&e))?;
         mark::first(&conn, files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
         files::merge_when_closed(&conn, true).map_err(|e| problem(&e))
     }
+}
+
+/// Makes the tables of the oldest version in an empty file.
+fn oldest(files: &Files) -> Result<Connection, OpenError> {
+    let conn = files.connect()?;
+    files.hold(&conn)?;
+    conn.execute_batch(&format!(
+        "BEGIN; {} PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {}; COMMIT;",
+        include_str!("schema.sql"),
+        migrate::OLDEST
+    ))
+    .map_err(|e| unwritable(files.path(), &e))?;
+    Ok(conn)
+}
+
+/// Makes the tables of this version in an empty file, for a history that comes from elsewhere.
+#[cfg(feature = "postgres")]
+pub(super) fn empty(files: &Files) -> Result<Connection, OpenError> {
+    let conn = oldest(files)?;
+    for step in migrate::STEPS {
+        conn.execute_batch(step.sql)
+            .and_then(|()| conn.pragma_update(None, "user_version", step.to))
+            .map_err(|e| unwritable(files.path(), &e))?;
+    }
+    Ok(conn)
 }
 
 /// Opens an existing journal for this process alone, and brings it to the version of this program.

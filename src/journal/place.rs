@@ -5,7 +5,7 @@ use super::audit::{Audit, HistoryHead};
 use super::backup::AuditWatch;
 use super::open::OpenError;
 #[cfg(feature = "postgres")]
-use super::postgres::ServerConfig;
+use super::postgres::{ServerAndOwner, ServerConfig, to_file, to_server};
 #[cfg(feature = "postgres")]
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, JournalPlace};
@@ -20,6 +20,14 @@ const NO_OWNER: OpenError = OpenError::OnServer(
 const NO_SERVER: OpenError = OpenError::InFile(
     "leave `--owner-url-file` out, or set journal.url in the place of journal.path",
 );
+
+/// What copies from place to place of one kind.
+const FILE_TO_FILE: OpenError =
+    OpenError::InFile("`merchant-signer backup` copies a file to another one");
+
+/// The same.
+const SERVER_TO_SERVER: OpenError =
+    OpenError::OnServer("have the database moved with the server's own tools");
 
 impl Journal {
     /// Opens the journal that is configured for this process alone, on the machine's own clock.
@@ -48,6 +56,37 @@ impl Journal {
             }
             #[cfg(not(feature = "postgres"))]
             (JournalPlace::Server(_), Some(_)) => Err(OpenError::NotBuiltIn),
+        }
+    }
+
+    /// Copies the journal to where another configuration has it, from a file to a server or back, and takes its
+    /// mark away: whoever starts on the original again has it taken for an old copy. No process may have it open,
+    /// and there must be none where it goes. On a server `owner` makes its tables. All of it or nothing: what came
+    /// about is audited, and holds what the original holds.
+    pub fn transfer(
+        from: &JournalPlace,
+        to: &JournalPlace,
+        owner: Option<&DatabaseUrl>,
+        watch: AuditWatch<'_>,
+    ) -> Result<Audit, OpenError> {
+        match (from, to, owner) {
+            (JournalPlace::File(_), JournalPlace::File(_), _) => Err(FILE_TO_FILE),
+            (JournalPlace::Server(_), JournalPlace::Server(_), _) => Err(SERVER_TO_SERVER),
+            (JournalPlace::File(_), JournalPlace::Server(_), None) => Err(NO_OWNER),
+            #[cfg(feature = "postgres")]
+            (JournalPlace::File(from), JournalPlace::Server(to), Some(owner)) => {
+                let config = &ServerConfig::of(to);
+                to_server(from, ServerAndOwner { config, owner: owner.expose() }, watch)
+            }
+            #[cfg(feature = "postgres")]
+            (JournalPlace::Server(from), JournalPlace::File(to), _) => {
+                to_file(&ServerConfig::of(from), to, watch)
+            }
+            #[cfg(not(feature = "postgres"))]
+            (_, _, _) => {
+                watch(0, 0);
+                Err(OpenError::NotBuiltIn)
+            }
         }
     }
 

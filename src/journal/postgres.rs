@@ -13,11 +13,13 @@ mod reader;
 mod session;
 mod tls;
 mod token;
+mod transfer;
 mod writer;
 
 pub use super::sql::ServerFault;
 pub(crate) use question::{ServerQuestion, ServerReply};
 pub(crate) use session::Session;
+pub(super) use transfer::{ServerAndOwner, to_file, to_server};
 
 use super::backup::AuditWatch;
 use super::files::find_place_for_mark;
@@ -176,7 +178,29 @@ fn apart<T: Send>(work: impl FnOnce() -> Result<T, Lost> + Send) -> Result<T, Lo
 }
 
 fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Result<(), Lost> {
-    let session = Session::open(owner, config, "merchant-signer init")?;
+    let (made, server) = tables(config, owner, role)?;
+    let boot = made.boot;
+    boots::insert_boot(&made.session, boot, Clock::MACHINE.unix_ms())?;
+    let known = made.commit()?;
+    let file = MarkFile::at(&config.mark_path);
+    file.write(&LastSeen { boot, known, server }).map_err(|e| SqlError::foreign(e).into())
+}
+
+/// Empty tables that are not committed yet.
+struct NewTables {
+    session: Session,
+    token: Token,
+    /// For the first start on them.
+    boot: BootId,
+}
+
+/// Makes the tables in the schema that `owner` sees first, and lets `role` use them.
+fn tables(
+    config: &ServerConfig,
+    owner: &tokio_postgres::Config,
+    role: &str,
+) -> Result<(NewTables, Server), Lost> {
+    let session = Session::open(owner, config, "merchant-signer owner")?;
     let conn: &dyn Database = &session;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     let (schema, role): (String, String) =
@@ -192,15 +216,17 @@ fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Re
     let version = migrate::newest(migrate::STEPS);
     conn.execute("INSERT INTO about (one, version, min_writer) VALUES (1, ?1, ?1)", [version])?;
     let boot = BootId::random().map_err(SqlError::foreign)?;
-    boots::insert_boot(conn, boot, Clock::MACHINE.unix_ms())?;
-    let Committed::Yes(known) = session.commit(token) else {
-        return Err(SqlError::foreign(
-            "the tables were not made; see what is there and begin anew",
-        )
-        .into());
-    };
-    let file = MarkFile::at(&config.mark_path);
-    file.write(&LastSeen { boot, known, server }).map_err(|e| SqlError::foreign(e).into())
+    Ok((NewTables { session, token, boot }, server))
+}
+
+impl NewTables {
+    fn commit(&self) -> Result<Known, Lost> {
+        let Committed::Yes(known) = self.session.commit(self.token) else {
+            let problem = "the tables were not made; see what is there and begin anew";
+            return Err(SqlError::foreign(problem).into());
+        };
+        Ok(known)
+    }
 }
 
 fn open(

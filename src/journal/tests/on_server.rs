@@ -4,6 +4,7 @@
 mod away;
 mod encrypted;
 mod losing;
+mod moving;
 mod plans;
 mod trips;
 
@@ -14,6 +15,10 @@ use crate::journal::sql::SqlError;
 use std::path::PathBuf;
 use std::time::Duration;
 use tokio_postgres::Config;
+
+/// Makes the role of a Signer where there is none.
+const ROLE: &str = "DO $$ BEGIN CREATE ROLE signer LOGIN;
+    EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$";
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -72,9 +77,7 @@ fn ran(server: Config, sql: String) -> Result<(), SqlError> {
 
 /// A new journal.
 pub(super) fn made(server: &Config, room: &TempDir) -> Journal {
-    let role = "DO $$ BEGIN CREATE ROLE signer LOGIN;
-                EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$";
-    ran(server.clone(), format!("{role}; CREATE SCHEMA {}", schema(room))).unwrap();
+    ran(server.clone(), format!("{ROLE}; CREATE SCHEMA {}", schema(room))).unwrap();
     Journal::create_on_server(&config(server, room), &within(server, room), "signer").unwrap();
     opened(server, room)
 }

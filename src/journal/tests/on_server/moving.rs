@@ -1,0 +1,55 @@
+//! From a file to a server and back: the same rows, the same history, one mark.
+
+use super::*;
+use crate::journal::OpenError;
+use crate::journal::postgres::{ServerAndOwner, to_file, to_server};
+
+/// What both have to hold. Starts of processes are apart: each place has one of its own.
+async fn held(book: &Book) -> (Vec<String>, Audit) {
+    let all = book.journal.read(|conn| everything(conn, &TABLES[1..])).await.unwrap();
+    (all, book.audit().await)
+}
+
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_journal_goes_to_a_server_and_back_with_all_that_it_holds() {
+    let server = given().unwrap();
+    let file = Book::in_a_file().await;
+    for period in 1..=3 {
+        let all: Vec<Item> = (0..40).map(|who| item(who, period)).collect();
+        file.accept(&all).await.unwrap();
+    }
+    let pause = Switch::Pause(vec![PlatformChainId(13)]);
+    let by = Pause { by: "somebody".to_owned(), since_ms: NOW_MS };
+    file.journal.set_paused(pause, by).await.unwrap().unwrap();
+    let before = held(&file).await;
+    let (path, room) = (super::super::config(&file.room), tempfile::tempdir().unwrap());
+    ran(server.clone(), format!("{ROLE}; CREATE SCHEMA {}", schema(&room))).unwrap();
+    let (config, owner) = (config(&server, &room), within(&server, &room));
+    let to = ServerAndOwner { config: &config, owner: &owner };
+    let copy = || to_server(&path, to, &mut |_, _| {});
+    assert!(matches!(copy(), Err(OpenError::Held(_))), "a Signer runs on it");
+    file.journal.close().await;
+    assert_eq!(copy().unwrap(), before.1);
+    let again = copy().unwrap_err().to_string();
+    assert!(again.contains("a journal is never replaced"), "{again}");
+
+    let book = Book { journal: opened(&server, &room), room };
+    assert!(!book.journal.is_old_copy(), "the mark went along");
+    assert_eq!(held(&book).await, before);
+    assert!(!book.takes(item(7, 2)).await, "it is claimed");
+    assert!(book.takes(item(7, 9)).await);
+    let before = held(&book).await;
+    let back = JournalConfig { path: file.room.path().join("back.db"), ..path.clone() };
+    let copy = || to_file(&config, &back, &mut |_, _| {});
+    assert!(matches!(copy(), Err(OpenError::Held(_))), "a Signer runs on it");
+    book.journal.close().await;
+    assert_eq!(copy().unwrap(), before.1);
+    assert!(matches!(copy(), Err(OpenError::Exists(_))));
+    let book = Book { journal: Journal::open(&back).unwrap(), room: book.room };
+    assert!(!book.journal.is_old_copy(), "the mark went along");
+    assert_eq!(held(&book).await, before);
+    for left in [Journal::open(&path).unwrap(), opened(&server, &book.room)] {
+        assert!(left.is_old_copy(), "what was left behind is not the journal any more");
+    }
+}
