@@ -38,7 +38,8 @@ pub(in crate::journal) fn to_server(
     files::find_place_for_mark(&to.config.mark_path)?;
     let file = open::open(&files)?;
     let original = audited(&file, watch).map_err(|e| open::unanswered(&from.path, &e))?;
-    let copied = apart(|| fill_server(file, to, &original));
+    let held = &original;
+    let copied = apart(move || fill_server(&file, to, held));
     copied.map_err(|problem| problem.opening(&to.config.place))?;
     // Whoever starts on the file again has it taken for an old copy.
     files.remove_mark().map_err(|e| open::unwritable(&from.path, &e))?;
@@ -46,7 +47,7 @@ pub(in crate::journal) fn to_server(
 }
 
 fn fill_server(
-    file: Connection,
+    file: &Connection,
     ServerAndOwner { config, owner }: ServerAndOwner<'_>,
     original: &Audit,
 ) -> Result<(), Lost> {
@@ -55,8 +56,8 @@ fn fill_server(
     let (session, boot): (&Session, _) = (&made.session, made.boot);
     let conn: &dyn Database = session;
     conn.defer_references()?;
-    for table in names(&file)? {
-        copy_to_server(&file, session, &table)?;
+    for table in names(file)? {
+        copy_to_server(file, session, &table)?;
     }
     boots::insert_boot(conn, boot, Clock::MACHINE.unix_ms())?;
     conn.flush()?;
