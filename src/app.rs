@@ -262,7 +262,7 @@ pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled,
     let chains = connect::all(&config, machine).await?;
     let journal = (machine.journal)(&config.journal)?;
     let Lanes { set, watchers } = lanes::take_up(&chains, &journal).await?;
-    set.of_chains.values().for_each(|lane| tell_limits(lane));
+    set.of_chains.values().for_each(|lanes| tell_limits(lanes.any()));
     look_once(&watchers).await;
     let engine = Arc::new(Engine::new(set, journal));
     let callers =
@@ -311,7 +311,8 @@ fn tell_limits(lane: &Lane) {
 }
 
 /// Takes up what an earlier process left open, before anybody can ask: first the accounts that take no new
-/// work, since the others open when it is known what those did.
+/// work, since the others open when it is known what those did; then the others, and once more whoever among
+/// them has waited for one that was looked at after it.
 async fn look_once(watchers: &[Watcher]) {
     let looks = |follow: bool| {
         let some = watchers.iter().filter(move |watcher| watcher.lane.follows.is_some() == follow);
@@ -320,6 +321,8 @@ async fn look_once(watchers: &[Watcher]) {
     let all = async {
         looks(true).await;
         looks(false).await;
+        let waiting = watchers.iter().filter(|watcher| watcher.lane.waits_for_another());
+        join_all(waiting.map(Watcher::look)).await;
     };
     if timeout(FIRST_LOOK, all).await.is_err() {
         warn!("not every chain answered in time; it is tried again in the background");

@@ -4,7 +4,9 @@
 //! Pure. No clock, no socket, no database; depends on nothing else in the crate.
 
 mod admitted;
+mod assign;
 mod attempt;
+mod brake;
 mod carried;
 mod claim;
 mod decide;
@@ -21,16 +23,18 @@ mod tx_record;
 mod verdict;
 
 pub use admitted::{Admitted, Charge, Values, whole_number};
+pub use assign::account_of;
 pub use attempt::{
     Attempt, AttemptKind, Attempts, BatchId, BatchState, ChargeTerms, Item, Signed, Slot,
 };
+pub use brake::Brake;
 pub use carried::{Carried, Undecodable};
 pub use claim::{Claim, ClaimState, ClaimedBy, Satisfied, Subject};
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unsettled, next_step};
 pub use entry::{BadField, Entry};
 pub use gate::{
-    AccountView, BlocksRead, Brake, Closed, Gate, LaneView, NonceView, OnlyFollows, PoolView,
-    PoolsAsked, Ruling, first_position, rule,
+    AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, OnlyFollows, PoolView, PoolsAsked,
+    Ruling, first_position, rule,
 };
 pub use ids::{
     AskedBy, ChargeKey, Family, Ineligible, NamedRequest, Period, PlanId, PlatformChainId,

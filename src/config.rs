@@ -39,8 +39,8 @@ use tracing_subscriber::EnvFilter;
 pub use billing::BillingConfig;
 pub use callers::{Caller, Rights};
 pub use chain::{
-    ChainConfig, EvmConfig, FamilyConfig, FeeConfig, Finality, NewWork, TvmConfig, TvmFeeConfig,
-    TvmNode,
+    ChainConfig, ChainKeys, EvmConfig, FamilyConfig, FeeConfig, Finality, NewWork, TvmConfig,
+    TvmFeeConfig, TvmNode,
 };
 pub use faults::{ConfigError, ConfigErrors};
 pub use http::HttpConfig;

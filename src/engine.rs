@@ -6,16 +6,18 @@ mod hindrance;
 mod lane;
 mod lane_set;
 mod last_use;
-mod others;
 mod ready;
 mod recall;
 mod repeat;
 mod reservation;
 mod runway;
+mod siblings;
 mod sign;
+mod signing_lanes;
 mod signing_line;
 mod standing;
 mod tally;
+mod tracked;
 mod trouble;
 mod verdict;
 mod watcher;
@@ -23,6 +25,8 @@ mod watcher;
 pub use hindrance::Hindrance;
 pub use lane::Lane;
 pub use lane_set::{IdleLanes, LaneSet};
+pub use siblings::Siblings;
+pub use signing_lanes::SigningLanes;
 pub use standing::Obstacle;
 pub use tally::{SignedAgain, Tally};
 pub use trouble::Trouble;
@@ -84,8 +88,8 @@ impl Engine {
         }
         let lanes = Arc::clone(&self.lanes);
         let billing = async move {
-            let (_at_work, lane) = lanes.at_work(chain, deadline).await?;
-            bill::bill(&lane, order, deadline).await
+            let (_at_work, signers) = lanes.at_work(chain, deadline).await?;
+            bill::bill(signers.of(&order), order, deadline).await
         };
         let request = self.tasks.spawn(spans::carried(billing).in_current_span());
         request.await.map_err(|_| NoVerdict::ShuttingDown)?
@@ -130,9 +134,9 @@ impl Engine {
         Ok(told)
     }
 
-    /// The sums of today of the account that signs on `lane`'s chain.
-    pub async fn spent(&self, lane: &Lane) -> Result<Vec<Spent>, JournalError> {
-        self.journal.spent(lane.id(), self.journal.now_ms()).await
+    /// The sums of today of all accounts of a chain.
+    pub async fn spent(&self, chain: PlatformChainId) -> Result<Vec<Spent>, JournalError> {
+        self.journal.spent(chain, self.journal.now_ms()).await
     }
 
     /// The batch that any of its hashes names.

@@ -252,7 +252,7 @@ fn chain_for(
     stated: Option<PlatformChainId>,
 ) -> Result<PlatformChainId, TurnedAway> {
     let lanes = door.engine.lanes();
-    let family_of = |id| lanes.of_chains.get(id).map(|lane| lane.chain.facts().family);
+    let family_of = |id| lanes.of_chains.get(id).map(|lanes| lanes.any().chain.facts().family);
     if !lanes.of_chains.keys().any(|id| family_of(id) == Some(family)) {
         return Err(TurnedAway::NoChain(family));
     }

@@ -288,16 +288,20 @@ impl Journal {
     /// Whether there is room in the sums of the day for this much more. Takes nothing.
     pub async fn room(
         &self,
-        lane: LaneId,
+        chain: PlatformChainId,
         counts: Vec<Count>,
         at_ms: i64,
     ) -> Result<(), AcceptError> {
-        self.read(move |conn| Ok(spend::room(conn, lane, &counts, at_ms))).await?
+        self.read(move |conn| Ok(spend::room(conn, chain, &counts, at_ms))).await?
     }
 
-    /// The sums of an account on the day of `at_ms`.
-    pub async fn spent(&self, lane: LaneId, at_ms: i64) -> Result<Vec<Spent>, JournalError> {
-        self.read(move |conn| spend::spent(conn, lane, at_ms)).await
+    /// The sums of all accounts of a chain on the day of `at_ms`.
+    pub async fn spent(
+        &self,
+        chain: PlatformChainId,
+        at_ms: i64,
+    ) -> Result<Vec<Spent>, JournalError> {
+        self.read(move |conn| spend::spent(conn, chain, at_ms)).await
     }
 
     /// Who paused a chain, if somebody did.

@@ -4,11 +4,12 @@ use super::Machine;
 use super::connect::{self, Connected};
 use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
-use crate::chain::Finding;
+use crate::chain::{Finding, Inspect};
 use crate::clock::Clock;
 use crate::config::{Config, NewWork};
 use crate::journal::{Journal, JournalError, KnownLane, LaneId, Misbound, Network, OpenError};
 use crate::node::Dial;
+use alloy::primitives::Address;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -82,13 +83,20 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
     CheckReport(found)
 }
 
+/// What is another thing for each account of a chain.
+const OF_ACCOUNTS: [&str; 4] =
+    ["gas money", "permission to sign", "permission to bill", "delegation"];
+
 /// Looks at a chain, and at what the journal has open on it.
 async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     let (id, facts) = (connected.id(), connected.chain.facts());
-    let signer = spell_address(facts.family, facts.signer);
-    let mut found = vec![Finding::fine("key", format!("signs for {signer}"))];
+    let accounts: Vec<Address> = connected.signers().map(|signer| signer.facts().signer).collect();
+    let key = |account: &Address| {
+        Finding::fine("key", format!("signs for {}", spell_address(facts.family, *account)))
+    };
+    let mut found: Vec<Finding> = accounts.iter().map(key).collect();
     for left in seen.known_lanes.iter().filter(|left| left.lane.chain == id && !left.is_done()) {
-        if left.lane.signer != facts.signer {
+        if !accounts.contains(&left.lane.signer) {
             let account = spell_address(facts.family, left.lane.signer);
             let KnownLane { open, guarded, .. } = left;
             let why = connected.follows(left.lane.signer);
@@ -110,9 +118,31 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     if connected.config.new_work == NewWork::Retired {
         found.push(Finding::fine("retired", "nothing new is billed on it"));
     }
-    found.extend(connected.chain.inspect().await);
-    found.extend(seen.unknown(connected).await);
+    let mut first: Option<Vec<Finding>> = None;
+    for signer in connected.signers() {
+        let told = signer.inspect().await;
+        let account = spell_address(facts.family, signer.facts().signer);
+        for one in &told {
+            let is_its_own = OF_ACCOUNTS.contains(&one.what);
+            // What is the same of all accounts is told once.
+            let news = first.as_ref().is_none_or(|first| one.fault && !first.contains(one));
+            let named = accounts.len() > 1 && (is_its_own || first.is_some());
+            if is_its_own || news {
+                found.push(if named { of_account(one, &account) } else { one.clone() });
+            }
+        }
+        found.extend(seen.unknown(id, signer.as_ref()).await);
+        first.get_or_insert(told);
+    }
     found
+}
+
+/// The same, with the account that it is told of.
+fn of_account(finding: &Finding, account: &str) -> Finding {
+    if finding.said.contains(account) {
+        return finding.clone();
+    }
+    Finding { said: format!("{} ({account})", finding.said), ..finding.clone() }
 }
 
 /// What the journal tells. A running Signer alone knows what is in its own.
@@ -153,19 +183,21 @@ impl JournalSeen {
 
     /// What the account did on the chain that the journal does not know of. Where nothing counts an
     /// account's transactions, only that there is something, by when the account was used last.
-    async fn unknown(&self, connected: &Connected) -> Option<Finding> {
-        let (journal, chain) = (self.journal.as_ref()?, &connected.chain);
-        let lane = LaneId { chain: connected.id(), signer: chain.facts().signer };
+    async fn unknown(&self, id: PlatformChainId, chain: &dyn Inspect) -> Option<Finding> {
+        let journal = self.journal.as_ref()?;
+        let (family, signer) = (chain.facts().family, chain.facts().signer);
+        let (lane, account) = (LaneId { chain: id, signer }, spell_address(family, signer));
         let known = journal.next_position(lane).await.ok()?;
         let nonces = chain.pulse().borrow().and_then(|pulse| pulse.nonces);
         let more = if let Some(nonces) = nonces {
             let unknown = nonces.mined.saturating_sub(known.unwrap_or_default());
-            (unknown > 0).then(|| format!("{unknown} transactions of the account are"))?
+            (unknown > 0).then(|| format!("{unknown} transactions of the account {account} are"))?
         } else {
             let used_ms = i64::try_from(chain.last_used().await.ok()??).ok()?;
             let known_ms = journal.known_until(lane).await.ok()?.unwrap_or_default();
             let explained = used_ms < known_ms || self.has_open(lane);
-            (!explained).then(|| "the account was used by transactions that are".to_owned())?
+            (!explained)
+                .then(|| format!("the account {account} was used by transactions that are"))?
         };
         let advice = match known {
             None => {

@@ -35,8 +35,10 @@ pub(super) struct Connected {
     pub(super) config: ChainConfig,
     /// How open batches are treated.
     pub(super) rules: Rules,
-    /// Signs with the configured key.
+    /// The chain as the first account that signs sees it.
     pub(super) chain: Arc<dyn Inspect>,
+    /// As the others do.
+    more: Vec<Arc<dyn Inspect>>,
     profile: Arc<Profile>,
     keyring: Keyring,
     wiring: Wiring,
@@ -46,6 +48,11 @@ pub(super) struct Connected {
 impl Connected {
     pub(super) fn id(&self) -> PlatformChainId {
         self.config.platform_id
+    }
+
+    /// The chain as every account that signs sees it.
+    pub(super) fn signers(&self) -> impl Iterator<Item = &Arc<dyn Inspect>> {
+        std::iter::once(&self.chain).chain(&self.more)
     }
 
     /// The accounts of the retired keys.
@@ -89,7 +96,7 @@ impl Wiring {
             }
             FamilyConfig::Tvm(config) => {
                 let fleet = tron::fleet(dial, config).map_err(|fault| fault.to_string())?;
-                Self::Tvm(TronParts { fleet: Arc::new(fleet), config: Arc::clone(config) })
+                Self::Tvm(TronParts::new(Arc::new(fleet), Arc::clone(config)))
             }
         })
     }
@@ -146,11 +153,16 @@ pub(super) async fn one(
         return Err(loose);
     }
     let at = |fault| vec![format!("{path}.{fault}")];
-    let signatory = Signatory::Key(Arc::clone(&keyring.key));
     let profile = Arc::new(profile);
-    let account = SigningAccount::new(config, Arc::clone(&profile), &signatory, clock);
     let wiring = Wiring::of(family, dial).map_err(at)?;
-    let chain = wiring.adapter(account).await.map_err(at)?;
-    let (config, rules) = (config.clone(), rules(family));
-    Ok(Connected { config, rules, chain, profile, keyring, wiring, clock })
+    let mut signers = Vec::new();
+    for key in keyring.signing() {
+        let signatory = Signatory::Key(Arc::clone(key));
+        let account = SigningAccount::new(config, Arc::clone(&profile), &signatory, clock);
+        signers.push(wiring.adapter(account).await.map_err(at)?);
+    }
+    let mut signers = signers.into_iter();
+    let chain = signers.next().ok_or_else(|| at("key: no key signs".to_owned()))?;
+    let (config, rules, more) = (config.clone(), rules(family), signers.collect());
+    Ok(Connected { config, rules, chain, more, profile, keyring, wiring, clock })
 }

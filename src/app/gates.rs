@@ -87,13 +87,13 @@ fn news(engine: &Engine, all: &mut HashMap<LaneId, LaneSeen>) -> Vec<GateNote> {
 /// Says once that nothing is signed although the gate is open, and once that it is again: the gate itself tells
 /// of its own.
 fn say(lane: &Lane, seen: &mut LaneSeen) {
-    let chain = &lane.chain.facts().name;
+    let (chain, account) = (&lane.chain.facts().name, lane.account());
     let before = seen.said.replace(seen.closed.is_none());
     match &seen.closed {
         Some(why) if before != Some(false) && lane.gate() == Gate::Open => {
-            warn!(chain, "nothing is signed: {why}");
+            warn!(chain, account, "nothing is signed: {why}");
         }
-        None if before == Some(false) => info!(chain, "new work is signed again"),
+        None if before == Some(false) => info!(chain, account, "new work is signed again"),
         Some(_) | None => {}
     }
 }

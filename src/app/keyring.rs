@@ -1,4 +1,4 @@
-//! Opens the keys of a chain: the one that signs, and those that are retired.
+//! Opens the keys of a chain: those that sign, and those that are retired.
 
 use crate::billing::OnlyFollows;
 use crate::chain::Signatory;
@@ -7,11 +7,11 @@ use crate::keys::{Key, KeyPlace, KeySource, OpenKeys};
 use alloy::primitives::Address;
 use std::sync::Arc;
 
-/// The keys of one chain.
+/// The keys of one chain, each of another account.
 #[derive(Debug)]
 pub(super) struct Keyring {
-    /// Signs.
-    pub(super) key: Arc<Key>,
+    /// Sign. Never none.
+    signing: Vec<Arc<Key>>,
     /// Have signed before.
     retired: Vec<Arc<Key>>,
 }
@@ -23,30 +23,20 @@ impl Keyring {
         keys: &KeysConfig,
         open: &dyn OpenKeys,
     ) -> Result<Self, Vec<String>> {
-        let path = format!("chains.{}", chain.platform_id);
-        let (mut retired, mut faults) = (Vec::new(), Vec::new());
-        let key = load(
-            open,
-            key_place(chain, chain.family.key(), keys),
-            chain.test,
-            &format!("{path}.key"),
-        )
-        .await;
-        for (place, old) in chain.retired_keys.iter().enumerate() {
-            let path = format!("{path}.retired_keys[{place}]");
-            match load(open, key_place(chain, old, keys), chain.test, &path).await {
-                Ok(old) if key.as_ref().is_ok_and(|key| key.address() == old.address()) => {
-                    faults.push(format!("{path}: it is the key that signs; name it once"));
-                }
-                Ok(old) => retired.push(Arc::new(old)),
-                Err(fault) => faults.push(fault),
-            }
+        let mut opening = Opening { chain, keys, open, known: Vec::new(), faults: Vec::new() };
+        let (mut signing, mut retired) = (Vec::new(), Vec::new());
+        for (place, key) in chain.keys.signing() {
+            signing.extend(opening.next(place, key).await);
         }
-        match key {
-            Ok(key) if faults.is_empty() => Ok(Self { key: Arc::new(key), retired }),
-            Ok(_) => Err(faults),
-            Err(fault) => Err(std::iter::once(fault).chain(faults).collect()),
+        for (place, key) in chain.keys.retired.iter().enumerate() {
+            retired.extend(opening.next(format!("retired_keys[{place}]"), key).await);
         }
+        if opening.faults.is_empty() { Ok(Self { signing, retired }) } else { Err(opening.faults) }
+    }
+
+    /// Those that sign.
+    pub(super) fn signing(&self) -> impl Iterator<Item = &Arc<Key>> {
+        self.signing.iter()
     }
 
     /// The accounts that have signed before.
@@ -54,12 +44,43 @@ impl Keyring {
         self.retired.iter().map(|key| key.address())
     }
 
-    /// Who signs for an account that is not that of the key, and what that means for its lane.
+    /// Who signs for an account that bills nothing new, and what that means for its lane.
     pub(super) fn follower(&self, account: Address) -> (Signatory, OnlyFollows) {
         match self.retired.iter().find(|key| key.address() == account) {
             Some(key) => (Signatory::Key(Arc::clone(key)), OnlyFollows::RetiredKey),
             None => (Signatory::Keyless(account), OnlyFollows::NoKey),
         }
+    }
+}
+
+/// Keys that are being opened, one after the other: one that is encrypted takes 256 MiB meanwhile.
+struct Opening<'a> {
+    chain: &'a ChainConfig,
+    keys: &'a KeysConfig,
+    open: &'a dyn OpenKeys,
+    /// The accounts of those that are open, and where each is named.
+    known: Vec<(Address, String)>,
+    faults: Vec<String>,
+}
+
+impl Opening<'_> {
+    /// Opens one more. Two keys of one account would be two lanes for its one row of transactions.
+    async fn next(&mut self, place: String, key: &KeyRef) -> Option<Arc<Key>> {
+        let path = format!("chains.{}.{place}", self.chain.platform_id);
+        let at = key_place(self.chain, key, self.keys);
+        let fault = match load(self.open, at, self.chain.test, &path).await {
+            Err(fault) => fault,
+            Ok(key) => {
+                let twin = self.known.iter().find(|(account, _)| *account == key.address());
+                let Some((_, twin)) = twin else {
+                    self.known.push((key.address(), place));
+                    return Some(Arc::new(key));
+                };
+                format!("{path}: has the account of {twin}; name it once")
+            }
+        };
+        self.faults.push(fault);
+        None
     }
 }
 

@@ -1,12 +1,12 @@
-//! Which lanes there are: one for each configured chain, and one for every other account that has signed
-//! on it. The journal decides that, so that nothing is open that nobody follows.
+//! Which lanes there are: one for each account that signs on a configured chain, and one for every other that
+//! has signed on it. The journal decides that, so that nothing is open that nobody follows.
 
 use super::StartError;
 use super::connect::Connected;
 use crate::billing::{OnlyFollows, spell_address};
-use crate::chain::Chain;
+use crate::chain::Inspect;
 use crate::config::NewWork;
-use crate::engine::{Lane, LaneSet, Watcher};
+use crate::engine::{Lane, LaneSet, Siblings, SigningLanes, Watcher};
 use crate::journal::{Journal, KnownLane, Network};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,20 +33,36 @@ pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<L
     }
     let mut all = Lanes { set: LaneSet::default(), watchers: Vec::new() };
     for chain in chains {
-        let others = all.follow(chain, journal, &known).await?;
-        let mut lane = Lane::new(chain.as_chain(), journal.clone(), chain.rules, chain.guard())
-            .warning_below(chain.config.gas_warn_billings)
-            .beside(others);
-        if chain.config.new_work == NewWork::Retired {
-            lane = lane.following(OnlyFollows::RetiredChain);
+        let siblings = Siblings::default();
+        all.follow(chain, journal, &known, &siblings).await?;
+        let first = all.sign(chain, &chain.chain, journal, &siblings).await?;
+        let mut more = Vec::new();
+        for signer in chain.signers().skip(1) {
+            more.push(all.sign(chain, signer, journal, &siblings).await?);
         }
-        let lane = all.watched(lane, chain).await?;
-        all.set.of_chains.insert(chain.id(), lane);
+        all.set.of_chains.insert(chain.id(), SigningLanes::new(first, more));
     }
     Ok(all)
 }
 
 impl Lanes {
+    /// Makes the lane of an account that signs.
+    async fn sign(
+        &mut self,
+        chain: &Connected,
+        signer: &Arc<dyn Inspect>,
+        journal: &Journal,
+        siblings: &Siblings,
+    ) -> Result<Arc<Lane>, StartError> {
+        let signer = Arc::<dyn Inspect>::clone(signer);
+        let lane = Lane::new(signer, journal.clone(), chain.rules, chain.guard());
+        let mut lane = lane.warning_below(chain.config.gas_warn_billings).among(siblings);
+        if chain.config.new_work == NewWork::Retired {
+            lane = lane.following(OnlyFollows::RetiredChain);
+        }
+        self.watched(lane, chain).await
+    }
+
     /// Makes the lanes of all other accounts that have signed on a chain, or whose retired keys are
     /// configured: the journal may be a copy that has forgotten what they did, or that there are any.
     async fn follow(
@@ -54,32 +70,30 @@ impl Lanes {
         chain: &Connected,
         journal: &Journal,
         known: &[KnownLane],
-    ) -> Result<Vec<Arc<Lane>>, StartError> {
+        siblings: &Siblings,
+    ) -> Result<(), StartError> {
         let of_chain = known.iter().filter(|known| known.lane.chain == chain.id());
         let mut accounts: BTreeMap<_, _> =
             chain.retired_accounts().map(|account| (account, None)).collect();
         accounts.extend(of_chain.map(|known| (known.lane.signer, Some(known))));
-        accounts.remove(&chain.chain.facts().signer);
-        let mut others = Vec::with_capacity(accounts.len());
+        for signer in chain.signers() {
+            accounts.remove(&signer.facts().signer);
+        }
         for (account, known) in accounts {
             let (adapter, why) = chain.follower(account).await?;
             let lane = Lane::new(adapter, journal.clone(), chain.rules, chain.guard());
-            let mut lane = lane.following(why);
+            let mut lane = lane.following(why).among(siblings);
             match known.filter(|known| !known.is_done()) {
                 None => lane = lane.with_nothing_left(),
                 Some(KnownLane { open, guarded, .. }) => {
-                    let facts = lane.chain.facts();
-                    let account = spell_address(facts.family, facts.signer);
-                    warn!(
-                        chain = facts.name,
-                        account, open, guarded, "following the account: {why}"
-                    );
+                    let (chain, account) = (&lane.chain.facts().name, lane.account());
+                    warn!(chain, account, open, guarded, "following the account: {why}");
                 }
             }
-            others.push(self.watched(lane, chain).await?);
+            let lane = self.watched(lane, chain).await?;
+            self.set.followers.push(lane);
         }
-        self.set.followers.extend(others.iter().map(Arc::clone));
-        Ok(others)
+        Ok(())
     }
 
     async fn watched(&mut self, lane: Lane, chain: &Connected) -> Result<Arc<Lane>, StartError> {
@@ -126,10 +140,6 @@ impl fmt::Display for Orphans {
 }
 
 impl Connected {
-    fn as_chain(&self) -> Arc<dyn Chain> {
-        Arc::<dyn crate::chain::Inspect>::clone(&self.chain)
-    }
-
     fn guard(&self) -> std::time::Duration {
         self.config.family.billing().guard
     }

@@ -133,7 +133,17 @@ struct ReadyChain {
     head: Option<u64>,
     undecided: usize,
     held_up: Vec<HeldUp>,
+    accounts: Vec<ReadyAccount>,
     nodes: Vec<ReadyNode>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadyAccount {
+    address: String,
+    status: String,
+    undecided: usize,
+    billings_left: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -193,6 +203,12 @@ fn show(
     writeln!(to, "chain {chain_id}, {name}: {status}; head {}, {undecided} open", at(*head))?;
     for HeldUp { batch, why } in &chain.held_up {
         writeln!(to, "  held up: billing {batch}: {why}")?;
+    }
+    let several = chain.accounts.len() > 1;
+    for account in chain.accounts.iter().filter(|_| several) {
+        let ReadyAccount { address, status, undecided, billings_left } = account;
+        let left = billings_left.map_or_else(|| "?".to_owned(), |left| left.to_string());
+        writeln!(to, "  account {address}: {status}; {undecided} open, pays for {left} more")?;
     }
     for ReadyNode { node, state, head } in &chain.nodes {
         writeln!(to, "  node {node}: {state}, head {}", at(*head))?;

@@ -111,8 +111,9 @@ impl Running {
     fn same_accounts(&self, chains: &[Connected]) -> Result<(), NotReloaded> {
         let lanes = self.engine.lanes();
         let changed = |chain: &&Connected| {
-            let signer = chain.chain.facts().signer;
-            lanes.of_chains.get(&chain.id()).is_none_or(|lane| lane.id().signer != signer)
+            let now = chain.signers().map(|signer| signer.facts().signer);
+            let signing = lanes.of_chains.get(&chain.id());
+            signing.is_none_or(|lanes| !lanes.all().map(|lane| lane.id().signer).eq(now))
         };
         let changed = chains.iter().filter(changed);
         let faults: Vec<_> = changed
@@ -154,7 +155,7 @@ impl Running {
                 {
                     lane.go_on_from(old);
                 }
-                set.of_chains.values().for_each(|lane| tell_limits(lane));
+                set.of_chains.values().for_each(|lanes| tell_limits(lanes.any()));
                 look_once(&watchers).await;
                 idle.replace(set);
                 self.watch = Watch::begin(watchers);

@@ -4,6 +4,7 @@
 //! A lane is open only while nothing that the account did can be unknown to the journal: whatever is
 //! unknown may have charged somebody.
 
+use super::Brake;
 use alloy::primitives::{Address, B256};
 use std::fmt;
 
@@ -72,58 +73,6 @@ pub enum Closed {
         /// That account.
         other: Address,
     },
-}
-
-/// Why nothing new should be signed on a chain, whatever the journal knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Brake {
-    /// The key of the account cannot sign for it alone any more.
-    NotAlone {
-        /// The account.
-        signer: Address,
-        /// What the key's signature weighs by the owner permission.
-        weight: u64,
-        /// What signatures have to weigh together.
-        threshold: u64,
-    },
-    /// Blocks stopped so many transactions in a row because they took too long. Each burnt its fee limit
-    /// and charged nobody.
-    OutOfTime {
-        /// How many.
-        times: usize,
-    },
-    /// Transactions that failed have cost what they may in a day.
-    Burnt {
-        /// What they cost today, sun.
-        sun: u64,
-        /// What they may cost, sun.
-        most: u64,
-    },
-}
-
-impl fmt::Display for Brake {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAlone { signer, weight, threshold } => write!(
-                f,
-                "the key of the account {signer} weighs {weight} of the {threshold} that its owner \
-                 permission asks for: no node takes what it signs alone. Give the key enough weight, or \
-                 bill from another account"
-            ),
-            Self::OutOfTime { times } => write!(
-                f,
-                "blocks stopped {times} billing transactions in a row because they took too long, and \
-                 kept their fees: the lane opens by itself when a smaller call is seen to pass. \
-                 Lower policy.max_batch"
-            ),
-            Self::Burnt { sun, most } => write!(
-                f,
-                "billing transactions that failed have cost {sun} sun today (UTC), and \
-                 fees.max_burnt_per_day is {most} sun: find out why they fail, then raise the limit or \
-                 wait until tomorrow"
-            ),
-        }
-    }
 }
 
 /// Why a lane ends what it has begun, and begins nothing.
@@ -199,13 +148,35 @@ impl fmt::Display for Closed {
             Self::OtherUnlearnt { other } => write!(
                 f,
                 "it is not known yet whether the account {other}, which has signed here before, has \
-                 billed what the journal does not know: `following` in /health/ready tells why"
+                 billed what the journal does not know: `accounts` or `following` in /health/ready \
+                 tells why"
             ),
         }
     }
 }
 
 impl Gate {
+    /// Whether the journal knows of everything that the account did, as far as the last look told: then no
+    /// other account of its chain has to wait for it.
+    pub fn knows_all(&self) -> bool {
+        match self {
+            Self::Open => true,
+            Self::Opening => false,
+            Self::Closed(why) => match why {
+                Closed::Braked(_) | Closed::OnlyFollows { .. } | Closed::OtherUnlearnt { .. } => {
+                    true
+                }
+                Closed::Ahead { .. }
+                | Closed::OpenBatchesFirst
+                | Closed::InPools { .. }
+                | Closed::Reading { .. }
+                | Closed::Opaque(_)
+                | Closed::NotFinal { .. }
+                | Closed::UsedLater => false,
+            },
+        }
+    }
+
     /// Whether whoever was told of `before` should be told of this. Progress is no news.
     pub fn is_news_after(&self, before: &Self) -> bool {
         match (before, self) {
@@ -262,7 +233,8 @@ pub struct LaneView {
     pub next: u64,
     /// Whether the journal may have forgotten what the lane did.
     pub in_doubt: bool,
-    /// How many batches the chain has not decided.
+    /// How many batches the chain has to decide before anything is learnt: the account's own, and those of others
+    /// that may hold a claim which a forgotten transaction has used since.
     pub undecided: usize,
     /// What the chain says.
     pub account: AccountView,

@@ -5,6 +5,7 @@
 //! bytes land once, and that new bytes are signed only when the old ones are proven dead.
 
 mod api;
+mod burnings;
 mod case;
 mod conclude;
 mod confirm;
@@ -53,6 +54,7 @@ use crate::policy::Policy;
 use alloy::primitives::{B256, Selector, U256};
 use api::Api;
 use async_trait::async_trait;
+use burnings::Burnings;
 use draft::LastDraft;
 use head::TronHead;
 use observe::TronNodeFacts;
@@ -74,6 +76,15 @@ pub struct TronParts {
     pub fleet: Arc<Fleet<Endpoints>>,
     /// How the chain is treated.
     pub config: Arc<TvmConfig>,
+    /// What failures of its accounts have cost.
+    burnings: Arc<Burnings>,
+}
+
+impl TronParts {
+    /// A chain that is reached through `fleet`. Clones are the same chain, for other accounts of it.
+    pub fn new(fleet: Arc<Fleet<Endpoints>>, config: Arc<TvmConfig>) -> Self {
+        Self { fleet, config, burnings: Arc::default() }
+    }
 }
 
 /// A node of the configuration that there are no clients for.

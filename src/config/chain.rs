@@ -4,10 +4,12 @@
 //! it is true.
 
 mod evm;
+mod keys;
 mod main_networks;
 mod tvm;
 
 pub use evm::{EvmConfig, FeeConfig, Finality};
+pub use keys::ChainKeys;
 pub use tvm::{TvmConfig, TvmFeeConfig, TvmNode};
 
 use std::collections::BTreeMap;
@@ -17,7 +19,6 @@ use alloy::primitives::Address;
 
 use super::billing::BillingConfig;
 use super::faults::Reported;
-use super::key_ref::{KeyRef, key_ref};
 use super::kinds::{Expected, flag, time, whole};
 use super::layers::Environment;
 use super::policy::PolicyConfig;
@@ -40,8 +41,8 @@ pub struct ChainConfig {
     pub default: bool,
     /// Whether anything new is signed on it. What is open is followed all the same.
     pub new_work: NewWork,
-    /// Keys that have signed on it before: they end what they have begun, and begin nothing.
-    pub retired_keys: Vec<KeyRef>,
+    /// Who signs on it, and who has signed on it before.
+    pub keys: ChainKeys,
     /// Below how many billings that its account can still pay for the gas money runs low: 0 (never)
     /// to 1000000.
     pub gas_warn_billings: u64,
@@ -88,14 +89,6 @@ impl FamilyConfig {
         match self {
             Self::Evm(evm) => evm.contract,
             Self::Tvm(tvm) => tvm.contract,
-        }
-    }
-
-    /// The key that signs.
-    pub fn key(&self) -> &KeyRef {
-        match self {
-            Self::Evm(evm) => &evm.key,
-            Self::Tvm(tvm) => &tvm.key,
         }
     }
 
@@ -258,7 +251,7 @@ impl ChainConfig {
             Family::Evm => evm::KEY_VARIABLE,
             Family::Tvm => tvm::KEY_VARIABLE,
         };
-        let retired_keys = reader.several("retired_keys", &key_ref(family, variable, environment));
+        let keys = ChainKeys::read(reader, (family, variable), environment);
         let warn = reader.get("gas_warn_billings", &whole(0..=1_000_000));
         let explorer = reader.optional("explorer", &explorer());
         let policy = reader.section("policy", |reader| PolicyConfig::read(reader, family));
@@ -266,12 +259,8 @@ impl ChainConfig {
             policy.check_serious(reader);
         }
         let family = match family {
-            Family::Evm => {
-                EvmConfig::read(reader, environment).map(|evm| FamilyConfig::Evm(evm.into()))
-            }
-            Family::Tvm => {
-                TvmConfig::read(reader, environment).map(|tvm| FamilyConfig::Tvm(tvm.into()))
-            }
+            Family::Evm => EvmConfig::read(reader).map(|evm| FamilyConfig::Evm(evm.into())),
+            Family::Tvm => TvmConfig::read(reader).map(|tvm| FamilyConfig::Tvm(tvm.into())),
         };
         if let (Some(network), Ok(FamilyConfig::Evm(evm))) = (main, &family)
             && let Some(problem) = main_networks::objection(network, evm.finality)
@@ -288,7 +277,7 @@ impl ChainConfig {
                 (false, true) => NewWork::Paused,
                 (false, false) => NewWork::Taken,
             },
-            retired_keys: retired_keys?,
+            keys: keys?,
             gas_warn_billings: warn?,
             explorer: explorer?,
             policy: policy?,

@@ -115,6 +115,7 @@ mod tests {
             "log.format",
             "callersx",
             "chains.139.key",
+            "chains.139.keys[1]",
             "chains.139.contract",
             "chains.139.billing.call",
             "chains.139.eip155_id",

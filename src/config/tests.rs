@@ -55,6 +55,11 @@ fn evm(config: &Config) -> &EvmConfig {
     evm
 }
 
+/// The first key that signs on the first chain.
+fn signs(config: &Config) -> &KeyRef {
+    config.chains[0].keys.signing().next().unwrap().1
+}
+
 #[expect(clippy::disallowed_methods, reason = "a test looks at what it wrote")]
 fn secrets(config: &Config) -> Vec<(&str, &str)> {
     let pairs = config.callers.iter();
@@ -88,7 +93,7 @@ fn the_local_example_loads() {
     assert_eq!(evm.gas_limit_cap, 16_777_216);
     assert_eq!(evm.billing.deadline, Duration::from_mins(30));
     assert_eq!(evm.billing.reasons["12"], "ALLOWANCE_INSUFFICIENT");
-    assert!(matches!(&evm.key, KeyRef::Keystore(name) if name == "billing"));
+    assert!(matches!(signs(&config), KeyRef::Keystore(name) if name == "billing"));
 }
 
 #[test]
@@ -230,7 +235,7 @@ fn a_chain_has_one_node_or_several_and_none_of_them_twice() {
 fn the_key_may_be_in_the_environment_but_must_then_be_there() {
     let text = local("keystore:billing", "env");
     let config = load(&text, &[("EVM_PRIVATE_KEY", "0xabc")]).unwrap();
-    assert!(matches!(evm(&config).key, KeyRef::Env(_)));
+    assert!(matches!(signs(&config), KeyRef::Env(_)));
     for environment in [vec![], vec![("EVM_PRIVATE_KEY", "")], vec![("TVM_PRIVATE_KEY", "0xabc")]] {
         let text = complaints(&text, &environment);
         assert!(text.contains("EVM_PRIVATE_KEY is not set"), "{text}");

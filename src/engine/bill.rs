@@ -45,7 +45,7 @@ async fn bill_admitted(
 ) -> Result<Answer, NoVerdict> {
     let asked = Asked::by(lane, order);
     asked.is_one_request(lane).await?;
-    let free = timeout_at(deadline, lane.reservations.hold(&order.entries)).await;
+    let free = timeout_at(deadline, lane.siblings.reservations.hold(&order.entries)).await;
     let held = free.map_err(|_| NoVerdict::Deadline)?;
     loop {
         let built =
@@ -107,7 +107,7 @@ async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Rea
     let mut counts = policy.counts(&judged.good)?;
     counts.push(policy.fee(AttemptKind::Bill, draft.cost()));
     if dry_run {
-        lane.journal.room(lane.id(), counts, lane.journal.now_ms()).await?;
+        lane.journal.room(lane.id().chain, counts, lane.journal.now_ms()).await?;
         let rehearsed = Rehearsed {
             facts: lane.chain.facts().clone(),
             would_charge: spelt(&judged.good),

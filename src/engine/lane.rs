@@ -1,20 +1,21 @@
 //! Everything that one signing account does on one chain: its gate, its place in line, and the
 //! batches that the chain has not decided.
 
-use super::hindrance::{Hindrance, WhyUnsigned};
-use super::reservation::Reservations;
+use super::hindrance::Hindrance;
+use super::siblings::{AccountKnown, Siblings};
 use super::signing_line::SigningLine;
 use super::tally::Tally;
+use super::tracked::{Tracked, Undecided};
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Again, Attempt, BatchId, Full, Gate, InBlocks, LaneLoad, Objection, OnlyFollows, Rules, Slot,
+    Again, Attempt, BatchId, Closed, Full, Gate, InBlocks, LaneLoad, OnlyFollows, Rules, Slot,
+    spell_address,
 };
 use crate::chain::{Chain, ChainError, Delivery, Headroom, Pulse, Unready};
 use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
 use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,26 +25,6 @@ use tracing::{info, warn};
 
 /// How far back a chain is told of batches that failed, ms.
 const PAST_MS: i64 = 86_400_000;
-
-/// A committed batch that the chain has not decided.
-#[derive(Clone, Debug)]
-pub(super) struct Tracked {
-    pub(super) slot: Arc<Slot<Durable<Attempt>>>,
-    /// When its newest attempt was signed, or taken up by this process.
-    pub(super) signed: Instant,
-    /// When its bytes were last offered; none in this process yet.
-    pub(super) offered: Option<Instant>,
-    /// What the nodes had against its newest attempt when it was last offered.
-    pub(super) objection: Option<Objection>,
-    /// What keeps it from landing, as far as is known.
-    pub(super) held_up: Option<Hindrance>,
-    /// Whether it was in a block when it was last seen.
-    pub(super) in_block: bool,
-    /// Why the last try to sign another attempt failed, if it did.
-    pub(super) unsigned: Option<WhyUnsigned>,
-    /// Whether a person was called already.
-    pub(super) alarmed: bool,
-}
 
 /// One signing account on one chain.
 #[derive(Debug)]
@@ -58,8 +39,8 @@ pub struct Lane {
     pub guard: Duration,
     /// Why it begins nothing new; none where it may.
     pub follows: Option<OnlyFollows>,
-    /// The other accounts of its chain that have signed here, where this one begins new work.
-    pub others: Vec<Arc<Self>>,
+    /// What it shares with the other accounts of its chain.
+    pub(super) siblings: Siblings,
     /// Whether its account had nothing left to do when the process began, and is only held against the
     /// chain: an old copy of the journal has forgotten what it did since.
     pub only_compared: bool,
@@ -72,11 +53,9 @@ pub struct Lane {
     /// What of the limits of the day was taken at the last look.
     pub(super) day_limits: RwLock<Vec<Headroom>>,
     pub(super) tally: Mutex<Tally>,
-    pub(super) reservations: Reservations,
-    pub(super) tracked: Mutex<BTreeMap<BatchId, Tracked>>,
-    gate: RwLock<Gate>,
-    /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
-    pub(super) doubt: RwLock<Option<i64>>,
+    pub(super) tracked: Undecided,
+    /// What is known of its account.
+    pub(super) known: Arc<AccountKnown>,
     /// Until when the journal knew what the account did when this process began, Unix ms; none where it
     /// did not know the lane.
     pub(super) known_at_start: RwLock<Option<i64>>,
@@ -99,23 +78,23 @@ impl Lane {
     /// A lane that has not seen its chain yet.
     pub fn new(chain: Arc<dyn Chain>, journal: Journal, rules: Rules, guard: Duration) -> Self {
         let doubt = journal.is_old_copy().then_some(0);
+        let tracked = Undecided::default();
+        let known = AccountKnown::new(chain.facts().signer, doubt, Arc::clone(&tracked));
         Self {
             chain,
             journal,
             rules,
             guard,
             follows: None,
-            others: Vec::new(),
+            siblings: Siblings::default(),
             only_compared: false,
             gas_warn_billings: 0,
             gas_is_low: AtomicBool::new(false),
             gas_noted_low: AtomicBool::new(false),
             day_limits: RwLock::default(),
             tally: Mutex::default(),
-            reservations: Reservations::default(),
-            tracked: Mutex::default(),
-            gate: RwLock::new(Gate::Opening),
-            doubt: RwLock::new(doubt),
+            tracked,
+            known: Arc::new(known),
             known_at_start: RwLock::new(None),
             compared: AtomicBool::new(false),
             watched: AtomicBool::new(false),
@@ -155,7 +134,7 @@ impl Lane {
 
     /// Whether it takes new work.
     pub fn gate(&self) -> Gate {
-        self.gate.read().clone()
+        self.known.gate.read().clone()
     }
 
     /// How many batches the chain has not decided.
@@ -172,11 +151,13 @@ impl Lane {
 
     /// Remembers what keeps the chain from being followed; says so once, and once when it is over.
     pub(super) fn set_trouble(&self, now: Option<Trouble>) {
-        let chain = &self.chain.facts().name;
+        let (chain, account) = (&self.chain.facts().name, self.account());
         let mut before = self.trouble.write();
         match (&*before, &now) {
-            (_, Some(why)) if *before != now => warn!(chain, "cannot follow the chain: {why}"),
-            (Some(_), None) => info!(chain, "following the chain again"),
+            (_, Some(why)) if *before != now => {
+                warn!(chain, account, "cannot follow the chain: {why}");
+            }
+            (Some(_), None) => info!(chain, account, "following the chain again"),
             _ => {}
         }
         *before = now;
@@ -191,6 +172,12 @@ impl Lane {
     pub fn id(&self) -> LaneId {
         let facts = self.chain.facts();
         LaneId { chain: facts.id, signer: facts.signer }
+    }
+
+    /// Its account, as its chain spells it.
+    pub fn account(&self) -> String {
+        let facts = self.chain.facts();
+        spell_address(facts.family, facts.signer)
     }
 
     /// Where its batches come from now.
@@ -223,12 +210,16 @@ impl Lane {
 
     /// Brings the gate to `gate`; says so where that is news.
     pub(super) fn set_gate(&self, gate: Gate) {
-        let mut now = self.gate.write();
+        let mut now = self.known.gate.write();
         if gate.is_news_after(&now) {
-            let chain = &self.chain.facts().name;
+            let (chain, account) = (&self.chain.facts().name, self.account());
             match &gate {
-                Gate::Open => info!(chain, "the lane is open"),
-                Gate::Closed(why) => warn!(chain, "the lane is closed: {why}"),
+                Gate::Open => info!(chain, account, "the lane is open"),
+                // All accounts of a chain are looked at together, and one has to be first.
+                Gate::Closed(why @ Closed::OtherUnlearnt { .. }) if *now == Gate::Opening => {
+                    info!(chain, account, "the lane waits: {why}");
+                }
+                Gate::Closed(why) => warn!(chain, account, "the lane is closed: {why}"),
                 Gate::Opening => {}
             }
         }
@@ -328,7 +319,12 @@ impl Lane {
         let full = self.pulse().and_then(|pulse| self.full(pulse));
         let again = self.chain.facts().poll_interval.as_millis().div_ceil(1000);
         let again = Duration::from_secs(u64::try_from(again).unwrap_or(1).max(1));
-        full.map_or(NoVerdict::Deadline, |full| NoVerdict::LaneFull { full, again })
+        let account = || self.account();
+        full.map_or(NoVerdict::Deadline, |full| NoVerdict::LaneFull {
+            account: account(),
+            full,
+            again,
+        })
     }
 
     /// Follows a committed batch from now on.
@@ -381,7 +377,7 @@ impl Lane {
         let network = Network { family: facts.family, id: facts.network };
         self.journal.bind(facts.id, network, facts.contract, self.journal.now_ms()).await?;
         let (doubt, open) = self.journal.take_up(self.id()).await?;
-        *self.doubt.write() = doubt;
+        *self.known.doubt.write() = doubt;
         *self.known_at_start.write() = self.journal.known_until(self.id()).await?;
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
         self.chain.recollect(self.journal.past(self.id(), since_ms).await?, &open);

@@ -2,6 +2,7 @@
 //! meanwhile waits. So no request sees two of one account.
 
 use super::lane::Lane;
+use super::signing_lanes::SigningLanes;
 use super::verdict::NoVerdict;
 use crate::billing::PlatformChainId;
 use crate::journal::LaneId;
@@ -16,8 +17,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 /// All lanes at one time.
 #[derive(Debug, Default)]
 pub struct LaneSet {
-    /// The lane of each configured chain by the platform's id: the one that may take new work.
-    pub of_chains: HashMap<PlatformChainId, Arc<Lane>>,
+    /// The lanes of each configured chain that may take new work, by the platform's id.
+    pub of_chains: HashMap<PlatformChainId, SigningLanes>,
     /// Lanes of other accounts of these chains, which only end what they have begun.
     pub followers: Vec<Arc<Lane>>,
 }
@@ -25,7 +26,19 @@ pub struct LaneSet {
 impl LaneSet {
     /// Every lane.
     pub fn all(&self) -> impl Iterator<Item = &Arc<Lane>> {
-        self.of_chains.values().chain(&self.followers)
+        self.of_chains.values().flat_map(SigningLanes::all).chain(&self.followers)
+    }
+
+    /// Every chain with its lanes that may take new work, in the order of their numbers.
+    pub fn chains(&self) -> Vec<&SigningLanes> {
+        let mut chains: Vec<_> = self.of_chains.iter().collect();
+        chains.sort_by_key(|(id, _)| **id);
+        chains.into_iter().map(|(_, lanes)| lanes).collect()
+    }
+
+    /// Every lane of a chain: those that may take new work, then those that only end what they have begun.
+    pub fn of_chain<'s>(&'s self, lanes: &'s SigningLanes) -> impl Iterator<Item = &'s Arc<Lane>> {
+        lanes.all().chain(self.followers_of(lanes.any().id().chain))
     }
 
     /// The lanes that only end what they have begun on a chain.
@@ -77,16 +90,16 @@ impl LanesNow {
         Arc::clone(&self.set.read())
     }
 
-    /// The lane of a chain, which is not exchanged while the guard is held.
+    /// The lanes of a chain, which are not exchanged while the guard is held.
     pub(super) async fn at_work(
         &self,
         chain: PlatformChainId,
         deadline: Instant,
-    ) -> Result<(RwLockReadGuard<'_, ()>, Arc<Lane>), NoVerdict> {
+    ) -> Result<(RwLockReadGuard<'_, ()>, SigningLanes), NoVerdict> {
         let begun = timeout_at(deadline, self.work.read()).await;
         let begun = begun.map_err(|_| NoVerdict::Deadline)?;
-        let lane = self.set.read().of_chains.get(&chain).map(Arc::clone);
-        Ok((begun, lane.ok_or(NoVerdict::UnknownChain(chain))?))
+        let lanes = self.set.read().of_chains.get(&chain).cloned();
+        Ok((begun, lanes.ok_or(NoVerdict::UnknownChain(chain))?))
     }
 }
 

@@ -114,7 +114,7 @@ impl Lane {
             "the account was used without this journal: it is an old copy, or the key is used elsewhere. What it did since is learnt from the chain's blocks"
         );
         self.journal.begin_doubt(self.id(), known_ms, self.journal.now_ms()).await?;
-        *self.doubt.write() = Some(known_ms);
+        *self.known.doubt.write() = Some(known_ms);
         Ok(())
     }
 

@@ -47,7 +47,7 @@ impl Lane {
             gate: self.gate_to_rule(),
             next: self.next.fetch_max(known, Ordering::Relaxed).max(known),
             in_doubt: self.doubt().is_some(),
-            undecided: self.undecided(),
+            undecided: self.to_end_first(),
             account: nonces.map_or(AccountView::Blocks(None), AccountView::Nonces),
             pools: PoolView::NotAsked,
             learnt: false,
@@ -80,7 +80,7 @@ impl Lane {
                 Ruling::AskPools(whose) => lane.pools = self.ask_pools(whose).await?,
             }
             // A request that was past the gate may have committed meanwhile.
-            (lane.gate, lane.undecided) = (self.gate_to_rule(), self.undecided());
+            (lane.gate, lane.undecided) = (self.gate_to_rule(), self.to_end_first());
         }
     }
 
@@ -157,7 +157,7 @@ impl Lane {
     async fn open_gate(&self) -> Result<(), Trouble> {
         if self.doubt().is_some() {
             self.journal.end_doubt(self.id(), self.journal.now_ms()).await?;
-            *self.doubt.write() = None;
+            *self.known.doubt.write() = None;
         }
         let mut gate = Gate::Open;
         if let Some(why) = self.follows {
@@ -182,7 +182,7 @@ impl Lane {
 
     /// Until when the journal knows what the lane did, Unix ms; none when it knows everything.
     pub(super) fn doubt(&self) -> Option<i64> {
-        *self.doubt.read()
+        *self.known.doubt.read()
     }
 
     /// Takes the claims of transactions that the journal does not know, up to the first that does not

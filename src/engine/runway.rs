@@ -26,15 +26,16 @@ impl Lane {
     pub(super) async fn watch_gas(&self) {
         let Some(left) = self.billings_left() else { return };
         let (chain, mark) = (&self.chain.facts().name, self.gas_warn_billings);
+        let account = self.account();
         if left < mark {
             if !self.gas_is_low.swap(true, Ordering::Relaxed) {
                 let said = runs_low(left);
-                warn!(chain, billings_left = left, "{said}");
+                warn!(chain, account, billings_left = left, "{said}");
             }
         } else if left >= mark.saturating_add(mark >> 2)
             && self.gas_is_low.swap(false, Ordering::Relaxed)
         {
-            info!(chain, billings_left = left, "the gas money lasts again");
+            info!(chain, account, billings_left = left, "the gas money lasts again");
         }
         let low = self.gas_is_low.load(Ordering::Relaxed);
         if self.gas_noted_low.load(Ordering::Relaxed) != low {
@@ -53,7 +54,9 @@ impl Lane {
         if limits.is_empty() || self.follows.is_some() {
             return;
         }
-        let Ok(spent) = self.journal.spent(self.id(), self.journal.now_ms()).await else { return };
+        let Ok(spent) = self.journal.spent(self.id().chain, self.journal.now_ms()).await else {
+            return;
+        };
         let taken = |unit: &str| spent.iter().find(|sum| sum.unit == unit).map(|sum| sum.amount);
         let rooms = limits.into_iter().map(|(limit, unit, most)| Headroom {
             taken: taken(&unit.word()).unwrap_or_default(),

@@ -117,8 +117,10 @@ pub enum NoVerdict {
     #[error("this chain takes no new work: {0}")]
     NotAccepted(AcceptError),
     /// So much was under way until the deadline that no more may be.
-    #[error("this chain takes no more at present: {full}; post it again in {} s", .again.as_secs())]
+    #[error("the account {account} takes no more at present: {full}; post it again in {} s", .again.as_secs())]
     LaneFull {
+        /// The account that it fell to, as its chain spells it.
+        account: String,
         /// What there is no room for.
         full: Full,
         /// How long it takes to look at the chain again; whole seconds, 1 or more.

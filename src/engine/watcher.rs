@@ -2,8 +2,9 @@
 //! the loop only sleeps.
 
 use super::hindrance::{Hindrance, WhyUnsigned};
-use super::lane::{Lane, Tracked};
+use super::lane::Lane;
 use super::tally::SignedAgain;
+use super::tracked::Tracked;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{

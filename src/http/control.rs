@@ -7,7 +7,7 @@ use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{Family, PlatformChainId, SubscribeId, spell_address};
 use crate::config::{Caller, Rights};
-use crate::engine::{Lane, NoVerdict};
+use crate::engine::{NoVerdict, SigningLanes};
 use crate::journal::{PersonsWord, Resolution, Switch, Unresolved};
 use alloy::primitives::Address;
 use axum::body::Bytes;
@@ -235,13 +235,11 @@ fn spell(family: Family, unit: String) -> String {
 
 async fn report(door: &AppState, rights: &Rights) -> Result<Response, HttpReply> {
     let set = door.engine.lanes();
-    let all = set.of_chains.values();
-    let mut lanes: Vec<&Arc<Lane>> =
-        all.filter(|lane| rights.covers_chain(lane.id().chain)).collect();
-    lanes.sort_by_key(|lane| lane.chain.facts().id);
-    let mut chains = Vec::with_capacity(lanes.len());
-    for lane in lanes {
-        let spent = door.engine.spent(lane).await;
+    // What is told of a chain is the same of all its accounts.
+    let lanes = set.chains().into_iter().map(SigningLanes::any);
+    let mut chains = Vec::new();
+    for lane in lanes.filter(|lane| rights.covers_chain(lane.id().chain)) {
+        let spent = door.engine.spent(lane.id().chain).await;
         let spent = spent.map_err(|error| HttpReply::NoVerdict(NoVerdict::Journal(error)))?;
         let facts = lane.chain.facts();
         chains.push(Control {

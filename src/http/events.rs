@@ -97,7 +97,7 @@ impl EventRow {
     /// An event, as it is told.
     pub(super) fn told(event: &FeedEvent, lanes: &LaneSet, journal: &JournalName) -> Self {
         let billing = event.billing.as_deref();
-        let of_chain = |chain| Some(lanes.of_chains.get(&chain)?.chain.facts().family);
+        let of_chain = |chain| Some(lanes.of_chains.get(&chain)?.any().chain.facts().family);
         let family = billing
             .map(|billing| billing.network.family)
             .or_else(|| event.chain.and_then(of_chain))

@@ -2,8 +2,8 @@
 //! merchant's network: nothing here is secret, and nothing needs a signature.
 
 use super::AppState;
-use crate::billing::{BatchId, spell_address};
-use crate::engine::{Hindrance, Lane, LaneSet};
+use crate::billing::BatchId;
+use crate::engine::{Hindrance, Lane, LaneSet, SigningLanes};
 use crate::node::NodeView;
 use crate::telemetry::classic;
 use crate::tls::{Tls, Validity, shown};
@@ -23,13 +23,12 @@ pub(super) async fn live() -> Response {
 pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
     let journal = door.engine.journal.ready().err().map(|error| error.to_string());
     let set = door.engine.lanes();
-    let mut lanes: Vec<&Arc<Lane>> = set.of_chains.values().collect();
-    lanes.sort_by_key(|lane| lane.chain.facts().id);
-    let chains: Vec<Value> = lanes.iter().map(|lane| chain(&set, lane)).collect();
+    let lanes = set.chains();
+    let chains: Vec<Value> = lanes.iter().map(|lanes| chain(&set, lanes)).collect();
     let now = door.engine.journal.now_ms().div_euclid(1000);
     let encrypted = door.limits.tls.as_ref();
     let let_in = encrypted.is_none_or(|tls| tls.validity(now) != Validity::Over);
-    let up = let_in && journal.is_none() && lanes.iter().all(|lane| trouble(lane).is_none());
+    let up = let_in && journal.is_none() && lanes.iter().all(|lanes| lanes.standing().is_empty());
     let status = if up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let word = if up { "ready" } else { "not ready" };
     let journal = journal.map_or_else(|| json!("ok"), |problem| json!(problem));
@@ -42,31 +41,46 @@ fn certificate(tls: &Tls, now: i64) -> Value {
     json!({"until": shown(tls.until()), "status": trouble.unwrap_or_else(|| "ok".to_owned())})
 }
 
-fn chain(set: &LaneSet, lane: &Lane) -> Value {
+fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
+    let lane = lanes.any();
     let (facts, pulse, nodes) = (lane.chain.facts(), lane.pulse(), lane.chain.nodes());
-    let all = || std::iter::once(lane).chain(set.followers_of(facts.id).map(AsRef::as_ref));
+    let all = || set.of_chain(lanes).map(AsRef::as_ref);
+    let followers = set.followers_of(facts.id).map(AsRef::as_ref);
+    let troubles: Vec<String> = lanes.standing().into_iter().map(|(_, said)| said).collect();
+    let status = if troubles.is_empty() { "ok".to_owned() } else { troubles.join("; ") };
     json!({
         "chainId": facts.id.0,
         "name": facts.name,
-        "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
-        "warnings": lane.warnings(),
+        "status": status,
+        "warnings": lanes.warnings(),
+        "accounts": lanes.all().map(|lane| account(lane)).collect::<Vec<_>>(),
         "head": pulse.map(|pulse| pulse.head),
         "paused": lane.paused_since(),
         "retired": lane.follows.is_some(),
         "undecided": all().map(Lane::undecided).sum::<usize>(),
         "heldUp": all().flat_map(Lane::held_up).map(held_up).collect::<Vec<_>>(),
         "disputed": all().flat_map(Lane::disputed).map(disputed).collect::<Vec<_>>(),
-        "following": all().skip(1).filter(|lane| !lane.rests()).map(following).collect::<Vec<_>>(),
+        "following": followers.filter(|lane| !lane.rests()).map(following).collect::<Vec<_>>(),
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "trust": lane.chain.trust().sentence(),
     })
 }
 
+/// A lane that takes new work.
+fn account(lane: &Lane) -> Value {
+    json!({
+        "address": lane.account(),
+        "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
+        "warnings": lane.warnings(),
+        "undecided": lane.undecided(),
+        "billingsLeft": lane.billings_left(),
+    })
+}
+
 /// A lane that only ends what it has begun.
 fn following(lane: &Lane) -> Value {
-    let facts = lane.chain.facts();
     json!({
-        "address": spell_address(facts.family, facts.signer),
+        "address": lane.account(),
         "undecided": lane.undecided(),
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
         "why": lane.follows.map(|why| why.to_string()),

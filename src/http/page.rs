@@ -5,8 +5,10 @@ use super::AppState;
 use super::answer::{HttpReply, envelope};
 use super::turned_away::TurnedAway;
 use crate::billing::Family;
-use crate::engine::{Lane, LaneSet};
+use crate::chain::Vitals;
+use crate::engine::{LaneSet, SigningLanes};
 use crate::telemetry::{EVERY, Sample, Trends};
+use alloy::primitives::U256;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, StatusCode, header};
@@ -63,9 +65,10 @@ struct ChainNumbers {
     family: &'static str,
     explorer: Option<String>,
     coin_decimals: i32,
-    /// What its account holds and its open transactions may take of that: wei or sun, digits in text.
+    /// What its accounts hold and their open transactions may take of that: wei or sun, digits in text.
     balance: Option<String>,
     in_flight: Option<String>,
+    /// How many more billings until the first of them cannot pay for one.
     billings_left: Option<u64>,
     /// When the oldest billing that is open was accepted, Unix ms.
     oldest_open: Option<i64>,
@@ -80,11 +83,14 @@ struct LimitNumbers {
 }
 
 impl ChainNumbers {
-    fn of(door: &AppState, set: &LaneSet, lane: &Lane) -> Self {
-        let (facts, vitals) = (lane.chain.facts(), lane.chain.vitals());
-        let followers = set.followers_of(facts.id).map(AsRef::as_ref);
-        let all = std::iter::once(lane).chain(followers);
-        let limits = lane.headrooms().into_iter().map(|room| LimitNumbers {
+    fn of(door: &AppState, set: &LaneSet, lanes: &SigningLanes) -> Self {
+        let facts = lanes.any().chain.facts();
+        let vitals: Option<Vec<Vitals>> = lanes.all().map(|lane| lane.chain.vitals()).collect();
+        let sum = |of: fn(&Vitals) -> U256| {
+            let all = vitals.as_ref()?.iter().map(of);
+            Some(all.fold(U256::ZERO, U256::saturating_add).to_string())
+        };
+        let limits = lanes.headrooms().into_iter().map(|room| LimitNumbers {
             limit: room.limit,
             taken: room.taken.to_string(),
             most: room.most.to_string(),
@@ -98,10 +104,10 @@ impl ChainNumbers {
             },
             explorer: door.explorers.get(&facts.id).cloned(),
             coin_decimals: facts.family.coin_decimals(),
-            balance: vitals.as_ref().map(|vitals| vitals.balance.to_string()),
-            in_flight: vitals.as_ref().map(|vitals| vitals.in_flight.to_string()),
-            billings_left: lane.billings_left(),
-            oldest_open: all.filter_map(Lane::oldest_open_ms).min(),
+            balance: sum(|vitals| vitals.balance),
+            in_flight: sum(|vitals| vitals.in_flight),
+            billings_left: lanes.billings_left(),
+            oldest_open: set.of_chain(lanes).filter_map(|lane| lane.oldest_open_ms()).min(),
             limits: limits.collect(),
         }
     }
@@ -125,12 +131,14 @@ async fn numbers(State(door): State<Arc<AppState>>, request: Request) -> Respons
         }
     };
     let set = door.engine.lanes();
-    let mut lanes: Vec<&Arc<Lane>> = set.of_chains.values().collect();
-    lanes.sort_by_key(|lane| lane.chain.facts().id);
     let numbers = Numbers {
         version: env!("CARGO_PKG_VERSION"),
         signed: door.callers().is_some(),
-        chains: lanes.into_iter().map(|lane| ChainNumbers::of(&door, &set, lane)).collect(),
+        chains: set
+            .chains()
+            .into_iter()
+            .map(|lanes| ChainNumbers::of(&door, &set, lanes))
+            .collect(),
         every: EVERY.as_secs(),
         bounds: Trends::bounds().to_vec(),
         samples: door.metrics.samples(asked.after, &door.engine),

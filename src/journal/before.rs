@@ -34,18 +34,19 @@ impl Before {
         let (lane, contract) = (proposal.origin.lane, proposal.origin.contract);
         let request = proposal.request.as_ref();
         let mut ask = conn.prepare_cached(
-            "SELECT by, since_ms, next_position,
+            "SELECT by, since_ms, lane.next_position,
                     CASE WHEN ?8 = 1 THEN (SELECT count(*) FROM batch
                          WHERE state = 'open' AND batch.chain = ?1 AND batch.signer = ?2) ELSE 0 END,
                     (SELECT coalesce(max(id), 0) + 1 FROM batch),
                     (SELECT id FROM profile WHERE profile.chain = ?1 AND contract = ?3 AND body = ?4),
                     (SELECT digest FROM request WHERE id = ?5 AND caller = ?6),
-                    history.seq, history.digest, spend.unit, spend.amount
+                    history.seq, history.digest, spend.unit, spend.amount, spend.signer
              FROM (SELECT 1 AS one) AS always
              LEFT JOIN pause ON pause.chain = ?1
              LEFT JOIN lane ON lane.chain = ?1 AND lane.signer = ?2
              LEFT JOIN history ON history.seq = (SELECT max(seq) FROM history)
-             LEFT JOIN spend ON spend.chain = ?1 AND spend.signer = ?2 AND spend.day = ?7",
+             LEFT JOIN lane AS account ON account.chain = ?1
+             LEFT JOIN spend ON spend.chain = ?1 AND spend.signer = account.signer AND spend.day = ?7",
         )?;
         let mut rows = ask.query(params![
             lane.chain.0,
@@ -64,7 +65,8 @@ impl Before {
                 first => first.insert(Self::read(&row)?),
             };
             if let Some(unit) = row.get(9)? {
-                known.sums.insert(unit, columns::number(&row, 10)?);
+                let own = columns::address(&row, 11)? == lane.signer;
+                known.sums.take_in(unit, columns::number(&row, 10)?, own);
             }
         }
         before.ok_or(SqlError::NO_ROW)
@@ -109,7 +111,7 @@ impl Before {
             profile: row.get(5)?,
             request: row.get(6)?,
             newest,
-            sums: DaySums::new(),
+            sums: DaySums::default(),
         })
     }
 }

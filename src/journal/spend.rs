@@ -1,13 +1,16 @@
 //! The sums of a day: what batches charge of each token, and what transactions may cost. Kept in the
 //! commit that signs, so that no crash and no crowd gets past a limit.
 //!
+//! Each account has sums of its own. A limit is one of the chain: it is compared with what all accounts of the
+//! chain have come to together, so that no further key makes it wider.
+//!
 //! What a batch counted is given back when it ends, to the day that it was counted on, as far as it
 //! charged nobody. Fees stay counted: what was paid is not known here, only what it could be.
 
 use super::columns::number;
 use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use super::{AcceptError, LaneId, Proposal, rows};
-use crate::billing::{BatchId, ItemOutcome};
+use crate::billing::{BatchId, ItemOutcome, PlatformChainId};
 use crate::policy::{Count, Unit, utc_day};
 use alloy::primitives::U256;
 use serde::{Deserialize, Serialize};
@@ -56,8 +59,35 @@ pub(super) struct DayAmount {
     pub(super) amount: String,
 }
 
-/// The sums of an account on one day, by their units.
-pub(super) type DaySums = BTreeMap<String, U256>;
+/// Sums of one day, by their units.
+#[derive(Clone, Debug, Default)]
+pub(super) struct DaySums {
+    /// Of one account.
+    account: BTreeMap<String, U256>,
+    /// Of all accounts of its chain.
+    chain: BTreeMap<String, U256>,
+}
+
+impl DaySums {
+    /// Takes in a sum of an account of the chain; `own` says whether it is the one account.
+    pub(super) fn take_in(&mut self, unit: String, amount: U256, own: bool) {
+        let all = self.chain.entry(unit.clone()).or_default();
+        *all = all.saturating_add(amount);
+        if own {
+            self.account.insert(unit, amount);
+        }
+    }
+
+    /// What the account has come to with `amount` more, if the chain may.
+    fn after(&mut self, count: &Count, amount: U256) -> Result<U256, AcceptError> {
+        let unit = count.unit.word();
+        let all = self.chain.entry(unit.clone()).or_default();
+        *all = count.after(*all, amount)?;
+        let own = self.account.entry(unit).or_default();
+        *own = own.saturating_add(amount);
+        Ok(*own)
+    }
+}
 
 /// Adds what a new batch counts to the `sums` of its day, or refuses.
 pub(super) fn count(
@@ -70,9 +100,8 @@ pub(super) fn count(
     let mut all = Vec::with_capacity(proposal.counts.len());
     for count in &proposal.counts {
         let added = Added::of(count, count.amount);
-        let sum = sums.entry(added.unit.clone()).or_default();
-        *sum = count.after(*sum, count.amount)?;
-        write(conn, lane, day, &added.unit, *sum)?;
+        let sum = sums.after(count, count.amount)?;
+        write(conn, lane, day, &added.unit, sum)?;
         keep(conn, batch, day, &added)?;
         all.push(added);
     }
@@ -103,28 +132,37 @@ pub(super) fn count_again(
 /// Whether there is room for this much more today. Adds nothing.
 pub(super) fn room(
     conn: &dyn Database,
-    lane: LaneId,
+    chain: PlatformChainId,
     counts: &[Count],
     at_ms: i64,
 ) -> Result<(), AcceptError> {
-    let sums: DaySums =
-        spent(conn, lane, at_ms)?.into_iter().map(|sum| (sum.unit, sum.amount)).collect();
-    for count in counts {
-        let sum = sums.get(&count.unit.word()).copied();
-        count.after(sum.unwrap_or_default(), count.amount)?;
-    }
-    Ok(())
+    let mut sums = of_chain(conn, chain, utc_day(at_ms))?;
+    counts.iter().try_for_each(|count| sums.after(count, count.amount).map(drop))
 }
 
-/// The sums of an account on the day of `at_ms`.
-pub(super) fn spent(conn: &dyn Database, lane: LaneId, at_ms: i64) -> SqlResult<Vec<Spent>> {
-    conn.prepare_cached(
-        "SELECT unit, amount FROM spend WHERE chain = ?1 AND signer = ?2 AND day = ?3 ORDER BY unit",
-    )?
-    .query_map(params![lane.chain.0, lane.signer.as_slice(), utc_day(at_ms)], |row| {
-        Ok(Spent { unit: row.get(0)?, amount: number(row, 1)? })
-    })?
-    .collect()
+/// The sums of all accounts of a chain on the day of `at_ms`.
+pub(super) fn spent(
+    conn: &dyn Database,
+    chain: PlatformChainId,
+    at_ms: i64,
+) -> SqlResult<Vec<Spent>> {
+    let sums = of_chain(conn, chain, utc_day(at_ms))?.chain.into_iter();
+    Ok(sums.map(|(unit, amount)| Spent { unit, amount }).collect())
+}
+
+/// The sums of a chain, and of none of its accounts.
+fn of_chain(conn: &dyn Database, chain: PlatformChainId, day: i64) -> SqlResult<DaySums> {
+    let mut sums = DaySums::default();
+    // By the accounts of the chain, which are few: its days are many.
+    let sql = "SELECT unit, amount FROM lane JOIN spend
+               ON spend.chain = lane.chain AND spend.signer = lane.signer AND spend.day = ?2
+               WHERE lane.chain = ?1";
+    let mut select = conn.prepare_cached(sql)?;
+    let mut rows = select.query(params![chain.0, day])?;
+    while let Some(row) = rows.next()? {
+        sums.take_in(row.get(0)?, number(&row, 1)?, false);
+    }
+    Ok(sums)
 }
 
 fn sum(conn: &dyn Database, lane: LaneId, unit: &str, day: i64) -> SqlResult<U256> {
@@ -144,7 +182,8 @@ fn add(
     at_ms: i64,
 ) -> Result<(), AcceptError> {
     let (day, unit) = (utc_day(at_ms), count.unit.word());
-    let after = count.after(sum(conn, lane, &unit, day)?, amount)?;
+    of_chain(conn, lane.chain, day)?.after(count, amount)?;
+    let after = sum(conn, lane, &unit, day)?.saturating_add(amount);
     Ok(write(conn, lane, day, &unit, after)?)
 }
 

@@ -1,49 +1,52 @@
 //! What is told of each chain. Nothing here asks a node: what is cached is told, and how old it is.
 
+mod money;
+
 use super::sheet::{Labels, Samples, Sheet};
 use crate::billing::{Family, PlatformChainId, spell_address};
 use crate::chain::Vitals;
-use crate::engine::{Gate, Lane, LaneSet, Obstacle, Tally};
+use crate::engine::{Gate, Lane, LaneSet, Obstacle, SigningLanes, Tally};
 use alloy::primitives::U256;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// One chain at one moment: the lane that takes new work, and those that only end what they have begun.
+/// One chain at one moment: the lanes that take new work, and those that only end what they have begun.
 pub(super) struct ChainNow<'a> {
     pub(super) id: PlatformChainId,
+    /// One that takes new work, for what is the same of all.
     pub(super) lane: &'a Arc<Lane>,
+    signing: &'a SigningLanes,
     followers: Vec<&'a Arc<Lane>>,
     family: Family,
-    vitals: Option<Vitals>,
+    /// Of all that take new work, once all are seen.
+    vitals: Option<Vec<Vitals>>,
     tallies: Vec<Tally>,
-    standing: Option<Obstacle>,
+    standing: Vec<Obstacle>,
     now_ms: i64,
 }
 
 impl<'a> ChainNow<'a> {
     /// All chains, in the order of their ids.
     pub(super) fn of(lanes: &'a LaneSet, now_ms: i64) -> Vec<Self> {
-        let one = |(id, lane): (&PlatformChainId, &'a Arc<Lane>)| {
-            let followers: Vec<_> = lanes.followers_of(*id).collect();
-            let all = std::iter::once(lane).chain(followers.iter().copied());
+        let one = |signing: &'a SigningLanes| {
+            let (lane, id) = (signing.any(), signing.any().id().chain);
             Self {
-                id: *id,
+                id,
                 lane,
+                signing,
                 family: lane.chain.facts().family,
-                vitals: lane.chain.vitals(),
-                tallies: all.map(|lane| lane.tally()).collect(),
-                standing: lane.standing().map(|(obstacle, _)| obstacle),
-                followers,
+                vitals: signing.all().map(|lane| lane.chain.vitals()).collect(),
+                tallies: lanes.of_chain(signing).map(|lane| lane.tally()).collect(),
+                standing: signing.standing().into_iter().map(|(obstacle, _)| obstacle).collect(),
+                followers: lanes.followers_of(id).collect(),
                 now_ms,
             }
         };
-        let mut chains: Vec<Self> = lanes.of_chains.iter().map(one).collect();
-        chains.sort_by_key(|chain| chain.id);
-        chains
+        lanes.chains().into_iter().map(one).collect()
     }
 
     fn all(&self) -> impl Iterator<Item = &'a Arc<Lane>> {
-        std::iter::once(self.lane).chain(self.followers.iter().copied())
+        self.signing.all().chain(self.followers.iter().copied())
     }
 
     /// Those of all its lanes.
@@ -87,7 +90,7 @@ pub(super) fn tell(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     tell_head(sheet, chains);
     tell_open(sheet, chains);
     tell_ends(sheet, chains);
-    tell_money(sheet, chains);
+    money::tell(sheet, chains);
 }
 
 fn tell_standing(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
@@ -104,20 +107,22 @@ fn tell_standing(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     );
     sheet.gauges(
         ("ready", "1 when the chain does what it is there for, as /health/ready says"),
-        each(chains, |chain| Some(i64::from(chain.standing.is_none()))),
+        each(chains, |chain| Some(i64::from(chain.standing.is_empty()))),
     );
     sheet.gauges(
         ("obstacle", "1 for the reason why a chain is not ready"),
         many(chains, |chain| {
             Obstacle::ALL.map(|reason| {
-                let now = i64::from(chain.standing == Some(reason));
+                let now = i64::from(chain.standing.contains(&reason));
                 ([of_chain(chain.id), ("reason", reason.word().to_owned())], now)
             })
         }),
     );
     sheet.gauges(
         ("lane_open", "1 when the chain takes new work"),
-        each(chains, |chain| Some(i64::from(chain.lane.gate() == Gate::Open))),
+        each(chains, |chain| {
+            Some(i64::from(chain.signing.all().all(|lane| lane.gate() == Gate::Open)))
+        }),
     );
     sheet.gauges(
         ("paused", "1 while the chain is paused: nothing new is signed"),
@@ -151,7 +156,8 @@ fn tell_head(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     sheet.floats(
         ("look_timestamp_seconds", "When the chain was last looked at with success, Unix time"),
         each(chains, |chain| {
-            let age_ms = i64::try_from(chain.vitals.as_ref()?.age.as_millis()).ok()?;
+            let oldest = chain.vitals.as_ref()?.iter().map(|vitals| vitals.age).max()?;
+            let age_ms = i64::try_from(oldest.as_millis()).ok()?;
             Some(seconds(chain.now_ms.saturating_sub(age_ms)))
         }),
     );
@@ -249,58 +255,6 @@ fn tell_ends(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
                 ([of_chain(chain.id), ("state", (*state).to_owned())], chain.coins(paid))
             };
             none.fees.keys().map(of).collect::<Vec<_>>()
-        }),
-    );
-}
-
-fn tell_money(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
-    let amount = |of: fn(&Vitals) -> U256| {
-        each(chains, move |chain| Some(chain.coins(of(chain.vitals.as_ref()?))))
-    };
-    sheet.floats(
-        ("gas_balance_coins", "What the signing account holds, whole coins"),
-        amount(|vitals| vitals.balance),
-    );
-    sheet.floats(
-        ("gas_in_flight_coins", "What open transactions may still take of that, whole coins"),
-        amount(|vitals| vitals.in_flight),
-    );
-    sheet.floats(
-        ("gas_ordinary_coins", "What an ordinary batch may cost now, whole coins"),
-        amount(|vitals| vitals.ordinary),
-    );
-    sheet.gauges(
-        ("billings_left", "How many more ordinary batches the account can pay for"),
-        each(chains, |chain| chain.lane.billings_left().map(whole)),
-    );
-    sheet.gauges(
-        ("gas_low", "1 while that is less than gas_warn_billings"),
-        each(chains, |chain| Some(i64::from(!chain.lane.warnings().is_empty()))),
-    );
-    let resources = |of: fn(&crate::chain::FreeResources) -> u64| {
-        each(chains, move |chain| {
-            chain.vitals.as_ref()?.resources.as_ref().map(|free| whole(of(free)))
-        })
-    };
-    sheet.gauges(
-        ("energy_left", "Energy that the account can use without paying (TRON)"),
-        resources(|free| free.energy),
-    );
-    sheet.gauges(
-        ("bandwidth_left_bytes", "Bandwidth that it can use without paying (TRON)"),
-        resources(|free| free.bandwidth),
-    );
-    sheet.floats(
-        (
-            "limit_headroom_ratio",
-            "What is left of a limit of the configuration: 1 all of it, 0 nothing",
-        ),
-        many(chains, |chain| {
-            let of = |room: crate::chain::Headroom| {
-                let left = room.most.saturating_sub(room.taken);
-                ([of_chain(chain.id), ("limit", room.limit)], ratio(left, room.most))
-            };
-            chain.lane.headrooms().into_iter().map(of).collect::<Vec<_>>()
         }),
     );
 }

@@ -20,7 +20,7 @@ use merchant_signer::chain::{
 };
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{
-    BillingConfig, ChainConfig, Config, EvmConfig, FamilyConfig, FeeConfig, Finality,
+    BillingConfig, ChainConfig, ChainKeys, Config, EvmConfig, FamilyConfig, FeeConfig, Finality,
     JournalConfig, KeyRef, L1Fee, NewWork, PolicyConfig, Replacement, RpcUrl, Wei,
 };
 use merchant_signer::contract::Profile;
@@ -51,7 +51,6 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         send_only: vec![],
         rpc_timeout: Duration::from_secs(5),
         contract,
-        key: KeyRef::Keystore("not used".to_owned()),
         multicall: NOWHERE,
         poll_interval: Duration::from_mins(1),
         finality: Finality::Depth(3),
@@ -82,7 +81,7 @@ async fn connected(config: EvmConfig) -> Result<EvmChain, NotConnected> {
         new_work: NewWork::Taken,
         gas_warn_billings: 0,
         explorer: None,
-        retired_keys: vec![],
+        keys: ChainKeys::one(KeyRef::Keystore("not used".to_owned())),
         policy: PolicyConfig::default(),
         family: FamilyConfig::Evm(Arc::new(config.clone())),
     };

@@ -13,6 +13,7 @@ macro_rules! on_both_families {
     };
 }
 
+mod accounts;
 mod answers;
 mod auditing;
 mod bad_input;

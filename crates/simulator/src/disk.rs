@@ -3,7 +3,6 @@
 
 use crate::dice::Fault;
 use crate::mutants::Mutant;
-use crate::scene::Change;
 use crate::world::{Kind, Shared, Side, World};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::B256;
@@ -196,20 +195,6 @@ impl Files {
         }
     }
 
-    /// Where that rule is broken, a journal remembers another chain behind a number that is not configured now,
-    /// as long as it is not.
-    pub(crate) fn forget_number(&self, world: &World) {
-        if !world.breaks(Mutant::AnyNumber) {
-            return;
-        }
-        for (side, at) in [(Side::Evm, &world.evm_at), (Side::Tron, &world.tron_at)] {
-            let other = world.changed == Some((side, Change::Number));
-            let network = i64::try_from(at.chain_id + u64::from(other)).unwrap_or(0);
-            let sql = "UPDATE OR IGNORE chain SET network = ?1 WHERE id = ?2";
-            self.open().execute(sql, (network, side.platform_id())).expect("it fits the schema");
-        }
-    }
-
     /// Whether the journal remembers what the usual number of a chain stands for.
     pub(crate) fn know_number(&self, side: Side) -> bool {
         let sql = "SELECT count(*) FROM chain WHERE id = ?1";
@@ -217,7 +202,7 @@ impl Files {
         known.is_ok_and(|rows| rows > 0)
     }
 
-    fn open(&self) -> Connection {
+    pub(crate) fn open(&self) -> Connection {
         Connection::open(self.journal()).expect("nobody holds the file")
     }
 
@@ -381,18 +366,5 @@ fn send_now(world: &mut World, conn: &Connection, signed: &[(B256, Kind)]) {
         let side = if chain == Side::Evm.platform_id() { Side::Evm } else { Side::Tron };
         world.offered(side, *hash);
         world.send_straight(side, &raw);
-    }
-}
-
-/// Breaks a rule inside the journal's own connection.
-pub(crate) fn mutate(world: &Shared, conn: &Connection) {
-    let world = world.lock();
-    if let Some(sql) = world.mutant.and_then(Mutant::sql) {
-        conn.execute_batch(sql).expect("it fits the schema");
-    }
-    if world.breaks(Mutant::TrustOldCopy) {
-        let stands = i64::try_from(World::pending(&world.evm.truth)).unwrap_or(0);
-        let sql = "UPDATE lane SET next_position = max(next_position, ?1) WHERE chain = ?2";
-        conn.execute(sql, (stands, Side::Evm.platform_id())).expect("it fits the schema");
     }
 }

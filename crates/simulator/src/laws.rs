@@ -3,8 +3,8 @@
 
 use crate::callers::{Callers, Heard, Named, Refusal, Request};
 use crate::disk::attempts;
-use crate::scene::{Change, GUARD, Shape};
-use crate::town::{biller, other_biller};
+use crate::scene::{GUARD, Shape};
+use crate::town::biller;
 use crate::world::{Charge, ChargeName, Charges, Kind, Side, World};
 use alloy::primitives::B256;
 use rusqlite::Connection;
@@ -292,16 +292,19 @@ fn lanes_stand_where_accounts_stand(world: &World, disk: &Connection) -> Law {
     }
     let sql = "SELECT next_position FROM lane WHERE chain = ?1 AND signer = ?2";
     // Nobody follows an account that is not configured any more and has nothing open.
-    let other = world.changed == Some((Side::Evm, Change::Key));
-    let signer = if other { other_biller() } else { biller() };
-    let of = (Side::Evm.platform_id(), signer.address());
-    let next = disk.query_row(sql, (of.0, of.1.as_slice()), |row| row.get::<_, i64>(0)).ok();
-    let next = u64::try_from(next.unwrap_or(0)).unwrap_or(0);
-    let sent = world.evm.truth.chain().head_state().nonce(&of.1);
-    if next == sent {
-        return Ok(());
+    let changed = world.changed.filter(|(at, _)| *at == Side::Evm).map(|(_, change)| change);
+    for place in world.scene.billers(Side::Evm, changed) {
+        let of = (Side::Evm.platform_id(), biller(place).address());
+        let next = disk.query_row(sql, (of.0, of.1.as_slice()), |row| row.get::<_, i64>(0)).ok();
+        let next = u64::try_from(next.unwrap_or(0)).unwrap_or(0);
+        let sent = world.evm.truth.chain().head_state().nonce(&of.1);
+        if next != sent {
+            return Err(format!(
+                "I3: the lane of account {place} on EVM is at {next}, and its account at {sent}"
+            ));
+        }
     }
-    Err(format!("I3: the lane on EVM is at {next}, and its account at {sent}"))
+    Ok(())
 }
 
 /// What became of the batches of a seed, for the report.

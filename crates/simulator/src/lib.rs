@@ -11,6 +11,7 @@
 //! asked. `mutants` breaks rules on purpose: laws that notice none of it prove nothing. What no Signer can be
 //! safe from is not played, and stands in `worlds`.
 
+mod broken;
 mod callers;
 mod clock;
 mod dice;
@@ -168,6 +169,7 @@ impl Simulation<'_> {
             self.files.before_start(&mut self.world.lock());
             self.reconfigure();
             self.files.forget_number(&self.world.lock());
+            self.files.free_what_others_claimed(&self.world.lock());
             if self.asks_a_person() {
                 self.asked_a_person = true;
                 let journal = &self.config.journal;
@@ -197,7 +199,8 @@ impl Simulation<'_> {
     fn reconfigure(&mut self) {
         let mut world = self.world.lock();
         let before = self.wanted.changed;
-        let stays = matches!(before, Some((_, Change::Key | Change::Contract)));
+        let mended = |change| matches!(change, Change::Number | Change::Removed);
+        let stays = before.is_some_and(|(_, change)| !mended(change));
         if !stays {
             let first = world.life == 0;
             let now = world.scene.change.filter(|_| !first && world.dice.faults);

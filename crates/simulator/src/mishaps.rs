@@ -4,7 +4,7 @@
 use crate::dice::Fault;
 use crate::mutants::Mutant;
 use crate::scene::Shape;
-use crate::town::{CUSTOMERS, biller, customer, other_biller, purse, silence};
+use crate::town::{BILLERS, CUSTOMERS, biller, customer, purse, silence};
 use crate::world::{Side, World};
 use alloy::consensus::transaction::Recovered;
 use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
@@ -48,7 +48,7 @@ impl World {
                 self.fill_purse(side, who, value);
             }
             if self.fault(name, Fault::NoGasMoney) {
-                self.broke[side.place()] ^= true;
+                self.turn_the_tap(side);
                 self.fill_tanks(side);
             }
             if !self.is_dark(side) && self.fault(name, Fault::Blackout) {
@@ -80,7 +80,7 @@ impl World {
     /// Somebody signs with the Signer's key: an empty transfer, or charges that no caller asked for.
     fn use_key_elsewhere(&mut self) {
         (self.foreign, self.foreign_ms) = (self.foreign + 1, self.now_ms);
-        let from = biller();
+        let from = biller(0);
         // What the call of a profile without plan and user does not carry, nobody can learn.
         let plain = self.scene.shape(Side::Evm) == Shape::Bare;
         let raw = if self.dice.one_in(2) || plain {
@@ -148,10 +148,23 @@ impl World {
         self.impersonate(owner, self.evm_at.billing, silence());
     }
 
+    /// All signing accounts are without money, or again; where there are several, that may be one of them.
+    fn turn_the_tap(&mut self, side: Side) {
+        let signing = self.scene.signers(side);
+        let one = (signing > 1).then(|| self.dice.place(signing + 1)).filter(|one| *one < signing);
+        let broke = &mut self.broke[side.place()];
+        match one {
+            Some(one) => broke[one] ^= true,
+            None => *broke = [!broke[0]; BILLERS],
+        }
+    }
+
     /// Gives the signing accounts what they had, or takes it all.
     fn fill_tanks(&self, side: Side) {
-        let money = if self.broke[side.place()] { U256::ZERO } else { self.tanks[side.place()] };
-        for who in [biller().address(), other_biller().address()] {
+        for place in 0..BILLERS {
+            let who = biller(place).address();
+            let broke = self.broke[side.place()][place];
+            let money = if broke { U256::ZERO } else { self.tanks[side.place()] };
             match side {
                 Side::Evm => {
                     let mut chain = self.evm.truth.chain();
@@ -210,7 +223,7 @@ impl World {
         self.evm.heal();
         self.tron.heal();
         self.evm.truth.chain().family_mut().base_fee = Some(CALM);
-        self.broke = [false; 2];
+        self.broke = [[false; BILLERS]; 2];
         for side in Side::ALL {
             self.fill_tanks(side);
             for who in 1..=CUSTOMERS {

@@ -65,6 +65,10 @@ pub(crate) enum Mutant {
     AnyNumber,
     /// What was signed is committed, at whatever position its lane is.
     AnyPosition,
+    /// A claim is its account's alone: when another account signs, it does not hold.
+    ClaimsPerAccount,
+    /// What an account has claimed goes with its key.
+    ClaimsGoWithTheKey,
 }
 
 /// How a broken rule is played.
@@ -93,6 +97,10 @@ const fn row(
 
 const UNCLAIMED: &str = "CREATE TEMP TRIGGER broken AFTER INSERT ON main.claim BEGIN
     UPDATE claim SET live = 0 WHERE batch = new.batch; END";
+
+const PER_ACCOUNT: &str = "CREATE TEMP TRIGGER broken AFTER INSERT ON main.batch BEGIN
+    UPDATE claim SET live = 0 WHERE batch IN
+     (SELECT id FROM batch WHERE chain = new.chain AND signer <> new.signer); END";
 
 const FORGOTTEN: &str = "CREATE TEMP TRIGGER broken AFTER INSERT ON main.attempt BEGIN
     DELETE FROM attempt WHERE batch = new.batch AND seq < new.seq; END";
@@ -125,7 +133,7 @@ const CUT_OFF: &[(Fault, u64)] =
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-const TABLE: [Row; 28] = [
+const TABLE: [Row; 30] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -154,6 +162,8 @@ const TABLE: [Row; 28] = [
     row(Mutant::NoGuard, BOTH, &[], Some(UNGUARDED)),
     row(Mutant::AnyNumber, BOTH, &[(Fault::Kill, 300)], None),
     row(Mutant::AnyPosition, EVM, SLOW_AND_LOST, Some(ANY_POSITION)),
+    row(Mutant::ClaimsPerAccount, BOTH, &[], Some(PER_ACCOUNT)),
+    row(Mutant::ClaimsGoWithTheKey, BOTH, &[(Fault::Kill, 300)], None),
 ];
 
 impl Mutant {

@@ -1,10 +1,11 @@
 //! One process: the Signer, assembled by the product itself, in a runtime of its own that ends when the
 //! process is killed. What runs beside what is decided by the dice, through how long answers take.
 
+use crate::broken;
 use crate::callers::{Heard, Named, Refusal, Request, word};
 use crate::clock;
 use crate::dice::Fault;
-use crate::disk::{self, SimDisk};
+use crate::disk::SimDisk;
 use crate::exchange::Cable;
 use crate::laws;
 use crate::mutants::Mutant;
@@ -245,7 +246,7 @@ fn open(
 ) -> Result<Journal, OpenError> {
     let disk = Box::new(SimDisk { world: Arc::clone(world), life });
     let (journal, writer) = Journal::with_writer(config, clock::CLOCK, disk)?;
-    disk::mutate(world, writer.connection());
+    broken::mutate(world, writer.connection());
     tasks.spawn(serve(writer, Arc::clone(world)));
     Ok(journal)
 }

@@ -35,6 +35,12 @@ impl Shape {
 pub(crate) enum Change {
     /// Another key signs.
     Key,
+    /// One more signs.
+    KeyAdded,
+    /// The first of several does not any more.
+    KeyRemoved,
+    /// They are named in another order.
+    KeysTurned,
     /// Another contract charges.
     Contract,
     /// The platform's number of the chain is another.
@@ -48,6 +54,9 @@ impl Change {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Key => "key changed",
+            Self::KeyAdded => "key added",
+            Self::KeyRemoved => "key removed",
+            Self::KeysTurned => "keys named in another order",
             Self::Contract => "contract changed",
             Self::Number => "chain number changed",
             Self::Removed => "chain removed",
@@ -91,6 +100,8 @@ pub(crate) struct Scene {
     pub(crate) change: Option<(Side, Change)>,
     /// Whether the keys are in a store that signs with them.
     pub(crate) elsewhere: bool,
+    /// How many accounts sign on each chain, before anything changes.
+    signers: [usize; 2],
 }
 
 impl Scene {
@@ -127,7 +138,17 @@ impl Scene {
             jsonrpc: dice.one_in(2),
             tight: dice.one_in(6),
             elsewhere: dice.one_in(2),
+            signers: [1; 2],
         };
+        // What came to a scene later is drawn last: what was drawn before it stays as it was.
+        scene.signers = [(); 2].map(|()| [1, 1, 2, 3][dice.place(4)]);
+        if let Some((side, Change::Key)) = scene.change {
+            let ways: &[Change] = match scene.signers(side) {
+                1 => &[Change::Key, Change::KeyAdded],
+                _ => &[Change::KeyAdded, Change::KeyRemoved, Change::KeysTurned],
+            };
+            scene.change = Some((side, ways[dice.place(ways.len())]));
+        }
         if let Some(mutant) = mutant {
             scene.suit(mutant, Side::ALL[dice.place(2)]);
         }
@@ -137,6 +158,7 @@ impl Scene {
     /// What a broken rule needs in order to be seen, there, and nothing that could stand in for it.
     fn suit(&mut self, mutant: Mutant, side: Side) {
         let cancelled = [Mutant::CancelReleasesAtBroadcast, Mutant::NamesCancel];
+        let of_several = [Mutant::ClaimsPerAccount, Mutant::ClaimsGoWithTheKey];
         let alone = [Mutant::OneNodeQuorum, Mutant::AnybodySigns].contains(&mutant);
         let many = if mutant == Mutant::OneRefuses { 2 } else { NODES };
         let nodes = if alone { 1 } else { many };
@@ -152,8 +174,13 @@ impl Scene {
             clock_ms: 0,
             jsonrpc: false,
             tight: false,
-            change: (mutant == Mutant::AnyNumber).then_some((side, Change::Number)),
+            change: if mutant == Mutant::ClaimsGoWithTheKey {
+                Some((side, Change::KeyRemoved))
+            } else {
+                (mutant == Mutant::AnyNumber).then_some((side, Change::Number))
+            },
             elsewhere: mutant == Mutant::AnyPosition,
+            signers: if of_several.contains(&mutant) { [2; 2] } else { [1; 2] },
         };
     }
 
@@ -167,9 +194,28 @@ impl Scene {
         self.nodes[side.place()]
     }
 
-    /// Whether a section may be given another key between two starts.
+    /// How many accounts sign on a chain before anything changes.
+    pub(crate) fn signers(&self, side: Side) -> usize {
+        self.signers[side.place()]
+    }
+
+    /// Which accounts sign on a chain after this change, in the order of the configuration.
+    pub(crate) fn billers(&self, side: Side, change: Option<Change>) -> Vec<usize> {
+        let signers = self.signers(side);
+        match change {
+            Some(Change::Key) => vec![1],
+            Some(Change::KeyAdded) => (0..=signers).collect(),
+            Some(Change::KeyRemoved) => (1..signers).collect(),
+            Some(Change::KeysTurned) => (0..signers).rev().collect(),
+            Some(Change::Contract | Change::Number | Change::Removed) | None => {
+                (0..signers).collect()
+            }
+        }
+    }
+
+    /// Whether a section may name other accounts after some start: none of those that it names no more.
     pub(crate) fn changes_key(&self) -> bool {
-        matches!(self.change, Some((_, Change::Key)))
+        matches!(self.change, Some((_, Change::Key | Change::KeyRemoved)))
     }
 
     /// Its words for the report.
@@ -181,6 +227,9 @@ impl Scene {
                 side.name(),
                 ["world: one node", "world: two nodes", "world: three nodes"][self.nodes(side) - 1],
             ));
+        }
+        for side in Side::ALL.into_iter().filter(|side| self.signers(*side) > 1) {
+            words.push((side.name(), "world: several accounts sign"));
         }
         words.extend((self.chaos == LONG).then_some(("both", "world: a long history")));
         words.extend(self.cancels.then_some(("EVM", "world: billings are given up")));

@@ -2,9 +2,8 @@
 
 use crate::mutants::Mutant;
 use crate::scene::{Change, GUARD, Scene, Shape};
-use crate::town::{Places, Towns, biller, other_biller};
+use crate::town::{NAMES, Places, Towns};
 use crate::world::Side;
-use alloy::signers::local::PrivateKeySigner;
 use merchant_signer::config::Config;
 use sandbox_chains::tron::address::base58;
 use sandbox_chains::tron::{Tron, Witness};
@@ -60,13 +59,7 @@ pub(crate) fn config(towns: &Towns, journal: &Path, wanted: &Wanted) -> Config {
             Side::Tron => tron(&towns.tron_at, wanted),
         };
     }
-    let secret = |key: PrivateKeySigner| format!("0x{}", alloy::hex::encode(key.to_bytes()));
-    let keys = [(Side::Evm, "EVM_PRIVATE_KEY"), (Side::Tron, "TVM_PRIVATE_KEY")];
-    let keys = keys.map(|(side, name)| {
-        let other = wanted.change(side) == Some(Change::Key);
-        (name.to_owned(), secret(if other { other_biller() } else { biller() }))
-    });
-    match Config::from_toml(&text, &keys) {
+    match Config::from_toml(&text, &[]) {
         Ok(config) => config,
         Err(errors) => panic!("the configuration of the simulator is refused: {errors}\n{text}"),
     }
@@ -86,6 +79,16 @@ fn poll(mutant: Option<Mutant>, usual: &str) -> String {
     if mutant == Some(Mutant::NobodyLooks) { "5m".to_owned() } else { usual.to_owned() }
 }
 
+/// Who signs: one key, or a list.
+fn keys(wanted: &Wanted, side: Side) -> String {
+    let billers = wanted.scene.billers(side, wanted.change(side)).into_iter();
+    let named: Vec<String> = billers.map(|place| format!("\"file:{}\"", NAMES[place])).collect();
+    match named.as_slice() {
+        [one] => format!("key = {one}\n"),
+        several => format!("keys = [{}]\n", several.join(", ")),
+    }
+}
+
 fn contract(at: &Places, change: Option<Change>) -> alloy::primitives::Address {
     if change == Some(Change::Contract) { at.other_billing } else { at.billing }
 }
@@ -100,7 +103,7 @@ fn evm(at: &Places, wanted: &Wanted) -> String {
     let number = wanted.number(side);
     format!(
         "[chains.{number}]\nfamily = \"evm\"\nname = \"evm\"\ntest = true\neip155_id = {}\nrpc = [{}]\n\
-         contract = \"{}\"\nmulticall = \"{}\"\nkey = \"env\"\npoll_interval = \"{}\"\n\
+         contract = \"{}\"\nmulticall = \"{}\"\n{}poll_interval = \"{}\"\n\
          rebroadcast_interval = \"{again}\"\nreplacement = \"{replacement}\"\nreplace_after = \"6s\"\n\
          max_attempts = 6\ngive_up_after = \"{give_up}\"\nmax_in_flight = 6\n\
          [chains.{number}.fees]\nmax_fee_per_gas = \"2000 gwei\"\nmax_priority_fee_per_gas = \"100 gwei\"\n\
@@ -109,6 +112,7 @@ fn evm(at: &Places, wanted: &Wanted) -> String {
         rpc.join(", "),
         contract(at, wanted.change(side)),
         at.multicall,
+        keys(wanted, side),
         poll(wanted.mutant, "2s"),
         profile(number, scene.shape(side)),
     )
@@ -128,13 +132,14 @@ fn tron(at: &Places, wanted: &Wanted) -> String {
     format!(
         "[chains.{number}]\nfamily = \"tvm\"\nname = \"tron\"\ntest = true\nchain_id = {}\n\
          nodes = [{}]\n\
-         contract = \"{}\"\nmulticall = \"{}\"\nkey = \"env\"\npoll_interval = \"{}\"\n\
+         contract = \"{}\"\nmulticall = \"{}\"\n{}poll_interval = \"{}\"\n\
          rebroadcast_interval = \"4s\"\nexpiry = \"60s\"\nretry_within = \"3m\"\n{}\
          [chains.{number}.fees]\nmax_run_percent = 1000000\n{}",
         at.chain_id,
         nodes.join(", "),
         base58(&contract(at, wanted.change(side))),
         base58(&at.multicall),
+        keys(wanted, side),
         poll(wanted.mutant, "3s"),
         pin(scene, wanted.mutant),
         profile(number, scene.shape(side)),

@@ -3,7 +3,7 @@
 //! alike.
 
 use crate::dice::Fault;
-use crate::town::{biller, other_biller};
+use crate::town::{BILLERS, NAMES, biller};
 use crate::world::{Shared, Side};
 use alloy::primitives::B256;
 use alloy::signers::k256::ecdsa::hazmat::SignPrimitive as _;
@@ -12,7 +12,7 @@ use alloy::signers::k256::sha2::Sha256;
 use alloy::signers::local::PrivateKeySigner;
 use async_trait::async_trait;
 use merchant_signer::keys::{
-    Key, KeyError, KeyPlace, OpenKeys, SigningStore, StoreError, StoreFault,
+    Key, KeyError, KeyPlace, KeySource, OpenKeys, SigningStore, StoreError, StoreFault,
 };
 use std::fmt;
 use std::future::pending;
@@ -56,18 +56,22 @@ impl OpenKeys for Stores {
         config_path: &str,
         allow_test_keys: bool,
     ) -> Result<Key, KeyError> {
-        let KeyPlace::Here(source) = place else { panic!("the configuration names no other") };
+        let KeyPlace::Here(KeySource::File { path }) = place else {
+            panic!("the configuration names no other")
+        };
+        let place = NAMES.iter().position(|name| path.ends_with(name));
+        let held = biller(place.expect("it is one of theirs"));
+        let json_or_hex = alloy::hex::encode(held.to_bytes()).into();
+        let source = KeySource::Env { json_or_hex, platform_chain_id: 1 };
         let key = Key::load(source, config_path, allow_test_keys)?;
         if !self.world.lock().scene.elsewhere {
             return Ok(key);
         }
         let address = key.address();
-        let held = [biller(), other_biller()].into_iter().find(|one| one.address() == address);
-        let key = held.expect("it is one of the two");
         // A chain may have another number than it began with.
         let evm = config_path.starts_with("chains.13") || config_path.starts_with("chains.14");
         let side = if evm { Side::Evm } else { Side::Tron };
-        let store = Store { stores: self.clone(), side, key };
+        let store = Store { stores: self.clone(), side, key: held };
         Key::elsewhere(Box::new(store), address, config_path).await
     }
 }
@@ -116,8 +120,9 @@ impl Store {
             0 => (otherwise, false),
             _ => (false, otherwise),
         };
-        let wrong =
-            if self.key.address() == biller().address() { other_biller() } else { biller() };
+        let others = (0..BILLERS).map(biller);
+        let mut others = others.filter(|one| one.address() != self.key.address());
+        let wrong = others.next().expect("there are several");
         let key = if other_key { &wrong } else { &self.key };
         let digest = if other_digest { !digest } else { digest };
         let low = signed(key.credential(), digest, world.dice.next());

@@ -48,6 +48,7 @@ fn rules_that_every_charge_needs_are_noticed_at_once_when_they_are_broken() {
         "InProgressIsPaid",
         "NoGuard",
         "AnyNumber",
+        "ClaimsPerAccount",
     ] {
         for side in ["EVM", "TRON"] {
             assert!(is_noticed(mutant, side), "{mutant} is broken on {side}, and nobody notices");

@@ -2,6 +2,7 @@
 //! Founded once per thread; a seed begins with copies that share every block.
 
 use alloy::primitives::{Address, U256};
+use alloy::signers::local::PrivateKeySigner;
 use alloy::sol_types::SolCall;
 use sandbox_chains::chain::{Chain, Header, Settings};
 use sandbox_chains::contracts::{self, Careless, Token};
@@ -45,14 +46,16 @@ pub(crate) struct Towns {
     pub(crate) tron_at: Places,
 }
 
-/// Who signs on both chains.
-pub(crate) fn biller() -> alloy::signers::local::PrivateKeySigner {
-    wallet("biller")
-}
+/// So many accounts may sign on a chain.
+pub(crate) const BILLERS: usize = 4;
 
-/// Who signs after the key was changed.
-pub(crate) fn other_biller() -> alloy::signers::local::PrivateKeySigner {
-    wallet("other biller")
+/// Who signs on both chains, in this order as many as do.
+pub(crate) const NAMES: [&str; BILLERS] =
+    ["biller", "other biller", "third biller", "fourth biller"];
+
+/// One of them.
+pub(crate) fn biller(place: usize) -> PrivateKeySigner {
+    wallet(NAMES[place])
 }
 
 /// The customer whose charges are told to nobody, where a world has one.
@@ -98,7 +101,8 @@ impl Towns {
 /// Deploys everything and gives every customer money.
 fn build(ground: &dyn Ground) -> Places {
     let owner = wallet("owner");
-    let mut rich = vec![owner.address(), biller().address(), other_biller().address()];
+    let mut rich = vec![owner.address()];
+    rich.extend((0..BILLERS).map(|place| biller(place).address()));
     rich.extend((1..=CUSTOMERS).map(customer));
     ground.endow(&rich);
     let token = ground.deploy(&owner, contracts::token(6));

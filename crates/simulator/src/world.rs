@@ -7,7 +7,7 @@ use crate::exchange::Place;
 use crate::mutants::Mutant;
 use crate::net::Net;
 use crate::scene::{Change, Scene};
-use crate::town::{Places, Towns, biller};
+use crate::town::{BILLERS, Places, Towns, biller};
 use alloy::primitives::{Address, B256, U256};
 use alloy::sol_types::SolEvent as _;
 use parking_lot::Mutex;
@@ -109,8 +109,8 @@ pub(crate) struct World {
     pub(crate) dark_until_ms: [u64; 2],
     /// What the signing accounts have in the beginning.
     pub(crate) tanks: [U256; 2],
-    /// Whether they have nothing now.
-    pub(crate) broke: [bool; 2],
+    /// Which of them have nothing now.
+    pub(crate) broke: [[bool; BILLERS]; 2],
     /// Whether a customer was ever without money.
     pub(crate) emptied: [bool; 2],
     /// How often the key was used elsewhere.
@@ -190,7 +190,7 @@ impl World {
             scene,
             dark_until_ms: [0; 2],
             tanks: tanks(towns),
-            broke: [false; 2],
+            broke: [[false; BILLERS]; 2],
             emptied: [false; 2],
             foreign: 0,
             foreign_ms: 0,
@@ -234,9 +234,9 @@ impl World {
         self.now_ms.saturating_add_signed(wrong)
     }
 
-    /// Where the Signer's account stands on EVM, says a node, with what waits in its pool.
+    /// Where the Signer's first account stands on EVM, says a node, with what waits in its pool.
     pub(crate) fn pending(node: &Node<Evm>) -> u64 {
-        eth::pool::next_nonce(&node.chain(), &biller().address())
+        eth::pool::next_nonce(&node.chain(), &biller(0).address())
     }
 
     /// Whether this node may say what is not so.
@@ -302,7 +302,7 @@ impl World {
 
 /// What the signing accounts have in the beginning.
 fn tanks(towns: &Towns) -> [U256; 2] {
-    let who = biller().address();
+    let who = biller(0).address();
     let evm = towns.evm.chain().head_state().balance(&who);
     [evm, towns.tron.node().chain().head_state().balance(&who)]
 }

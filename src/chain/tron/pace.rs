@@ -143,19 +143,17 @@ impl CpuPace {
         true
     }
 
-    /// Why nothing is signed now, if failures may cost `most_burnt` sun in a day.
-    pub(super) fn closed(&self, most_burnt: u64, now_ms: i64) -> Option<Brake> {
-        let sun = self.burnt_today(now_ms);
-        if sun >= most_burnt {
-            return Some(Brake::Burnt { sun, most: most_burnt });
+    /// Why nothing is signed now, if failures of all accounts cost `sun` today and may cost `most`.
+    pub(super) fn closed(&self, sun: u64, most: u64) -> Option<Brake> {
+        if sun >= most {
+            return Some(Brake::Burnt { sun, most });
         }
         self.closed.as_ref().map(|_| Brake::OutOfTime { times: self.row })
     }
 
-    /// What failures have cost on the day (UTC) of `now_ms`, sun.
-    pub(super) fn burnt_today(&self, now_ms: i64) -> u64 {
-        let (day, sun) = self.burnt;
-        if day == utc_day(now_ms) { sun } else { 0 }
+    /// The newest day (UTC) with a failure, and what failures cost in it, sun.
+    pub(super) fn burnt(&self) -> (i64, u64) {
+        self.burnt
     }
 
     /// What to try, if that is due.

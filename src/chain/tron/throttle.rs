@@ -45,6 +45,12 @@ impl TronChain {
                 pace.went_through();
             }
         }
+        self.parts.burnings.note(self.facts().signer, pace.burnt());
+    }
+
+    /// What failures of all accounts of the chain cost today, sun.
+    pub(super) fn burnt_today(&self) -> u64 {
+        self.parts.burnings.today(self.account.clock.unix_ms())
     }
 
     /// Why nothing should be signed now.
@@ -54,7 +60,7 @@ impl TronChain {
             return Some(Brake::NotAlone { signer: self.facts().signer, weight, threshold });
         }
         let most = self.parts.config.fees.max_burnt_per_day.0;
-        self.throttle.pace.lock().closed(most, self.account.clock.unix_ms())
+        self.throttle.pace.lock().closed(self.burnt_today(), most)
     }
 
     /// The most charges that may be signed at once.
@@ -91,7 +97,12 @@ impl TronChain {
             settled_ms: self.account.clock.unix_ms(),
         });
         let (out_of_time, charges) = (burnt.out_of_time, burnt.charges);
-        if self.throttle.pace.lock().failed(burnt) && out_of_time {
+        let (news, sum) = {
+            let mut pace = self.throttle.pace.lock();
+            (pace.failed(burnt), pace.burnt())
+        };
+        self.parts.burnings.note(self.facts().signer, sum);
+        if news && out_of_time {
             let most = self.most_at_once();
             warn!(chain = self.facts().name, tx.hash = %landed.hash, charges, "a block stopped a billing transaction because it took too long: at most {most} charges are signed at once for a while");
         }

@@ -24,7 +24,7 @@ impl TronChain {
         let energy = borne_out(|free| free.energy);
         let bandwidth = borne_out(|free| free.free_bandwidth.saturating_add(free.staked_bandwidth));
         let fees = &self.parts.config.fees;
-        let burnt = self.throttle.pace.lock().burnt_today(self.account.clock.unix_ms());
+        let burnt = self.burnt_today();
         Some(Vitals {
             age: head.seen().elapsed(),
             balance: purse.holds,

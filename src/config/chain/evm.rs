@@ -5,13 +5,10 @@ use std::time::Duration;
 use alloy::primitives::Address;
 
 use super::clock_tolerance;
-use crate::billing::Family;
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
-use crate::config::key_ref::{KeyRef, key_ref};
 use crate::config::kinds::{Expected, address, flag, time, wei, whole};
 use crate::config::l1_fee::{L1Fee, l1_fee};
-use crate::config::layers::Environment;
 use crate::config::nodes::rpc_urls;
 use crate::config::reader::TableReader;
 use crate::config::replacement::Replacement;
@@ -35,8 +32,6 @@ pub struct EvmConfig {
     pub clock_tolerance: Duration,
     /// The billing contract.
     pub contract: Address,
-    /// The key that signs.
-    pub key: KeyRef,
     /// The Multicall3 contract.
     pub multicall: Address,
     /// How often open transactions are looked at: 10 ms to 5 min.
@@ -95,10 +90,7 @@ const GWEI: u128 = 1_000_000_000;
 const ETHER: u128 = 1_000_000_000_000_000_000;
 
 impl EvmConfig {
-    pub(super) fn read(
-        reader: &mut TableReader<'_>,
-        environment: &Environment,
-    ) -> Result<Self, Reported> {
+    pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let eip155_id = reader.get("eip155_id", &eip155_id());
         let rpc = rpc_urls(reader, "rpc", &[]);
         if rpc.as_ref().is_ok_and(Vec::is_empty) {
@@ -108,7 +100,6 @@ impl EvmConfig {
         let rpc_timeout = reader.get("rpc_timeout", &time(millis(100)..=seconds(60)));
         let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, DAY));
         let contract = reader.get("contract", &address());
-        let key = reader.get("key", &key_ref(Family::Evm, KEY_VARIABLE, environment));
         let multicall = reader.get("multicall", &address());
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
         let finality = reader.get("finality", &finality());
@@ -127,7 +118,6 @@ impl EvmConfig {
             rpc_timeout: rpc_timeout?,
             clock_tolerance: clock_tolerance?,
             contract: contract?,
-            key: key?,
             multicall: multicall?,
             poll_interval: poll_interval?,
             finality: finality?,

@@ -11,9 +11,7 @@ use super::clock_tolerance;
 use crate::billing::{Family, parse_address};
 use crate::config::billing::BillingConfig;
 use crate::config::faults::Reported;
-use crate::config::key_ref::{KeyRef, key_ref};
 use crate::config::kinds::{Expected, rpc_url, sun, time, tron_address, whole};
-use crate::config::layers::Environment;
 use crate::config::reader::TableReader;
 use crate::config::secret;
 use crate::config::secret_url::RpcUrl;
@@ -38,8 +36,6 @@ pub struct TvmConfig {
     pub multicall: Option<Address>,
     /// How many customers are read in one call to it: 1 to 500.
     pub chunk: usize,
-    /// The key that signs.
-    pub key: KeyRef,
     /// How far the newest block may be from this machine's clock before nothing is signed: 1 s to 60 s, on a test chain any
     /// time.
     pub clock_tolerance: Duration,
@@ -105,10 +101,7 @@ pub(in crate::config) const KEY_VARIABLE: &str = crate::config::incumbent::TVM_K
 const TRX: u64 = 1_000_000;
 
 impl TvmConfig {
-    pub(super) fn read(
-        reader: &mut TableReader<'_>,
-        environment: &Environment,
-    ) -> Result<Self, Reported> {
+    pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
         let chain_id = reader.get("chain_id", &chain_id());
         let nodes = nodes(reader);
         let witnesses = witnesses(reader);
@@ -116,7 +109,6 @@ impl TvmConfig {
         let contract = reader.get("contract", &tron_address());
         let multicall = reader.optional("multicall", &tron_address());
         let chunk = reader.get("chunk", &whole(1..=500));
-        let key = reader.get("key", &key_ref(Family::Tvm, KEY_VARIABLE, environment));
         // A node that lags lets transactions expire unseen, and one that runs ahead makes them live too
         // long.
         let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, 60));
@@ -136,7 +128,6 @@ impl TvmConfig {
             contract: contract?,
             multicall: multicall?,
             chunk: chunk?,
-            key: key?,
             clock_tolerance: clock_tolerance?,
             poll_interval: poll_interval?,
             rebroadcast_interval: rebroadcast?,

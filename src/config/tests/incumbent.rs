@@ -43,7 +43,7 @@ fn other_variables_come_on_top_and_a_file_may_say_one_half() {
 fn a_file_that_has_callers_and_chains_has_all_of_them() {
     let config = load(LOCAL, &FILE).unwrap();
     assert_eq!((config.callers.len(), config.callers[0].label.as_str()), (1, "local"));
-    assert!(matches!(evm(&config).key, KeyRef::Keystore(_)));
+    assert!(matches!(signs(&config), KeyRef::Keystore(_)));
     for lone in ["0xabc", "not json", "[1]", ""] {
         let told = complaints("", &[FILE[0], FILE[1], ("EVM_PRIVATE_KEY", lone)]);
         assert!(told.contains("chains: missing"), "{lone}: {told}");

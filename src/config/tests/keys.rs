@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_key_may_be_in_a_store_and_then_it_is_said_whose_it_has_to_be() {
     let read = |key: &str, environment: &[(&str, &str)]| {
-        load(&local("keystore:billing", key), environment).map(|config| evm(&config).key.clone())
+        load(&local("keystore:billing", key), environment).map(|config| signs(&config).clone())
     };
     let whose = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
     let arn = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab";
@@ -128,4 +128,30 @@ fn a_token_is_described_wholly() {
 
 fn complaints_or_none(text: &str) -> Option<String> {
     load(text, &[]).err().map(|errors| errors.to_string())
+}
+
+#[test]
+fn several_keys_sign_where_they_are_listed_and_never_beside_a_single_one() {
+    let with = |lines: &str| local("key = \"keystore:billing\"", lines);
+    let places = |text: &str, environment: &[(&str, &str)]| {
+        let chain = load(text, environment).unwrap().chains.remove(0);
+        let told = chain.keys.signing().map(|(at, key)| format!("{at}: {key:?}"));
+        (told.collect::<Vec<_>>(), chain.keys.retired.len())
+    };
+    let two = ["keys[0]: Keystore(\"a\")", "keys[1]: Keystore(\"b\")"].map(str::to_owned).to_vec();
+    let listed = with("keys = [\"keystore:a\", \"keystore:b\"]\nretired_keys = [\"keystore:old\"]");
+    assert_eq!(places(&listed, &[]), (two.clone(), 1));
+    let variable = [("SIGNER__CHAINS__139__KEYS", "keystore:a keystore:b")];
+    assert_eq!(places(&with(""), &variable), (two, 0));
+    let one = vec!["key: Keystore(\"billing\")".to_owned()];
+    assert_eq!(places(LOCAL, &[]), (one, 0), "as it ever was");
+    for (lines, told) in [
+        ("keys = [\"keystore:a\"]\nkey = \"keystore:b\"", "chains.139.keys: stands beside key"),
+        ("keys = []", "chains.139.keys: is empty"),
+        ("keys = [\"keystore:a\", \"b\"]", "chains.139.keys[1]: is none of these"),
+        ("", "chains.139.key: missing"),
+    ] {
+        let complaints = complaints(&with(lines), &[]);
+        assert!(complaints.contains(told), "{lines}: {complaints}");
+    }
 }

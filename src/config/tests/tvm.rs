@@ -44,7 +44,7 @@ fn a_tron_chain_stands_beside_an_evm_chain() {
     assert_eq!((tron.chunk, tron.max_in_flight, tron.max_attempts), (50, 50, 3));
     assert!(tron.nodes.len() == 1 && tron.multicall.is_none());
     assert!(tron.nodes[0].jsonrpc.is_none() && tron.nodes[0].api_key.is_none());
-    assert!(matches!(tron.key, KeyRef::Env(_)));
+    assert!(matches!(config.chains[1].keys.signing().next(), Some((_, KeyRef::Env(_)))));
 
     let evm_key = ("EVM_PRIVATE_KEY", "hunter2");
     assert!(complaints(&with_tron(""), &[evm_key]).contains("TVM_PRIVATE_KEY is not set"));

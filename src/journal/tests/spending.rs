@@ -18,7 +18,7 @@ fn counting(items: &[Item], unit: Unit, most: u64) -> Proposal {
 
 impl Book {
     async fn spent(&self, at_ms: i64) -> BTreeMap<String, u64> {
-        let spent = self.journal.spent(lane(), at_ms).await.unwrap();
+        let spent = self.journal.spent(lane().chain, at_ms).await.unwrap();
         spent.into_iter().map(|sum| (sum.unit, sum.amount.to())).collect()
     }
 
@@ -72,22 +72,61 @@ async fn a_crowd_that_comes_at_once_is_let_through_as_far_as_the_limit_goes() {
 }
 
 #[tokio::test]
-async fn a_new_day_and_another_account_have_sums_of_their_own() {
+async fn a_new_day_has_sums_of_its_own() {
     let book = Book::new().await;
     book.take(counting(&[item(1, 1)], USDT, 500)).await.unwrap();
     let tomorrow = Proposal { at_ms: NOW_MS + DAY_MS, ..counting(&[item(2, 1)], USDT, 500) };
     book.take(tomorrow).await.unwrap();
-    let signer = Address::repeat_byte(0x52);
-    let elsewhere = LaneId { signer, ..lane() };
-    book.journal.open_lane(elsewhere, FIRST, NOW_MS).await.unwrap();
-    let origin = Origin { lane: elsewhere, ..origin() };
-    let mut other = Proposal { origin, ..counting(&[item(3, 1)], USDT, 500) };
-    other.sealed.signed = signed(99);
-    book.take(other).await.unwrap();
     for at_ms in [NOW_MS, NOW_MS + DAY_MS] {
         assert_eq!(book.spent(at_ms).await, [(USDT.word(), 500)].into());
     }
     assert_eq!(book.spent(NOW_MS + 2 * DAY_MS).await, [].into());
+}
+
+/// The other account of the chain, with a batch of one item that costs 500 of a token.
+fn by_another(who: u8, unit: Unit, most: u64) -> Proposal {
+    let lane = LaneId { signer: Address::repeat_byte(0x52), ..lane() };
+    let origin = Origin { lane, ..origin() };
+    let mut other = Proposal { origin, ..counting(&[item(who, 1)], unit, most) };
+    other.sealed.signed = signed(u64::from(who) + 90);
+    other
+}
+
+#[tokio::test]
+async fn a_limit_is_one_of_all_accounts_together_however_many_sign() {
+    let book = Book::new().await;
+    let other = by_another(3, USDT, 1_500).origin.lane;
+    book.journal.open_lane(other, FIRST, NOW_MS).await.unwrap();
+    book.take(counting(&[item(1, 1)], USDT, 1_500)).await.unwrap();
+    let slot = book.take(by_another(3, USDT, 1_500)).await.unwrap();
+    book.take(counting(&[item(2, 1)], USDT, 1_500)).await.unwrap();
+    assert_eq!(book.spent_of(USDT).await, 1_500);
+    let over = book.take(counting(&[item(4, 1)], USDT, 1_500)).await;
+    assert_eq!(refused(over), USDT.word());
+    let over = book.take(by_another(5, USDT, 1_500)).await;
+    assert_eq!(refused(over), USDT.word(), "by whichever account");
+    let room = book.journal.room(other.chain, vec![count(USDT, vec![], 1, Some(1_500))], NOW_MS);
+    assert_eq!(refused(room.await), USDT.word());
+    book.settle(end(&slot, BatchState::Reverted, vec![])).await;
+    assert_eq!(book.spent_of(USDT).await, 1_000, "what one gives back");
+    book.take(counting(&[item(4, 1)], USDT, 1_500)).await.expect("another may take");
+    book.audited().await;
+}
+
+#[tokio::test]
+async fn what_another_attempt_may_cost_is_held_to_the_limit_of_all_accounts() {
+    let book = Book::new().await;
+    let mut other = by_another(3, USDT, 1_500);
+    book.journal.open_lane(other.origin.lane, FIRST, NOW_MS).await.unwrap();
+    other.counts = vec![fee(60, Some(100))];
+    book.take(other).await.unwrap();
+    let first = Proposal { counts: vec![fee(30, Some(100))], ..proposal(&[item(1, 1)]) };
+    let slot = book.take(first).await.unwrap();
+    let add = |seq, cost| book.journal.add_attempt(again(&slot, seq, fee(cost, Some(100)), NOW_MS));
+    assert_eq!(refused(add(1, 41).await), "fee");
+    assert!(add(1, 40).await.unwrap().is_some());
+    assert_eq!(book.spent_of(Unit::Fee).await, 100);
+    book.audited().await;
 }
 
 #[tokio::test]
@@ -150,8 +189,9 @@ async fn of_the_attempts_of_a_batch_only_the_dearest_is_counted() {
 #[tokio::test]
 async fn a_look_at_the_room_takes_none() {
     let book = Book::new().await;
-    let room =
-        |amount| book.journal.room(lane(), vec![count(USDT, vec![], amount, Some(500))], NOW_MS);
+    let room = |amount| {
+        book.journal.room(lane().chain, vec![count(USDT, vec![], amount, Some(500))], NOW_MS)
+    };
     room(500).await.unwrap();
     room(500).await.unwrap();
     assert_eq!(refused(room(501).await), USDT.word());

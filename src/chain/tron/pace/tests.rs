@@ -45,7 +45,7 @@ fn each_transaction_that_a_block_stopped_halves_the_size_and_it_stays_small_for_
     assert_eq!(pace.most(NOON + SIMULATED_MS + 1), 12, "it is still the block that was burnt by");
     pace.failed(burnt(2, 12, NOON + 2));
     assert_eq!(pace.most(NOON + 2), 6);
-    assert_eq!(pace.closed(MOST, NOON + 2), None);
+    assert_eq!(pace.closed(0, MOST), None);
 }
 
 #[test]
@@ -55,9 +55,9 @@ fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
     pace.charged(B256::repeat_byte(2));
     pace.failed(burnt(3, 20, NOON));
     pace.failed(burnt(4, 10, NOON));
-    assert_eq!(pace.closed(10 * MOST, NOON), None, "one went through in between");
+    assert_eq!(pace.closed(0, MOST), None, "one went through in between");
     pace.failed(burnt(5, 5, NOON));
-    assert_eq!(pace.closed(10 * MOST, NOON), Some(Brake::OutOfTime { times: 3 }));
+    assert_eq!(pace.closed(0, MOST), Some(Brake::OutOfTime { times: 3 }));
     assert_eq!(pace.probe(NOON), None, "not at once");
     let due = NOON + PROBE_MS;
     assert_eq!(pace.probe(due), Some(Probe { calldata: vec![5].into(), charges: 2 }));
@@ -66,9 +66,9 @@ fn after_three_in_a_row_nothing_is_signed_until_a_probe_has_passed() {
     let due = due + PROBE_MS;
     assert_eq!(pace.probe(due).map(|probe| probe.charges), Some(1));
     pace.probed(true, due);
-    assert_eq!((pace.closed(10 * MOST, due), pace.most(due)), (None, 1));
+    assert_eq!((pace.closed(0, MOST), pace.most(due)), (None, 1));
     pace.failed(burnt(6, 1, due));
-    assert_eq!(pace.closed(10 * MOST, due), Some(Brake::OutOfTime { times: 4 }), "at once");
+    assert_eq!(pace.closed(0, MOST), Some(Brake::OutOfTime { times: 4 }), "at once");
     assert!(pace.probe(due + PROBE_MS).is_none() && pace.probe(due + 2 * PROBE_MS).is_some());
     pace.probed(true, due);
     pace.charged(B256::repeat_byte(7));
@@ -81,14 +81,16 @@ fn what_failures_may_cost_in_a_day_is_limited_and_the_next_day_is_another() {
     for n in 1..=4 {
         pace.failed(Burnt { out_of_time: false, ..burnt(n, 40, NOON) });
     }
-    assert_eq!((pace.closed(MOST, NOON), pace.most(NOON)), (None, usize::MAX));
+    let (today, fee) = (utc_day(NOON), MOST.div_euclid(5));
+    assert_eq!((pace.burnt(), pace.most(NOON)), ((today, 4 * fee), usize::MAX));
+    assert_eq!(pace.closed(4 * fee, MOST), None);
     pace.failed(Burnt { out_of_time: false, ..burnt(5, 40, NOON) });
+    assert_eq!(pace.burnt(), (today, MOST));
     let closed = Brake::Burnt { sun: MOST, most: MOST };
-    assert_eq!(pace.closed(MOST, NOON), Some(closed));
-    assert_eq!(pace.closed(MOST + 1, NOON), None);
+    assert_eq!(pace.closed(MOST, MOST), Some(closed));
+    assert_eq!(pace.closed(MOST, MOST + 1), None);
     let tomorrow = NOON + 86_400_000;
-    assert_eq!(pace.closed(MOST, tomorrow), None);
     pace.failed(Burnt { out_of_time: false, ..burnt(6, 40, NOON) });
     pace.failed(Burnt { out_of_time: false, ..burnt(7, 40, tomorrow) });
-    assert_eq!(pace.closed(MOST, tomorrow), None);
+    assert_eq!(pace.burnt(), (today + 1, fee));
 }

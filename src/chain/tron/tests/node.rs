@@ -6,8 +6,8 @@ use crate::billing::{Charge, Entry, Family, Period, PlatformChainId, Scalar, Val
 use crate::chain::Signatory;
 use crate::clock::Clock;
 use crate::config::{
-    BillingConfig, ChainConfig, FamilyConfig, KeyRef, NewWork, PolicyConfig, RpcUrl, Sun,
-    TvmFeeConfig, TvmNode,
+    BillingConfig, ChainConfig, ChainKeys, FamilyConfig, KeyRef, NewWork, PolicyConfig, RpcUrl,
+    Sun, TvmFeeConfig, TvmNode,
 };
 use crate::node::{AskError, Http};
 use alloy::primitives::U256;
@@ -91,7 +91,7 @@ pub(super) fn profile() -> Profile {
 pub(super) fn parts(url: &str) -> (SigningAccount, TronParts) {
     let config = config(url, url);
     let account = account(key(&"07".repeat(32)), profile(), &config);
-    (account, TronParts { fleet: client(url).0, config: config.into() })
+    (account, TronParts::new(client(url).0, config.into()))
 }
 
 pub(super) fn account(key: Arc<Key>, profile: Profile, config: &TvmConfig) -> SigningAccount {
@@ -111,7 +111,7 @@ pub(super) fn account_of(
         new_work: NewWork::Taken,
         gas_warn_billings: 0,
         explorer: None,
-        retired_keys: vec![],
+        keys: ChainKeys::one(KeyRef::Keystore("not used".to_owned())),
         policy: PolicyConfig::default(),
         family: family.clone(),
     };
@@ -236,7 +236,6 @@ pub(super) fn config(full: &str, solidity: &str) -> TvmConfig {
         contract: Address::repeat_byte(5),
         multicall: Some(Address::repeat_byte(6)),
         chunk: 50,
-        key: KeyRef::Keystore("tron".to_owned()),
         clock_tolerance: Duration::from_mins(1),
         poll_interval: Duration::from_hours(1),
         rebroadcast_interval: Duration::from_secs(10),

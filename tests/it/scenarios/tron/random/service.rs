@@ -55,7 +55,7 @@ impl Service {
         let lane = Arc::new(Lane::new(chain, journal.clone(), rules, Duration::from_mins(1)));
         lane.resume().await.unwrap();
         let id = config.chains[0].platform_id;
-        let lanes = HashMap::from([(id, Arc::clone(&lane))]);
+        let lanes = HashMap::from([(id, Arc::clone(&lane).into())]);
         let engine = Engine::new(LaneSet { of_chains: lanes, followers: vec![] }, journal);
         let watcher = Watcher { lane: Arc::clone(&lane), every: Duration::ZERO };
         Self { engine, watcher, lane, node }
@@ -145,5 +145,5 @@ async fn connect(config: &Config, directory: &std::path::Path) -> TronChain {
     (config.expiry, config.billing.deadline) = (TTL, TTL);
     config.poll_interval = Duration::ZERO;
     let fleet = Arc::new(tron::fleet(&Http::default(), &config).unwrap());
-    TronChain::connect(account, TronParts { fleet, config: config.into() }).await.unwrap()
+    TronChain::connect(account, TronParts::new(fleet, config.into())).await.unwrap()
 }

@@ -1,0 +1,56 @@
+//! Why nothing new is signed on a chain, although the journal knows of everything that was.
+
+use alloy::primitives::Address;
+use std::fmt;
+
+/// Why nothing new should be signed on a chain, whatever the journal knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brake {
+    /// The key of the account cannot sign for it alone any more.
+    NotAlone {
+        /// The account.
+        signer: Address,
+        /// What the key's signature weighs by the owner permission.
+        weight: u64,
+        /// What signatures have to weigh together.
+        threshold: u64,
+    },
+    /// Blocks stopped so many transactions in a row because they took too long. Each burnt its fee limit
+    /// and charged nobody.
+    OutOfTime {
+        /// How many.
+        times: usize,
+    },
+    /// Transactions that failed have cost what they may in a day.
+    Burnt {
+        /// What they cost today, sun.
+        sun: u64,
+        /// What they may cost, sun.
+        most: u64,
+    },
+}
+
+impl fmt::Display for Brake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotAlone { signer, weight, threshold } => write!(
+                f,
+                "the key of the account {signer} weighs {weight} of the {threshold} that its owner \
+                 permission asks for: no node takes what it signs alone. Give the key enough weight, or \
+                 bill from another account"
+            ),
+            Self::OutOfTime { times } => write!(
+                f,
+                "blocks stopped {times} billing transactions in a row because they took too long, and \
+                 kept their fees: the lane opens by itself when a smaller call is seen to pass. \
+                 Lower policy.max_batch"
+            ),
+            Self::Burnt { sun, most } => write!(
+                f,
+                "billing transactions that failed have cost {sun} sun today (UTC), and \
+                 fees.max_burnt_per_day is {most} sun: find out why they fail, then raise the limit or \
+                 wait until tomorrow"
+            ),
+        }
+    }
+}

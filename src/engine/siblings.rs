@@ -1,0 +1,92 @@
+//! The accounts of a chain beside each other. No two requests build for one subscription at the same time,
+//! whichever account bills; and those that take new work wait until it is known of all that have signed here
+//! that they have charged nobody whom the journal does not know of.
+
+use super::lane::Lane;
+use super::reservation::Reservations;
+use super::tracked::Undecided;
+use crate::billing::{Closed, Gate};
+use alloy::primitives::Address;
+use parking_lot::RwLock;
+use std::sync::Arc;
+
+/// What is known of one account, for the lanes of all.
+#[derive(Debug)]
+pub(super) struct AccountKnown {
+    signer: Address,
+    pub(super) gate: RwLock<Gate>,
+    /// Until when the journal knows what the account did, Unix ms; none when it knows everything.
+    pub(super) doubt: RwLock<Option<i64>>,
+    undecided: Undecided,
+}
+
+impl AccountKnown {
+    pub(super) fn new(signer: Address, doubt: Option<i64>, undecided: Undecided) -> Self {
+        Self { signer, gate: RwLock::new(Gate::Opening), doubt: RwLock::new(doubt), undecided }
+    }
+}
+
+/// What the lanes of one chain share.
+#[derive(Clone, Debug, Default)]
+pub struct Siblings {
+    accounts: Arc<RwLock<Vec<Arc<AccountKnown>>>>,
+    pub(super) reservations: Reservations,
+}
+
+impl Lane {
+    /// One of these lanes.
+    #[must_use]
+    pub fn among(mut self, siblings: &Siblings) -> Self {
+        siblings.accounts.write().push(Arc::clone(&self.known));
+        self.siblings = siblings.clone();
+        self
+    }
+
+    /// One whose account had nothing left to do when the process began.
+    #[must_use]
+    pub fn with_nothing_left(mut self) -> Self {
+        self.only_compared = true;
+        self
+    }
+
+    /// Whether there is nothing to tell of it: its account has nothing left to do, and has done nothing
+    /// that the journal does not know.
+    pub fn rests(&self) -> bool {
+        self.only_compared
+            && self.undecided() == 0
+            && matches!(self.gate(), Gate::Closed(Closed::OnlyFollows { .. }))
+    }
+
+    /// Another account of the chain that may have charged customers whom the journal does not know of.
+    /// Before this lane opens, each has to be known not to have. What it sends later was signed by
+    /// somebody who has its key: that is learnt, and closes nothing here unless the journal turns out to
+    /// be an old copy.
+    pub(super) fn unlearnt_other(&self) -> Option<Address> {
+        let is_open = self.gate() == Gate::Open;
+        let unlearnt = |other: &&Arc<AccountKnown>| {
+            let known = is_open || other.gate.read().knows_all();
+            other.doubt.read().is_some() || !known
+        };
+        let accounts = self.siblings.accounts.read();
+        let mut others = accounts.iter().filter(|other| !Arc::ptr_eq(other, &self.known));
+        others.find(unlearnt).map(|other| other.signer)
+    }
+
+    /// How many batches end before it is learnt what the account did without the journal. An open one, of
+    /// whichever account, may hold a claim that its end sets free, and that a forgotten transaction of this
+    /// account has used since. For an account that takes new work there would be no end of waiting; it takes
+    /// none where the journal is an old copy.
+    pub(super) fn to_end_first(&self) -> usize {
+        let in_doubt = self.doubt().is_some();
+        let accounts = self.siblings.accounts.read();
+        let others = accounts.iter().filter(|other| !Arc::ptr_eq(other, &self.known));
+        let waited_for = others.filter(|other| in_doubt || *other.gate.read() != Gate::Open);
+        waited_for
+            .fold(self.undecided(), |sum, other| sum.saturating_add(other.undecided.lock().len()))
+    }
+
+    /// Whether it waits for nothing but another account.
+    pub fn waits_for_another(&self) -> bool {
+        matches!(self.gate(), Gate::Closed(Closed::OtherUnlearnt { .. }))
+    }
+}
