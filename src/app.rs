@@ -32,7 +32,7 @@ pub use sockets::Sockets;
 
 use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
-use crate::config::{Config, JournalConfig};
+use crate::config::{Config, JournalPlace};
 use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, AppState, Handshakes, Manners, ReloadRequest, WebhookDesk};
 use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox, Refusals};
@@ -131,13 +131,13 @@ pub struct Machine<'a> {
     /// Opens the keys.
     pub keys: &'a dyn OpenKeys,
     /// Opens the journal.
-    pub journal: &'a (dyn Fn(&JournalConfig) -> Result<Journal, OpenError> + Sync),
+    pub journal: &'a (dyn Fn(&JournalPlace) -> Result<Journal, OpenError> + Sync),
 }
 
 impl<'a> Machine<'a> {
     /// The machine that the program runs on; every endpoint is reached through `dial`.
     pub fn real(dial: &'a dyn Dial) -> Self {
-        Self { dial, clock: Clock::MACHINE, keys: &EveryStore, journal: &Journal::open }
+        Self { dial, clock: Clock::MACHINE, keys: &EveryStore, journal: &Journal::open_at }
     }
 }
 
@@ -186,7 +186,8 @@ pub async fn start_on(
 ) -> Result<Running, StartError> {
     sockets.fit(&config.http)?;
     let machine = Machine::real(dial);
-    let (limits, copies) = (config.http.clone(), config.journal.copy_dir.clone());
+    let (limits, copies) =
+        (config.http.clone(), config.journal.file().and_then(|file| file.copy_dir.clone()));
     let Assembled {
         engine,
         watchers,

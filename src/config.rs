@@ -6,9 +6,11 @@
 mod billing;
 mod callers;
 mod chain;
+mod database_url;
 mod faults;
 mod http;
 mod incumbent;
+mod journal;
 mod key_ref;
 mod keys;
 mod kinds;
@@ -31,7 +33,7 @@ mod webhook;
 mod tests;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
@@ -42,8 +44,10 @@ pub use chain::{
     ChainConfig, ChainKeys, EvmConfig, FamilyConfig, FeeConfig, Finality, NewWork, TvmConfig,
     TvmFeeConfig, TvmNode,
 };
+pub use database_url::{DatabaseUrl, NotADatabaseUrl};
 pub use faults::{ConfigError, ConfigErrors};
 pub use http::HttpConfig;
+pub use journal::{JournalConfig, JournalPlace, JournalServer};
 pub use key_ref::{AwsSecret, GcpKey, KeyRef, KmsKey, TokenKey, VaultSecret};
 pub use keys::{
     AwsConfig, AwsCredentialSource, GcpConfig, KeysConfig, Pkcs11Config, VaultConfig, VaultLogin,
@@ -60,7 +64,7 @@ pub use webhook::WebhookConfig;
 
 use crate::owner_only::{self, Looseness};
 use faults::{Faults, Reported};
-use kinds::{Expected, optional_time, path, size, whole};
+use kinds::Expected;
 use layers::Environment;
 use reader::TableReader;
 use stated::Stated;
@@ -77,7 +81,7 @@ pub struct Config {
     /// Whether requests without a signature are served. Only ever true on a loopback address.
     pub allow_unauthenticated: bool,
     /// Where the journal is.
-    pub journal: JournalConfig,
+    pub journal: JournalPlace,
     /// Where keys are.
     pub keys: KeysConfig,
     /// How nodes are reached.
@@ -92,23 +96,6 @@ pub struct Config {
     pub traces: Option<TracesConfig>,
     /// What it states, to be compared with another one.
     stated: Stated,
-}
-
-/// Where the journal is.
-#[derive(Debug, Clone)]
-pub struct JournalConfig {
-    /// The file. It is never created unless asked for.
-    pub path: PathBuf,
-    /// Where its mark is; none where that is `<path>.mark`.
-    pub mark_path: Option<PathBuf>,
-    /// The directory in which a copy of it is kept, a second behind at most; none where none is.
-    pub copy_dir: Option<PathBuf>,
-    /// No new work is accepted with less than this free on its disk, in bytes: 1 MiB to 1 TiB.
-    pub min_free_bytes: u64,
-    /// How many commits may wait for the writer: 1 to 100000.
-    pub queue_length: usize,
-    /// How long refusals are kept, an hour to ten years; none where they are not.
-    pub keep_refusals: Option<Duration>,
 }
 
 /// How nodes are reached.
@@ -184,7 +171,7 @@ impl Config {
         let stated = Stated::of(&tree);
         TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);
-            let journal = root.section("journal", JournalConfig::read);
+            let journal = root.section("journal", JournalPlace::read);
             let keys = root.section("keys", |reader| KeysConfig::read(reader, environment));
             let log = root.section("log", LogConfig::read);
             let outbound = root.section("outbound", OutboundConfig::read);
@@ -194,7 +181,9 @@ impl Config {
             let traces = traces.then(|| root.section("traces", TracesConfig::read)).transpose();
             let chains = chain::read_all(root, environment);
             if let (Some(why), Some(_)) = (looseness, &chains.non_test_chain) {
-                for path in layers::secrets_in(text) {
+                let plain = journal.as_ref().is_ok_and(|journal| !journal.has_password());
+                let secret = |path: &String| path != "journal.url" || !plain;
+                for path in layers::secrets_in(text).into_iter().filter(secret) {
                     let problem = format!("stands in the configuration file, and {why}");
                     root.fault_at(&path, problem);
                 }
@@ -260,26 +249,6 @@ const fn millis(count: u64) -> Duration {
 
 const fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
-}
-
-impl JournalConfig {
-    fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
-        let file = reader.get("path", &path("the path of the journal file"));
-        let mark = reader.optional("mark_path", &path("the path of the mark's file"));
-        let copies = reader.optional("copy_dir", &path("the path of a directory for a copy"));
-        let min_free_bytes = reader.get("min_free", &size(1 << 20..=1 << 40));
-        let queue_length = reader.get("queue_length", &whole(1..=100_000));
-        let times = seconds(3_600)..=seconds(3_650 * 86_400);
-        let keep_refusals = reader.get("keep_refusals", &optional_time("never", times));
-        Ok(Self {
-            path: file?,
-            mark_path: mark?,
-            copy_dir: copies?,
-            min_free_bytes: min_free_bytes?,
-            queue_length: queue_length?,
-            keep_refusals: keep_refusals?,
-        })
-    }
 }
 
 impl OutboundConfig {

@@ -22,6 +22,7 @@ mod history;
 mod interchange;
 mod ledger;
 mod left;
+mod link;
 mod mark;
 mod migrate;
 mod networks;
@@ -29,6 +30,7 @@ mod open;
 mod outbox;
 mod past;
 mod pause;
+mod place;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod profiles;
@@ -48,6 +50,7 @@ mod start;
 mod takers;
 mod wal;
 mod whole;
+mod work;
 mod writer;
 
 pub use audit::{Audit, HistoryHead, NoHead};
@@ -91,20 +94,26 @@ use crate::clock::Clock;
 use crate::policy::Count;
 use alloy::primitives::{Address, B256};
 use files::Files;
+use link::Link;
 use parking_lot::RwLock;
-use sql::{Database, SqlResult};
+use sql::Database;
 use start::Begun;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
+use work::tell_if_heard;
 use writer::{Job, RanWrite};
 
 /// The handle. Cheap to clone; the thread ends when the last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct Journal {
     jobs: mpsc::Sender<Job>,
+    /// Where reads go: to the same thread, or to another one that has a session of its own on a server.
+    reads: mpsc::Sender<Job>,
     figures: Arc<Figures>,
     files: Option<Files>,
+    /// The way to a server; none where the journal is a file.
+    link: Option<Arc<Link>>,
     min_free_bytes: u64,
     old_copy: bool,
     left_ms: Option<i64>,
@@ -119,10 +128,13 @@ impl Journal {
     /// Finishes what was begun and closes the file: then all of it is in that one file. Whoever uses
     /// a handle afterwards hears that the journal is lost.
     pub async fn close(&self) {
-        let (closed, waits) = oneshot::channel();
-        if self.jobs.send(Job::Close(closed)).await.is_ok() {
-            // An error means that it is closed already.
-            waits.await.ok();
+        let apart = self.link.is_some().then_some(&self.reads);
+        for thread in apart.into_iter().chain([&self.jobs]) {
+            let (closed, waits) = oneshot::channel();
+            if thread.send(Job::Close(closed)).await.is_ok() {
+                // An error means that it is closed already.
+                waits.await.ok();
+            }
         }
     }
 
@@ -166,7 +178,7 @@ impl Journal {
     {
         self.ready()?;
         let told = self.begin_write(move |conn| commit::accept(conn, proposal)).await?;
-        Ok(async { told.await.map_err(|_| JournalError::Lost)? })
+        Ok(async { told.await.map_err(|_| self.lost())? })
     }
 
     /// Commits another attempt for a batch. None when the batch has come further meanwhile.
@@ -327,8 +339,8 @@ impl Journal {
             });
             RanWrite { keep, reply }
         }));
-        self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
-        Ok(told.await.map_err(|_| JournalError::Lost)??)
+        self.jobs.send(job).await.map_err(|_| self.lost())?;
+        Ok(told.await.map_err(|_| self.lost())??)
     }
 
     /// Writes down what a person found out about a charge that the chain does not tell of.
@@ -355,42 +367,6 @@ impl Journal {
         *self.figures.head.lock() = Some(head.clone());
         Ok(head)
     }
-
-    async fn read<T: Send + 'static>(
-        &self,
-        query: impl FnOnce(&dyn Database) -> SqlResult<T> + Send + 'static,
-    ) -> Result<T, JournalError> {
-        let (tell, told) = oneshot::channel();
-        let job = Job::Read(Box::new(move |conn| tell_if_heard(tell, query(conn))));
-        self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
-        Ok(told.await.map_err(|_| JournalError::Lost)??)
-    }
-
-    async fn write<T: Send + 'static, E: Send + 'static>(
-        &self,
-        work: impl FnOnce(&dyn Database) -> Result<T, E> + Send + 'static,
-    ) -> Result<Result<T, E>, JournalError> {
-        self.begin_write(work).await?.await.map_err(|_| JournalError::Lost)
-    }
-
-    /// Ends when the write has its place in the queue.
-    async fn begin_write<T: Send + 'static, E: Send + 'static>(
-        &self,
-        work: impl FnOnce(&dyn Database) -> Result<T, E> + Send + 'static,
-    ) -> Result<oneshot::Receiver<Result<T, E>>, JournalError> {
-        let (tell, told) = oneshot::channel();
-        let job = Job::Write(Box::new(move |conn| {
-            let result = work(conn);
-            RanWrite { keep: result.is_ok(), reply: Box::new(move || tell_if_heard(tell, result)) }
-        }));
-        self.jobs.send(job).await.map_err(|_| JournalError::Lost)?;
-        Ok(told)
-    }
-}
-
-/// A caller that went away has no use for the answer; what was committed stays committed.
-fn tell_if_heard<T>(tell: oneshot::Sender<T>, value: T) {
-    drop(tell.send(value));
 }
 
 #[cfg(test)]

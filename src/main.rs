@@ -5,8 +5,8 @@ use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
 use merchant_signer::app::{self, Sockets, check, claims, copies, export, first, operate, totals};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
-use merchant_signer::config::{Config, ConfigErrors};
-use merchant_signer::journal::{Audit, HistoryHead, Journal, Renaming};
+use merchant_signer::config::{Config, ConfigErrors, DatabaseUrl};
+use merchant_signer::journal::{HistoryHead, Journal, Renaming};
 use merchant_signer::node::Http;
 use merchant_signer::{keys, telemetry};
 use secrecy::SecretString;
@@ -46,6 +46,10 @@ enum Command {
         /// What the platform calls that chain: `chainId` in its lists.
         #[arg(long, requires = "network")]
         chain: Option<u32>,
+        /// Of a journal on a PostgreSQL server: a file with the URL of the role that is to own its tables in
+        /// that database. The role of journal.url is granted what a Signer needs, and nothing else.
+        #[arg(long, conflicts_with = "network")]
+        owner_url_file: Option<PathBuf>,
     },
     /// Encrypted keystores.
     #[command(subcommand)]
@@ -201,13 +205,14 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
     let usual = Path::new(USUAL_CONFIG);
     let path = cli.config.as_deref().or_else(|| usual.exists().then_some(usual));
     match &cli.command {
-        Some(Command::Init { network: Some(network), chain: Some(chain) }) => {
+        Some(Command::Init { network: Some(network), chain: Some(chain), .. }) => {
             begin(network, *chain, cli.config.as_deref().unwrap_or(usual))?;
         }
-        Some(Command::Init { .. }) => {
+        Some(Command::Init { owner_url_file, .. }) => {
             let journal = Config::load(path)?.journal;
-            Journal::create(&journal)?;
-            say(&format!("made the journal {}", journal.path.display()))?;
+            let owner = owner_url_file.as_deref().map(DatabaseUrl::in_file).transpose()?;
+            Journal::create_at(&journal, owner.as_ref())?;
+            say(&format!("made the journal {journal}"))?;
         }
         Some(Command::Keys(command)) => keep_keys(&Config::load_keys(path)?.directory, command)?,
         Some(Command::Configured(command)) => return carry_out(path, command),
@@ -232,7 +237,9 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
             return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Configured::Audit { file, kept } => {
-            return audit(file.as_deref().unwrap_or(&config.journal.path), kept);
+            let (told, holds) = copies::audit(file.as_deref(), &config.journal, kept)?;
+            say(&told)?;
+            return Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Configured::Resolve { billing, subscription, outcome, why } => {
             let finding = (billing.clone(), *subscription, why.clone());
@@ -315,16 +322,6 @@ fn write_ledger(
     let written = runtime.block_on(export::run(config, &wanted, to))?;
     writeln!(io::stderr(), "{written} lines, complete")?;
     Ok(())
-}
-
-fn audit(path: &Path, kept: &[HistoryHead]) -> Result<ExitCode, Box<dyn Error>> {
-    let Audit { batches, head, faults } =
-        Journal::audit_watched(path, kept, &mut copies::progress())?;
-    for fault in &faults {
-        say(fault)?;
-    }
-    say(&format!("{} rows, {batches} batches, {} faults, head {head}", head.row, faults.len()))?;
-    Ok(if faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Makes, imports or lists keystores.

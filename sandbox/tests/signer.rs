@@ -50,7 +50,7 @@ impl World {
         put_key(&place);
         let text = config(&url, &town, multicall.unwrap_or(town.multicall), &place);
         let config = Config::from_toml(&text, &[]).unwrap();
-        Journal::initialise(&config.journal.path).unwrap();
+        Journal::create_at(&config.journal, None).unwrap();
         Self { node, town, _place: place, config }
     }
 }

@@ -66,7 +66,7 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
             }
         }
     }
-    if let Some(directory) = &config.journal.copy_dir {
+    if let Some(directory) = config.journal.file().and_then(|file| file.copy_dir.as_ref()) {
         let said = directory.display().to_string();
         let copies = if directory.is_dir() {
             Finding::fine("copies", said)
@@ -155,27 +155,28 @@ struct JournalSeen {
 
 impl JournalSeen {
     async fn of(config: &Config) -> Self {
-        let path = config.journal.path.display();
+        let (place, what) = (&config.journal, config.journal.word());
         let unread =
             |file| Self { journal: None, file, pauses: BTreeMap::new(), known_lanes: vec![] };
-        match Journal::open(&config.journal) {
+        match Journal::open_at(place) {
             Ok(journal) => match Self::read(config, journal).await {
                 Ok(seen) => seen,
-                Err(error) => unread(Finding::fault("file", error.to_string())),
+                Err(error) => unread(Finding::fault(what, error.to_string())),
             },
             Err(OpenError::Held(_)) => {
-                unread(Finding::fine("file", format!("{path}, in use by a running Signer")))
+                unread(Finding::fine(what, format!("{place}, in use by a running Signer")))
             }
-            Err(error) => unread(Finding::fault("file", error.to_string())),
+            Err(error) => unread(Finding::fault(what, error.to_string())),
         }
     }
 
     async fn read(config: &Config, journal: Journal) -> Result<Self, JournalError> {
         let all = config.chains.iter().map(|chain| chain.platform_id);
         let pauses = all.filter_map(|id| Some((id, journal.paused(id)?.to_string()))).collect();
+        let what = config.journal.word();
         let file = match journal.ready() {
-            Ok(()) => Finding::fine("file", config.journal.path.display().to_string()),
-            Err(error) => Finding::fault("file", error.to_string()),
+            Ok(()) => Finding::fine(what, config.journal.to_string()),
+            Err(error) => Finding::fault(what, error.to_string()),
         };
         let known_lanes = journal.known_lanes().await?;
         Ok(Self { journal: Some(journal), file, pauses, known_lanes })

@@ -1,7 +1,7 @@
 //! The commands that change claims by a person's word. They work on a journal that no Signer has open.
 
 use crate::billing::SubscribeId;
-use crate::config::JournalConfig;
+use crate::config::JournalPlace;
 use crate::journal::{Journal, PersonsWord, Resolution};
 use std::error::Error;
 use std::path::Path;
@@ -11,12 +11,12 @@ const BY: &str = "the command line";
 
 /// `resolve BILLING SUBSCRIPTION OUTCOME --why WHY`: what was done, in words.
 pub async fn resolve(
-    config: &JournalConfig,
+    journal: &JournalPlace,
     (billing, subscription, why): (String, i64, String),
     outcome: &str,
 ) -> Result<String, Box<dyn Error>> {
     let resolution = Resolution::from_word(outcome).ok_or("say charged or free")?;
-    let journal = Journal::open(config)?;
+    let journal = Journal::open_at(journal)?;
     let (by, at_ms, subscribe) = (BY.to_owned(), journal.now_ms(), SubscribeId(subscription));
     let finding = PersonsWord { billing, subscribe, resolution, by, why, at_ms };
     let told = journal.resolve(finding).await;
@@ -31,8 +31,8 @@ pub async fn resolve(
 }
 
 /// `claims export`: what is in the file, in words.
-pub async fn export(config: &JournalConfig, to: Option<&Path>) -> Result<String, Box<dyn Error>> {
-    let journal = Journal::open(config)?;
+pub async fn export(journal: &JournalPlace, to: Option<&Path>) -> Result<String, Box<dyn Error>> {
+    let journal = Journal::open_at(journal)?;
     let exported = journal.export_claims().await;
     journal.close().await;
     let exported = exported?;
@@ -47,12 +47,12 @@ pub async fn export(config: &JournalConfig, to: Option<&Path>) -> Result<String,
 
 /// `claims import FILE --why WHY`: what was added, in words.
 pub async fn import(
-    config: &JournalConfig,
+    journal: &JournalPlace,
     from: &Path,
     why: &str,
 ) -> Result<String, Box<dyn Error>> {
     let text = std::fs::read_to_string(from)?;
-    let journal = Journal::open(config)?;
+    let journal = Journal::open_at(journal)?;
     let told = journal.import_claims(text, BY.to_owned(), why.to_owned()).await;
     journal.close().await;
     let imported = told?.map_err(|why| format!("{}, {why}", from.display()))?;

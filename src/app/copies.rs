@@ -1,8 +1,8 @@
 //! Copies of the journal: one that is kept while the Signer runs, and the commands that make one and put one
 //! in place.
 
-use crate::config::JournalConfig;
-use crate::journal::{Audit, Copier, HistoryHead, Journal, NotCopied};
+use crate::config::JournalPlace;
+use crate::journal::{Audit, Copier, HistoryHead, Journal, NotCopied, OpenError};
 use clap::Subcommand;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -29,18 +29,31 @@ pub enum CopyCommand {
     },
 }
 
+/// What to do where a server keeps the journal.
+const BACKED_UP_THERE: OpenError = OpenError::OnServer(
+    "have its database backed up with the server's own tools (pg_basebackup, pg_dump)",
+);
+
+/// The same.
+const RESTORED_THERE: OpenError = OpenError::OnServer(
+    "restore its database with the server's own tools; by the mark beside it the Signer notices that it is an \
+     old copy, and learns from the chains what it has forgotten",
+);
+
 /// Does what a command says; tells what it did.
-pub fn run(journal: &JournalConfig, command: &CopyCommand) -> Result<String, NotCopied> {
+pub fn run(journal: &JournalPlace, command: &CopyCommand) -> Result<String, NotCopied> {
     let shown =
         |Audit { batches, head, .. }| format!("{} rows, {batches} batches, head {head}", head.row);
     match command {
         CopyCommand::Backup { to } => {
-            let audit = Journal::back_up(&journal.path, to, &mut progress())?;
+            let file = journal.file().ok_or(BACKED_UP_THERE)?;
+            let audit = Journal::back_up(&file.path, to, &mut progress())?;
             Ok(format!("copied to {}: {}", to.display(), shown(audit)))
         }
         CopyCommand::Restore { from, kept } => {
-            let audit = Journal::restore(journal, from, kept, &mut progress())?;
-            let path = journal.path.display();
+            let file = journal.file().ok_or(RESTORED_THERE)?;
+            let audit = Journal::restore(file, from, kept, &mut progress())?;
+            let path = file.path.display();
             Ok(format!(
                 "put {} in place as {path}: {}. Start the Signer: it learns what was billed since",
                 from.display(),
@@ -50,8 +63,29 @@ pub fn run(journal: &JournalConfig, command: &CopyCommand) -> Result<String, Not
     }
 }
 
+/// Verifies the journal in a file, or else the one that is configured: what it found, a line each, and whether
+/// all holds.
+pub fn audit(
+    file: Option<&Path>,
+    journal: &JournalPlace,
+    kept: &[HistoryHead],
+) -> Result<(String, bool), OpenError> {
+    let watch = &mut progress();
+    let Audit { batches, head, mut faults } = match file {
+        Some(path) => Journal::audit_watched(path, kept, watch)?,
+        None => Journal::audit_at(journal, kept, watch)?,
+    };
+    let holds = faults.is_empty();
+    faults.push(format!(
+        "{} rows, {batches} batches, {} faults, head {head}",
+        head.row,
+        faults.len()
+    ));
+    Ok((faults.join("\n"), holds))
+}
+
 /// Shows at a terminal how far an audit has come.
-pub fn progress() -> impl FnMut(u64, u64) {
+pub fn progress() -> impl FnMut(u64, u64) + Send {
     let shown = io::stderr().is_terminal();
     move |done, of| {
         if shown {

@@ -2,11 +2,11 @@
 //! one takes what was signed before it started and waited in the socket; without it, as after a crash,
 //! nobody knows what was judged, and such messages have to be signed again.
 //!
-//! It is a file beside the journal, `<journal>.handover`, good for one start and for a minute.
+//! It is a file beside the journal, `<journal>.handover`, or beside the mark of one on a server, good for one start and for a minute.
 
 use crate::auth::{CLOCK_WINDOW_SECONDS, JudgedMessages};
 use crate::clock::Clock;
-use crate::config::JournalConfig;
+use crate::config::JournalPlace;
 use crate::http::AppState;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,14 +14,14 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use tracing::warn;
 
-fn file(config: &JournalConfig) -> PathBuf {
-    config.path.with_added_extension("handover")
+fn file(journal: &JournalPlace) -> PathBuf {
+    journal.beside(".handover")
 }
 
 /// Leaves word of them. Without it the next process takes less.
-pub(super) fn leave(config: &JournalConfig, judged: &JudgedMessages) {
+pub(super) fn leave(journal: &JournalPlace, judged: &JudgedMessages) {
     let write = || -> io::Result<()> {
-        let path = file(config);
+        let path = file(journal);
         drop(fs::remove_file(&path));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(judged.to_string().as_bytes())
@@ -32,15 +32,15 @@ pub(super) fn leave(config: &JournalConfig, judged: &JudgedMessages) {
 }
 
 /// Has the door go on where the process before this one ended, if that left word of it.
-pub(super) fn take_up(config: &JournalConfig, clock: Clock, door: &AppState) {
-    if let Some(judged) = take(config, clock) {
+pub(super) fn take_up(journal: &JournalPlace, clock: Clock, door: &AppState) {
+    if let Some(judged) = take(journal, clock) {
         door.take_over(judged);
     }
 }
 
 /// What was left, once.
-fn take(config: &JournalConfig, clock: Clock) -> Option<JudgedMessages> {
-    let path = file(config);
+fn take(journal: &JournalPlace, clock: Clock) -> Option<JudgedMessages> {
+    let path = file(journal);
     let text = fs::read_to_string(&path).ok()?;
     // What cannot be taken away would be taken for good again.
     fs::remove_file(&path).ok()?;

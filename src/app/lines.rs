@@ -33,7 +33,7 @@ pub(super) async fn each(
     wanted: &LinesWanted,
     keep: &mut impl AsyncFnMut(ChargeRow) -> Result<(), Box<dyn Error>>,
 ) -> Result<(), Box<dyn Error>> {
-    match Journal::open(&config.journal) {
+    match Journal::open_at(&config.journal) {
         Ok(journal) => {
             let refusals = Refusals::of(&config.journal, Clock::MACHINE);
             let ledger = FullLedger { journal: journal.clone(), refusals };

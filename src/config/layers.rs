@@ -19,6 +19,9 @@ const SEPARATOR: &str = "__";
 /// What keys are called that hold a secret themselves.
 const SECRET_KEYS: [&str; 2] = ["secret", "api_key"];
 
+/// A URL that may hold a password.
+const SECRET_URL: &str = "journal.url";
+
 /// Environment variables: name and value.
 pub(super) type Environment = [(String, String)];
 
@@ -60,7 +63,7 @@ fn walk(at: &Value, path: &str, found: &mut Vec<String>) {
         ValueKind::Table(table) => {
             for (key, value) in table {
                 let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-                if SECRET_KEYS.contains(&key.as_str()) {
+                if SECRET_KEYS.contains(&key.as_str()) || below == SECRET_URL {
                     found.push(below);
                 } else {
                     walk(value, &below, found);

@@ -1,6 +1,7 @@
 //! A secret that stands in the configuration itself or in a file that it names, never in both. It
 //! goes straight into `SecretString`.
 
+use std::path::Path;
 use std::{fs, io};
 
 use secrecy::SecretString;
@@ -31,11 +32,16 @@ fn in_file(
     accept: impl Fn(&str) -> Result<SecretString, String> + 'static,
 ) -> Expected<SecretString> {
     Expected::of_text(format!("the path of a file that holds {expects}"), move |path| {
-        let unreadable = |error: io::Error| format!("the file cannot be read: {}", error.kind());
-        let file = fs::metadata(path).map_err(unreadable)?;
-        owner_only::check(&file).map_err(|why| why.to_string())?;
-        let text = fs::read_to_string(path).map_err(unreadable)?;
-        let text = text.strip_suffix('\n').unwrap_or(&text);
-        accept(text.strip_suffix('\r').unwrap_or(text))
+        accept(&of_file(Path::new(path))?)
     })
+}
+
+/// What stands in a file that is its owner's alone, without the end of its line.
+pub(super) fn of_file(path: &Path) -> Result<String, String> {
+    let unreadable = |error: io::Error| format!("the file cannot be read: {}", error.kind());
+    let file = fs::metadata(path).map_err(unreadable)?;
+    owner_only::check(&file).map_err(|why| why.to_string())?;
+    let text = fs::read_to_string(path).map_err(unreadable)?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
 }

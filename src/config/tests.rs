@@ -1,6 +1,7 @@
 //! The configuration as a whole: what is accepted, what is refused, and that nothing leaks.
 
 mod incumbent;
+mod journal;
 mod keys;
 mod loose;
 mod policy;
@@ -8,6 +9,7 @@ mod policy;
 use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 use secrecy::ExposeSecret;
 
@@ -79,7 +81,7 @@ fn the_local_example_loads() {
     assert_eq!(config.http.listen, "127.0.0.1:9980".parse().unwrap());
     assert_eq!(config.http.body_limit_bytes, 1 << 20);
     assert_eq!(config.http.request_deadline, Duration::from_secs(10));
-    assert_eq!(config.journal.min_free_bytes, 256 << 20);
+    assert_eq!(config.journal.min_free_bytes(), 256 << 20);
     assert_eq!(config.log.format, LogFormat::Text);
     assert!(!config.allow_unauthenticated);
     let chain = &config.chains[0];

@@ -7,6 +7,7 @@ mod batches;
 mod small_tables;
 mod sums;
 
+use super::backup::AuditWatch;
 use super::files::Files;
 use super::history::HistoryRow;
 use super::open::{self, OpenError};
@@ -83,7 +84,7 @@ impl Journal {
     pub fn audit_watched(
         path: &Path,
         kept: &[HistoryHead],
-        watch: &mut dyn FnMut(u64, u64),
+        watch: AuditWatch<'_>,
     ) -> Result<Audit, OpenError> {
         let conn = open::read(&Files::at(path))?;
         let mut look = || {
@@ -103,10 +104,10 @@ pub(super) fn audit(conn: &dyn Database, kept: &[HistoryHead]) -> SqlResult<Audi
 }
 
 /// Verifies everything, in one walk through the history.
-fn watched(
+pub(super) fn watched(
     conn: &dyn Database,
     kept: &[HistoryHead],
-    watch: &mut dyn FnMut(u64, u64),
+    watch: AuditWatch<'_>,
 ) -> SqlResult<Audit> {
     let newest = "SELECT coalesce(max(seq), 0) FROM history";
     let all: u64 = conn.query_row(newest, [], |row| row.get(0))?;
@@ -119,31 +120,18 @@ fn watched(
         sums: Sums::default(),
         profiles: ProfileAudit::default(),
         faults: Vec::new(),
+        before: Vec::new(),
+        last: 0,
     };
-    let mut select =
-        conn.prepare("SELECT seq, at_ms, event, body, digest FROM history ORDER BY seq")?;
-    let mut rows = select.query([])?;
-    let (mut before, mut last) = (Vec::<u8>::new(), 0_u64);
-    while let Some(row) = rows.next()? {
-        let (event, body): (String, String) = (row.get(2)?, row.get(3)?);
-        let read = HistoryRow { seq: row.get(0)?, at_ms: row.get(1)?, event: &event, body: &body };
-        let digest: Vec<u8> = row.get(4)?;
-        last = last.saturating_add(1);
-        if i64::try_from(last) != Ok(read.seq) {
-            walk.faults.push(format!("history row {last} is missing"));
-            break;
-        }
-        if read.digest(&before) != digest {
-            let fault = format!("history row {last} does not follow from the one before it");
-            walk.faults.push(fault);
-        }
-        walk.pass(&read, &digest)?;
-        if last.is_multiple_of(WATCHED) || last == all {
-            watch(last, all);
-        }
-        before = digest;
+    let mut after = Some(i64::MIN);
+    while let Some(seq) = after {
+        after = walk.page(seq, &mut |row| {
+            if row.is_multiple_of(WATCHED) || row == all {
+                watch(row, all);
+            }
+        })?;
     }
-    let head = HistoryHead { row: last, digest: hex::encode(&before) };
+    let head = HistoryHead { row: walk.last, digest: hex::encode(&walk.before) };
     walk.finish(head)
 }
 
@@ -157,9 +145,43 @@ struct Walk<'a> {
     sums: Sums,
     profiles: ProfileAudit,
     faults: Vec<String>,
+    /// The digest of the row before.
+    before: Vec<u8>,
+    /// Its number.
+    last: u64,
 }
 
 impl Walk<'_> {
+    /// Passes some rows behind `after`, since a server hands over all that it is asked for at once. Tells what
+    /// comes next; none at the end, or behind a row that is missing.
+    fn page(&mut self, after: i64, watch: &mut dyn FnMut(u64)) -> SqlResult<Option<i64>> {
+        let page = "SELECT seq, at_ms, event, body, digest FROM history
+                    WHERE seq > ?1 ORDER BY seq LIMIT 1000";
+        let mut select = self.conn.prepare_cached(page)?;
+        let mut rows = select.query([after])?;
+        let mut next = None;
+        while let Some(row) = rows.next()? {
+            let (event, body): (String, String) = (row.get(2)?, row.get(3)?);
+            let read =
+                HistoryRow { seq: row.get(0)?, at_ms: row.get(1)?, event: &event, body: &body };
+            let digest: Vec<u8> = row.get(4)?;
+            let last = self.last.saturating_add(1);
+            self.last = last;
+            if i64::try_from(last) != Ok(read.seq) {
+                self.faults.push(format!("history row {last} is missing"));
+                return Ok(None);
+            }
+            if read.digest(&self.before) != digest {
+                let fault = format!("history row {last} does not follow from the one before it");
+                self.faults.push(fault);
+            }
+            self.pass(&read, &digest)?;
+            watch(last);
+            (self.before, next) = (digest, Some(read.seq));
+        }
+        Ok(next)
+    }
+
     fn pass(&mut self, row: &HistoryRow<'_>, digest: &[u8]) -> SqlResult<()> {
         for kept in self.kept.iter().filter(|kept| i64::try_from(kept.row) == Ok(row.seq)) {
             if !hex::encode(digest).starts_with(&kept.digest) {

@@ -51,7 +51,7 @@ fn shown(paths: &[PathBuf]) -> String {
 }
 
 /// Told from time to time how many rows of the history are looked at, and of how many.
-pub type AuditWatch<'a> = &'a mut dyn FnMut(u64, u64);
+pub type AuditWatch<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
 
 impl Journal {
     /// Copies the journal at `from`, whether a process has it open or not, to the new file `to`: audited

@@ -20,6 +20,9 @@ pub enum JournalError {
     /// The file system was made read-only.
     #[error("the file system of the journal is read-only")]
     ReadOnly,
+    /// A server keeps the journal, and it cannot be used now.
+    #[error("the journal's server cannot be used: {0}")]
+    Away(String),
     /// The database refused.
     #[error("the journal could not be used: {0}")]
     Database(#[from] SqlError),

@@ -58,12 +58,7 @@ impl Files {
 
     /// Where the mark is kept, which is there for as long as its disk is.
     pub(super) fn find_mark(&self) -> Result<(), OpenError> {
-        match self.mark.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
-                Err(OpenError::NoPlaceForMark(self.mark.clone()))
-            }
-            Some(_) | None => Ok(()),
-        }
+        find_place_for_mark(&self.mark)
     }
 
     /// Where the database is.
@@ -174,16 +169,6 @@ impl Files {
         }
     }
 
-    /// Where refusals are kept.
-    pub(super) fn refusals(&self) -> PathBuf {
-        beside(&self.path, ".refusals")
-    }
-
-    /// Whether any were ever kept.
-    pub(super) fn has_refusals(&self) -> bool {
-        self.refusals().exists()
-    }
-
     /// Replaces the high-water mark, whole or not at all.
     pub(super) fn write_mark(&self, text: &str) -> io::Result<()> {
         let next = self.mark.with_extension("mark.next");
@@ -201,12 +186,27 @@ impl Files {
 
     /// How much room there is.
     pub(super) fn space(&self) -> io::Result<Space> {
-        let stat = rustix::fs::statvfs(&self.path)?;
-        if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
-            return Ok(Space::ReadOnly);
-        }
-        Ok(Space::Free(stat.f_bavail.saturating_mul(stat.f_frsize)))
+        space(&self.path)
     }
+}
+
+/// A mark is kept where its directory is there.
+pub(super) fn find_place_for_mark(mark: &Path) -> Result<(), OpenError> {
+    match mark.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+            Err(OpenError::NoPlaceForMark(mark.to_owned()))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// How much room there is on the disk of a file or directory that is there.
+pub(super) fn space(path: &Path) -> io::Result<Space> {
+    let stat = rustix::fs::statvfs(path)?;
+    if stat.f_flag.contains(StatVfsMountFlags::RDONLY) {
+        return Ok(Space::ReadOnly);
+    }
+    Ok(Space::Free(stat.f_bavail.saturating_mul(stat.f_frsize)))
 }
 
 /// A file beside the database.

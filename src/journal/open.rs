@@ -139,8 +139,22 @@ pub enum OpenError {
     Unsuitable(String),
     /// A server keeps the journal, and it cannot be used.
     #[cfg(feature = "postgres")]
-    #[error("the journal's server cannot be used: {0}")]
-    Server(String),
+    #[error("the journal at {place} cannot be used: {problem}")]
+    Server {
+        /// The server and the database.
+        place: String,
+        /// Why, and what can be done.
+        problem: String,
+    },
+    /// A server keeps the journal, and this program was built without what speaks to one.
+    #[error("this build cannot use a journal on a server: it needs the feature `postgres`")]
+    NotBuiltIn,
+    /// A file is the journal, and this works on one on a server.
+    #[error("the journal is a file, and this works on one on a PostgreSQL server: {0}")]
+    InFile(&'static str),
+    /// A server keeps the journal, and this works on one in a file.
+    #[error("the journal is on a PostgreSQL server, and this works on one in a file: {0}")]
+    OnServer(&'static str),
     /// The disk is full, read-only or broken, or the permissions do not allow it.
     #[error("the journal at {path} cannot be used: {problem}")]
     Unwritable {
@@ -184,9 +198,19 @@ impl Journal {
         let begun = start.begun();
         let writer = Writer { conn, jobs: queue, figures: counted, start, disk, closed };
         let min_free_bytes = config.min_free_bytes;
-        let files = Some(files);
-        let journal =
-            Self { jobs, figures, files, min_free_bytes, old_copy, left_ms, begun, clock, pauses };
+        let journal = Self {
+            reads: jobs.clone(),
+            jobs,
+            figures,
+            files: Some(files),
+            link: None,
+            min_free_bytes,
+            old_copy,
+            left_ms,
+            begun,
+            clock,
+            pauses,
+        };
         Ok((journal, writer))
     }
 
@@ -313,7 +337,9 @@ pub(super) fn unanswered(path: &Path, error: &SqlError) -> OpenError {
     match error {
         SqlError::Sqlite(error) => refused(path, error),
         #[cfg(feature = "postgres")]
-        SqlError::Server(fault) => OpenError::Server(fault.to_string()),
+        SqlError::Server(fault) => {
+            OpenError::Server { place: path.display().to_string(), problem: fault.to_string() }
+        }
         SqlError::RanInto(wall) => unwritable(path, wall),
     }
 }

@@ -1,8 +1,7 @@
 //! How far the feed was told to a webhook, and what its receiver did not take: in a small file of its own,
 //! `<journal>.webhook`, so that the journal's commits have nothing to do with it.
 
-use super::files::beside;
-use crate::config::JournalConfig;
+use crate::config::JournalPlace;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -28,8 +27,8 @@ pub struct Outbox(Arc<Mutex<Connection>>);
 
 impl Outbox {
     /// Opens it, and makes it where there is none.
-    pub fn open(config: &JournalConfig) -> rusqlite::Result<Self> {
-        let path = beside(&config.path, ".webhook");
+    pub fn open(journal: &JournalPlace) -> rusqlite::Result<Self> {
+        let path = journal.beside(".webhook");
         make(&path);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let conn = Connection::open_with_flags(path, flags)?;

@@ -2,10 +2,14 @@
 //!
 //! The statements are those of the journal in a file (sql.rs). Here is what a server has besides: a connection
 //! that may break, a COMMIT whose answer may be lost, and a database that other people run, copy and restore.
-//! Nothing can be configured to use it yet.
 
+mod beat;
+mod fit;
+mod hold;
+mod line;
 mod mark;
 mod question;
+mod reader;
 mod session;
 mod tls;
 mod token;
@@ -15,22 +19,30 @@ pub use super::sql::ServerFault;
 pub(crate) use question::{ServerQuestion, ServerReply};
 pub(crate) use session::Session;
 
+use super::backup::AuditWatch;
+use super::files::find_place_for_mark;
+use super::link::{Link, Use};
 use super::mark::{self as boots, BootId};
 use super::open::OpenError;
-use super::sql::{Database, OptionalExtension as _, SqlError, SqlResult};
+use super::sql::{Database, SqlError};
 use super::start::Begun;
 use super::writer::Job;
-use super::{Figures, Journal, doubt, migrate, pause};
+use super::{Audit, Figures, HistoryHead, Journal, audit, doubt, migrate, pause};
 use crate::clock::Clock;
+use crate::config::JournalServer;
+use beat::Beat;
+use line::{ServerLine, Way};
 use mark::{Known, LastSeen, MarkFile, Server};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
+use reader::ServerReader;
 use session::Committed;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use token::Token;
 use tokio::sync::mpsc;
-use tracing::warn;
+use tracing::{info, warn};
 use writer::{Following, ServerWriter};
 
 /// Where a journal on a server is, and how it is reached.
@@ -47,25 +59,73 @@ pub struct ServerConfig {
     pub patience: Duration,
     /// How many commits may wait for the writer.
     pub queue_length: usize,
+    /// What it is called where people read it: nothing secret.
+    pub place: String,
+    /// Whether other processes may write it as well. Every rule holds then, and who follows what is sent is not
+    /// agreed on yet, so a program that bills has it alone.
+    pub shared: bool,
+}
+
+impl ServerConfig {
+    /// What is configured.
+    pub(super) fn of(server: &JournalServer) -> Self {
+        Self {
+            server: server.url.expose().clone(),
+            authority_file: server.authority_file.clone(),
+            mark_path: server.mark_path.clone(),
+            patience: server.timeout,
+            queue_length: server.queue_length,
+            place: server.url.to_string(),
+            shared: false,
+        }
+    }
 }
 
 /// Why a server cannot be used now.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Lost {
     /// It follows another server, or has given up what it was asked for.
-    #[error("it only follows another server")]
+    #[error(
+        "it only follows another server (a standby): have journal.url name the one that it follows, or \
+         both, and the one that takes writes is found"
+    )]
     Follows,
     /// It lacks what this process knows to be in it.
     #[error(
         "it has forgotten what was committed: an older copy of the database was put in its place"
     )]
     Forgotten,
+    /// Another process has begun on the journal while this one was cut off from it.
+    #[error("another process has used the journal while the connection was broken")]
+    Taken,
+    /// Another process has it.
+    #[error("another process holds it")]
+    Held,
+    /// It is not what a journal needs.
+    #[error("{0}")]
+    Unfit(String),
     /// The thread that asked has ended.
     #[error("the thread that asked it has ended")]
     Ended,
     /// It did not do what it was asked for.
     #[error(transparent)]
     Sql(#[from] SqlError),
+}
+
+impl Lost {
+    /// Whether this process must not use the database any more, however long it waits.
+    fn is_final(&self) -> bool {
+        matches!(self, Self::Forgotten | Self::Taken)
+    }
+
+    /// The same for whoever opens the journal at `place`.
+    fn opening(self, place: &str) -> OpenError {
+        let place = place.to_owned();
+        if matches!(self, Self::Held) {
+            return OpenError::Held(place.into());
+        }
+        OpenError::Server { place, problem: fit::in_words(&self) }
+    }
 }
 
 impl Journal {
@@ -76,33 +136,47 @@ impl Journal {
         owner: &tokio_postgres::Config,
         role: &str,
     ) -> Result<(), OpenError> {
-        let made = std::thread::scope(|scope| scope.spawn(|| make(config, owner, role)).join());
-        let made = made.unwrap_or(Err(Lost::Ended));
-        made.map_err(|problem| OpenError::Server(problem.to_string()))
+        find_place_for_mark(&config.mark_path)?;
+        let made = apart(|| make(config, owner, role));
+        made.map_err(|problem| problem.opening(&config.place))
     }
 
     /// Opens a journal on a server. A database that may have forgotten something is an old copy.
     pub fn open_on_server(config: &ServerConfig, clock: Clock) -> Result<Self, OpenError> {
-        // The session belongs to the thread that waits for its answers.
-        let (tell, told) = std::sync::mpsc::channel();
-        let config = config.clone();
-        let work = move || match open(&config, clock) {
-            Ok((journal, writer)) => {
-                if tell.send(Ok(journal)).is_ok() {
-                    writer.run();
-                }
-            }
-            Err(problem) => drop(tell.send(Err(problem))),
-        };
+        find_place_for_mark(&config.mark_path)?;
+        let opened = apart(|| open(config, clock));
+        let (journal, writer, reader) = opened.map_err(|problem| problem.opening(&config.place))?;
+        let problem = |e: std::io::Error| OpenError::Unsuitable(e.to_string());
+        let beats = (Beat::new().map_err(problem)?, Beat::new().map_err(problem)?);
         let thread = std::thread::Builder::new().name("journal".to_owned());
-        thread.spawn(work).map_err(|e| OpenError::Unsuitable(e.to_string()))?;
-        let opened = told.recv().unwrap_or(Err(Lost::Ended));
-        opened.map_err(|problem| OpenError::Server(problem.to_string()))
+        thread.spawn(move || writer.run(&beats.0)).map_err(problem)?;
+        let thread = std::thread::Builder::new().name("journal-reads".to_owned());
+        thread.spawn(move || reader.run(&beats.1)).map_err(problem)?;
+        Ok(journal)
+    }
+
+    /// Verifies a journal on a server as it was at one moment, whoever uses it meanwhile.
+    pub(super) fn audit_on_server(
+        config: &ServerConfig,
+        kept: &[HistoryHead],
+        watch: AuditWatch<'_>,
+    ) -> Result<Audit, OpenError> {
+        let audited = apart(|| {
+            let session = Session::open(&config.server, config, "merchant-signer audit")?;
+            session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+            Ok(audit::watched(&session, kept, watch)?)
+        });
+        audited.map_err(|problem| problem.opening(&config.place))
     }
 }
 
+/// Does what waits for answers on a thread of its own: the caller may be at work for others.
+fn apart<T: Send>(work: impl FnOnce() -> Result<T, Lost> + Send) -> Result<T, Lost> {
+    std::thread::scope(|scope| scope.spawn(work).join()).unwrap_or(Err(Lost::Ended))
+}
+
 fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Result<(), Lost> {
-    let session = Session::open(owner, config)?;
+    let session = Session::open(owner, config, "merchant-signer init")?;
     let conn: &dyn Database = &session;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     let (schema, role): (String, String) =
@@ -129,12 +203,20 @@ fn make(config: &ServerConfig, owner: &tokio_postgres::Config, role: &str) -> Re
     file.write(&LastSeen { boot, known, server }).map_err(|e| SqlError::foreign(e).into())
 }
 
-fn open(config: &ServerConfig, clock: Clock) -> Result<(Journal, ServerWriter), Lost> {
-    let session = Session::open(&config.server, config)?;
+fn open(
+    config: &ServerConfig,
+    clock: Clock,
+) -> Result<(Journal, ServerWriter, ServerReader), Lost> {
+    let boot = BootId::random().map_err(SqlError::foreign)?;
+    let name = |use_: &str| format!("merchant-signer {use_} {}", &boot.to_string()[..8]);
+    let session = Session::open(&config.server, config, &name("writes"))?;
     let conn: &dyn Database = &session;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
-    if let Some(problem) = unsuitable(conn)? {
-        return Err(SqlError::foreign(problem).into());
+    if let Some(problem) = fit::unfit(conn)? {
+        return Err(Lost::Unfit(problem));
+    }
+    if !config.shared && !session.hold()? {
+        return Err(Lost::Held);
     }
     let file = MarkFile::at(&config.mark_path);
     let old_copy = match file.read() {
@@ -142,26 +224,61 @@ fn open(config: &ServerConfig, clock: Clock) -> Result<(Journal, ServerWriter), 
         None => true,
     };
     let left_ms = doubt::left_ms(conn)?;
-    let (boot, known) = start(&session, old_copy, clock)?;
+    let known = start(&session, (boot, old_copy), clock)?;
+    tell_start(config, conn, &server)?;
     let pauses = Arc::new(RwLock::new(pause::all(conn)?));
-    let mut mark = Following { file, boot, known, server, written: None, behind: true };
+    let seen = Arc::new(Mutex::new(LastSeen { boot, known, server }));
+    let link = Arc::new(Link::default());
+    let (seen_by, link_of) = (Arc::clone(&seen), Arc::clone(&link));
+    let line = |used_for, name, session| {
+        let (seen, link) = (Arc::clone(&seen_by), Arc::clone(&link_of));
+        let left = AtomicBool::new(false);
+        ServerLine::new(
+            Way { config: config.clone(), used_for, name, seen, link, left },
+            Some(session),
+        )
+    };
+    let reading = Session::open(&config.server, config, &name("reads"))?;
+    let writes = line(Use::Writes, name("writes"), session);
+    let reads = line(Use::Reads, name("reads"), reading);
+    let mut mark = Following { file, seen, written: None, behind: true };
     mark.write();
-    let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
+    let (jobs, to_write) = mpsc::channel::<Job>(config.queue_length);
+    let (questions, to_read) = mpsc::channel::<Job>(config.queue_length);
     let figures = Arc::new(Figures::default());
-    let counted = Arc::clone(&figures);
-    let config = config.clone();
+    let (wrote, read) = (Arc::clone(&figures), Arc::clone(&figures));
     let writer =
-        ServerWriter { config, session: Some(session), jobs: queue, figures: counted, mark };
-    let (files, min_free_bytes, begun) = (None, 0, Begun::written());
-    let journal =
-        Journal { jobs, figures, files, min_free_bytes, old_copy, left_ms, begun, clock, pauses };
-    Ok((journal, writer))
+        ServerWriter { line: writes, jobs: to_write, figures: wrote, mark, unanswered: None };
+    let reader = ServerReader { line: reads, jobs: to_read, figures: read };
+    let journal = Journal {
+        jobs,
+        reads: questions,
+        figures,
+        files: None,
+        link: Some(link),
+        min_free_bytes: 0,
+        old_copy,
+        left_ms,
+        begun: Begun::written(),
+        clock,
+        pauses,
+    };
+    Ok((journal, writer, reader))
+}
+
+/// Says where the journal is, and what to know of it.
+fn tell_start(config: &ServerConfig, conn: &dyn Database, server: &Server) -> Result<(), Lost> {
+    let (place, timeline) = (&config.place, &server.timeline);
+    info!(journal = place, timeline, "the journal is on a PostgreSQL server");
+    if let Some(weak) = fit::weak(conn)? {
+        warn!(journal = place, "{weak}");
+    }
+    Ok(())
 }
 
 /// Writes down that a process has started, and what an old copy puts in doubt.
-fn start(session: &Session, old_copy: bool, clock: Clock) -> Result<(BootId, Known), Lost> {
+fn start(session: &Session, (boot, old_copy): (BootId, bool), clock: Clock) -> Result<Known, Lost> {
     let conn: &dyn Database = session;
-    let boot = BootId::random().map_err(SqlError::foreign)?;
     let token = Token::random()?;
     session.begin(token);
     if old_copy {
@@ -172,34 +289,8 @@ fn start(session: &Session, old_copy: bool, clock: Clock) -> Result<(BootId, Kno
     }
     boots::insert_boot(conn, boot, clock.unix_ms())?;
     match session.commit(token) {
-        Committed::Yes(known) => Ok((boot, known)),
+        Committed::Yes(known) => Ok(known),
         Committed::No => Err(Lost::Follows),
         Committed::Unknown(problem) => Err(problem.into()),
     }
-}
-
-/// What makes a server, its tables or the role unfit to keep a journal.
-fn unsuitable(conn: &dyn Database) -> SqlResult<Option<String>> {
-    let settings = "SELECT name || ' is ' || setting FROM pg_settings
-                    WHERE name IN ('fsync', 'full_page_writes') AND setting <> 'on'";
-    if let Some(setting) = conn.query_row(settings, [], |row| row.get::<String>(0)).optional()? {
-        return Ok(Some(format!("{setting}: the server may lose what it has committed")));
-    }
-    let about = "SELECT version, min_writer FROM about";
-    let (version, min_writer): (i64, i64) =
-        conn.query_row(about, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let known = migrate::newest(migrate::STEPS);
-    if version < known || min_writer > known {
-        let what = format!("its tables are of version {version}, and this program knows {known}");
-        return Ok(Some(what));
-    }
-    let powers = "SELECT 1 FROM pg_roles WHERE rolname = current_user AND (rolsuper
-                  OR has_table_privilege('history', 'DELETE') OR has_table_privilege('claim', 'DELETE')
-                  OR has_table_privilege('history', 'UPDATE') OR has_table_privilege('batch', 'DELETE'))";
-    let too_strong = conn.query_row(powers, [], |_| Ok(())).optional()?.is_some();
-    Ok(too_strong.then(|| {
-        "the role may delete or change what was written down: use one that was granted only what \
-         a Signer needs"
-            .to_owned()
-    }))
 }

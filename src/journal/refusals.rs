@@ -4,7 +4,7 @@
 
 mod sheet;
 
-use super::files::{Files, Space};
+use super::files::{Space, space};
 use super::ledger::{LedgerFilter, LedgerOrder, LedgerPlace};
 use super::sql::{SqlError, SqlResult};
 use crate::billing::{
@@ -12,10 +12,11 @@ use crate::billing::{
     UserHash,
 };
 use crate::clock::Clock;
-use crate::config::JournalConfig;
+use crate::config::JournalPlace;
 use alloy::primitives::{B256, U256};
 use parking_lot::Mutex;
 use sheet::RefusalFile;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
@@ -102,7 +103,8 @@ pub struct Refusals(Arc<RefusalsInner>);
 
 #[derive(Debug)]
 struct RefusalsInner {
-    files: Files,
+    /// `<journal>.refusals`, or beside the mark of a journal on a server.
+    path: PathBuf,
     min_free_bytes: u64,
     keep: Duration,
     clock: Clock,
@@ -127,11 +129,11 @@ pub enum Unkept {
 
 impl Refusals {
     /// Those beside this journal; none where they are not kept. Nothing is opened yet.
-    pub fn of(config: &JournalConfig, clock: Clock) -> Option<Self> {
+    pub fn of(journal: &JournalPlace, clock: Clock) -> Option<Self> {
         Some(Self(Arc::new(RefusalsInner {
-            files: Files::of(config),
-            min_free_bytes: config.min_free_bytes,
-            keep: config.keep_refusals?,
+            path: journal.beside(".refusals"),
+            min_free_bytes: journal.min_free_bytes(),
+            keep: journal.keep_refusals()?,
             clock,
             waiting: Mutex::default(),
             sheet: Mutex::default(),
@@ -169,7 +171,7 @@ impl Refusals {
     /// lost comes behind this one now.
     pub fn begin(&self, newest: BatchId) -> Result<(), Unkept> {
         self.seen(newest);
-        if self.0.files.has_refusals() {
+        if self.0.path.exists() {
             self.open(&mut self.0.sheet.lock())?.begin(newest)?;
         }
         Ok(())
@@ -191,7 +193,8 @@ impl Refusals {
         sheet: &mut Option<RefusalFile>,
         waiting: &[WaitingRefusal],
     ) -> Result<(), Unkept> {
-        let room = match self.0.files.space() {
+        let directory = self.0.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let room = match space(directory.unwrap_or(Path::new("."))) {
             Ok(Space::Free(free)) => free >= self.0.min_free_bytes,
             Ok(Space::ReadOnly) | Err(_) => false,
         };
@@ -221,7 +224,7 @@ impl Refusals {
         // What could not be written is counted, and is not there.
         drop(self.write());
         let mut sheet = self.0.sheet.lock();
-        if sheet.is_none() && !self.0.files.has_refusals() {
+        if sheet.is_none() && !self.0.path.exists() {
             return Ok(Vec::new());
         }
         self.open(&mut sheet)?.read(filter, order, span, limit)
@@ -230,7 +233,7 @@ impl Refusals {
     fn open<'a>(&self, sheet: &'a mut Option<RefusalFile>) -> SqlResult<&'a mut RefusalFile> {
         match sheet {
             Some(sheet) => Ok(sheet),
-            none => Ok(none.insert(RefusalFile::open(&self.0.files.refusals())?)),
+            none => Ok(none.insert(RefusalFile::open(&self.0.path)?)),
         }
     }
 

@@ -18,6 +18,9 @@ impl Journal {
         if !self.begun.is_written() {
             return Err(JournalError::NoRoom);
         }
+        if let Some(trouble) = self.link.as_ref().and_then(|link| link.trouble()) {
+            return Err(JournalError::Away(trouble));
+        }
         if self.jobs.is_closed() { Err(JournalError::Lost) } else { Ok(()) }
     }
 

@@ -35,6 +35,12 @@ const HELD: &str = "WHERE batch.id = claim.batch
       AND live = 1 AND claim.chain = ?1 AND claim.contract = ?2
       AND (guard_until_s IS NULL OR guard_until_s > ?3)";
 
+/// How the claims on a charge of a period are found: by its user and plan, and by its subscription.
+pub(super) fn lookups() -> [String; 2] {
+    ["plan_id = ?5 AND user_hash = ?6", "subscribe_id = ?5"]
+        .map(|which| format!("{CLAIM} FROM claim, batch {HELD} AND period = ?4 AND {which}"))
+}
+
 /// The live claims on each subject, in order.
 pub(super) fn claims(
     conn: &dyn Database,
@@ -46,12 +52,9 @@ pub(super) fn claims(
     } else {
         Vec::new()
     };
-    let mut by_key = conn.prepare_cached(&format!(
-        "{CLAIM} FROM claim, batch {HELD} AND period = ?4 AND plan_id = ?5 AND user_hash = ?6"
-    ))?;
-    let mut by_id = conn.prepare_cached(&format!(
-        "{CLAIM} FROM claim, batch {HELD} AND period = ?4 AND subscribe_id = ?5"
-    ))?;
+    let [by_key, by_id] = lookups();
+    let mut by_key = conn.prepare_cached(&by_key)?;
+    let mut by_id = conn.prepare_cached(&by_id)?;
     let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
     let time = scope.chain_time;
     let of_period = |subject: &&Subject| subject.period.is_some();

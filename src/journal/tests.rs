@@ -24,6 +24,7 @@ mod sharing;
 mod spending;
 mod versions;
 
+use super::sql::SqlResult;
 use super::*;
 use crate::billing::{
     AttemptKind, BatchState, BlockRef, CallEnding, ChargeKey, ChargeTerms, ClaimState, Execution,
@@ -274,7 +275,7 @@ async fn take(
     journal: &Journal,
     mut proposal: Proposal,
 ) -> Result<Slot<Durable<Attempt>>, AcceptError> {
-    let next = journal.next_position(proposal.origin.lane).await.unwrap();
+    let next = journal.next_position(proposal.origin.lane).await?;
     proposal.place(next.unwrap_or(FIRST));
     journal.accept(proposal).await
 }

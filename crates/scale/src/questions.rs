@@ -37,7 +37,7 @@ pub(crate) async fn questions(path: &Path, size: u64) {
     book.close().await;
     // As a start finds it, and with nothing in the memory of the connection.
     let mut book = Book::open(path).await;
-    let refusals = Refusals::of(&Book::config(path), Clock::MACHINE).unwrap();
+    let refusals = Refusals::of(&Book::config(path).into(), Clock::MACHINE).unwrap();
     let ledger = FullLedger { journal: book.journal(), refusals: Some(refusals) };
     let refused = refuse(&ledger, charges * REFUSED_IN_100 / 100).await;
     let mib = |path: &Path| std::fs::metadata(path).unwrap().len() >> 20;

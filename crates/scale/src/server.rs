@@ -63,8 +63,15 @@ fn on_server(room: &Path, size: u64) -> Journal {
     let mut server = owner.clone();
     server.user(schema.as_str());
     let (mark_path, patience) = (room.join(format!("server-{size}.mark")), Duration::from_secs(20));
-    let config =
-        ServerConfig { server, authority_file: None, mark_path, patience, queue_length: 1024 };
+    let config = ServerConfig {
+        server,
+        authority_file: None,
+        mark_path,
+        patience,
+        queue_length: 1024,
+        place: schema.clone(),
+        shared: false,
+    };
     Journal::create_on_server(&config, &owner, &schema).unwrap();
     Journal::open_on_server(&config, merchant_signer::clock::Clock::MACHINE).unwrap()
 }

@@ -172,7 +172,7 @@ impl Simulation<'_> {
             self.files.free_what_others_claimed(&self.world.lock());
             if self.asks_a_person() {
                 self.asked_a_person = true;
-                let journal = &self.config.journal;
+                let journal = self.config.journal.file().expect("a simulated journal is a file");
                 runtime.block_on(person::import(&self.world, journal, &self.callers));
             }
             let stop = runtime.block_on(tokio::task::unconstrained(self.live()));

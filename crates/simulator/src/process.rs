@@ -18,7 +18,7 @@ use http_body_util::BodyExt as _;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 use merchant_signer::app::{Assembled, Machine, StartError, assemble};
-use merchant_signer::config::{Config, JournalConfig};
+use merchant_signer::config::{Config, JournalConfig, JournalPlace};
 use merchant_signer::journal::{Journal, OpenError, Served, Writer};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -78,7 +78,10 @@ impl Process {
         let tasks = TaskTracker::new();
         let writers = tasks.clone();
         let starting = tasks.spawn(async move {
-            let open = |config: &JournalConfig| open(config, (&shared, life), &writers);
+            let open = |place: &JournalPlace| {
+                let file = place.file().expect("a simulated journal is a file");
+                open(file, (&shared, life), &writers)
+            };
             let machine =
                 Machine { dial: &cable, clock: clock::CLOCK, keys: &stores, journal: &open };
             assemble(config, machine).await

@@ -43,7 +43,7 @@ pub(crate) async fn start(
     let config = Config::from_toml(&text, &[])?;
     telemetry::start_logging(&config.log);
     if !is_installed(place) {
-        Journal::initialise(&config.journal.path)?;
+        Journal::create_at(&config.journal, None)?;
     }
     Ok(app::start(config, &Http::default()).await?)
 }

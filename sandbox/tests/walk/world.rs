@@ -247,7 +247,7 @@ impl Signing {
         put_key(&place);
         let text = [before, &config(world, &place), after].concat();
         let config = Config::from_toml(&text, &[]).unwrap();
-        Journal::initialise(&config.journal.path).unwrap();
+        Journal::create_at(&config.journal, None).unwrap();
         let running = app::start(config, &Http::default()).await.unwrap();
         Self { client: caller(&running, "http"), _place: place, running }
     }

@@ -1,6 +1,6 @@
 //! A statement with its values on its way to the server, and what comes back.
 
-use super::super::sql::{SqlError, SqlResult};
+use super::super::sql::{ServerFault, SqlError, SqlResult};
 use bytes::BytesMut;
 use futures_util::TryStreamExt as _;
 use rusqlite::types::{ToSql, ToSqlOutput, Value};
@@ -156,4 +156,20 @@ impl<'a> FromSql<'a> for Incoming {
     fn accepts(kind: &Type) -> bool {
         [Type::INT8, Type::INT4, Type::TEXT, Type::BYTEA].contains(kind)
     }
+}
+
+/// What was not answered in time.
+pub(super) fn late() -> SqlError {
+    ServerFault::said("the server did not answer in time").into()
+}
+
+/// What the server, or the connection to it, says instead of an answer.
+pub(super) fn fault(error: &tokio_postgres::Error) -> SqlError {
+    if let Some(told) = error.as_db_error() {
+        let state = Some(told.code().code().to_owned());
+        let constraint = told.constraint().map(str::to_owned);
+        return ServerFault { state, constraint, problem: told.message().to_owned() }.into();
+    }
+    let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
+    ServerFault::said(format!("{error}{source}")).into()
 }

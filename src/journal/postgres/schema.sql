@@ -159,8 +159,11 @@ CREATE TABLE claim (
     CHECK ((outcome IS NOT NULL AND outcome = 'failed') = (code IS NOT NULL)),
     CHECK (resolved IS NULL OR outcome = 'unproven')
 );
-CREATE UNIQUE INDEX claim_key ON claim (period, plan_id, user_hash, contract, chain) WHERE live = 1;
-CREATE UNIQUE INDEX claim_subscription ON claim (period, subscribe_id, contract, chain) WHERE live = 1;
+-- What differs most comes first. With the period first either index answers for both lookups, and of a period
+-- that is new since the tables were analysed the planner believes that a few rows have it: it then takes the
+-- wrong one, and reads the whole period for each charge.
+CREATE UNIQUE INDEX claim_key ON claim (user_hash, plan_id, period, contract, chain) WHERE live = 1;
+CREATE UNIQUE INDEX claim_subscription ON claim (subscribe_id, period, contract, chain) WHERE live = 1;
 CREATE INDEX claim_gone ON claim (subscribe_id) WHERE live = 0;
 CREATE INDEX claim_gone_user ON claim (user_hash) WHERE live = 0;
 

@@ -8,7 +8,7 @@
 
 use super::super::sql::{Database, Row, ServerFault, SqlError, SqlResult, Statement, Wall};
 use super::mark::Known;
-use super::question::{ServerQuestion, ServerReply};
+use super::question::{ServerQuestion, ServerReply, fault, late};
 use super::token::Token;
 use super::{ServerConfig, tls};
 use futures_util::FutureExt as _;
@@ -17,7 +17,6 @@ use parking_lot::Mutex;
 use rusqlite::types::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,13 +25,16 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
+use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, Config, Connection, SimpleQueryMessage, Socket};
 
 /// What the server is told of each session: that a commit is on disk, and where there are standbys on theirs,
-/// before it is answered, and that nobody waits for ever.
+/// before it is answered; that nobody waits for ever; and that a session whose Signer is gone is over soon.
 const SETTINGS: &str = "SET synchronous_commit = on; SET statement_timeout = '30s';
-    SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'";
+    SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s';
+    SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
+    SET client_connection_check_interval = '5s'";
 
 /// How a COMMIT ended.
 #[derive(Debug)]
@@ -61,7 +63,7 @@ pub(crate) struct Session {
     /// How often an answer was waited for.
     trips: Cell<u64>,
     broken: Cell<bool>,
-    patience: Duration,
+    pub(super) patience: Duration,
 }
 
 impl fmt::Debug for Session {
@@ -71,10 +73,21 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Connects as `server` says, and in all else as `by`.
-    pub(in crate::journal) fn open(server: &Config, by: &ServerConfig) -> SqlResult<Self> {
+    /// Connects as `server` says, and in all else as `by`. The server calls the session `name`.
+    pub(in crate::journal) fn open(
+        server: &Config,
+        by: &ServerConfig,
+        name: &str,
+    ) -> SqlResult<Self> {
         let patience = by.patience;
-        let (server, tls) = tls::secured(server, by.authority_file.as_deref())?;
+        let (mut server, tls) = tls::secured(server, by.authority_file.as_deref())?;
+        let hosts = u32::try_from(server.get_hosts().len()).unwrap_or(u32::MAX).max(1);
+        if hosts > 1 {
+            server.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        }
+        // Each of them is tried within the patience for all.
+        server.connect_timeout(patience.checked_div(hosts).unwrap_or(patience));
+        server.application_name(name);
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(SqlError::foreign)?;
         let connected = runtime.block_on(async { timeout(patience, server.connect(tls)).await });
@@ -376,18 +389,4 @@ async fn follow(
             *warning.lock() = Some(notice.message().to_owned());
         }
     }
-}
-
-fn late() -> SqlError {
-    ServerFault::said("the server did not answer in time").into()
-}
-
-fn fault(error: &tokio_postgres::Error) -> SqlError {
-    if let Some(told) = error.as_db_error() {
-        let state = Some(told.code().code().to_owned());
-        let constraint = told.constraint().map(str::to_owned);
-        return ServerFault { state, constraint, problem: told.message().to_owned() }.into();
-    }
-    let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-    ServerFault::said(format!("{error}{source}")).into()
 }

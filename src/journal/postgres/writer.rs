@@ -1,23 +1,21 @@
 //! The thread that writes a journal on a server: one transaction for all who wait together, and nobody hears of
 //! a write before it is known what became of its COMMIT.
 
-use super::super::mark::BootId;
 use super::super::sql::{Database as _, SqlResult};
-use super::super::writer::{Figures, GROUP, Job, RanWrite, Served, Write};
-use super::mark::{Known, LastSeen, MarkFile, Server};
+use super::super::writer::{ClosedSignal, Figures, GROUP, Job, RanWrite, Served, Write};
+use super::Lost;
+use super::beat::Beat;
+use super::line::{ServerLine, say_why};
+use super::mark::{Known, LastSeen, MarkFile};
 use super::session::{Committed, Session};
 use super::token::Token;
-use super::{Lost, ServerConfig};
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread::sleep;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tracing::{error, info, warn};
-
-/// How long to wait before a server that could not be asked is asked again.
-const AGAIN: Duration = Duration::from_millis(500);
 
 /// How old the mark may get while the journal is written.
 const MARK_EVERY: Duration = Duration::from_secs(1);
@@ -25,20 +23,33 @@ const MARK_EVERY: Duration = Duration::from_secs(1);
 /// Writes a journal that a server keeps.
 #[derive(Debug)]
 pub(super) struct ServerWriter {
-    pub(super) config: ServerConfig,
-    pub(super) session: Option<Session>,
+    pub(super) line: ServerLine,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) figures: Arc<Figures>,
     pub(super) mark: Following,
+    pub(super) unanswered: Option<LostCommit>,
 }
 
-/// What the process knows of its database, and the file that says so.
+/// A COMMIT whose answer is lost, and who waits for it.
+pub(super) struct LostCommit {
+    token: Token,
+    waiting: Vec<RanWrite>,
+    begun: Instant,
+    written: Instant,
+}
+
+impl std::fmt::Debug for LostCommit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LostCommit").field("token", &self.token).finish_non_exhaustive()
+    }
+}
+
+/// The file that says what the process knows of its database.
 #[derive(Debug)]
 pub(super) struct Following {
     pub(super) file: MarkFile,
-    pub(super) boot: BootId,
-    pub(super) known: Known,
-    pub(super) server: Server,
+    /// What that is, for whoever makes a session as well.
+    pub(super) seen: Arc<Mutex<LastSeen>>,
     pub(super) written: Option<Instant>,
     /// Whether the database holds more than the file says.
     pub(super) behind: bool,
@@ -47,13 +58,13 @@ pub(super) struct Following {
 impl Following {
     /// The database holds this much; the file says so now, or soon.
     fn reached(&mut self, known: Known) {
-        self.known = known;
+        self.seen.lock().known = known;
         self.behind = true;
         self.catch_up();
     }
 
     /// Has the file say it, unless it was written a moment ago. What is committed in that moment may be the last
-    /// for long, so it is caught up with whatever is served next, reads too.
+    /// for long, so it is caught up with when nothing comes, too.
     fn catch_up(&mut self) {
         if self.behind && self.written.is_none_or(|then| then.elapsed() >= MARK_EVERY) {
             self.write();
@@ -63,8 +74,8 @@ impl Following {
     /// One that could not be written is tried again, and no reason to stop.
     pub(super) fn write(&mut self) {
         self.written = Some(Instant::now());
-        let (known, server) = (self.known.clone(), self.server.clone());
-        let written = self.file.write(&LastSeen { boot: self.boot, known, server });
+        let seen = self.seen.lock().clone();
+        let written = self.file.write(&seen);
         self.behind = written.is_err();
         if let Err(problem) = written {
             warn!(%problem, "the mark beside the journal could not be written");
@@ -74,10 +85,10 @@ impl Following {
 
 impl ServerWriter {
     /// Works until it is told to close, or the last handle is gone. Blocks the thread.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(mut self, beat: &Beat) {
         let mut group = Vec::with_capacity(GROUP);
         loop {
-            let count = self.jobs.blocking_recv_many(&mut group, GROUP);
+            let count = beat.receive(&mut self.jobs, &mut group, GROUP);
             match self.serve(count, &mut group) {
                 Served::Going => {}
                 Served::Closed => return,
@@ -86,19 +97,14 @@ impl ServerWriter {
         }
     }
 
-    fn serve(&mut self, count: usize, group: &mut Vec<Job>) -> Served {
-        let (mut writes, mut closed) = (Vec::new(), None);
-        let had = self.session.is_some();
-        if let Err(lost) = self.connect() {
-            if had {
-                error!(problem = %lost, "the server of the journal cannot be used");
-            }
-            if matches!(lost, Lost::Forgotten) {
-                return Served::Unknown;
-            }
+    fn serve(&mut self, count: Option<usize>, group: &mut Vec<Job>) -> Served {
+        if let Err(lost) = self.line.renew().and_then(|()| self.ask()) {
+            say_why(&lost);
+            return Served::Unknown;
         }
+        let (mut writes, mut closed) = (Vec::new(), None);
         for job in group.drain(..) {
-            match (job, &self.session) {
+            match (job, self.line.session()) {
                 (Job::Read(read), Some(session)) => read(session),
                 (Job::Write(write), Some(_)) => writes.push(write),
                 (Job::Close(close), _) => closed = Some(close),
@@ -106,129 +112,115 @@ impl ServerWriter {
                 (Job::Read(_) | Job::Write(_), None) => {}
             }
         }
-        if !writes.is_empty() && self.commit(writes) == Served::Unknown {
-            return Served::Unknown;
+        // While it is not known what became of a COMMIT, nothing else is written.
+        if !writes.is_empty() && self.unanswered.is_none() {
+            self.commit(writes);
         }
         self.mark.catch_up();
-        if count > 0 && closed.is_none() {
-            return Served::Going;
+        if count.is_none() {
+            self.line.prove();
         }
+        if count == Some(0) || closed.is_some() { self.end(closed) } else { Served::Going }
+    }
+
+    /// Those who still wait for a COMMIT are told nothing, since nobody knows: the next process reads what is
+    /// there.
+    fn end(&mut self, closed: Option<ClosedSignal>) -> Served {
+        std::mem::forget(self.unanswered.take());
         self.mark.write();
+        self.line.leave();
+        drop(closed);
         Served::Closed
     }
 
-    /// Has a session that can be used, with the database that this process knows.
-    fn connect(&mut self) -> Result<(), Lost> {
-        if self.session.as_ref().is_some_and(|session| !session.is_broken()) {
+    fn commit(&mut self, writes: Vec<Write>) {
+        let begun = Instant::now();
+        let Some(session) = self.line.session() else { return };
+        let ran = Token::random()
+            .and_then(|token| Ok((token, run_in_turn(session, token, writes)?)))
+            .inspect_err(|failure| {
+                error!(%failure, "the journal cannot be written; nothing of this group was");
+                session.roll_back();
+            });
+        let Ok((token, waiting)) = ran else { return };
+        if !waiting.iter().any(|ran| ran.keep) {
+            session.roll_back();
+            self.count_trips();
+            return reply_to(waiting);
+        }
+        let written = Instant::now();
+        let ended = session.commit(token);
+        self.count_trips();
+        let unanswered = LostCommit { token, waiting, begun, written };
+        match ended {
+            Committed::Yes(known) => self.tell(unanswered, known),
+            // A reply that is dropped says that its write did not happen.
+            Committed::No => {}
+            Committed::Unknown(lost) => {
+                warn!(%lost, "the answer to a COMMIT is lost: nothing is written until it is known");
+                // It is asked for on another connection: this one may still be at work.
+                self.line.give_up("the answer to a COMMIT is lost");
+                self.unanswered = Some(unanswered);
+            }
+        }
+    }
+
+    /// Tells all who waited for a COMMIT that it happened.
+    fn tell(&mut self, LostCommit { waiting, begun, written, .. }: LostCommit, known: Known) {
+        self.mark.reached(known);
+        let kept = waiting.iter().filter(|ran| ran.keep).count();
+        self.figures.committed(begun, written, kept);
+        reply_to(waiting);
+    }
+
+    /// Finds out what became of a COMMIT whose answer is lost, where there is one and a session to ask on.
+    fn ask(&mut self) -> Result<(), Lost> {
+        let (Some(open), Some(session)) = (&self.unanswered, self.line.session()) else {
             return Ok(());
+        };
+        match ask_for(session, open.token) {
+            Ok(known) => {
+                info!(happened = known.is_some(), "what became of the COMMIT is known");
+                // Where it did not happen the replies are dropped, which says so.
+                let open = self.unanswered.take();
+                if let (Some(known), Some(open)) = (known, open) {
+                    self.tell(open, known);
+                }
+            }
+            Err(lost) if lost.is_final() => return Err(lost),
+            Err(problem) => {
+                warn!(%problem, "the server of the journal does not tell yet");
+                self.line.give_up("it does not tell what became of a COMMIT");
+            }
         }
-        self.session = None;
-        let session = Session::open(&self.config.server, &self.config)?;
-        let server = Server::of(&session)?.ok_or(Lost::Follows)?;
-        if server.system != self.mark.server.system || !self.mark.known.is_in(&session)? {
-            return Err(Lost::Forgotten);
-        }
-        if server != self.mark.server {
-            info!(
-                timeline = server.timeline,
-                "another server has taken over, and has forgotten nothing"
-            );
-            self.mark.server = server;
-        }
-        self.session = Some(session);
         Ok(())
     }
 
-    fn commit(&mut self, writes: Vec<Write>) -> Served {
-        let begun = Instant::now();
-        let Some(session) = &self.session else { return Served::Going };
-        let token = match Token::random() {
-            Ok(token) => token,
-            Err(failure) => {
-                error!(%failure, "the journal cannot be written; nothing of this group was");
-                return Served::Going;
-            }
-        };
-        let ran = match run_in_turn(session, token, writes) {
-            Ok(ran) => ran,
-            Err(failure) => {
-                error!(%failure, "the journal cannot be written; nothing of this group was");
-                session.roll_back();
-                return Served::Going;
-            }
-        };
-        let kept = ran.iter().filter(|ran| ran.keep).count();
-        if kept == 0 {
-            session.roll_back();
-        } else {
-            let written = Instant::now();
-            match self.end(token) {
-                Ok(Some(known)) => self.mark.reached(known),
-                Ok(None) => return Served::Going,
-                Err(lost) => {
-                    error!(problem = %lost, "COMMIT failed: nobody knows what is on disk. Ending the process; restart it");
-                    // A reply that is dropped says that its write did not happen.
-                    std::mem::forget(ran);
-                    return Served::Unknown;
-                }
-            }
-            self.figures.committed(begun, written, kept);
-        }
-        self.count_trips();
-        for RanWrite { reply, .. } in ran {
-            reply();
-        }
-        Served::Going
-    }
-
     fn count_trips(&self) {
-        let trips = self.session.as_ref().map_or(0, Session::take_trips);
+        let trips = self.line.session().map_or(0, Session::take_trips);
         self.figures.trips.fetch_add(trips, Ordering::Relaxed);
     }
+}
 
-    /// Ends the open transaction; tells how far the history goes then, and none where nothing of it was
-    /// written. Where the answer is lost, nothing else is done until there is one.
-    fn end(&mut self, token: Token) -> Result<Option<Known>, Lost> {
-        let Some(session) = &self.session else { return Ok(None) };
-        let lost = match session.commit(token) {
-            Committed::Yes(known) => return Ok(Some(known)),
-            Committed::No => return Ok(None),
-            Committed::Unknown(lost) => lost,
-        };
-        warn!(%lost, "the answer to a COMMIT is lost: nothing is written until it is known");
-        loop {
-            // Asked on a connection of its own: the old one may still be at work.
-            self.session = None;
-            match self.ask_for(token) {
-                Ok(happened) => {
-                    info!(happened, "what became of the COMMIT is known");
-                    return Ok(happened.then(|| self.mark.known.clone()));
-                }
-                Err(Lost::Forgotten) => return Err(Lost::Forgotten),
-                Err(problem) => warn!(%problem, "the server of the journal does not tell yet"),
-            }
-            sleep(AGAIN);
-        }
+fn reply_to(waiting: Vec<RanWrite>) {
+    for RanWrite { reply, .. } in waiting {
+        reply();
     }
+}
 
-    /// Whether the transaction of this name was committed. If not, it never will be.
-    fn ask_for(&mut self, token: Token) -> Result<bool, Lost> {
-        self.connect()?;
-        let Some(session) = &self.session else { return Err(Lost::Follows) };
-        if !session.void(token)? {
-            return Ok(false);
-        }
-        // It is on this server's disk. A later commit that no standby lacks says that none lacks it.
-        let later = Token::random()?;
-        session.begin(later);
-        match session.commit(later) {
-            Committed::Yes(known) => {
-                self.mark.reached(known);
-                Ok(true)
-            }
-            Committed::No => Err(Lost::Follows),
-            Committed::Unknown(lost) => Err(lost.into()),
-        }
+/// Whether the transaction of this name was committed, and how far the history goes then. If not, it never will
+/// be.
+fn ask_for(session: &Session, token: Token) -> Result<Option<Known>, Lost> {
+    if !session.void(token)? {
+        return Ok(None);
+    }
+    // It is on this server's disk. A later commit that no standby lacks says that none lacks it.
+    let later = Token::random()?;
+    session.begin(later);
+    match session.commit(later) {
+        Committed::Yes(known) => Ok(Some(known)),
+        Committed::No => Err(Lost::Follows),
+        Committed::Unknown(lost) => Err(lost.into()),
     }
 }
 

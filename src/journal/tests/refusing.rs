@@ -26,7 +26,7 @@ fn request_of(refused: Vec<crate::billing::Refused>) -> RefusedRequest {
 
 /// Those beside the journal of `book`, on a clock.
 fn beside(book: &Book, clock: Clock) -> FullLedger {
-    let refusals = Refusals::of(&config(&book.room), clock);
+    let refusals = Refusals::of(&config(&book.room).into(), clock);
     FullLedger { journal: book.journal.clone(), refusals }
 }
 
@@ -251,7 +251,7 @@ async fn a_full_disk_and_a_broken_file_cost_refusals_and_nothing_else() {
     let book = Book::in_a_file().await;
     book.accept(&[item(1, 1)]).await.unwrap();
     let full = JournalConfig { min_free_bytes: u64::MAX, ..config(&book.room) };
-    let refusals = Refusals::of(&full, stands_still()).unwrap();
+    let refusals = Refusals::of(&full.into(), stands_still()).unwrap();
     refusals.note(request_of(vec![refused(1, FailCode::NotDueYet)]));
     assert!(matches!(refusals.write(), Err(Unkept::NoRoom)));
     assert_eq!(refusals.dropped(), 1);
@@ -285,5 +285,5 @@ async fn a_restart_finds_what_was_refused_and_nobody_else_reads_it() {
     let file = std::fs::metadata(book.room.path().join("journal.db.refusals")).unwrap();
     assert_eq!(file.permissions().mode() & 0o777, 0o600);
     let never = JournalConfig { keep_refusals: None, ..config(&book.room) };
-    assert!(Refusals::of(&never, stands_still()).is_none());
+    assert!(Refusals::of(&never.into(), stands_still()).is_none());
 }

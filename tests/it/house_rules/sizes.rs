@@ -10,7 +10,7 @@ use syn::visit::{self, Visit};
 const LONGEST: usize = 400;
 
 /// Files that are still longer. The list only gets shorter.
-const LEFT: &[&str] = &["tests/it/world/town.rs"];
+const LEFT: &[&str] = &[];
 
 /// Lines of code in a function's body: neither comments nor empty ones.
 const LONGEST_FUNCTION: usize = 60;

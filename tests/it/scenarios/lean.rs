@@ -22,3 +22,20 @@ async fn a_store_that_is_not_built_in_is_refused_by_the_name_of_the_key() {
         assert!(said.contains("feature `pkcs11`"), "{command:?}: {said}");
     }
 }
+
+#[tokio::test]
+#[ignore = "needs a lean program, which ./test --only lean builds"]
+async fn a_journal_on_a_server_is_refused_where_that_is_not_built_in() {
+    let mut town = Town::on(Family::Evm).await;
+    let mark = town.installation.path().join("journal.mark").display().to_string();
+    let url = "postgresql://signer:hunter2@db.example/billing";
+    town.installation =
+        town.installation.env("SIGNER__JOURNAL__MARK_PATH", &mark).env("SIGNER__JOURNAL__URL", url);
+    for command in [["check"].as_slice(), &["init"], &[]] {
+        let ended = town.installation.run(command).await;
+        let said = String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()).into_owned();
+        assert_eq!(ended.status.code(), Some(2), "{command:?}: {said}");
+        assert!(said.contains("journal.url: needs a program that was built with"), "{said}");
+        assert!(said.contains("feature `postgres`") && !said.contains("hunter2"), "{said}");
+    }
+}

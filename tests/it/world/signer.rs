@@ -1,7 +1,12 @@
 //! The real binary, started as a merchant starts it, and a scheduler that posts to it.
 
+pub(crate) mod database;
+mod heard;
 mod socket;
+
 use super::patience::eventually;
+use database::Database;
+pub(crate) use heard::{Heard, hear};
 use merchant_signer::auth::{self, SignedParts};
 use parking_lot::Mutex;
 use secrecy::SecretString;
@@ -24,6 +29,8 @@ pub(crate) const TVM_PATH: &str = "/PayTool/TVM/subscribe/signProcessSubscribePl
 pub(crate) struct Installation {
     program: PathBuf,
     directory: Arc<TempDir>,
+    /// Where the journal is, if not in a file.
+    pub(crate) database: Option<Database>,
     path: &'static str,
     env: Vec<(String, String)>,
     /// How many files each process may open, where that is limited.
@@ -40,26 +47,48 @@ impl Installation {
 
     /// Of a certain program.
     pub(crate) fn of(program: PathBuf, chains: &str) -> Self {
-        let installation = Self { program, ..Self::without_journal(chains) };
-        let made = installation.command().arg("init").output().unwrap();
+        Self { program, ..Self::without_journal(chains) }.initialised()
+    }
+
+    fn initialised(self) -> Self {
+        let installation = self;
+        let mut init = installation.command();
+        init.arg("init");
+        if installation.database.is_some() {
+            init.args(["--owner-url-file", "owner"]);
+        }
+        let made = init.output().unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         installation
     }
 
     pub(crate) fn without_journal(chains: &str) -> Self {
+        Self::with_journal(database::asked_for(), chains)
+    }
+
+    /// With a journal on the server that tests/postgres.sh starts, or in a file.
+    pub(crate) fn with_journal(on_server: bool, chains: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let journal = directory.path().join("journal.sqlite");
+        let database = on_server.then(|| Database::new(directory.path()));
+        let place = match &database {
+            None => format!("path = \"{}\"", directory.path().join("journal.sqlite").display()),
+            Some(database) => {
+                database.write_owner(directory.path());
+                let mark = directory.path().join("journal.mark");
+                format!("url = \"{}\"\nmark_path = \"{}\"", database.url(), mark.display())
+            }
+        };
         let config = format!(
             "[http]\nlisten = \"127.0.0.1:0\"\n\
-             [journal]\npath = \"{}\"\nmin_free = \"1MiB\"\n\
+             [journal]\n{place}\nmin_free = \"1MiB\"\n\
              [log]\nformat = \"json\"\nfilter = \"debug,hyper=info\"\n\
-             [callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n{chains}",
-            journal.display()
+             [callers.tests]\nkey = {CALLER:?}\nsecret = {SECRET:?}\n{chains}"
         );
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
         let path = if chains.contains("family = \"tvm\"") { TVM_PATH } else { EVM_PATH };
         let directory = Arc::new(directory);
-        Self { program: program(), directory, path, env: vec![], files: None, memory: None }
+        let (program, env) = (program(), vec![]);
+        Self { program, directory, database, path, env, files: None, memory: None }
     }
 
     /// Sets an environment variable for every process that runs here.
@@ -87,8 +116,20 @@ impl Installation {
         self.directory.path()
     }
 
+    /// The file of the journal, for whoever looks into it.
     pub(crate) fn journal(&self) -> PathBuf {
+        assert!(self.database.is_none(), "this is about a file: list it in tests/it/about_files");
         self.path().join("journal.sqlite")
+    }
+
+    /// Where the one lane of the journal is.
+    pub(crate) fn next_position(&self) -> u64 {
+        let sql = "SELECT next_position FROM lane";
+        if let Some(database) = &self.database {
+            return database.run(sql)[0].parse().unwrap();
+        }
+        let file = rusqlite::Connection::open(self.journal()).unwrap();
+        file.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 
     pub(crate) fn command(&self) -> Command {
@@ -266,39 +307,6 @@ static SENT: LazyLock<Mutex<HashSet<SentBytes>>> = LazyLock::new(Mutex::default)
 /// When, where to, and what.
 type SentBytes = (u64, String, Vec<u8>);
 
-/// What the scheduler hears.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Heard {
-    pub(crate) status: u16,
-    pub(crate) body: Value,
-    /// The body as it came: JSON values above hold no integer beyond 64 bits exactly.
-    pub(crate) text: String,
-}
-
-impl Heard {
-    pub(crate) fn code(&self) -> i64 {
-        self.body["code"].as_i64().unwrap_or(-1)
-    }
-
-    /// The transaction hash of a code 1.
-    pub(crate) fn tx_hash(&self) -> String {
-        assert_eq!(self.code(), 1, "{self:?}");
-        self.body["data"]["txHash"].as_str().expect("a hash").to_owned()
-    }
-
-    /// `subscribeId` and `failCode` of every failure, of a code 2 or a partial code 1, by id.
-    pub(crate) fn failures(&self) -> Vec<(i64, String)> {
-        let data = &self.body["data"];
-        let list = if self.code() == 2 { data } else { &data["failed"] };
-        let row = |f: &Value| {
-            (f["subscribeId"].as_i64().unwrap(), f["failCode"].as_str().unwrap().into())
-        };
-        let mut rows: Vec<_> = list.as_array().into_iter().flatten().map(row).collect();
-        rows.sort();
-        rows
-    }
-}
-
 impl Scheduler {
     /// Posts a batch on the path of the family.
     pub(crate) async fn bill(&self, body: &Value) -> Heard {
@@ -384,14 +392,6 @@ impl Scheduler {
     pub(crate) async fn get(&self, path: &str) -> Heard {
         hear(self.client.get(format!("{}{path}", self.url))).await.expect("the Signer answers")
     }
-}
-
-pub(crate) async fn hear(request: reqwest::RequestBuilder) -> Option<Heard> {
-    let response = request.timeout(Duration::from_secs(30)).send().await.ok()?;
-    let status = response.status().as_u16();
-    let text = response.text().await.ok()?;
-    let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text.clone()));
-    Some(Heard { status, body, text })
 }
 
 #[expect(clippy::disallowed_methods, reason = "a caller has a clock of its own")]

@@ -271,10 +271,7 @@ impl Town {
     /// Stops the Signer: the journal's next place is the chain's, and its history holds.
     pub(crate) async fn nothing_is_stuck(&self, signer: Signer) {
         signer.terminate().await;
-        let next: i64 = rusqlite::Connection::open(self.installation.journal())
-            .and_then(|f| f.query_row("SELECT next_position FROM lane", [], |row| row.get(0)))
-            .unwrap();
-        assert_eq!(u64::try_from(next).unwrap(), self.transactions().await);
+        assert_eq!(self.installation.next_position(), self.transactions().await);
         let audit = self.installation.run(&["audit"]).await;
         assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
     }

@@ -10,7 +10,7 @@ use tokio_postgres::config::Host;
 
 /// What becomes of a COMMIT on its way.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+pub(super) enum Fate {
     /// Nothing.
     None,
     /// The server does it, and its answer is lost.
@@ -19,12 +19,16 @@ enum Fate {
     NeverSent,
     /// The connection breaks for the Signer, and the server hears of it later.
     SentLate,
+    /// Nothing passes any more, and no end is told.
+    Silent,
 }
 
 /// A line to the server that breaks when it is told to.
-struct Line {
+pub(super) struct Line {
     port: u16,
     next: Arc<Mutex<Option<Fate>>>,
+    /// Whether no connection is let through, and those that are open break.
+    cut: Arc<AtomicBool>,
 }
 
 impl Line {
@@ -33,18 +37,42 @@ impl Line {
         let socket = directory.join(format!(".s.PGSQL.{}", server.get_ports()[0]));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, next) = (listener.local_addr().unwrap().port(), Arc::default());
-        let fates = Arc::clone(&next);
+        let cut = Arc::new(AtomicBool::new(false));
+        let (fates, broken) = (Arc::clone(&next), Arc::clone(&cut));
         std::thread::spawn(move || {
             for client in listener.incoming() {
+                let client = client.unwrap();
+                if broken.load(Ordering::SeqCst) {
+                    continue;
+                }
                 let server = UnixStream::connect(&socket).unwrap();
-                let (client, deaf) = (client.unwrap(), Arc::new(AtomicBool::new(false)));
+                let deaf = Arc::new(AtomicBool::new(false));
+                let (one, other, cut) =
+                    (client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&broken));
+                std::thread::spawn(move || {
+                    while !cut.load(Ordering::SeqCst) {
+                        std::thread::sleep(Duration::from_millis(50));
+                    }
+                    one.shutdown(Shutdown::Both).ok();
+                    other.shutdown(Shutdown::Both).ok();
+                });
                 let ends = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let (heard, fates) = (Arc::clone(&deaf), Arc::clone(&fates));
                 std::thread::spawn(move || answers(ends.0, ends.1, &heard));
                 std::thread::spawn(move || questions(client, server, &deaf, &fates));
             }
         });
-        Self { port, next }
+        Self { port, next, cut }
+    }
+
+    /// What becomes of the next COMMIT.
+    pub(super) fn meets(&self, fate: Fate) {
+        *self.next.lock() = Some(fate);
+    }
+
+    /// Cuts it, or mends it.
+    pub(super) fn cut(&self, cut: bool) {
+        self.cut.store(cut, Ordering::SeqCst);
     }
 }
 
@@ -75,6 +103,12 @@ fn questions(
                 client.shutdown(Shutdown::Both).ok();
                 break;
             }
+            Some(Fate::Silent) => {
+                deaf.store(true, Ordering::SeqCst);
+                // Both ends stay open for as long as the test runs.
+                std::thread::sleep(Duration::from_mins(2));
+                break;
+            }
             Some(Fate::SentLate) => {
                 deaf.store(true, Ordering::SeqCst);
                 client.shutdown(Shutdown::Both).unwrap();
@@ -91,11 +125,11 @@ fn questions(
 const FATES: [Fate; 4] = [Fate::None, Fate::AnswerLost, Fate::NeverSent, Fate::SentLate];
 
 /// A journal that is reached by a line.
-async fn over_a_line(server: &Config) -> (Book, Line) {
+pub(super) async fn over_a_line(server: &Config, patience: Duration) -> (Book, Line) {
     let room = tempfile::tempdir().unwrap();
     drop(made(server, &room));
     let line = Line::to(server);
-    let mut config = config(server, &room);
+    let mut config = ServerConfig { patience, ..config(server, &room) };
     config.server = Config::new();
     config.server.host("127.0.0.1").port(line.port).user("signer").dbname("postgres");
     config.server.options(format!("-c search_path={}", schema(&room)));
@@ -105,7 +139,7 @@ async fn over_a_line(server: &Config) -> (Book, Line) {
 
 /// Has a COMMIT meet its fate. Tells what its caller was told, and whether the charge is claimed then.
 async fn meet(book: &Book, line: &Line, who: u8, fate: Fate) -> (bool, bool) {
-    *line.next.lock() = Some(fate);
+    line.meets(fate);
     let told = book.accept(&[item(who, 1)]).await.is_ok();
     assert!(line.next.lock().is_none(), "{fate:?} did not come about");
     // It waits for its turn, and so until a COMMIT that comes late is done.
@@ -117,7 +151,7 @@ async fn meet(book: &Book, line: &Line, who: u8, fate: Fate) -> (bool, bool) {
 #[ignore = "needs the server of ./test --only postgres"]
 async fn whatever_becomes_of_a_commit_whose_answer_is_lost_its_caller_is_told_the_truth() {
     let server = given().unwrap();
-    let (book, line) = over_a_line(&server).await;
+    let (book, line) = over_a_line(&server, PATIENCE).await;
     for (who, fate) in (1..).zip(FATES) {
         let happens = !matches!(fate, Fate::NeverSent);
         assert_eq!(meet(&book, &line, who, fate).await, (happens, happens), "{fate:?}");
@@ -143,7 +177,7 @@ async fn without_its_token_a_commit_whose_answer_is_lost_cannot_be_told_of() {
         ),
     ];
     for (mutant, sql) in mutants {
-        let (book, line) = over_a_line(&server).await;
+        let (book, line) = over_a_line(&server, PATIENCE).await;
         ran(within(&server, &book.room), sql.to_owned()).unwrap();
         let mut untrue = Vec::new();
         for (who, fate) in (1..).zip(FATES) {

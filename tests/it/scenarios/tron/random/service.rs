@@ -47,7 +47,7 @@ impl Service {
         let directory = town.installation.path();
         let text = std::fs::read_to_string(directory.join("signer.toml")).unwrap();
         let config = Config::from_toml(&text, &[]).unwrap();
-        let journal = Journal::open(&config.journal).unwrap();
+        let journal = Journal::open_at(&config.journal).unwrap();
         let chain = Arc::new(connect(&config, directory).await);
         // What nodes do not have is offered again at every look.
         let again = Again::Renew { most: 3, within_ms: 3_600_000 };

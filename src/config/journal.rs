@@ -1,0 +1,213 @@
+//! `[journal]`: where every charge is remembered, in a file or on a server.
+
+use super::faults::Reported;
+use super::kinds::{optional_time, path, size, time, whole};
+use super::reader::TableReader;
+use super::{DatabaseUrl, millis, seconds, secret};
+use secrecy::{ExposeSecret as _, SecretString};
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where the journal is when nothing is said.
+const USUAL_FILE: &str = "data/journal.sqlite";
+
+/// How long a server's answer is waited for when nothing is said.
+const USUAL_TIMEOUT: Duration = seconds(10);
+
+/// What `journal.url` must look like.
+const URL: &str = "the URL of a PostgreSQL database: postgresql://role:password@host/database";
+
+/// Where the journal is.
+#[derive(Debug, Clone)]
+pub enum JournalPlace {
+    /// In a file of this machine.
+    File(JournalConfig),
+    /// On a PostgreSQL server.
+    Server(JournalServer),
+}
+
+/// A journal in a file.
+#[derive(Debug, Clone)]
+pub struct JournalConfig {
+    /// The file. It is never created unless asked for.
+    pub path: PathBuf,
+    /// Where its mark is; none where that is `<path>.mark`.
+    pub mark_path: Option<PathBuf>,
+    /// The directory in which a copy of it is kept, a second behind at most; none where none is.
+    pub copy_dir: Option<PathBuf>,
+    /// No new work is accepted with less than this free on its disk, in bytes: 1 MiB to 1 TiB.
+    pub min_free_bytes: u64,
+    /// How many commits may wait for the writer: 1 to 100000.
+    pub queue_length: usize,
+    /// How long refusals are kept, an hour to ten years; none where they are not.
+    pub keep_refusals: Option<Duration>,
+}
+
+/// A journal on a PostgreSQL server.
+#[derive(Debug, Clone)]
+pub struct JournalServer {
+    /// The server, the database, and the role that it is used as.
+    pub url: DatabaseUrl,
+    /// Who signs the certificate of the server, in PEM; none for whoever this machine trusts.
+    pub authority_file: Option<PathBuf>,
+    /// The file of the mark, on this machine. Refusals and the webhook's place are beside it.
+    pub mark_path: PathBuf,
+    /// After how long an answer of the server is taken for lost: 1 s to 1 min.
+    pub timeout: Duration,
+    /// No refusals are kept with less than this free on the disk of the mark, in bytes: 1 MiB to 1 TiB.
+    pub min_free_bytes: u64,
+    /// How many commits may wait for the writer: 1 to 100000.
+    pub queue_length: usize,
+    /// How long refusals are kept, an hour to ten years; none where they are not.
+    pub keep_refusals: Option<Duration>,
+}
+
+impl JournalPlace {
+    pub(super) fn read(reader: &mut TableReader<'_>) -> Result<Self, Reported> {
+        let file = reader.optional("path", &path("the path of the journal file"));
+        let mark = reader.optional("mark_path", &path("the path of the mark's file"));
+        let copies = reader.optional("copy_dir", &path("the path of a directory for a copy"));
+        let min_free_bytes = reader.get("min_free", &size(1 << 20..=1 << 40));
+        let queue_length = reader.get("queue_length", &whole(1..=100_000));
+        let times = seconds(3_600)..=seconds(3_650 * 86_400);
+        let keep_refusals = reader.get("keep_refusals", &optional_time("never", times));
+        let url = read_url(reader);
+        let authority_file = path("the path of the certificate of an authority, in PEM");
+        let authority_file = reader.optional("authority_file", &authority_file);
+        let timeout = reader.optional("timeout", &time(millis(1_000)..=seconds(60)));
+        if !reader.has("url") && !reader.has("url_file") {
+            only_with_a_url(reader)?;
+            return Ok(Self::File(JournalConfig {
+                path: file?.unwrap_or_else(|| USUAL_FILE.into()),
+                mark_path: mark?,
+                copy_dir: copies?,
+                min_free_bytes: min_free_bytes?,
+                queue_length: queue_length?,
+                keep_refusals: keep_refusals?,
+            }));
+        }
+        let fits = fits_a_url(reader);
+        let mark = mark.and_then(|mark| mark.ok_or_else(|| no_mark(reader)));
+        let url = url.and_then(|url| url.ok_or_else(|| reader.fault("url", "missing")));
+        fits?;
+        Ok(Self::Server(JournalServer {
+            url: url?,
+            authority_file: authority_file?,
+            mark_path: mark?,
+            timeout: timeout?.unwrap_or(USUAL_TIMEOUT),
+            min_free_bytes: min_free_bytes?,
+            queue_length: queue_length?,
+            keep_refusals: keep_refusals?,
+        }))
+    }
+
+    /// The journal in a file, where it is in one.
+    pub fn file(&self) -> Option<&JournalConfig> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Server(_) => None,
+        }
+    }
+
+    /// A file of this machine that goes with the journal: `<journal><ending>`, and of one on a server the
+    /// mark's name with another ending.
+    pub fn beside(&self, ending: &str) -> PathBuf {
+        let mut name = match self {
+            Self::File(file) => OsString::from(&file.path),
+            Self::Server(server) => server.mark_path.with_extension("").into(),
+        };
+        name.push(ending);
+        name.into()
+    }
+
+    /// Below how many free bytes nothing more is written where the journal, or its mark, is.
+    pub fn min_free_bytes(&self) -> u64 {
+        match self {
+            Self::File(file) => file.min_free_bytes,
+            Self::Server(server) => server.min_free_bytes,
+        }
+    }
+
+    /// How long refusals are kept; none where they are not.
+    pub fn keep_refusals(&self) -> Option<Duration> {
+        match self {
+            Self::File(file) => file.keep_refusals,
+            Self::Server(server) => server.keep_refusals,
+        }
+    }
+
+    /// Whether its URL has a password in it.
+    pub(super) fn has_password(&self) -> bool {
+        match self {
+            Self::File(_) => false,
+            Self::Server(server) => server.url.has_password(),
+        }
+    }
+
+    /// What it is, in a word: `file` or `server`.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::File(_) => "file",
+            Self::Server(_) => "server",
+        }
+    }
+}
+
+impl From<JournalConfig> for JournalPlace {
+    fn from(file: JournalConfig) -> Self {
+        Self::File(file)
+    }
+}
+
+/// Without anything secret.
+impl fmt::Display for JournalPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(file) => Path::new(&file.path).display().fmt(f),
+            Self::Server(server) => server.url.fmt(f),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "it is read as a URL that shows no secret")]
+fn read_url(reader: &mut TableReader<'_>) -> Result<Option<DatabaseUrl>, Reported> {
+    let fits = |text: &str| {
+        let parsed = DatabaseUrl::parse(text).map(|_| SecretString::from(text));
+        parsed.map_err(|why| why.to_string())
+    };
+    let read = secret::read(reader, ("url", "url_file"), URL, fits)?;
+    // It was parsed before, or it would not be here.
+    Ok(read.and_then(|text| DatabaseUrl::parse(text.expose_secret()).ok()))
+}
+
+/// What says nothing of a journal in a file.
+fn only_with_a_url(reader: &TableReader<'_>) -> Result<(), Reported> {
+    let stated = ["authority_file", "timeout"].into_iter().filter(|key| reader.has(key));
+    let faults: Vec<Reported> =
+        stated.map(|key| reader.fault(key, "goes with journal.url alone")).collect();
+    faults.into_iter().try_for_each(Err)
+}
+
+/// What goes with a journal in a file alone.
+fn fits_a_url(reader: &TableReader<'_>) -> Result<(), Reported> {
+    let mut fits = Ok(());
+    if reader.has("path") {
+        let problem =
+            "set beside journal.url; keep one of the two: a journal is in a file or on a server";
+        fits = Err(reader.fault("path", problem));
+    }
+    if reader.has("copy_dir") {
+        let problem = "goes with a journal in a file: leave it out, and have the server backed up and \
+                       followed by a standby";
+        fits = Err(reader.fault("copy_dir", problem));
+    }
+    fits
+}
+
+fn no_mark(reader: &TableReader<'_>) -> Reported {
+    let problem = "missing; with journal.url it names the file, on a disk of this machine, that tells an \
+                   old copy of the database from the newest: \"/var/lib/signer/journal.mark\"";
+    reader.fault("mark_path", problem)
+}

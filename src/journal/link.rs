@@ -1,0 +1,41 @@
+//! Whether the server of a journal can be used, for those who are asked whether work can be taken. A journal in a
+//! file has no such way to go.
+
+use parking_lot::Mutex;
+
+/// The ways to a server.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// To write, and to follow what is written.
+    Writes,
+    /// To read.
+    Reads,
+}
+
+/// What is wrong with each of them.
+#[derive(Debug, Default)]
+pub(super) struct Link {
+    writes: Mutex<Option<String>>,
+    reads: Mutex<Option<String>>,
+}
+
+impl Link {
+    /// Why the server cannot be used now; none where it can.
+    pub(super) fn trouble(&self) -> Option<String> {
+        let writes = self.writes.lock().clone();
+        writes.or_else(|| self.reads.lock().clone())
+    }
+
+    /// One of the ways is open, or closed for a reason. Tells whether that is news.
+    #[cfg(feature = "postgres")]
+    pub(super) fn set(&self, way: Use, trouble: Option<String>) -> bool {
+        let mut now = match way {
+            Use::Writes => self.writes.lock(),
+            Use::Reads => self.reads.lock(),
+        };
+        let news = *now != trouble;
+        *now = trouble;
+        news
+    }
+}

@@ -1,0 +1,32 @@
+//! How a thread waits for work, and looks after its session when there is none.
+
+use super::super::writer::Job;
+use std::io;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// How long nothing may come before a thread looks after its session.
+const IDLE: Duration = Duration::from_millis(250);
+
+/// Waits for work.
+#[derive(Debug)]
+pub(super) struct Beat(Runtime);
+
+impl Beat {
+    pub(super) fn new() -> io::Result<Self> {
+        Builder::new_current_thread().enable_time().build().map(Self)
+    }
+
+    /// Up to `most` jobs that wait; tells how many: 0 when nothing comes any more, none when nothing came for a
+    /// while.
+    pub(super) fn receive(
+        &self,
+        jobs: &mut mpsc::Receiver<Job>,
+        some: &mut Vec<Job>,
+        most: usize,
+    ) -> Option<usize> {
+        self.0.block_on(async { timeout(IDLE, jobs.recv_many(some, most)).await }).ok()
+    }
+}

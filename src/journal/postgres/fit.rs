@@ -1,0 +1,117 @@
+//! Whether a server, its tables and the role fit a journal, and what an operator hears where they do not.
+
+use super::super::migrate;
+use super::super::sql::{Database, OptionalExtension as _, ServerFault, SqlError, SqlResult};
+use super::Lost;
+
+/// The oldest server that knows every setting that a session makes.
+const OLDEST_SERVER: i64 = 140_000;
+
+/// What makes a server, its tables or the role unfit to keep a journal.
+pub(super) fn unfit(conn: &dyn Database) -> SqlResult<Option<String>> {
+    let checks = [server, takes_writes, tables, role];
+    for check in checks {
+        if let Some(problem) = check(conn)? {
+            return Ok(Some(problem));
+        }
+    }
+    Ok(None)
+}
+
+fn server(conn: &dyn Database) -> SqlResult<Option<String>> {
+    let version = "SELECT current_setting('server_version_num')::bigint,
+                          current_setting('server_version'), current_setting('synchronous_commit')";
+    let (number, name, commit): (i64, String, String) =
+        conn.query_row(version, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    if number < OLDEST_SERVER {
+        return Ok(Some(format!("it is PostgreSQL {name}, and 14 is the oldest that will do")));
+    }
+    let settings = "SELECT name || ' is ' || setting FROM pg_settings
+                    WHERE name IN ('fsync', 'full_page_writes') AND setting <> 'on'";
+    let lossy = conn.query_row(settings, [], |row| row.get::<String>(0)).optional()?;
+    let lossy = lossy.or_else(|| {
+        // Each session asks for it; something between may have dropped that.
+        (commit != "on")
+            .then(|| format!("synchronous_commit is {commit}, though `on` was asked for"))
+    });
+    Ok(lossy.map(|setting| format!("{setting}: the server may lose what it has committed")))
+}
+
+/// Why nothing can be written there; none where it can.
+pub(super) fn takes_writes(conn: &dyn Database) -> SqlResult<Option<String>> {
+    let sql = "SELECT current_setting('transaction_read_only')";
+    let read_only: String = conn.query_row(sql, [], |row| row.get(0))?;
+    Ok((read_only == "on").then(|| {
+        "it is read-only (default_transaction_read_only): end that for this role and database, or have \
+         journal.url name the server that takes writes"
+            .to_owned()
+    }))
+}
+
+fn tables(conn: &dyn Database) -> SqlResult<Option<String>> {
+    let about = "SELECT version, min_writer FROM about";
+    let (version, min_writer): (i64, i64) =
+        conn.query_row(about, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let known = migrate::newest(migrate::STEPS);
+    Ok(if min_writer > known {
+        Some(format!(
+            "its tables are of version {version}, and this program knows versions up to {known}: start \
+             the newer Signer again. Nothing was changed"
+        ))
+    } else if version < known {
+        Some(format!(
+            "its tables are of version {version}, and this program needs version {known}: start the \
+             program that made them again. Nothing was changed"
+        ))
+    } else {
+        None
+    })
+}
+
+fn role(conn: &dyn Database) -> SqlResult<Option<String>> {
+    let powers = "SELECT 1 FROM pg_roles WHERE rolname = current_user AND (rolsuper
+                  OR has_table_privilege('history', 'DELETE') OR has_table_privilege('claim', 'DELETE')
+                  OR has_table_privilege('history', 'UPDATE') OR has_table_privilege('batch', 'DELETE'))";
+    let too_strong = conn.query_row(powers, [], |_| Ok(())).optional()?.is_some();
+    Ok(too_strong.then(|| {
+        "the role may delete or change what was written down: use one that was granted only what a \
+         Signer needs, as `merchant-signer init --owner-url-file` grants it"
+            .to_owned()
+    }))
+}
+
+/// What is no reason not to start, and good to know.
+pub(super) fn weak(conn: &dyn Database) -> SqlResult<Option<String>> {
+    let standbys = "SELECT current_setting('synchronous_standby_names')";
+    let standbys: String = conn.query_row(standbys, [], |row| row.get(0))?;
+    Ok(standbys.is_empty().then(|| {
+        "no standby is synchronous: where another server takes over, the newest commits may be lost, and \
+         the Signer stops until it has learnt from the chain what they were"
+            .to_owned()
+    }))
+}
+
+/// The same problem for an operator, with what can be done.
+pub(super) fn in_words(lost: &Lost) -> String {
+    let Lost::Sql(SqlError::Server(fault)) = lost else { return lost.to_string() };
+    let ServerFault { state, problem, .. } = fault;
+    match state.as_deref() {
+        None => format!("it does not answer: {problem}"),
+        Some("28P01" | "28000") => format!("it does not let the role of journal.url in: {problem}"),
+        Some("3D000" | "3F000") => format!("{problem}: correct journal.url, or make it first"),
+        Some("42P01") => "there are no tables of a journal where the role of journal.url looks for them: run \
+             `merchant-signer init --owner-url-file FILE` once for a new installation. If this installation \
+             has billed before, restore its database instead: a lost journal is the one way left to charge a \
+             customer twice"
+            .to_owned(),
+        Some("42P07") => "it has tables of a journal already, and a journal is never replaced".to_owned(),
+        Some("42501") => format!(
+            "the role of journal.url may not do what a Signer has to: {problem}. Its rights are those that \
+             `merchant-signer init --owner-url-file` grants"
+        ),
+        Some("53100") => format!("its disk is full: {problem}"),
+        Some("53300") => format!("it takes no more connections: {problem}"),
+        Some("57P03") => format!("it is starting or stopping: {problem}"),
+        Some(_) => problem.clone(),
+    }
+}

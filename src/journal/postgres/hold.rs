@@ -1,0 +1,37 @@
+//! One process to one journal: a session holds it for as long as it lives, and nobody else does meanwhile.
+
+use super::super::sql::{SqlError, SqlResult};
+use super::session::Session;
+use std::time::Duration;
+
+/// How long to wait for a process that is just ending to let go of the journal.
+const HOLD_SOON: Duration = Duration::from_secs(2);
+
+/// Takes the journal for this session alone: whoever has it keeps it until his session ends.
+const HOLD: &str = "SELECT pg_advisory_lock(1397311310, 'turn'::regclass::oid::int)";
+
+/// Ends the sessions of this name that are left of connections that broke.
+const END_OTHERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE application_name = current_setting('application_name') AND usename = current_user
+      AND pid <> pg_backend_pid()";
+
+/// What the server calls a lock that was not to be had in time.
+const NOT_IN_TIME: &str = "55P03";
+
+impl Session {
+    /// Has the journal be this session's alone; tells whether it is. What this process has left behind on
+    /// connections that broke is ended.
+    pub(super) fn hold(&self) -> SqlResult<bool> {
+        let soon = HOLD_SOON.min(self.patience.checked_div(2).unwrap_or_default()).as_millis();
+        let hold = format!("SET LOCAL lock_timeout = {soon}; {HOLD}");
+        for _ in 0..2 {
+            match self.batch(&hold) {
+                Err(SqlError::Server(fault)) if fault.state.as_deref() == Some(NOT_IN_TIME) => {
+                    self.batch(END_OTHERS)?;
+                }
+                held => return held.map(|()| true),
+            }
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,177 @@
+//! A way to the server: a session and, when it breaks, another one. It is made beside the thread that uses it,
+//! so that whoever waits for that thread hears at once that there is none.
+
+use super::super::link::{Link, Use};
+use super::super::sql::{Database, OptionalExtension as _};
+use super::mark::{LastSeen, Server};
+use super::session::Session;
+use super::{Lost, ServerConfig, fit};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::thread::sleep;
+use std::time::Duration;
+use tracing::{error, info};
+
+/// How long to wait before a server that could not be used is tried again: at first, and at most.
+const AGAIN: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+
+/// What a way leads to, and what has to be found there.
+#[derive(Debug)]
+pub(super) struct Way {
+    pub(super) config: ServerConfig,
+    pub(super) used_for: Use,
+    /// What the sessions of this way are called on the server: nobody else's are.
+    pub(super) name: String,
+    /// What this process knows to be in the database.
+    pub(super) seen: Arc<Mutex<LastSeen>>,
+    pub(super) link: Arc<Link>,
+    /// Nobody uses it any more.
+    pub(super) left: AtomicBool,
+}
+
+/// A session, while there is one.
+#[derive(Debug)]
+pub(super) struct ServerLine {
+    way: Arc<Way>,
+    session: Option<Session>,
+    coming: Option<Receiver<Result<Session, Lost>>>,
+}
+
+impl Drop for ServerLine {
+    fn drop(&mut self) {
+        self.way.left.store(true, Ordering::Release);
+    }
+}
+
+impl ServerLine {
+    /// With the session that there is.
+    pub(super) fn new(way: Way, session: Option<Session>) -> Self {
+        Self { way: Arc::new(way), session, coming: None }
+    }
+
+    /// Has a session that can be used, or another one made. Waits for nothing. An error is for good: this
+    /// process must not use the database any more.
+    pub(super) fn renew(&mut self) -> Result<(), Lost> {
+        if self.session.as_ref().is_some_and(|session| !session.is_broken()) {
+            return Ok(());
+        }
+        if self.session.take().is_some() {
+            self.way.told("the connection broke");
+        }
+        let coming = self.coming.get_or_insert_with(|| Way::begin(&self.way));
+        match coming.try_recv() {
+            Err(TryRecvError::Empty) => {}
+            Err(TryRecvError::Disconnected) => self.coming = None,
+            Ok(made) => {
+                self.coming = None;
+                self.session = Some(made?);
+                if self.way.link.set(self.way.used_for, None) {
+                    info!(used_for = ?self.way.used_for, "the server of the journal is used again");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The session, if there is one.
+    pub(super) fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
+    /// Finds out whether the session still works, when nothing else does.
+    pub(super) fn prove(&mut self) {
+        let works = |session: &Session| {
+            let works = session.batch("SELECT 1").is_ok();
+            // Nobody waited for it.
+            session.take_trips();
+            works
+        };
+        if self.session.as_ref().is_some_and(|session| !works(session)) {
+            self.give_up("the connection broke");
+        }
+    }
+
+    /// Ends the session, for good.
+    pub(super) fn leave(&mut self) {
+        self.way.left.store(true, Ordering::Release);
+        self.session = None;
+    }
+
+    /// Gives the session up: what it is at is not waited for.
+    pub(super) fn give_up(&mut self, why: &str) {
+        if self.session.take().is_some() {
+            self.way.told(why);
+        }
+    }
+}
+
+impl Way {
+    /// Makes a session beside the caller, however long that takes.
+    fn begin(way: &Arc<Self>) -> Receiver<Result<Session, Lost>> {
+        let (tell, told) = sync_channel(1);
+        let way = Arc::clone(way);
+        let work = move || way.go_on_trying(&tell);
+        let thread = std::thread::Builder::new().name("journal-link".to_owned());
+        // Where there is no thread to be had, nobody tells, and it is tried again.
+        thread.spawn(work).ok();
+        told
+    }
+
+    fn go_on_trying(&self, tell: &SyncSender<Result<Session, Lost>>) {
+        let (mut pause, longest) = AGAIN;
+        while !self.left.load(Ordering::Acquire) {
+            match self.open() {
+                Err(problem) if !problem.is_final() => self.told(&fit::in_words(&problem)),
+                made => {
+                    // An error means that nobody waits for it any more.
+                    tell.send(made).ok();
+                    return;
+                }
+            }
+            sleep(pause);
+            pause = pause.saturating_mul(2).min(longest);
+        }
+    }
+
+    /// Says what is wrong, once.
+    fn told(&self, problem: &str) {
+        if self.link.set(self.used_for, Some(problem.to_owned())) {
+            error!(used_for = ?self.used_for, problem, "the server of the journal cannot be used");
+        }
+    }
+
+    /// A session with the database that this process knows.
+    fn open(&self) -> Result<Session, Lost> {
+        let session = Session::open(&self.config.server, &self.config, &self.name)?;
+        let server = Server::of(&session)?.ok_or(Lost::Follows)?;
+        if let Some(problem) = fit::takes_writes(&session)? {
+            return Err(Lost::Unfit(problem));
+        }
+        if self.used_for == Use::Writes && !self.config.shared && !session.hold()? {
+            return Err(Lost::Held);
+        }
+        let seen = self.seen.lock().clone();
+        let conn: &dyn Database = &session;
+        if server.system != seen.server.system || !seen.known.is_in(conn)? {
+            return Err(Lost::Forgotten);
+        }
+        let newest = "SELECT id FROM boot ORDER BY seq DESC LIMIT 1";
+        let newest: Option<[u8; 16]> = conn.query_row(newest, [], |row| row.get(0)).optional()?;
+        if !self.config.shared && newest != Some(seen.boot.bytes()) {
+            return Err(Lost::Taken);
+        }
+        if server != seen.server {
+            let timeline = &server.timeline;
+            info!(timeline, "another server has taken over, and has forgotten nothing");
+            self.seen.lock().server = server;
+        }
+        Ok(session)
+    }
+}
+
+/// Says why the process ends.
+pub(super) fn say_why(lost: &Lost) {
+    error!(problem = %lost, "the journal on its server must not be used any more. Ending the process; restart it");
+}

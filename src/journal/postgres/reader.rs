@@ -1,0 +1,54 @@
+//! The thread that reads a journal on a server, on a session of its own: what people look at stands in no
+//! commit's way, and is answered while a commit waits for the server.
+
+use super::super::writer::{Figures, Job};
+use super::beat::Beat;
+use super::line::ServerLine;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use tokio::sync::mpsc;
+
+/// How many reads are taken from the queue at one time.
+const SOME: usize = 16;
+
+/// Reads a journal that a server keeps.
+#[derive(Debug)]
+pub(super) struct ServerReader {
+    pub(super) line: ServerLine,
+    pub(super) jobs: mpsc::Receiver<Job>,
+    pub(super) figures: Arc<Figures>,
+}
+
+impl ServerReader {
+    /// Works until it is told to close, or the last handle is gone. Blocks the thread.
+    pub(super) fn run(mut self, beat: &Beat) {
+        let mut some = Vec::with_capacity(SOME);
+        loop {
+            let count = beat.receive(&mut self.jobs, &mut some, SOME);
+            // What must not be used any more is the writer's to end the process for.
+            let usable = self.line.renew().is_ok();
+            if count.is_none() {
+                self.line.prove();
+            }
+            for job in some.drain(..) {
+                match (job, self.line.session().filter(|_| usable)) {
+                    (Job::Read(read), Some(session)) => {
+                        read(session);
+                        self.figures.trips.fetch_add(session.take_trips(), Ordering::Relaxed);
+                    }
+                    // What is dropped here was not read, and its waiter hears so. Writes have another thread.
+                    (Job::Read(_) | Job::Write(_), _) => {}
+                    (Job::Close(closed), _) => {
+                        self.jobs.close();
+                        drop(self.line);
+                        drop(closed);
+                        return;
+                    }
+                }
+            }
+            if count == Some(0) {
+                return;
+            }
+        }
+    }
+}
