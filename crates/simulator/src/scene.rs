@@ -142,6 +142,10 @@ impl Scene {
         };
         // What came to a scene later is drawn last: what was drawn before it stays as it was.
         scene.signers = [(); 2].map(|()| [1, 1, 2, 3][dice.place(4)]);
+        let side = Side::ALL[dice.place(2)];
+        if scene.change.is_none() && scene.signers(side) > 1 && dice.one_in(2) {
+            scene.change = Some((side, Change::Key));
+        }
         if let Some((side, Change::Key)) = scene.change {
             let ways: &[Change] = match scene.signers(side) {
                 1 => &[Change::Key, Change::KeyAdded],
