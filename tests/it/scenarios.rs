@@ -39,6 +39,8 @@ mod hostile_evm;
 mod lanes;
 mod lean;
 mod metrics;
+#[cfg(feature = "postgres")]
+mod moving;
 mod named;
 mod node;
 mod one_request;
