@@ -116,7 +116,10 @@ test('the ledger is filtered, by wallet too, and downloaded as a file that says 
   await says('tbody td', /charged/);
   const own = rows.filter((row) => row.join().includes(wallet)).length;
   // The same key is a wallet on the other chain as well.
-  assert.equal(await page.locator('tbody tr', { hasText: 'sandbox-tron' }).count(), own, 'what the wallet paid, and nothing else');
+  const shown = page.locator('tbody tr', { hasText: 'sandbox-tron' });
+  // The rows of the page before may still be there.
+  await shown.nth(own - 1).waitFor();
+  assert.equal(await shown.count(), own, 'what the wallet paid, and nothing else');
 });
 
 test('who was refused is there with the reason, and can be asked for by it', async () => {
