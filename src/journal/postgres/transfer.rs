@@ -4,11 +4,11 @@
 use super::super::audit::{self, Audit};
 use super::super::backup::AuditWatch;
 use super::super::files::{self, Files};
-use super::super::mark as boots;
+use super::super::mark::{self as boots, HighWaterMark};
 use super::super::open::{self, OpenError};
 use super::super::sql::{Database, SqlError, SqlResult};
 use super::super::writer::Real;
-use super::mark::{LastSeen, MarkFile};
+use super::mark::{LastSeen, MarkFile, Server};
 use super::session::Session;
 use super::{Lost, ServerConfig, apart, fit, tables};
 use crate::clock::Clock;
@@ -16,6 +16,11 @@ use crate::config::JournalConfig;
 use rusqlite::Connection;
 use rusqlite::types::{ToSql, Value};
 use std::path::Path;
+
+/// A copy gets a mark of its own, so what the original's mark says against the original has to be in its rows
+/// first: a start writes it there.
+const OLD_COPY: &str = "by its mark it may be an old copy, and the copy would not tell: start the Signer on it \
+                        once, which puts in doubt what it may have forgotten, stop it, and copy it then";
 
 /// How many rows a server is asked for, or given, at one time.
 const SOME: usize = 500;
@@ -37,7 +42,14 @@ pub(in crate::journal) fn to_server(
     files.find_mark()?;
     files::find_place_for_mark(&to.config.mark_path)?;
     let file = open::open(&files)?;
-    let original = audited(&file, watch).map_err(|e| open::unanswered(&from.path, &e))?;
+    let problem = |e: SqlError| open::unanswered(&from.path, &e);
+    if HighWaterMark::of(files.clone(), Clock::MACHINE)
+        .is_contradicted_by(&file)
+        .map_err(problem)?
+    {
+        return Err(open::unwritable(&from.path, &OLD_COPY));
+    }
+    let original = audited(&file, watch).map_err(problem)?;
     let held = &original;
     let copied = apart(move || fill_server(&file, to, held));
     copied.map_err(|problem| problem.opening(&to.config.place))?;
@@ -143,6 +155,11 @@ fn fill_file(
     }
     if !session.hold()? {
         return Err(Lost::Held);
+    }
+    let (mark, server) = (MarkFile::at(&from.mark_path).read(), Server::of(&session)?);
+    let (mark, server) = mark.zip(server).ok_or_else(|| Lost::Unfit(OLD_COPY.to_owned()))?;
+    if mark.is_contradicted_by(&session, &server)? {
+        return Err(Lost::Unfit(OLD_COPY.to_owned()));
     }
     session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
     let original = audited(&session, watch)?;
