@@ -51,15 +51,14 @@ pub(in crate::journal) fn to_server(
     }
     let original = audited(&file, watch).map_err(problem)?;
     let held = &original;
-    let copied = apart(move || fill_server(&file, to, held));
+    let left = &files;
+    let copied = apart(move || fill_server((&file, left), to, held));
     copied.map_err(|problem| problem.opening(&to.config.place))?;
-    // Whoever starts on the file again has it taken for an old copy.
-    files.remove_mark().map_err(|e| open::unwritable(&from.path, &e))?;
     Ok(original)
 }
 
 fn fill_server(
-    file: &Connection,
+    (file, files): (&Connection, &Files),
     ServerAndOwner { config, owner }: ServerAndOwner<'_>,
     original: &Audit,
 ) -> Result<(), Lost> {
@@ -74,6 +73,8 @@ fn fill_server(
     boots::insert_boot(conn, boot, Clock::MACHINE.unix_ms())?;
     conn.flush()?;
     same(original, &audit::watched(conn, &[], &mut |_, _| {})?)?;
+    // Whoever starts on the file again has it taken for an old copy: never are there two journals with marks.
+    files.remove_mark().map_err(SqlError::foreign)?;
     let known = made.commit()?;
     let mark = MarkFile::at(&config.mark_path);
     mark.write(&LastSeen { boot, known, server }).map_err(|e| SqlError::foreign(e).into())
@@ -130,6 +131,7 @@ pub(in crate::journal) fn to_file(
     files.create()?;
     let made = apart(|| fill_file(from, &files, watch));
     let made = made.map_err(|problem| problem.opening(&from.place)).and_then(|(audit, file)| {
+        remove_mark(&from.mark_path)?;
         boots::first(&file, &files, &Real, Clock::MACHINE.unix_ms())
             .map_err(|e| open::unwritable(&to.path, &e))?;
         files::merge_when_closed(&file, true).map_err(|e| open::unwritable(&to.path, &e))?;
@@ -138,8 +140,6 @@ pub(in crate::journal) fn to_file(
     if made.is_err() {
         // It was made a moment ago, by this process.
         std::fs::remove_file(&to.path).ok();
-    } else {
-        remove_mark(&from.mark_path)?;
     }
     made
 }
