@@ -11,6 +11,7 @@ mod mark;
 mod question;
 mod reader;
 mod session;
+mod telling;
 mod tls;
 mod token;
 mod transfer;
@@ -42,6 +43,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use telling::Telling;
 use token::Token;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
@@ -273,9 +275,17 @@ fn open(
     let (questions, to_read) = mpsc::channel::<Job>(config.queue_length);
     let figures = Arc::new(Figures::default());
     let (wrote, read) = (Arc::clone(&figures), Arc::clone(&figures));
-    let writer =
-        ServerWriter { line: writes, jobs: to_write, figures: wrote, mark, unanswered: None };
-    let reader = ServerReader { line: reads, jobs: to_read, figures: read };
+    let telling = Arc::new(Telling::default());
+    let reader =
+        ServerReader { line: reads, jobs: to_read, figures: read, telling: Arc::clone(&telling) };
+    let writer = ServerWriter {
+        line: writes,
+        jobs: to_write,
+        figures: wrote,
+        mark,
+        unanswered: None,
+        telling,
+    };
     let journal = Journal {
         jobs,
         reads: questions,
