@@ -36,7 +36,9 @@ impl Telling {
     pub(super) fn known(&self) {
         let before = std::mem::take(&mut self.0.lock().0);
         if let Newest::UnderWay(waiting) = before {
-            waiting.into_iter().for_each(|reply| reply());
+            for reply in waiting {
+                reply();
+            }
         }
     }
 
@@ -44,7 +46,7 @@ impl Telling {
     pub(super) fn lost(&self) {
         let (newest, losses) = &mut *self.0.lock();
         *newest = Newest::Lost;
-        *losses += 1;
+        *losses = losses.wrapping_add(1);
     }
 
     /// How many answers were lost until now: asked before anything is read.
