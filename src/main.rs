@@ -288,7 +288,12 @@ async fn serve(
     let http = Http::new(config.outbound);
     let traces = config.traces.as_ref();
     let spans = traces.map(|to| telemetry::send_spans(to, config.outbound)).transpose()?;
-    let mut running = app::start_on(sockets, config, &http).await?;
+    // A standby may wait for its turn for months.
+    let mut running = tokio::select! {
+        started = app::start_on(sockets, config, &http) => started?,
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+    };
     loop {
         tokio::select! {
             _ = terminate.recv() => break,

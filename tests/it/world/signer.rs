@@ -165,7 +165,19 @@ impl Installation {
         aside(move || command.output().unwrap()).await
     }
 
-    /// Starts the Signer and waits until it takes requests.
+    /// Another machine with the same configuration and journal, under this name.
+    pub(crate) fn beside(&self, name: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let (here, there) = (self.path().display(), directory.path().display());
+        let config = std::fs::read_to_string(self.path().join("signer.toml")).unwrap();
+        let config = config.replace(&here.to_string(), &there.to_string());
+        std::fs::write(directory.path().join("signer.toml"), config).unwrap();
+        std::fs::copy(self.path().join("evm.key"), directory.path().join("evm.key")).unwrap();
+        let another = Self { directory: Arc::new(directory), ..self.clone() };
+        another.env("SIGNER__JOURNAL__INSTANCE", name)
+    }
+
+    /// Starts the Signer and waits until it takes requests, or stands by.
     pub(crate) async fn start(&self) -> Signer {
         self.try_start().await.unwrap_or_else(|log| panic!("the Signer did not start:\n{log}"))
     }
@@ -203,7 +215,7 @@ fn launch(mut command: Command, path: &'static str) -> Result<Signer, String> {
     for line in lines.by_ref() {
         keep(&log, &line);
         let fields: Value = serde_json::from_str(&line).unwrap_or_default();
-        if fields["message"] == "ready for requests" {
+        if ["ready for requests", "standing by"].iter().any(|said| fields["message"] == *said) {
             address = fields["address"].as_str().map(str::to_owned);
             break;
         }
@@ -242,10 +254,24 @@ impl Signer {
         self.log()
     }
 
+    fn signal(&self, signal: rustix::process::Signal) {
+        let id = rustix::process::Pid::from_child(&self.process);
+        rustix::process::kill_process(id, signal).unwrap();
+    }
+
     /// SIGTERM.
     pub(crate) fn ask_to_stop(&self) {
-        let id = rustix::process::Pid::from_child(&self.process);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.signal(rustix::process::Signal::TERM);
+    }
+
+    /// SIGSTOP: it does nothing, and its connections stay.
+    pub(crate) fn freeze(&self) {
+        self.signal(rustix::process::Signal::STOP);
+    }
+
+    /// SIGCONT.
+    pub(crate) fn thaw(&self) {
+        self.signal(rustix::process::Signal::CONT);
     }
 
     /// Waits until the process has ended as it should.
