@@ -15,6 +15,7 @@ mod reader;
 mod roll;
 mod session;
 mod standby;
+mod telling;
 mod tls;
 mod token;
 mod transfer;

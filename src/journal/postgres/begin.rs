@@ -17,6 +17,7 @@ use super::reader::ServerReader;
 use super::roll::{self, Oneself};
 use super::session::{Committed, Session};
 use super::standby::Post;
+use super::telling::Telling;
 use super::token::Token;
 use super::writer::{Following, ServerWriter};
 use super::{Lost, ServerConfig, fit};
@@ -142,11 +143,12 @@ pub(super) fn begin(config: &ServerConfig, holding: Holding, clock: Clock) -> Re
     mark.write();
     let (jobs, to_write) = mpsc::channel::<Job>(config.queue_length);
     let (questions, to_read) = mpsc::channel::<Job>(config.queue_length);
-    let figures = Arc::new(Figures::default());
-    let (wrote, read) = (Arc::clone(&figures), Arc::clone(&figures));
+    let (figures, telling) = (Arc::new(Figures::default()), Arc::new(Telling::default()));
+    let (read, told) = (Arc::clone(&figures), Arc::clone(&telling));
+    let reader = ServerReader { line: reads, jobs: to_read, figures: read, telling: told };
+    let (line, wrote) = (writes, Arc::clone(&figures));
     let writer =
-        ServerWriter { line: writes, jobs: to_write, figures: wrote, mark, unanswered: None };
-    let reader = ServerReader { line: reads, jobs: to_read, figures: read };
+        ServerWriter { line, jobs: to_write, figures: wrote, mark, unanswered: None, telling };
     let alive = Alive {
         config: config.clone(),
         oneself,
