@@ -10,6 +10,7 @@ mod events;
 mod guard;
 mod handshakes;
 mod health;
+mod instances;
 mod page;
 mod patient;
 mod reload;

@@ -329,8 +329,7 @@ fn write_ledger(
     };
     let wanted = export::Export { from, until, format, after, server };
     let written = runtime.block_on(export::run(config, &wanted, to))?;
-    writeln!(io::stderr(), "{written} lines, complete")?;
-    Ok(())
+    Ok(writeln!(io::stderr(), "{written} lines, complete")?)
 }
 
 /// Makes, imports or lists keystores.
@@ -351,8 +350,7 @@ fn keep_keys(directory: &Path, command: &KeysCommand) -> Result<(), Box<dyn Erro
             (import(directory, name, password_file.as_deref())?, name)
         }
     };
-    say(&format!("{}  {name}", spellings(address)))?;
-    Ok(())
+    Ok(say(&format!("{}  {name}", spellings(address)))?)
 }
 
 fn import(
@@ -383,14 +381,13 @@ fn begin(network: &str, chain: u32, to: &Path) -> Result<(), Box<dyn Error>> {
     let text = first::text(network, chain).unwrap_or_default();
     first::write(&text, to)?;
     let to = to.display();
-    say(&format!(
+    Ok(say(&format!(
         "wrote {to}, and a secret for the scheduler in secrets/scheduler. Next:
   merchant-signer keys new billing     and fund the address that it prints
   fill in what stands in <…>
   merchant-signer init
   merchant-signer check"
-    ))?;
-    Ok(())
+    ))?)
 }
 
 /// The address of a key on EVM chains and on TRON: a key does not know what it is for.

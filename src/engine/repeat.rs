@@ -103,6 +103,8 @@ impl Asked {
         if let Err(taken) = self.named(lane, &satisfied).await {
             return Ok(Stop::NoVerdict(taken));
         }
+        // A billing of another process, whose COMMIT is under way, is as good as none.
+        lane.journal.is_still_ours().await?;
         let of_newest = |one: &Satisfied| one.by.batch == newest;
         let (named, earlier): (Vec<_>, Vec<_>) = satisfied.into_iter().partition(of_newest);
         Ok(Stop::Answer(Answer::Sent(Sent {

@@ -2,7 +2,7 @@
 //! merchant's network: nothing here is secret, and nothing needs a signature.
 
 use super::AppState;
-use super::standby::shown as shown_instances;
+use super::instances::shown as shown_instances;
 use crate::billing::BatchId;
 use crate::engine::{Hindrance, Lane, LaneSet, SigningLanes};
 use crate::node::NodeView;

@@ -2,6 +2,7 @@
 //! or answers a caller.
 
 use super::health::{live, openapi, readable};
+use super::instances::{shown, state};
 use super::turned_away::TurnedAway;
 use crate::config::HttpConfig;
 use crate::journal::{Instance, StandbySight};
@@ -12,7 +13,7 @@ use axum::http::StatusCode;
 use axum::http::{HeaderMap, header};
 use axum::response::{Html, IntoResponse as _, Response};
 use axum::routing::get;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Arc;
 
 /// What is asked of a standby.
@@ -72,23 +73,4 @@ async fn page(State(door): State<StandbyDoor>) -> Response {
 
 async fn turned_away(State(door): State<StandbyDoor>) -> TurnedAway {
     TurnedAway::StandsBy(door.sight.sentence())
-}
-
-/// The instances, as readiness tells of them.
-pub(super) fn shown(instances: &[Instance]) -> Value {
-    let one = |instance: &Instance| {
-        json!({
-            "name": instance.name,
-            "start": instance.start,
-            "version": instance.program,
-            "state": state(instance),
-            "this": instance.is_this,
-            "silentSeconds": instance.silent.as_secs(),
-        })
-    };
-    instances.iter().map(one).collect()
-}
-
-fn state(instance: &Instance) -> &'static str {
-    if instance.serves { "serves" } else { "standby" }
 }

@@ -5,7 +5,6 @@ use super::super::instances::{Company, newest_boot};
 use super::super::link::{Link, Use};
 use super::super::mark::{self as boots, BootId};
 use super::super::sql::{Database, SqlError, SqlResult};
-use super::super::standby::{Standby, StandbySight};
 use super::super::start::Begun;
 use super::super::writer::Job;
 use super::super::{Figures, Journal, doubt, pause};
@@ -16,7 +15,6 @@ use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::reader::ServerReader;
 use super::roll::{self, Oneself};
 use super::session::{Committed, Session};
-use super::standby::Post;
 use super::telling::Telling;
 use super::token::Token;
 use super::writer::{Following, ServerWriter};
@@ -25,11 +23,11 @@ use crate::clock::Clock;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 /// A session that has the journal, or waits for it.
-pub(super) struct Holding {
+pub(super) struct Seat {
     pub(super) session: Session,
     pub(super) server: Server,
     pub(super) oneself: Oneself,
@@ -48,40 +46,17 @@ pub(super) fn fits(conn: &dyn Database) -> Result<(), Lost> {
 /// Reaches for the journal, and does `first` before; it is an error within where another process has it.
 pub(super) fn reach_for(
     config: &ServerConfig,
-    first: impl FnOnce(&Holding) -> SqlResult<()>,
-) -> Result<Result<Holding, Holding>, Lost> {
+    first: impl FnOnce(&Seat) -> SqlResult<()>,
+) -> Result<Result<Seat, Seat>, Lost> {
     let boot = BootId::random().map_err(SqlError::foreign)?;
     let session = opened(config, boot)?;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     fits(&session)?;
     let oneself = Oneself { boot, name: config.instance.clone() };
-    let holding = Holding { session, server, oneself };
-    first(&holding)?;
-    let held = config.shared || holding.session.hold()?;
-    Ok(if held { Ok(holding) } else { Err(holding) })
-}
-
-/// Waits for it on a thread of its own.
-pub(super) fn stand_by(
-    config: &ServerConfig,
-    waits: Holding,
-    clock: Clock,
-) -> Result<Standby, Lost> {
-    let (tell, turn) = oneshot::channel();
-    let sight = Arc::<StandbySight>::default();
-    let Holding { session, oneself, .. } = waits;
-    let post = Post {
-        config: config.clone(),
-        oneself,
-        clock,
-        sight: Arc::clone(&sight),
-        tell,
-        marked: None,
-        contradicted: false,
-    };
-    let thread = std::thread::Builder::new().name("journal-standby".to_owned());
-    thread.spawn(move || post.stand(session)).map_err(SqlError::foreign)?;
-    Ok(Standby { sight, turn })
+    let seat = Seat { session, server, oneself };
+    first(&seat)?;
+    let held = config.shared || seat.session.hold()?;
+    Ok(if held { Ok(seat) } else { Err(seat) })
 }
 
 /// A journal whose threads do not run yet.
@@ -115,8 +90,8 @@ impl Opened {
 }
 
 /// Begins on a journal that this process has.
-pub(super) fn begin(config: &ServerConfig, holding: Holding, clock: Clock) -> Result<Opened, Lost> {
-    let Holding { session, server, oneself } = holding;
+pub(super) fn begin(config: &ServerConfig, seat: Seat, clock: Clock) -> Result<Opened, Lost> {
+    let Seat { session, server, oneself } = seat;
     let (conn, boot): (&dyn Database, _) = (&session, oneself.boot);
     let file = MarkFile::at(&config.mark_path);
     let old_copy = match file.read() {

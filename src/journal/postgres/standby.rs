@@ -8,8 +8,8 @@ use super::super::instances::{Instance, newest_boot};
 use super::super::mark::BootId;
 use super::super::open::OpenError;
 use super::super::sql::{Database, SqlError};
-use super::super::standby::StandbySight;
-use super::begin::{self, Holding, Opened};
+use super::super::standby::{Standby, StandbySight};
+use super::begin::{self, Opened, Seat};
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::roll::{self, EVERY, Oneself};
 use super::session::Session;
@@ -23,16 +23,35 @@ use tracing::{error, info, warn};
 
 /// Waits for the journal.
 #[derive(Debug)]
-pub(super) struct Post {
-    pub(super) config: ServerConfig,
-    pub(super) oneself: Oneself,
-    pub(super) clock: Clock,
-    pub(super) sight: Arc<StandbySight>,
-    pub(super) tell: oneshot::Sender<Result<Journal, OpenError>>,
+struct Post {
+    config: ServerConfig,
+    oneself: Oneself,
+    clock: Clock,
+    sight: Arc<StandbySight>,
+    tell: oneshot::Sender<Result<Journal, OpenError>>,
     /// What the mark says, as far as this process has written it.
-    pub(super) marked: Option<LastSeen>,
+    marked: Option<LastSeen>,
     /// Whether it was said that the mark contradicts the database.
-    pub(super) contradicted: bool,
+    contradicted: bool,
+}
+
+/// Waits for it on a thread of its own.
+pub(super) fn stand_by(config: &ServerConfig, waits: Seat, clock: Clock) -> Result<Standby, Lost> {
+    let (tell, turn) = oneshot::channel();
+    let sight = Arc::<StandbySight>::default();
+    let Seat { session, oneself, .. } = waits;
+    let post = Post {
+        config: config.clone(),
+        oneself,
+        clock,
+        sight: Arc::clone(&sight),
+        tell,
+        marked: None,
+        contradicted: false,
+    };
+    let thread = std::thread::Builder::new().name("journal-standby".to_owned());
+    thread.spawn(move || post.stand(session)).map_err(SqlError::foreign)?;
+    Ok(Standby { sight, turn })
 }
 
 /// What became of a round.
@@ -45,7 +64,7 @@ enum Round {
 
 impl Post {
     /// Waits until the journal is free, or nobody wants it any more. Blocks the thread.
-    pub(super) fn stand(mut self, session: Session) {
+    fn stand(mut self, session: Session) {
         let (mut session, mut yields_until) = (Some(session), None);
         while !self.tell.is_closed() {
             // What breaks this line may have broken that of the one that serves. That one alone knows for sure
@@ -141,8 +160,8 @@ impl Post {
         info!("the journal is free: this Signer takes over");
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
         begin::fits(&session)?;
-        let holding = Holding { session, server, oneself: self.oneself.clone() };
-        let begun = begin::begin(&self.config, holding, self.clock).and_then(Opened::serve);
+        let seat = Seat { session, server, oneself: self.oneself.clone() };
+        let begun = begin::begin(&self.config, seat, self.clock).and_then(Opened::serve);
         if begun.is_err() {
             // It may have been written down, and each start has a name of its own.
             self.oneself.boot = BootId::random().map_err(SqlError::foreign)?;
