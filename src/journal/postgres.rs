@@ -35,7 +35,7 @@ use super::standby::Turn;
 use super::{Audit, HistoryHead, Journal, audit, migrate};
 use crate::clock::Clock;
 use crate::config::JournalServer;
-use begin::{Seat, begin, reach_for};
+use begin::{Candidate, begin, reach_for};
 use mark::{Known, LastSeen, MarkFile, Server};
 use session::Committed;
 use standby::stand_by;
@@ -149,8 +149,8 @@ impl Journal {
     pub fn open_on_server(config: &ServerConfig, clock: Clock) -> Result<Self, OpenError> {
         find_place_for_mark(&config.mark_path)?;
         let opened = apart(|| {
-            let seat = reach_for(config, |_| Ok(()))?.map_err(|_| Lost::Held)?;
-            Ok(begin(config, seat, clock)?.run()?.0)
+            let candidate = reach_for(config, |_| Ok(()))?.map_err(|_| Lost::Held)?;
+            Ok(begin(config, candidate, clock)?.run()?.0)
         });
         opened.map_err(|problem| problem.opening(&config.place))
     }
@@ -159,9 +159,9 @@ impl Journal {
     pub fn open_in_turn(config: &ServerConfig, clock: Clock) -> Result<Turn, OpenError> {
         find_place_for_mark(&config.mark_path)?;
         // Whoever has it can be ended by the others when it says nothing: they know whom from the beginning.
-        let says = |h: &Seat| h.oneself.say(&h.session, clock.unix_ms(), None);
+        let says = |h: &Candidate| h.oneself.say(&h.session, clock.unix_ms(), None);
         let opened = apart(|| match reach_for(config, says)? {
-            Ok(seat) => Ok(Turn::Now(begin(config, seat, clock)?.serve()?)),
+            Ok(candidate) => Ok(Turn::Now(begin(config, candidate, clock)?.serve()?)),
             Err(waits) => stand_by(config, waits, clock).map(Turn::Later),
         });
         opened.map_err(|problem| problem.opening(&config.place))

@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 use tracing::{info, warn};
 
 /// A session that has the journal, or waits for it.
-pub(super) struct Seat {
+pub(super) struct Candidate {
     pub(super) session: Session,
     pub(super) server: Server,
     pub(super) oneself: Oneself,
@@ -46,17 +46,17 @@ pub(super) fn fits(conn: &dyn Database) -> Result<(), Lost> {
 /// Reaches for the journal, and does `first` before; it is an error within where another process has it.
 pub(super) fn reach_for(
     config: &ServerConfig,
-    first: impl FnOnce(&Seat) -> SqlResult<()>,
-) -> Result<Result<Seat, Seat>, Lost> {
+    first: impl FnOnce(&Candidate) -> SqlResult<()>,
+) -> Result<Result<Candidate, Candidate>, Lost> {
     let boot = BootId::random().map_err(SqlError::foreign)?;
     let session = opened(config, boot)?;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     fits(&session)?;
     let oneself = Oneself { boot, name: config.instance.clone() };
-    let seat = Seat { session, server, oneself };
-    first(&seat)?;
-    let held = config.shared || seat.session.hold()?;
-    Ok(if held { Ok(seat) } else { Err(seat) })
+    let candidate = Candidate { session, server, oneself };
+    first(&candidate)?;
+    let held = config.shared || candidate.session.hold()?;
+    Ok(if held { Ok(candidate) } else { Err(candidate) })
 }
 
 /// A journal whose threads do not run yet.
@@ -90,8 +90,12 @@ impl Opened {
 }
 
 /// Begins on a journal that this process has.
-pub(super) fn begin(config: &ServerConfig, seat: Seat, clock: Clock) -> Result<Opened, Lost> {
-    let Seat { session, server, oneself } = seat;
+pub(super) fn begin(
+    config: &ServerConfig,
+    candidate: Candidate,
+    clock: Clock,
+) -> Result<Opened, Lost> {
+    let Candidate { session, server, oneself } = candidate;
     let (conn, boot): (&dyn Database, _) = (&session, oneself.boot);
     let file = MarkFile::at(&config.mark_path);
     let old_copy = match file.read() {

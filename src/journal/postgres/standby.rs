@@ -9,7 +9,7 @@ use super::super::mark::BootId;
 use super::super::open::OpenError;
 use super::super::sql::{Database, SqlError};
 use super::super::standby::{Standby, StandbySight};
-use super::begin::{self, Opened, Seat};
+use super::begin::{self, Candidate, Opened};
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::roll::{self, EVERY, Oneself};
 use super::session::Session;
@@ -36,10 +36,14 @@ struct Post {
 }
 
 /// Waits for it on a thread of its own.
-pub(super) fn stand_by(config: &ServerConfig, waits: Seat, clock: Clock) -> Result<Standby, Lost> {
+pub(super) fn stand_by(
+    config: &ServerConfig,
+    waits: Candidate,
+    clock: Clock,
+) -> Result<Standby, Lost> {
     let (tell, turn) = oneshot::channel();
     let sight = Arc::<StandbySight>::default();
-    let Seat { session, oneself, .. } = waits;
+    let Candidate { session, oneself, .. } = waits;
     let post = Post {
         config: config.clone(),
         oneself,
@@ -160,8 +164,8 @@ impl Post {
         info!("the journal is free: this Signer takes over");
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
         begin::fits(&session)?;
-        let seat = Seat { session, server, oneself: self.oneself.clone() };
-        let begun = begin::begin(&self.config, seat, self.clock).and_then(Opened::serve);
+        let candidate = Candidate { session, server, oneself: self.oneself.clone() };
+        let begun = begin::begin(&self.config, candidate, self.clock).and_then(Opened::serve);
         if begun.is_err() {
             // It may have been written down, and each start has a name of its own.
             self.oneself.boot = BootId::random().map_err(SqlError::foreign)?;
