@@ -4,6 +4,7 @@
 
 mod account;
 mod confirm;
+mod desk;
 mod disputes;
 mod error;
 pub mod evm;
@@ -23,6 +24,7 @@ pub mod tron;
 mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
+pub use desk::Desk;
 pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
 pub use inspect::{Finding, Inspect};

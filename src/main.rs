@@ -3,10 +3,13 @@
 use alloy::primitives::Address;
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
-use merchant_signer::app::{self, Sockets, check, claims, copies, export, first, operate, totals};
+use merchant_signer::app::{
+    self, Machine, Sockets, check, claims, copies, export, first, operate, totals,
+};
 use merchant_signer::billing::{Family, PlatformChainId, spell_address};
 use merchant_signer::config::{Config, ConfigErrors, DatabaseUrl};
 use merchant_signer::journal::{HistoryHead, Journal, Renaming};
+use merchant_signer::keys::SplitKeys;
 use merchant_signer::node::Http;
 use merchant_signer::{keys, telemetry};
 use secrecy::SecretString;
@@ -16,7 +19,7 @@ use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::warn;
+use tracing::{error, warn};
 
 /// Read when --config is not given, if it is there.
 const USUAL_CONFIG: &str = "signer.toml";
@@ -54,6 +57,9 @@ enum Command {
     /// Encrypted keystores.
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Hold the keys of a Signer, which starts this itself.
+    #[command(hide = true)]
+    HoldKeys,
 }
 
 /// What needs the whole configuration.
@@ -218,6 +224,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             say(&format!("made the journal {journal}"))?;
         }
         Some(Command::Keys(command)) => keep_keys(&Config::load_keys(path)?.directory, command)?,
+        Some(Command::HoldKeys) => app::hold(path)?,
         Some(Command::Configured(command)) => return carry_out(path, command),
         None => return carry_out(path, &Configured::Serve),
     }
@@ -235,7 +242,10 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
     match command {
         Configured::Serve => runtime.block_on(serve(config, path, sockets))?,
         Configured::Check => {
-            let report = runtime.block_on(check::run(&config, &Http::new(config.outbound)));
+            let http = Http::new(config.outbound);
+            let (keys, _) = SplitKeys::new(path);
+            let machine = Machine { keys: &keys, ..Machine::real(&http) };
+            let report = runtime.block_on(check::run(&config, machine));
             say(&report.to_string())?;
             return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
@@ -288,26 +298,33 @@ async fn serve(
     let http = Http::new(config.outbound);
     let traces = config.traces.as_ref();
     let spans = traces.map(|to| telemetry::send_spans(to, config.outbound)).transpose()?;
-    let mut running = app::start_on(sockets, config, &http).await?;
-    loop {
+    let (keys, mut deaths) = SplitKeys::new(path);
+    let machine = Machine { keys: &keys, ..Machine::real(&http) };
+    let mut running = app::start_on(sockets, config, machine).await?;
+    let ended = loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break Ok(()),
+            _ = interrupt.recv() => break Ok(()),
+            // Nothing can be signed any more: whoever looks after the Signer starts it again.
+            why = deaths.next() => {
+                error!("{why}: the Signer ends, to be started again; nothing that was committed is lost");
+                break Err(why.into());
+            }
             _ = hangup.recv() => {
                 // What became of it is in the log.
-                running.reload(Config::load(path), "SIGHUP", &http).await.ok();
+                running.reload(Config::load(path), "SIGHUP", machine).await.ok();
             }
             Some(asked) = running.reload_asked() => {
-                let done = running.reload(Config::load(path), &asked.by, &http).await;
+                let done = running.reload(Config::load(path), &asked.by, machine).await;
                 asked.told.send(done.map_err(|why| why.to_string())).ok();
             }
         }
-    }
+    };
     running.shutdown().await;
     if let Some(spans) = spans {
         spans.finish().await;
     }
-    Ok(())
+    ended
 }
 
 fn write_ledger(

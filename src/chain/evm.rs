@@ -51,6 +51,7 @@ use crate::policy::Policy;
 use alloy::primitives::{B256, Selector};
 use async_trait::async_trait;
 pub use errors::{known_messages, passing};
+pub(super) use fees::dearest;
 use gas::ONE_CHARGE;
 use head::EvmHead;
 use in_flight::InFlight;
@@ -59,6 +60,7 @@ use l1_fee::DataFee;
 use look::{LandedIn, Searched};
 use milestones::Milestones;
 use parking_lot::RwLock;
+pub(super) use seal::EvmPreimage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -232,7 +234,7 @@ impl Chain for EvmChain {
     }
 
     fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
-        self.account.profiles.remember(past.profiles);
+        self.account.remember(past.profiles);
         for slot in open {
             self.in_flight.of(slot);
         }
