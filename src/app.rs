@@ -12,6 +12,7 @@ mod handover;
 mod head;
 mod hold_keys;
 mod keyring;
+pub mod keystores;
 mod lanes;
 mod limits;
 mod lines;

@@ -189,6 +189,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Whether the account's key is here. Without it, nothing can be drafted.
     fn signs(&self) -> bool;
 
+    /// Where it is, in a word: `here`, in a process `apart`, or in a `store`.
+    fn key_held(&self) -> Option<&'static str>;
+
     /// How many transactions may wait for a block at once, as things stand.
     fn max_in_flight(&self) -> u64 {
         self.facts().max_in_flight

@@ -32,8 +32,8 @@ mod web;
 mod well_known;
 
 pub use apart::{
-    Again, Answer, ApartFault, Ask, Bill, Deaths, Manifest, NotSigned, Opened, Outcome, Profiles,
-    Question, Said, SplitKeys, WireRefusal, frame, read_frame, terms,
+    ApartFault, Ask, Deaths, KeyAnswer, KeyQuestion, KeyReply, Manifest, NotSigned, Opened,
+    OpenedAs, Profiles, SignAgain, SignBill, SplitKeys, WireRefusal, frame, read_frame, terms,
 };
 pub use directory::{generate, import, list, random_password};
 pub use elsewhere::SigningStore;
@@ -73,13 +73,13 @@ pub struct Key {
 }
 
 /// Memory that is not written to a disk.
-pub struct Pinned {
+pub struct PinnedKey {
     _page: region::LockGuard,
 }
 
-impl fmt::Debug for Pinned {
+impl fmt::Debug for PinnedKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pinned").finish_non_exhaustive()
+        f.debug_struct("PinnedKey").finish_non_exhaustive()
     }
 }
 
@@ -147,6 +147,15 @@ impl Key {
         }
     }
 
+    /// Where the key is, in a word for tables: `here`, in a process `apart`, or in a `store`.
+    pub fn held(&self) -> &'static str {
+        match &self.hand {
+            Hand::Here(_) => "here",
+            Hand::Elsewhere(_) => "store",
+            Hand::Apart(_) => "apart",
+        }
+    }
+
     /// Has a store that did not sign, or was not asked for long, sign a test.
     pub async fn look_after(&self) {
         if let Hand::Elsewhere(hand) = &self.hand {
@@ -176,10 +185,10 @@ impl Key {
 
     /// Keeps the memory that the key is in from being written to a disk, as long as what is returned lives.
     /// Fails where the system does not let the process have so much of that; none where the key is not here.
-    pub fn pin(&self) -> Result<Option<Pinned>, region::Error> {
+    pub fn pin(&self) -> Result<Option<PinnedKey>, region::Error> {
         let Hand::Here(signer) = &self.hand else { return Ok(None) };
         let at = std::ptr::from_ref::<SigningKey>(signer);
-        Ok(Some(Pinned { _page: region::lock(at, size_of::<SigningKey>())? }))
+        Ok(Some(PinnedKey { _page: region::lock(at, size_of::<SigningKey>())? }))
     }
 
     /// Signs a transaction that the policy has approved, with a key that no other process holds.

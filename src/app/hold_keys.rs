@@ -9,8 +9,9 @@ use crate::chain::Desk;
 use crate::config::{ChainConfig, Config, ConfigErrors, KeysConfig};
 use crate::contract::Profile;
 use crate::keys::{
-    Answer, Ask, EveryStore, HardenError, KeyPlace, Manifest, NotSigned, OpenKeys as _, Opened,
-    Outcome, Pinned, Said, frame, harden_process, lock_down, read_frame, terms,
+    Ask, EveryStore, HardenError, KeyAnswer, KeyPlace, KeyReply, Manifest, NotSigned,
+    OpenKeys as _, Opened, OpenedAs, PinnedKey, frame, harden_process, lock_down, read_frame,
+    terms,
 };
 use alloy::primitives::Signature;
 use parking_lot::Mutex;
@@ -53,11 +54,11 @@ pub enum HoldError {
 /// A key that is held, and what it is held with.
 struct HeldKey {
     desk: Desk,
-    _pinned: Option<Pinned>,
+    _pinned: Option<PinnedKey>,
 }
 
 /// Every key that was to be opened, in the order of the [`Manifest`].
-type Held = Vec<Option<HeldKey>>;
+type HeldKeys = Vec<Option<HeldKey>>;
 
 /// Holds keys until whoever started it has ended, or wants no more.
 pub fn hold(config: Option<&Path>) -> Result<(), HoldError> {
@@ -85,13 +86,13 @@ fn handed_over() -> Result<UnixStream, HoldError> {
 }
 
 /// Opens every key that can be held here, one after the other: one that is encrypted takes 256 MiB meanwhile.
-async fn open(config: &Config) -> io::Result<(Manifest, Held)> {
+async fn open(config: &Config) -> io::Result<(Manifest, HeldKeys)> {
     // They mean the Signer, which ends this process when it has done what it had to.
     for stays in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         drop(signal(stays)?);
     }
     let mut manifest = Manifest { terms: terms(config).to_vec(), ..Manifest::default() };
-    let mut held = Held::new();
+    let mut held = HeldKeys::new();
     for chain in &config.chains {
         let family = &chain.family;
         // What is wrong with it, the other process finds as well, and says.
@@ -104,10 +105,10 @@ async fn open(config: &Config) -> io::Result<(Manifest, Held)> {
                     let pinned = key.pin();
                     manifest.lacks.extend(pinned.as_ref().err().map(|why| unpinned(&path, why)));
                     let desk = Desk::new(chain, Arc::clone(&profile), key);
-                    let address = Outcome::Address(desk.address().to_vec());
+                    let address = OpenedAs::Address(desk.address().to_vec());
                     (address, Some(HeldKey { desk, _pinned: pinned.ok().flatten() }))
                 }
-                Err(why) => (Outcome::Fault(why.to_string()), None),
+                Err(why) => (OpenedAs::Fault(why.to_string()), None),
             };
             manifest.keys.push(Opened { path, outcome: Some(outcome) });
             held.push(key);
@@ -136,7 +137,7 @@ fn unpinned(path: &str, why: &dyn Display) -> String {
 fn serve(
     socket: UnixStream,
     mut manifest: Manifest,
-    held: Held,
+    held: HeldKeys,
     threads: usize,
 ) -> Result<(), HoldError> {
     let mut first = socket.try_clone()?;
@@ -172,7 +173,7 @@ fn serve(
 struct Window {
     questions: Mutex<BufReader<UnixStream>>,
     answers: Mutex<UnixStream>,
-    held: Held,
+    held: HeldKeys,
 }
 
 impl Window {
@@ -190,16 +191,16 @@ impl Window {
                 .into());
             };
             let Some(signed) = held.desk.answer(&question) else { continue };
-            let answer = frame(&Answer { id, said: Some(said(signed)) })?;
+            let answer = frame(&KeyAnswer { id, said: Some(said(signed)) })?;
             self.answers.lock().write_all(&answer)?;
         }
     }
 }
 
-fn said(signed: Result<Signature, NotSigned>) -> Said {
+fn said(signed: Result<Signature, NotSigned>) -> KeyReply {
     match signed {
-        Ok(signature) => Said::Signature(signature.as_bytes().to_vec()),
-        Err(NotSigned::Refused(refusal)) => Said::Refused(refusal.into()),
-        Err(NotSigned::Failed(_)) => Said::Failed(true),
+        Ok(signature) => KeyReply::Signature(signature.as_bytes().to_vec()),
+        Err(NotSigned::Refused(refusal)) => KeyReply::Refused(refusal.into()),
+        Err(NotSigned::Failed(_)) => KeyReply::Failed(true),
     }
 }

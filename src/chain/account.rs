@@ -106,9 +106,14 @@ impl SigningAccount {
     pub(super) fn remember(&self, earlier: Vec<(Address, Arc<str>)>) {
         if let Some(signing) = &self.signing {
             let texts: BTreeSet<&Arc<str>> = earlier.iter().map(|(_, text)| text).collect();
-            signing.key.remember(texts.into_iter().map(|text| text.to_string()));
+            signing.key.remember(texts.into_iter().map(ToString::to_string));
         }
         self.profiles.remember(earlier);
+    }
+
+    /// Where its key is, in a word; none where it is not here to sign.
+    pub(super) fn key_held(&self) -> Option<&'static str> {
+        self.signing.as_ref().map(|signing| signing.key.held())
     }
 
     /// Whether it has its key.

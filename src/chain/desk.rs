@@ -12,7 +12,7 @@ use super::tron::{TronPreimage, repeats};
 use crate::billing::{AttemptKind, Family};
 use crate::config::{ChainConfig, FamilyConfig};
 use crate::contract::Profile;
-use crate::keys::{Again, Bill, Key, NotSigned, Profiles, Question, SignError};
+use crate::keys::{Key, KeyQuestion, NotSigned, Profiles, SignAgain, SignBill, SignError};
 use crate::policy::{Approved, Meant, Policy, Refusal, Unsigned};
 use alloy::primitives::{Address, Signature, U256};
 use futures_util::FutureExt as _;
@@ -27,7 +27,7 @@ pub struct Desk {
     profile: Arc<Profile>,
     dearest: Dearest,
     /// By which older batches were signed.
-    earlier: Mutex<Earlier>,
+    earlier: Mutex<OlderProfiles>,
 }
 
 /// The most that a transaction may cost, by the configuration: wei, or sun.
@@ -39,7 +39,7 @@ struct Dearest {
 
 /// Profiles of older batches. They are told at the start, and no more once something was signed.
 #[derive(Debug, Default)]
-struct Earlier {
+struct OlderProfiles {
     known: Vec<Arc<Profile>>,
     complete: bool,
 }
@@ -67,15 +67,15 @@ impl Desk {
     }
 
     /// Signs what is asked, if it may be signed; none where nothing was to be signed.
-    pub fn answer(&self, question: &Question) -> Option<Result<Signature, NotSigned>> {
+    pub fn answer(&self, question: &KeyQuestion) -> Option<Result<Signature, NotSigned>> {
         let signed = match question {
-            Question::Remember(profiles) => {
+            KeyQuestion::Remember(profiles) => {
                 self.remember(profiles);
                 return None;
             }
-            Question::Bill(bill) => self.bill(bill),
-            Question::Again(again) => self.again(again),
-            Question::Cancel(bytes) => self.cancel(bytes),
+            KeyQuestion::Bill(bill) => self.bill(bill),
+            KeyQuestion::Again(again) => self.again(again),
+            KeyQuestion::Cancel(bytes) => self.cancel(bytes),
         };
         self.earlier.lock().complete = true;
         Some(signed)
@@ -90,7 +90,7 @@ impl Desk {
         }
     }
 
-    fn bill(&self, bill: &Bill) -> Result<Signature, NotSigned> {
+    fn bill(&self, bill: &SignBill) -> Result<Signature, NotSigned> {
         let unreadable = || Refusal::told("charges", "what it is to charge cannot be read");
         let (items, tokens) = bill.charges().ok_or_else(unreadable)?;
         let meant = Meant {
@@ -121,22 +121,22 @@ impl Desk {
     fn as_meant(&self, bytes: &[u8], meant: &Meant<'_>) -> Result<Signature, NotSigned> {
         let (bytes, profile) = (bytes.to_vec(), self.profile.as_ref());
         match self.policy.family {
-            Family::Evm => self.sign(self.policy.approve(EvmPreimage { bytes, profile }, meant)?),
+            Family::Evm => self.sign(&self.policy.approve(EvmPreimage { bytes, profile }, meant)?),
             Family::Tvm => {
                 let tx = TronPreimage { raw_data: bytes, profile };
-                self.sign(self.policy.approve(tx, meant)?)
+                self.sign(&self.policy.approve(tx, meant)?)
             }
         }
     }
 
-    fn again(&self, Again { bytes, earlier }: &Again) -> Result<Signature, NotSigned> {
+    fn again(&self, SignAgain { bytes, earlier }: &SignAgain) -> Result<Signature, NotSigned> {
         let (signer, cost) = (self.address(), self.dearest.bill);
         let (new, profile) = (bytes.clone(), self.profile.as_ref());
         match self.policy.family {
             Family::Evm => {
                 let tx = EvmPreimage { bytes: new, profile };
                 let proof = tx.repeats(earlier, signer);
-                self.sign(self.policy.approve_again(tx, cost, proof)?)
+                self.sign(&self.policy.approve_again(tx, cost, proof)?)
             }
             Family::Tvm => {
                 let known = self.earlier.lock().known.clone();
@@ -144,16 +144,16 @@ impl Desk {
                     std::iter::once(profile).chain(known.iter().map(AsRef::as_ref)).collect();
                 let proof = repeats(bytes, earlier, signer, &profiles);
                 let tx = TronPreimage { raw_data: new, profile };
-                self.sign(self.policy.approve_again(tx, cost, proof)?)
+                self.sign(&self.policy.approve_again(tx, cost, proof)?)
             }
         }
     }
 
     /// The key is here, and waits for nothing.
-    fn sign<T: Unsigned + Sync>(&self, approved: Approved<T>) -> Result<Signature, NotSigned> {
+    fn sign<T: Unsigned + Sync>(&self, approved: &Approved<T>) -> Result<Signature, NotSigned> {
         let address = self.address();
         let none = SignError::NoSignature { address };
-        Ok(self.key.sign(&approved).now_or_never().ok_or(none)??)
+        Ok(self.key.sign(approved).now_or_never().ok_or(none)??)
     }
 }
 

@@ -152,6 +152,10 @@ impl Chain for EvmChain {
         self.account.signs()
     }
 
+    fn key_held(&self) -> Option<&'static str> {
+        self.account.key_held()
+    }
+
     fn max_in_flight(&self) -> u64 {
         let held = self.known().map_or(u64::MAX, |known| known.held_at_once);
         held.min(self.account.facts.max_in_flight)

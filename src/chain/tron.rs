@@ -219,6 +219,10 @@ impl Chain for TronChain {
         self.account.signs()
     }
 
+    fn key_held(&self) -> Option<&'static str> {
+        self.account.key_held()
+    }
+
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
         self.head.pulses()
     }

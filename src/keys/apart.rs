@@ -10,8 +10,8 @@ mod wire;
 use process::Holder;
 pub use process::{Deaths, SplitKeys};
 pub use wire::{
-    Again, Answer, Ask, Bill, Manifest, Opened, Outcome, Profiles, Question, Said, WireRefusal,
-    frame, read_frame,
+    Ask, KeyAnswer, KeyQuestion, KeyReply, Manifest, Opened, OpenedAs, Profiles, SignAgain,
+    SignBill, WireRefusal, frame, read_frame,
 };
 
 use super::SignError;
@@ -78,7 +78,7 @@ pub enum NotSigned {
 pub(super) struct ApartKey {
     place: u32,
     address: Address,
-    asked: Arc<Link>,
+    asked: Arc<HolderLink>,
 }
 
 impl ApartKey {
@@ -91,11 +91,11 @@ impl ApartKey {
     ) -> Result<Signature, NotSigned> {
         let address = self.address;
         let fault = |why| SignError::Apart { address, why };
-        let question = Question::of(bytes, meant).ok_or(fault(ApartFault::NothingBefore))?;
+        let question = KeyQuestion::of(bytes, meant).ok_or(fault(ApartFault::NothingBefore))?;
         let signature = match self.asked.ask(self.place, question).await.map_err(fault)? {
-            Said::Signature(signature) => signature,
-            Said::Refused(refusal) => return Err(NotSigned::Refused(refusal.into())),
-            Said::Failed(_) => return Err(fault(ApartFault::Failed).into()),
+            KeyReply::Signature(signature) => signature,
+            KeyReply::Refused(refusal) => return Err(NotSigned::Refused(refusal.into())),
+            KeyReply::Failed(_) => return Err(fault(ApartFault::Failed).into()),
         };
         let signature = Signature::from_raw(&signature).ok();
         let ours = |one: &Signature| {
@@ -106,7 +106,7 @@ impl ApartKey {
 
     /// Tells it by which profiles older batches were signed.
     pub(super) fn remember(&self, texts: Vec<String>) {
-        let question = Some(Question::Remember(Profiles { texts }));
+        let question = Some(KeyQuestion::Remember(Profiles { texts }));
         let told = framed(&Ask { id: 0, key: self.place, question })
             .is_ok_and(|framed| self.asked.frames.try_send(framed).is_ok());
         if !told {
@@ -116,31 +116,31 @@ impl ApartKey {
 }
 
 /// Who waits for an answer, by the number of the question.
-type Waiting = Mutex<HashMap<u64, oneshot::Sender<Said>>>;
+type AwaitedReplies = Mutex<HashMap<u64, oneshot::Sender<KeyReply>>>;
 
 /// The way to a process that holds keys. When it is dropped, that process ends.
-struct Link {
+struct HolderLink {
     frames: mpsc::Sender<Vec<u8>>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<AwaitedReplies>,
     next: AtomicU64,
     holder: Arc<Holder>,
     /// Lives as long as this.
     _wanted: Arc<()>,
 }
 
-impl Link {
+impl HolderLink {
     /// Over this socket, to this process. `wanted` is to die with it.
     fn over(socket: UnixStream, holder: Arc<Holder>, wanted: Arc<()>) -> Self {
         let (from, to) = socket.into_split();
         let (frames, queue) = mpsc::channel(QUEUE);
-        let waiting = Arc::<Waiting>::default();
+        let waiting = Arc::<AwaitedReplies>::default();
         let tasks = TaskTracker::new();
         tasks.spawn(write(to, queue));
         tasks.spawn(hear(from, Arc::clone(&waiting), Arc::clone(&holder)));
         Self { frames, waiting, next: AtomicU64::new(1), holder, _wanted: wanted }
     }
 
-    async fn ask(&self, key: u32, question: Question) -> Result<Said, ApartFault> {
+    async fn ask(&self, key: u32, question: KeyQuestion) -> Result<KeyReply, ApartFault> {
         let (told, heard) = oneshot::channel();
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         self.waiting.lock().insert(id, told);
@@ -150,14 +150,12 @@ impl Link {
         if self.holder.gone.is_cancelled() {
             return Err(ApartFault::Gone);
         }
-        match timeout(DEADLINE, heard).await {
-            Ok(said) => said.map_err(|_| ApartFault::Gone),
-            Err(_) => {
-                error!("the process that holds the keys does not answer: it is ended");
-                self.holder.end();
-                Err(ApartFault::Silent)
-            }
+        if let Ok(said) = timeout(DEADLINE, heard).await {
+            return said.map_err(|_| ApartFault::Gone);
         }
+        error!("the process that holds the keys does not answer: it is ended");
+        self.holder.end();
+        Err(ApartFault::Silent)
     }
 }
 
@@ -175,16 +173,11 @@ async fn write(mut to: OwnedWriteHalf, mut queue: mpsc::Receiver<Vec<u8>>) {
 }
 
 /// Takes answers to those who wait for them, until there will be no more.
-async fn hear(from: OwnedReadHalf, waiting: Arc<Waiting>, holder: Arc<Holder>) {
+async fn hear(from: OwnedReadHalf, waiting: Arc<AwaitedReplies>, holder: Arc<Holder>) {
     let mut from = BufReader::new(from);
-    loop {
-        match next_message::<Answer>(&mut from).await {
-            Ok(Answer { id, said: Some(said) }) => {
-                if let Some(told) = waiting.lock().remove(&id) {
-                    told.send(said).ok();
-                }
-            }
-            Ok(Answer { said: None, .. }) | Err(_) => break,
+    while let Ok(KeyAnswer { id, said: Some(said) }) = next_message(&mut from).await {
+        if let Some(told) = waiting.lock().remove(&id) {
+            told.send(said).ok();
         }
     }
     holder.end();

@@ -27,7 +27,7 @@ mod linux {
     use std::error::Error;
 
     /// What threads need that read and write what is open already, compute, and wait for each other.
-    const NEEDED: [i64; 24] = [
+    const NEEDED: [i64; 25] = [
         libc::SYS_read,
         libc::SYS_readv,
         libc::SYS_recvfrom,
@@ -47,6 +47,7 @@ mod linux {
         libc::SYS_munmap,
         libc::SYS_mremap,
         libc::SYS_madvise,
+        libc::SYS_munlock,
         libc::SYS_rt_sigreturn,
         libc::SYS_rt_sigprocmask,
         libc::SYS_sigaltstack,
@@ -139,6 +140,6 @@ mod tests {
         let mut status = String::new();
         file.read_to_string(&mut status).unwrap();
         assert!(status.contains("Seccomp:\t2"), "{status}");
-        assert_eq!(vec![7_u8; 64 << 20].iter().filter(|byte| **byte == 7).count(), 64 << 20);
+        assert!(vec![7_u8; 64 << 20].iter().all(|byte| *byte == 7), "memory is to be had");
     }
 }

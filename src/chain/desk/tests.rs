@@ -103,7 +103,7 @@ impl Made {
             data: self.data.clone(),
             ref_block: RefBlock::to(B256::repeat_byte(1)),
             expiration_ms: 1_700_000_060_000,
-            timestamp_ms: 1_700_000_000_000 + self.nonce,
+            timestamp_ms: 1_700_000_000_000_u64.saturating_add(self.nonce),
             fee_limit: self.price,
         }
     }
@@ -131,7 +131,7 @@ fn made(data: Vec<u8>) -> Made {
     Made { to: CONTRACT, nonce: 7, data, price: 30_000_000 }
 }
 
-fn told(desk: &Desk, question: &Question) -> Result<Signature, String> {
+fn told(desk: &Desk, question: &KeyQuestion) -> Result<Signature, String> {
     desk.answer(question).unwrap().map_err(|why| match why {
         NotSigned::Refused(refusal) => refusal.rule,
         NotSigned::Failed(why) => why.to_string(),
@@ -154,11 +154,14 @@ fn meant<'a>(items: &'a [Item], tokens: &'a [Address]) -> Meant<'a> {
 fn bill(desk: &Desk, made: &Made, charges: &[Charge]) -> Result<Signature, String> {
     let items: Vec<Item> = charges.iter().map(Charge::item).collect();
     let tokens: Vec<Address> = charges.iter().map(|charge| charge.token).collect();
-    told(desk, &Question::of(&made.bytes(desk), &meant(&items, &tokens)).unwrap())
+    told(desk, &KeyQuestion::of(&made.bytes(desk), &meant(&items, &tokens)).unwrap())
 }
 
 fn again(desk: &Desk, made: &Made, earlier: &[u8]) -> Result<Signature, String> {
-    told(desk, &Question::Again(Again { bytes: made.bytes(desk), earlier: earlier.to_vec() }))
+    told(
+        desk,
+        &KeyQuestion::Again(SignAgain { bytes: made.bytes(desk), earlier: earlier.to_vec() }),
+    )
 }
 
 fn rule<T>(outcome: Result<T, String>) -> String {
@@ -265,7 +268,7 @@ fn a_batch_of_a_contract_and_a_profile_that_are_no_longer_configured_is_signed_a
         assert_eq!(rule(again(&fresh(), &first, &signed)), "none");
         let text = before.profile.written().to_string();
         let knowing = fresh();
-        let profiles = Question::Remember(Profiles { texts: vec![text.clone()] });
+        let profiles = KeyQuestion::Remember(Profiles { texts: vec![text.clone()] });
         assert!(knowing.answer(&profiles).is_none());
         let (told, untold) =
             (again(&knowing, &renewed, &signed), again(&fresh(), &renewed, &signed));
@@ -283,14 +286,14 @@ fn a_batch_of_a_contract_and_a_profile_that_are_no_longer_configured_is_signed_a
 fn a_cancel_does_nothing_to_nobody() {
     let desk = desk(Family::Evm);
     let nothing = Made { to: desk.address(), ..made(vec![]) };
-    let says = |made: &Made| rule(told(&desk, &Question::Cancel(made.bytes(&desk))));
+    let says = |made: &Made| rule(told(&desk, &KeyQuestion::Cancel(made.bytes(&desk))));
     assert_eq!(says(&nothing), "none");
     assert_eq!(says(&Made { to: USDT, ..nothing.clone() }), "cancel");
     assert_eq!(says(&made(call(&desk, &[charge(1, 1, PAYEE)], 5))), "cancel");
     // A step dearer than a billing, and no more.
     assert_eq!(says(&Made { price: 1_100_000_000_000, ..nothing.clone() }), "none");
     assert_eq!(says(&Made { price: 1_200_000_000_000, ..nothing }), "cost");
-    let rule = |bytes: &[u8]| rule(told(&desk, &Question::Cancel(bytes.to_vec())));
+    let rule = |bytes: &[u8]| rule(told(&desk, &KeyQuestion::Cancel(bytes.to_vec())));
     assert_eq!(rule(b""), "function");
     assert_eq!(rule(&[2, 0xc0]), "function");
 }

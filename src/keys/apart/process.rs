@@ -4,8 +4,8 @@
 //! ours: no descriptor, no variable but those that the configuration is read from. A thread starts it and
 //! waits for its end, for the system ends it with the thread that started it.
 
-use super::wire::{Manifest, Outcome};
-use super::{ApartKey, Link, next_message, terms};
+use super::wire::{Manifest, OpenedAs};
+use super::{ApartKey, HolderLink, next_message, terms};
 use crate::config::Config;
 use crate::keys::{EveryStore, Hand, Key, KeyError, KeyPlace, OpenKeys};
 use alloy::primitives::Address;
@@ -25,7 +25,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 /// What is executed: this very program, whatever stands under its name by now.
 const SELF: &str = "/proc/self/exe";
@@ -43,10 +43,9 @@ pub struct Deaths(mpsc::Receiver<String>);
 impl Deaths {
     /// Waits for the next one. Nothing is signed after it: the Signer has to be started again.
     pub async fn next(&mut self) -> String {
-        match self.0.recv().await {
-            Some(why) => why,
-            None => std::future::pending().await,
-        }
+        let Some(why) = self.0.recv().await else { return std::future::pending().await };
+        error!("{why}: the Signer ends, to be started again; nothing that was committed is lost");
+        why
     }
 }
 
@@ -86,7 +85,7 @@ impl SplitKeys {
         for lack in &manifest.lacks {
             warn!("the process that holds the keys: {lack}");
         }
-        Ok(ApartKeys { manifest, link: Arc::new(Link::over(socket, holder, wanted)) })
+        Ok(ApartKeys { manifest, link: Arc::new(HolderLink::over(socket, holder, wanted)) })
     }
 
     async fn start(&self, theirs: Socket, wanted: Weak<()>) -> io::Result<Arc<Holder>> {
@@ -156,7 +155,7 @@ fn keep(
 /// The keys that another process has opened.
 struct ApartKeys {
     manifest: Manifest,
-    link: Arc<Link>,
+    link: Arc<HolderLink>,
 }
 
 impl fmt::Debug for ApartKeys {
@@ -172,12 +171,12 @@ impl ApartKeys {
         let unknown = || KeyError::Apart { said: format!("{config_path}: was not opened") };
         let (opened, place) = found.next().ok_or_else(unknown)?;
         match &opened.outcome {
-            Some(Outcome::Address(address)) => {
+            Some(OpenedAs::Address(address)) => {
                 let address = Address::try_from(address.as_slice()).map_err(|_| unknown())?;
                 let asked = Arc::clone(&self.link);
                 Ok(Key { hand: Hand::Apart(ApartKey { place, address, asked }), address })
             }
-            Some(Outcome::Fault(said)) => Err(KeyError::Apart { said: said.clone() }),
+            Some(OpenedAs::Fault(said)) => Err(KeyError::Apart { said: said.clone() }),
             None => Err(unknown()),
         }
     }

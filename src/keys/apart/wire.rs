@@ -23,19 +23,19 @@ pub struct Ask {
     #[prost(uint32, tag = "2")]
     pub key: u32,
     /// What is asked.
-    #[prost(oneof = "Question", tags = "3, 4, 5, 6")]
-    pub question: Option<Question>,
+    #[prost(oneof = "KeyQuestion", tags = "3, 4, 5, 6")]
+    pub question: Option<KeyQuestion>,
 }
 
 /// What is asked.
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub enum Question {
+pub enum KeyQuestion {
     /// Sign a new batch.
     #[prost(message, tag = "3")]
-    Bill(Bill),
+    Bill(SignBill),
     /// Sign another attempt of a batch.
     #[prost(message, tag = "4")]
-    Again(Again),
+    Again(SignAgain),
     /// Sign a transaction that does nothing: its bytes.
     #[prost(bytes, tag = "5")]
     Cancel(Vec<u8>),
@@ -46,7 +46,7 @@ pub enum Question {
 
 /// A new batch.
 #[derive(Clone, PartialEq, Message)]
-pub struct Bill {
+pub struct SignBill {
     /// The bytes that the signature is to commit to.
     #[prost(bytes = "vec", tag = "1")]
     pub bytes: Vec<u8>,
@@ -57,7 +57,7 @@ pub struct Bill {
 
 /// Another attempt.
 #[derive(Clone, PartialEq, Message)]
-pub struct Again {
+pub struct SignAgain {
     /// The bytes that the signature is to commit to.
     #[prost(bytes = "vec", tag = "1")]
     pub bytes: Vec<u8>,
@@ -93,18 +93,18 @@ struct WireCharge {
 
 /// An answer.
 #[derive(Clone, PartialEq, Message)]
-pub struct Answer {
+pub struct KeyAnswer {
     /// Of which question.
     #[prost(uint64, tag = "1")]
     pub id: u64,
     /// What came of it.
-    #[prost(oneof = "Said", tags = "2, 3, 4")]
-    pub said: Option<Said>,
+    #[prost(oneof = "KeyReply", tags = "2, 3, 4")]
+    pub said: Option<KeyReply>,
 }
 
 /// What came of a question.
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub enum Said {
+pub enum KeyReply {
     /// The signature: r, s and the parity.
     #[prost(bytes, tag = "2")]
     Signature(Vec<u8>),
@@ -146,13 +146,13 @@ pub struct Opened {
     #[prost(string, tag = "1")]
     pub path: String,
     /// The address, or why it was not opened.
-    #[prost(oneof = "Outcome", tags = "2, 3")]
-    pub outcome: Option<Outcome>,
+    #[prost(oneof = "OpenedAs", tags = "2, 3")]
+    pub outcome: Option<OpenedAs>,
 }
 
 /// What came of opening a key.
 #[derive(Clone, PartialEq, prost::Oneof)]
-pub enum Outcome {
+pub enum OpenedAs {
     /// It signs for this address.
     #[prost(bytes, tag = "2")]
     Address(Vec<u8>),
@@ -161,25 +161,25 @@ pub enum Outcome {
     Fault(String),
 }
 
-impl Question {
+impl KeyQuestion {
     /// What is asked about these bytes; none where the batch that they are another attempt of has none.
     pub fn of(bytes: &[u8], meant: &Meant<'_>) -> Option<Self> {
         let bytes = bytes.to_vec();
         Some(match (meant.kind, meant.tokens) {
             (AttemptKind::Cancel, _) => Self::Cancel(bytes),
             (AttemptKind::Bill, None) => {
-                Self::Again(Again { bytes, earlier: meant.earlier?.to_vec() })
+                Self::Again(SignAgain { bytes, earlier: meant.earlier?.to_vec() })
             }
             (AttemptKind::Bill, Some(tokens)) => {
                 let charges = meant.items.iter().zip(tokens);
                 let charges = charges.map(|(item, token)| WireCharge::of(item, *token)).collect();
-                Self::Bill(Bill { bytes, charges })
+                Self::Bill(SignBill { bytes, charges })
             }
         })
     }
 }
 
-impl Bill {
+impl SignBill {
     /// What is to be charged, and the token of each; none where a field has a length that it cannot have.
     pub fn charges(&self) -> Option<(Vec<Item>, Vec<Address>)> {
         self.charges.iter().map(WireCharge::read).collect()

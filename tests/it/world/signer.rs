@@ -2,6 +2,7 @@
 
 pub(crate) mod database;
 mod heard;
+mod signals;
 mod socket;
 
 use super::patience::eventually;
@@ -244,8 +245,7 @@ impl Signer {
 
     /// SIGTERM.
     pub(crate) fn ask_to_stop(&self) {
-        let id = rustix::process::Pid::from_child(&self.process);
-        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        self.send(rustix::process::Signal::TERM);
     }
 
     /// Waits until the process has ended as it should.

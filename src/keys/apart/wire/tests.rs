@@ -22,7 +22,7 @@ fn meant<'a>(items: &'a [Item], tokens: Option<&'a [Address]>) -> Meant<'a> {
     }
 }
 
-fn ask(question: Question) -> Ask {
+fn ask(question: KeyQuestion) -> Ask {
     Ask { id: 7, key: 1, question: Some(question) }
 }
 
@@ -37,16 +37,16 @@ fn a_batch_is_shown_as_it_is() {
     let zero = Period::Numbered(U256::ZERO);
     let items = [item(1, zero), item(2, Period::Guarded), item(3, Period::Numbered(U256::MAX))];
     let tokens = [Address::ZERO, Address::repeat_byte(9), Address::repeat_byte(0xff)];
-    let question = Question::of(b"bytes", &meant(&items, Some(&tokens))).unwrap();
-    let Some(Question::Bill(bill)) = passed(&ask(question)).question else { panic!() };
+    let question = KeyQuestion::of(b"bytes", &meant(&items, Some(&tokens))).unwrap();
+    let Some(KeyQuestion::Bill(bill)) = passed(&ask(question)).question else { panic!() };
     assert_eq!(bill.bytes, b"bytes");
     assert_eq!(bill.charges(), Some((items.to_vec(), tokens.to_vec())));
     let cancel = Meant { kind: AttemptKind::Cancel, ..meant(&items, None) };
-    assert_eq!(Question::of(b"x", &cancel), Some(Question::Cancel(b"x".to_vec())));
+    assert_eq!(KeyQuestion::of(b"x", &cancel), Some(KeyQuestion::Cancel(b"x".to_vec())));
     let again = Meant { earlier: Some(b"before"), ..meant(&items, None) };
-    let shown = Again { bytes: b"x".to_vec(), earlier: b"before".to_vec() };
-    assert_eq!(Question::of(b"x", &again), Some(Question::Again(shown)));
-    assert_eq!(Question::of(b"x", &meant(&items, None)), None, "nothing was signed before");
+    let shown = SignAgain { bytes: b"x".to_vec(), earlier: b"before".to_vec() };
+    assert_eq!(KeyQuestion::of(b"x", &again), Some(KeyQuestion::Again(shown)));
+    assert_eq!(KeyQuestion::of(b"x", &meant(&items, None)), None, "nothing was signed before");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_field_of_another_length_is_no_charge() {
 
 #[test]
 fn a_frame_that_is_too_long_is_neither_written_nor_read() {
-    let long = ask(Question::Cancel(vec![0; LONGEST]));
+    let long = ask(KeyQuestion::Cancel(vec![0; LONGEST]));
     assert!(frame(&long).unwrap_err().to_string().contains("too long"));
     let head = u32::try_from(LONGEST + 1).unwrap().to_be_bytes();
     let error = read_frame(&mut Cursor::new(head)).unwrap_err();
@@ -77,7 +77,7 @@ fn a_frame_that_is_too_long_is_neither_written_nor_read() {
 #[test]
 fn what_ends_between_two_frames_has_ended_and_what_ends_within_one_is_broken() {
     assert!(read_frame(&mut Cursor::new([])).unwrap().is_none());
-    let framed = frame(&ask(Question::Cancel(vec![5; 40]))).unwrap();
+    let framed = frame(&ask(KeyQuestion::Cancel(vec![5; 40]))).unwrap();
     for cut in 1..framed.len() {
         let error = read_frame(&mut Cursor::new(&framed[..cut])).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "after {cut}");
@@ -92,8 +92,8 @@ proptest! {
     #[test]
     fn whatever_comes_is_a_message_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         drop(Ask::decode(bytes.as_slice()).map(|ask| ask.question.map(|question| match question {
-            Question::Bill(bill) => drop(bill.charges()),
-            Question::Again(_) | Question::Cancel(_) | Question::Remember(_) => {}
+            KeyQuestion::Bill(bill) => drop(bill.charges()),
+            KeyQuestion::Again(_) | KeyQuestion::Cancel(_) | KeyQuestion::Remember(_) => {}
         })));
         drop(read_frame(&mut Cursor::new(bytes)));
     }
