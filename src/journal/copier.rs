@@ -221,7 +221,10 @@ impl Keeper {
         };
         let Ok(head) = head else { return false };
         let (tell, told) = oneshot::channel();
-        let look = Job::Read(Box::new(move |conn| drop(tell.send(history::holds(conn, &head)))));
+        let look = Job::Read(Box::new(move |conn| {
+            let held = history::holds(conn, &head);
+            Box::new(move || drop(tell.send(held)))
+        }));
         let asked = self.journal.jobs.blocking_send(look).is_ok();
         asked && matches!(told.blocking_recv(), Ok(Ok(true)))
     }

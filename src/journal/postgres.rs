@@ -11,6 +11,7 @@ mod mark;
 mod question;
 mod reader;
 mod session;
+mod telling;
 mod tls;
 mod token;
 mod transfer;
@@ -42,6 +43,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
+use telling::Telling;
 use token::Token;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
@@ -255,27 +257,24 @@ fn open(
     let pauses = Arc::new(RwLock::new(pause::all(conn)?));
     let seen = Arc::new(Mutex::new(LastSeen { boot, known, server }));
     let link = Arc::new(Link::default());
-    let (seen_by, link_of) = (Arc::clone(&seen), Arc::clone(&link));
-    let line = |used_for, name, session| {
-        let (seen, link) = (Arc::clone(&seen_by), Arc::clone(&link_of));
-        let left = AtomicBool::new(false);
-        ServerLine::new(
-            Way { config: config.clone(), used_for, name, seen, link, left },
-            Some(session),
-        )
-    };
     let reading = Session::open(&config.server, config, &name("reads"))?;
+    let line = |used_for, name, session| {
+        let (config, seen, link) = (config.clone(), Arc::clone(&seen), Arc::clone(&link));
+        let way = Way { config, used_for, name, seen, link, left: AtomicBool::new(false) };
+        ServerLine::new(way, Some(session))
+    };
     let writes = line(Use::Writes, name("writes"), session);
     let reads = line(Use::Reads, name("reads"), reading);
     let mut mark = Following { file, seen, written: None, behind: true };
     mark.write();
     let (jobs, to_write) = mpsc::channel::<Job>(config.queue_length);
     let (questions, to_read) = mpsc::channel::<Job>(config.queue_length);
-    let figures = Arc::new(Figures::default());
-    let (wrote, read) = (Arc::clone(&figures), Arc::clone(&figures));
+    let (figures, telling) = (Arc::new(Figures::default()), Arc::new(Telling::default()));
+    let (read, told) = (Arc::clone(&figures), Arc::clone(&telling));
+    let reader = ServerReader { line: reads, jobs: to_read, figures: read, telling: told };
+    let (line, wrote) = (writes, Arc::clone(&figures));
     let writer =
-        ServerWriter { line: writes, jobs: to_write, figures: wrote, mark, unanswered: None };
-    let reader = ServerReader { line: reads, jobs: to_read, figures: read };
+        ServerWriter { line, jobs: to_write, figures: wrote, mark, unanswered: None, telling };
     let journal = Journal {
         jobs,
         reads: questions,

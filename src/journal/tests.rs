@@ -196,6 +196,7 @@ impl Book {
         let wait = Job::Read(Box::new(move |_| {
             arrive.send(()).unwrap();
             assert!(released.recv().is_err(), "released");
+            Box::new(|| ())
         }));
         assert!(self.journal.jobs.send(wait).await.is_ok());
         // What is sent from now on is in one group.

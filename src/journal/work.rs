@@ -11,7 +11,10 @@ impl Journal {
         query: impl FnOnce(&dyn Database) -> SqlResult<T> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (tell, told) = oneshot::channel();
-        let job = Job::Read(Box::new(move |conn| tell_if_heard(tell, query(conn))));
+        let job = Job::Read(Box::new(move |conn| {
+            let found = query(conn);
+            Box::new(move || tell_if_heard(tell, found))
+        }));
         self.reads.send(job).await.map_err(|_| self.lost())?;
         Ok(told.await.map_err(|_| self.lost())??)
     }

@@ -21,20 +21,21 @@ use tracing::error;
 /// How many writes may share one commit.
 pub(super) const GROUP: usize = 64;
 
-/// Tells a waiter what happened. Called after COMMIT only.
-pub(crate) type WriteReply = Box<dyn FnOnce() + Send>;
+/// Tells a waiter: of a write what happened, after its COMMIT only; of a read what is there, once nobody can
+/// find that it is not. One that is dropped says that nothing was done.
+pub(crate) type Reply = Box<dyn FnOnce() + Send>;
 
 /// A write that ran inside the open transaction.
 pub(crate) struct RanWrite {
     /// Whether its changes shall be part of the commit.
     pub(crate) keep: bool,
     /// Tells its waiter.
-    pub(crate) reply: WriteReply,
+    pub(crate) reply: Reply,
 }
 
 /// Work for the thread. A job that is dropped unrun has changed nothing.
 pub(crate) enum Job {
-    /// Sees committed data only, and answers by itself.
+    /// Sees committed data only.
     Read(Look),
     /// Runs inside a transaction shared with others, in a savepoint of its own.
     Write(Write),
@@ -188,7 +189,7 @@ impl Writer {
         let (mut writes, mut closed) = (Vec::new(), None);
         for job in group.drain(..) {
             match job {
-                Job::Read(read) => read(&self.conn),
+                Job::Read(read) => read(&self.conn)(),
                 Job::Write(write) => writes.push(write),
                 Job::Close(close) => closed = Some(close),
             }
@@ -234,7 +235,7 @@ impl Writer {
 }
 
 /// A read that waits for its turn.
-pub(crate) type Look = Box<dyn FnOnce(&dyn Database) + Send>;
+pub(crate) type Look = Box<dyn FnOnce(&dyn Database) -> Reply + Send>;
 
 /// A write that waits for its transaction.
 pub(crate) type Write = Box<dyn FnOnce(&dyn Database) -> RanWrite + Send>;

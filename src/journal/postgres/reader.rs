@@ -1,9 +1,10 @@
 //! The thread that reads a journal on a server, on a session of its own: what people look at stands in no
-//! commit's way, and is answered while a commit waits for the server.
+//! commit's way. Its own answers wait only until it is known what became of a COMMIT (telling.rs).
 
 use super::super::writer::{Figures, Job};
 use super::beat::Beat;
 use super::line::ServerLine;
+use super::telling::Telling;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
@@ -17,6 +18,7 @@ pub(super) struct ServerReader {
     pub(super) line: ServerLine,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) figures: Arc<Figures>,
+    pub(super) telling: Arc<Telling>,
 }
 
 impl ServerReader {
@@ -33,7 +35,8 @@ impl ServerReader {
             for job in some.drain(..) {
                 match (job, self.line.session().filter(|_| usable)) {
                     (Job::Read(read), Some(session)) => {
-                        read(session);
+                        let losses = self.telling.losses();
+                        self.telling.tell(losses, read(session));
                         self.figures.trips.fetch_add(session.take_trips(), Ordering::Relaxed);
                     }
                     // What is dropped here was not read, and its waiter hears so. Writes have another thread.

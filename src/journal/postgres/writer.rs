@@ -8,6 +8,7 @@ use super::beat::Beat;
 use super::line::{ServerLine, say_why};
 use super::mark::{Known, LastSeen, MarkFile};
 use super::session::{Committed, Session};
+use super::telling::Telling;
 use super::token::Token;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -28,6 +29,7 @@ pub(super) struct ServerWriter {
     pub(super) figures: Arc<Figures>,
     pub(super) mark: Following,
     pub(super) unanswered: Option<LostCommit>,
+    pub(super) telling: Arc<Telling>,
 }
 
 /// A COMMIT whose answer is lost, and who waits for it.
@@ -105,7 +107,7 @@ impl ServerWriter {
         let (mut writes, mut closed) = (Vec::new(), None);
         for job in group.drain(..) {
             match (job, self.line.session()) {
-                (Job::Read(read), Some(session)) => read(session),
+                (Job::Read(read), Some(session)) => read(session)(),
                 (Job::Write(write), Some(_)) => writes.push(write),
                 (Job::Close(close), _) => closed = Some(close),
                 // What is dropped here has changed nothing, and its waiter hears so.
@@ -149,14 +151,16 @@ impl ServerWriter {
             return reply_to(waiting);
         }
         let written = Instant::now();
+        self.telling.under_way();
         let ended = session.commit(token);
         self.count_trips();
         let unanswered = LostCommit { token, waiting, begun, written };
         match ended {
             Committed::Yes(known) => self.tell(unanswered, known),
             // A reply that is dropped says that its write did not happen.
-            Committed::No => {}
+            Committed::No => self.telling.known(),
             Committed::Unknown(lost) => {
+                self.telling.lost();
                 warn!(%lost, "the answer to a COMMIT is lost: nothing is written until it is known");
                 // It is asked for on another connection: this one may still be at work.
                 self.line.give_up("the answer to a COMMIT is lost");
@@ -171,6 +175,7 @@ impl ServerWriter {
         let kept = waiting.iter().filter(|ran| ran.keep).count();
         self.figures.committed(begun, written, kept);
         reply_to(waiting);
+        self.telling.known();
     }
 
     /// Finds out what became of a COMMIT whose answer is lost, where there is one and a session to ask on.
@@ -183,8 +188,9 @@ impl ServerWriter {
                 info!(happened = known.is_some(), "what became of the COMMIT is known");
                 // Where it did not happen the replies are dropped, which says so.
                 let open = self.unanswered.take();
-                if let (Some(known), Some(open)) = (known, open) {
-                    self.tell(open, known);
+                match (known, open) {
+                    (Some(known), Some(open)) => self.tell(open, known),
+                    (None, _) | (_, None) => self.telling.known(),
                 }
             }
             Err(lost) if lost.is_final() => return Err(lost),

@@ -1,6 +1,7 @@
 //! COMMIT whose answer is lost: whoever waits for it is told the truth, and nothing but the token tells it.
 
 use super::*;
+use crate::journal::JournalError;
 use parking_lot::Mutex;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -15,6 +16,8 @@ pub(super) enum Fate {
     None,
     /// The server does it, and its answer is lost.
     AnswerLost,
+    /// The server does it, and its answer is long on its way.
+    AnswerHeld,
     /// The connection breaks before the server hears of it.
     NeverSent,
     /// The connection breaks for the Signer, and the server hears of it later.
@@ -46,7 +49,7 @@ impl Line {
                     continue;
                 }
                 let server = UnixStream::connect(&socket).unwrap();
-                let deaf = Arc::new(AtomicBool::new(false));
+                let ears = Arc::new(Ears::default());
                 let (one, other, cut) =
                     (client.try_clone().unwrap(), server.try_clone().unwrap(), Arc::clone(&broken));
                 std::thread::spawn(move || {
@@ -57,9 +60,9 @@ impl Line {
                     other.shutdown(Shutdown::Both).ok();
                 });
                 let ends = (server.try_clone().unwrap(), client.try_clone().unwrap());
-                let (heard, fates) = (Arc::clone(&deaf), Arc::clone(&fates));
+                let (heard, fates) = (Arc::clone(&ears), Arc::clone(&fates));
                 std::thread::spawn(move || answers(ends.0, ends.1, &heard));
-                std::thread::spawn(move || questions(client, server, &deaf, &fates));
+                std::thread::spawn(move || questions(client, server, &ears, &fates));
             }
         });
         Self { port, next, cut }
@@ -76,9 +79,21 @@ impl Line {
     }
 }
 
-fn answers(mut server: UnixStream, mut client: TcpStream, deaf: &AtomicBool) {
+/// What a client hears of the server's answers.
+#[derive(Default)]
+struct Ears {
+    /// The next one breaks the connection.
+    deaf: AtomicBool,
+    /// None, and the connection stays.
+    held: AtomicBool,
+}
+
+fn answers(mut server: UnixStream, mut client: TcpStream, Ears { deaf, held }: &Ears) {
     let mut bytes = [0; 1 << 14];
     while let Ok(length @ 1..) = server.read(&mut bytes) {
+        if held.load(Ordering::SeqCst) {
+            continue;
+        }
         if deaf.load(Ordering::SeqCst) || client.write_all(&bytes[..length]).is_err() {
             break;
         }
@@ -89,7 +104,7 @@ fn answers(mut server: UnixStream, mut client: TcpStream, deaf: &AtomicBool) {
 fn questions(
     mut client: TcpStream,
     mut server: UnixStream,
-    deaf: &AtomicBool,
+    Ears { deaf, held }: &Ears,
     fates: &Mutex<Option<Fate>>,
 ) {
     let mut bytes = [0; 1 << 14];
@@ -99,6 +114,7 @@ fn questions(
         match commits.then(|| fates.lock().take()).flatten() {
             None | Some(Fate::None) => {}
             Some(Fate::AnswerLost) => deaf.store(true, Ordering::SeqCst),
+            Some(Fate::AnswerHeld) => held.store(true, Ordering::SeqCst),
             Some(Fate::NeverSent) => {
                 client.shutdown(Shutdown::Both).ok();
                 break;
@@ -159,6 +175,30 @@ async fn whatever_becomes_of_a_commit_whose_answer_is_lost_its_caller_is_told_th
     }
     assert_eq!(book.next_position().await, FIRST + 8, "no place is left out");
     assert_eq!(book.audit().await.faults, Vec::<String>::new());
+}
+
+/// The server shows what a COMMIT has done before its answer is here, and may lose it again with a failover.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn nobody_is_told_of_a_commit_before_it_is_known_to_have_happened() {
+    let server = given().unwrap();
+    let (book, line) = over_a_line(&server, Duration::from_secs(3)).await;
+    assert!(book.takes(item(1, 1)).await);
+    line.meets(Fate::AnswerHeld);
+    let scope = || ClaimScope { chain: CHAIN, contract: CONTRACT, chain_time: 0 };
+    let charge = [item(2, 1)];
+    let look = async {
+        let there =
+            "DO $$ BEGIN IF (SELECT count(*) < 2 FROM claim) THEN RAISE 'not yet'; END IF; END $$";
+        while ran(within(&server, &book.room), there.to_owned()).is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        book.journal.claims(scope(), vec![subject(item(2, 1))]).await
+    };
+    let (told, seen) = tokio::join!(book.accept(&charge), look);
+    assert!(matches!(seen, Err(JournalError::Away(_))), "told of what may be undone: {seen:?}");
+    assert!(told.is_ok(), "it is asked for: {told:?}");
+    assert_eq!(book.claims(item(2, 1)).await.len(), 1, "and told of from then on");
 }
 
 /// Rules broken on purpose, around the product: each time some caller is told what is not so.
