@@ -10,7 +10,9 @@ pub mod first;
 mod gates;
 mod handover;
 mod head;
+mod hold_keys;
 mod keyring;
+pub mod keystores;
 mod lanes;
 mod limits;
 mod lines;
@@ -27,6 +29,7 @@ pub mod totals;
 mod webhook;
 
 pub use connect::ConnectError;
+pub use hold_keys::{HoldError, hold};
 pub use lanes::Orphans;
 pub use reload::NotReloaded;
 pub use sockets::Sockets;
@@ -136,7 +139,8 @@ pub struct Machine<'a> {
 }
 
 impl<'a> Machine<'a> {
-    /// The machine that the program runs on; every endpoint is reached through `dial`.
+    /// The machine that the program runs on; every endpoint is reached through `dial`, and keys are held by this
+    /// process.
     pub fn real(dial: &'a dyn Dial) -> Self {
         Self { dial, clock: Clock::MACHINE, keys: &EveryStore, journal: &Journal::open_at }
     }
@@ -176,17 +180,16 @@ pub struct Assembled {
 /// Starts: keys, journal, every batch that is still open, and only then the port. Every endpoint of
 /// the configuration is reached through `dial`.
 pub async fn start(config: Config, dial: &dyn Dial) -> Result<Running, StartError> {
-    start_on(Sockets::default(), config, dial).await
+    start_on(Sockets::default(), config, Machine::real(dial)).await
 }
 
 /// The same, on sockets that were handed over where there are any.
 pub async fn start_on(
     mut sockets: Sockets,
     config: Config,
-    dial: &dyn Dial,
+    machine: Machine<'_>,
 ) -> Result<Running, StartError> {
     sockets.fit(&config.http)?;
-    let machine = Machine::real(dial);
     let (limits, copies) =
         (config.http.clone(), config.journal.file().and_then(|file| file.copy_dir.clone()));
     let chains = connect::all(&config, machine).await?;

@@ -75,6 +75,7 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
 fn account(lane: &Lane) -> Value {
     json!({
         "address": lane.account(),
+        "key": lane.chain.key_held(),
         "status": trouble(lane).unwrap_or_else(|| "ok".to_owned()),
         "warnings": lane.warnings(),
         "undecided": lane.undecided(),

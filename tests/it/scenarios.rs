@@ -64,6 +64,7 @@ mod shipped;
 mod siege;
 mod signals;
 mod signed_by;
+mod split;
 mod stores;
 mod strangers;
 mod telling;

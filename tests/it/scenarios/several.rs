@@ -98,10 +98,9 @@ async fn who_wakes_up_when_another_serves_says_nothing_untrue_and_ends() {
         second
     });
     assert!(heard.as_ref().is_none_or(|heard| heard.code() == 0), "{heard:?}");
-    let mut first = first;
-    eventually("it ends", async || first.log().contains("must not be used any more")).await;
-    let ended = tokio::task::block_in_place(|| first.process.wait()).unwrap();
+    let (ended, log) = first.left().await;
     assert!(!ended.success(), "a supervisor starts it again");
+    assert!(log.contains("must not be used any more"), "{log}");
     town.assert_paid(&[1, 0, 0]).await;
     town.nothing_is_stuck(second).await;
 }

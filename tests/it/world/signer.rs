@@ -2,20 +2,20 @@
 
 pub(crate) mod database;
 mod heard;
-mod process;
+mod signals;
 mod socket;
 
+use super::patience::eventually;
 use database::Database;
 pub(crate) use heard::{Heard, hear};
 use merchant_signer::auth::{self, SignedParts};
 use parking_lot::Mutex;
-pub(crate) use process::Signer;
 use secrecy::SecretString;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tempfile::TempDir;
@@ -166,18 +166,6 @@ impl Installation {
         aside(move || command.output().unwrap()).await
     }
 
-    /// Another machine with the same configuration and journal, under this name.
-    pub(crate) fn beside(&self, name: &str) -> Self {
-        let directory = tempfile::tempdir().unwrap();
-        let (here, there) = (self.path().display(), directory.path().display());
-        let config = std::fs::read_to_string(self.path().join("signer.toml")).unwrap();
-        let config = config.replace(&here.to_string(), &there.to_string());
-        std::fs::write(directory.path().join("signer.toml"), config).unwrap();
-        std::fs::copy(self.path().join("evm.key"), directory.path().join("evm.key")).unwrap();
-        let another = Self { directory: Arc::new(directory), ..self.clone() };
-        another.env("SIGNER__JOURNAL__INSTANCE", name)
-    }
-
     /// Starts the Signer and waits until it takes requests, or stands by.
     pub(crate) async fn start(&self) -> Signer {
         self.try_start().await.unwrap_or_else(|log| panic!("the Signer did not start:\n{log}"))
@@ -236,7 +224,70 @@ fn launch(mut command: Command, path: &'static str) -> Result<Signer, String> {
         client: reqwest::Client::new(),
         path,
     };
-    Ok(Signer::new(process, log, scheduler))
+    Ok(Signer { process, log, scheduler })
+}
+
+/// A running Signer. Killed, not stopped, when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Signer {
+    pub(crate) process: Child,
+    log: Arc<Mutex<String>>,
+    pub(crate) scheduler: Scheduler,
+}
+
+impl Signer {
+    /// SIGKILL: no handler runs, nothing is flushed.
+    pub(crate) fn kill(mut self) -> String {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        self.log()
+    }
+
+    /// SIGTERM.
+    pub(crate) fn ask_to_stop(&self) {
+        self.send(rustix::process::Signal::TERM);
+    }
+
+    /// Waits until the process has ended as it should.
+    pub(crate) async fn ended(mut self) -> String {
+        aside(move || {
+            let status = self.process.wait().unwrap();
+            assert!(status.success(), "{status}\n{}", self.log());
+            self.log()
+        })
+        .await
+    }
+
+    /// SIGTERM, and wait until the process has ended.
+    pub(crate) async fn terminate(self) -> String {
+        self.ask_to_stop();
+        self.ended().await
+    }
+
+    /// Waits until it has written `words`.
+    pub(crate) async fn wrote(&self, words: &str) {
+        eventually(words, async || self.log().contains(words)).await;
+    }
+
+    /// Waits until it says that it is ready.
+    pub(crate) async fn ready(&self) {
+        eventually("the Signer is ready", async || {
+            self.scheduler.get("/health/ready").await.status == 200
+        })
+        .await;
+    }
+
+    /// Everything that it has written so far.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().clone()
+    }
+}
+
+impl Drop for Signer {
+    fn drop(&mut self) {
+        self.process.kill().ok();
+        self.process.wait().ok();
+    }
 }
 
 /// Posts to a Signer as a merchant's billing scheduler does.
