@@ -60,14 +60,14 @@ pub(super) fn reach_for(
 }
 
 /// A journal whose threads do not run yet.
-pub(super) struct Opened {
+pub(super) struct OpenedJournal {
     journal: Journal,
     writer: ServerWriter,
     reader: ServerReader,
     alive: Alive,
 }
 
-impl Opened {
+impl OpenedJournal {
     /// Has them run, of a process that serves and says so.
     pub(super) fn serve(self) -> Result<Journal, Lost> {
         let (journal, alive) = self.run()?;
@@ -94,7 +94,7 @@ pub(super) fn begin(
     config: &ServerConfig,
     candidate: Candidate,
     clock: Clock,
-) -> Result<Opened, Lost> {
+) -> Result<OpenedJournal, Lost> {
     let Candidate { session, server, oneself } = candidate;
     let (conn, boot): (&dyn Database, _) = (&session, oneself.boot);
     let file = MarkFile::at(&config.mark_path);
@@ -150,7 +150,7 @@ pub(super) fn begin(
         clock,
         pauses,
     };
-    Ok(Opened { journal, writer, reader, alive })
+    Ok(OpenedJournal { journal, writer, reader, alive })
 }
 
 /// Who had the journal before.

@@ -9,7 +9,7 @@ use super::super::mark::BootId;
 use super::super::open::OpenError;
 use super::super::sql::{Database, SqlError};
 use super::super::standby::{Standby, StandbySight};
-use super::begin::{self, Candidate, Opened};
+use super::begin::{self, Candidate, OpenedJournal};
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::roll::{self, EVERY, Oneself};
 use super::session::Session;
@@ -165,7 +165,8 @@ impl Post {
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
         begin::fits(&session)?;
         let candidate = Candidate { session, server, oneself: self.oneself.clone() };
-        let begun = begin::begin(&self.config, candidate, self.clock).and_then(Opened::serve);
+        let begun =
+            begin::begin(&self.config, candidate, self.clock).and_then(OpenedJournal::serve);
         if begun.is_err() {
             // It may have been written down, and each start has a name of its own.
             self.oneself.boot = BootId::random().map_err(SqlError::foreign)?;
