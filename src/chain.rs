@@ -4,6 +4,7 @@
 
 mod account;
 mod confirm;
+mod desk;
 mod disputes;
 mod error;
 pub mod evm;
@@ -23,6 +24,7 @@ pub mod tron;
 mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
+pub use desk::Desk;
 pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
 pub use inspect::{Finding, Inspect};
@@ -186,6 +188,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// Whether the account's key is here. Without it, nothing can be drafted.
     fn signs(&self) -> bool;
+
+    /// Where it is, in a word: `here`, in a process `apart`, or in a `store`.
+    fn key_held(&self) -> Option<&'static str>;
 
     /// How many transactions may wait for a block at once, as things stand.
     fn max_in_flight(&self) -> u64 {

@@ -32,6 +32,7 @@ mod webhook;
 #[cfg(test)]
 mod tests;
 
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -290,14 +291,26 @@ fn read_file(path: Option<&Path>, faults: &Faults) -> Result<String, Reported> {
         .map_err(|error| faults.add(path.display().to_string(), format!("cannot be read: {error}")))
 }
 
+/// What another process of this program has to be started with to read the same configuration.
+pub fn own_environment() -> impl Iterator<Item = (OsString, OsString)> {
+    // Where certificates are, by which stores of keys are known.
+    let certificates = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+    std::env::vars_os().filter(move |(name, _)| {
+        name.to_str().is_some_and(|name| is_ours(name) || certificates.contains(&name))
+    })
+}
+
+/// Whether a variable of the process says something to us.
+fn is_ours(name: &str) -> bool {
+    layers::is_override(name) || incumbent::is_ours(name) || keys::is_of_a_store(name)
+}
+
 /// What the process was started with, as far as it is ours.
 fn process_environment(faults: &Faults) -> Vec<(String, String)> {
     let mut ours = Vec::new();
     for (name, value) in std::env::vars_os() {
         let Some(name) = name.to_str() else { continue };
-        let ours_to_read =
-            layers::is_override(name) || incumbent::is_ours(name) || keys::is_of_a_store(name);
-        if !ours_to_read {
+        if !is_ours(name) {
             continue;
         }
         match value.into_string() {

@@ -6,6 +6,7 @@
 //! What may be signed is decided elsewhere: only the policy makes the proof that a signature needs. This
 //! module never sees a transaction or a chain.
 
+mod apart;
 mod aws;
 mod awskms;
 mod awssecret;
@@ -18,6 +19,8 @@ mod gcpkms;
 mod handed_out;
 mod kept;
 mod keystore;
+mod lockdown;
+mod opening;
 #[cfg(feature = "pkcs11")]
 mod pkcs11;
 mod private_file;
@@ -28,9 +31,15 @@ mod vault;
 mod web;
 mod well_known;
 
+pub use apart::{
+    ApartFault, Ask, Deaths, KeyAnswer, KeyQuestion, KeyReply, Manifest, NotSigned, Opened,
+    OpenedAs, Profiles, SignAgain, SignBill, SplitKeys, WireRefusal, frame, read_frame, terms,
+};
 pub use directory::{generate, import, list, random_password};
 pub use elsewhere::SigningStore;
 pub use error::{KeyError, SignError};
+pub use lockdown::lock_down;
+pub use opening::{EveryStore, KeyPlace, OpenKeys};
 pub(crate) use private_file::{
     create as create_closed_file, create_directory as create_closed_directory,
 };
@@ -41,21 +50,11 @@ pub use store_fault::{StoreError, StoreFault};
 use std::fmt;
 use std::hint::black_box;
 
-use crate::config::{
-    AwsConfig, AwsSecret, GcpConfig, GcpKey, KmsKey, Pkcs11Config, TokenKey, VaultConfig,
-    VaultSecret,
-};
-use crate::policy::Approved;
+use crate::policy::{Approved, Meant, Unsigned};
 use alloy::primitives::{Address, B256, Signature};
-use async_trait::async_trait;
-use awskms::AwsKms;
+use apart::ApartKey;
 use elsewhere::Elsewhere;
-use gcpkms::GcpKms;
 use k256::ecdsa::{RecoveryId, SigningKey};
-#[cfg(feature = "pkcs11")]
-use std::time::Duration;
-#[cfg(feature = "pkcs11")]
-use tokio::time::timeout;
 use zeroize::{Zeroize, Zeroizing};
 
 /// 32 bytes of a private key on their way in. Boxed before it is filled, so that moving it never
@@ -73,156 +72,25 @@ pub struct Key {
     address: Address,
 }
 
+/// Memory that is not written to a disk.
+pub struct PinnedKey {
+    _page: region::LockGuard,
+}
+
+impl fmt::Debug for PinnedKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PinnedKey").finish_non_exhaustive()
+    }
+}
+
 /// What signs.
 enum Hand {
     /// The key itself.
     Here(Box<SigningKey>),
     /// A store that has it.
     Elsewhere(Elsewhere),
-}
-
-/// Where a key is.
-#[derive(Debug)]
-pub enum KeyPlace {
-    /// It is read here.
-    Here(KeySource),
-    /// Vault or `OpenBao` hands it out.
-    Vault {
-        /// Where it is in there.
-        secret: VaultSecret,
-        /// The server.
-        server: VaultConfig,
-        /// Its address.
-        address: Address,
-    },
-    /// AWS Secrets Manager hands it out.
-    AwsSecret {
-        /// Which secret it is.
-        secret: AwsSecret,
-        /// How AWS is reached.
-        aws: AwsConfig,
-        /// Its address.
-        address: Address,
-    },
-    /// AWS KMS signs with it.
-    AwsKms {
-        /// Which one it is.
-        key: KmsKey,
-        /// How AWS is reached.
-        aws: AwsConfig,
-        /// Its address.
-        address: Address,
-    },
-    /// Google Cloud KMS signs with it.
-    GcpKms {
-        /// Which one it is.
-        key: GcpKey,
-        /// How Google is reached.
-        gcp: GcpConfig,
-        /// Its address.
-        address: Address,
-    },
-    /// A token of PKCS#11 signs with it.
-    Pkcs11 {
-        /// Which one it is.
-        key: TokenKey,
-        /// The token.
-        token: Pkcs11Config,
-        /// Its address.
-        address: Address,
-    },
-}
-
-/// Opens the keys that a configuration names. The program's way is [`EveryStore`]; a simulated world has
-/// stores of its own.
-#[async_trait]
-pub trait OpenKeys: Send + Sync + fmt::Debug {
-    /// Opens the key that is at `place`. `config_path` and `allow_test_keys` as in [`Key::load`].
-    async fn open(
-        &self,
-        place: KeyPlace,
-        config_path: &str,
-        allow_test_keys: bool,
-    ) -> Result<Key, KeyError>;
-}
-
-/// Opens keys wherever they are.
-#[derive(Clone, Copy, Debug)]
-pub struct EveryStore;
-
-#[async_trait]
-impl OpenKeys for EveryStore {
-    /// Reads files off the runtime's threads: an encrypted key takes about a second.
-    async fn open(
-        &self,
-        place: KeyPlace,
-        config_path: &str,
-        allow_test_keys: bool,
-    ) -> Result<Key, KeyError> {
-        let key = || config_path.to_owned();
-        match place {
-            KeyPlace::Here(source) => {
-                let path = key();
-                let load = move || Key::load(source, &path, allow_test_keys);
-                let loaded = tokio::task::spawn_blocking(load).await;
-                loaded.map_err(|_| KeyError::Interrupted { key: key() })?
-            }
-            KeyPlace::Vault { secret, server, address } => {
-                let secret = vault::fetch(&secret, &server, config_path).await?;
-                handed_out::accept(secret, address, config_path, allow_test_keys)
-            }
-            KeyPlace::AwsSecret { secret, aws, address } => {
-                let secret = awssecret::fetch(&secret, &aws).await;
-                let secret = secret.map_err(|source| KeyError::Store { key: key(), source })?;
-                handed_out::accept(secret, address, config_path, allow_test_keys)
-            }
-            KeyPlace::AwsKms { key: kms, aws, address } => {
-                let store = AwsKms::new(kms, &aws);
-                let store = store.map_err(|source| KeyError::Store { key: key(), source })?;
-                Key::elsewhere(Box::new(store), address, config_path).await
-            }
-            KeyPlace::GcpKms { key: named, gcp, address } => {
-                let store = GcpKms::new(named, gcp);
-                let store = store.map_err(|source| KeyError::Store { key: key(), source })?;
-                Key::elsewhere(Box::new(store), address, config_path).await
-            }
-            KeyPlace::Pkcs11 { key: named, token, address } => {
-                on_token(named, token, address, key()).await
-            }
-        }
-    }
-}
-
-/// How long a module may take to be loaded.
-#[cfg(feature = "pkcs11")]
-const LOADING: Duration = Duration::from_secs(10);
-
-/// A key that a token signs with. Its module is loaded off the runtime's threads.
-#[cfg(feature = "pkcs11")]
-async fn on_token(
-    named: TokenKey,
-    token: Pkcs11Config,
-    address: Address,
-    config_path: String,
-) -> Result<Key, KeyError> {
-    let (key, path) = (config_path.clone(), token.module.clone());
-    let open = move || pkcs11::Pkcs11Store::open(named, token, &config_path);
-    let said = "it does not come back from starting".to_owned();
-    let silent = KeyError::NoModule { key: key.clone(), path, said };
-    let opened = timeout(LOADING, tokio::task::spawn_blocking(open)).await.map_err(|_| silent)?;
-    let store = opened.map_err(|_| KeyError::Interrupted { key: key.clone() })??;
-    Key::elsewhere(Box::new(store), address, &key).await
-}
-
-#[cfg(not(feature = "pkcs11"))]
-#[expect(clippy::unused_async, reason = "with the feature it waits")]
-async fn on_token(
-    _: TokenKey,
-    _: Pkcs11Config,
-    _: Address,
-    config_path: String,
-) -> Result<Key, KeyError> {
-    Err(KeyError::NotBuiltIn { key: config_path })
+    /// A process that has it, and a policy of its own.
+    Apart(ApartKey),
 }
 
 impl Key {
@@ -274,8 +142,17 @@ impl Key {
     /// Why it could not sign when it was last asked; none where it could, and for a key that is here.
     pub fn trouble(&self) -> Option<StoreFault> {
         match &self.hand {
-            Hand::Here(_) => None,
+            Hand::Here(_) | Hand::Apart(_) => None,
             Hand::Elsewhere(hand) => hand.trouble(),
+        }
+    }
+
+    /// Where the key is, in a word for tables: `here`, in a process `apart`, or in a `store`.
+    pub fn held(&self) -> &'static str {
+        match &self.hand {
+            Hand::Here(_) => "here",
+            Hand::Elsewhere(_) => "store",
+            Hand::Apart(_) => "apart",
         }
     }
 
@@ -286,7 +163,35 @@ impl Key {
         }
     }
 
-    /// Signs a transaction that the policy has approved. There is no way to sign anything else.
+    /// Signs a transaction that the policy has approved, and that does what was meant: a process that holds the
+    /// key judges that for itself, and may refuse it. There is no way to sign anything else.
+    pub async fn sign_meant<T: Unsigned + Sync>(
+        &self,
+        approved: &Approved<T>,
+        meant: &Meant<'_>,
+    ) -> Result<Signature, NotSigned> {
+        match &self.hand {
+            Hand::Here(_) | Hand::Elsewhere(_) => Ok(self.sign(approved).await?),
+            Hand::Apart(key) => key.sign(approved.get().bytes(), approved.digest(), meant).await,
+        }
+    }
+
+    /// Tells a process that holds the key by which profiles older batches were signed, as text.
+    pub fn remember(&self, profiles: impl Iterator<Item = String>) {
+        if let Hand::Apart(key) = &self.hand {
+            key.remember(profiles.collect());
+        }
+    }
+
+    /// Keeps the memory that the key is in from being written to a disk, as long as what is returned lives.
+    /// Fails where the system does not let the process have so much of that; none where the key is not here.
+    pub fn pin(&self) -> Result<Option<PinnedKey>, region::Error> {
+        let Hand::Here(signer) = &self.hand else { return Ok(None) };
+        let at = std::ptr::from_ref::<SigningKey>(signer);
+        Ok(Some(PinnedKey { _page: region::lock(at, size_of::<SigningKey>())? }))
+    }
+
+    /// Signs a transaction that the policy has approved, with a key that no other process holds.
     ///
     /// A key that is here takes less than 0.1 ms; one that is elsewhere may take seconds, and gives up by
     /// itself.
@@ -303,6 +208,9 @@ impl Key {
         match &self.hand {
             Hand::Here(signer) => self.sign_here(signer, digest),
             Hand::Elsewhere(hand) => hand.sign(digest).await,
+            Hand::Apart(_) => {
+                Err(SignError::Apart { address: self.address, why: ApartFault::NothingBefore })
+            }
         }
     }
 

@@ -1,18 +1,19 @@
 //! The command line. `serve` is what it does when nothing else is asked.
 
-use alloy::primitives::Address;
 use clap::{Args, Parser, Subcommand};
 use jiff::Timestamp;
-use merchant_signer::app::{self, Sockets, check, claims, copies, export, first, operate, totals};
-use merchant_signer::billing::{Family, PlatformChainId, spell_address};
+use merchant_signer::app::{
+    self, Machine, Sockets, check, claims, copies, export, first, keystores, operate, totals,
+};
+use merchant_signer::billing::PlatformChainId;
 use merchant_signer::config::{Config, ConfigErrors, DatabaseUrl};
 use merchant_signer::journal::{HistoryHead, Journal, Renaming};
+use merchant_signer::keys::SplitKeys;
 use merchant_signer::node::Http;
 use merchant_signer::{keys, telemetry};
-use secrecy::SecretString;
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
@@ -53,7 +54,10 @@ enum Command {
     },
     /// Encrypted keystores.
     #[command(subcommand)]
-    Keys(KeysCommand),
+    Keys(keystores::KeysCommand),
+    /// Hold the keys of a Signer, which starts this itself.
+    #[command(hide = true)]
+    HoldKeys,
 }
 
 /// What needs the whole configuration.
@@ -165,31 +169,6 @@ enum ClaimsCommand {
     },
 }
 
-#[derive(Subcommand, Debug)]
-enum KeysCommand {
-    /// Make a key by chance and store it encrypted: it never is anywhere in clear.
-    New {
-        /// The keystore's name, as in `key = "keystore:<name>"`.
-        name: String,
-        /// A file with the password; without it a random one is made. It is stored beside the
-        /// keystore in either case.
-        #[arg(long)]
-        password_file: Option<PathBuf>,
-    },
-    /// Read a private key (64 hex digits) from standard input and store it encrypted. What is typed at a
-    /// terminal is not shown.
-    Import {
-        /// The keystore's name, as in `key = "keystore:<name>"`.
-        name: String,
-        /// A file with the password; without it a random one is made. It is stored beside the
-        /// keystore in either case.
-        #[arg(long)]
-        password_file: Option<PathBuf>,
-    },
-    /// List keystores and their addresses, on EVM chains and on TRON.
-    List,
-}
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     match run(&cli) {
@@ -217,7 +196,13 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             Journal::create_at(&journal, owner.as_ref())?;
             say(&format!("made the journal {journal}"))?;
         }
-        Some(Command::Keys(command)) => keep_keys(&Config::load_keys(path)?.directory, command)?,
+        Some(Command::Keys(command)) => {
+            let told = keystores::run(&Config::load_keys(path)?.directory, command)?;
+            if !told.is_empty() {
+                say(&told)?;
+            }
+        }
+        Some(Command::HoldKeys) => app::hold(path)?,
         Some(Command::Configured(command)) => return carry_out(path, command),
         None => return carry_out(path, &Configured::Serve),
     }
@@ -235,7 +220,10 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
     match command {
         Configured::Serve => runtime.block_on(serve(config, path, sockets))?,
         Configured::Check => {
-            let report = runtime.block_on(check::run(&config, &Http::new(config.outbound)));
+            let http = Http::new(config.outbound);
+            let (keys, _) = SplitKeys::new(path);
+            let machine = Machine { keys: &keys, ..Machine::real(&http) };
+            let report = runtime.block_on(check::run(&config, machine));
             say(&report.to_string())?;
             return Ok(if report.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
@@ -288,26 +276,36 @@ async fn serve(
     let http = Http::new(config.outbound);
     let traces = config.traces.as_ref();
     let spans = traces.map(|to| telemetry::send_spans(to, config.outbound)).transpose()?;
-    let mut running = app::start_on(sockets, config, &http).await?;
-    loop {
+    let (keys, mut deaths) = SplitKeys::new(path);
+    let machine = Machine { keys: &keys, ..Machine::real(&http) };
+    // A standby may wait for its turn for months.
+    let mut running = tokio::select! {
+        started = app::start_on(sockets, config, machine) => started?,
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+        why = deaths.next() => return Err(why.into()),
+    };
+    let ended = loop {
         tokio::select! {
-            _ = terminate.recv() => break,
-            _ = interrupt.recv() => break,
+            _ = terminate.recv() => break Ok(()),
+            _ = interrupt.recv() => break Ok(()),
+            // Nothing can be signed any more: whoever looks after the Signer starts it again.
+            why = deaths.next() => break Err(why.into()),
             _ = hangup.recv() => {
                 // What became of it is in the log.
-                running.reload(Config::load(path), "SIGHUP", &http).await.ok();
+                running.reload(Config::load(path), "SIGHUP", machine).await.ok();
             }
             Some(asked) = running.reload_asked() => {
-                let done = running.reload(Config::load(path), &asked.by, &http).await;
+                let done = running.reload(Config::load(path), &asked.by, machine).await;
                 asked.told.send(done.map_err(|why| why.to_string())).ok();
             }
         }
-    }
+    };
     running.shutdown().await;
     if let Some(spans) = spans {
         spans.finish().await;
     }
-    Ok(())
+    ended
 }
 
 fn write_ledger(
@@ -328,51 +326,6 @@ fn write_ledger(
     Ok(())
 }
 
-/// Makes, imports or lists keystores.
-fn keep_keys(directory: &Path, command: &KeysCommand) -> Result<(), Box<dyn Error>> {
-    let (address, name) = match command {
-        KeysCommand::List => {
-            for (name, address) in keys::list(directory)? {
-                let address = address.map_or_else(|| "unreadable".to_owned(), spellings);
-                say(&format!("{address}  {name}"))?;
-            }
-            return Ok(());
-        }
-        KeysCommand::New { name, password_file } => {
-            let password = password(password_file.as_deref())?;
-            (keys::generate(directory, name, &password)?, name)
-        }
-        KeysCommand::Import { name, password_file } => {
-            (import(directory, name, password_file.as_deref())?, name)
-        }
-    };
-    say(&format!("{}  {name}", spellings(address)))?;
-    Ok(())
-}
-
-fn import(
-    directory: &Path,
-    name: &str,
-    password_file: Option<&Path>,
-) -> Result<Address, Box<dyn Error>> {
-    let key = if io::stdin().is_terminal() {
-        rpassword::prompt_password("private key, not shown: ")?
-    } else {
-        let mut line = String::with_capacity(128);
-        io::stdin().lock().read_line(&mut line)?;
-        line
-    };
-    Ok(keys::import(directory, name, key.into(), password(password_file)?)?)
-}
-
-/// The password in the file, or a random one.
-fn password(file: Option<&Path>) -> Result<SecretString, Box<dyn Error>> {
-    Ok(match file {
-        Some(path) => std::fs::read_to_string(path)?.into(),
-        None => keys::random_password()?,
-    })
-}
-
 /// Writes a first configuration.
 fn begin(network: &str, chain: u32, to: &Path) -> Result<(), Box<dyn Error>> {
     let text = first::text(network, chain).unwrap_or_default();
@@ -386,11 +339,6 @@ fn begin(network: &str, chain: u32, to: &Path) -> Result<(), Box<dyn Error>> {
   merchant-signer check"
     ))?;
     Ok(())
-}
-
-/// The address of a key on EVM chains and on TRON: a key does not know what it is for.
-fn spellings(address: Address) -> String {
-    [Family::Evm, Family::Tvm].map(|family| spell_address(family, address)).join("  ")
 }
 
 fn say(line: &str) -> io::Result<()> {

@@ -34,6 +34,11 @@ impl Refusal {
         Self { rule: rule.into(), why: why.into() }
     }
 
+    /// Of a rule that always holds, told by whoever holds a transaction to it.
+    pub fn told(rule: &'static str, why: &'static str) -> Self {
+        Self::of(rule, why)
+    }
+
     /// Of everything new on a paused chain.
     pub fn paused(chain: PlatformChainId, why: &str) -> Self {
         Self::of(
@@ -192,7 +197,22 @@ impl Policy {
         Ok(Approved::new(tx))
     }
 
-    fn check(&self, intent: &Intent, meant: &Meant<'_>) -> Result<(), Refusal> {
+    /// Approves final bytes that do again what the account has signed before, and may cost as much. `proof`
+    /// says whether they do: for whoever knows nothing of a batch but what is shown to him.
+    pub fn approve_again<T: Unsigned>(
+        &self,
+        tx: T,
+        cost: U256,
+        proof: Result<(), &'static str>,
+    ) -> Result<Approved<T>, Refusal> {
+        let intent = tx.intent().map_err(|why| strange("its bytes cannot be read", &why))?;
+        self.check_frame(&intent, cost)?;
+        proof.map_err(|why| Refusal::of("again", why))?;
+        Ok(Approved::new(tx))
+    }
+
+    /// What holds for every transaction, whatever it does.
+    fn check_frame(&self, intent: &Intent, cost: U256) -> Result<(), Refusal> {
         if intent.chain_id != self.bound_to {
             return Err(Refusal::of("chain", "the transaction is for another chain"));
         }
@@ -203,10 +223,15 @@ impl Policy {
             let why = format!("the transaction moves {} of the chain's own coin", intent.value);
             return Err(Refusal::of("value", why));
         }
-        if intent.cost > meant.cost {
-            let why = format!("it may cost {}, but only {} was counted", intent.cost, meant.cost);
+        if intent.cost > cost {
+            let why = format!("it may cost {}, but only {cost} was counted", intent.cost);
             return Err(Refusal::of("cost", why));
         }
+        Ok(())
+    }
+
+    fn check(&self, intent: &Intent, meant: &Meant<'_>) -> Result<(), Refusal> {
+        self.check_frame(intent, meant.cost)?;
         match (meant.kind, &intent.data) {
             (AttemptKind::Cancel, Data::None) if intent.to == self.signer => Ok(()),
             (AttemptKind::Cancel, _) => {
@@ -227,11 +252,12 @@ impl Policy {
                 );
                 Err(Refusal::of("contract", why))
             }
-            (AttemptKind::Bill, Data::Call { selector, charges })
+            (AttemptKind::Bill, Data::Call { selector, charges, addresses })
                 if *selector == meant.function
                     && (meant.tokens.is_none() || *selector == self.selector) =>
             {
-                self.check_charges(charges, meant)
+                self.check_charges(charges, meant)?;
+                if meant.tokens.is_some() { self.check_addresses(addresses) } else { Ok(()) }
             }
             (AttemptKind::Bill, Data::None | Data::Call { .. }) => {
                 Err(Refusal::of("function", "it does not call the function that charges"))
@@ -263,6 +289,19 @@ impl Policy {
         self.admit_batch(tokens.len())?;
         let mut rows = charges.iter().zip(meant.items).zip(tokens);
         rows.try_for_each(|((told, item), token)| self.check_charge(told.token, item, *token))
+    }
+
+    /// Whether what stands where nobody but an entry says who it is may stand there.
+    fn check_addresses(&self, addresses: &[(String, Address)]) -> Result<(), Refusal> {
+        let strange = |(name, stated): &&(String, Address)| {
+            self.limits.allowed.get(name).is_some_and(|allowed| !allowed.contains(stated))
+        };
+        let Some((name, stated)) = addresses.iter().find(strange) else { return Ok(()) };
+        let why = format!(
+            "its {name} is {}, which is not among those that are allowed",
+            self.spell(*stated)
+        );
+        Err(Refusal::of(self.key(&format!("allowed.{name}")), why))
     }
 
     fn check_charge(

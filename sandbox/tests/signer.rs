@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use alloy::primitives::{Address, U256};
-use merchant_signer::app::{self, check};
+use merchant_signer::app::{self, Machine, check};
 use merchant_signer::config::Config;
 use merchant_signer::journal::Journal;
 use merchant_signer::node::Http;
@@ -100,7 +100,7 @@ fn entry(town: &Town, person: &Person) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_with_everything_is_found_ready() {
     let world = World::new(None).await;
-    let report = check::run(&world.config, &Http::default()).await;
+    let report = check::run(&world.config, Machine::real(&Http::default())).await;
     assert!(report.passed(), "{report}");
     let said = report.to_string();
     assert!(said.contains("in one eth_call") && said.contains("deployed at"), "{said}");
@@ -109,7 +109,7 @@ async fn a_node_with_everything_is_found_ready() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_multicall_reads_are_done_by_creation_code() {
     let world = World::new(Some(Address::repeat_byte(0xEE))).await;
-    let said = check::run(&world.config, &Http::default()).await.to_string();
+    let said = check::run(&world.config, Machine::real(&Http::default())).await.to_string();
     assert!(said.contains("not deployed"), "{said}");
     let running = app::start(world.config.clone(), &Http::default()).await.unwrap();
     let url = format!("http://{}", running.address);

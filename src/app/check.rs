@@ -8,7 +8,7 @@ use crate::chain::{Finding, Inspect};
 use crate::clock::Clock;
 use crate::config::{Config, NewWork};
 use crate::journal::{Journal, JournalError, KnownLane, LaneId, Misbound, Network, OpenError};
-use crate::node::Dial;
+use crate::keys::OpenKeys;
 use alloy::primitives::Address;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,7 +36,7 @@ impl fmt::Display for CheckReport {
 }
 
 /// Looks at keys, journal and every chain. The configuration is good, or there would be none.
-pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
+pub async fn run(config: &Config, machine: Machine<'_>) -> CheckReport {
     let callers = format!("{} with a secret", config.callers.len());
     let seen = JournalSeen::of(config).await;
     let mut found = vec![
@@ -51,10 +51,20 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
         let said = trouble.unwrap_or_else(|| tls.to_string());
         ("config".to_owned(), Finding::fine("http.tls", said))
     }));
+    let apart = machine.keys.apart(config).await;
+    let (apart, told) = match apart {
+        Ok(apart) => {
+            let told = held(apart.as_deref());
+            (apart, told)
+        }
+        Err(why) => (None, Finding::fault("keys", why.to_string())),
+    };
+    found.push(("config".to_owned(), told));
+    let machine = Machine { keys: apart.as_deref().unwrap_or(machine.keys), ..machine };
     let mut chains = Vec::new();
     for chain in &config.chains {
         let place = format!("chains.{}", chain.platform_id);
-        match connect::one(chain, &config.keys, Machine::real(dial)).await {
+        match connect::one(chain, &config.keys, machine).await {
             Ok(connected) => {
                 let told = look_at(&connected, &seen).await;
                 found.extend(told.into_iter().map(|finding| (place.clone(), finding)));
@@ -81,6 +91,16 @@ pub async fn run(config: &Config, dial: &dyn Dial) -> CheckReport {
         found.extend(told.map(|finding| ("journal".to_owned(), finding)));
     }
     CheckReport(found)
+}
+
+/// Where keys are held that are in memory.
+fn held(apart: Option<&dyn OpenKeys>) -> Finding {
+    let said = match apart.and_then(OpenKeys::lacks) {
+        None => "those that are in memory are in that of the Signer itself".to_owned(),
+        Some([]) => "held by a process of their own, without files and network".to_owned(),
+        Some(lacks) => format!("held by a process of their own; {}", lacks.join("; ")),
+    };
+    Finding::fine("keys", said)
 }
 
 /// What is another thing for each account of a chain.

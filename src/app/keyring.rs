@@ -28,8 +28,8 @@ impl Keyring {
         for (place, key) in chain.keys.signing() {
             signing.extend(opening.next(place, key).await);
         }
-        for (place, key) in chain.keys.retired.iter().enumerate() {
-            retired.extend(opening.next(format!("retired_keys[{place}]"), key).await);
+        for (place, key) in chain.keys.retired() {
+            retired.extend(opening.next(place, key).await);
         }
         if opening.faults.is_empty() { Ok(Self { signing, retired }) } else { Err(opening.faults) }
     }
@@ -85,7 +85,7 @@ impl Opening<'_> {
 }
 
 /// Where a key of a chain is; otherwise what is missing to say so.
-fn key_place(
+pub(super) fn key_place(
     chain: &ChainConfig,
     key: &KeyRef,
     keys: &KeysConfig,

@@ -11,7 +11,6 @@ use crate::auth::Callers;
 use crate::config::{Changes, Config, ConfigErrors};
 use crate::engine::{LaneSet, Watcher};
 use crate::http::ReloadRequest;
-use crate::node::Dial;
 use crate::telemetry;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -64,9 +63,9 @@ impl Running {
         &mut self,
         read: Result<Config, ConfigErrors>,
         by: &str,
-        dial: &dyn Dial,
+        machine: Machine<'_>,
     ) -> Result<Vec<String>, NotReloaded> {
-        let taken = self.take_up(read, by, dial).await;
+        let taken = self.take_up(read, by, machine).await;
         match &taken {
             Ok(keys) => info!(by, keys = keys.join(" "), "the configuration was taken up anew"),
             Err(why) => warn!(by, %why, "the configuration was not taken up; nothing was changed"),
@@ -78,12 +77,12 @@ impl Running {
         &mut self,
         read: Result<Config, ConfigErrors>,
         by: &str,
-        dial: &dyn Dial,
+        machine: Machine<'_>,
     ) -> Result<Vec<String>, NotReloaded> {
         let next = read.map_err(|why| NotReloaded::one(&why))?;
         let changes = self.config.changes(&next);
         let callers = Callers::new(next.callers.clone());
-        let chains = connect::all(&next, Machine::real(dial)).await;
+        let chains = connect::all(&next, machine).await;
         let (changes, callers, chains) = match (changes, callers, chains) {
             (Ok(changes), Ok(callers), Ok(chains)) => (changes, callers, chains),
             (changes, callers, chains) => {

@@ -11,6 +11,7 @@ use crate::keys::Key;
 use crate::node::{Client, Fleet, RealChain};
 use crate::policy::Policy;
 use alloy::primitives::Address;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::warn;
 
@@ -58,9 +59,9 @@ impl SigningAccount {
     ) -> Self {
         let profile = profile.into();
         let family = &chain.family;
-        let (network, bound_to) = match family {
-            FamilyConfig::Evm(evm) => (evm.eip155_id, Some(evm.eip155_id)),
-            FamilyConfig::Tvm(tvm) => (tvm.chain_id.into(), None),
+        let network = match family {
+            FamilyConfig::Evm(evm) => evm.eip155_id,
+            FamilyConfig::Tvm(tvm) => tvm.chain_id.into(),
         };
         let facts = Facts {
             id: chain.platform_id,
@@ -72,16 +73,7 @@ impl SigningAccount {
             max_in_flight: family.max_in_flight().into(),
             poll_interval: family.poll_interval(),
         };
-        let policy = Arc::new(Policy {
-            chain: facts.id,
-            family: facts.family,
-            bound_to,
-            contract: facts.contract,
-            selector: profile.selector(),
-            signer: facts.signer,
-            paused: chain.new_work == NewWork::Paused,
-            limits: chain.policy.clone(),
-        });
+        let policy = Arc::new(policy(chain, &profile, facts.signer));
         let signing = match signatory {
             Signatory::Key(key) => {
                 Some(Arc::new(SigningContext { key: Arc::clone(key), policy: Arc::clone(&policy) }))
@@ -110,9 +102,42 @@ impl SigningAccount {
         }
     }
 
+    /// Takes up by which profiles batches were signed, each with its contract.
+    pub(super) fn remember(&self, earlier: Vec<(Address, Arc<str>)>) {
+        if let Some(signing) = &self.signing {
+            let texts: BTreeSet<&Arc<str>> = earlier.iter().map(|(_, text)| text).collect();
+            signing.key.remember(texts.into_iter().map(ToString::to_string));
+        }
+        self.profiles.remember(earlier);
+    }
+
+    /// Where its key is, in a word; none where it is not here to sign.
+    pub(super) fn key_held(&self) -> Option<&'static str> {
+        self.signing.as_ref().map(|signing| signing.key.held())
+    }
+
     /// Whether it has its key.
     pub(super) fn signs(&self) -> bool {
         self.signing.is_some()
+    }
+}
+
+/// What may be signed on a chain for an account.
+pub(super) fn policy(chain: &ChainConfig, profile: &Profile, signer: Address) -> Policy {
+    let family = &chain.family;
+    let bound_to = match family {
+        FamilyConfig::Evm(evm) => Some(evm.eip155_id),
+        FamilyConfig::Tvm(_) => None,
+    };
+    Policy {
+        chain: chain.platform_id,
+        family: family.family(),
+        bound_to,
+        contract: family.contract(),
+        selector: profile.selector(),
+        signer,
+        paused: chain.new_work == NewWork::Paused,
+        limits: chain.policy.clone(),
     }
 }
 

@@ -51,6 +51,7 @@ use crate::policy::Policy;
 use alloy::primitives::{B256, Selector};
 use async_trait::async_trait;
 pub use errors::{known_messages, passing};
+pub(super) use fees::dearest;
 use gas::ONE_CHARGE;
 use head::EvmHead;
 use in_flight::InFlight;
@@ -59,6 +60,7 @@ use l1_fee::DataFee;
 use look::{LandedIn, Searched};
 use milestones::Milestones;
 use parking_lot::RwLock;
+pub(super) use seal::EvmPreimage;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -150,6 +152,10 @@ impl Chain for EvmChain {
         self.account.signs()
     }
 
+    fn key_held(&self) -> Option<&'static str> {
+        self.account.key_held()
+    }
+
     fn max_in_flight(&self) -> u64 {
         let held = self.known().map_or(u64::MAX, |known| known.held_at_once);
         held.min(self.account.facts.max_in_flight)
@@ -232,7 +238,7 @@ impl Chain for EvmChain {
     }
 
     fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
-        self.account.profiles.remember(past.profiles);
+        self.account.remember(past.profiles);
         for slot in open {
             self.in_flight.of(slot);
         }

@@ -1,6 +1,6 @@
 //! Why a transaction was not signed.
 
-use crate::keys::{SignError, StoreFault};
+use crate::keys::{ApartFault, NotSigned, SignError, StoreFault};
 use crate::policy::Refusal;
 use alloy::primitives::Address;
 use tron_primitives::transaction::Unreadable;
@@ -28,6 +28,9 @@ pub enum SealFault {
     /// The key is in a store, and that gave none.
     #[error("the store of the key of {0} gave no signature: {1}")]
     Store(Address, StoreFault),
+    /// The key is in another process, and that gave none.
+    #[error("the key of {0}: {1}")]
+    Apart(Address, ApartFault),
     /// It cannot be written as bytes, or they say something else (TRON).
     #[error(transparent)]
     Bytes(#[from] Unreadable),
@@ -48,6 +51,16 @@ impl From<SignError> for SealFault {
             SignError::NoSignature { address } => Self::NoSignature(address),
             SignError::WrongSigner { address } => Self::WrongSigner(address),
             SignError::Store { address, why } => Self::Store(address, why),
+            SignError::Apart { address, why } => Self::Apart(address, why),
+        }
+    }
+}
+
+impl From<NotSigned> for SealError {
+    fn from(why: NotSigned) -> Self {
+        match why {
+            NotSigned::Refused(refusal) => Self::Refused(refusal),
+            NotSigned::Failed(why) => Self::Failed(why.into()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Where transactions are signed, on either family: the policy reads the final bytes, and
 //! only what it approves gets a signature.
 
-use super::{SealError, SealFault};
+use super::SealError;
 use crate::contract::Profile;
 use crate::keys::Key;
 use crate::policy::{Data, Meant, Policy, Unsigned};
@@ -23,7 +23,7 @@ impl SigningContext {
         meant: &Meant<'_>,
     ) -> Result<(Signature, B256), SealError> {
         let approved = self.policy.approve(tx, meant)?;
-        let signature = self.key.sign(&approved).await.map_err(SealFault::from)?;
+        let signature = self.key.sign_meant(&approved, meant).await?;
         Ok((signature, approved.digest()))
     }
 }
@@ -35,5 +35,6 @@ pub(super) fn data(profile: &Profile, input: &[u8]) -> Data {
     }
     let mut selector = Selector::ZERO;
     selector.iter_mut().zip(input).for_each(|(place, byte)| *place = *byte);
-    Data::Call { selector, charges: profile.carried(input) }
+    let (charges, addresses) = (profile.carried(input), profile.stated_addresses(input));
+    Data::Call { selector, charges, addresses }
 }

@@ -66,6 +66,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::{Mutex, watch};
 use tracks::Tracks;
+pub(super) use transaction::{TronPreimage, repeats};
 use tron_primitives::address;
 use vouched::Vouched;
 
@@ -218,6 +219,10 @@ impl Chain for TronChain {
         self.account.signs()
     }
 
+    fn key_held(&self) -> Option<&'static str> {
+        self.account.key_held()
+    }
+
     fn pulse(&self) -> watch::Receiver<Option<Pulse>> {
         self.head.pulses()
     }
@@ -310,7 +315,7 @@ impl Chain for TronChain {
     }
 
     fn recollect(&self, past: Past, open: &[Slot<Durable<Attempt>>]) {
-        self.account.profiles.remember(past.profiles.clone());
+        self.account.remember(past.profiles.clone());
         self.take_up(past);
         for slot in open {
             self.note_spend(slot, None);

@@ -30,6 +30,20 @@ pub enum KeyRef {
     Pkcs11(TokenKey, Address),
 }
 
+impl KeyRef {
+    /// Whether the key itself comes from there. Otherwise it stays there and signs there.
+    pub fn hands_out(&self) -> bool {
+        match self {
+            Self::Keystore(_)
+            | Self::File(_)
+            | Self::Env(_)
+            | Self::Vault(..)
+            | Self::AwsSecret(..) => true,
+            Self::AwsKms(..) | Self::GcpKms(..) | Self::Pkcs11(..) => false,
+        }
+    }
+}
+
 /// A value in a KV version 2 engine of Vault or `OpenBao`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultSecret {

@@ -1,7 +1,7 @@
 //! Where keys are: the directory of keystores, and how stores elsewhere are reached.
 
 use super::faults::Reported;
-use super::kinds::{Expected, path, text};
+use super::kinds::{Expected, flag, path, text};
 use super::layers::Environment;
 use super::reader::TableReader;
 use secrecy::SecretString;
@@ -35,6 +35,8 @@ pub(super) fn is_of_a_store(name: &str) -> bool {
 pub struct KeysConfig {
     /// The directory in which `keystore:<name>` is looked up.
     pub directory: PathBuf,
+    /// Whether a process of their own holds the keys that are not in a store which signs itself.
+    pub split: bool,
     /// The store of `vault:`; none where it is not described.
     pub vault: Option<VaultConfig>,
     /// How `awskms:` and `awssecret:` are reached.
@@ -154,6 +156,7 @@ impl KeysConfig {
         environment: &Environment,
     ) -> Result<Self, Reported> {
         let directory = reader.get("directory", &path("the path of the keystore directory"));
+        let split = reader.get("split", &flag());
         let vault = reader.section("vault", VaultConfig::read);
         let pkcs11 = reader.section("pkcs11", Pkcs11Config::read);
         let kms_url = reader.optional("aws_kms_url", &web_address());
@@ -165,7 +168,7 @@ impl KeysConfig {
             url: gcp_url?.unwrap_or_else(|| "https://cloudkms.googleapis.com".to_owned()),
             metadata_url: metadata_url(environment),
         };
-        Ok(Self { directory: directory?, vault: vault?, aws, gcp, pkcs11: pkcs11? })
+        Ok(Self { directory: directory?, split: split?, vault: vault?, aws, gcp, pkcs11: pkcs11? })
     }
 }
 

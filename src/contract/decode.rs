@@ -10,7 +10,7 @@ use crate::billing::{
     Carried, Item, Period, PlanId, SubscribeId, Undecodable, UserHash, whole_number,
 };
 use alloy::dyn_abi::{DynSolType, DynSolValue};
-use alloy::primitives::{Bytes, U256};
+use alloy::primitives::{Address, Bytes, U256};
 
 impl Profile {
     /// What `calldata` charges, in order. Fails where the call lacks a part of a charge.
@@ -49,6 +49,19 @@ impl Profile {
         self.add_constants(&mut shared)?;
         let each = each.unwrap_or_else(|| vec![Carried::default()]);
         each.into_iter().map(|one| one.and(&shared)).collect()
+    }
+
+    /// The addresses in `calldata` that nobody but entries state, by their names; none where it cannot be
+    /// read, which [`Self::carried`] says.
+    pub fn stated_addresses(&self, calldata: &[u8]) -> Vec<(String, Address)> {
+        let free = self.free_addresses();
+        if free.is_empty() {
+            return Vec::new();
+        }
+        let args = self.call.read_args(calldata).unwrap_or_default();
+        let read = self.call.args.iter().zip(&args).flat_map(|(arg, value)| arg.each_slot(value));
+        let named = read.filter(|(slot, _)| free.contains(&slot.name.as_str()));
+        named.filter_map(|(slot, value)| Some((slot.name.clone(), value.as_address()?))).collect()
     }
 
     /// The same call, with what the Signer computes computed anew and nothing else changed.
@@ -143,6 +156,22 @@ impl Arg {
                 let rows = raw.as_array()?.iter().map(|raw| row(slots, raw));
                 rows.collect::<Option<_>>().map(DynSolValue::Array)
             }
+        }
+    }
+}
+
+impl Arg {
+    /// Every value in what was decoded for it, with what it is for.
+    fn each_slot<'v>(&'v self, value: &'v DynSolValue) -> Vec<(&'v ArgSlot, &'v DynSolValue)> {
+        let row = |slots: &'v [ArgSlot], row: &'v DynSolValue| {
+            slots.iter().zip(row.as_tuple().unwrap_or_default())
+        };
+        let rows = value.as_array().unwrap_or_default().iter();
+        match self {
+            Self::One(slot) => vec![(slot, value)],
+            Self::Each(slot) => rows.map(|value| (slot, value)).collect(),
+            Self::Struct(slots) => row(slots, value).collect(),
+            Self::Rows(slots) => rows.flat_map(|one| row(slots, one)).collect(),
         }
     }
 }

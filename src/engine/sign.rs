@@ -151,6 +151,7 @@ async fn sign(lane: &Lane, ready: &Ready, position: u64) -> Result<Sealed, NoVer
         function: lane.chain.profile().selector(),
         items: &items,
         tokens: Some(&tokens),
+        earlier: None,
         cost: ready.draft.cost(),
     };
     Ok(ready.draft.seal(position, &meant).await?)

@@ -223,7 +223,8 @@ impl Watcher {
         let draft = spans::within("draft", self.lane.chain.redraft(slot, kind)).await?;
         let (contract, function) = (slot.contract, self.lane.chain.function(slot));
         let (items, cost) = (slot.items.as_slice(), draft.cost());
-        let meant = Meant { kind, contract, function, items, tokens: None, cost };
+        let earlier = Some(slot.attempts.first().get().signed.raw.as_slice());
+        let meant = Meant { kind, contract, function, items, tokens: None, earlier, cost };
         let sealed = spans::within("sign", draft.seal(slot.position, &meant)).await?;
         let addition = Addition {
             batch: slot.batch,

@@ -206,6 +206,7 @@ impl Journal {
             figures,
             files: Some(files),
             link: None,
+            company: None,
             min_free_bytes,
             old_copy,
             left_ms,

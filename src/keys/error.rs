@@ -4,6 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::apart::ApartFault;
 use super::store_fault::{StoreError, StoreFault};
 use alloy::primitives::Address;
 use thiserror::Error;
@@ -173,6 +174,19 @@ pub enum KeyError {
     #[expect(missing_docs, reason = "the message says what each field is")]
     NotPinned { key: String, stated: Address, actual: Address },
 
+    /// The process that holds the keys did not open it.
+    #[error("{said}")]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    Apart { said: String },
+
+    /// There is no process that holds the keys.
+    #[error(
+        "keys.split: the process that was to hold the keys did not start: {why}; try again, or write \
+         keys.split = false to hold them in this one"
+    )]
+    #[expect(missing_docs, reason = "the message says what each field is")]
+    NotApart { why: io::Error },
+
     /// The process is ending.
     #[error("{key}: opening it was interrupted; start again")]
     #[expect(missing_docs, reason = "the message says what each field is")]
@@ -205,5 +219,13 @@ pub enum SignError {
         address: Address,
         /// What the matter is.
         why: StoreFault,
+    },
+    /// The process that holds the key gave none.
+    #[error("the key of {address}: {why}")]
+    Apart {
+        /// The address that should have signed.
+        address: Address,
+        /// What the matter is.
+        why: ApartFault,
     },
 }

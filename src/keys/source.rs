@@ -64,7 +64,7 @@ impl KeySource {
     }
 }
 
-fn warn_of_environment() {
+pub(super) fn warn_of_environment() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         warn!(

@@ -48,6 +48,8 @@ pub enum Data {
         selector: Selector,
         /// What it charges, as far as the call tells; or why it cannot be read.
         charges: Result<Vec<Carried>, Undecodable>,
+        /// The addresses in it that nobody but entries state, by the names of their arguments.
+        addresses: Vec<(String, Address)>,
     },
 }
 
@@ -66,6 +68,9 @@ pub struct Meant<'a> {
     /// The token of each, for a new batch. None for another attempt of one: it was judged when it
     /// was new, and a limit that was lowered since must not keep its place in the lane.
     pub tokens: Option<&'a [Address]>,
+    /// For another attempt: one of the batch that is signed already, as it goes on the wire. Whoever holds the
+    /// key in another process believes in no batch but by that.
+    pub earlier: Option<&'a [u8]>,
     /// What was counted for it in the sum of the day, wei or sun.
     pub cost: U256,
 }

@@ -193,7 +193,7 @@ fn bills(items: &[Item]) -> Intent {
         to: CONTRACT,
         value: U256::ZERO,
         cost: U256::from(1_000),
-        data: Data::Call { selector: SELECTOR, charges },
+        data: Data::Call { addresses: vec![], selector: SELECTOR, charges },
     }
 }
 
@@ -210,7 +210,8 @@ fn approved_as(
     tokens: Option<&[Address]>,
 ) -> String {
     let (kind, contract) = (AttemptKind::Bill, CONTRACT);
-    let meant = Meant { kind, contract, function, items, tokens, cost: U256::from(1_000) };
+    let meant =
+        Meant { kind, contract, function, items, tokens, earlier: None, cost: U256::from(1_000) };
     rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
 }
 
@@ -226,7 +227,7 @@ fn told(change: impl FnOnce(&mut Carried)) -> String {
     changed(|intent| {
         let mut charges = vec![carried(&item(1, 100)), carried(&item(2, 9))];
         change(&mut charges[1]);
-        intent.data = Data::Call { selector: SELECTOR, charges: Ok(charges) };
+        intent.data = Data::Call { addresses: vec![], selector: SELECTOR, charges: Ok(charges) };
     })
 }
 
@@ -242,7 +243,9 @@ fn nothing_is_approved_but_the_configured_call_for_what_was_asked() {
     assert_eq!(changed(|intent| intent.cost = U256::from(999)), "none");
     assert_eq!(changed(|intent| intent.cost = U256::from(1_001)), "cost");
     assert_eq!(changed(|intent| intent.data = Data::None), "function");
-    let with = |selector, charges| changed(move |i| i.data = Data::Call { selector, charges });
+    let with = |selector, charges| {
+        changed(move |i| i.data = Data::Call { addresses: vec![], selector, charges })
+    };
     let other = Selector::new([1, 2, 3, 5]);
     assert_eq!(with(other, Ok(vec![carried(&item(1, 100)), carried(&item(2, 9))])), "function");
     assert_eq!(with(SELECTOR, Err(Undecodable::Layout)), "function");
@@ -284,7 +287,8 @@ fn a_cancel_is_a_transaction_to_ourselves_that_does_nothing() {
     let cancel = |intent| {
         let kind = AttemptKind::Cancel;
         let (contract, function, cost) = (CONTRACT, SELECTOR, U256::from(1_000));
-        let meant = Meant { kind, contract, function, items: &items, tokens: None, cost };
+        let meant =
+            Meant { kind, contract, function, items: &items, tokens: None, earlier: None, cost };
         rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
     };
     assert_eq!(cancel(nothing.clone()), "none");
@@ -301,7 +305,7 @@ fn another_attempt_calls_the_contract_of_its_batch_and_no_other() {
     let says = |to: Address, tokens: Option<&[Address]>| {
         let (kind, contract, cost) = (AttemptKind::Bill, old, U256::from(1_000));
         let function = SELECTOR;
-        let meant = Meant { kind, contract, function, items: &items, tokens, cost };
+        let meant = Meant { kind, contract, function, items: &items, tokens, earlier: None, cost };
         let intent = Intent { to, ..bills(&items) };
         rule(policy().approve(Read { intent: Ok(intent), family: Family::Evm }, &meant))
     };
@@ -315,7 +319,7 @@ fn another_attempt_calls_the_function_of_its_batch_and_no_other() {
     let (items, old) = ([item(1, 1)], Selector::new([9, 9, 9, 9]));
     let says = |function, called, tokens: Option<&[Address]>| {
         let charges = Ok(items.iter().map(carried).collect());
-        let data = Data::Call { selector: called, charges };
+        let data = Data::Call { addresses: vec![], selector: called, charges };
         approved_as(function, Intent { data, ..bills(&items) }, &items, tokens)
     };
     assert_eq!(says(old, old, None), "none", "the profile has changed since");
@@ -328,7 +332,15 @@ fn another_attempt_calls_the_function_of_its_batch_and_no_other() {
 fn what_is_signed_is_the_hash_of_the_bytes_that_were_read() {
     let items = [item(1, 1)];
     let (kind, contract, function) = (AttemptKind::Bill, CONTRACT, SELECTOR);
-    let meant = Meant { kind, contract, function, items: &items, tokens: None, cost: U256::MAX };
+    let meant = Meant {
+        kind,
+        contract,
+        function,
+        items: &items,
+        tokens: None,
+        earlier: None,
+        cost: U256::MAX,
+    };
     let digest = |family| {
         let read = Read { intent: Ok(bills(&items)), family };
         policy().approve(read, &meant).unwrap().digest()

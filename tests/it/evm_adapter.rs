@@ -188,7 +188,15 @@ async fn committed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Si
     let tokens: Vec<Address> = good.iter().map(|charge| charge.token).collect();
     let (kind, tokens) = (AttemptKind::Bill, Some(tokens.as_slice()));
     let (contract, function) = (chain.facts().contract, chain.profile().selector());
-    let meant = Meant { kind, contract, function, items: &items, tokens, cost: draft.cost() };
+    let meant = Meant {
+        kind,
+        contract,
+        function,
+        items: &items,
+        tokens,
+        earlier: None,
+        cost: draft.cost(),
+    };
     let position = nonces(chain).await.mined;
     let sealed = draft.seal(position, &meant).await.unwrap();
     let room = tempfile::tempdir().unwrap();

@@ -202,13 +202,17 @@ pub(super) fn first_bid(
     }
 }
 
-/// Holds the whole cost of a transaction to the configuration, wei. A cancel may cost one step more.
-pub(super) fn allowed(cost: U256, kind: AttemptKind, config: &FeeConfig) -> Result<(), ChainError> {
-    let most = match kind {
+/// The most that a transaction may cost by the configuration, wei. A cancel may cost one step more.
+pub(in crate::chain) fn dearest(kind: AttemptKind, config: &FeeConfig) -> u128 {
+    match kind {
         AttemptKind::Bill => config.max_tx_cost.0,
         AttemptKind::Cancel => raised(config.max_tx_cost.0),
-    };
-    let most = U256::from(most);
+    }
+}
+
+/// Holds the whole cost of a transaction to the configuration, wei.
+pub(super) fn allowed(cost: U256, kind: AttemptKind, config: &FeeConfig) -> Result<(), ChainError> {
+    let most = U256::from(dearest(kind, config));
     if cost <= most {
         return Ok(());
     }

@@ -7,7 +7,8 @@ use crate::chain::signing::data;
 use crate::contract::Profile;
 use crate::policy::{Intent, Meant, Unsigned};
 use alloy::consensus::{SignableTransaction, Signed, Transaction, TxEip1559, TxEnvelope, TxLegacy};
-use alloy::primitives::{B256, Signature, TxKind, U256};
+use alloy::eips::Decodable2718 as _;
+use alloy::primitives::{Address, B256, Signature, TxKind, U256};
 use alloy::rlp::Decodable;
 
 impl EvmDraft {
@@ -29,14 +30,14 @@ impl EvmDraft {
 
 /// The bytes that a signature commits to: EIP-2718 type and RLP list, or the RLP list of EIP-155.
 #[derive(Debug)]
-pub(super) struct EvmPreimage<'a> {
-    pub(super) bytes: Vec<u8>,
-    pub(super) profile: &'a Profile,
+pub(in crate::chain) struct EvmPreimage<'a> {
+    pub(in crate::chain) bytes: Vec<u8>,
+    pub(in crate::chain) profile: &'a Profile,
 }
 
 /// Why bytes are no transaction that this adapter signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum OddPreimage {
+pub(in crate::chain) enum OddPreimage {
     #[error("its type is unknown")]
     UnknownType,
     #[error("{0}")]
@@ -63,34 +64,53 @@ impl Unsigned for EvmPreimage<'_> {
     }
 
     fn intent(&self) -> Result<Intent, OddPreimage> {
-        match self.bytes.split_first() {
-            Some((2, list)) => {
-                let tx: TxEip1559 = whole(list)?;
-                if !tx.access_list.is_empty() {
-                    return Err(OddPreimage::AccessList);
-                }
-                self.read(&tx)
-            }
-            Some((192.., _)) => self.read(&whole::<TxLegacy>(&self.bytes)?),
-            Some(_) | None => Err(OddPreimage::UnknownType),
-        }
-    }
-}
-
-impl EvmPreimage<'_> {
-    fn read<T: Transaction + SignableTransaction<Signature>>(
-        &self,
-        tx: &T,
-    ) -> Result<Intent, OddPreimage> {
-        // A decoder may take what an encoder would not write; a node could read that otherwise.
-        if tx.encoded_for_signing() != self.bytes {
-            return Err(OddPreimage::OtherForm);
-        }
+        let tx = self.read()?;
         let TxKind::Call(to) = tx.kind() else { return Err(OddPreimage::MakesContract) };
         let data = data(self.profile, tx.input());
         let gas = U256::from(tx.gas_limit());
         let cost = gas.saturating_mul(U256::from(tx.max_fee_per_gas()));
         Ok(Intent { chain_id: tx.chain_id(), from: None, to, value: tx.value(), cost, data })
+    }
+}
+
+impl EvmPreimage<'_> {
+    fn read(&self) -> Result<Box<dyn SignableTransaction<Signature>>, OddPreimage> {
+        let tx: Box<dyn SignableTransaction<Signature>> = match self.bytes.split_first() {
+            Some((2, list)) => {
+                let tx: TxEip1559 = whole(list)?;
+                if !tx.access_list.is_empty() {
+                    return Err(OddPreimage::AccessList);
+                }
+                Box::new(tx)
+            }
+            Some((192.., _)) => Box::new(whole::<TxLegacy>(&self.bytes)?),
+            Some(_) | None => return Err(OddPreimage::UnknownType),
+        };
+        // A decoder may take what an encoder would not write; a node could read that otherwise.
+        let mut written = Vec::with_capacity(self.bytes.len());
+        tx.encode_for_signing(&mut written);
+        if written == self.bytes { Ok(tx) } else { Err(OddPreimage::OtherForm) }
+    }
+
+    /// Whether this is the call of `earlier`, which `signer` has signed, in the same place: then only one of
+    /// the two can land.
+    pub(in crate::chain) fn repeats(
+        &self,
+        earlier: &[u8],
+        signer: Address,
+    ) -> Result<(), &'static str> {
+        let earlier = TxEnvelope::decode_2718_exact(earlier);
+        let earlier = earlier.map_err(|_| "what was to be signed before is no transaction")?;
+        let signed_by = earlier.signature().recover_address_from_prehash(&earlier.signature_hash());
+        if signed_by.ok() != Some(signer) {
+            return Err("what was to be signed before was not signed by this key");
+        }
+        let new = self.read().map_err(|_| "its bytes cannot be read")?;
+        if (new.chain_id(), new.nonce()) != (earlier.chain_id(), earlier.nonce()) {
+            return Err("it has another place than what was signed before, so both could land");
+        }
+        let same = (new.kind(), new.input()) == (earlier.kind(), earlier.input());
+        if same { Ok(()) } else { Err("it does something else than what was signed before") }
     }
 }
 

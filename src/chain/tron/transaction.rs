@@ -6,9 +6,9 @@
 use crate::billing::{Family, Signed};
 use crate::chain::signing::{SigningContext, data};
 use crate::chain::{SealError, SealFault};
-use crate::contract::Profile;
+use crate::contract::{Computed, Profile};
 use crate::policy::{self, Intent, Meant};
-use alloy::primitives::{B256, Signature, U256};
+use alloy::primitives::{Address, B256, Signature, U256};
 
 pub(super) use tron_primitives::transaction::{RefBlock, SignedBytes, Unreadable, Unsigned};
 
@@ -39,9 +39,9 @@ pub(super) fn complete(
 }
 
 /// The bytes that a signature commits to.
-struct TronPreimage<'a> {
-    raw_data: Vec<u8>,
-    profile: &'a Profile,
+pub(in crate::chain) struct TronPreimage<'a> {
+    pub(in crate::chain) raw_data: Vec<u8>,
+    pub(in crate::chain) profile: &'a Profile,
 }
 
 impl policy::Unsigned for TronPreimage<'_> {
@@ -67,4 +67,34 @@ impl policy::Unsigned for TronPreimage<'_> {
             data: data(self.profile, &read.data),
         })
     }
+}
+
+/// Whether these bytes call what `earlier` calls, which `signer` has signed, with nothing but another deadline.
+/// Which argument is the deadline is for the profiles of batches to say. That `earlier` is dead is not shown.
+pub(in crate::chain) fn repeats(
+    bytes: &[u8],
+    earlier: &[u8],
+    signer: Address,
+    profiles: &[&Profile],
+) -> Result<(), &'static str> {
+    let before = SignedBytes::read(earlier);
+    let before = before.map_err(|_| "what was to be signed before is no transaction")?;
+    if before.signer() != Some(signer) {
+        return Err("what was to be signed before was not signed by this key");
+    }
+    let (now, before) =
+        (Unsigned::read(bytes).map_err(|_| "its bytes cannot be read")?, before.unsigned);
+    if now.contract != before.contract {
+        return Err("it calls another contract than what was signed before");
+    }
+    let one = Computed { deadline: 0, signer };
+    let same_by = |profile: &Profile| match (
+        profile.renew(&now.data, &one),
+        profile.renew(&before.data, &one),
+    ) {
+        (Ok(now), Ok(before)) => now == before,
+        _ => false,
+    };
+    let same = now.data == before.data || profiles.iter().any(|profile| same_by(profile));
+    if same { Ok(()) } else { Err("it does something else than what was signed before") }
 }

@@ -36,6 +36,17 @@ impl ChainKeys {
         self.signing.iter().enumerate().map(move |(number, key)| (place(number), key))
     }
 
+    /// Every key that has signed before, likewise.
+    pub fn retired(&self) -> impl Iterator<Item = (String, &KeyRef)> {
+        let retired = self.retired.iter().enumerate();
+        retired.map(|(number, key)| (format!("retired_keys[{number}]"), key))
+    }
+
+    /// Every key.
+    pub fn all(&self) -> impl Iterator<Item = (String, &KeyRef)> {
+        self.signing().chain(self.retired())
+    }
+
     pub(super) fn read(
         reader: &mut TableReader<'_>,
         (family, variable): (Family, &'static str),

@@ -89,6 +89,16 @@ fn tell_accounts(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
         }),
     );
     sheet.gauges(
+        ("account_key", "1; where the key of a signing account is held"),
+        many(chains, |chain| {
+            let of = |lane: &Arc<Lane>| {
+                let [chain, account] = account(chain, lane);
+                Some(([chain, account, ("key", lane.chain.key_held()?.to_owned())], 1))
+            };
+            chain.signing.all().filter_map(of).collect::<Vec<_>>()
+        }),
+    );
+    sheet.gauges(
         (
             "account_undecided_batches",
             "Batches of a signing account that the chain has not decided",

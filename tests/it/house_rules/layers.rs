@@ -15,7 +15,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ("config", &["billing", "clock", "owner_only", "tls"]),
     ("policy", &["billing", "config"]),
     ("auth", &["config"]),
-    ("keys", &["clock", "config", "owner_only", "policy"]),
+    ("keys", &["billing", "clock", "config", "owner_only", "policy"]),
     ("journal", &["billing", "clock", "config", "owner_only", "policy", "spans"]),
     ("contract", &["billing", "config"]),
     ("node", &["config"]),

@@ -88,7 +88,7 @@ fn seal(draft: &EvmDraft, position: u64) -> Result<Signed, SealError> {
     let (items, tokens) = ([item(5)], [Address::ZERO]);
     let (kind, contract, cost) = (AttemptKind::Bill, CONTRACT, draft.cost());
     let (function, tokens) = (profile().selector(), Some(&tokens[..]));
-    let meant = Meant { kind, contract, function, items: &items, tokens, cost };
+    let meant = Meant { kind, contract, function, items: &items, tokens, earlier: None, cost };
     draft.signed(position, &meant).now_or_never().unwrap()
 }
 
@@ -156,7 +156,7 @@ fn a_draft_that_does_something_else_is_not_signed() {
 
 fn meant<'a>(kind: AttemptKind, items: &'a [Item], tokens: &'a [Address]) -> Meant<'a> {
     let (contract, function, cost) = (CONTRACT, profile().selector(), U256::from(1_000));
-    Meant { kind, contract, function, items, tokens: Some(tokens), cost }
+    Meant { kind, contract, function, items, tokens: Some(tokens), earlier: None, cost }
 }
 
 fn tx() -> TxEip1559 {

@@ -26,7 +26,7 @@ async fn a_draft_builds_on_the_solid_head_and_expires_by_block_time() {
         let cost = draft.cost();
         let (kind, tokens) = (AttemptKind::Bill, Some(&tokens[..]));
         let (contract, function) = (chain.facts().contract, chain.profile().selector());
-        let meant = Meant { kind, contract, function, items: &items, tokens, cost };
+        let meant = Meant { kind, contract, function, items: &items, tokens, earlier: None, cost };
         let sign = |position| draft.signed(position, &meant);
         let (first, second) = (sign(0).await.unwrap(), sign(1).await.unwrap());
         assert_ne!(first.hash, second.hash, "equal calls at two places");
@@ -186,7 +186,7 @@ async fn the_same_charges_are_drafted_again_for_a_new_life_and_a_new_deadline() 
         let (kind, items) = (AttemptKind::Bill, slot.items.as_slice());
         let (contract, cost) = (slot.contract, draft.cost());
         let function = chain.profile().selector();
-        let meant = Meant { kind, contract, function, items, tokens: None, cost };
+        let meant = Meant { kind, contract, function, items, tokens: None, earlier: None, cost };
         let again = draft.signed(slot.position, &meant).await.unwrap();
         assert_ne!(again.hash, slot.attempts.first().signed.hash);
         let read = SignedBytes::read(&again.raw).unwrap().unsigned;

@@ -1,0 +1,227 @@
+//! The process that holds the keys: how it is started, told apart from one that died, and ended.
+//!
+//! It is this program again, with one end of a pair of sockets as its standard input and nothing else of
+//! ours: no descriptor, no variable but those that the configuration is read from. A thread starts it and
+//! waits for its end, for the system ends it with the thread that started it.
+
+use super::wire::{Manifest, OpenedAs};
+use super::{ApartKey, HolderLink, next_message, terms};
+use crate::config::Config;
+use crate::keys::{EveryStore, Hand, Key, KeyError, KeyPlace, OpenKeys};
+use alloy::primitives::Address;
+use async_trait::async_trait;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as Socket;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::io::BufReader;
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tracing::{error, info, warn};
+
+/// What is executed: this very program, whatever stands under its name by now.
+const SELF: &str = "/proc/self/exe";
+
+/// How the command is called that holds the keys.
+const COMMAND: &str = "hold-keys";
+
+/// How long it may take to open all keys: some of them may come from stores that are slow to answer.
+const OPENING: Duration = Duration::from_mins(3);
+
+/// Tells why a process that held keys has ended while they were wanted.
+#[derive(Debug)]
+pub struct Deaths(mpsc::Receiver<String>);
+
+impl Deaths {
+    /// Waits for the next one. Nothing is signed after it: the Signer has to be started again.
+    pub async fn next(&mut self) -> String {
+        let Some(why) = self.0.recv().await else { return std::future::pending().await };
+        error!("{why}: the Signer ends, to be started again; nothing that was committed is lost");
+        why
+    }
+}
+
+/// Has the keys of a configuration opened and held by another process, where it says so and the system can do
+/// it; all others are opened here.
+#[derive(Debug)]
+pub struct SplitKeys {
+    config: Option<PathBuf>,
+    deaths: mpsc::Sender<String>,
+}
+
+impl SplitKeys {
+    /// For a program whose configuration is read from there.
+    pub fn new(config: Option<&Path>) -> (Self, Deaths) {
+        let (deaths, told) = mpsc::channel(1);
+        (Self { config: config.map(Path::to_owned), deaths }, Deaths(told))
+    }
+
+    async fn begin(&self, config: &Config) -> io::Result<ApartKeys> {
+        let (ours, theirs) = Socket::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut socket = UnixStream::from_std(ours)?;
+        let wanted = Arc::new(());
+        let holder = self.start(theirs, Arc::downgrade(&wanted)).await?;
+        let mut from = BufReader::new(&mut socket);
+        let told = timeout(OPENING, next_message::<Manifest>(&mut from)).await;
+        let told =
+            told.map_err(|_| io::Error::other("it does not come back from opening the keys"));
+        let manifest = told.flatten().inspect_err(|_| holder.end())?;
+        if manifest.terms != terms(config).as_slice() {
+            holder.end();
+            return Err(io::Error::other(
+                "it read another configuration: it has just been changed",
+            ));
+        }
+        info!(process = holder.number.as_raw_pid(), "the keys are held by a process of their own");
+        for lack in &manifest.lacks {
+            warn!("the process that holds the keys: {lack}");
+        }
+        Ok(ApartKeys { manifest, link: Arc::new(HolderLink::over(socket, holder, wanted)) })
+    }
+
+    async fn start(&self, theirs: Socket, wanted: Weak<()>) -> io::Result<Arc<Holder>> {
+        let mut command = Command::new(SELF);
+        if let Some(config) = &self.config {
+            command.arg("--config").arg(config);
+        }
+        command.arg(COMMAND).env_clear().envs(crate::config::own_environment());
+        command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::inherit());
+        // What a terminal tells to all of its processes is not meant for this one.
+        command.process_group(0);
+        let (told, heard) = oneshot::channel();
+        let deaths = self.deaths.clone();
+        let keep = move || keep(command, told, &wanted, &deaths);
+        std::thread::Builder::new().name("holds-keys".to_owned()).spawn(keep)?;
+        heard.await.map_err(io::Error::other)?
+    }
+}
+
+/// A process that holds keys.
+pub(super) struct Holder {
+    number: Pid,
+    /// Whether it has ended.
+    pub(super) gone: CancellationToken,
+}
+
+impl Holder {
+    fn of(child: &Child) -> Self {
+        Self { number: Pid::from_child(child), gone: CancellationToken::new() }
+    }
+
+    /// Ends it, if it has not ended.
+    pub(super) fn end(&self) {
+        if !self.gone.is_cancelled() {
+            kill_process(self.number, Signal::KILL).ok();
+        }
+    }
+}
+
+/// Starts the process, waits for its end, and says so where its keys are wanted.
+fn keep(
+    mut command: Command,
+    told: oneshot::Sender<io::Result<Arc<Holder>>>,
+    wanted: &Weak<()>,
+    deaths: &mpsc::Sender<String>,
+) {
+    let started = command.spawn().map(|child| (Arc::new(Holder::of(&child)), child));
+    // With it goes our copy of the other end.
+    drop(command);
+    let (holder, mut child) = match started {
+        Ok(started) => started,
+        Err(why) => {
+            told.send(Err(why)).ok();
+            return;
+        }
+    };
+    told.send(Ok(Arc::clone(&holder))).ok();
+    let ended = child.wait();
+    holder.gone.cancel();
+    if wanted.upgrade().is_some() {
+        let how = ended.map_or_else(|why| why.to_string(), |status| status.to_string());
+        // One is enough to end the Signer.
+        deaths.try_send(format!("the process that held the keys has ended ({how})")).ok();
+    }
+}
+
+/// The keys that another process has opened.
+struct ApartKeys {
+    manifest: Manifest,
+    link: Arc<HolderLink>,
+}
+
+impl fmt::Debug for ApartKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApartKeys").finish_non_exhaustive()
+    }
+}
+
+impl ApartKeys {
+    fn key(&self, config_path: &str) -> Result<Key, KeyError> {
+        let places = self.manifest.keys.iter().zip(0_u32..);
+        let mut found = places.filter(|(opened, _)| opened.path == config_path);
+        let unknown = || KeyError::Apart { said: format!("{config_path}: was not opened") };
+        let (opened, place) = found.next().ok_or_else(unknown)?;
+        match &opened.outcome {
+            Some(OpenedAs::Address(address)) => {
+                let address = Address::try_from(address.as_slice()).map_err(|_| unknown())?;
+                let asked = Arc::clone(&self.link);
+                Ok(Key { hand: Hand::Apart(ApartKey { place, address, asked }), address })
+            }
+            Some(OpenedAs::Fault(said)) => Err(KeyError::Apart { said: said.clone() }),
+            None => Err(unknown()),
+        }
+    }
+}
+
+#[async_trait]
+impl OpenKeys for SplitKeys {
+    async fn open(
+        &self,
+        place: KeyPlace,
+        config_path: &str,
+        allow_test_keys: bool,
+    ) -> Result<Key, KeyError> {
+        EveryStore.open(place, config_path, allow_test_keys).await
+    }
+
+    async fn apart(&self, config: &Config) -> Result<Option<Box<dyn OpenKeys>>, KeyError> {
+        let mut keys = config.chains.iter().flat_map(|chain| chain.keys.all());
+        let some = keys.any(|(_, key)| key.hands_out());
+        if !config.keys.split || !some || !cfg!(target_os = "linux") {
+            return Ok(None);
+        }
+        match self.begin(config).await {
+            Ok(keys) => Ok(Some(Box::new(keys))),
+            Err(why) => Err(KeyError::NotApart { why }),
+        }
+    }
+}
+
+#[async_trait]
+impl OpenKeys for ApartKeys {
+    async fn open(
+        &self,
+        place: KeyPlace,
+        config_path: &str,
+        allow_test_keys: bool,
+    ) -> Result<Key, KeyError> {
+        if place.hands_out() {
+            place.warn_of_environment();
+            return self.key(config_path);
+        }
+        EveryStore.open(place, config_path, allow_test_keys).await
+    }
+
+    fn lacks(&self) -> Option<&[String]> {
+        Some(&self.manifest.lacks)
+    }
+}

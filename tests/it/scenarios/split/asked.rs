@@ -1,0 +1,155 @@
+//! The process itself, asked directly: it believes in nothing but its own reading, and whatever it does not
+//! understand ends it.
+
+use crate::world::signer::program;
+use crate::world::town::{Town, signer_address};
+use alloy::consensus::{SignableTransaction as _, TxEip1559};
+use alloy::primitives::{Address, Signature, TxKind, U256};
+use merchant_signer::billing::AttemptKind;
+use merchant_signer::keys::{
+    Ask, KeyAnswer, KeyQuestion, KeyReply, Manifest, OpenedAs, SignAgain, frame, read_frame,
+};
+use merchant_signer::policy::{Meant, Refusal};
+use prost::Message as _;
+use std::io::Write as _;
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+
+/// A process that holds the keys of a town, and the way to it.
+struct Asked {
+    process: Child,
+    socket: UnixStream,
+    manifest: Manifest,
+    chain_id: u64,
+}
+
+impl Asked {
+    async fn of(town: &Town) -> Self {
+        let (mut socket, theirs) = UnixStream::pair().unwrap();
+        let mut command = Command::new(program());
+        command.args(["--config", "signer.toml", "hold-keys"]);
+        command.current_dir(town.installation.path()).stdin(OwnedFd::from(theirs));
+        let process = command.spawn().unwrap();
+        drop(command);
+        let first = read_frame(&mut socket).unwrap().expect("it says what it holds");
+        let manifest = Manifest::decode(first.as_slice()).unwrap();
+        Self { process, socket, manifest, chain_id: town.anvil.chain_id().await }
+    }
+
+    fn ask(&mut self, question: KeyQuestion) -> Result<Signature, Refusal> {
+        let ask = Ask { id: 77, key: 0, question: Some(question) };
+        self.socket.write_all(&frame(&ask).unwrap()).unwrap();
+        let heard = read_frame(&mut self.socket).unwrap().expect("an answer");
+        let KeyAnswer { id: 77, said } = KeyAnswer::decode(heard.as_slice()).unwrap() else {
+            panic!()
+        };
+        match said.unwrap() {
+            KeyReply::Signature(signature) => Ok(Signature::from_raw(&signature).unwrap()),
+            KeyReply::Refused(refusal) => Err(refusal.into()),
+            KeyReply::Failed(_) => panic!("the key failed"),
+        }
+    }
+
+    /// A transaction at the first place of the account.
+    fn made(&self, to: Address) -> TxEip1559 {
+        TxEip1559 {
+            chain_id: self.chain_id,
+            gas_limit: 21_000,
+            max_fee_per_gas: 1_000_000_000,
+            to: TxKind::Call(to),
+            ..TxEip1559::default()
+        }
+    }
+
+    /// Waits for its end: it gave no further answer.
+    fn ended(mut self) -> bool {
+        assert!(read_frame(&mut self.socket).ok().flatten().is_none(), "it answered");
+        self.process.wait().unwrap().success()
+    }
+}
+
+#[tokio::test]
+async fn it_signs_what_its_own_policy_allows_whoever_asks_and_refuses_everything_else() {
+    let town = Town::found().await;
+    let mut asked = Asked::of(&town).await;
+    let [opened] = &asked.manifest.keys[..] else { panic!("{:?}", asked.manifest) };
+    assert_eq!(opened.path, "chains.139.key");
+    assert_eq!(opened.outcome, Some(OpenedAs::Address(signer_address().to_vec())));
+    assert!(asked.manifest.lacks.is_empty(), "{:?}", asked.manifest.lacks);
+    let nothing = asked.made(signer_address());
+    let signature = asked.ask(KeyQuestion::Cancel(nothing.encoded_for_signing())).unwrap();
+    let signer = signature.recover_address_from_prehash(&nothing.signature_hash()).unwrap();
+    assert_eq!(signer, signer_address());
+    // Coins to a thief, a call of a token, a transaction on another chain, a billing that charges nobody.
+    let thief = Address::repeat_byte(0xbd);
+    let coins = TxEip1559 { value: U256::from(1), ..asked.made(signer_address()) };
+    let approve = TxEip1559 { input: vec![0x09, 0x5e, 0xa7, 0xb3].into(), ..asked.made(thief) };
+    let other = TxEip1559 { chain_id: 1, ..asked.made(signer_address()) };
+    let meant = Meant {
+        kind: AttemptKind::Bill,
+        contract: town.contract,
+        function: [0; 4].into(),
+        items: &[],
+        tokens: Some(&[]),
+        earlier: None,
+        cost: U256::MAX,
+    };
+    let bill = |tx: &TxEip1559| KeyQuestion::of(&tx.encoded_for_signing(), &meant).unwrap();
+    let again = |tx: &TxEip1559, earlier: &[u8]| {
+        KeyQuestion::Again(SignAgain { bytes: tx.encoded_for_signing(), earlier: earlier.to_vec() })
+    };
+    for (question, rule) in [
+        (KeyQuestion::Cancel(asked.made(thief).encoded_for_signing()), "cancel"),
+        (KeyQuestion::Cancel(coins.encoded_for_signing()), "value"),
+        (KeyQuestion::Cancel(other.encoded_for_signing()), "chain"),
+        (KeyQuestion::Cancel(b"no transaction".to_vec()), "function"),
+        (bill(&approve), "contract"),
+        (bill(&TxEip1559 { to: TxKind::Call(town.contract), ..approve.clone() }), "function"),
+        (again(&approve, b"no transaction"), "again"),
+    ] {
+        assert_eq!(asked.ask(question).unwrap_err().rule, rule);
+    }
+    asked.socket.shutdown(Shutdown::Write).unwrap();
+    assert!(asked.ended(), "whoever asked is gone");
+}
+
+#[tokio::test]
+async fn whatever_it_does_not_understand_ends_it() {
+    let town = Town::found().await;
+    let cancel = KeyQuestion::Cancel(vec![1; 40]);
+    let of = |key, question| frame(&Ask { id: 1, key, question }).unwrap();
+    let whole = of(0, Some(cancel.clone()));
+    for said in [
+        vec![0xff; 8],                     // a frame of four gigabytes
+        vec![0, 0, 0, 2, 0xff, 0xff],      // no message
+        of(0, None),                       // no question
+        of(9, Some(cancel)),               // a key that it does not hold
+        whole[..whole.len() - 1].to_vec(), // half a frame, and nobody left to send the rest
+    ] {
+        let mut asked = Asked::of(&town).await;
+        asked.socket.write_all(&said).unwrap();
+        asked.socket.shutdown(Shutdown::Write).unwrap();
+        assert!(!asked.ended(), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_starts_it_by_hand() {
+    let town = Town::found().await;
+    let mut command = Command::new(program());
+    command.args(["--config", "signer.toml", "hold-keys"]).current_dir(town.installation.path());
+    let by_hand = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(by_hand.stderr).unwrap();
+    assert!(!by_hand.status.success() && said.contains("which starts it itself"), "{said}");
+    assert!(by_hand.stdout.is_empty());
+    // Nor over a socket that somebody else has made.
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$0\" --config signer.toml hold-keys; exit $?"]).arg(program());
+    let output = shell.current_dir(town.installation.path()).stdin(OwnedFd::from(theirs)).output();
+    let output = output.unwrap();
+    drop(ours);
+    assert!(!output.status.success(), "{output:?}");
+}
