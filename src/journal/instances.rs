@@ -4,6 +4,7 @@ use super::mark::BootId;
 use super::{Journal, JournalError};
 use crate::journal::sql::{Database, OptionalExtension as _, SqlResult};
 use parking_lot::{Mutex, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// One of them, as it was when the server was last asked.
@@ -47,9 +48,17 @@ pub(super) struct Company {
     pub(super) before: Option<BootId>,
     /// What the clock of that one says by now, Unix ms.
     pub(super) clock_before_ms: Option<i64>,
-    pub(super) roll: std::sync::Arc<Roll>,
+    pub(super) roll: Arc<Roll>,
     /// How far the webhook was told.
     pub(super) told: Mutex<Option<String>>,
+}
+
+impl Company {
+    /// Of a process that knows of no other yet.
+    pub(super) fn new(boot: BootId) -> Self {
+        let (before, clock_before_ms) = (None, None);
+        Self { boot, before, clock_before_ms, roll: Arc::default(), told: Mutex::default() }
+    }
 }
 
 /// The newest start that is written down.

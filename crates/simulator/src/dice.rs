@@ -47,10 +47,11 @@ pub(crate) enum Fault {
     SlowKeyStore,
     KeyStoreFails,
     SignsOtherwise,
+    TakenOver,
 }
 
 /// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 41] = [
+const TABLE: [(Fault, &str, u64); 42] = [
     (Fault::NodeDown, "node down", 40),
     (Fault::Blackout, "no node answers for long", 150),
     (Fault::NodeSilent, "node gives no answer", 60),
@@ -92,6 +93,7 @@ const TABLE: [(Fault, &str, u64); 41] = [
     (Fault::SlowKeyStore, "slow key store", 6),
     (Fault::KeyStoreFails, "key store gives no signature", 20),
     (Fault::SignsOtherwise, "key store signs with another key, or something else", 20),
+    (Fault::TakenOver, "taken over by another process, and goes on", 80),
 ];
 
 impl Fault {

@@ -169,6 +169,7 @@ impl Exchange for Wire {
             return std::future::pending().await;
         };
         sleep(Duration::from_millis(back)).await;
+        sleep(self.cable.stopped()).await;
         match course {
             Course::Unheard => {
                 sleep(self.timeout).await;
@@ -193,15 +194,22 @@ fn reply(status: u16, body: Vec<u8>) -> Reply {
 impl Cable {
     /// Whether the process that holds it still lives.
     pub(crate) fn alive(&self) -> bool {
+        self.world.lock().is_alive(self.life)
+    }
+
+    /// How long the process that holds it is stopped from now on.
+    fn stopped(&self) -> Duration {
         let world = self.world.lock();
-        !world.dead && world.life == self.life
+        let stale = world.stale == Some(self.life);
+        let ms = if stale { world.wakes_ms.saturating_sub(world.now_ms) } else { 0 };
+        Duration::from_millis(ms)
     }
 
     /// How it will go, and how long each way takes (ms). None when the process is gone.
     fn set_out(&self, question: &Question) -> Option<(Course, u64, u64)> {
         let mut world = self.world.lock();
         let world = &mut *world;
-        if world.dead || world.life != self.life {
+        if !world.is_alive(self.life) {
             return None;
         }
         let name = question.at.side().name();
@@ -237,7 +245,7 @@ impl Cable {
     fn act(&self, question: &Question, course: Course) -> Option<Reply> {
         let mut world = self.world.lock();
         let world = &mut *world;
-        if world.dead || world.life != self.life {
+        if !world.is_alive(self.life) {
             return None;
         }
         if let Some(hash) = question.offers {

@@ -37,7 +37,7 @@ mod worlds;
 mod tests;
 
 use callers::Callers;
-use dice::Log;
+use dice::{Fault, Log};
 use disk::Files;
 use merchant_signer::config::Config;
 use merchant_signer::journal::Journal;
@@ -47,6 +47,7 @@ use process::{Answers, Health, Process, Told};
 use readiness::Readiness;
 use scene::{Change, Shape};
 use setup::Wanted;
+use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -56,6 +57,9 @@ use world::{NODES, Shared, Side, World};
 
 /// So many seconds later, what can still land has landed, and a person says what nobody can learn.
 const BOOKS: u64 = 75;
+
+/// For how many seconds a process does not notice that another one has taken over, at most.
+const MOMENT: u64 = 15;
 
 /// Seconds in which nothing goes wrong any more, at most.
 const HEALING: u64 = 560;
@@ -175,6 +179,7 @@ impl Simulation<'_> {
                 let journal = self.config.journal.file().expect("a simulated journal is a file");
                 runtime.block_on(person::import(&self.world, journal, &self.callers));
             }
+            self.world.lock().stale = None;
             let stop = runtime.block_on(tokio::task::unconstrained(self.live()));
             // What a killed process leaves is what is on disk now, before its files are closed.
             self.files.freeze();
@@ -265,6 +270,7 @@ impl Simulation<'_> {
     async fn live(&mut self) -> Stop {
         let death = Arc::clone(&self.world.lock().death);
         let mut process = Process::start(&self.world, self.config.clone(), &self.answers);
+        let mut stale: Option<(Process, u64)> = None;
         self.readiness.begin();
         loop {
             tokio::select! {
@@ -283,6 +289,18 @@ impl Simulation<'_> {
                 }
                 return Stop::Died;
             }
+            if stale.as_ref().is_some_and(|(_, until)| *until <= self.second) {
+                self.world.lock().stale = None;
+                stale = None;
+            }
+            if process.is_at_work() && stale.is_none() && self.is_taken_over() {
+                let stopped = process.cut_off().await;
+                let next = Process::start(&self.world, self.config.clone(), &self.answers);
+                let lasts = stopped + 1 + self.world.lock().dice.below(MOMENT);
+                stale = Some((replace(&mut process, next), self.second + lasts));
+                self.readiness.begin();
+                continue;
+            }
             if process.is_at_work()
                 && let Some((side, Change::Number)) = self.wanted.changed
             {
@@ -294,7 +312,7 @@ impl Simulation<'_> {
                 return Stop::Died;
             }
             if self.second < self.chaos() {
-                self.post(&process);
+                self.post(&process, stale.as_ref().map(|(process, _)| process));
                 if self.second.is_multiple_of(5) {
                     let health = process.health().await;
                     let told = self.readiness.told(health.as_ref());
@@ -312,13 +330,21 @@ impl Simulation<'_> {
         }
     }
 
-    fn post(&mut self, process: &Process) {
+    /// Callers may still know the one that was taken over from.
+    fn post(&mut self, process: &Process, stale: Option<&Process>) {
         let mut world = self.world.lock();
         if world.dice.one_in(3) {
             let request = self.callers.post(&mut world, self.second);
+            let to = stale.filter(|_| world.dice.one_in(3)).unwrap_or(process);
             drop(world);
-            process.take(request);
+            to.take(request);
         }
+    }
+
+    /// Whether another process takes the journal from the one that runs, which lives on.
+    fn is_taken_over(&self) -> bool {
+        let mut world = self.world.lock();
+        !world.dead && self.second < self.chaos() && world.fault("both", Fault::TakenOver)
     }
 
     fn hear(&mut self) {

@@ -69,6 +69,8 @@ pub(crate) enum Mutant {
     ClaimsPerAccount,
     /// What an account has claimed goes with its key.
     ClaimsGoWithTheKey,
+    /// Whoever was taken over from still says what it found out before.
+    StaleWord,
 }
 
 /// How a broken rule is played.
@@ -133,7 +135,11 @@ const CUT_OFF: &[(Fault, u64)] =
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-const TABLE: [Row; 30] = [
+/// What has somebody find out that a customer cannot pay, and say so when another process has charged him since.
+const OVERTAKEN: &[(Fault, u64)] =
+    &[(Fault::TakenOver, 3), (Fault::SlowAnswer, 2), (Fault::CustomerPoor, 2)];
+
+const TABLE: [Row; 31] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -164,6 +170,7 @@ const TABLE: [Row; 30] = [
     row(Mutant::AnyPosition, EVM, SLOW_AND_LOST, Some(ANY_POSITION)),
     row(Mutant::ClaimsPerAccount, BOTH, &[], Some(PER_ACCOUNT)),
     row(Mutant::ClaimsGoWithTheKey, BOTH, &[(Fault::Kill, 300)], None),
+    row(Mutant::StaleWord, BOTH, OVERTAKEN, None),
 ];
 
 impl Mutant {

@@ -51,7 +51,7 @@ pub(crate) async fn import(world: &Shared, config: &JournalConfig, callers: &Cal
     let (journal, writer) =
         Journal::with_writer(config, clock::CLOCK, disk).expect("the journal is whole");
     let tasks = TaskTracker::new();
-    tasks.spawn(serve(writer, Arc::clone(world)));
+    tasks.spawn(serve(writer, Arc::clone(world), Arc::default()));
     let exported = journal.export_claims().await.expect("the journal is read");
     let networks = exported.text.lines().next().unwrap_or_default().to_owned();
     let text = {

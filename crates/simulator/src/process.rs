@@ -25,10 +25,14 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+/// For how many seconds a process may be stopped that another one takes over from.
+const STOPPED: u64 = 25;
 
 /// What callers have heard, by the number of the request.
 pub(crate) type Answers = Arc<Mutex<Vec<Told>>>;
@@ -52,9 +56,19 @@ pub(crate) struct Health {
     pub(crate) undecided: u64,
 }
 
+/// What takes the journal away from a process, as a server does that ends its sessions.
+#[derive(Debug, Default)]
+pub(crate) struct Fence {
+    cut: Notify,
+    gone: Notify,
+}
+
 /// A Signer that is starting or at work.
 pub(crate) struct Process {
     world: Shared,
+    /// Which one it is.
+    pub(crate) life: u64,
+    fence: Arc<Fence>,
     starting: Option<JoinHandle<Result<Assembled, StartError>>>,
     router: Option<Router>,
     answers: Answers,
@@ -77,17 +91,30 @@ impl Process {
         let shared = Arc::clone(world);
         let tasks = TaskTracker::new();
         let writers = tasks.clone();
+        let fence = Arc::<Fence>::default();
+        let fenced = Arc::clone(&fence);
         let starting = tasks.spawn(async move {
             let open = |place: &JournalPlace| {
                 let file = place.file().expect("a simulated journal is a file");
-                open(file, (&shared, life), &writers)
+                open(file, (&shared, life), (&writers, &fenced))
             };
             let machine =
                 Machine { dial: &cable, clock: clock::CLOCK, keys: &stores, journal: &open };
             assemble(config, machine).await
         });
         let (world, answers) = (Arc::clone(world), Arc::clone(answers));
-        Self { world, starting: Some(starting), router: None, answers, tasks }
+        Self { world, life, fence, starting: Some(starting), router: None, answers, tasks }
+    }
+
+    /// Takes its journal away. All else of it goes on, perhaps after having been stopped for a while. Tells for how
+    /// long (s).
+    pub(crate) async fn cut_off(&self) -> u64 {
+        self.fence.cut.notify_one();
+        self.fence.gone.notified().await;
+        let mut world = self.world.lock();
+        let stopped = if world.dice.one_in(3) { 0 } else { world.dice.below(STOPPED) };
+        (world.stale, world.wakes_ms) = (Some(self.life), world.now_ms + 1000 * stopped);
+        stopped
     }
 
     /// Puts it to work once it has started. An error is why it did not start.
@@ -115,7 +142,7 @@ impl Process {
     pub(crate) fn take(&self, request: Request) -> bool {
         let Some(router) = self.router.clone() else { return false };
         let (world, answers) = (Arc::clone(&self.world), Arc::clone(&self.answers));
-        let life = world.lock().life;
+        let life = self.life;
         self.tasks.spawn(async move {
             let (token, asked_ms) = {
                 let world = world.lock();
@@ -129,7 +156,7 @@ impl Process {
             let heard = Request::read(status, &said);
             let mut world = world.lock();
             let world = &mut *world;
-            if world.dead || world.life != life {
+            if !world.is_alive(life) {
                 return;
             }
             let heard = told_wrong(world, heard);
@@ -138,7 +165,8 @@ impl Process {
             if world.log.talkative {
                 world.log.lines.push(format!("             {}", said["msg"]));
             }
-            let mut asked = laws::of_an_answer(&request, &heard, world);
+            let mut asked = laws::of_an_answer(&request, &heard, world)
+                .and_then(|()| laws::of_a_refusal(&request, asked_ms, &heard, world));
             for named in request.earlier(&said) {
                 let named = told_of_another(world, named);
                 asked = asked.and_then(|()| laws::of_what_is_named(&named, world));
@@ -152,7 +180,8 @@ impl Process {
             {
                 world.handed_out.push((request.side, raw, world.now_ms));
             }
-            let disturbed = world.disturbed_ms[request.side.place()] >= asked_ms;
+            let stale = world.life != life;
+            let disturbed = stale || world.disturbed_ms[request.side.place()] >= asked_ms;
             answers.lock().push(Told { number: request.number, heard, disturbed });
         });
         true
@@ -245,25 +274,27 @@ async fn ask(router: Router, path: &str, body: Option<Value>) -> (u16, Value) {
 fn open(
     config: &JournalConfig,
     (world, life): (&Shared, u64),
-    tasks: &TaskTracker,
+    (tasks, fence): (&TaskTracker, &Arc<Fence>),
 ) -> Result<Journal, OpenError> {
     let disk = Box::new(SimDisk { world: Arc::clone(world), life });
     let (journal, writer) = Journal::with_writer(config, clock::CLOCK, disk)?;
     broken::mutate(world, writer.connection());
-    tasks.spawn(serve(writer, Arc::clone(world)));
+    tasks.spawn(serve(writer, Arc::clone(world), Arc::clone(fence)));
     Ok(journal)
 }
 
-pub(crate) async fn serve(mut writer: Writer, world: Shared) {
+/// Does what the journal is asked for, until it is closed or taken away.
+pub(crate) async fn serve(mut writer: Writer, world: Shared, fence: Arc<Fence>) {
     loop {
-        let slow = {
-            let mut world = world.lock();
-            if world.fault("both", Fault::SlowJournal) { 1 + world.dice.below(300) } else { 0 }
+        let served = tokio::select! {
+            biased;
+            () = fence.cut.notified() => {
+                drop(writer);
+                return fence.gone.notify_one();
+            }
+            served = turn(&mut writer, &world) => served,
         };
-        if slow > 0 {
-            sleep(Duration::from_millis(slow)).await;
-        }
-        match writer.turn().await {
+        match served {
             Served::Going => {}
             Served::Closed => return,
             // The process ends here. The file stays as it is until the runtime goes.
@@ -273,4 +304,15 @@ pub(crate) async fn serve(mut writer: Writer, world: Shared) {
             }
         }
     }
+}
+
+async fn turn(writer: &mut Writer, world: &Shared) -> Served {
+    let slow = {
+        let mut world = world.lock();
+        if world.fault("both", Fault::SlowJournal) { 1 + world.dice.below(300) } else { 0 }
+    };
+    if slow > 0 {
+        sleep(Duration::from_millis(slow)).await;
+    }
+    writer.turn().await
 }

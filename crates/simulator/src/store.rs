@@ -104,7 +104,7 @@ impl Store {
     fn answer(&self, digest: B256) -> Option<Answer> {
         let mut world = self.stores.world.lock();
         let world = &mut *world;
-        if world.dead || world.life != self.stores.life {
+        if !world.is_alive(self.stores.life) {
             return None;
         }
         let at = self.side.name();

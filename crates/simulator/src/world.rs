@@ -121,6 +121,10 @@ pub(crate) struct World {
     pub(crate) told: BTreeSet<B256>,
     /// Which process runs: what an earlier one left behind is not heard any more.
     pub(crate) life: u64,
+    /// A process that another one took over from, and that does not know it yet.
+    pub(crate) stale: Option<u64>,
+    /// Until when that one was stopped: it hears no answer before (ms).
+    pub(crate) wakes_ms: u64,
     /// Whether the process that ran is dead.
     pub(crate) dead: bool,
     /// Told when it dies.
@@ -196,6 +200,8 @@ impl World {
             foreign_ms: 0,
             told: BTreeSet::new(),
             life: 0,
+            stale: None,
+            wakes_ms: 0,
             dead: true,
             death: Arc::default(),
             durable: BTreeMap::new(),
@@ -251,6 +257,11 @@ impl World {
             self.note(at, fault.word(), 0);
         }
         strikes
+    }
+
+    /// Whether what that process does is seen.
+    pub(crate) fn is_alive(&self, life: u64) -> bool {
+        !self.dead && (self.life == life || self.stale == Some(life))
     }
 
     /// The process ends here and now. Nothing that it still does is seen.
