@@ -24,6 +24,7 @@ pub mod remote;
 mod renewal;
 mod rules;
 mod sockets;
+mod standby;
 pub mod totals;
 mod webhook;
 
@@ -191,6 +192,8 @@ pub async fn start_on(
     sockets.fit(&config.http)?;
     let (limits, copies) =
         (config.http.clone(), config.journal.file().and_then(|file| file.copy_dir.clone()));
+    let chains = connect::all(&config, machine).await?;
+    let (journal, lobby) = standby::in_turn(&config, &mut sockets).await?;
     let Assembled {
         engine,
         watchers,
@@ -202,18 +205,15 @@ pub async fn start_on(
         reloads,
         webhook,
         refusals,
-    } = assemble(config.clone(), machine).await?;
+    } = put_together(config.clone(), machine, (&chains, journal)).await?;
     // The journal is open: the process before this one has closed it, and left what it had to.
-    handover::take_up(&config.journal, machine.clock, &door);
+    handover::take_up(&config.journal, &engine.journal, machine.clock, &door);
+    drop(lobby);
     let (listener, address) = sockets.listen(limits.listen)?;
     let watch = Watch::begin(watchers);
     let (others, stop_others) = (TaskTracker::new(), CancellationToken::new());
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
-    if let (Some(told), Some(desk)) = (config.webhook.clone(), webhook) {
-        let (outbound, engine) = (config.outbound, Arc::clone(&engine));
-        let webhook = Webhook { config: told, outbound, engine, desk };
-        webhook.begin(stop_others.clone()).map_err(StartError::Webhook)?;
-    }
+    webhook.map_or(Ok(()), |desk| tell_webhook(&config, desk, &engine, stop_others.clone()))?;
     keep_house((&others, &stop_others), &engine, &door, refusals);
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
@@ -247,6 +247,18 @@ pub async fn start_on(
     })
 }
 
+/// Begins to tell a webhook what happens, where one is configured.
+fn tell_webhook(
+    config: &Config,
+    desk: Arc<WebhookDesk>,
+    engine: &Arc<Engine>,
+    stop: CancellationToken,
+) -> Result<(), StartError> {
+    let Some(told) = config.webhook.clone() else { return Ok(()) };
+    let (outbound, engine) = (config.outbound, Arc::clone(engine));
+    Webhook { config: told, outbound, engine, desk }.begin(stop).map_err(StartError::Webhook)
+}
+
 /// Begins what is done beside requests, until it is told to stop.
 fn keep_house(
     (others, stop): (&TaskTracker, &CancellationToken),
@@ -265,7 +277,16 @@ fn keep_house(
 pub async fn assemble(config: Config, machine: Machine<'_>) -> Result<Assembled, StartError> {
     let chains = connect::all(&config, machine).await?;
     let journal = (machine.journal)(&config.journal)?;
-    let Lanes { set, watchers } = lanes::take_up(&chains, &journal).await?;
+    put_together(config, machine, (&chains, journal)).await
+}
+
+/// The same with chains and a journal.
+async fn put_together(
+    config: Config,
+    machine: Machine<'_>,
+    (chains, journal): (&[Connected], Journal),
+) -> Result<Assembled, StartError> {
+    let Lanes { set, watchers } = lanes::take_up(chains, &journal).await?;
     set.of_chains.values().for_each(|lanes| tell_limits(lanes.any()));
     look_once(&watchers).await;
     let engine = Arc::new(Engine::new(set, journal));
@@ -346,7 +367,7 @@ impl Running {
             self.engine.tasks.wait().await;
         };
         if timeout(self.config.http.shutdown_grace, drained).await.is_ok() {
-            handover::leave(&self.config.journal, &self.door.judged());
+            handover::leave(&self.config.journal, &self.engine.journal, &self.door.judged());
         } else {
             warn!("some requests were not finished in time; what they committed is not lost");
         }

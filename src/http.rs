@@ -10,10 +10,12 @@ mod events;
 mod guard;
 mod handshakes;
 mod health;
+mod instances;
 mod page;
 mod patient;
 mod reload;
 mod serve;
+mod standby;
 mod status;
 mod strangers;
 mod trace;
@@ -35,6 +37,7 @@ pub use handshakes::Handshakes;
 pub use page::keep_samples;
 pub use reload::{ReloadRequest, Reloaded};
 pub use serve::{Manners, serve};
+pub use standby::StandbyDoor;
 pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
 
 use arrivals::Arrivals;
@@ -101,6 +104,7 @@ impl AppState {
         closing: CancellationToken,
     ) -> Self {
         let started_ms = engine.journal.now_ms();
+        let opens_s = engine.journal.opens_ms().div_euclid(1000);
         let labels = callers.as_ref().map(Callers::labels).unwrap_or_default();
         let arrivals = Arrivals::new(limits.body_limit_bytes, engine.tasks.clone());
         Self {
@@ -116,7 +120,7 @@ impl AppState {
             waiting: Semaphore::new(events::WAITING),
             closing,
             arrivals,
-            replays: Replays::new(started_ms.div_euclid(1000)),
+            replays: Replays::new(opens_s),
             strangers: Strangers::default(),
             metrics: Metrics::new(&labels, &AuthError::WORDS, started_ms),
             limits,

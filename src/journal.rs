@@ -5,6 +5,7 @@
 
 mod audit;
 mod backup;
+mod base;
 mod before;
 mod columns;
 mod commit;
@@ -19,6 +20,7 @@ mod files;
 mod gas;
 mod gates;
 mod history;
+mod instances;
 mod interchange;
 mod ledger;
 mod left;
@@ -46,6 +48,7 @@ mod seal;
 mod shape;
 mod spend;
 mod sql;
+mod standby;
 mod start;
 mod takers;
 mod wal;
@@ -65,6 +68,7 @@ pub use error::{AcceptError, JournalError};
 pub use feed::{FeedEvent, FeedKind, FeedPlace, FeedStep, RowMark, UnknownPlace};
 pub use gas::GasNote;
 pub use gates::GateNote;
+pub use instances::Instance;
 pub use interchange::{Exported, Imported, NotImported};
 pub use ledger::{
     FullLedger, LedgerEntry, LedgerFilter, LedgerLine, LedgerLines, LedgerOrder, LedgerPlace,
@@ -87,6 +91,7 @@ pub use rows::ClaimScope;
 pub use seal::Sealed;
 pub use spend::Spent;
 pub use sql::{SqlError, Wall};
+pub use standby::{Standby, StandbySight, Turn};
 pub use writer::{Disk, Figures, Served, Writer};
 
 use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
@@ -94,6 +99,7 @@ use crate::clock::Clock;
 use crate::policy::Count;
 use alloy::primitives::{Address, B256};
 use files::Files;
+use instances::Company;
 use link::Link;
 use parking_lot::RwLock;
 use sql::Database;
@@ -114,6 +120,8 @@ pub struct Journal {
     files: Option<Files>,
     /// The way to a server; none where the journal is a file.
     link: Option<Arc<Link>>,
+    /// Those who share it; none where the journal is a file.
+    company: Option<Arc<Company>>,
     min_free_bytes: u64,
     old_copy: bool,
     left_ms: Option<i64>,

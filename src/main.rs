@@ -278,7 +278,13 @@ async fn serve(
     let spans = traces.map(|to| telemetry::send_spans(to, config.outbound)).transpose()?;
     let (keys, mut deaths) = SplitKeys::new(path);
     let machine = Machine { keys: &keys, ..Machine::real(&http) };
-    let mut running = app::start_on(sockets, config, machine).await?;
+    // A standby may wait for its turn for months.
+    let mut running = tokio::select! {
+        started = app::start_on(sockets, config, machine) => started?,
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+        why = deaths.next() => return Err(why.into()),
+    };
     let ended = loop {
         tokio::select! {
             _ = terminate.recv() => break Ok(()),

@@ -3,6 +3,7 @@
 
 mod chains;
 mod classic;
+mod instances;
 mod journal;
 mod metrics;
 mod nodes;
@@ -12,6 +13,7 @@ mod trends;
 mod webhook;
 
 pub use classic::classic;
+pub use instances::stands_by;
 pub use metrics::{ANYBODY, Billed, Metrics, NOBODY};
 pub use otlp::{SpanSender, SpansUnsent, send_spans};
 pub use trends::{ChainSample, EVERY, Sample, Trends};

@@ -8,43 +8,51 @@ use crate::auth::{CLOCK_WINDOW_SECONDS, JudgedMessages};
 use crate::clock::Clock;
 use crate::config::JournalPlace;
 use crate::http::AppState;
+use crate::journal::Journal;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use tracing::warn;
 
-fn file(journal: &JournalPlace) -> PathBuf {
-    journal.beside(".handover")
+fn file(place: &JournalPlace) -> PathBuf {
+    place.beside(".handover")
 }
 
-/// Leaves word of them. Without it the next process takes less.
-pub(super) fn leave(journal: &JournalPlace, judged: &JudgedMessages) {
+/// Leaves word of them, with the name of the start that ends: others may have the journal next. Without it the
+/// next process takes less.
+pub(super) fn leave(place: &JournalPlace, journal: &Journal, judged: &JudgedMessages) {
     let write = || -> io::Result<()> {
-        let path = file(journal);
+        let path = file(place);
         drop(fs::remove_file(&path));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(judged.to_string().as_bytes())
+        write!(file, "{}{judged}", head(journal.starts().0))
     };
     if let Err(error) = write() {
         warn!(%error, "what was answered lately cannot be left to the next process: it takes nothing that was signed before it starts");
     }
 }
 
-/// Has the door go on where the process before this one ended, if that left word of it.
-pub(super) fn take_up(journal: &JournalPlace, clock: Clock, door: &AppState) {
-    if let Some(judged) = take(journal, clock) {
+/// The first line of what the process of this start leaves; nothing where there is one process at a time anyway.
+fn head(start: Option<String>) -> String {
+    start.map(|start| format!("{start}\n")).unwrap_or_default()
+}
+
+/// Has the door go on where the process before this one ended, if that left word of it. What an earlier one left
+/// knows nothing of what that one answered.
+pub(super) fn take_up(place: &JournalPlace, journal: &Journal, clock: Clock, door: &AppState) {
+    if let Some(judged) = take(place, &head(journal.starts().1), clock) {
         door.take_over(judged);
     }
 }
 
 /// What was left, once.
-fn take(journal: &JournalPlace, clock: Clock) -> Option<JudgedMessages> {
-    let path = file(journal);
+fn take(place: &JournalPlace, head: &str, clock: Clock) -> Option<JudgedMessages> {
+    let path = file(place);
     let text = fs::read_to_string(&path).ok()?;
     // What cannot be taken away would be taken for good again.
     fs::remove_file(&path).ok()?;
-    let judged: JudgedMessages = text.parse().ok()?;
+    let judged: JudgedMessages = text.strip_prefix(head)?.parse().ok()?;
     let age = clock.unix_ms().div_euclid(1000).checked_sub(judged.at)?;
     let window = i64::try_from(CLOCK_WINDOW_SECONDS).ok()?;
     (0..=window).contains(&age).then_some(judged)

@@ -121,7 +121,18 @@ pub async fn run(
 struct Readiness {
     status: String,
     journal: String,
+    instances: Vec<ReadyInstance>,
     chains: Vec<ReadyChain>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ReadyInstance {
+    name: String,
+    start: String,
+    version: String,
+    state: String,
+    silent_seconds: u64,
 }
 
 #[derive(Deserialize)]
@@ -183,10 +194,19 @@ async fn status(
     };
     let apart = config.http.health_listen.filter(|_| server.is_none());
     let ready: Readiness = remote.open(apart, "/health/ready").await?;
+    // One that stands by controls nothing.
+    let asks = may_control && ready.status != "standby";
     let controlled: Vec<Controlled> =
-        if may_control { remote.get("/PayTool/control").await? } else { Vec::new() };
+        if asks { remote.get("/PayTool/control").await? } else { Vec::new() };
     writeln!(to, "{}", ready.status)?;
     writeln!(to, "journal: {}", ready.journal)?;
+    for ReadyInstance { name, start, version, state, silent_seconds } in &ready.instances {
+        let does = if state == "serves" { "serves" } else { "stands by" };
+        writeln!(
+            to,
+            "instance {name} {does}: start {start}, version {version}, heard of {silent_seconds} s ago"
+        )?;
+    }
     for chain in &ready.chains {
         show(chain, controlled.iter().find(|one| one.chain_id == chain.chain_id), to)?;
     }

@@ -51,6 +51,20 @@ impl Sockets {
     }
 }
 
+impl Sockets {
+    /// The same, and the socket stays open for whoever listens on that address next.
+    pub(super) fn listen_meanwhile(
+        &mut self,
+        address: SocketAddr,
+    ) -> Result<TcpListener, StartError> {
+        let problem = |problem| StartError::Listen { address, problem };
+        let listener = self.listen(address)?.0.into_std().map_err(problem)?;
+        let next = listener.try_clone().map_err(problem)?;
+        self.0.push((address, next));
+        TcpListener::from_std(listener).map_err(problem)
+    }
+}
+
 fn bound(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;

@@ -83,6 +83,7 @@ impl Webhook {
             self.desk.outbox.move_to(&now)?;
             now
         };
+        self.engine.journal.note_told(&place);
         let mut news = self.engine.journal.figures().grown.subscribe();
         loop {
             news.mark_unchanged();
@@ -95,6 +96,7 @@ impl Webhook {
             if page.next != place {
                 self.desk.outbox.move_to(&page.next)?;
                 place = page.next;
+                self.engine.journal.note_told(&place);
             }
             if page.events.is_empty() {
                 self.desk.figures.waiting_since.store(0, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! `[journal]`: where every charge is remembered, in a file or on a server.
 
 use super::faults::Reported;
-use super::kinds::{optional_time, path, size, time, whole};
+use super::kinds::{optional_time, path, size, text, time, whole};
 use super::reader::TableReader;
 use super::{DatabaseUrl, millis, seconds, secret};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -15,6 +15,12 @@ const USUAL_FILE: &str = "data/journal.sqlite";
 
 /// How long a server's answer is waited for when nothing is said.
 const USUAL_TIMEOUT: Duration = seconds(10);
+
+/// After how long a Signer that says nothing is taken for gone when nothing is said.
+const USUAL_TAKEOVER: Duration = seconds(10);
+
+/// The most letters of a name of an instance.
+const LONGEST_NAME: usize = 60;
 
 /// What `journal.url` must look like.
 const URL: &str = "the URL of a PostgreSQL database: postgresql://role:password@host/database";
@@ -56,6 +62,10 @@ pub struct JournalServer {
     pub mark_path: PathBuf,
     /// After how long an answer of the server is taken for lost: 1 s to 1 min.
     pub timeout: Duration,
+    /// What this Signer is called among those that share the journal; none for the machine's name.
+    pub instance: Option<String>,
+    /// After how long another Signer that says nothing is taken for gone: 3 s to 10 min.
+    pub takeover_after: Duration,
     /// No refusals are kept with less than this free on the disk of the mark, in bytes: 1 MiB to 1 TiB.
     pub min_free_bytes: u64,
     /// How many commits may wait for the writer: 1 to 100000.
@@ -77,6 +87,8 @@ impl JournalPlace {
         let authority_file = path("the path of the certificate of an authority, in PEM");
         let authority_file = reader.optional("authority_file", &authority_file);
         let timeout = reader.optional("timeout", &time(millis(1_000)..=seconds(60)));
+        let instance = reader.optional("instance", &text("a short name", LONGEST_NAME));
+        let takeover = reader.optional("takeover_after", &time(seconds(3)..=seconds(600)));
         if !reader.has("url") && !reader.has("url_file") {
             only_with_a_url(reader)?;
             return Ok(Self::File(JournalConfig {
@@ -97,6 +109,8 @@ impl JournalPlace {
             authority_file: authority_file?,
             mark_path: mark?,
             timeout: timeout?.unwrap_or(USUAL_TIMEOUT),
+            instance: instance?,
+            takeover_after: takeover?.unwrap_or(USUAL_TAKEOVER),
             min_free_bytes: min_free_bytes?,
             queue_length: queue_length?,
             keep_refusals: keep_refusals?,
@@ -184,7 +198,8 @@ fn read_url(reader: &mut TableReader<'_>) -> Result<Option<DatabaseUrl>, Reporte
 
 /// What says nothing of a journal in a file.
 fn only_with_a_url(reader: &TableReader<'_>) -> Result<(), Reported> {
-    let stated = ["authority_file", "timeout"].into_iter().filter(|key| reader.has(key));
+    let of_a_server = ["authority_file", "instance", "takeover_after", "timeout"];
+    let stated = of_a_server.into_iter().filter(|key| reader.has(key));
     let faults: Vec<Reported> =
         stated.map(|key| reader.fault(key, "goes with journal.url alone")).collect();
     faults.into_iter().try_for_each(Err)

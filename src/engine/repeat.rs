@@ -44,9 +44,13 @@ impl Asked {
         if self.dry_run {
             return Self::rehearsed(lane, refused, earlier);
         }
-        match self.named(lane, &earlier).await {
+        if let Err(taken) = self.named(lane, &earlier).await {
+            return Stop::NoVerdict(taken);
+        }
+        // What speaks against a charge may be that another process has charged it since its claims were read.
+        match lane.journal.is_still_ours().await {
             Ok(()) => Stop::Answer(Answer::Refused(refused, earlier)),
-            Err(taken) => Stop::NoVerdict(taken),
+            Err(lost) => Stop::NoVerdict(lost.into()),
         }
     }
 
@@ -99,6 +103,8 @@ impl Asked {
         if let Err(taken) = self.named(lane, &satisfied).await {
             return Ok(Stop::NoVerdict(taken));
         }
+        // A billing of another process, whose COMMIT is under way, is as good as none.
+        lane.journal.is_still_ours().await?;
         let of_newest = |one: &Satisfied| one.by.batch == newest;
         let (named, earlier): (Vec<_>, Vec<_>) = satisfied.into_iter().partition(of_newest);
         Ok(Stop::Answer(Answer::Sent(Sent {

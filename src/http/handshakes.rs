@@ -2,9 +2,11 @@
 //! connection of its own among those that are counted.
 
 use super::AppState;
+use crate::config::HttpConfig;
 use crate::tls::Tls;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 use tokio_rustls::rustls::Error;
@@ -17,14 +19,21 @@ const CERTIFICATE: &str = "certificate";
 #[derive(Clone, Debug)]
 pub struct Handshakes {
     tls: Arc<Tls>,
-    door: Arc<AppState>,
+    header_timeout: Duration,
+    /// Who counts those that come to nothing.
+    door: Option<Arc<AppState>>,
 }
 
 impl Handshakes {
     /// Those of a door that speaks TLS.
     pub fn of(door: &Arc<AppState>) -> Option<Self> {
-        let tls = door.limits.tls.clone()?;
-        Some(Self { tls, door: Arc::clone(door) })
+        Some(Self { door: Some(Arc::clone(door)), ..Self::of_nobody(&door.limits)? })
+    }
+
+    /// The same where nobody counts.
+    pub fn of_nobody(limits: &HttpConfig) -> Option<Self> {
+        let header_timeout = limits.header_timeout;
+        Some(Self { tls: limits.tls.clone()?, header_timeout, door: None })
     }
 
     /// What is encrypted from here on; nothing when the other side did not do its part in time.
@@ -33,7 +42,7 @@ impl Handshakes {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let accepted = Box::pin(self.tls.acceptor().accept(stream));
-        match timeout(self.door.limits.header_timeout, accepted).await.ok()? {
+        match timeout(self.header_timeout, accepted).await.ok()? {
             Ok(stream) => Some(stream),
             Err(error) => {
                 self.note(&error, peer);
@@ -47,10 +56,11 @@ impl Handshakes {
         let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) else {
             return;
         };
+        let Some(door) = &self.door else { return };
         let unproven = matches!(why, Error::NoCertificatesPresented | Error::InvalidCertificate(_));
         if unproven {
-            self.door.metrics.unauthenticated(CERTIFICATE);
+            door.metrics.unauthenticated(CERTIFICATE);
         }
-        self.door.strangers.shook_no_hands(why, peer, unproven);
+        door.strangers.shook_no_hands(why, peer, unproven);
     }
 }

@@ -2,6 +2,7 @@
 //! merchant's network: nothing here is secret, and nothing needs a signature.
 
 use super::AppState;
+use super::instances::shown as shown_instances;
 use crate::billing::BatchId;
 use crate::engine::{Hindrance, Lane, LaneSet, SigningLanes};
 use crate::node::NodeView;
@@ -33,7 +34,11 @@ pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
     let word = if up { "ready" } else { "not ready" };
     let journal = journal.map_or_else(|| json!("ok"), |problem| json!(problem));
     let tls = encrypted.map(|tls| certificate(tls, now));
-    body(status, &json!({"status": word, "journal": journal, "tls": tls, "chains": chains}))
+    let instances = shown_instances(&door.engine.journal.instances());
+    let told = json!({
+        "status": word, "journal": journal, "instances": instances, "tls": tls, "chains": chains,
+    });
+    body(status, &told)
 }
 
 fn certificate(tls: &Tls, now: i64) -> Value {
@@ -117,7 +122,11 @@ pub(super) async fn metrics(State(door): State<Arc<AppState>>, headers: HeaderMa
         door.metrics.certificate(tls.until());
     }
     let webhook = door.webhook.as_deref().map(|desk| &desk.figures);
-    let text = door.metrics.render(&door.engine, webhook, door.refusals.as_ref());
+    readable(door.metrics.render(&door.engine, webhook, door.refusals.as_ref()), &headers)
+}
+
+/// A scrape, as whoever asks for it reads it.
+pub(super) fn readable(text: String, headers: &HeaderMap) -> Response {
     let asked = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let open = asked.into_iter().any(|accepted| accepted.contains("application/openmetrics-text"));
     let (kind, text) = if open {

@@ -29,6 +29,8 @@ pub(super) enum TurnedAway {
         "these signed bytes were answered before, and the answer is not kept any more: sign them again"
     )]
     AnsweredBefore,
+    #[error("this Signer signs nothing at present, and another does: {0}")]
+    StandsBy(String),
     #[error("these signed bytes are being answered elsewhere, and that takes long: ask again")]
     StillJudged,
     #[error("no {} chain is configured", common_name(*.0))]
@@ -118,7 +120,7 @@ impl TurnedAway {
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
             Self::Busy | Self::Crowd => StatusCode::TOO_MANY_REQUESTS,
             Self::AnsweredBefore | Self::OtherPause(_) | Self::LostPlace(_) => StatusCode::CONFLICT,
-            Self::StillJudged => StatusCode::SERVICE_UNAVAILABLE,
+            Self::StillJudged | Self::StandsBy(_) => StatusCode::SERVICE_UNAVAILABLE,
             // Nothing is wrong with any entry: whoever looks for the one that spoils the rest looks in vain.
             Self::NoChain(_) | Self::WrongFamily { .. } | Self::NotFound(_) => {
                 StatusCode::NOT_FOUND

@@ -23,6 +23,9 @@ pub enum JournalError {
     /// A server keeps the journal, and it cannot be used now.
     #[error("the journal's server cannot be used: {0}")]
     Away(String),
+    /// Another process serves by now.
+    #[error("another Signer has taken the journal over: post it again")]
+    TakenOver,
     /// The database refused.
     #[error("the journal could not be used: {0}")]
     Database(#[from] SqlError),

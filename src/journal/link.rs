@@ -27,6 +27,15 @@ impl Link {
         writes.or_else(|| self.reads.lock().clone())
     }
 
+    /// Whether one of the ways is closed.
+    #[cfg(feature = "postgres")]
+    pub(super) fn is_closed(&self, way: Use) -> bool {
+        match way {
+            Use::Writes => self.writes.lock().is_some(),
+            Use::Reads => self.reads.lock().is_some(),
+        }
+    }
+
     /// One of the ways is open, or closed for a reason. Tells whether that is news.
     #[cfg(feature = "postgres")]
     pub(super) fn set(&self, way: Use, trouble: Option<String>) -> bool {

@@ -6,6 +6,7 @@ use super::backup::AuditWatch;
 use super::open::OpenError;
 #[cfg(feature = "postgres")]
 use super::postgres::{ServerAndOwner, ServerConfig, to_file, to_server};
+use super::standby::Turn;
 #[cfg(feature = "postgres")]
 use crate::clock::Clock;
 use crate::config::{DatabaseUrl, JournalPlace};
@@ -38,6 +39,20 @@ impl Journal {
             JournalPlace::Server(server) => {
                 Self::open_on_server(&ServerConfig::of(server), Clock::MACHINE)
             }
+            #[cfg(not(feature = "postgres"))]
+            JournalPlace::Server(_) => Err(OpenError::NotBuiltIn),
+        }
+    }
+
+    /// Opens the journal that is configured to serve with it, or stands by while another process has it on a
+    /// server. A file is nobody else's.
+    pub fn open_in_turn_at(place: &JournalPlace) -> Result<Turn, OpenError> {
+        match place {
+            #[cfg(feature = "postgres")]
+            JournalPlace::Server(server) => {
+                Self::open_in_turn(&ServerConfig::of(server), Clock::MACHINE)
+            }
+            JournalPlace::File(file) => Self::open(file).map(Turn::Now),
             #[cfg(not(feature = "postgres"))]
             JournalPlace::Server(_) => Err(OpenError::NotBuiltIn),
         }

@@ -3,14 +3,18 @@
 //! The statements are those of the journal in a file (sql.rs). Here is what a server has besides: a connection
 //! that may break, a COMMIT whose answer may be lost, and a database that other people run, copy and restore.
 
+mod alive;
 mod beat;
+mod begin;
 mod fit;
 mod hold;
 mod line;
 mod mark;
 mod question;
 mod reader;
+mod roll;
 mod session;
+mod standby;
 mod telling;
 mod tls;
 mod token;
@@ -24,30 +28,20 @@ pub(super) use transfer::{ServerAndOwner, to_file, to_server};
 
 use super::backup::AuditWatch;
 use super::files::find_place_for_mark;
-use super::link::{Link, Use};
 use super::mark::{self as boots, BootId};
 use super::open::OpenError;
 use super::sql::{Database, SqlError};
-use super::start::Begun;
-use super::writer::Job;
-use super::{Audit, Figures, HistoryHead, Journal, audit, doubt, migrate, pause};
+use super::standby::Turn;
+use super::{Audit, HistoryHead, Journal, audit, migrate};
 use crate::clock::Clock;
 use crate::config::JournalServer;
-use beat::Beat;
-use line::{ServerLine, Way};
+use begin::{Candidate, begin, reach_for};
 use mark::{Known, LastSeen, MarkFile, Server};
-use parking_lot::{Mutex, RwLock};
-use reader::ServerReader;
 use session::Committed;
+use standby::stand_by;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use telling::Telling;
 use token::Token;
-use tokio::sync::mpsc;
-use tracing::{info, warn};
-use writer::{Following, ServerWriter};
 
 /// Where a journal on a server is, and how it is reached.
 #[derive(Clone, Debug)]
@@ -65,6 +59,10 @@ pub struct ServerConfig {
     pub queue_length: usize,
     /// What it is called where people read it: nothing secret.
     pub place: String,
+    /// What this Signer is called among those that share the journal.
+    pub instance: String,
+    /// After how long another one that says nothing is taken for gone.
+    pub takeover_after: Duration,
     /// Whether other processes may write it as well. Every rule holds then, and who follows what is sent is not
     /// agreed on yet, so a program that bills has it alone.
     pub shared: bool,
@@ -80,6 +78,8 @@ impl ServerConfig {
             patience: server.timeout,
             queue_length: server.queue_length,
             place: server.url.to_string(),
+            instance: server.instance.clone().unwrap_or_else(this_machine),
+            takeover_after: server.takeover_after,
             shared: false,
         }
     }
@@ -148,15 +148,23 @@ impl Journal {
     /// Opens a journal on a server. A database that may have forgotten something is an old copy.
     pub fn open_on_server(config: &ServerConfig, clock: Clock) -> Result<Self, OpenError> {
         find_place_for_mark(&config.mark_path)?;
-        let opened = apart(|| open(config, clock));
-        let (journal, writer, reader) = opened.map_err(|problem| problem.opening(&config.place))?;
-        let problem = |e: std::io::Error| OpenError::Unsuitable(e.to_string());
-        let beats = (Beat::new().map_err(problem)?, Beat::new().map_err(problem)?);
-        let thread = std::thread::Builder::new().name("journal".to_owned());
-        thread.spawn(move || writer.run(&beats.0)).map_err(problem)?;
-        let thread = std::thread::Builder::new().name("journal-reads".to_owned());
-        thread.spawn(move || reader.run(&beats.1)).map_err(problem)?;
-        Ok(journal)
+        let opened = apart(|| {
+            let candidate = reach_for(config, |_| Ok(()))?.map_err(|_| Lost::Held)?;
+            Ok(begin(config, candidate, clock)?.run()?.0)
+        });
+        opened.map_err(|problem| problem.opening(&config.place))
+    }
+
+    /// Opens it to serve, or stands by while another process has it.
+    pub fn open_in_turn(config: &ServerConfig, clock: Clock) -> Result<Turn, OpenError> {
+        find_place_for_mark(&config.mark_path)?;
+        // Whoever has it can be ended by the others when it says nothing: they know whom from the beginning.
+        let says = |h: &Candidate| h.oneself.say(&h.session, clock.unix_ms(), None);
+        let opened = apart(|| match reach_for(config, says)? {
+            Ok(candidate) => Ok(Turn::Now(begin(config, candidate, clock)?.serve()?)),
+            Err(waits) => stand_by(config, waits, clock).map(Turn::Later),
+        });
+        opened.map_err(|problem| problem.opening(&config.place))
     }
 
     /// Verifies a journal on a server as it was at one moment, whoever uses it meanwhile.
@@ -231,91 +239,7 @@ impl NewTables {
     }
 }
 
-fn open(
-    config: &ServerConfig,
-    clock: Clock,
-) -> Result<(Journal, ServerWriter, ServerReader), Lost> {
-    let boot = BootId::random().map_err(SqlError::foreign)?;
-    let name = |use_: &str| format!("merchant-signer {use_} {}", &boot.to_string()[..8]);
-    let session = Session::open(&config.server, config, &name("writes"))?;
-    let conn: &dyn Database = &session;
-    let server = Server::of(&session)?.ok_or(Lost::Follows)?;
-    if let Some(problem) = fit::unfit(conn)? {
-        return Err(Lost::Unfit(problem));
-    }
-    if !config.shared && !session.hold()? {
-        return Err(Lost::Held);
-    }
-    let file = MarkFile::at(&config.mark_path);
-    let old_copy = match file.read() {
-        Some(reached) => reached.is_contradicted_by(&session, &server)?,
-        None => true,
-    };
-    let left_ms = doubt::left_ms(conn)?;
-    let known = start(&session, (boot, old_copy), clock)?;
-    tell_start(config, conn, &server)?;
-    let pauses = Arc::new(RwLock::new(pause::all(conn)?));
-    let seen = Arc::new(Mutex::new(LastSeen { boot, known, server }));
-    let link = Arc::new(Link::default());
-    let reading = Session::open(&config.server, config, &name("reads"))?;
-    let line = |used_for, name, session| {
-        let (config, seen, link) = (config.clone(), Arc::clone(&seen), Arc::clone(&link));
-        let way = Way { config, used_for, name, seen, link, left: AtomicBool::new(false) };
-        ServerLine::new(way, Some(session))
-    };
-    let writes = line(Use::Writes, name("writes"), session);
-    let reads = line(Use::Reads, name("reads"), reading);
-    let mut mark = Following { file, seen, written: None, behind: true };
-    mark.write();
-    let (jobs, to_write) = mpsc::channel::<Job>(config.queue_length);
-    let (questions, to_read) = mpsc::channel::<Job>(config.queue_length);
-    let (figures, telling) = (Arc::new(Figures::default()), Arc::new(Telling::default()));
-    let (read, told) = (Arc::clone(&figures), Arc::clone(&telling));
-    let reader = ServerReader { line: reads, jobs: to_read, figures: read, telling: told };
-    let (line, wrote) = (writes, Arc::clone(&figures));
-    let writer =
-        ServerWriter { line, jobs: to_write, figures: wrote, mark, unanswered: None, telling };
-    let journal = Journal {
-        jobs,
-        reads: questions,
-        figures,
-        files: None,
-        link: Some(link),
-        min_free_bytes: 0,
-        old_copy,
-        left_ms,
-        begun: Begun::written(),
-        clock,
-        pauses,
-    };
-    Ok((journal, writer, reader))
-}
-
-/// Says where the journal is, and what to know of it.
-fn tell_start(config: &ServerConfig, conn: &dyn Database, server: &Server) -> Result<(), Lost> {
-    let (place, timeline) = (&config.place, &server.timeline);
-    info!(journal = place, timeline, "the journal is on a PostgreSQL server");
-    if let Some(weak) = fit::weak(conn)? {
-        warn!(journal = place, "{weak}");
-    }
-    Ok(())
-}
-
-/// Writes down that a process has started, and what an old copy puts in doubt.
-fn start(session: &Session, (boot, old_copy): (BootId, bool), clock: Clock) -> Result<Known, Lost> {
-    let conn: &dyn Database = session;
-    let token = Token::random()?;
-    session.begin(token);
-    if old_copy {
-        warn!(
-            "the database may have forgotten something: what its lanes did since is learnt from the chain"
-        );
-        doubt::begin(conn, clock.unix_ms())?;
-    }
-    boots::insert_boot(conn, boot, clock.unix_ms())?;
-    match session.commit(token) {
-        Committed::Yes(known) => Ok(known),
-        Committed::No => Err(Lost::Follows),
-        Committed::Unknown(problem) => Err(problem.into()),
-    }
+/// What a machine is called that nobody gave a name to.
+fn this_machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }

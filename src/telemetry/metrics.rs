@@ -4,7 +4,7 @@ use super::chains::{self, ChainNow, seconds};
 use super::sheet::Sheet;
 use super::trends::{SECONDS, Sample, Trends};
 use super::webhook::WebhookFigures;
-use super::{journal, nodes};
+use super::{instances, journal, nodes};
 use crate::billing::FailCode;
 use crate::engine::Engine;
 use crate::journal::Refusals;
@@ -237,6 +237,7 @@ impl Metrics {
         chains::tell(&mut sheet, &chains);
         nodes::tell(&mut sheet, &chains);
         journal::tell(&mut sheet, &engine.journal, refusals);
+        instances::tell(&mut sheet, true, &engine.journal.instances());
         super::webhook::tell(&mut sheet, webhook);
         super::otlp::tell(&mut sheet);
         encode_registry(text, &self.registry)?;

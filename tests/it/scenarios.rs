@@ -59,6 +59,7 @@ mod resolve;
 mod restarts;
 mod restores;
 mod secrets;
+mod several;
 mod shipped;
 mod siege;
 mod signals;

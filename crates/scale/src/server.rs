@@ -70,6 +70,8 @@ fn on_server(room: &Path, size: u64) -> Journal {
         patience,
         queue_length: 1024,
         place: schema.clone(),
+        instance: "a test".to_owned(),
+        takeover_after: Duration::from_secs(10),
         shared: false,
     };
     Journal::create_on_server(&config, &owner, &schema).unwrap();

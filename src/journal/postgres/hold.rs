@@ -10,6 +10,13 @@ const HOLD_SOON: Duration = Duration::from_secs(2);
 /// Takes the journal for this session alone: whoever has it keeps it until his session ends.
 const HOLD: &str = "SELECT pg_advisory_lock(1397311310, 'turn'::regclass::oid::int)";
 
+/// Asks which process holds it: the first letters of its start, as the name of its session ends.
+pub(super) const HOLDER: &str = "SELECT right(application_name, 8) FROM pg_stat_activity
+    WHERE pid = (SELECT pid FROM pg_locks
+        WHERE locktype = 'advisory' AND granted AND classid = 1397311310
+          AND objid = 'turn'::regclass::oid AND objsubid = 2
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))";
+
 /// Ends the sessions of this name that are left of connections that broke.
 const END_OTHERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE application_name = current_setting('application_name') AND usename = current_user
@@ -22,16 +29,21 @@ impl Session {
     /// Has the journal be this session's alone; tells whether it is. What this process has left behind on
     /// connections that broke is ended.
     pub(super) fn hold(&self) -> SqlResult<bool> {
-        let soon = HOLD_SOON.min(self.patience.checked_div(2).unwrap_or_default()).as_millis();
-        let hold = format!("SET LOCAL lock_timeout = {soon}; {HOLD}");
-        for _ in 0..2 {
-            match self.batch(&hold) {
-                Err(SqlError::Server(fault)) if fault.state.as_deref() == Some(NOT_IN_TIME) => {
-                    self.batch(END_OTHERS)?;
-                }
-                held => return held.map(|()| true),
-            }
+        if self.hold_within(HOLD_SOON)? {
+            return Ok(true);
         }
-        Ok(false)
+        self.batch(END_OTHERS)?;
+        self.hold_within(HOLD_SOON)
+    }
+
+    /// The same, without ending anything: whoever else waits, and was there before, comes first.
+    pub(super) fn hold_within(&self, soon: Duration) -> SqlResult<bool> {
+        let soon = soon.min(self.patience.checked_div(2).unwrap_or_default()).as_millis();
+        match self.batch(&format!("SET LOCAL lock_timeout = {soon}; {HOLD}")) {
+            Err(SqlError::Server(fault)) if fault.state.as_deref() == Some(NOT_IN_TIME) => {
+                Ok(false)
+            }
+            held => held.map(|()| true),
+        }
     }
 }

@@ -1,8 +1,9 @@
 //! A way to the server: a session and, when it breaks, another one. It is made beside the thread that uses it,
 //! so that whoever waits for that thread hears at once that there is none.
 
+use super::super::instances::newest_boot;
 use super::super::link::{Link, Use};
-use super::super::sql::{Database, OptionalExtension as _};
+use super::super::sql::Database;
 use super::mark::{LastSeen, Server};
 use super::session::Session;
 use super::{Lost, ServerConfig, fit};
@@ -149,17 +150,17 @@ impl Way {
         if let Some(problem) = fit::takes_writes(&session)? {
             return Err(Lost::Unfit(problem));
         }
-        if self.used_for == Use::Writes && !self.config.shared && !session.hold()? {
-            return Err(Lost::Held);
-        }
         let seen = self.seen.lock().clone();
         let conn: &dyn Database = &session;
+        if self.used_for == Use::Writes && !self.config.shared && !session.hold()? {
+            // Who has begun on it since serves now. Who has not may end any moment.
+            let ours = newest_boot(conn)? == Some(seen.boot);
+            return Err(if ours { Lost::Held } else { Lost::Taken });
+        }
         if server.system != seen.server.system || !seen.known.is_in(conn)? {
             return Err(Lost::Forgotten);
         }
-        let newest = "SELECT id FROM boot ORDER BY seq DESC LIMIT 1";
-        let newest: Option<[u8; 16]> = conn.query_row(newest, [], |row| row.get(0)).optional()?;
-        if !self.config.shared && newest != Some(seen.boot.bytes()) {
+        if !self.config.shared && newest_boot(conn)? != Some(seen.boot) {
             return Err(Lost::Taken);
         }
         if server != seen.server {

@@ -207,3 +207,15 @@ CREATE INDEX history_learnt ON history (event, seq)
 -- As SQLite has it, for paths of plain names: '$.chain'.
 CREATE FUNCTION json_extract(body TEXT, path TEXT) RETURNS TEXT IMMUTABLE LANGUAGE sql
     RETURN body::json #>> string_to_array(substr(path, 3), '.');
+
+-- Who is there: a row of each process that serves or waits to, which says so itself every second. No history: it is
+-- not in the server's log, so nobody waits for a disk or a standby, and it is empty after a crash.
+-- program is its version; clock_ms what its own clock said; told how far its webhook was told.
+CREATE UNLOGGED TABLE instance (
+    boot     BYTEA       PRIMARY KEY CHECK (length(boot) = 16),
+    name     TEXT        NOT NULL,
+    program  TEXT        NOT NULL,
+    clock_ms BIGINT      NOT NULL,
+    told     TEXT,
+    seen     TIMESTAMPTZ NOT NULL
+);

@@ -6,6 +6,7 @@ mod encrypted;
 mod losing;
 mod moving;
 mod plans;
+mod standing_by;
 mod trips;
 
 use super::*;
@@ -51,6 +52,8 @@ fn config(server: &Config, room: &TempDir) -> ServerConfig {
         patience: PATIENCE,
         queue_length: 256,
         place: "the server".to_owned(),
+        instance: "a test".to_owned(),
+        takeover_after: Duration::from_secs(10),
         shared: false,
     }
 }
@@ -64,6 +67,8 @@ fn config_of(server: Config) -> ServerConfig {
         patience: PATIENCE,
         queue_length: 1,
         place: String::new(),
+        instance: "a test".to_owned(),
+        takeover_after: Duration::from_secs(10),
         shared: false,
     }
 }

@@ -166,7 +166,7 @@ impl Installation {
         aside(move || command.output().unwrap()).await
     }
 
-    /// Starts the Signer and waits until it takes requests.
+    /// Starts the Signer and waits until it takes requests, or stands by.
     pub(crate) async fn start(&self) -> Signer {
         self.try_start().await.unwrap_or_else(|log| panic!("the Signer did not start:\n{log}"))
     }
@@ -204,7 +204,7 @@ fn launch(mut command: Command, path: &'static str) -> Result<Signer, String> {
     for line in lines.by_ref() {
         keep(&log, &line);
         let fields: Value = serde_json::from_str(&line).unwrap_or_default();
-        if fields["message"] == "ready for requests" {
+        if ["ready for requests", "standing by"].iter().any(|said| fields["message"] == *said) {
             address = fields["address"].as_str().map(str::to_owned);
             break;
         }

@@ -7,7 +7,7 @@ use crate::journal::{JournalError, OpenError};
 use tokio::time::{Instant, sleep};
 
 /// Waits for something that has to come about, for a while.
-async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
+pub(super) async fn eventually(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let begun = Instant::now();
     while !holds().await {
         assert!(begun.elapsed() < Duration::from_secs(40), "{what}");

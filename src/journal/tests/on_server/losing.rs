@@ -32,16 +32,20 @@ pub(super) struct Line {
     next: Arc<Mutex<Option<Fate>>>,
     /// Whether no connection is let through, and those that are open break.
     cut: Arc<AtomicBool>,
+    /// Whether what is asked stays on the way, as if the process that asks had been stopped.
+    mute: Arc<AtomicBool>,
 }
 
 impl Line {
-    fn to(server: &Config) -> Self {
+    pub(super) fn to(server: &Config) -> Self {
         let [Host::Unix(directory), ..] = server.get_hosts() else { panic!("no socket") };
         let socket = directory.join(format!(".s.PGSQL.{}", server.get_ports()[0]));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (port, next) = (listener.local_addr().unwrap().port(), Arc::default());
         let cut = Arc::new(AtomicBool::new(false));
         let (fates, broken) = (Arc::clone(&next), Arc::clone(&cut));
+        let mute = Arc::new(AtomicBool::new(false));
+        let muted = Arc::clone(&mute);
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let client = client.unwrap();
@@ -61,16 +65,30 @@ impl Line {
                 });
                 let ends = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let (heard, fates) = (Arc::clone(&ears), Arc::clone(&fates));
+                let muted = Arc::clone(&muted);
                 std::thread::spawn(move || answers(ends.0, ends.1, &heard));
-                std::thread::spawn(move || questions(client, server, &ears, &fates));
+                std::thread::spawn(move || questions((client, server), &ears, (&fates, &muted)));
             }
         });
-        Self { port, next, cut }
+        Self { port, next, cut, mute }
+    }
+
+    /// The same, over this line.
+    pub(super) fn leads(&self, mut config: ServerConfig, room: &TempDir) -> ServerConfig {
+        config.server = Config::new();
+        config.server.host("127.0.0.1").port(self.port).user("signer").dbname("postgres");
+        config.server.options(format!("-c search_path={}", schema(room)));
+        config
     }
 
     /// What becomes of the next COMMIT.
     pub(super) fn meets(&self, fate: Fate) {
         *self.next.lock() = Some(fate);
+    }
+
+    /// Keeps back whatever is asked from now on. No end is told.
+    pub(super) fn mute(&self) {
+        self.mute.store(true, Ordering::SeqCst);
     }
 
     /// Cuts it, or mends it.
@@ -102,13 +120,15 @@ fn answers(mut server: UnixStream, mut client: TcpStream, Ears { deaf, held }: &
 }
 
 fn questions(
-    mut client: TcpStream,
-    mut server: UnixStream,
+    (mut client, mut server): (TcpStream, UnixStream),
     Ears { deaf, held }: &Ears,
-    fates: &Mutex<Option<Fate>>,
+    (fates, mute): (&Mutex<Option<Fate>>, &AtomicBool),
 ) {
     let mut bytes = [0; 1 << 14];
     while let Ok(length @ 1..) = client.read(&mut bytes) {
+        while mute.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(50));
+        }
         let asked = &bytes[..length];
         let commits = asked.windows(7).any(|part| part == b"COMMIT;");
         match commits.then(|| fates.lock().take()).flatten() {
@@ -145,10 +165,7 @@ pub(super) async fn over_a_line(server: &Config, patience: Duration) -> (Book, L
     let room = tempfile::tempdir().unwrap();
     drop(made(server, &room));
     let line = Line::to(server);
-    let mut config = ServerConfig { patience, ..config(server, &room) };
-    config.server = Config::new();
-    config.server.host("127.0.0.1").port(line.port).user("signer").dbname("postgres");
-    config.server.options(format!("-c search_path={}", schema(&room)));
+    let config = ServerConfig { patience, ..line.leads(config(server, &room), &room) };
     let journal = Journal::open_on_server(&config, Clock::MACHINE).unwrap();
     (Book::begin(journal, room).await, line)
 }

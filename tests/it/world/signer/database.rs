@@ -1,9 +1,11 @@
 //! A journal on the server that tests/postgres.sh starts: a schema of its own, where the environment asks for one
 //! (`SIGNER_TEST_JOURNAL=server`).
 
+use super::Installation;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Where a new journal may be made on the server.
 #[derive(Clone, Debug)]
@@ -15,6 +17,20 @@ pub(crate) struct Database {
 #[expect(clippy::disallowed_methods, reason = "what tests run on is no part of the configuration")]
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
+}
+
+impl Installation {
+    /// Another machine with the same configuration and journal, under this name.
+    pub(crate) fn beside(&self, name: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let (here, there) = (self.path().display(), directory.path().display());
+        let config = std::fs::read_to_string(self.path().join("signer.toml")).unwrap();
+        let config = config.replace(&here.to_string(), &there.to_string());
+        std::fs::write(directory.path().join("signer.toml"), config).unwrap();
+        std::fs::copy(self.path().join("evm.key"), directory.path().join("evm.key")).unwrap();
+        let another = Self { directory: Arc::new(directory), ..self.clone() };
+        another.env("SIGNER__JOURNAL__INSTANCE", name)
+    }
 }
 
 /// Whether journals are to be on a server.

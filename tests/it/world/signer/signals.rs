@@ -10,6 +10,16 @@ impl Signer {
         kill_process(Pid::from_child(&self.process), signal).unwrap();
     }
 
+    /// SIGSTOP: it does nothing, and its connections stay.
+    pub(crate) fn freeze(&self) {
+        self.send(Signal::STOP);
+    }
+
+    /// SIGCONT.
+    pub(crate) fn thaw(&self) {
+        self.send(Signal::CONT);
+    }
+
     /// Waits until the process has ended by itself: how, and what it wrote.
     pub(crate) async fn left(mut self) -> (ExitStatus, String) {
         aside(move || (self.process.wait().unwrap(), self.log())).await

@@ -1,0 +1,96 @@
+//! A Signer that waits for its turn: it listens, says that it is not ready and who is, and opens the journal as
+//! soon as nobody else has it.
+
+use super::{Sockets, StartError};
+use crate::config::Config;
+use crate::http::{self, Handshakes, Manners, StandbyDoor};
+use crate::journal::{Journal, Outbox, Standby, StandbySight, Turn};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+use tracing::{info, warn};
+
+/// How often the place of the webhook is taken over from the one that serves.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Answers until it is dropped. Connections that were not accepted then wait in the socket for whoever is next.
+#[derive(Debug)]
+pub(super) struct Lobby {
+    _ends: DropGuard,
+}
+
+/// Opens the journal, when it is this process's turn; then with what has answered meanwhile.
+pub(super) async fn in_turn(
+    config: &Config,
+    sockets: &mut Sockets,
+) -> Result<(Journal, Option<Lobby>), StartError> {
+    match Journal::open_in_turn_at(&config.journal)? {
+        Turn::Now(journal) => Ok((journal, None)),
+        Turn::Later(waits) => {
+            let (journal, lobby) = wait(config, sockets, waits).await?;
+            Ok((journal, Some(lobby)))
+        }
+    }
+}
+
+/// Waits for the journal, and answers meanwhile.
+async fn wait(
+    config: &Config,
+    sockets: &mut Sockets,
+    mut standby: Standby,
+) -> Result<(Journal, Lobby), StartError> {
+    let sight = Arc::clone(&standby.sight);
+    let lobby = Lobby::open(config, sockets, &sight)?;
+    info!(
+        "standing by: another Signer holds the journal, and this one signs nothing until that ends"
+    );
+    let follow = follow_webhook(config, &sight);
+    let journal = tokio::select! {
+        journal = standby.turn() => journal?,
+        never = follow => match never {},
+    };
+    Ok((journal, lobby))
+}
+
+impl Lobby {
+    fn open(
+        config: &Config,
+        sockets: &mut Sockets,
+        sight: &Arc<StandbySight>,
+    ) -> Result<Self, StartError> {
+        let limits = &config.http;
+        let router = StandbyDoor::new(Arc::clone(sight), limits).router();
+        let (servers, stop) = (TaskTracker::new(), CancellationToken::new());
+        let listener = sockets.listen_meanwhile(limits.listen)?;
+        let (manners, handshakes) = (Manners::of_callers(limits), Handshakes::of_nobody(limits));
+        let address = listener.local_addr().unwrap_or(limits.listen);
+        info!(%address, "standing by");
+        servers.spawn(http::serve(listener, router.clone(), manners, handshakes, stop.clone()));
+        if let Some(at) = limits.health_listen {
+            let listener = sockets.listen_meanwhile(at)?;
+            let manners = Manners::of_health(limits);
+            servers.spawn(http::serve(listener, router, manners, None, stop.clone()));
+        }
+        Ok(Self { _ends: stop.drop_guard() })
+    }
+}
+
+/// Has the webhook go on, at the takeover, from where the one that serves has come to.
+async fn follow_webhook(config: &Config, sight: &StandbySight) -> std::convert::Infallible {
+    let outbox = config.webhook.as_ref().map(|_| Outbox::open(&config.journal));
+    let mut known = None;
+    loop {
+        sleep(EVERY).await;
+        let told = sight.told();
+        if let (Some(Ok(outbox)), Some(cursor)) = (&outbox, &told)
+            && told != known
+        {
+            match outbox.move_to(cursor) {
+                Ok(()) => known = told,
+                Err(problem) => warn!(%problem, "how far the webhook was told cannot be kept here"),
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The Signers that share a journal, as readiness tells of them.
+
+use crate::journal::Instance;
+use serde_json::{Value, json};
+
+/// All of them.
+pub(super) fn shown(instances: &[Instance]) -> Value {
+    let one = |instance: &Instance| {
+        json!({
+            "name": instance.name,
+            "start": instance.start,
+            "version": instance.program,
+            "state": state(instance),
+            "this": instance.is_this,
+            "silentSeconds": instance.silent.as_secs(),
+        })
+    };
+    instances.iter().map(one).collect()
+}
+
+/// What one of them does.
+pub(super) fn state(instance: &Instance) -> &'static str {
+    if instance.serves { "serves" } else { "standby" }
+}

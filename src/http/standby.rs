@@ -1,0 +1,76 @@
+//! What a process says that stands by: that it lives, that it is not ready, and who is. Nothing here knows a lane,
+//! or answers a caller.
+
+use super::health::{live, openapi, readable};
+use super::instances::{shown, state};
+use super::turned_away::TurnedAway;
+use crate::config::HttpConfig;
+use crate::journal::{Instance, StandbySight};
+use crate::telemetry::stands_by;
+use axum::Router;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::{HeaderMap, header};
+use axum::response::{Html, IntoResponse as _, Response};
+use axum::routing::get;
+use serde_json::json;
+use std::sync::Arc;
+
+/// What is asked of a standby.
+#[derive(Clone, Debug)]
+pub struct StandbyDoor {
+    sight: Arc<StandbySight>,
+    page: bool,
+}
+
+impl StandbyDoor {
+    /// Of a process that sees this.
+    pub fn new(sight: Arc<StandbySight>, limits: &HttpConfig) -> Self {
+        Self { sight, page: limits.page }
+    }
+
+    /// The routes of every port.
+    pub fn router(&self) -> Router {
+        let router = Router::new()
+            .route("/openapi.json", get(openapi))
+            .route("/health/live", get(live))
+            .route("/health/ready", get(ready))
+            .route("/metrics", get(metrics));
+        let router = if self.page { router.route("/", get(page)) } else { router };
+        router.fallback(turned_away).with_state(self.clone())
+    }
+}
+
+/// 503: it takes no requests, and says who does.
+async fn ready(State(door): State<StandbyDoor>) -> Response {
+    let (said, instances) = (door.sight.sentence(), shown(&door.sight.instances()));
+    let told = json!({"status": "standby", "journal": said, "instances": instances, "tls": null, "chains": []});
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::SERVICE_UNAVAILABLE, json, told.to_string()).into_response()
+}
+
+async fn metrics(State(door): State<StandbyDoor>, headers: HeaderMap) -> Response {
+    readable(stands_by(&door.sight.instances()), &headers)
+}
+
+/// For a person who came to the wrong machine.
+async fn page(State(door): State<StandbyDoor>) -> Response {
+    let rows = door.sight.instances().into_iter().map(|instance| {
+        let Instance { name, start, program, silent, .. } = &instance;
+        let (state, silent) = (state(&instance), silent.as_secs());
+        let name = name.replace('&', "&amp;").replace('<', "&lt;");
+        format!("<tr><td>{name}<td>{start}<td>{program}<td>{state}<td>{silent} s ago</tr>")
+    });
+    let said = door.sight.sentence().replace('&', "&amp;").replace('<', "&lt;");
+    Html(format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>\
+         <title>Signer: standing by</title><h1>Standing by</h1><p>{said}</p>\
+         <table><tr><th>instance<th>start<th>version<th>state<th>last heard of</tr>{}</table></html>",
+        rows.collect::<String>()
+    ))
+    .into_response()
+}
+
+async fn turned_away(State(door): State<StandbyDoor>) -> TurnedAway {
+    TurnedAway::StandsBy(door.sight.sentence())
+}

@@ -1,0 +1,71 @@
+//! A process that waits until the journal on its server is free: one serves at a time, and the others stand by.
+
+use super::instances::{Instance, Roll};
+use super::{Journal, OpenError};
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Whose turn it is to serve.
+#[derive(Debug)]
+pub enum Turn {
+    /// This process has the journal.
+    Now(Journal),
+    /// Another one has.
+    Later(Standby),
+}
+
+/// A place in the line for the journal. Whoever drops it leaves the line.
+#[derive(Debug)]
+pub struct Standby {
+    /// What there is to see from it.
+    pub sight: Arc<StandbySight>,
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "nobody stands by"))]
+    pub(super) turn: oneshot::Receiver<Result<Journal, OpenError>>,
+}
+
+impl Standby {
+    /// Waits for the turn, however long that takes.
+    pub async fn turn(&mut self) -> Result<Journal, OpenError> {
+        let ended = |_| Err(OpenError::Unsuitable("the thread that stood by has ended".to_owned()));
+        (&mut self.turn).await.unwrap_or_else(ended)
+    }
+}
+
+/// What a standby knows of the others.
+#[derive(Debug, Default)]
+pub struct StandbySight {
+    pub(super) roll: Roll,
+    pub(super) trouble: Mutex<Option<String>>,
+    pub(super) told: Mutex<Option<String>>,
+}
+
+impl StandbySight {
+    /// Who is there.
+    pub fn instances(&self) -> Vec<Instance> {
+        self.roll.all()
+    }
+
+    /// How far the webhook was told by the one that serves, as far as that is known.
+    pub fn told(&self) -> Option<String> {
+        self.told.lock().clone()
+    }
+
+    /// Why nothing is signed here.
+    pub fn sentence(&self) -> String {
+        if let Some(trouble) = self.trouble.lock().as_ref() {
+            return format!("standing by, and could not take over now: {trouble}");
+        }
+        let serves = self.instances().into_iter().find(|instance| instance.serves);
+        match serves {
+            Some(Instance { name, start, silent, .. }) if silent.as_secs() > 2 => {
+                let silent = silent.as_secs();
+                format!(
+                    "standing by: {name} ({start}) serves, and was last heard of {silent} s ago"
+                )
+            }
+            Some(Instance { name, start, .. }) => format!("standing by: {name} ({start}) serves"),
+            None => "standing by: another process holds the journal".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! Several processes with one journal: one has it, the others wait for it, and never two.
+
+use super::away::eventually;
+use super::losing::Line;
+use super::*;
+use crate::journal::{JournalError, OpenError, Standby, Turn};
+use tokio::time::sleep;
+
+/// The shortest that can be configured.
+const TAKEOVER: Duration = Duration::from_secs(3);
+
+/// A process on another machine: it has a mark of its own, or none yet.
+fn machine(server: &Config, room: &TempDir, name: &str) -> ServerConfig {
+    let mark_path = room.path().join(name).with_extension("mark");
+    let instance = name.to_owned();
+    ServerConfig { mark_path, instance, takeover_after: TAKEOVER, ..config(server, room) }
+}
+
+/// Who has to wait.
+fn waits(config: &ServerConfig) -> Standby {
+    match Journal::open_in_turn(config, Clock::MACHINE).unwrap() {
+        Turn::Later(standby) => standby,
+        Turn::Now(_) => panic!("nobody has it"),
+    }
+}
+
+fn serves(config: &ServerConfig) -> Journal {
+    match Journal::open_in_turn(config, Clock::MACHINE).unwrap() {
+        Turn::Now(journal) => journal,
+        Turn::Later(standby) => panic!("{}", standby.sight.sentence()),
+    }
+}
+
+/// A journal that one process serves, as it was made for its machine.
+async fn served(server: &Config) -> Book {
+    let room = tempfile::tempdir().unwrap();
+    made(server, &room).close().await;
+    let first = ServerConfig {
+        mark_path: room.path().join("journal.mark"),
+        ..machine(server, &room, "first")
+    };
+    Book::begin(serves(&first), room).await
+}
+
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn who_waits_has_the_journal_as_soon_as_it_is_free_and_knows_what_was_done() {
+    let server = given().unwrap();
+    let book = served(&server).await;
+    assert!(book.takes(item(1, 1)).await);
+    let config = machine(&server, &book.room, "second");
+    let mut second = waits(&config);
+    eventually("it follows", async || config.mark_path.exists()).await;
+    assert!(
+        second.sight.sentence().starts_with("standing by: first ("),
+        "{}",
+        second.sight.sentence()
+    );
+    let roll: Vec<_> = second
+        .sight
+        .instances()
+        .into_iter()
+        .map(|one| (one.name, one.serves, one.is_this))
+        .collect();
+    assert_eq!(roll, [("first".to_owned(), true, false), ("second".to_owned(), false, true)]);
+    eventually("the one that serves knows of both", async || book.journal.instances().len() == 2)
+        .await;
+    assert!(book.journal.is_still_ours().await.is_ok());
+    book.journal.note_told("row 7");
+    eventually("the others know how far the webhook is", async || second.sight.told().is_some())
+        .await;
+
+    book.journal.close().await;
+    let journal = second.turn().await.unwrap();
+    assert!(
+        !journal.is_old_copy(),
+        "it joined while another served, and has seen what that one wrote"
+    );
+    assert_eq!(journal.starts().1, book.journal.starts().0);
+    let book = Book { journal, room: book.room };
+    assert_eq!(book.claims(item(1, 1)).await.len(), 1);
+    assert!(!book.takes(item(1, 1)).await, "nobody is charged twice");
+    assert!(book.takes(item(2, 1)).await);
+    assert_eq!(book.audit().await.faults, Vec::<String>::new());
+}
+
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn who_serves_and_falls_silent_is_ended_and_can_answer_nothing() {
+    let server = given().unwrap();
+    let room = tempfile::tempdir().unwrap();
+    made(&server, &room).close().await;
+    let line = Line::to(&server);
+    let first = line.leads(machine(&server, &room, "first"), &room);
+    std::fs::copy(room.path().join("journal.mark"), &first.mark_path).unwrap();
+    let book = Book::begin(serves(&first), room).await;
+    assert!(book.takes(item(1, 1)).await);
+    let mut second = waits(&machine(&server, &book.room, "second"));
+    eventually("both are known", async || second.sight.instances().len() == 2).await;
+    line.mute();
+    let journal = second.turn().await.unwrap();
+    assert!(book.journal.is_still_ours().await.is_err(), "it cannot know");
+    assert!(book.accept(&[item(2, 1)]).await.is_err());
+    assert!(!journal.is_old_copy());
+    let room = tempfile::tempdir().unwrap();
+    let after = Book { journal, room };
+    assert!(!after.takes(item(1, 1)).await);
+    assert!(after.takes(item(2, 1)).await);
+    assert_eq!(after.next_position().await, FIRST + 2);
+}
+
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_command_that_has_the_journal_is_waited_for_however_long_it_takes() {
+    let server = given().unwrap();
+    let book = Book::new().await;
+    let second = waits(&machine(&server, &book.room, "second"));
+    sleep(TAKEOVER * 2).await;
+    assert_eq!(second.sight.sentence(), "standing by: another process holds the journal");
+    assert!(book.takes(item(1, 1)).await, "nothing was ended");
+    let third = Journal::open_on_server(&config(&server, &book.room), Clock::MACHINE);
+    assert!(matches!(third, Err(OpenError::Held(_))), "a command does not wait: {third:?}");
+}
+
+/// Otherwise what a database has forgotten, and the one that served knows, would be noticed by nobody.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn when_all_connections_break_the_one_that_serves_comes_first() {
+    let server = given().unwrap();
+    let book = served(&server).await;
+    let config = machine(&server, &book.room, "second");
+    let second = waits(&config);
+    for round in 1..=4 {
+        eventually("both are known", async || second.sight.instances().len() == 2).await;
+        let all = format!(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+             AND application_name LIKE 'merchant-signer %' AND EXISTS (SELECT 1 FROM {}.instance i
+                 WHERE application_name LIKE '%' || substr(encode(i.boot, 'hex'), 1, 8))",
+            schema(&book.room)
+        );
+        ran(server.clone(), all).unwrap();
+        eventually("it goes on", async || book.accept(&[item(round, 1)]).await.is_ok()).await;
+    }
+    eventually("the other waits", async || second.sight.sentence().contains("first (")).await;
+}
+
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_mark_that_contradicts_the_database_is_kept_while_another_serves() {
+    let server = given().unwrap();
+    let book = served(&server).await;
+    assert!(book.takes(item(1, 1)).await);
+    let config = machine(&server, &book.room, "second");
+    let mark = std::fs::read_to_string(book.room.path().join("journal.mark")).unwrap();
+    let words: Vec<&str> = mark.split_whitespace().collect();
+    let more = format!("{} 900 {} {} {}", words[0], "ab".repeat(32), words[3], words[4]);
+    std::fs::write(&config.mark_path, &more).unwrap();
+    let mut second = waits(&config);
+    eventually("both are known", async || second.sight.instances().len() == 2).await;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(std::fs::read_to_string(&config.mark_path).unwrap(), more);
+    book.journal.close().await;
+    assert!(second.turn().await.unwrap().is_old_copy(), "this machine has seen more");
+}
+
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn once_another_has_begun_nothing_more_is_told_that_was_found_out_before() {
+    let server = given().unwrap();
+    let book = Book::new().await;
+    assert!(book.journal.is_still_ours().await.is_ok());
+    let begins = "INSERT INTO boot (id, at_ms) VALUES (decode(repeat('ab', 16), 'hex'), 1)";
+    ran(within(&server, &book.room), begins.to_owned()).unwrap();
+    assert_eq!(book.journal.is_still_ours().await, Err(JournalError::TakenOver));
+}
+
+/// Tables of another version are said to be that, and are waited for.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_standby_says_when_its_program_does_not_fit_the_tables_any_more() {
+    let server = given().unwrap();
+    let book = served(&server).await;
+    let mut second = waits(&machine(&server, &book.room, "second"));
+    let owner = within(&server, &book.room);
+    ran(owner.clone(), "UPDATE about SET min_writer = 9, version = 9".to_owned()).unwrap();
+    let says = async || second.sight.sentence().contains("start the newer Signer again");
+    eventually("it says so", says).await;
+    book.journal.close().await;
+    sleep(Duration::from_secs(2)).await;
+    assert!(second.sight.sentence().contains("start the newer Signer again"));
+    ran(owner, "UPDATE about SET min_writer = 4, version = 4".to_owned()).unwrap();
+    drop(second.turn().await.unwrap());
+}

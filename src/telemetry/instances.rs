@@ -1,0 +1,37 @@
+//! What is told of the processes that have one journal in common.
+
+use super::sheet::Sheet;
+use crate::journal::Instance;
+use prometheus_client::encoding::text::encode_eof;
+
+/// Whether this one serves, and who else is there.
+pub(super) fn tell(sheet: &mut Sheet, serves: bool, instances: &[Instance]) {
+    let help = "1 where this process serves, 0 where it stands by";
+    sheet.gauges(("serves", help), vec![([], i64::from(serves))]);
+    let row = |instance: &Instance| {
+        let Instance { name, start, program, serves, .. } = instance;
+        let state = if *serves { "serves" } else { "standby" }.to_owned();
+        let labels = [
+            ("instance_name", name.clone()),
+            ("start", start.clone()),
+            ("version", program.clone()),
+            ("state", state),
+        ];
+        (labels, instance.silent.as_secs_f64())
+    };
+    let help = "Seconds since each Signer on the journal's server said that it is there";
+    sheet.floats(("instance_silent_seconds", help), instances.iter().map(row).collect());
+}
+
+/// A scrape of a process that stands by: nothing else is known there.
+pub fn stands_by(instances: &[Instance]) -> String {
+    let mut sheet = Sheet::new();
+    let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
+    sheet.gauges(("build_info", "1; which program this is"), vec![([version], 1)]);
+    tell(&mut sheet, false, instances);
+    let mut text = String::new();
+    match sheet.write(&mut text).and_then(|()| encode_eof(&mut text)) {
+        Ok(()) => text,
+        Err(error) => format!("# {error}\n# EOF\n"),
+    }
+}
