@@ -29,8 +29,8 @@ COPY . .
 # The program has the defaults and the schema built in and needs no other file.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/build/target \
-    cargo build --release --locked -p merchant-signer --bin merchant-signer \
-    && install -D -m 0755 target/release/merchant-signer /image/merchant-signer \
+    cargo build --profile image --locked -p merchant-signer --bin merchant-signer \
+    && install -D -m 0755 target/image/merchant-signer /image/merchant-signer \
     && install -d -m 0700 /image/data
 
 # Only the C library and the certificates of public authorities. A new volume takes the owner of /data.

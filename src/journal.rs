@@ -5,6 +5,7 @@
 
 mod audit;
 mod backup;
+mod base;
 mod before;
 mod columns;
 mod commit;

@@ -130,7 +130,7 @@ impl Files {
         match look.map_err(|e| (e.sqlite_error_code(), e)) {
             Ok(()) => {}
             Err((Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen), _)) if !unclosed => {
-                return self.connect_to_what_cannot_change();
+                return self.connect_to_the_file_alone();
             }
             Err((_, other)) => return Err(refused(&self.path, &other)),
         }
@@ -139,8 +139,9 @@ impl Files {
         Ok(conn)
     }
 
-    /// No lock is taken and no log is read: right for a closed file that nobody can write.
-    fn connect_to_what_cannot_change(&self) -> Result<Connection, OpenError> {
+    /// No lock is taken and no log is read: right for a closed file that nobody can write, and to see what a
+    /// file holds without its log.
+    pub(super) fn connect_to_the_file_alone(&self) -> Result<Connection, OpenError> {
         let path = std::path::absolute(&self.path).map_err(|e| unwritable(&self.path, &e))?;
         let path = path.to_string_lossy().replace('%', "%25").replace('?', "%3f");
         let uri = format!("file:{}?immutable=1", path.replace('#', "%23"));
@@ -265,7 +266,7 @@ mod tests {
         std::fs::create_dir(&directory).unwrap();
         let path = directory.join("journal.db");
         Journal::initialise(&path).unwrap();
-        let conn = Files::at(&path).connect_to_what_cannot_change().unwrap();
+        let conn = Files::at(&path).connect_to_the_file_alone().unwrap();
         let tables: i64 =
             conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0)).unwrap();
         assert!(tables > 5);

@@ -185,6 +185,8 @@ impl Journal {
         let files = Files::of(config);
         files.find_mark()?;
         let conn = open(&files)?;
+        // A long log is written to the file between commits, and never by one.
+        conn.pragma_update(None, "wal_autocheckpoint", 0).map_err(|e| refused(&config.path, &e))?;
         let problem = |e: SqlError| unanswered(&config.path, &e);
         let left_ms = doubt::left_ms(&conn).map_err(problem)?;
         let mark = HighWaterMark::of(files.clone(), clock);
@@ -277,8 +279,8 @@ pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
     let conn = files.connect()?;
     let found = version(path, &conn)?;
     files.hold(&conn)?;
-    if unclosed && let Some(problem) = whole::fault(&conn).map_err(problem)? {
-        return Err(OpenError::NotWhole { path: path.to_owned(), problem });
+    if unclosed {
+        refuse_what_is_not_whole(files, &conn, found)?;
     }
     if let Some(problem) = shape::fault(&conn, found).map_err(problem)? {
         return Err(OpenError::Altered { path: path.to_owned(), problem });
@@ -286,6 +288,13 @@ pub(super) fn open(files: &Files) -> Result<Connection, OpenError> {
     files::merge_when_closed(&conn, true).map_err(problem)?;
     bring_up(&conn, path, found, migrate::STEPS)?;
     Ok(conn)
+}
+
+fn refuse_what_is_not_whole(files: &Files, conn: &Connection, found: i64) -> Result<(), OpenError> {
+    let fault = whole::fault(files, conn, found).map_err(|e| unanswered(files.path(), &e))?;
+    fault.map_or(Ok(()), |problem| {
+        Err(OpenError::NotWhole { path: files.path().to_owned(), problem })
+    })
 }
 
 /// Brings a journal of version `found` to the one that `steps` make.
@@ -308,15 +317,14 @@ pub(super) fn bring_up(
 /// Opens a journal that no process has open, to look at it. Nothing is changed, whatever it is.
 pub(super) fn read(files: &Files) -> Result<Connection, OpenError> {
     let path = files.path();
-    let problem = |e: rusqlite::Error| refused(path, &e);
     let unclosed = files.is_unclosed();
     let conn = files.connect_to_read()?;
     let (found, known) = (version(path, &conn)?, migrate::newest(migrate::STEPS));
     if found < known {
         return Err(OpenError::Older { path: path.to_owned(), found, known });
     }
-    if unclosed && let Some(problem) = whole::fault(&conn).map_err(problem)? {
-        return Err(OpenError::NotWhole { path: path.to_owned(), problem });
+    if unclosed {
+        refuse_what_is_not_whole(files, &conn, found)?;
     }
     Ok(conn)
 }

@@ -4,12 +4,12 @@
 use super::mark::{BootId, HighWaterMark};
 use super::sql::{SqlError, SqlResult};
 use super::writer::Disk;
-use super::{LaneId, doubt};
+use super::{LaneId, base, doubt};
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 /// Whether a start is written down, and what has to be written with it.
 #[derive(Debug, Default)]
@@ -85,17 +85,23 @@ impl Start {
     /// What is forgotten is in doubt from here on, on disk; only then does the mark forget it, too.
     /// Writing down the start also proves, before anything is accepted, that the file can be written.
     fn try_write(&self, conn: &Connection, disk: &dyn Disk) -> SqlResult<()> {
+        let begins = base::log_begins(conn)?;
         disk.start(conn)?;
-        let written = self.fill(conn).and_then(|()| Ok(conn.execute_batch("COMMIT")?));
+        let written = self.fill(conn, begins).and_then(|()| Ok(conn.execute_batch("COMMIT")?));
         if written.is_err() && !conn.is_autocommit() {
             conn.execute_batch("ROLLBACK")?;
         }
         written
     }
 
-    fn fill(&self, conn: &Connection) -> SqlResult<()> {
+    fn fill(&self, conn: &Connection, begins: bool) -> SqlResult<()> {
         if self.old_copy {
             doubt::begin(conn, self.mark.now_ms())?;
+        }
+        if begins {
+            base::begin_log(conn)?;
+        }
+        if self.old_copy {
             for lane in self.begun.doubted.lock().iter() {
                 doubt::include(conn, *lane)?;
             }
@@ -120,8 +126,11 @@ impl Start {
         self.begun.is_written()
     }
 
-    /// Has the mark follow a commit.
+    /// Has the mark follow a commit, and the file the log.
     pub(super) fn committed(&mut self, conn: &Connection) {
+        if let Err(problem) = base::write_long_log(conn) {
+            warn!(%problem, "the log of the journal could not be written to its file; it goes on growing");
+        }
         self.mark.fall_behind();
         self.mark.follow(conn);
     }

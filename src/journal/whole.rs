@@ -1,10 +1,35 @@
 //! Whether a file that nobody closed is what its last process left: looked at before it is used, so that
 //! an old copy under the log of a newer file is never taken for the journal.
 
+use super::base::{self, Belonging};
+use super::files::Files;
+use super::sql::SqlResult;
+use super::{audit, migrate};
 use rusqlite::Connection;
 
-/// What is wrong with the file; none when nothing is.
-pub(super) fn fault(conn: &Connection) -> rusqlite::Result<Option<String>> {
+/// What is wrong with the journal in `files`, of the version of this program or an older one, which `conn` reads;
+/// none when nothing is. Where file and log prove that they belong together nothing else is looked at, which takes
+/// no longer in a large journal than in a small one. Where that is in doubt everything is.
+pub(super) fn fault(files: &Files, conn: &Connection, found: i64) -> SqlResult<Option<String>> {
+    // What cannot be read alone was just being written.
+    let alone = files.connect_to_the_file_alone().ok();
+    let told = alone.and_then(|alone| base::belonging(&alone, conn).ok());
+    match told.unwrap_or(Belonging::Unsaid) {
+        Belonging::Proven => Ok(None),
+        Belonging::Unsaid => looked_at(conn),
+        Belonging::Doubtful => match looked_at(conn)? {
+            None if found == migrate::newest(migrate::STEPS) => audited(conn),
+            fault => Ok(fault),
+        },
+    }
+}
+
+fn audited(conn: &Connection) -> SqlResult<Option<String>> {
+    Ok(audit::watched(conn, &[], &mut |_, _| {})?.faults.into_iter().next())
+}
+
+/// Reads all of it, and counts.
+fn looked_at(conn: &Connection) -> SqlResult<Option<String>> {
     let found: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if found != "ok" {
         return Ok(Some(found));

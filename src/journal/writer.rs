@@ -4,9 +4,9 @@
 //! COMMIT has returned; an error from COMMIT is neither yes nor no, so the process ends there and
 //! the next one reads what is on disk.
 
-use super::HistoryHead;
-use super::sql::Database;
+use super::sql::{Database, SqlResult};
 use super::start::Start;
+use super::{HistoryHead, base};
 use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::Histogram;
 use rusqlite::Connection;
@@ -247,8 +247,9 @@ pub(super) fn run_in_transaction(
     writes: Vec<Write>,
     disk: &dyn Disk,
 ) -> Option<Vec<RanWrite>> {
-    if let Err(failure) = disk.begin(conn) {
+    if let Err(failure) = begin(conn, disk) {
         error!(%failure, "the journal cannot be written");
+        roll_back(conn);
         return None;
     }
     let mut done = Vec::with_capacity(writes.len());
@@ -263,6 +264,12 @@ pub(super) fn run_in_transaction(
         }
     }
     Some(done)
+}
+
+fn begin(conn: &Connection, disk: &dyn Disk) -> SqlResult<()> {
+    let begins = base::log_begins(conn)?;
+    disk.begin(conn)?;
+    if begins { base::begin_log(conn) } else { Ok(()) }
 }
 
 fn run_in_savepoint(conn: &Connection, write: Write) -> rusqlite::Result<RanWrite> {

@@ -37,7 +37,7 @@ fn faults_after(room: &TempDir, sql: &str) -> Vec<String> {
 async fn an_untouched_journal_passes_and_tells_how_far_it_goes() {
     let room = closed_book().await;
     let audit = Journal::audit(&config(&room).path, &[]).unwrap();
-    assert_eq!((audit.head.row, audit.batches, audit.faults), (8, 3, vec![]));
+    assert_eq!((audit.head.row, audit.batches, audit.faults), (9, 3, vec![]));
     let conn = Connection::open(config(&room).path).unwrap();
     let last = "SELECT lower(hex(digest)) FROM history ORDER BY seq DESC LIMIT 1";
     let head: String = conn.query_row(last, [], |row| row.get(0)).unwrap();
@@ -53,9 +53,9 @@ async fn a_head_that_was_kept_is_looked_for() {
     assert_eq!(kept(&head.to_string()), Vec::<String>::new());
     assert_eq!(kept(&head.to_string()[..14].to_uppercase()), Vec::<String>::new(), "its beginning");
     let other = format!("{}:{}", head.row, "0".repeat(64));
-    assert_eq!(kept(&other), ["history row 8 is not the one that was kept"]);
-    let later = format!("9:{}", head.digest);
-    assert_eq!(kept(&later), ["history row 9 was kept, but the history ends with row 8"]);
+    assert_eq!(kept(&other), ["history row 9 is not the one that was kept"]);
+    let later = format!("10:{}", head.digest);
+    assert_eq!(kept(&later), ["history row 10 was kept, but the history ends with row 9"]);
     for no_head in ["", "7", "7:", "7:abc", "0:00000000", "x:00000000", "7:0000000g"] {
         assert_eq!(no_head.parse::<HistoryHead>(), Err(NoHead), "{no_head}");
     }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::clock::Clock;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -116,6 +117,97 @@ async fn an_old_file_under_a_newer_log_is_refused_with_what_to_do_and_left_as_it
     std::fs::remove_file(beside(&path, "-wal")).unwrap();
     let journal = Journal::open(&config(&room)).unwrap();
     assert!(journal.is_old_copy(), "and it is known for what it is");
+}
+
+/// Files and logs of every age, each log begun on the file of the same number: only these belong together, and
+/// each pair proves it or is looked at whole.
+#[tokio::test]
+async fn a_file_and_a_log_are_taken_for_a_journal_only_if_they_are_one() {
+    const AGES: u8 = 5;
+    let book = Book::in_a_file().await;
+    let path = config(&book.room).path;
+    let kept = tempfile::tempdir().unwrap();
+    let name = |age: u8, what: &str| kept.path().join(format!("{age}{what}"));
+    let mut heads = Vec::new();
+    for age in 0..AGES {
+        let written = |conn: &dyn Database| {
+            conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| row.get::<i64>(0))
+        };
+        assert_eq!(book.journal.read(written).await.unwrap(), 0);
+        std::fs::copy(&path, name(age, ".db")).unwrap();
+        for who in 0..=age {
+            assert!(book.takes(item(10 * age + who + 1, 1)).await);
+        }
+        std::fs::copy(beside(&path, "-wal"), name(age, ".log")).unwrap();
+        heads.push(book.journal.head().await.unwrap());
+    }
+    for (file, log) in (0..AGES).flat_map(|file| (0..AGES).map(move |log| (file, log))) {
+        let room = tempfile::tempdir().unwrap();
+        let path = config(&room).path;
+        std::fs::copy(name(file, ".db"), &path).unwrap();
+        std::fs::copy(name(log, ".log"), beside(&path, "-wal")).unwrap();
+        let files = Files::at(&path);
+        let proven = {
+            let (conn, alone) =
+                (files.connect().unwrap(), files.connect_to_the_file_alone().unwrap());
+            base::belonging(&alone, &conn).is_ok_and(|told| told == base::Belonging::Proven)
+        };
+        assert_eq!(proven, file == log, "file {file}, log {log}");
+        match Journal::open(&config(&room)) {
+            Ok(journal) => {
+                let head = &heads[usize::from(log)];
+                assert!(journal.read(holds(head)).await.unwrap(), "file {file}, log {log}");
+                journal.close().await;
+                let audit = Journal::audit(&path, &[]).unwrap();
+                assert_eq!(audit.faults, Vec::<String>::new(), "file {file}, log {log}");
+            }
+            Err(told) => {
+                assert!(matches!(told, OpenError::NotWhole { .. }), "{told:?}");
+                assert_ne!(file, log);
+            }
+        }
+    }
+}
+
+/// A process that is killed while its log is written to the file leaves some of the log's pages there.
+#[tokio::test]
+async fn a_file_that_was_just_being_written_is_no_other_one() {
+    const PAGE: usize = 4096;
+    let book = Book::in_a_file().await;
+    for who in 1..=40 {
+        assert!(book.takes(item(who, 1)).await);
+    }
+    let (head, room) = (book.journal.head().await.unwrap(), killed(&book));
+    let path = config(&room).path;
+    let (file, log) =
+        (std::fs::read(&path).unwrap(), std::fs::read(beside(&path, "-wal")).unwrap());
+    let mark = std::fs::read(beside(&path, ".mark")).unwrap();
+    let frames = log[32..].chunks_exact(24 + PAGE);
+    let pages: BTreeMap<_, _> = frames.map(|frame| (&frame[..4], &frame[24..])).collect();
+    assert!(pages.len() > 20, "{} pages", pages.len());
+    for round in 0..60 {
+        // Others in each round: few of them, half, most.
+        let among = |page: usize| (page * 7 + round * 13) % 11 < 1 + round % 10;
+        let mut written = file.clone();
+        for (_, (number, page)) in pages.iter().enumerate().filter(|(nth, _)| among(*nth)) {
+            let number = u32::from_be_bytes((*number).try_into().unwrap());
+            let at = (usize::try_from(number).unwrap() - 1) * PAGE;
+            written.resize(written.len().max(at + PAGE), 0);
+            written[at..at + PAGE].copy_from_slice(page);
+        }
+        std::fs::write(&path, written).unwrap();
+        std::fs::write(beside(&path, "-wal"), &log).unwrap();
+        std::fs::write(beside(&path, ".mark"), &mark).unwrap();
+        let journal = Journal::open(&config(&room)).unwrap_or_else(|e| panic!("{round}: {e}"));
+        assert!(!journal.is_old_copy());
+        assert!(journal.read(holds(&head)).await.unwrap(), "round {round}");
+        journal.close().await;
+    }
+}
+
+fn holds(head: &HistoryHead) -> impl FnOnce(&dyn Database) -> SqlResult<bool> + Send + 'static {
+    let head = head.clone();
+    move |conn| history::holds(conn, &head)
 }
 
 #[tokio::test]
