@@ -124,20 +124,24 @@ struct HolderLink {
     waiting: Arc<AwaitedReplies>,
     next: AtomicU64,
     holder: Arc<Holder>,
-    /// Lives as long as this.
-    _wanted: Arc<()>,
+}
+
+impl Drop for HolderLink {
+    fn drop(&mut self) {
+        self.holder.wanted.store(false, Ordering::SeqCst);
+    }
 }
 
 impl HolderLink {
-    /// Over this socket, to this process. `wanted` is to die with it.
-    fn over(socket: UnixStream, holder: Arc<Holder>, wanted: Arc<()>) -> Self {
+    /// Over this socket, to this process.
+    fn over(socket: UnixStream, holder: Arc<Holder>) -> Self {
         let (from, to) = socket.into_split();
         let (frames, queue) = mpsc::channel(QUEUE);
         let waiting = Arc::<AwaitedReplies>::default();
         let tasks = TaskTracker::new();
         tasks.spawn(write(to, queue));
         tasks.spawn(hear(from, Arc::clone(&waiting), Arc::clone(&holder)));
-        Self { frames, waiting, next: AtomicU64::new(1), holder, _wanted: wanted }
+        Self { frames, waiting, next: AtomicU64::new(1), holder }
     }
 
     async fn ask(&self, key: u32, question: KeyQuestion) -> Result<KeyReply, ApartFault> {

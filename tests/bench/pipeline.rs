@@ -33,6 +33,7 @@ mod world {
 
 mod beside;
 mod load;
+mod split;
 mod stage;
 mod store;
 mod tron;
@@ -56,7 +57,8 @@ const REST: Duration = Duration::from_mins(3);
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
     // `-- 100 16` measures that row alone; `-- --memory 200000` what is held after so many requests;
-    // `-- --nodes` one node and three; `-- --store` a key in a store that takes its time.
+    // `-- --nodes` one node and three; `-- --store` a key in a store that takes its
+    // time; `-- --split` keys in a process of their own.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
     let has = |flag: &str| arguments.iter().any(|one| one == flag);
@@ -65,6 +67,9 @@ async fn main() {
     }
     if has("--nodes") {
         return more_nodes().await;
+    }
+    if has("--split") {
+        return split::beside_one_process().await;
     }
     if has("--store") {
         return store::beside_a_keystore().await;

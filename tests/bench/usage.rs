@@ -27,6 +27,17 @@ pub(crate) fn node() -> Option<u32> {
     })
 }
 
+/// A process that this one has started.
+pub(crate) fn child_of(process: u32) -> Option<u32> {
+    let parent = format!("PPid:\t{process}\n");
+    let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let mut ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    ids.find(|id| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status"));
+        status.is_ok_and(|status| status.contains(&parent))
+    })
+}
+
 /// Memory that a process holds, MiB.
 pub(crate) fn resident_mib(process: u32) -> f64 {
     status(process, "VmRSS:")

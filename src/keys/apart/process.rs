@@ -18,7 +18,8 @@ use std::os::unix::net::UnixStream as Socket;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
@@ -32,6 +33,9 @@ const SELF: &str = "/proc/self/exe";
 
 /// How the command is called that holds the keys.
 const COMMAND: &str = "hold-keys";
+
+/// Of a process that is no more when it is needed.
+const ENDED: &str = "it has ended; what it wrote stands in the log";
 
 /// How long it may take to open all keys: some of them may come from stores that are slow to answer.
 const OPENING: Duration = Duration::from_mins(3);
@@ -68,27 +72,33 @@ impl SplitKeys {
         let (ours, theirs) = Socket::pair()?;
         ours.set_nonblocking(true)?;
         let mut socket = UnixStream::from_std(ours)?;
-        let wanted = Arc::new(());
-        let holder = self.start(theirs, Arc::downgrade(&wanted)).await?;
+        let holder = self.start(theirs).await?;
         let mut from = BufReader::new(&mut socket);
         let told = timeout(OPENING, next_message::<Manifest>(&mut from)).await;
         let told =
             told.map_err(|_| io::Error::other("it does not come back from opening the keys"));
-        let manifest = told.flatten().inspect_err(|_| holder.end())?;
+        let manifest = told.and_then(|read| read.map_err(|_| io::Error::other(ENDED)));
+        let manifest = manifest.inspect_err(|_| holder.end())?;
         if manifest.terms != terms(config).as_slice() {
             holder.end();
             return Err(io::Error::other(
                 "it read another configuration: it has just been changed",
             ));
         }
+        let link = HolderLink::over(socket, Arc::clone(&holder));
+        // Whoever waits for its end tells of it from now on; it may have ended before.
+        holder.wanted.store(true, Ordering::SeqCst);
+        if holder.gone.is_cancelled() {
+            return Err(io::Error::other(ENDED));
+        }
         info!(process = holder.number.as_raw_pid(), "the keys are held by a process of their own");
         for lack in &manifest.lacks {
             warn!("the process that holds the keys: {lack}");
         }
-        Ok(ApartKeys { manifest, link: Arc::new(HolderLink::over(socket, holder, wanted)) })
+        Ok(ApartKeys { manifest, link: Arc::new(link) })
     }
 
-    async fn start(&self, theirs: Socket, wanted: Weak<()>) -> io::Result<Arc<Holder>> {
+    async fn start(&self, theirs: Socket) -> io::Result<Arc<Holder>> {
         let mut command = Command::new(SELF);
         if let Some(config) = &self.config {
             command.arg("--config").arg(config);
@@ -99,7 +109,7 @@ impl SplitKeys {
         command.process_group(0);
         let (told, heard) = oneshot::channel();
         let deaths = self.deaths.clone();
-        let keep = move || keep(command, told, &wanted, &deaths);
+        let keep = move || keep(command, told, &deaths);
         std::thread::Builder::new().name("holds-keys".to_owned()).spawn(keep)?;
         heard.await.map_err(io::Error::other)?
     }
@@ -108,13 +118,16 @@ impl SplitKeys {
 /// A process that holds keys.
 pub(super) struct Holder {
     number: Pid,
+    /// Whether somebody wants its keys: then its end is told.
+    pub(super) wanted: AtomicBool,
     /// Whether it has ended.
     pub(super) gone: CancellationToken,
 }
 
 impl Holder {
     fn of(child: &Child) -> Self {
-        Self { number: Pid::from_child(child), gone: CancellationToken::new() }
+        let number = Pid::from_child(child);
+        Self { number, wanted: AtomicBool::new(false), gone: CancellationToken::new() }
     }
 
     /// Ends it, if it has not ended.
@@ -129,7 +142,6 @@ impl Holder {
 fn keep(
     mut command: Command,
     told: oneshot::Sender<io::Result<Arc<Holder>>>,
-    wanted: &Weak<()>,
     deaths: &mpsc::Sender<String>,
 ) {
     let started = command.spawn().map(|child| (Arc::new(Holder::of(&child)), child));
@@ -145,7 +157,7 @@ fn keep(
     told.send(Ok(Arc::clone(&holder))).ok();
     let ended = child.wait();
     holder.gone.cancel();
-    if wanted.upgrade().is_some() {
+    if holder.wanted.load(Ordering::SeqCst) {
         let how = ended.map_or_else(|why| why.to_string(), |status| status.to_string());
         // One is enough to end the Signer.
         deaths.try_send(format!("the process that held the keys has ended ({how})")).ok();

@@ -12,6 +12,8 @@ use crate::world::town::{KEY, Town};
 use holder::Holder;
 use rustix::process::Signal;
 use serde_json::json;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 
 on_both_families![
     the_key_is_in_the_memory_of_the_other_process_alone_and_that_one_can_do_nothing_else,
@@ -141,10 +143,14 @@ async fn a_reload_starts_another_one_and_ends_the_first(family: Family) {
     let two = signer.scheduler.bill(&json!(town.entries([0, 1]))).await;
     assert_eq!((two.status, two.code()), (403, 0), "{two:?}");
     assert_eq!(signer.scheduler.bill(&json!(town.entries([0]))).await.code(), 1);
-    // One that is not taken up leaves the one that works.
-    std::fs::write(&path, "nonsense").unwrap();
+    // One that is not taken up leaves the one that works: the second process reads a key that everybody may.
+    let key = town.installation.path().join("evm.key");
+    std::fs::set_permissions(&key, Permissions::from_mode(0o644)).unwrap();
     signer.send(Signal::HUP);
     signer.wrote("was not taken up").await;
+    assert!(signer.log().contains("chains.139.key: "), "{}", signer.log());
+    eventually("the one that opened nothing has ended", async || Holder::all(&signer).len() == 1)
+        .await;
     assert!(second.runs());
     assert_eq!(signer.scheduler.bill(&json!(town.entries([1]))).await.code(), 1);
     town.quiet(&signer).await;

@@ -13,6 +13,13 @@ pub(super) struct Holder {
 impl Holder {
     /// The one that this Signer has started.
     pub(super) fn of(signer: &Signer) -> Self {
+        let found = Self::all(signer);
+        let [process] = found[..] else { panic!("not one process of this Signer: {found:?}") };
+        Self { process }
+    }
+
+    /// All that it has started and that run.
+    pub(super) fn all(signer: &Signer) -> Vec<u32> {
         let parent = format!("PPid:\t{}\n", signer.process.id());
         let ours = |process: &u32| {
             let status = fs::read_to_string(format!("/proc/{process}/status"));
@@ -20,9 +27,7 @@ impl Holder {
         };
         let all = fs::read_dir("/proc").unwrap();
         let all = all.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse().ok());
-        let found: Vec<u32> = all.filter(ours).collect();
-        let [process] = found[..] else { panic!("not one process of this Signer: {found:?}") };
-        Self { process }
+        all.filter(ours).collect()
     }
 
     fn read(&self, what: &str) -> String {
