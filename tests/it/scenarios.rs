@@ -67,6 +67,7 @@ mod signed_by;
 mod split;
 mod stores;
 mod strangers;
+mod takeovers;
 mod telling;
 mod thief;
 mod three_nodes;

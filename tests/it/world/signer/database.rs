@@ -11,11 +11,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct Database {
     schema: String,
-    port: u16,
+    pub(crate) port: u16,
 }
 
 #[expect(clippy::disallowed_methods, reason = "what tests run on is no part of the configuration")]
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
@@ -81,22 +81,38 @@ impl Database {
     /// Runs statements as the owner; tells the first column of what they find.
     #[cfg(feature = "postgres")]
     pub(crate) fn run(&self, sql: &str) -> Vec<String> {
+        self.ask(sql).unwrap()
+    }
+
+    /// The same; none where the server does not do it.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn try_run(&self, sql: &str) -> Option<Vec<String>> {
+        self.ask(sql).ok()
+    }
+
+    #[cfg(feature = "postgres")]
+    fn ask(&self, sql: &str) -> Result<Vec<String>, tokio_postgres::Error> {
         let (url, sql) = (self.owner_url(), sql.to_owned());
         let work = move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.unwrap().block_on(async {
                 let (client, connection) =
-                    tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
-                let asks = async move { client.simple_query(&sql).await.unwrap() };
+                    tokio_postgres::connect(&url, tokio_postgres::NoTls).await?;
+                let asks = async move { client.simple_query(&sql).await };
                 tokio::join!(asks, connection).0
             })
         };
-        let told = std::thread::spawn(work).join().unwrap();
+        let told = std::thread::spawn(work).join().unwrap()?;
         let first = |message| {
             let tokio_postgres::SimpleQueryMessage::Row(row) = message else { return None };
             row.get(0).map(str::to_owned)
         };
-        told.into_iter().filter_map(first).collect()
+        Ok(told.into_iter().filter_map(first).collect())
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    pub(crate) fn try_run(&self, sql: &str) -> Option<Vec<String>> {
+        Some(self.run(sql))
     }
 
     #[cfg(not(feature = "postgres"))]
