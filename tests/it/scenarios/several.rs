@@ -15,6 +15,8 @@ async fn two_machines() -> (Town, [Installation; 2], Proxy) {
     town.installation = town.installation.env("SIGNER__JOURNAL__TAKEOVER_AFTER", "3s");
     let node = Proxy::before(&town.anvil.url).await;
     let first = town.installation.clone().env("SIGNER__JOURNAL__INSTANCE", "first");
+    // What it has asked is not given up for having been stopped meanwhile.
+    let first = first.env("SIGNER__CHAINS__139__RPC_TIMEOUT", "60s");
     let second = first.beside("second").env("SIGNER__CHAINS__139__RPC", &node.url);
     (town, [first, second], node)
 }
