@@ -23,14 +23,14 @@ pub(super) const GROUP: usize = 64;
 
 /// Tells a waiter: of a write what happened, after its COMMIT only; of a read what is there, once nobody can
 /// find that it is not. One that is dropped says that nothing was done.
-pub(crate) type Reply = Box<dyn FnOnce() + Send>;
+pub(crate) type JobReply = Box<dyn FnOnce() + Send>;
 
 /// A write that ran inside the open transaction.
 pub(crate) struct RanWrite {
     /// Whether its changes shall be part of the commit.
     pub(crate) keep: bool,
     /// Tells its waiter.
-    pub(crate) reply: Reply,
+    pub(crate) reply: JobReply,
 }
 
 /// Work for the thread. A job that is dropped unrun has changed nothing.
@@ -240,7 +240,7 @@ impl Writer {
 }
 
 /// A read that waits for its turn.
-pub(crate) type Look = Box<dyn FnOnce(&dyn Database) -> Reply + Send>;
+pub(crate) type Look = Box<dyn FnOnce(&dyn Database) -> JobReply + Send>;
 
 /// A write that waits for its transaction.
 pub(crate) type Write = Box<dyn FnOnce(&dyn Database) -> RanWrite + Send>;

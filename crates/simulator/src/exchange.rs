@@ -200,9 +200,8 @@ impl Cable {
     /// How long the process that holds it is stopped from now on.
     fn stopped(&self) -> Duration {
         let world = self.world.lock();
-        let stale = world.stale == Some(self.life);
-        let ms = if stale { world.wakes_ms.saturating_sub(world.now_ms) } else { 0 };
-        Duration::from_millis(ms)
+        let stale = world.stale.filter(|stale| stale.life == self.life);
+        Duration::from_millis(stale.map_or(0, |it| it.wakes_ms.saturating_sub(world.now_ms)))
     }
 
     /// How it will go, and how long each way takes (ms). None when the process is gone.

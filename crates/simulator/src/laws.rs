@@ -39,18 +39,19 @@ pub(crate) fn of_an_answer(request: &Request, heard: &Heard, world: &World) -> L
 }
 
 /// I6, asked at once of every refusal: whom another request has charged since this one was sent is not said to be
-/// unable to pay.
+/// unable to pay, or charged by somebody else.
 pub(crate) fn of_a_refusal(request: &Request, asked_ms: u64, heard: &Heard, world: &World) -> Law {
     let Heard::Refused(list) = heard else { return Ok(()) };
     if matches!(world.scene.shape(request.side), Shape::Lookup | Shape::Guarded) {
         return Ok(());
     }
-    let mut poor = list.iter().filter(|refusal| refusal.retry == "USER").peekable();
-    if poor.peek().is_none() {
+    let untrue = |one: &&Refusal| one.retry == "USER" || one.code == "ALREADY_CHARGED";
+    let mut refused = list.iter().filter(untrue).peekable();
+    if refused.peek().is_none() {
         return Ok(());
     }
     let charges = world.charges();
-    for Refusal { customer, .. } in poor {
+    for Refusal { customer, .. } in refused {
         let name = (request.side, *customer, request.period_of(*customer));
         let of_another = |charge: &&Charge| {
             charge.tag != request.number && charge.at_s.saturating_mul(1000) > asked_ms

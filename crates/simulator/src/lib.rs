@@ -29,6 +29,7 @@ pub mod report;
 mod scene;
 mod setup;
 mod store;
+mod takeover;
 mod town;
 mod world;
 mod worlds;
@@ -37,7 +38,7 @@ mod worlds;
 mod tests;
 
 use callers::Callers;
-use dice::{Fault, Log};
+use dice::Log;
 use disk::Files;
 use merchant_signer::config::Config;
 use merchant_signer::journal::Journal;
@@ -47,9 +48,9 @@ use process::{Answers, Health, Process, Told};
 use readiness::Readiness;
 use scene::{Change, Shape};
 use setup::Wanted;
-use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
+use takeover::Overtaken;
 use tempfile::TempDir;
 use tokio::time::sleep;
 use town::Towns;
@@ -57,9 +58,6 @@ use world::{NODES, Shared, Side, World};
 
 /// So many seconds later, what can still land has landed, and a person says what nobody can learn.
 const BOOKS: u64 = 75;
-
-/// For how many seconds a process does not notice that another one has taken over, at most.
-const MOMENT: u64 = 15;
 
 /// Seconds in which nothing goes wrong any more, at most.
 const HEALING: u64 = 560;
@@ -270,7 +268,7 @@ impl Simulation<'_> {
     async fn live(&mut self) -> Stop {
         let death = Arc::clone(&self.world.lock().death);
         let mut process = Process::start(&self.world, self.config.clone(), &self.answers);
-        let mut stale: Option<(Process, u64)> = None;
+        let mut overtaken = Overtaken::default();
         self.readiness.begin();
         loop {
             tokio::select! {
@@ -289,15 +287,10 @@ impl Simulation<'_> {
                 }
                 return Stop::Died;
             }
-            if stale.as_ref().is_some_and(|(_, until)| *until <= self.second) {
-                self.world.lock().stale = None;
-                stale = None;
-            }
-            if process.is_at_work() && stale.is_none() && self.is_taken_over() {
-                let stopped = process.cut_off().await;
-                let next = Process::start(&self.world, self.config.clone(), &self.answers);
-                let lasts = stopped + 1 + self.world.lock().dice.below(MOMENT);
-                stale = Some((replace(&mut process, next), self.second + lasts));
+            overtaken.notice(&mut self.world.lock());
+            if overtaken.is_due(&process, &mut self.world.lock()) {
+                overtaken.take(process, &self.world).await;
+                process = Process::start(&self.world, self.config.clone(), &self.answers);
                 self.readiness.begin();
                 continue;
             }
@@ -312,7 +305,7 @@ impl Simulation<'_> {
                 return Stop::Died;
             }
             if self.second < self.chaos() {
-                self.post(&process, stale.as_ref().map(|(process, _)| process));
+                self.post(&process, &overtaken);
                 if self.second.is_multiple_of(5) {
                     let health = process.health().await;
                     let told = self.readiness.told(health.as_ref());
@@ -330,21 +323,14 @@ impl Simulation<'_> {
         }
     }
 
-    /// Callers may still know the one that was taken over from.
-    fn post(&mut self, process: &Process, stale: Option<&Process>) {
+    fn post(&mut self, process: &Process, overtaken: &Overtaken) {
         let mut world = self.world.lock();
         if world.dice.one_in(3) {
             let request = self.callers.post(&mut world, self.second);
-            let to = stale.filter(|_| world.dice.one_in(3)).unwrap_or(process);
+            let to = overtaken.or(process, &mut world);
             drop(world);
             to.take(request);
         }
-    }
-
-    /// Whether another process takes the journal from the one that runs, which lives on.
-    fn is_taken_over(&self) -> bool {
-        let mut world = self.world.lock();
-        !world.dead && self.second < self.chaos() && world.fault("both", Fault::TakenOver)
     }
 
     fn hear(&mut self) {

@@ -135,7 +135,7 @@ const CUT_OFF: &[(Fault, u64)] =
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-/// What has somebody find out that a customer cannot pay, and say so when another process has charged him since.
+/// What has somebody find out that a customer cannot be charged, and say so when another process has done it since.
 const OVERTAKEN: &[(Fault, u64)] =
     &[(Fault::TakenOver, 3), (Fault::SlowAnswer, 2), (Fault::CustomerPoor, 2)];
 

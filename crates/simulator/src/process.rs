@@ -31,9 +31,6 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// For how many seconds a process may be stopped that another one takes over from.
-const STOPPED: u64 = 25;
-
 /// What callers have heard, by the number of the request.
 pub(crate) type Answers = Arc<Mutex<Vec<Told>>>;
 
@@ -106,15 +103,10 @@ impl Process {
         Self { world, life, fence, starting: Some(starting), router: None, answers, tasks }
     }
 
-    /// Takes its journal away. All else of it goes on, perhaps after having been stopped for a while. Tells for how
-    /// long (s).
-    pub(crate) async fn cut_off(&self) -> u64 {
+    /// Takes its journal away. All else of it goes on.
+    pub(crate) async fn cut_off(&self) {
         self.fence.cut.notify_one();
         self.fence.gone.notified().await;
-        let mut world = self.world.lock();
-        let stopped = if world.dice.one_in(3) { 0 } else { world.dice.below(STOPPED) };
-        (world.stale, world.wakes_ms) = (Some(self.life), world.now_ms + 1000 * stopped);
-        stopped
     }
 
     /// Puts it to work once it has started. An error is why it did not start.

@@ -7,6 +7,7 @@ use crate::exchange::Place;
 use crate::mutants::Mutant;
 use crate::net::Net;
 use crate::scene::{Change, Scene};
+use crate::takeover::Stale;
 use crate::town::{BILLERS, Places, Towns, biller};
 use alloy::primitives::{Address, B256, U256};
 use alloy::sol_types::SolEvent as _;
@@ -122,9 +123,7 @@ pub(crate) struct World {
     /// Which process runs: what an earlier one left behind is not heard any more.
     pub(crate) life: u64,
     /// A process that another one took over from, and that does not know it yet.
-    pub(crate) stale: Option<u64>,
-    /// Until when that one was stopped: it hears no answer before (ms).
-    pub(crate) wakes_ms: u64,
+    pub(crate) stale: Option<Stale>,
     /// Whether the process that ran is dead.
     pub(crate) dead: bool,
     /// Told when it dies.
@@ -201,7 +200,6 @@ impl World {
             told: BTreeSet::new(),
             life: 0,
             stale: None,
-            wakes_ms: 0,
             dead: true,
             death: Arc::default(),
             durable: BTreeMap::new(),
@@ -261,7 +259,7 @@ impl World {
 
     /// Whether what that process does is seen.
     pub(crate) fn is_alive(&self, life: u64) -> bool {
-        !self.dead && (self.life == life || self.stale == Some(life))
+        !self.dead && (self.life == life || self.stale.is_some_and(|stale| stale.life == life))
     }
 
     /// The process ends here and now. Nothing that it still does is seen.

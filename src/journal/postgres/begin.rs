@@ -15,7 +15,7 @@ use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::reader::ServerReader;
 use super::roll::{self, Oneself};
 use super::session::{Committed, Session};
-use super::telling::Telling;
+use super::telling::HeldReplies;
 use super::token::Token;
 use super::writer::{Following, ServerWriter};
 use super::{Lost, ServerConfig, fit};
@@ -122,7 +122,7 @@ pub(super) fn begin(
     mark.write();
     let (jobs, to_write) = mpsc::channel::<Job>(config.queue_length);
     let (questions, to_read) = mpsc::channel::<Job>(config.queue_length);
-    let (figures, telling) = (Arc::new(Figures::default()), Arc::new(Telling::default()));
+    let (figures, telling) = (Arc::new(Figures::default()), Arc::new(HeldReplies::default()));
     let (read, told) = (Arc::clone(&figures), Arc::clone(&telling));
     let reader = ServerReader { line: reads, jobs: to_read, figures: read, telling: told };
     let (line, wrote) = (writes, Arc::clone(&figures));

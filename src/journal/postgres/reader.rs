@@ -4,7 +4,7 @@
 use super::super::writer::{Figures, Job};
 use super::beat::Beat;
 use super::line::ServerLine;
-use super::telling::Telling;
+use super::telling::HeldReplies;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
@@ -18,7 +18,7 @@ pub(super) struct ServerReader {
     pub(super) line: ServerLine,
     pub(super) jobs: mpsc::Receiver<Job>,
     pub(super) figures: Arc<Figures>,
-    pub(super) telling: Arc<Telling>,
+    pub(super) telling: Arc<HeldReplies>,
 }
 
 impl ServerReader {

@@ -1,41 +1,41 @@
 //! When what a read saw may be told. Reads have a session of their own, and that may see what a COMMIT has done
 //! whose answer is still on its way, or lost: until it is known what became of it, it is as if it were not there.
 
-use super::super::writer::Reply;
+use super::super::writer::JobReply;
 use parking_lot::Mutex;
 
 /// What is known of the writer's newest COMMIT.
 #[derive(Default)]
-enum Newest {
+enum NewestCommit {
     /// What became of it.
     #[default]
     Known,
     /// It waits for its answer, and these wait for it.
-    UnderWay(Vec<Reply>),
+    UnderWay(Vec<JobReply>),
     /// Its answer is lost, and has to be asked for.
     Lost,
 }
 
 /// Holds back what reads saw while it may be undone.
 #[derive(Default)]
-pub(super) struct Telling(Mutex<(Newest, u64)>);
+pub(super) struct HeldReplies(Mutex<(NewestCommit, u64)>);
 
-impl std::fmt::Debug for Telling {
+impl std::fmt::Debug for HeldReplies {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Telling").finish_non_exhaustive()
+        f.debug_tuple("HeldReplies").finish_non_exhaustive()
     }
 }
 
-impl Telling {
+impl HeldReplies {
     /// A COMMIT is on its way.
     pub(super) fn under_way(&self) {
-        self.0.lock().0 = Newest::UnderWay(Vec::new());
+        self.0.lock().0 = NewestCommit::UnderWay(Vec::new());
     }
 
     /// It is known what became of the newest COMMIT: who waited for that is told what was seen.
     pub(super) fn known(&self) {
         let before = std::mem::take(&mut self.0.lock().0);
-        if let Newest::UnderWay(waiting) = before {
+        if let NewestCommit::UnderWay(waiting) = before {
             for reply in waiting {
                 reply();
             }
@@ -45,7 +45,7 @@ impl Telling {
     /// The answer to a COMMIT is lost: what was seen since is told nobody.
     pub(super) fn lost(&self) {
         let (newest, losses) = &mut *self.0.lock();
-        *newest = Newest::Lost;
+        *newest = NewestCommit::Lost;
         *losses = losses.wrapping_add(1);
     }
 
@@ -56,12 +56,12 @@ impl Telling {
 
     /// Tells what was read after `losses` were counted: now, when it is known what became of a COMMIT, or never,
     /// which says that it was not read.
-    pub(super) fn tell(&self, losses: u64, reply: Reply) {
+    pub(super) fn tell(&self, losses: u64, reply: JobReply) {
         let (newest, now) = &mut *self.0.lock();
         match newest {
-            Newest::Known if losses == *now => reply(),
-            Newest::UnderWay(waiting) if losses == *now => waiting.push(reply),
-            Newest::Known | Newest::UnderWay(_) | Newest::Lost => {}
+            NewestCommit::Known if losses == *now => reply(),
+            NewestCommit::UnderWay(waiting) if losses == *now => waiting.push(reply),
+            NewestCommit::Known | NewestCommit::UnderWay(_) | NewestCommit::Lost => {}
         }
     }
 }

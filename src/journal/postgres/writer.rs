@@ -8,7 +8,7 @@ use super::beat::Beat;
 use super::line::{ServerLine, say_why};
 use super::mark::{Known, LastSeen, MarkFile};
 use super::session::{Committed, Session};
-use super::telling::Telling;
+use super::telling::HeldReplies;
 use super::token::Token;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct ServerWriter {
     pub(super) figures: Arc<Figures>,
     pub(super) mark: Following,
     pub(super) unanswered: Option<LostCommit>,
-    pub(super) telling: Arc<Telling>,
+    pub(super) telling: Arc<HeldReplies>,
 }
 
 /// A COMMIT whose answer is lost, and who waits for it.
