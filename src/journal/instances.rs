@@ -53,14 +53,6 @@ pub(super) struct Company {
     pub(super) told: Mutex<Option<String>>,
 }
 
-impl Company {
-    /// Of a process that knows of no other yet.
-    pub(super) fn new(boot: BootId) -> Self {
-        let (before, clock_before_ms) = (None, None);
-        Self { boot, before, clock_before_ms, roll: Arc::default(), told: Mutex::default() }
-    }
-}
-
 /// The newest start that is written down.
 pub(super) fn newest_boot(conn: &dyn Database) -> SqlResult<Option<BootId>> {
     let newest = "SELECT id FROM boot ORDER BY seq DESC LIMIT 1";

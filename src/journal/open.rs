@@ -2,7 +2,6 @@
 //! program writes.
 
 use super::files::{self, Files};
-use super::instances::Company;
 use super::mark::{self, HighWaterMark};
 use super::migrate::Migration;
 use super::sql::SqlError;
@@ -199,7 +198,6 @@ impl Journal {
         let figures = Arc::new(Figures::default());
         let (counted, closed) = (Arc::clone(&figures), None);
         let begun = start.begun();
-        let company = disk.is_shared().then(|| Arc::new(Company::new(start.boot())));
         let writer = Writer { conn, jobs: queue, figures: counted, start, disk, closed };
         let min_free_bytes = config.min_free_bytes;
         let journal = Self {
@@ -208,7 +206,7 @@ impl Journal {
             figures,
             files: Some(files),
             link: None,
-            company,
+            company: None,
             min_free_bytes,
             old_copy,
             left_ms,

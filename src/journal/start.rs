@@ -57,11 +57,6 @@ impl Start {
         Ok(Self { mark, boot, old_copy, begun: Arc::default(), tried_ms: i64::MIN })
     }
 
-    /// The id of this start.
-    pub(super) fn boot(&self) -> BootId {
-        self.boot
-    }
-
     /// Whether it is written, for whoever wants to know later.
     pub(super) fn begun(&self) -> Arc<Begun> {
         Arc::clone(&self.begun)

@@ -115,11 +115,6 @@ pub trait Disk: fmt::Debug + Send {
         conn.execute_batch("BEGIN")
     }
 
-    /// Whether another process may take the journal from this one while it runs. Nobody takes a file.
-    fn is_shared(&self) -> bool {
-        false
-    }
-
     /// A random id for a start of a process.
     fn boot_id(&self) -> io::Result<[u8; 16]> {
         let mut id = [0; 16];

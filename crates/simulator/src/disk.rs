@@ -291,10 +291,6 @@ impl Disk for SimDisk {
         misbehave(world, conn)
     }
 
-    fn is_shared(&self) -> bool {
-        !self.world.lock().breaks(Mutant::StaleWord)
-    }
-
     fn boot_id(&self) -> std::io::Result<[u8; 16]> {
         let dice = &mut self.world.lock().dice;
         let halves = [dice.next().to_be_bytes(), dice.next().to_be_bytes()];

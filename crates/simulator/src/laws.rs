@@ -38,33 +38,6 @@ pub(crate) fn of_an_answer(request: &Request, heard: &Heard, world: &World) -> L
     Err(format!("I4: request {number} named {lines:?} and heard {heard:?}"))
 }
 
-/// I6, asked at once of every refusal: whom another request has charged since this one was sent is not said to be
-/// unable to pay, or charged by somebody else.
-pub(crate) fn of_a_refusal(request: &Request, asked_ms: u64, heard: &Heard, world: &World) -> Law {
-    let Heard::Refused(list) = heard else { return Ok(()) };
-    if matches!(world.scene.shape(request.side), Shape::Lookup | Shape::Guarded) {
-        return Ok(());
-    }
-    let untrue = |one: &&Refusal| one.retry == "USER" || one.code == "ALREADY_CHARGED";
-    let mut refused = list.iter().filter(untrue).peekable();
-    if refused.peek().is_none() {
-        return Ok(());
-    }
-    let charges = world.charges();
-    for Refusal { customer, .. } in refused {
-        let name = (request.side, *customer, request.period_of(*customer));
-        let of_another = |charge: &&Charge| {
-            charge.tag != request.number && charge.at_s.saturating_mul(1000) > asked_ms
-        };
-        let meanwhile = charges.get(&name).and_then(|paid| paid.iter().find(of_another));
-        if let Some(Charge { tag, .. }) = meanwhile {
-            let number = request.number;
-            return Err(format!("I6: request {number} refused {customer}, whom {tag} has charged"));
-        }
-    }
-    Ok(())
-}
-
 /// Asked at once of what is said to be charged by an earlier transaction: it is on disk, and can charge.
 pub(crate) fn of_what_is_named(named: &Named, world: &World) -> Law {
     let Named { request, customer, hash, .. } = named;

@@ -69,8 +69,6 @@ pub(crate) enum Mutant {
     ClaimsPerAccount,
     /// What an account has claimed goes with its key.
     ClaimsGoWithTheKey,
-    /// Whoever was taken over from still says what it found out before.
-    StaleWord,
 }
 
 /// How a broken rule is played.
@@ -135,11 +133,7 @@ const CUT_OFF: &[(Fault, u64)] =
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-/// What has somebody find out that a customer cannot be charged, and say so when another process has done it since.
-const OVERTAKEN: &[(Fault, u64)] =
-    &[(Fault::TakenOver, 3), (Fault::SlowAnswer, 2), (Fault::CustomerPoor, 2)];
-
-const TABLE: [Row; 31] = [
+const TABLE: [Row; 30] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -170,7 +164,6 @@ const TABLE: [Row; 31] = [
     row(Mutant::AnyPosition, EVM, SLOW_AND_LOST, Some(ANY_POSITION)),
     row(Mutant::ClaimsPerAccount, BOTH, &[], Some(PER_ACCOUNT)),
     row(Mutant::ClaimsGoWithTheKey, BOTH, &[(Fault::Kill, 300)], None),
-    row(Mutant::StaleWord, BOTH, OVERTAKEN, None),
 ];
 
 impl Mutant {

@@ -157,8 +157,7 @@ impl Process {
             if world.log.talkative {
                 world.log.lines.push(format!("             {}", said["msg"]));
             }
-            let mut asked = laws::of_an_answer(&request, &heard, world)
-                .and_then(|()| laws::of_a_refusal(&request, asked_ms, &heard, world));
+            let mut asked = laws::of_an_answer(&request, &heard, world);
             for named in request.earlier(&said) {
                 let named = told_of_another(world, named);
                 asked = asked.and_then(|()| laws::of_what_is_named(&named, world));

@@ -6,7 +6,7 @@ use crate::process::Process;
 use crate::world::{Shared, World};
 
 /// For how many seconds a process may be stopped that another one takes over from.
-const STOPPED: u64 = 25;
+const STOPPED: u64 = 9;
 
 /// For how many seconds it does not notice then, at most.
 const MOMENT: u64 = 15;

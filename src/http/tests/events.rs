@@ -7,7 +7,9 @@ async fn the_feed_says_what_is_wrong_with_a_question() {
     let house = House::new();
     let nowhere = house.ask_json("/PayTool/events").await.1["data"]["next"].clone();
     let nowhere = nowhere.as_str().unwrap();
-    let beyond = nowhere.replace(".0.00000000.0", ".9.00000000.0");
+    let mut parts: Vec<&str> = nowhere.split('.').collect();
+    (parts[2], parts[3]) = ("9", "00000000");
+    let beyond = parts.join(".");
     for (query, status, words) in [
         ("limit=0".to_owned(), 400, "limit is 1 to 500"),
         ("limit=501".to_owned(), 400, "limit is 1 to 500"),
