@@ -160,10 +160,10 @@ impl ServerWriter {
             // A reply that is dropped says that its write did not happen.
             Committed::No => self.telling.known(),
             Committed::Unknown(lost) => {
-                self.telling.lost();
                 warn!(%lost, "the answer to a COMMIT is lost: nothing is written until it is known");
                 // It is asked for on another connection: this one may still be at work.
                 self.line.give_up("the answer to a COMMIT is lost");
+                self.telling.lost();
                 self.unanswered = Some(unanswered);
             }
         }

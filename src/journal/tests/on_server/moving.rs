@@ -49,7 +49,10 @@ async fn a_journal_goes_to_a_server_and_back_with_all_that_it_holds() {
     assert!(matches!(copy(), Err(OpenError::Exists(_))));
     let book = Book { journal: Journal::open(&back).unwrap(), room: book.room };
     assert!(!book.journal.is_old_copy(), "the mark went along");
-    assert_eq!(held(&book).await, before);
+    let (rows, audit) = held(&book).await;
+    assert!(before.0.iter().all(|row| rows.contains(row)));
+    assert_eq!(rows.len(), before.0.len() + 1, "and that the log of the file begins");
+    assert_eq!(audit.faults, Vec::<String>::new());
     let again = to_file(&config, &there, &mut |_, _| {}).unwrap_err().to_string();
     assert!(again.contains("it may be an old copy"), "its mark went along: {again}");
     for left in [Journal::open(&path).unwrap(), opened(&server, &book.room)] {
