@@ -20,7 +20,6 @@ pub enum Turn {
 pub struct Standby {
     /// What there is to see from it.
     pub sight: Arc<StandbySight>,
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "nobody stands by"))]
     pub(super) turn: oneshot::Receiver<Result<Journal, OpenError>>,
 }
 
