@@ -169,6 +169,27 @@ async fn a_file_and_a_log_are_taken_for_a_journal_only_if_they_are_one() {
     }
 }
 
+/// Nothing else writes a log to the file while a Signer runs.
+#[tokio::test]
+async fn a_long_log_is_written_to_the_file_and_begins_anew() {
+    let begun = |conn: &dyn Database| {
+        let count = "SELECT count(*) FROM history WHERE event = 'log begun'";
+        conn.query_row(count, [], |row| row.get::<i64>(0))
+    };
+    let book = Book::in_a_file().await;
+    let size = || std::fs::metadata(config(&book.room).path).unwrap().len();
+    assert!(book.takes(item(1, 1)).await);
+    assert_eq!(book.journal.read(begun).await.unwrap(), 1, "none is long yet");
+    let fill = |conn: &dyn Database| {
+        conn.execute("CREATE TABLE filler (bytes BLOB)", [])?;
+        conn.execute("INSERT INTO filler VALUES (zeroblob(40000000))", [])
+    };
+    book.journal.write(fill).await.unwrap().unwrap();
+    assert!(book.takes(item(2, 1)).await);
+    assert_eq!(book.journal.read(begun).await.unwrap(), 2);
+    assert!(size() > 40_000_000, "{} bytes", size());
+}
+
 /// A process that is killed while its log is written to the file leaves some of the log's pages there.
 #[tokio::test]
 async fn a_file_that_was_just_being_written_is_no_other_one() {
