@@ -35,7 +35,7 @@ use super::standby::Turn;
 use super::{Audit, HistoryHead, Journal, audit, migrate};
 use crate::clock::Clock;
 use crate::config::JournalServer;
-use begin::{Candidate, begin, reach_for};
+use begin::{begin, reach_for};
 use mark::{Known, LastSeen, MarkFile, Server};
 use session::Committed;
 use standby::stand_by;
@@ -149,7 +149,7 @@ impl Journal {
     pub fn open_on_server(config: &ServerConfig, clock: Clock) -> Result<Self, OpenError> {
         find_place_for_mark(&config.mark_path)?;
         let opened = apart(|| {
-            let candidate = reach_for(config, |_| Ok(()))?.map_err(|_| Lost::Held)?;
+            let candidate = reach_for(config, roll::COMMAND)?.map_err(|_| Lost::Held)?;
             Ok(begin(config, candidate, clock)?.run()?.0)
         });
         opened.map_err(|problem| problem.opening(&config.place))
@@ -158,9 +158,7 @@ impl Journal {
     /// Opens it to serve, or stands by while another process has it.
     pub fn open_in_turn(config: &ServerConfig, clock: Clock) -> Result<Turn, OpenError> {
         find_place_for_mark(&config.mark_path)?;
-        // Whoever has it can be ended by the others when it says nothing: they know whom from the beginning.
-        let says = |h: &Candidate| h.oneself.say(&h.session, clock.unix_ms(), None);
-        let opened = apart(|| match reach_for(config, says)? {
+        let opened = apart(|| match reach_for(config, roll::SERVES)? {
             Ok(candidate) => Ok(Turn::Now(begin(config, candidate, clock)?.serve()?)),
             Err(waits) => stand_by(config, waits, clock).map(Turn::Later),
         });

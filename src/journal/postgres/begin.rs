@@ -31,11 +31,13 @@ pub(super) struct Candidate {
     pub(super) session: Session,
     pub(super) server: Server,
     pub(super) oneself: Oneself,
+    /// What the session is called after.
+    pub(super) used_for: &'static str,
 }
 
 /// A session of a process that writes, or is going to.
-pub(super) fn opened(config: &ServerConfig, boot: BootId) -> Result<Session, Lost> {
-    Ok(Session::open(&config.server, config, &roll::name("writes", boot))?)
+pub(super) fn opened(config: &ServerConfig, used_for: &str, boot: BootId) -> Result<Session, Lost> {
+    Ok(Session::open(&config.server, config, &roll::name(used_for, boot))?)
 }
 
 /// Makes sure that a journal can be kept there.
@@ -43,18 +45,17 @@ pub(super) fn fits(conn: &dyn Database) -> Result<(), Lost> {
     fit::unfit(conn)?.map_or(Ok(()), |problem| Err(Lost::Unfit(problem)))
 }
 
-/// Reaches for the journal, and does `first` before; it is an error within where another process has it.
+/// Reaches for the journal; it is an error within where another process has it.
 pub(super) fn reach_for(
     config: &ServerConfig,
-    first: impl FnOnce(&Candidate) -> SqlResult<()>,
+    used_for: &'static str,
 ) -> Result<Result<Candidate, Candidate>, Lost> {
     let boot = BootId::random().map_err(SqlError::foreign)?;
-    let session = opened(config, boot)?;
+    let session = opened(config, used_for, boot)?;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     fits(&session)?;
     let oneself = Oneself { boot, name: config.instance.clone() };
-    let candidate = Candidate { session, server, oneself };
-    first(&candidate)?;
+    let candidate = Candidate { session, server, oneself, used_for };
     let held = config.shared || candidate.session.hold()?;
     Ok(if held { Ok(candidate) } else { Err(candidate) })
 }
@@ -95,7 +96,7 @@ pub(super) fn begin(
     candidate: Candidate,
     clock: Clock,
 ) -> Result<OpenedJournal, Lost> {
-    let Candidate { session, server, oneself } = candidate;
+    let Candidate { session, server, oneself, used_for } = candidate;
     let (conn, boot): (&dyn Database, _) = (&session, oneself.boot);
     let file = MarkFile::at(&config.mark_path);
     let old_copy = match file.read() {
@@ -117,7 +118,7 @@ pub(super) fn begin(
     };
     let reading = Session::open(&config.server, config, &roll::name("reads", boot))?;
     let (writes, reads) =
-        (line(Use::Writes, "writes", session), line(Use::Reads, "reads", reading));
+        (line(Use::Writes, used_for, session), line(Use::Reads, "reads", reading));
     let mut mark = Following { file, seen, written: None, behind: true };
     mark.write();
     let (jobs, to_write) = mpsc::channel::<Job>(config.queue_length);

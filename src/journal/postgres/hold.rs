@@ -10,12 +10,11 @@ const HOLD_SOON: Duration = Duration::from_secs(2);
 /// Takes the journal for this session alone: whoever has it keeps it until his session ends.
 const HOLD: &str = "SELECT pg_advisory_lock(1397311310, 'turn'::regclass::oid::int)";
 
-/// Asks which process holds it: the first letters of its start, as the name of its session ends.
-pub(super) const HOLDER: &str = "SELECT right(application_name, 8) FROM pg_stat_activity
-    WHERE pid = (SELECT pid FROM pg_locks
-        WHERE locktype = 'advisory' AND granted AND classid = 1397311310
-          AND objid = 'turn'::regclass::oid AND objsubid = 2
-          AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))";
+/// Asks which session holds it.
+pub(super) const HOLDER: &str = "SELECT pid FROM pg_locks
+    WHERE locktype = 'advisory' AND granted AND classid = 1397311310
+      AND objid = 'turn'::regclass::oid AND objsubid = 2
+      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
 /// Ends the sessions of this name that are left of connections that broke.
 const END_OTHERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -12,6 +12,12 @@ use std::time::Duration;
 /// How often each says that it is there.
 pub(super) const EVERY: Duration = Duration::from_secs(1);
 
+/// What a session is for that has the journal of a Signer, or waits for it.
+pub(super) const SERVES: &str = "writes";
+
+/// What one is for that has it for a command, which is waited for.
+pub(super) const COMMAND: &str = "command";
+
 /// What the sessions of a process are called: what each is for stands in the middle.
 pub(super) fn name(used_for: &str, boot: BootId) -> String {
     format!("merchant-signer {used_for} {}", start(boot))
@@ -56,9 +62,12 @@ impl Oneself {
     /// Who is there, the one that serves first; and how far that one has told its webhook.
     pub(super) fn read(&self, session: &Session) -> SqlResult<(Vec<Instance>, Option<String>)> {
         let sql = format!(
-            "SELECT boot, name, program, told, (extract(epoch FROM clock_timestamp() - seen) * 1000)::bigint,
-                    CASE WHEN substr(encode(boot, 'hex'), 1, 8) = ({HOLDER}) THEN 1 ELSE 0 END AS serves
-             FROM instance WHERE seen > clock_timestamp() - interval '10 min'
+            "WITH every AS (SELECT *, substr(encode(boot, 'hex'), 1, 8) =
+                 (SELECT right(application_name, 8) FROM pg_stat_activity WHERE pid = ({HOLDER})) AS has
+                 FROM instance)
+             SELECT boot, name, program, told, (extract(epoch FROM clock_timestamp() - seen) * 1000)::bigint,
+                    CASE WHEN has THEN 1 ELSE 0 END AS serves
+             FROM every WHERE has OR seen > clock_timestamp() - interval '10 min'
              ORDER BY serves DESC, name, boot"
         );
         let conn: &dyn Database = session;
@@ -83,19 +92,38 @@ impl Oneself {
     }
 }
 
-/// Ends the sessions of whoever serves and has said nothing for so long; tells whether there was such a one. A
-/// process that is not on the roll is no Signer that serves: it is left alone.
-pub(super) fn end_silent(session: &Session, after: Duration) -> SqlResult<bool> {
+/// A process that served, and was ended.
+#[derive(Debug)]
+pub(super) struct Silent {
+    /// What it is called, where the roll still knew.
+    pub(super) name: Option<String>,
+    pub(super) start: String,
+    pub(super) silent: Duration,
+}
+
+/// Ends the sessions of whoever serves and has said nothing for so long. A server that crashed has forgotten the
+/// roll, so one that is not on it counts from the beginning of the session that has the journal. A command is no
+/// Signer that serves: it is left alone.
+pub(super) fn end_silent(session: &Session, after: Duration) -> SqlResult<Option<Silent>> {
     let sql = format!(
-        "SELECT count(pg_terminate_backend(a.pid)) FROM instance i
-         JOIN pg_stat_activity a
-           ON a.application_name LIKE 'merchant-signer % ' || substr(encode(i.boot, 'hex'), 1, 8)
-         WHERE substr(encode(i.boot, 'hex'), 1, 8) = ({HOLDER}) AND a.usename = current_user
-           AND i.seen < clock_timestamp() - ?1 * interval '1 ms' AND a.pid <> pg_backend_pid()"
+        "WITH silent AS (
+             SELECT i.name, right(h.application_name, 8) AS start,
+                    (extract(epoch FROM clock_timestamp() - greatest(i.seen, h.backend_start)) * 1000)::bigint AS ms
+             FROM pg_stat_activity h LEFT JOIN instance i
+               ON substr(encode(i.boot, 'hex'), 1, 8) = right(h.application_name, 8)
+             WHERE h.pid = ({HOLDER}) AND h.application_name LIKE 'merchant-signer {SERVES} %')
+         SELECT name, start, ms, count(pg_terminate_backend(a.pid)) FROM silent
+         JOIN pg_stat_activity a ON a.application_name LIKE 'merchant-signer % ' || start
+         WHERE ms > ?1 AND a.usename = current_user AND a.pid <> pg_backend_pid()
+         GROUP BY name, start, ms"
     );
     let after = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
     let conn: &dyn Database = session;
-    conn.query_row(&sql, [after], |row| Ok(row.get::<i64>(0)? > 0))
+    let ended = conn.query_row(&sql, [after], |row| {
+        let silent = Duration::from_millis(u64::try_from(row.get::<i64>(2)?).unwrap_or(0));
+        Ok(Silent { name: row.get(0)?, start: row.get(1)?, silent })
+    });
+    ended.optional()
 }
 
 /// What the clock of another process says by now, Unix ms, if it is on the roll.

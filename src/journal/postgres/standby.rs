@@ -4,14 +4,14 @@
 use super::super::HistoryHead;
 use super::super::Journal;
 use super::super::history;
-use super::super::instances::{Instance, newest_boot};
+use super::super::instances::newest_boot;
 use super::super::mark::BootId;
 use super::super::open::OpenError;
 use super::super::sql::{Database, SqlError};
 use super::super::standby::{Standby, StandbySight};
 use super::begin::{self, Candidate, OpenedJournal};
 use super::mark::{Known, LastSeen, MarkFile, Server};
-use super::roll::{self, EVERY, Oneself};
+use super::roll::{self, EVERY, Oneself, Silent};
 use super::session::Session;
 use super::{Lost, ServerConfig, fit};
 use crate::clock::Clock;
@@ -96,7 +96,7 @@ impl Post {
     fn round(&mut self, session: Option<Session>, yields: bool) -> Result<Round, Lost> {
         let session = match session {
             Some(session) => session,
-            None => begin::opened(&self.config, self.oneself.boot)?,
+            None => begin::opened(&self.config, roll::SERVES, self.oneself.boot)?,
         };
         if yields {
             sleep(EVERY);
@@ -107,29 +107,21 @@ impl Post {
         self.oneself.say(&session, self.clock.unix_ms(), None)?;
         let (instances, told) = self.oneself.read(&session)?;
         *self.sight.told.lock() = told;
-        let serves = instances.iter().find(|instance| instance.serves).cloned();
+        let serves = instances.iter().any(|instance| instance.serves);
         self.sight.roll.replace(instances);
-        if let Some(serves) = serves {
-            self.look_at(&session, &serves)?;
-        }
-        self.say(None);
-        Ok(Round::Waits(Box::new(session)))
-    }
-
-    /// Follows the database beside the one that serves, or ends it.
-    fn look_at(&mut self, session: &Session, serves: &Instance) -> Result<(), Lost> {
-        if serves.silent < self.config.takeover_after {
-            return self.follow(session);
-        }
-        let Instance { name, start, silent, .. } = serves;
-        if roll::end_silent(session, self.config.takeover_after)? {
+        if let Some(Silent { name, start, silent }) =
+            roll::end_silent(&session, self.config.takeover_after)?
+        {
             let silent_s = silent.as_secs();
             warn!(
                 name,
                 start, silent_s, "the Signer that serves says nothing: its sessions are ended"
             );
+        } else if serves {
+            self.follow(&session)?;
         }
-        Ok(())
+        self.say(None);
+        Ok(Round::Waits(Box::new(session)))
     }
 
     /// Has the mark of this machine say what the database holds. One that contradicts it stays as it is: the
@@ -164,7 +156,8 @@ impl Post {
         info!("the journal is free: this Signer takes over");
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
         begin::fits(&session)?;
-        let candidate = Candidate { session, server, oneself: self.oneself.clone() };
+        let candidate =
+            Candidate { session, server, oneself: self.oneself.clone(), used_for: roll::SERVES };
         let begun =
             begin::begin(&self.config, candidate, self.clock).and_then(OpenedJournal::serve);
         if begun.is_err() {

@@ -4,7 +4,7 @@ use super::away::eventually;
 use super::losing::Line;
 use super::*;
 use crate::journal::{JournalError, OpenError, Standby, Turn};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// The shortest that can be configured.
 const TAKEOVER: Duration = Duration::from_secs(3);
@@ -107,6 +107,31 @@ async fn who_serves_and_falls_silent_is_ended_and_can_answer_nothing() {
     assert!(!after.takes(item(1, 1)).await);
     assert!(after.takes(item(2, 1)).await);
     assert_eq!(after.next_position().await, FIRST + 2);
+}
+
+/// A server that crashed has forgotten who was there, and a silence may have begun before anybody stood by.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn who_serves_and_falls_silent_is_ended_also_when_the_roll_does_not_tell_of_it() {
+    let server = given().unwrap();
+    for since in
+        ["DELETE FROM instance", "UPDATE instance SET seen = clock_timestamp() - interval '1 day'"]
+    {
+        let room = tempfile::tempdir().unwrap();
+        made(&server, &room).close().await;
+        let line = Line::to(&server);
+        let first = line.leads(machine(&server, &room, "first"), &room);
+        std::fs::copy(room.path().join("journal.mark"), &first.mark_path).unwrap();
+        let book = Book::begin(serves(&first), room).await;
+        assert!(book.takes(item(1, 1)).await);
+        line.mute();
+        ran(within(&server, &book.room), since.to_owned()).unwrap();
+        let mut second = waits(&machine(&server, &book.room, "second"));
+        let journal = timeout(TAKEOVER * 20, second.turn()).await.expect(since).unwrap();
+        assert!(book.journal.is_still_ours().await.is_err(), "it cannot know");
+        let after = Book { journal, room: tempfile::tempdir().unwrap() };
+        assert!(!after.takes(item(1, 1)).await);
+    }
 }
 
 #[tokio::test]
