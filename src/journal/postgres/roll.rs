@@ -98,7 +98,7 @@ pub(super) struct Silent {
     /// What it is called, where the roll still knew.
     pub(super) name: Option<String>,
     pub(super) start: String,
-    pub(super) silent: Duration,
+    pub(super) quiet: Duration,
 }
 
 /// Ends the sessions of whoever serves and has said nothing for so long. A server that crashed has forgotten the
@@ -120,8 +120,8 @@ pub(super) fn end_silent(session: &Session, after: Duration) -> SqlResult<Option
     let after = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
     let conn: &dyn Database = session;
     let ended = conn.query_row(&sql, [after], |row| {
-        let silent = Duration::from_millis(u64::try_from(row.get::<i64>(2)?).unwrap_or(0));
-        Ok(Silent { name: row.get(0)?, start: row.get(1)?, silent })
+        let quiet = Duration::from_millis(u64::try_from(row.get::<i64>(2)?).unwrap_or(0));
+        Ok(Silent { name: row.get(0)?, start: row.get(1)?, quiet })
     });
     ended.optional()
 }

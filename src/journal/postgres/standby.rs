@@ -109,10 +109,10 @@ impl Post {
         *self.sight.told.lock() = told;
         let serves = instances.iter().any(|instance| instance.serves);
         self.sight.roll.replace(instances);
-        if let Some(Silent { name, start, silent }) =
+        if let Some(Silent { name, start, quiet }) =
             roll::end_silent(&session, self.config.takeover_after)?
         {
-            let silent_s = silent.as_secs();
+            let silent_s = quiet.as_secs();
             warn!(
                 name,
                 start, silent_s, "the Signer that serves says nothing: its sessions are ended"
