@@ -4,6 +4,8 @@
 
 use crate::Simulation;
 use crate::dice::Fault;
+use crate::disk::Files;
+use crate::mutants::Mutant;
 use crate::process::Process;
 use crate::world::{Shared, World};
 
@@ -58,8 +60,12 @@ impl Overtaken {
     }
 
     /// Takes over from `process`; another one can be started then.
-    async fn take(&mut self, process: Process, world: &Shared) {
-        process.cut_off().await;
+    async fn take(&mut self, process: Process, (world, files): (&Shared, &Files)) {
+        if world.lock().breaks(Mutant::LeaseOnly) {
+            files.part();
+        } else {
+            process.cut_off().await;
+        }
         let world = &mut *world.lock();
         world.stale = Some(Stale::of(&process, world));
         self.0 = Some(process);
@@ -73,7 +79,7 @@ impl Simulation<'_> {
         process: Process,
         overtaken: &mut Overtaken,
     ) -> Process {
-        overtaken.take(process, &self.world).await;
+        overtaken.take(process, (&self.world, self.files)).await;
         let known = self.world.lock().ever_forgotten;
         self.between_two_starts();
         let forgotten = self.world.lock().ever_forgotten - known;
