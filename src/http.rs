@@ -7,6 +7,7 @@ mod charges;
 mod connections;
 mod control;
 mod events;
+mod forward;
 mod guard;
 mod handshakes;
 mod health;
@@ -32,6 +33,7 @@ use crate::journal::{FullLedger, Refusals};
 use crate::telemetry::Metrics;
 pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
 pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
+pub use forward::Forwarder;
 pub use guard::forget_answers;
 pub use handshakes::Handshakes;
 pub use page::keep_samples;
@@ -42,6 +44,7 @@ pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
 
 use arrivals::Arrivals;
 use axum::Router;
+use axum::http::HeaderName;
 use axum::http::request::Parts;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
@@ -56,6 +59,9 @@ use turned_away::TurnedAway;
 
 /// How many requests that do not bill are at work at one time.
 const DESK: usize = 64;
+
+/// What a request bears that a Signer which stands by has passed on.
+const FORWARDED: HeaderName = HeaderName::from_static("x-pay-forwarded");
 
 /// What the handlers share.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 use super::{Sockets, StartError};
 use crate::config::Config;
-use crate::http::{self, Handshakes, Manners, StandbyDoor};
+use crate::http::{self, Forwarder, Handshakes, Manners, StandbyDoor};
 use crate::journal::{Journal, Outbox, Standby, StandbySight, Turn};
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,17 +61,20 @@ impl Lobby {
         sight: &Arc<StandbySight>,
     ) -> Result<Self, StartError> {
         let limits = &config.http;
-        let router = StandbyDoor::new(Arc::clone(sight), limits).router();
+        let door = StandbyDoor::new(Arc::clone(sight), limits);
+        let forwarder = config.journal.peers().map(|peers| Forwarder::new(peers, limits));
+        let forwarder = forwarder.transpose().map_err(StartError::Peers)?;
+        let callers = door.passing_on(forwarder.map(Arc::new)).router();
         let (servers, stop) = (TaskTracker::new(), CancellationToken::new());
         let listener = sockets.listen_meanwhile(limits.listen)?;
         let (manners, handshakes) = (Manners::of_callers(limits), Handshakes::of_nobody(limits));
         let address = listener.local_addr().unwrap_or(limits.listen);
         info!(%address, "standing by");
-        servers.spawn(http::serve(listener, router.clone(), manners, handshakes, stop.clone()));
+        servers.spawn(http::serve(listener, callers, manners, handshakes, stop.clone()));
         if let Some(at) = limits.health_listen {
             let listener = sockets.listen_meanwhile(at)?;
             let manners = Manners::of_health(limits);
-            servers.spawn(http::serve(listener, router, manners, None, stop.clone()));
+            servers.spawn(http::serve(listener, door.router(), manners, None, stop.clone()));
         }
         Ok(Self { _ends: stop.drop_guard() })
     }

@@ -2,6 +2,7 @@
 
 use super::faults::Reported;
 use super::kinds::{optional_time, path, size, text, time, whole};
+use super::peers::Peers;
 use super::reader::TableReader;
 use super::{DatabaseUrl, millis, seconds, secret};
 use secrecy::{ExposeSecret as _, SecretString};
@@ -66,6 +67,8 @@ pub struct JournalServer {
     pub instance: Option<String>,
     /// After how long another Signer that says nothing is taken for gone: 3 s to 10 min.
     pub takeover_after: Duration,
+    /// Where the Signers on this journal listen; none where what callers ask a standby is not passed on.
+    pub peers: Option<Peers>,
     /// No refusals are kept with less than this free on the disk of the mark, in bytes: 1 MiB to 1 TiB.
     pub min_free_bytes: u64,
     /// How many commits may wait for the writer: 1 to 100000.
@@ -89,6 +92,7 @@ impl JournalPlace {
         let timeout = reader.optional("timeout", &time(millis(1_000)..=seconds(60)));
         let instance = reader.optional("instance", &text("a short name", LONGEST_NAME));
         let takeover = reader.optional("takeover_after", &time(seconds(3)..=seconds(600)));
+        let peers = Peers::read(reader, instance.as_ref().ok().and_then(Option::as_deref));
         if !reader.has("url") && !reader.has("url_file") {
             only_with_a_url(reader)?;
             return Ok(Self::File(JournalConfig {
@@ -111,6 +115,7 @@ impl JournalPlace {
             timeout: timeout?.unwrap_or(USUAL_TIMEOUT),
             instance: instance?,
             takeover_after: takeover?.unwrap_or(USUAL_TAKEOVER),
+            peers: peers?,
             min_free_bytes: min_free_bytes?,
             queue_length: queue_length?,
             keep_refusals: keep_refusals?,
@@ -160,6 +165,14 @@ impl JournalPlace {
         }
     }
 
+    /// Where the Signers that share it listen, where that is known.
+    pub fn peers(&self) -> Option<&Peers> {
+        match self {
+            Self::File(_) => None,
+            Self::Server(server) => server.peers.as_ref(),
+        }
+    }
+
     /// What it is, in a word: `file` or `server`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -198,7 +211,14 @@ fn read_url(reader: &mut TableReader<'_>) -> Result<Option<DatabaseUrl>, Reporte
 
 /// What says nothing of a journal in a file.
 fn only_with_a_url(reader: &TableReader<'_>) -> Result<(), Reported> {
-    let of_a_server = ["authority_file", "instance", "takeover_after", "timeout"];
+    let of_a_server = [
+        "authority_file",
+        "instance",
+        "peers",
+        "peers_authority_file",
+        "takeover_after",
+        "timeout",
+    ];
     let stated = of_a_server.into_iter().filter(|key| reader.has(key));
     let faults: Vec<Reported> =
         stated.map(|key| reader.fault(key, "goes with journal.url alone")).collect();

@@ -116,6 +116,11 @@ impl Guest {
     /// A caller has proven itself on this connection, and something is done for it.
     pub(super) fn works(&self) -> Busy {
         self.presence.proven.store(true, Ordering::Relaxed);
+        self.waits()
+    }
+
+    /// Something is done for whoever is at the other end.
+    pub(super) fn waits(&self) -> Busy {
         self.presence.busy.fetch_add(1, Ordering::Relaxed);
         Busy(Arc::clone(&self.presence))
     }

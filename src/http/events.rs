@@ -22,7 +22,7 @@ const LARGEST_PAGE: usize = 500;
 const USUAL_PAGE: usize = 100;
 
 /// The longest wait for something to happen, s: proxies cut connections that are silent for a minute.
-const LONGEST_WAIT_S: u64 = 25;
+pub(super) const LONGEST_WAIT_S: u64 = 25;
 
 /// Who asks for what comes after this hears of what comes from now on.
 pub const NEWEST: &str = "newest";

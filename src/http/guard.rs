@@ -5,7 +5,7 @@
 use super::answer::HttpReply;
 use super::connections::Guest;
 use super::turned_away::TurnedAway;
-use super::{AppState, signed_parts};
+use super::{AppState, FORWARDED, signed_parts};
 use crate::auth::{
     Answered, AuthError, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer,
 };
@@ -216,6 +216,9 @@ fn from_this_machine(headers: &HeaderMap) -> Result<(), &'static str> {
     let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     if headers.contains_key(header::ORIGIN) {
         return Err("there is an Origin");
+    }
+    if headers.contains_key(FORWARDED) {
+        return Err("another Signer has passed it on");
     }
     if text(header::HOST).is_some_and(|host| !is_loopback(host)) {
         return Err("the Host is no loopback address");

@@ -1,6 +1,7 @@
-//! What a process says that stands by: that it lives, that it is not ready, and who is. Nothing here knows a lane,
-//! or answers a caller.
+//! What a process says that stands by: that it lives, that it is not ready, and who is. Nothing here knows a lane.
+//! What a caller asks is passed on to the one that serves, where the way to it is known.
 
+use super::forward::Forwarder;
 use super::health::{live, openapi, readable};
 use super::instances::{shown, state};
 use super::turned_away::TurnedAway;
@@ -8,7 +9,7 @@ use crate::config::HttpConfig;
 use crate::journal::{Instance, StandbySight};
 use crate::telemetry::stands_by;
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::{HeaderMap, header};
 use axum::response::{Html, IntoResponse as _, Response};
@@ -21,15 +22,23 @@ use std::sync::Arc;
 pub struct StandbyDoor {
     sight: Arc<StandbySight>,
     page: bool,
+    /// The way to the others; none on a port that no caller comes in at.
+    forwarder: Option<Arc<Forwarder>>,
 }
 
 impl StandbyDoor {
     /// Of a process that sees this.
     pub fn new(sight: Arc<StandbySight>, limits: &HttpConfig) -> Self {
-        Self { sight, page: limits.page }
+        Self { sight, page: limits.page, forwarder: None }
     }
 
-    /// The routes of every port.
+    /// The same where callers come in.
+    #[must_use]
+    pub fn passing_on(&self, forwarder: Option<Arc<Forwarder>>) -> Self {
+        Self { forwarder, ..self.clone() }
+    }
+
+    /// The routes of a port.
     pub fn router(&self) -> Router {
         let router = Router::new()
             .route("/openapi.json", get(openapi))
@@ -71,6 +80,14 @@ async fn page(State(door): State<StandbyDoor>) -> Response {
     .into_response()
 }
 
-async fn turned_away(State(door): State<StandbyDoor>) -> TurnedAway {
-    TurnedAway::StandsBy(door.sight.sentence())
+/// What callers ask goes to the one that serves. Everything else is turned away.
+async fn turned_away(State(door): State<StandbyDoor>, request: Request) -> Response {
+    let said = door.sight.sentence();
+    let serves = door.sight.instances().into_iter().find(|instance| instance.serves);
+    match (door.forwarder, serves) {
+        (Some(forwarder), Some(Instance { name, .. })) => {
+            forwarder.pass_on(&name, said, request).await
+        }
+        (None, _) | (_, None) => TurnedAway::StandsBy(said).into_response(),
+    }
 }

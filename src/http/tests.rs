@@ -1,6 +1,7 @@
 //! The routes, and the document that describes them to machines.
 
 mod events;
+mod forward;
 mod ledger;
 mod operators;
 mod pages;
@@ -59,23 +60,7 @@ impl House {
         };
         let journal = Journal::open(&config).unwrap();
         let engine = Engine::new(LaneSet::default(), journal);
-        let second = Duration::from_secs(1);
-        let limits = HttpConfig {
-            listen: "127.0.0.1:0".parse().unwrap(),
-            body_limit_bytes: 1024,
-            max_entries: 10,
-            request_deadline: second,
-            header_timeout: second,
-            body_timeout: second,
-            write_timeout: second,
-            max_connections: 16,
-            max_connections_per_address: 16,
-            health_listen: None,
-            page,
-            tls: None,
-            shutdown_grace: second,
-            max_concurrent_requests: 1,
-        };
+        let limits = HttpConfig { page, ..limits() };
         let door = AppState::new(Arc::new(engine), None, limits, None, CancellationToken::new());
         Self { door: Arc::new(door), _room: room }
     }
@@ -122,6 +107,27 @@ impl House {
             sealed: Sealed::new(position, &[item], signed),
         };
         journal.accept(proposal).await.unwrap();
+    }
+}
+
+/// The least of everything.
+fn limits() -> HttpConfig {
+    let second = Duration::from_secs(1);
+    HttpConfig {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        body_limit_bytes: 1024,
+        max_entries: 10,
+        request_deadline: second,
+        header_timeout: second,
+        body_timeout: second,
+        write_timeout: second,
+        max_connections: 16,
+        max_connections_per_address: 16,
+        health_listen: None,
+        page: false,
+        tls: None,
+        shutdown_grace: second,
+        max_concurrent_requests: 1,
     }
 }
 

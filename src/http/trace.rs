@@ -9,7 +9,7 @@ use axum::response::Response;
 use tracing::{Instrument as _, info_span};
 
 /// The header of an answer that tells it.
-const TRACE_HEADER: HeaderName = HeaderName::from_static("x-trace-id");
+pub(super) const TRACE_HEADER: HeaderName = HeaderName::from_static("x-trace-id");
 
 /// Of a request: its only `traceparent`, or a trace by chance.
 fn of(headers: &HeaderMap) -> RequestTrace {

@@ -55,7 +55,7 @@ pub(super) enum TurnedAway {
     WrongMethod,
     #[error(
         "{0}: requests that nobody signs are taken from programs on this machine alone, and this looks like \
-         a page in a browser; describe a caller and sign them"
+         a page in a browser, or like another machine; describe a caller and sign them"
     )]
     FromAPage(&'static str),
     #[error("this path takes no query: options go into the body")]

@@ -35,7 +35,7 @@ use super::standby::Turn;
 use super::{Audit, HistoryHead, Journal, audit, migrate};
 use crate::clock::Clock;
 use crate::config::JournalServer;
-use begin::{begin, reach_for};
+use begin::{begin, reach_for, serve};
 use mark::{Known, LastSeen, MarkFile, Server};
 use session::Committed;
 use standby::stand_by;
@@ -159,7 +159,7 @@ impl Journal {
     pub fn open_in_turn(config: &ServerConfig, clock: Clock) -> Result<Turn, OpenError> {
         find_place_for_mark(&config.mark_path)?;
         let opened = apart(|| match reach_for(config, roll::SERVES)? {
-            Ok(candidate) => Ok(Turn::Now(begin(config, candidate, clock)?.serve()?)),
+            Ok(candidate) => Ok(Turn::Now(serve(config, candidate, clock)?)),
             Err(waits) => stand_by(config, waits, clock).map(Turn::Later),
         });
         opened.map_err(|problem| problem.opening(&config.place))

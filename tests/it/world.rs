@@ -7,6 +7,7 @@
 pub(crate) mod anvil;
 pub(crate) mod collector;
 pub(crate) mod contracts;
+mod lanes;
 pub(crate) mod lies;
 pub(crate) mod manual;
 pub(crate) mod patience;

@@ -32,7 +32,7 @@ impl Files {
     /// Files below `root`, with a new journal among them that every seed begins with.
     pub(crate) fn new(root: &Path) -> Self {
         let files = Self { root: root.to_owned(), backup: false, synced: false, newer: false };
-        for name in ["new", "live", "backup", "crash", "synced", "newer"] {
+        for name in ["new", "live", "backup", "crash", "synced", "newer", "look"] {
             fs::create_dir_all(root.join(name)).expect("the directory is ours");
         }
         merchant_signer::journal::Journal::initialise(&root.join("new").join(NAMES[0]))
@@ -60,6 +60,15 @@ impl Files {
                 Err(_) => fs::remove_file(&to).unwrap_or_default(),
             }
         }
+    }
+
+    /// Leaves the files that are open to whoever has them open, and others of the same content in their place.
+    pub(crate) fn part(&self) {
+        self.copy("live", "look", true);
+        for name in NAMES {
+            fs::remove_file(self.root.join("live").join(name)).unwrap_or_default();
+        }
+        self.copy("look", "live", true);
     }
 
     /// Makes a copy of the journal while it is in use. One that no process has begun on is no copy, but as new
@@ -212,10 +221,8 @@ impl Files {
 
     /// A copy of one of the journals, to look at.
     fn copied(&self, of: &str) -> Connection {
-        let copy = self.root.join("look");
-        fs::create_dir_all(&copy).expect("the directory is ours");
         self.copy(of, "look", false);
-        Connection::open(copy.join(NAMES[0])).expect("a copy opens")
+        Connection::open(self.root.join("look").join(NAMES[0])).expect("a copy opens")
     }
 
     /// The journal after the last process has ended.
@@ -280,7 +287,7 @@ impl Disk for SimDisk {
     fn begin(&self, conn: &Connection) -> rusqlite::Result<()> {
         let mut world = self.world.lock();
         let world = &mut *world;
-        if world.dead || world.life != self.life {
+        if !world.writes(self.life) {
             return Err(dead());
         }
         let most = if world.fault("both", Fault::DiskFull) { 1 } else { 1_000_000 };
@@ -302,7 +309,7 @@ impl Disk for SimDisk {
     fn commit(&self, conn: &Connection) -> rusqlite::Result<()> {
         let mut world = self.world.lock();
         let world = &mut *world;
-        if world.dead || world.life != self.life {
+        if !world.writes(self.life) {
             return Err(dead());
         }
         let signed = attempts(conn, world.known_attempts);

@@ -168,10 +168,7 @@ impl Simulation<'_> {
                 .start_paused(true)
                 .build()
                 .expect("a runtime");
-            self.files.before_start(&mut self.world.lock());
-            self.reconfigure();
-            self.files.forget_number(&self.world.lock());
-            self.files.free_what_others_claimed(&self.world.lock());
+            self.between_two_starts();
             if self.asks_a_person() {
                 self.asked_a_person = true;
                 let journal = self.config.journal.file().expect("a simulated journal is a file");
@@ -195,6 +192,14 @@ impl Simulation<'_> {
                 }
             }
         }
+    }
+
+    /// What the next process finds may be another database, and another configuration.
+    fn between_two_starts(&mut self) {
+        self.files.before_start(&mut self.world.lock());
+        self.reconfigure();
+        self.files.forget_number(&self.world.lock());
+        self.files.free_what_others_claimed(&self.world.lock());
     }
 
     /// The configuration may change between two starts. A number that is another, and a chain that is not
@@ -289,9 +294,7 @@ impl Simulation<'_> {
             }
             overtaken.notice(&mut self.world.lock());
             if overtaken.is_due(&process, &mut self.world.lock()) {
-                overtaken.take(process, &self.world).await;
-                process = Process::start(&self.world, self.config.clone(), &self.answers);
-                self.readiness.begin();
+                process = self.take_over(process, &mut overtaken).await;
                 continue;
             }
             if process.is_at_work()

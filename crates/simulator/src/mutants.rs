@@ -69,6 +69,8 @@ pub(crate) enum Mutant {
     ClaimsPerAccount,
     /// What an account has claimed goes with its key.
     ClaimsGoWithTheKey,
+    /// That another one is said to serve is all there is: who was taken over from goes on writing, where it can.
+    LeaseOnly,
 }
 
 /// How a broken rule is played.
@@ -133,7 +135,7 @@ const CUT_OFF: &[(Fault, u64)] =
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-const TABLE: [Row; 30] = [
+const TABLE: [Row; 31] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -164,6 +166,7 @@ const TABLE: [Row; 30] = [
     row(Mutant::AnyPosition, EVM, SLOW_AND_LOST, Some(ANY_POSITION)),
     row(Mutant::ClaimsPerAccount, BOTH, &[], Some(PER_ACCOUNT)),
     row(Mutant::ClaimsGoWithTheKey, BOTH, &[(Fault::Kill, 300)], None),
+    row(Mutant::LeaseOnly, BOTH, &[(Fault::TakenOver, 20)], None),
 ];
 
 impl Mutant {

@@ -1,7 +1,11 @@
 //! Another process takes the journal from one that goes on, and that may have been stopped in the middle of a
-//! question: it speaks with nodes and callers until it notices, and can commit nothing.
+//! question: it speaks with nodes and callers until it notices, and can commit nothing. What the other one finds may
+//! lack its last commits, as a failover's database does, and its configuration may be another.
 
+use crate::Simulation;
 use crate::dice::Fault;
+use crate::disk::Files;
+use crate::mutants::Mutant;
 use crate::process::Process;
 use crate::world::{Shared, World};
 
@@ -56,10 +60,33 @@ impl Overtaken {
     }
 
     /// Takes over from `process`; another one can be started then.
-    pub(crate) async fn take(&mut self, process: Process, world: &Shared) {
-        process.cut_off().await;
+    async fn take(&mut self, process: Process, (world, files): (&Shared, &Files)) {
+        if world.lock().breaks(Mutant::LeaseOnly) {
+            files.part();
+        } else {
+            process.cut_off().await;
+        }
         let world = &mut *world.lock();
         world.stale = Some(Stale::of(&process, world));
         self.0 = Some(process);
+    }
+}
+
+impl Simulation<'_> {
+    /// The process that takes over.
+    pub(crate) async fn take_over(
+        &mut self,
+        process: Process,
+        overtaken: &mut Overtaken,
+    ) -> Process {
+        overtaken.take(process, (&self.world, self.files)).await;
+        let known = self.world.lock().ever_forgotten;
+        self.between_two_starts();
+        let forgotten = self.world.lock().ever_forgotten - known;
+        if forgotten > 0 {
+            self.world.lock().note("both", "taken over without the last commits", forgotten.into());
+        }
+        self.readiness.begin();
+        Process::start(&self.world, self.config.clone(), &self.answers)
     }
 }

@@ -262,6 +262,11 @@ impl World {
         !self.dead && (self.life == life || self.stale.is_some_and(|stale| stale.life == life))
     }
 
+    /// Whether that process has the journal, or believes that it may write.
+    pub(crate) fn writes(&self, life: u64) -> bool {
+        !self.dead && (self.life == life || (self.breaks(Mutant::LeaseOnly) && self.is_alive(life)))
+    }
+
     /// The process ends here and now. Nothing that it still does is seen.
     pub(crate) fn kill(&mut self) {
         self.dead = true;

@@ -70,7 +70,7 @@ pub(super) struct OpenedJournal {
 
 impl OpenedJournal {
     /// Has them run, of a process that serves and says so.
-    pub(super) fn serve(self) -> Result<Journal, Lost> {
+    fn serve(self) -> Result<Journal, Lost> {
         let (journal, alive) = self.run()?;
         let thread = std::thread::Builder::new().name("journal-lives".to_owned());
         thread.spawn(move || alive.run()).map_err(SqlError::foreign)?;
@@ -88,6 +88,16 @@ impl OpenedJournal {
         thread.spawn(move || reader.run(&beats.1)).map_err(SqlError::foreign)?;
         Ok((journal, alive))
     }
+}
+
+/// Begins on a journal that this process has, to serve: the others wait for its next word from now on.
+pub(super) fn serve(
+    config: &ServerConfig,
+    candidate: Candidate,
+    clock: Clock,
+) -> Result<Journal, Lost> {
+    candidate.oneself.say(&candidate.session, clock.unix_ms(), None)?;
+    begin(config, candidate, clock)?.serve()
 }
 
 /// Begins on a journal that this process has.

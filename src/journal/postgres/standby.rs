@@ -9,7 +9,7 @@ use super::super::mark::BootId;
 use super::super::open::OpenError;
 use super::super::sql::{Database, SqlError};
 use super::super::standby::{Standby, StandbySight};
-use super::begin::{self, Candidate, OpenedJournal};
+use super::begin::{self, Candidate};
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::roll::{self, EVERY, Oneself, Silent};
 use super::session::Session;
@@ -158,8 +158,7 @@ impl Post {
         begin::fits(&session)?;
         let candidate =
             Candidate { session, server, oneself: self.oneself.clone(), used_for: roll::SERVES };
-        let begun =
-            begin::begin(&self.config, candidate, self.clock).and_then(OpenedJournal::serve);
+        let begun = begin::serve(&self.config, candidate, self.clock);
         if begun.is_err() {
             // It may have been written down, and each start has a name of its own.
             self.oneself.boot = BootId::random().map_err(SqlError::foreign)?;

@@ -174,8 +174,9 @@ impl ServerWriter {
         self.mark.reached(known);
         let kept = waiting.iter().filter(|ran| ran.keep).count();
         self.figures.committed(begun, written, kept);
-        reply_to(waiting);
+        // Before whoever hears of it can ask: a read that is told nothing then would be refused for no reason.
         self.telling.known();
+        reply_to(waiting);
     }
 
     /// Finds out what became of a COMMIT whose answer is lost, where there is one and a session to ask on.

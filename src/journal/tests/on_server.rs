@@ -8,6 +8,7 @@ mod moving;
 mod plans;
 mod standing_by;
 mod trips;
+mod unfit;
 
 use super::*;
 use crate::clock::Clock;

@@ -123,16 +123,6 @@ impl Installation {
         self.path().join("journal.sqlite")
     }
 
-    /// Where the one lane of the journal is.
-    pub(crate) fn next_position(&self) -> u64 {
-        let sql = "SELECT next_position FROM lane";
-        if let Some(database) = &self.database {
-            return database.run(sql)[0].parse().unwrap();
-        }
-        let file = rusqlite::Connection::open(self.journal()).unwrap();
-        file.query_row(sql, [], |row| row.get(0)).unwrap()
-    }
-
     pub(crate) fn command(&self) -> Command {
         let limits = [
             self.files.map(|most| format!("ulimit -n {most} && ")),

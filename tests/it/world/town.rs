@@ -262,20 +262,6 @@ impl Town {
         .await;
     }
 
-    /// How many transactions of the account that bills are in blocks.
-    pub(crate) async fn transactions(&self) -> u64 {
-        let asked = json!([signer_address(), "latest"]);
-        self.anvil.call::<U256>("eth_getTransactionCount", asked).await.to()
-    }
-
-    /// Stops the Signer: the journal's next place is the chain's, and its history holds.
-    pub(crate) async fn nothing_is_stuck(&self, signer: Signer) {
-        signer.terminate().await;
-        assert_eq!(self.installation.next_position(), self.transactions().await);
-        let audit = self.installation.run(&["audit"]).await;
-        assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
-    }
-
     /// Who was charged for which period, as the contract's events tell it, by id.
     pub(crate) async fn charges(&self) -> Vec<(u64, u32)> {
         let asked = json!([{

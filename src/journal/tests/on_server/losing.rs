@@ -36,8 +36,16 @@ pub(super) struct Line {
     mute: Arc<AtomicBool>,
 }
 
+/// What is said instead of something else of the same length.
+type Slip = (&'static str, &'static str);
+
 impl Line {
     pub(super) fn to(server: &Config) -> Self {
+        Self::that_says(server, ("", ""))
+    }
+
+    /// To a server that hears something else than what was said.
+    pub(super) fn that_says(server: &Config, slip: Slip) -> Self {
         let [Host::Unix(directory), ..] = server.get_hosts() else { panic!("no socket") };
         let socket = directory.join(format!(".s.PGSQL.{}", server.get_ports()[0]));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -67,7 +75,9 @@ impl Line {
                 let (heard, fates) = (Arc::clone(&ears), Arc::clone(&fates));
                 let muted = Arc::clone(&muted);
                 std::thread::spawn(move || answers(ends.0, ends.1, &heard));
-                std::thread::spawn(move || questions((client, server), &ears, (&fates, &muted)));
+                std::thread::spawn(move || {
+                    questions((client, server), &ears, (&fates, &muted), slip)
+                });
             }
         });
         Self { port, next, cut, mute }
@@ -123,13 +133,18 @@ fn questions(
     (mut client, mut server): (TcpStream, UnixStream),
     Ears { deaf, held }: &Ears,
     (fates, mute): (&Mutex<Option<Fate>>, &AtomicBool),
+    (said, heard): Slip,
 ) {
     let mut bytes = [0; 1 << 14];
     while let Ok(length @ 1..) = client.read(&mut bytes) {
         while mute.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(50));
         }
-        let asked = &bytes[..length];
+        let asked = &mut bytes[..length];
+        let place = asked.windows(said.len().max(1)).position(|part| part == said.as_bytes());
+        if let Some(place) = place {
+            asked[place..place + said.len()].copy_from_slice(heard.as_bytes());
+        }
         let commits = asked.windows(7).any(|part| part == b"COMMIT;");
         match commits.then(|| fates.lock().take()).flatten() {
             None | Some(Fate::None) => {}

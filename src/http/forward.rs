@@ -1,0 +1,222 @@
+//! A process that stands by passes on to the Signer that serves what callers ask, byte for byte, and brings the answer
+//! back. It judges nothing and knows no caller: who signed what is for the one that serves to see, over the same bytes.
+//! What was passed on once goes no further.
+
+use super::answer::envelope;
+use super::arrivals::Arrivals;
+use super::connections::Guest;
+use super::events::LONGEST_WAIT_S;
+use super::trace::TRACE_HEADER;
+use super::turned_away::TurnedAway;
+use super::{DESK, FORWARDED};
+use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
+use crate::config::{HttpConfig, Peers};
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use parking_lot::Mutex;
+use reqwest::{Client, Url, redirect};
+use std::error::Error;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
+use tracing::{info, warn};
+
+/// Below this is everything that callers ask, and nothing else.
+const CALLERS: &str = "/PayTool/";
+
+/// What of it bills, on either family.
+const BILLS: &str = "/subscribe/signProcessSubscribePlan";
+
+/// What of it is about one process: to read its own configuration again.
+const RELOAD: &str = "/PayTool/control/reload";
+
+/// How long a connection to another Signer may take to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// How much longer than its own deadline the one that serves may take: after the commit it still offers the bytes.
+const LATER: Duration = Duration::from_secs(5);
+
+/// The longest answer that is brought back, bytes: pages and batches at their limits have a tenth of it.
+const LONGEST_ANSWER: usize = 32 << 20;
+
+/// The way from a process that stands by to the one that serves.
+#[derive(Debug)]
+pub struct Forwarder {
+    client: Client,
+    peers: Peers,
+    limits: HttpConfig,
+    arrivals: Arrivals,
+    /// How many batches are under way at once.
+    batches: Semaphore,
+    /// How much else is.
+    questions: Semaphore,
+    /// Why the one that serves was not reached last, where it was not.
+    trouble: Mutex<Option<String>>,
+}
+
+/// Why there is no answer of the one that serves.
+#[derive(Debug, thiserror::Error)]
+enum NotHeard {
+    #[error("{}", innermost(.0))]
+    Broken(#[from] reqwest::Error),
+    #[error("its answer is too long")]
+    TooLong,
+}
+
+impl Forwarder {
+    /// To the others. All that is under way stays below what one address may have open there.
+    pub fn new(peers: &Peers, limits: &HttpConfig) -> reqwest::Result<Self> {
+        let client = Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            // Before the other end closes it, or a request would be lost on the way.
+            .pool_idle_timeout(limits.header_timeout.div_f64(2.0));
+        let client = match &peers.authorities {
+            Some(authorities) => client.tls_certs_only(authorities.iter().cloned()),
+            None => client,
+        };
+        let connections = limits.max_connections_per_address;
+        let batches = connections.div_euclid(2).clamp(1, limits.max_concurrent_requests);
+        Ok(Self {
+            client: client.build()?,
+            peers: peers.clone(),
+            limits: limits.clone(),
+            arrivals: Arrivals::new(limits.body_limit_bytes, TaskTracker::new()),
+            batches: Semaphore::new(batches),
+            questions: Semaphore::new(connections.div_euclid(4).clamp(1, DESK)),
+            trouble: Mutex::default(),
+        })
+    }
+
+    /// Asks the Signer called `name` what is asked here, if a caller may ask it and the way is known; `said` is what
+    /// is answered otherwise.
+    pub(super) async fn pass_on(&self, name: &str, said: String, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        let Some(url) = self.url(name, &parts) else {
+            return TurnedAway::StandsBy(said).into_response();
+        };
+        let until = Instant::now().checked_add(self.limits.body_timeout);
+        let until = until.unwrap_or_else(Instant::now);
+        let body = match self.arrivals.read(body, self.limits.body_limit_bytes, until).await {
+            Ok(body) => body,
+            Err(why) => return why.into_response(),
+        };
+        let bills = parts.uri.path().ends_with(BILLS);
+        let (places, waits) = if bills {
+            (&self.batches, Duration::ZERO)
+        } else {
+            (&self.questions, Duration::from_secs(LONGEST_WAIT_S))
+        };
+        let Ok(_place) = places.try_acquire() else { return TurnedAway::Busy.into_response() };
+        let _busy = parts.extensions.get::<Guest>().map(Guest::waits);
+        let patience = self.limits.request_deadline.saturating_add(LATER).saturating_add(waits);
+        let heard = timeout(patience, self.ask(url, parts, body)).await;
+        self.told(name, &said, heard.ok())
+    }
+
+    /// Where it is asked, where it may be. Nothing is asked elsewhere than where it was signed for: a path that a URL
+    /// cannot hold as it is stays here.
+    fn url(&self, name: &str, parts: &Parts) -> Option<Url> {
+        let path = parts.uri.path();
+        let asked = path.starts_with(CALLERS) && path != RELOAD;
+        let there = self.peers.urls.get(name);
+        let there = there.filter(|_| asked && !parts.headers.contains_key(FORWARDED))?;
+        let text = format!("{there}{}", parts.uri.path_and_query()?);
+        Url::parse(&text).ok().filter(|url| url.as_str() == text)
+    }
+
+    async fn ask(&self, url: Url, parts: Parts, body: Bytes) -> Result<Response, NotHeard> {
+        let mut headers = HeaderMap::new();
+        // As often as they were there: whether that is right is not for this process to say.
+        let taken = ["content-type", "accept", "traceparent", "tracestate"];
+        for name in [KEY_HEADER, TIMESTAMP_HEADER, SIGN_HEADER].into_iter().chain(taken) {
+            let Ok(name) = HeaderName::try_from(name) else { continue };
+            for value in parts.headers.get_all(&name) {
+                headers.append(name.clone(), value.clone());
+            }
+        }
+        headers.insert(FORWARDED, HeaderValue::from_static("1"));
+        let asked = self.client.request(parts.method, url).headers(headers).body(body);
+        brought_back(asked.send().await?).await
+    }
+
+    /// What the caller is told; `None` where there was no answer in time.
+    fn told(&self, name: &str, said: &str, heard: Option<Result<Response, NotHeard>>) -> Response {
+        match heard {
+            Some(Ok(response)) => {
+                self.note(name, None);
+                response
+            }
+            // No connection: it has not heard a byte.
+            Some(Err(NotHeard::Broken(why))) if why.is_connect() => {
+                self.note(name, Some(innermost(&why)));
+                let said = format!("{said}, and is not reached from here: nothing was passed on");
+                TurnedAway::StandsBy(said).into_response()
+            }
+            Some(Err(why)) => unheard(&format!("{name} broke off ({why})")),
+            None => unheard(&format!("{name} did not answer in time")),
+        }
+    }
+
+    /// Says why the one that serves cannot be reached, once.
+    fn note(&self, name: &str, trouble: Option<String>) {
+        let mut before = self.trouble.lock();
+        match (&trouble, before.is_some()) {
+            (Some(why), false) => {
+                warn!(
+                    name,
+                    why, "the Signer that serves is not reached: nothing is passed on to it"
+                );
+            }
+            (None, true) => info!(name, "what callers ask is passed on again"),
+            (Some(_), true) | (None, false) => {}
+        }
+        *before = trouble;
+    }
+}
+
+/// The whole answer, or nothing of it: half an answer would look like one.
+async fn brought_back(mut heard: reqwest::Response) -> Result<Response, NotHeard> {
+    let mut body = Vec::new();
+    while let Some(chunk) = heard.chunk().await? {
+        if body.len().saturating_add(chunk.len()) > LONGEST_ANSWER {
+            return Err(NotHeard::TooLong);
+        }
+        body.extend_from_slice(&chunk);
+    }
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = heard.status();
+    let signed = [TIMESTAMP_HEADER, SIGN_HEADER].map(HeaderName::try_from);
+    let plain = [header::CONTENT_TYPE, header::RETRY_AFTER, header::ALLOW, TRACE_HEADER];
+    for name in signed.into_iter().flatten().chain(plain) {
+        if let Some(value) = heard.headers().get(&name) {
+            response.headers_mut().insert(name, value.clone());
+        }
+    }
+    Ok(response)
+}
+
+/// 504, and never less than that: it may have been billed.
+fn unheard(why: &str) -> Response {
+    let msg = format!(
+        "no verdict: this Signer stands by and has passed the request on, and {why}. Whether anything was signed is \
+         not known here: post it again, and whoever is charged by then is named"
+    );
+    let mut told = envelope(StatusCode::GATEWAY_TIMEOUT, 0, msg, ());
+    told.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    told
+}
+
+/// What the network says, without the words of every layer above it.
+fn innermost(error: &reqwest::Error) -> String {
+    let mut innermost: &dyn Error = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}

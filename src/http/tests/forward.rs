@@ -1,0 +1,190 @@
+//! What a standby passes on arrives as it was, and what comes back is told as it is. When nothing comes back, no
+//! more is said than is known.
+
+use super::*;
+use crate::config::Peers;
+use crate::tls::{Tls, TlsFiles};
+use rcgen::{CertificateParams, KeyPair};
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+
+const BILL: &str = "/PayTool/EVM/subscribe/signProcessSubscribePlan";
+const SAID: &str = "standing by: first (1f0c2d3e) serves";
+
+/// Passes on to somebody called `first`.
+fn forwarder(port: u16) -> Forwarder {
+    let urls = BTreeMap::from([("first".to_owned(), format!("http://127.0.0.1:{port}"))]);
+    Forwarder::new(&Peers { urls, authorities: None }, &limits()).unwrap()
+}
+
+fn asked(method: Method, path: &str) -> axum::http::request::Builder {
+    Request::builder().method(method).uri(path)
+}
+
+/// Hears one request with a body of two bytes, answers it with these words, and tells what it heard.
+async fn answer_once(listener: &TcpListener, words: &str) -> String {
+    answer_on(listener.accept().await.unwrap().0, words).await
+}
+
+async fn answer_on(mut stream: impl AsyncRead + AsyncWrite + Unpin, words: &str) -> String {
+    let mut heard = Vec::new();
+    while !String::from_utf8_lossy(&heard).ends_with("\r\n\r\n[]") {
+        let mut some = [0; 1024];
+        let read = stream.read(&mut some).await.unwrap();
+        assert!(read > 0, "{}", String::from_utf8_lossy(&heard));
+        heard.extend_from_slice(&some[..read]);
+    }
+    stream.write_all(words.as_bytes()).await.unwrap();
+    String::from_utf8(heard).unwrap()
+}
+
+#[tokio::test]
+async fn it_arrives_as_it_was_and_so_does_the_answer() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let forwarder = forwarder(listener.local_addr().unwrap().port());
+    let request = asked(Method::POST, "/PayTool/x%2Fy?a=%7B&b=1,2")
+        .header("x-pay-key", "who")
+        .header("x-pay-sign", "one")
+        .header("x-pay-sign", "two")
+        .header("cookie", "of nobody's business")
+        .header("origin", "https://elsewhere.example")
+        .header("traceparent", "00-a-b-01")
+        .body(Body::from("[]"))
+        .unwrap();
+    let answer = "HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nretry-after: 7\r\n\
+        x-pay-sign: proof\r\nx-trace-id: abc\r\nset-cookie: a=b\r\ncontent-length: 4\r\n\r\n{\"\"}";
+    let (heard, told) = tokio::join!(
+        answer_once(&listener, answer),
+        forwarder.pass_on("first", SAID.to_owned(), request)
+    );
+    assert!(heard.starts_with("POST /PayTool/x%2Fy?a=%7B&b=1,2 HTTP/1.1\r\n"), "{heard}");
+    for line in ["x-pay-key: who", "x-pay-sign: one", "x-pay-sign: two", "traceparent: 00-a-b-01"] {
+        assert!(heard.contains(&format!("{line}\r\n")), "{line}: {heard}");
+    }
+    assert!(heard.contains("x-pay-forwarded: 1\r\n"), "{heard}");
+    assert!(!heard.contains("cookie") && !heard.contains("origin"), "{heard}");
+    let named = |name: &str| told.headers()[name].to_str().unwrap().to_owned();
+    assert_eq!((named("retry-after"), named("x-pay-sign")), ("7".to_owned(), "proof".to_owned()));
+    assert_eq!((named("x-trace-id"), named("content-type").len()), ("abc".to_owned(), 16));
+    assert!(!told.headers().contains_key("set-cookie"), "{told:?}");
+    assert_eq!(text(told).await, (StatusCode::TOO_MANY_REQUESTS, "{\"\"}".to_owned()));
+}
+
+#[tokio::test]
+async fn what_may_not_go_on_stays_and_nobody_is_asked() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let forwarder = forwarder(listener.local_addr().unwrap().port());
+    for (name, path, forwarded) in [
+        ("first", "/PayTool/charges", true),
+        ("second", "/PayTool/charges", false),
+        ("first", "/PayTool/control/reload", false),
+        ("first", "/page/numbers", false),
+        ("first", "/metrics", false),
+        ("first", "/PayTool/../metrics", false),
+        ("first", "/PayTool/%2e%2e/metrics", false),
+        ("first", "/PayTool/charges?wallet='", false),
+    ] {
+        let mut request = asked(Method::GET, path).body(Body::empty()).unwrap();
+        if forwarded {
+            request.headers_mut().insert(FORWARDED, "1".parse().unwrap());
+        }
+        let told = tokio::select! {
+            told = forwarder.pass_on(name, SAID.to_owned(), request) => told,
+            _ = listener.accept() => panic!("{path} was passed on"),
+        };
+        let (status, body) = text(told).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{path}: {body}");
+        assert!(body.contains(SAID) && body.contains("\"code\":0"), "{path}: {body}");
+    }
+}
+
+#[tokio::test]
+async fn no_answer_is_told_as_none_and_no_connection_as_nothing_done() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let forwarder = forwarder(listener.local_addr().unwrap().port());
+    let ask = |path: &str| {
+        let request = asked(Method::POST, path).body(Body::from("[]")).unwrap();
+        forwarder.pass_on("first", SAID.to_owned(), request)
+    };
+    // Half an answer is none.
+    let half = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"code\":1";
+    let (_, told) = tokio::join!(answer_once(&listener, half), ask(BILL));
+    assert_eq!(told.headers()["retry-after"], "1");
+    let (status, body) = text(told).await;
+    assert_eq!(status, StatusCode::GATEWAY_TIMEOUT, "{body}");
+    assert!(body.contains("is not known here: post it again"), "{body}");
+    // As many as there are places, and one more.
+    let waiting = async {
+        let (held, _) = listener.accept().await.unwrap();
+        let (status, body) = text(ask(BILL).await).await;
+        assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{body}");
+        drop(held);
+    };
+    let (told, ()) = tokio::join!(ask(BILL), waiting);
+    assert_eq!(told.status(), StatusCode::GATEWAY_TIMEOUT);
+    drop(listener);
+    let (status, body) = text(ask(BILL).await).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{body}");
+    assert!(body.contains("nothing was passed on"), "{body}");
+}
+
+#[tokio::test]
+async fn who_takes_unsigned_requests_takes_none_from_another_signer() {
+    let house = House::new();
+    let request = asked(Method::GET, "/PayTool/charges").header("host", "127.0.0.1:9980");
+    let (plain, forwarded) =
+        (request, asked(Method::GET, "/PayTool/charges").header(FORWARDED, "1"));
+    for (request, wanted) in [(plain, StatusCode::OK), (forwarded, StatusCode::FORBIDDEN)] {
+        let request = request.body(Body::empty()).unwrap();
+        let router = TowerToHyperService::new(router(&house.door));
+        let (status, body) = text(router.call(request).await.unwrap()).await;
+        assert_eq!(status, wanted, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn by_tls_it_goes_to_whom_the_authority_knows_and_to_nobody_else() {
+    let (room, key) = (tempfile::tempdir().unwrap(), KeyPair::generate().unwrap());
+    let here = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let here = here.self_signed(&key).unwrap().pem();
+    let file = |name: &str, text: &str| {
+        let path = room.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        path
+    };
+    let files = TlsFiles {
+        certificate: file("certificate", &here),
+        key: file("key", &key.serialize_pem()),
+        client_ca: None,
+        identity: None,
+    };
+    let tls = Tls::read(files, crate::clock::Clock::MACHINE.unix_ms().div_euclid(1000)).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let another = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let another = another.self_signed(&KeyPair::generate().unwrap()).unwrap().pem();
+    for (authority, wanted) in
+        [(&here, StatusCode::NO_CONTENT), (&another, StatusCode::SERVICE_UNAVAILABLE)]
+    {
+        let authorities = reqwest::Certificate::from_pem_bundle(authority.as_bytes()).unwrap();
+        let urls = BTreeMap::from([("first".to_owned(), url.clone())]);
+        let peers = Peers { urls, authorities: Some(authorities) };
+        let forwarder = Forwarder::new(&peers, &limits()).unwrap();
+        let request = asked(Method::POST, BILL).body(Body::from("[]")).unwrap();
+        let (heard, told) = tokio::join!(
+            async {
+                let stream = listener.accept().await.unwrap().0;
+                match tls.acceptor().accept(stream).await {
+                    Ok(stream) => answer_on(stream, "HTTP/1.1 204 No Content\r\n\r\n").await,
+                    Err(_) => String::new(),
+                }
+            },
+            forwarder.pass_on("first", SAID.to_owned(), request)
+        );
+        assert_eq!(told.status(), wanted, "{told:?}");
+        assert_eq!(heard.is_empty(), wanted != StatusCode::NO_CONTENT, "{heard}");
+    }
+}
