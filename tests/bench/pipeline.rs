@@ -59,7 +59,8 @@ const REST: Duration = Duration::from_mins(3);
 async fn main() {
     // `-- 100 16` measures that row alone; `-- --memory 200000` what is held after so many requests;
     // `-- --nodes` one node and three; `-- --store` a key in a store that takes its
-    // time; `-- --split` keys in a process of their own; `-- --chain-costs` gas and energy of a charge.
+    // time; `-- --split` keys in a process of their own; `-- --chain-costs` gas and energy of a charge;
+    // `-- --footprint` start and memory at rest.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
     let has = |flag: &str| arguments.iter().any(|one| one == flag);
@@ -68,6 +69,9 @@ async fn main() {
     }
     if has("--nodes") {
         return more_nodes().await;
+    }
+    if has("--footprint") {
+        return footprint().await;
     }
     if has("--chain-costs") {
         return chain_costs::tables().await;
@@ -218,21 +222,32 @@ fn print_counts(
     );
 }
 
-/// Time to readiness and memory at rest.
+/// Time to readiness and memory at rest, with the keys here and in a process of their own.
 async fn footprint() {
     let stage = Stage::set(1, "").await;
-    let mut starts = Vec::new();
-    let mut resident = 0.0;
-    for _ in 0..5 {
-        let begun = Instant::now();
-        let signer = stage.signer().await;
-        starts.push(begun.elapsed().as_secs_f64() * 1000.0);
-        assert_eq!(signer.scheduler.get("/health/ready").await.status, 200);
-        resident = usage::resident_mib(signer.process.id());
+    for apart in ["false", "true"] {
+        let mut starts = Vec::new();
+        let mut held = Vec::new();
+        for _ in 0..5 {
+            let installation = stage.installation(None).env("SIGNER__KEYS__SPLIT", apart);
+            let begun = Instant::now();
+            let signer = stage::Running::on(installation).await;
+            starts.push(begun.elapsed().as_secs_f64() * 1000.0);
+            assert_eq!(signer.scheduler.get("/health/ready").await.status, 200);
+            let process = signer.process.id();
+            let all = [Some(process), usage::child_of(process)];
+            held = all.into_iter().flatten().map(footprint_of).collect();
+        }
+        starts.sort_by(f64::total_cmp);
+        println!(
+            "\nkeys apart: {apart}; start to ready {:.0} ms (median of 5), at rest {}",
+            starts[2],
+            held.join(", and with the keys ")
+        );
     }
-    starts.sort_by(f64::total_cmp);
-    println!(
-        "\nstart to ready {:.0} ms (median of 5), at rest {resident:.1} MiB resident",
-        starts[2],
-    );
+}
+
+fn footprint_of(process: u32) -> String {
+    let (all, own) = (usage::resident_mib(process), usage::own_mib(process));
+    format!("{all:.1} MiB resident, {own:.1} of them its own")
 }

@@ -43,6 +43,12 @@ pub(crate) fn resident_mib(process: u32) -> f64 {
     status(process, "VmRSS:")
 }
 
+/// The part of it that is the process's own and no page of a file, MiB. The system takes pages of the program
+/// back when it needs them, and processes of one program share them.
+pub(crate) fn own_mib(process: u32) -> f64 {
+    status(process, "RssAnon:")
+}
+
 /// The most that it ever held, MiB.
 pub(crate) fn peak_mib(process: u32) -> f64 {
     status(process, "VmHWM:")
