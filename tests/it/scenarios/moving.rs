@@ -3,6 +3,7 @@
 use super::strangers::opens;
 use crate::world::anvil::Family;
 use crate::world::patience::eventually;
+use crate::world::signer::Signer;
 use crate::world::signer::database::Database;
 use crate::world::town::Town;
 use serde_json::json;
@@ -75,6 +76,13 @@ async fn a_journal_moves_to_a_server_and_back_with_open_billings(family: Family)
     town.nothing_is_stuck(signer).await;
 }
 
+/// Bills one and waits for the end.
+async fn billed(town: &Town, signer: &Signer, place: usize) -> String {
+    let hash = signer.scheduler.bill(&json!(town.entries([place]))).await.tx_hash();
+    assert_eq!(town.settled(signer, &hash).await["state"], "charged");
+    hash
+}
+
 /// What becomes of the COMMIT of a copy whose process is killed there.
 #[derive(Clone, Copy, Debug)]
 enum Ending {
@@ -88,7 +96,7 @@ enum Ending {
 async fn line_that_ends(server: u16, ending: Ending) -> (u16, watch::Receiver<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (port, (reached, seen)) = (listener.local_addr().unwrap().port(), watch::channel(false));
-    tokio::spawn(async move {
+    TaskTracker::new().spawn(async move {
         let lines = TaskTracker::new();
         while let Ok((client, _)) = listener.accept().await {
             let server = TcpStream::connect(("127.0.0.1", server)).await.unwrap();
@@ -138,8 +146,7 @@ async fn a_copy_that_is_killed_at_its_commit_leaves_no_half_journal_and_nobody_p
         fs::write(&next, &on_the_server).unwrap();
 
         let signer = town.signer().await;
-        let first = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
-        assert_eq!(town.settled(&signer, &first).await["state"], "charged");
+        let first = billed(&town, &signer, 0).await;
         signer.terminate().await;
         let copy = ["journal", "copy", "--to", "next.toml", "--owner-url-file", "owner"];
         let mut killed = town.installation.command().args(copy).spawn().unwrap();
@@ -170,8 +177,7 @@ async fn a_copy_that_is_killed_at_its_commit_leaves_no_half_journal_and_nobody_p
         opens(&town, &signer).await;
         let again = signer.scheduler.bill(&json!(town.entries([0]))).await;
         assert_eq!(again.tx_hash(), first, "{ending:?}: {again:?}");
-        let second = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
-        assert_eq!(town.settled(&signer, &second).await["state"], "charged");
+        billed(&town, &signer, 1).await;
         signer.terminate().await;
         if matches!(ending, Ending::Lost) {
             fs::write(room.join("owner"), database.owner_url()).unwrap();
@@ -181,8 +187,7 @@ async fn a_copy_that_is_killed_at_its_commit_leaves_no_half_journal_and_nobody_p
         }
         let signer = town.signer().await;
         assert!(!signer.log().contains("may have forgotten something"), "{}", signer.log());
-        let third = signer.scheduler.bill(&json!(town.entries([2]))).await.tx_hash();
-        assert_eq!(town.settled(&signer, &third).await["state"], "charged");
+        billed(&town, &signer, 2).await;
         town.assert_paid(&[1, 1, 1]).await;
         town.installation.database = Some(database);
         town.nothing_is_stuck(signer).await;
