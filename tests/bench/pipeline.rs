@@ -32,6 +32,7 @@ mod world {
 }
 
 mod beside;
+mod chain_costs;
 mod load;
 mod split;
 mod stage;
@@ -58,7 +59,7 @@ const REST: Duration = Duration::from_mins(3);
 async fn main() {
     // `-- 100 16` measures that row alone; `-- --memory 200000` what is held after so many requests;
     // `-- --nodes` one node and three; `-- --store` a key in a store that takes its
-    // time; `-- --split` keys in a process of their own.
+    // time; `-- --split` keys in a process of their own; `-- --chain-costs` gas and energy of a charge.
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let numbers: Vec<usize> = arguments.iter().filter_map(|one| one.parse().ok()).collect();
     let has = |flag: &str| arguments.iter().any(|one| one == flag);
@@ -67,6 +68,9 @@ async fn main() {
     }
     if has("--nodes") {
         return more_nodes().await;
+    }
+    if has("--chain-costs") {
+        return chain_costs::tables().await;
     }
     if has("--split") {
         return split::beside_one_process().await;

@@ -76,13 +76,9 @@ contract Billing {
         uint32 planVersion;
         bool paused;
         Terms terms;
-    }
-
-    struct Payment {
-        address token;
-        address wallet;
-        address payee;
-        uint256 amount;
+        /// Whether `had` is what the payee has: the charge before told it, and nothing but questions was asked since.
+        bool known;
+        uint256 had;
     }
 
     // Reasons, in the order in which they win when several hold.
@@ -105,6 +101,9 @@ contract Billing {
     uint8 private constant ADMIN = 1;
     uint8 private constant BILLER = 2;
     uint8 private constant ISSUER = 4;
+
+    uint256 private constant FREE = 1;
+    uint256 private constant TAKEN = 2;
 
     // A token gets this much gas and no more. Its failure is believed only when it was offered all
     // of it: the second figure is what must be left before the call (63/64 go along, and the call
@@ -186,7 +185,8 @@ contract Billing {
     mapping(bytes32 record => Subscription) private _subscriptions;
     /// Which record a subscribeId was used for. An id is used once per merchant, ever.
     mapping(address merKey => mapping(uint64 subscribeId => bytes32 record)) private _recordOf;
-    bool private _busy;
+    /// Never zero again after the first batch: to one and back to zero is two and a half times as dear on TRON.
+    uint256 private _busy;
 
     // -------------------------------------------------------------- merchants
 
@@ -378,19 +378,19 @@ contract Billing {
     {
         if (!isBiller(merKey, msg.sender)) revert NotBiller(merKey, msg.sender);
         if (block.timestamp > deadline) revert DeadlinePassed(deadline);
-        if (_busy) revert Busy();
-        _busy = true;
+        if (_busy == TAKEN) revert Busy();
+        _busy = TAKEN;
         reasons = new uint8[](items.length);
         Offered memory offered;
         for (uint256 i = 0; i < items.length; ++i) {
             reasons[i] = _bill(merKey, items[i], offered);
         }
-        _busy = false;
+        _busy = FREE;
     }
 
     /// `offered` is left over from the item before: neighbours mostly share a plan, whose terms are
     /// then read once.
-    function _bill(address merKey, Item calldata item, Offered memory offered) private returns (uint8 reason) {
+    function _bill(address merKey, Item memory item, Offered memory offered) private returns (uint8 reason) {
         bytes32 record = _record(merKey, item.planId, item.userHash);
         Subscription memory sub = _subscriptions[record];
         if (offered.planId != item.planId || offered.planVersion != sub.planVersion) {
@@ -399,12 +399,13 @@ contract Billing {
             offered.planVersion = sub.planVersion;
             offered.paused = plan.paused;
             offered.terms = plan.versions[sub.planVersion].terms;
+            offered.known = false;
         }
         Terms memory terms = offered.terms;
 
         reason = _refusal(merKey, record, item, sub, terms);
         if (reason == CHARGED && offered.paused) reason = PLAN_INACTIVE;
-        if (reason == CHARGED) reason = _charge(record, item.period, sub.wallet, terms);
+        if (reason == CHARGED) reason = _charge(record, item.period, sub.wallet, offered);
 
         if (reason == CHARGED) {
             emit SubscriptionBilling(
@@ -421,7 +422,7 @@ contract Billing {
     function _refusal(
         address merKey,
         bytes32 record,
-        Item calldata item,
+        Item memory item,
         Subscription memory sub,
         Terms memory terms
     ) private view returns (uint8) {
@@ -442,14 +443,20 @@ contract Billing {
 
     /// Moves the money, or says why it did not move. The token is asked only after nothing moved, so
     /// that a good charge does not pay for questions.
-    function _charge(bytes32 record, uint32 period, address wallet, Terms memory terms) private returns (uint8) {
-        try this.pull(record, period, Payment(terms.token, wallet, terms.payee, terms.amount)) {
+    function _charge(bytes32 record, uint32 period, address wallet, Offered memory offered) private returns (uint8) {
+        Terms memory terms = offered.terms;
+        if (!offered.known) (, offered.had) = _balance(terms.token, terms.payee);
+        try this.markAndCollect(record, period, terms.token, wallet, terms.payee, terms.amount, offered.had) returns (
+            uint256 has
+        ) {
+            (offered.known, offered.had) = (true, has);
             return CHARGED;
         } catch (bytes memory why) {
             // Only this contract's own errors arrive here; nothing at all means that its frame ran
             // out of gas.
             if (bytes4(why) != NotMoved.selector) revert LowGas();
         }
+        offered.known = false;
         if (_says(terms.token, PAUSED, address(0))) return TOKEN_PAUSED;
         if (_blocked(terms.token, wallet)) return HOLDER_BLOCKED;
         if (_blocked(terms.token, terms.payee)) return PAYEE_BLOCKED;
@@ -461,19 +468,26 @@ contract Billing {
     }
 
     /// One charge in a frame of its own: the mark and the money stay or go together. Marked first, so
-    /// that a token that calls back finds the period charged.
-    function pull(bytes32 record, uint32 period, Payment calldata payment) external {
+    /// that a token that calls back finds the period charged. `had` is what the payee has before; the
+    /// answer is what it has then. The name's selector is the lowest, which is compared first.
+    function markAndCollect(
+        bytes32 record,
+        uint32 period,
+        address token,
+        address wallet,
+        address payee,
+        uint256 amount,
+        uint256 had
+    ) external returns (uint256 has) {
         if (msg.sender != address(this)) revert OnlySelf();
         _mark(_subscriptions[record], period);
-        (address token, address wallet, address payee, uint256 amount) =
-            (payment.token, payment.wallet, payment.payee, payment.amount);
         (, uint256 held) = _balance(token, wallet);
-        (, uint256 had) = _balance(token, payee);
         uint256 left = gasleft();
         _transferFrom(token, wallet, payee, amount);
         // What the token says about its own success is not asked: some return nothing, some false.
         (bool counted, uint256 holds) = _balance(token, wallet);
-        (bool countedToo, uint256 has) = _balance(token, payee);
+        bool countedToo;
+        (countedToo, has) = _balance(token, payee);
         if (!counted || !countedToo || has < had || has - had < amount || held < holds || held - holds > amount) {
             if (left < MOVE_NEEDS) revert LowGas();
             revert NotMoved();

@@ -21,7 +21,7 @@ const settings = {
   metadata: { appendCBOR: false, bytecodeHash: "none" },
 };
 
-// Its gas is what a merchant pays for: 37,000 a charge without, 33,800 with.
+// Its gas is what a merchant pays for.
 const thrifty = { ...settings, viaIR: true, optimizer: { enabled: true, runs: 20_000 } };
 // Yul is optimised only where that is said of it by name.
 const yul = { ...settings, optimizer: { enabled: true, runs: 200, details: { yul: true } } };

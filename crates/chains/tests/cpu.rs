@@ -23,7 +23,7 @@ impl Shop {
     fn open() -> Self {
         let node = TronNode::new(Tron::default(), GENESIS_MS, 2, State::new(Ledger::default()));
         let biller = wallet("biller").address();
-        let founding = Founding { biller, decimals: 6, price: 1_000_000, people: 100, trial: 0 };
+        let founding = Founding { biller, decimals: 6, price: 1_000_000, people: 120, trial: 0 };
         let town = Town::found(&node, founding);
         Self { node, town }
     }
@@ -76,23 +76,23 @@ impl Shop {
 }
 
 #[test]
-fn forty_charges_always_pass_and_sixty_six_never_do_in_a_block_though_more_pass_when_asked() {
+fn fifty_charges_always_pass_and_seventy_eight_never_do_in_a_block_though_more_pass_when_asked() {
     let shop = Shop::open();
-    let (ending, steps) = shop.asked(40);
+    let (ending, steps) = shop.asked(50);
     assert_eq!(ending, Ending::Success, "{steps} steps");
-    assert!((0..20).all(|_| shop.asked(40).0 == Ending::Success));
-    let passed = (0..24).filter(|_| shop.asked(68).0 == Ending::Success).count();
-    assert!((1..12).contains(&passed), "{passed} of 24 with 68 charges");
+    assert!((0..20).all(|_| shop.asked(50).0 == Ending::Success));
+    let passed = (0..24).filter(|_| shop.asked(80).0 == Ending::Success).count();
+    assert!((1..12).contains(&passed), "{passed} of 24 with 80 charges");
     for _ in 0..2 {
-        assert_eq!(shop.sent(0, 66), Ending::OutOfTime);
+        assert_eq!(shop.sent(0, 78), Ending::OutOfTime);
     }
-    let mut fifty_five = [Ending::OutOfTime, Ending::Success].map(|ending| (ending, 0));
+    let mut sixty_five = [Ending::OutOfTime, Ending::Success].map(|ending| (ending, 0));
     for _ in 0..8 {
         let copy = Shop { node: shop.node.split(), town: shop.town.clone() };
-        let ended = copy.sent(0, 55);
-        fifty_five.iter_mut().filter(|(ending, _)| *ending == ended).for_each(|one| one.1 += 1);
+        let ended = copy.sent(0, 65);
+        sixty_five.iter_mut().filter(|(ending, _)| *ending == ended).for_each(|one| one.1 += 1);
         shop.node.step();
     }
-    assert!(fifty_five.iter().all(|(_, count)| *count > 0), "{fifty_five:?}");
-    assert_eq!(shop.sent(60, 40), Ending::Success);
+    assert!(sixty_five.iter().all(|(_, count)| *count > 0), "{sixty_five:?}");
+    assert_eq!(shop.sent(70, 50), Ending::Success);
 }

@@ -86,10 +86,16 @@ async fn only_a_biller_charges() {
         shop.refuses(caller, &call, error).await;
     }
     let Billing::Terms { token, amount, payee, .. } = user.plan.terms;
-    let payment =
-        Billing::Payment { token, wallet: user.wallet, payee, amount: U256::from(amount) };
-    let pull = Billing::pullCall { record: B256::ZERO, period: 1, payment };
-    shop.refuses(biller, &pull, Billing::OnlySelf {}).await;
+    let collect = Billing::markAndCollectCall {
+        record: B256::ZERO,
+        period: 1,
+        token,
+        wallet: user.wallet,
+        payee,
+        amount: U256::from(amount),
+        had: U256::ZERO,
+    };
+    shop.refuses(biller, &collect, Billing::OnlySelf {}).await;
 
     let revoke = Billing::setBillerCall { merKey: mer_key, who: biller, allowed: false };
     shop.merchant.execute(owner, &revoke).await;

@@ -60,6 +60,19 @@ async fn a_token_that_returns_false_but_moves_the_money_is_charged() {
 }
 
 #[tokio::test]
+async fn what_the_payee_got_from_one_charge_never_stands_for_the_next() {
+    let shop = Shop::selling_for(Kind::False, 6).await;
+    let crowd = shop.crowd(4).await;
+    for poor in [1, 2] {
+        shop.token.set_balance(crowd[poor].wallet, 5).await;
+    }
+    let items: Vec<_> = crowd.iter().map(|who| who.item(1)).collect();
+    let expected = [CHARGED, BALANCE_INSUFFICIENT, BALANCE_INSUFFICIENT, CHARGED];
+    assert_eq!(shop.merchant.bill(&items).await, expected);
+    assert_eq!(shop.earned().await.to::<u64>(), 2);
+}
+
+#[tokio::test]
 async fn a_transfer_that_costs_a_fee_is_undone() {
     for on_top in [false, true] {
         let shop = Shop::open().await;

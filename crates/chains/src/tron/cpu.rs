@@ -3,7 +3,7 @@
 //!
 //! On the reference node (50 ms for one transaction, a quiet machine) 20 charges of 6,000 steps always passed
 //! in blocks, 28 to 36 sometimes, 38 never; calls that were only asked about passed now and then with 40. So
-//! both have limits of their own, and both scatter. Today's reference contract takes 3,500 steps for a
+//! both have limits of their own, and both scatter. Today's reference contract takes 3,050 steps for a
 //! charge, so that more of them fit.
 
 use crate::chain::Header;
