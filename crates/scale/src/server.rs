@@ -4,7 +4,8 @@
 use crate::book::Book;
 use crate::sample::Sample;
 use crate::{ROUNDS, room};
-use merchant_signer::journal::{Journal, ServerConfig};
+use merchant_signer::clock::Clock;
+use merchant_signer::journal::{Journal, ServerConfig, Standby, Turn};
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -13,23 +14,34 @@ use tokio_postgres::Config;
 /// How many batches are posted at once.
 const TOGETHER: u64 = 16;
 
-/// Prints a line for each journal and size of a batch.
+/// Prints a line for each journal, number of Signers and size of a batch. Of several one serves, and the others stand
+/// by, which is all that they do with a journal.
 pub(crate) async fn beside_a_file() {
     let room = room();
     println!(
-        "milliseconds as median / 99 of 100 / longest\n{:>8} {:>8} {:>20} {:>20} {:>12} {:>20} {:>14}",
-        "journal", "charges", "commit", "end of a batch", "trips each", "lookup", "a second by 16"
+        "milliseconds as median / 99 of 100 / longest\n{:>8} {:>8} {:>8} {:>20} {:>20} {:>12} {:>20} {:>14}",
+        "journal",
+        "Signers",
+        "charges",
+        "commit",
+        "end of a batch",
+        "trips each",
+        "lookup",
+        "a second by 16"
     );
     for size in [1, 100] {
         let path = room.path().join(format!("journal-{size}.sqlite"));
         Journal::initialise(&path).unwrap();
-        line("file", size, &mut Book::open(&path).await).await;
-        let journal = on_server(room.path(), size);
-        line("server", size, &mut Book::take_up(journal).await).await;
+        line(("file", 1), size, &mut Book::open(&path).await).await;
+        for signers in [1, 3] {
+            let (journal, others) = on_server(room.path(), size, signers);
+            line(("server", signers), size, &mut Book::take_up(journal).await).await;
+            assert_eq!(others.len() + 1, signers, "they stood by until now");
+        }
     }
 }
 
-async fn line(name: &str, size: u64, book: &mut Book) {
+async fn line((name, signers): (&str, usize), size: u64, book: &mut Book) {
     let (mut commit, mut end, mut lookup) =
         (Sample::default(), Sample::default(), Sample::default());
     let trips = |book: &Book| book.journal().figures().trips.load(Ordering::Relaxed);
@@ -47,35 +59,40 @@ async fn line(name: &str, size: u64, book: &mut Book) {
     }
     let batches = (ROUNDS / TOGETHER * TOGETHER) as f64 / begun.elapsed().as_secs_f64();
     println!(
-        "{name:>8} {size:>8} {commit:>20} {end:>20} {waited:>12} {lookup:>20} {batches:>14.0}"
+        "{name:>8} {signers:>8} {size:>8} {commit:>20} {end:>20} {waited:>12} {lookup:>20} {batches:>14.0}"
     );
 }
 
-/// A journal in a schema of its own.
-fn on_server(room: &Path, size: u64) -> Journal {
+/// A journal in a schema of its own, and who stands by.
+fn on_server(room: &Path, size: u64, signers: usize) -> (Journal, Vec<Standby>) {
     let given = std::env::var_os("SIGNER_TEST_POSTGRES").unwrap().into_string().unwrap();
-    let schema = format!("scale_{size}");
+    let schema = format!("scale_{size}_{signers}");
     let mut owner: Config = given.parse().unwrap();
     owner.options(format!("-c search_path={schema}"));
-    let make = format!("CREATE ROLE scale_{size} LOGIN; CREATE SCHEMA {schema}");
+    let make = format!("CREATE ROLE {schema} LOGIN; CREATE SCHEMA {schema}");
     let plain: Config = given.parse().unwrap();
     std::thread::spawn(move || run(&plain, &make)).join().unwrap();
     let mut server = owner.clone();
     server.user(schema.as_str());
-    let (mark_path, patience) = (room.join(format!("server-{size}.mark")), Duration::from_secs(20));
-    let config = ServerConfig {
-        server,
+    let config = |number: usize| ServerConfig {
+        server: server.clone(),
         authority_file: None,
-        mark_path,
-        patience,
+        mark_path: room.join(format!("{schema}-{number}.mark")),
+        patience: Duration::from_secs(20),
         queue_length: 1024,
         place: schema.clone(),
-        instance: "a test".to_owned(),
+        instance: format!("Signer {number}"),
         takeover_after: Duration::from_secs(10),
         shared: false,
     };
-    Journal::create_on_server(&config, &owner, &schema).unwrap();
-    Journal::open_on_server(&config, merchant_signer::clock::Clock::MACHINE).unwrap()
+    Journal::create_on_server(&config(1), &owner, &schema).unwrap();
+    let begun = |number| Journal::open_in_turn(&config(number), Clock::MACHINE).unwrap();
+    let Turn::Now(journal) = begun(1) else { panic!("nobody else has it") };
+    let others = (2..=signers).map(|number| match begun(number) {
+        Turn::Later(standby) => standby,
+        Turn::Now(_) => panic!("the first has it"),
+    });
+    (journal, others.collect())
 }
 
 fn run(server: &Config, sql: &str) {

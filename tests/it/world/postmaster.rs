@@ -71,8 +71,9 @@ impl Postmaster {
     }
 }
 
+/// However long it takes to read its log again on a disk that others are busy with.
 fn is_back(database: &Database) {
-    for _ in 0..200 {
+    for _ in 0..1_200 {
         if database.try_run("SELECT 1").is_some() {
             return;
         }

@@ -76,7 +76,7 @@ impl Line {
                 let muted = Arc::clone(&muted);
                 std::thread::spawn(move || answers(ends.0, ends.1, &heard));
                 std::thread::spawn(move || {
-                    questions((client, server), &ears, (&fates, &muted), slip)
+                    questions((client, server), &ears, (&fates, &muted), slip);
                 });
             }
         });
@@ -143,7 +143,7 @@ fn questions(
         let asked = &mut bytes[..length];
         let place = asked.windows(said.len().max(1)).position(|part| part == said.as_bytes());
         if let Some(place) = place {
-            asked[place..place + said.len()].copy_from_slice(heard.as_bytes());
+            asked[place..].iter_mut().zip(heard.bytes()).for_each(|(byte, heard)| *byte = heard);
         }
         let commits = asked.windows(7).any(|part| part == b"COMMIT;");
         match commits.then(|| fates.lock().take()).flatten() {

@@ -55,6 +55,11 @@ impl Database {
         made
     }
 
+    /// What it is called on the server.
+    pub(crate) fn schema(&self) -> &str {
+        &self.schema
+    }
+
     /// As whom it is used, through `port`.
     pub(crate) fn url_of(&self, role: &str, port: u16) -> String {
         let schema = &self.schema;
