@@ -32,7 +32,7 @@ pub(crate) struct Installation {
     directory: Arc<TempDir>,
     /// Where the journal is, if not in a file.
     pub(crate) database: Option<Database>,
-    path: &'static str,
+    pub(crate) path: &'static str,
     env: Vec<(String, String)>,
     /// How many files each process may open, where that is limited.
     files: Option<u32>,
