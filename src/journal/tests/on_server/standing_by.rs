@@ -42,6 +42,16 @@ async fn served(server: &Config) -> Book {
     Book::begin(serves(&first), room).await
 }
 
+/// The same, by a process that can be cut off from the server.
+async fn served_over_a_line(server: &Config) -> (Book, Line) {
+    let room = tempfile::tempdir().unwrap();
+    made(server, &room).close().await;
+    let line = Line::to(server);
+    let first = line.leads(machine(server, &room, "first"), &room);
+    std::fs::copy(room.path().join("journal.mark"), &first.mark_path).unwrap();
+    (Book::begin(serves(&first), room).await, line)
+}
+
 #[tokio::test]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn who_waits_has_the_journal_as_soon_as_it_is_free_and_knows_what_was_done() {
@@ -88,12 +98,7 @@ async fn who_waits_has_the_journal_as_soon_as_it_is_free_and_knows_what_was_done
 #[ignore = "needs the server of ./test --only postgres"]
 async fn who_serves_and_falls_silent_is_ended_and_can_answer_nothing() {
     let server = given().unwrap();
-    let room = tempfile::tempdir().unwrap();
-    made(&server, &room).close().await;
-    let line = Line::to(&server);
-    let first = line.leads(machine(&server, &room, "first"), &room);
-    std::fs::copy(room.path().join("journal.mark"), &first.mark_path).unwrap();
-    let book = Book::begin(serves(&first), room).await;
+    let (book, line) = served_over_a_line(&server).await;
     assert!(book.takes(item(1, 1)).await);
     let mut second = waits(&machine(&server, &book.room, "second"));
     eventually("both are known", async || second.sight.instances().len() == 2).await;
@@ -117,12 +122,7 @@ async fn who_serves_and_falls_silent_is_ended_also_when_the_roll_does_not_tell_o
     for since in
         ["DELETE FROM instance", "UPDATE instance SET seen = clock_timestamp() - interval '1 day'"]
     {
-        let room = tempfile::tempdir().unwrap();
-        made(&server, &room).close().await;
-        let line = Line::to(&server);
-        let first = line.leads(machine(&server, &room, "first"), &room);
-        std::fs::copy(room.path().join("journal.mark"), &first.mark_path).unwrap();
-        let book = Book::begin(serves(&first), room).await;
+        let (book, line) = served_over_a_line(&server).await;
         assert!(book.takes(item(1, 1)).await);
         line.mute();
         ran(within(&server, &book.room), since.to_owned()).unwrap();
