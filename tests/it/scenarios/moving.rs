@@ -92,6 +92,16 @@ enum Ending {
     Done,
 }
 
+impl Ending {
+    /// What is said to whoever copies again.
+    fn advice(self) -> &'static str {
+        match self {
+            Self::Lost => "start the Signer on it once",
+            Self::Done => "the copy is whole. Start the Signer with the configuration of the copy",
+        }
+    }
+}
+
 /// A line to the server on which a COMMIT is the last thing that passes, or is not: then `true` is told.
 async fn line_that_ends(server: u16, ending: Ending) -> (u16, watch::Receiver<bool>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -164,13 +174,7 @@ async fn a_copy_that_is_killed_at_its_commit_leaves_no_half_journal_and_nobody_p
         .await;
         let again = town.installation.run(&copy).await;
         let said = String::from_utf8_lossy(&again.stderr).into_owned();
-        let advice = match ending {
-            Ending::Lost => "start the Signer on it once",
-            Ending::Done => {
-                "the copy is whole. Start the Signer with the configuration of the copy"
-            }
-        };
-        assert!(said.contains(advice), "{ending:?}: {said}");
+        assert!(said.contains(ending.advice()), "{ending:?}: {said}");
 
         // Where the copy came about it is the journal from now on; otherwise the original still is.
         if matches!(ending, Ending::Done) {
