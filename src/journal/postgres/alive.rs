@@ -6,7 +6,7 @@ use super::super::link::{Link, Use};
 use super::super::sql::SqlResult;
 use super::super::writer::Job;
 use super::ServerConfig;
-use super::begin::opened;
+use super::hold::opened;
 use super::roll::{self, EVERY, Oneself};
 use super::session::Session;
 use crate::clock::Clock;

@@ -10,6 +10,7 @@ use super::super::writer::Job;
 use super::super::{Figures, Journal, doubt, pause};
 use super::alive::Alive;
 use super::beat::Beat;
+use super::hold::opened;
 use super::line::{ServerLine, Way};
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::reader::ServerReader;
@@ -33,13 +34,6 @@ pub(super) struct Candidate {
     pub(super) oneself: Oneself,
     /// What the session is called after.
     pub(super) used_for: &'static str,
-}
-
-/// A session of a Signer. While it lives its tables are made none that its program could not use.
-pub(super) fn opened(config: &ServerConfig, name: &str) -> SqlResult<Session> {
-    let session = Session::open(&config.server, config, name)?;
-    session.knows(config.steps.newest())?;
-    Ok(session)
 }
 
 /// Makes sure that a journal can be kept there.

@@ -2,6 +2,7 @@
 
 use super::super::migrate::OLDEST;
 use super::super::sql::{Database, SqlError, SqlResult};
+use super::ServerConfig;
 use super::session::Session;
 use std::time::Duration;
 
@@ -25,6 +26,13 @@ const END_OTHERS: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 /// What the server calls a lock that was not to be had in time.
 pub(super) const NOT_IN_TIME: &str = "55P03";
 
+/// A session of a Signer. While it lives its tables are made none that its program could not use.
+pub(super) fn opened(config: &ServerConfig, name: &str) -> SqlResult<Session> {
+    let session = Session::open(&config.server, config, name)?;
+    session.knows(config.steps.newest())?;
+    Ok(session)
+}
+
 /// The lock that says that the program of a session knows tables of this version and none newer.
 fn knows_no_more_than(version: i64) -> String {
     format!("({version} + 1397311310, 'turn'::regclass::oid::int)")
@@ -41,7 +49,7 @@ const KNOW_LESS: &str = "SELECT a.application_name, i.name, i.program
 
 impl Session {
     /// Says that its program knows tables up to this version, for as long as the session lives.
-    pub(super) fn knows(&self, version: i64) -> SqlResult<()> {
+    fn knows(&self, version: i64) -> SqlResult<()> {
         let lock = knows_no_more_than(version);
         self.batch(&format!("SELECT pg_advisory_lock_shared{lock}"))
     }

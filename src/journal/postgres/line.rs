@@ -4,7 +4,7 @@
 use super::super::instances::newest_boot;
 use super::super::link::{Link, Use};
 use super::super::sql::Database;
-use super::begin::opened;
+use super::hold::opened;
 use super::mark::{LastSeen, Server};
 use super::session::Session;
 use super::{Lost, ServerConfig, fit};

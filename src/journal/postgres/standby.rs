@@ -10,6 +10,7 @@ use super::super::open::OpenError;
 use super::super::sql::{Database, SqlError};
 use super::super::standby::{Standby, StandbySight};
 use super::begin::{self, Candidate};
+use super::hold::opened;
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::roll::{self, EVERY, Oneself, Silent};
 use super::session::Session;
@@ -96,7 +97,7 @@ impl Post {
     fn round(&mut self, session: Option<Session>, yields: bool) -> Result<Round, Lost> {
         let session = match session {
             Some(session) => session,
-            None => begin::opened(&self.config, &roll::name(roll::SERVES, self.oneself.boot))?,
+            None => opened(&self.config, &roll::name(roll::SERVES, self.oneself.boot))?,
         };
         if yields {
             sleep(EVERY);

@@ -46,7 +46,7 @@ pub struct Migrated {
 }
 
 /// What became of one try.
-enum Tried {
+enum Attempted {
     Done(Migrated),
     /// Nothing was changed, and the next try may fare better.
     Nothing(&'static str),
@@ -60,8 +60,8 @@ impl Journal {
             let mut why = "";
             for _ in 0..most {
                 match attempt(config, owner)? {
-                    Tried::Done(done) => return Ok(done),
-                    Tried::Nothing(told) => why = told,
+                    Attempted::Done(done) => return Ok(done),
+                    Attempted::Nothing(told) => why = told,
                 }
                 warn!("{why}; it is tried again");
                 sleep(pause);
@@ -72,13 +72,13 @@ impl Journal {
     }
 }
 
-fn attempt(config: &ServerConfig, owner: &Config) -> Result<Tried, Lost> {
+fn attempt(config: &ServerConfig, owner: &Config) -> Result<Attempted, Lost> {
     let session = reach(config, owner)?;
     match fill(&session, config) {
-        Ok((done, None)) => Ok(Tried::Done(done)),
+        Ok((done, None)) => Ok(Attempted::Done(done)),
         Ok((done, Some(token))) => ended(config, owner, &session, token, done),
         Err(Lost::Sql(SqlError::Server(fault))) if fault.state.as_deref() == Some(NOT_IN_TIME) => {
-            Ok(Tried::Nothing(
+            Ok(Attempted::Nothing(
                 "somebody uses a table for so long that everybody else would have to wait: an audit, a \
                  pg_dump or another session",
             ))
@@ -181,7 +181,7 @@ fn ended(
     session: &Session,
     token: Token,
     done: Migrated,
-) -> Result<Tried, Lost> {
+) -> Result<Attempted, Lost> {
     const UNKNOWN: &str = "the answer to the COMMIT is lost, and the server does not tell what became of it: run \
                            this again, which tells";
     let happened = match session.commit(token) {
@@ -195,7 +195,7 @@ fn ended(
         }
     };
     let nothing = "the server has given the transaction up";
-    Ok(if happened { Tried::Done(done) } else { Tried::Nothing(nothing) })
+    Ok(if happened { Attempted::Done(done) } else { Attempted::Nothing(nothing) })
 }
 
 /// Takes every step behind `from`, and writes down which.

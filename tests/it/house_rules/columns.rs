@@ -9,7 +9,7 @@ fn every_statement_names_its_columns() {
     let (mut faults, mut inserts) = (Vec::new(), 0);
     for path in product() {
         let parts = path.iter().map(|part| part.to_string_lossy());
-        if parts.into_iter().any(|part| part == "tests") {
+        if parts.into_iter().any(|part| part.starts_with("tests")) {
             continue;
         }
         // A statement may go over several lines.
