@@ -1,7 +1,7 @@
 //! A Signer that waits for its turn: it listens, says that it is not ready and who is, and opens the journal as
 //! soon as nobody else has it.
 
-use super::{Sockets, StartError};
+use super::{Sockets, StartError, renewal};
 use crate::config::Config;
 use crate::http::{self, Forwarder, Handshakes, Manners, StandbyDoor};
 use crate::journal::{Journal, Outbox, Standby, StandbySight, Turn};
@@ -71,6 +71,9 @@ impl Lobby {
         let address = listener.local_addr().unwrap_or(limits.listen);
         info!(%address, "standing by");
         servers.spawn(http::serve(listener, callers, manners, handshakes, stop.clone()));
+        if let Some(tls) = &limits.tls {
+            servers.spawn(renewal::follow(Arc::clone(tls), stop.clone()));
+        }
         if let Some(at) = limits.health_listen {
             let listener = sockets.listen_meanwhile(at)?;
             let manners = Manners::of_health(limits);

@@ -20,8 +20,10 @@ use parking_lot::Mutex;
 use reqwest::{Client, Url, redirect};
 use std::error::Error;
 use std::time::Duration;
+use std::{io, iter};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
+use tokio_rustls::rustls::{self, CertificateError};
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
 
@@ -43,6 +45,9 @@ const LATER: Duration = Duration::from_secs(5);
 /// The longest answer that is brought back, bytes: pages and batches at their limits have a tenth of it.
 const LONGEST_ANSWER: usize = 32 << 20;
 
+/// What is to be done where no connection is made, and nothing more is known.
+const NO_CONNECTION: &str = "unless it is just ending: see whether it runs, whether journal.peers names it right, and what is in between";
+
 /// The way from a process that stands by to the one that serves.
 #[derive(Debug)]
 pub struct Forwarder {
@@ -54,8 +59,8 @@ pub struct Forwarder {
     batches: Semaphore,
     /// How much else is.
     questions: Semaphore,
-    /// Why the one that serves was not reached last, where it was not.
-    trouble: Mutex<Option<String>>,
+    /// What was to be done about it when the one that serves was not reached last, where it was not.
+    trouble: Mutex<Option<&'static str>>,
 }
 
 /// Why there is no answer of the one that serves.
@@ -154,8 +159,11 @@ impl Forwarder {
             }
             // No connection: it has not heard a byte.
             Some(Err(NotHeard::Broken(why))) if why.is_connect() => {
-                self.note(name, Some(innermost(&why)));
-                let said = format!("{said}, and is not reached from here: nothing was passed on");
+                let remedy = unproven(&why);
+                self.note(name, Some((innermost(&why), remedy.unwrap_or(NO_CONNECTION))));
+                let because = remedy.map(|remedy| format!(" ({remedy})")).unwrap_or_default();
+                let said =
+                    format!("{said}, and is not reached from here{because}: nothing was passed on");
                 TurnedAway::StandsBy(said).into_response()
             }
             Some(Err(why)) => unheard(&format!("{name} broke off ({why})")),
@@ -163,20 +171,22 @@ impl Forwarder {
         }
     }
 
-    /// Says why the one that serves cannot be reached, once.
-    fn note(&self, name: &str, trouble: Option<String>) {
+    /// Says why the one that serves cannot be reached, and what is to be done, once.
+    fn note(&self, name: &str, trouble: Option<(String, &'static str)>) {
         let mut before = self.trouble.lock();
-        match (&trouble, before.is_some()) {
-            (Some(why), false) => {
+        match &trouble {
+            Some((why, remedy)) if *before != Some(remedy) => {
                 warn!(
                     name,
-                    why, "the Signer that serves is not reached: nothing is passed on to it"
+                    why,
+                    remedy,
+                    "the Signer that serves is not reached: nothing is passed on to it"
                 );
             }
-            (None, true) => info!(name, "what callers ask is passed on again"),
-            (Some(_), true) | (None, false) => {}
+            None if before.is_some() => info!(name, "what callers ask is passed on again"),
+            Some(_) | None => {}
         }
-        *before = trouble;
+        *before = trouble.map(|(_, remedy)| remedy);
     }
 }
 
@@ -212,11 +222,36 @@ fn unheard(why: &str) -> Response {
     told
 }
 
+/// An error, and what caused it, down to the first.
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    let first: &(dyn Error + 'static) = error;
+    iter::successors(Some(first), |&error| {
+        // An I/O error tells the cause of what it holds, and leaves out what it holds.
+        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if let Some(held) = held { Some(held) } else { error.source() }
+    })
+}
+
 /// What the network says, without the words of every layer above it.
 fn innermost(error: &reqwest::Error) -> String {
-    let mut innermost: &dyn Error = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
+    causes(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+/// What is wrong with the certificate of the other, if that is why there is no connection, and what is to be done.
+fn unproven(error: &reqwest::Error) -> Option<&'static str> {
+    let found = causes(error).find_map(|error| error.downcast_ref::<rustls::Error>())?;
+    let rustls::Error::InvalidCertificate(why) = found else { return None };
+    let of_another = matches!(
+        why,
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }
+    );
+    let over = matches!(why, CertificateError::Expired | CertificateError::ExpiredContext { .. });
+    Some(if of_another {
+        "its certificate is not for the host that journal.peers names it by: correct the one or the other"
+    } else if over {
+        "its certificate has ended by the clock of this machine: renew it there"
+    } else {
+        "its certificate is not proven by journal.peers_authority_file, or without that by whom this machine \
+         trusts: name the authority that signs it, and restart the Signer that stands by"
+    })
 }

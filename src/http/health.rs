@@ -41,7 +41,8 @@ pub(super) async fn ready(State(door): State<Arc<AppState>>) -> Response {
     body(status, &told)
 }
 
-fn certificate(tls: &Tls, now: i64) -> Value {
+/// Until when the certificate of the port is good at `now` (Unix seconds), and what is to be known of it.
+pub(super) fn certificate(tls: &Tls, now: i64) -> Value {
     let trouble = tls.trouble(now);
     json!({"until": shown(tls.until()), "status": trouble.unwrap_or_else(|| "ok".to_owned())})
 }

@@ -2,12 +2,14 @@
 //! What a caller asks is passed on to the one that serves, where the way to it is known.
 
 use super::forward::Forwarder;
-use super::health::{live, openapi, readable};
+use super::health::{certificate, live, openapi, readable};
 use super::instances::{shown, state};
 use super::turned_away::TurnedAway;
+use crate::clock::Clock;
 use crate::config::HttpConfig;
 use crate::journal::{Instance, StandbySight};
 use crate::telemetry::stands_by;
+use crate::tls::Tls;
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -22,6 +24,8 @@ use std::sync::Arc;
 pub struct StandbyDoor {
     sight: Arc<StandbySight>,
     page: bool,
+    /// The certificate of the port of callers, where that has one.
+    tls: Option<Arc<Tls>>,
     /// The way to the others; none on a port that no caller comes in at.
     forwarder: Option<Arc<Forwarder>>,
 }
@@ -29,7 +33,7 @@ pub struct StandbyDoor {
 impl StandbyDoor {
     /// Of a process that sees this.
     pub fn new(sight: Arc<StandbySight>, limits: &HttpConfig) -> Self {
-        Self { sight, page: limits.page, forwarder: None }
+        Self { sight, page: limits.page, tls: limits.tls.clone(), forwarder: None }
     }
 
     /// The same where callers come in.
@@ -53,13 +57,16 @@ impl StandbyDoor {
 /// 503: it takes no requests, and says who does.
 async fn ready(State(door): State<StandbyDoor>) -> Response {
     let (said, instances) = (door.sight.sentence(), shown(&door.sight.instances()));
-    let told = json!({"status": "standby", "journal": said, "instances": instances, "tls": null, "chains": []});
+    let now = Clock::MACHINE.unix_ms().div_euclid(1000);
+    let tls = door.tls.as_ref().map(|tls| certificate(tls, now));
+    let told = json!({"status": "standby", "journal": said, "instances": instances, "tls": tls, "chains": []});
     let json = [(header::CONTENT_TYPE, "application/json")];
     (StatusCode::SERVICE_UNAVAILABLE, json, told.to_string()).into_response()
 }
 
 async fn metrics(State(door): State<StandbyDoor>, headers: HeaderMap) -> Response {
-    readable(stands_by(&door.sight.instances()), &headers)
+    let until = door.tls.as_ref().map(|tls| tls.until());
+    readable(stands_by(&door.sight.instances(), until), &headers)
 }
 
 /// For a person who came to the wrong machine.

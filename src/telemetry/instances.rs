@@ -23,11 +23,16 @@ pub(super) fn tell(sheet: &mut Sheet, serves: bool, instances: &[Instance]) {
     sheet.floats(("instance_silent_seconds", help), instances.iter().map(row).collect());
 }
 
-/// A scrape of a process that stands by: nothing else is known there.
-pub fn stands_by(instances: &[Instance]) -> String {
+/// A scrape of a process that stands by: nothing else is known there. Its certificate is good `until` then, Unix
+/// seconds, where it has one.
+pub fn stands_by(instances: &[Instance], until: Option<i64>) -> String {
     let mut sheet = Sheet::new();
     let version = ("version", env!("CARGO_PKG_VERSION").to_owned());
     sheet.gauges(("build_info", "1; which program this is"), vec![([version], 1)]);
+    let port = |until| ([("port", "http.listen".to_owned())], until);
+    let ends =
+        ("certificate_end_timestamp_seconds", "When the certificate of a port ends, Unix time");
+    sheet.gauges(ends, until.map(port).into_iter().collect());
     tell(&mut sheet, false, instances);
     let mut text = String::new();
     match sheet.write(&mut text).and_then(|()| encode_eof(&mut text)) {

@@ -5,6 +5,7 @@
 //! with itself.
 
 pub(crate) mod anvil;
+pub(crate) mod authority;
 pub(crate) mod collector;
 pub(crate) mod contracts;
 mod lanes;

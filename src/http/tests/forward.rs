@@ -7,6 +7,7 @@ use crate::tls::{Tls, TlsFiles};
 use rcgen::{CertificateParams, KeyPair};
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -144,33 +145,45 @@ async fn who_takes_unsigned_requests_takes_none_from_another_signer() {
     }
 }
 
-#[tokio::test]
-async fn by_tls_it_goes_to_whom_the_authority_knows_and_to_nobody_else() {
-    let (room, key) = (tempfile::tempdir().unwrap(), KeyPair::generate().unwrap());
-    let here = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let here = here.self_signed(&key).unwrap().pem();
-    let file = |name: &str, text: &str| {
-        let path = room.path().join(name);
+/// Listens by TLS with a certificate for `host` that is good until the end of this year; tells that as well.
+async fn by_tls(room: &Path, host: &str, last_year: i32) -> (TcpListener, Arc<Tls>, String) {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(vec![host.to_owned()]).unwrap();
+    params.not_after = rcgen::date_time_ymd(last_year, 12, 31);
+    let certificate = params.self_signed(&key).unwrap().pem();
+    let file = |ending: &str, text: &str| {
+        let path = room.join(format!("{host}-{last_year}.{ending}"));
         std::fs::write(&path, text).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         path
     };
     let files = TlsFiles {
-        certificate: file("certificate", &here),
+        certificate: file("pem", &certificate),
         key: file("key", &key.serialize_pem()),
         client_ca: None,
         identity: None,
     };
-    let tls = Tls::read(files, crate::clock::Clock::MACHINE.unix_ms().div_euclid(1000)).unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("https://{}", listener.local_addr().unwrap());
-    let another = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
-    let another = another.self_signed(&KeyPair::generate().unwrap()).unwrap().pem();
-    for (authority, wanted) in
-        [(&here, StatusCode::NO_CONTENT), (&another, StatusCode::SERVICE_UNAVAILABLE)]
-    {
+    // As if it had been started when 2020 began.
+    let tls = Tls::read(files, 1_577_836_800).unwrap();
+    (TcpListener::bind("127.0.0.1:0").await.unwrap(), tls, certificate)
+}
+
+#[tokio::test]
+async fn by_tls_it_goes_to_whom_the_authority_knows_and_to_nobody_else() {
+    let room = tempfile::tempdir().unwrap();
+    let good = by_tls(room.path(), "127.0.0.1", 4000).await;
+    let elsewhere = by_tls(room.path(), "elsewhere.example", 4000).await;
+    let ended = by_tls(room.path(), "127.0.0.1", 2020).await;
+    for (there, authority, told_why) in [
+        (&good, &good.2, None),
+        (&good, &ended.2, Some("not proven by journal.peers_authority_file")),
+        (&elsewhere, &elsewhere.2, Some("not for the host that journal.peers names it by")),
+        (&ended, &ended.2, Some("has ended by the clock of this machine")),
+    ] {
+        let (listener, tls, _) = there;
         let authorities = reqwest::Certificate::from_pem_bundle(authority.as_bytes()).unwrap();
-        let urls = BTreeMap::from([("first".to_owned(), url.clone())]);
+        let url = format!("https://{}", listener.local_addr().unwrap());
+        let urls = BTreeMap::from([("first".to_owned(), url)]);
         let peers = Peers { urls, authorities: Some(authorities) };
         let forwarder = Forwarder::new(&peers, &limits()).unwrap();
         let request = asked(Method::POST, BILL).body(Body::from("[]")).unwrap();
@@ -184,7 +197,9 @@ async fn by_tls_it_goes_to_whom_the_authority_knows_and_to_nobody_else() {
             },
             forwarder.pass_on("first", SAID.to_owned(), request)
         );
-        assert_eq!(told.status(), wanted, "{told:?}");
-        assert_eq!(heard.is_empty(), wanted != StatusCode::NO_CONTENT, "{heard}");
+        let (status, body) = text(told).await;
+        let wanted = told_why.map_or(StatusCode::NO_CONTENT, |_| StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!((status, heard.is_empty()), (wanted, told_why.is_some()), "{body}");
+        assert!(told_why.is_none_or(|why| body.contains(why)), "{body}");
     }
 }

@@ -1,12 +1,13 @@
 //! A Signer that speaks TLS by itself: who gets in, who does not, what silence costs, and a certificate
 //! that is renewed while it runs.
 
+use crate::world::authority::{Authority, Paper, scheduler};
 use crate::world::patience::eventually;
 use crate::world::proxy::{Act, SIMULATE};
-use crate::world::signer::{EVM_PATH, Installation, Scheduler, Signer, hear, unix_seconds};
+use crate::world::signer::{EVM_PATH, Scheduler, Signer, hear, unix_seconds};
 use crate::world::town::Town;
-use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
-use reqwest::{Certificate, Identity};
+use rcgen::ExtendedKeyUsagePurpose;
+use reqwest::Identity;
 use serde_json::json;
 use std::fs::{Permissions, set_permissions, write};
 use std::io::ErrorKind;
@@ -14,62 +15,6 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
-
-/// An authority, which signs certificates of this machine and of callers.
-struct Authority {
-    issuer: Issuer<'static, KeyPair>,
-    pem: String,
-}
-
-/// A certificate and its key, in PEM.
-struct Paper {
-    certificate: String,
-    key: String,
-}
-
-impl Authority {
-    fn new(name: &str) -> Self {
-        let mut params = CertificateParams::new(vec![]).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.distinguished_name.push(rcgen::DnType::CommonName, name);
-        let key = KeyPair::generate().unwrap();
-        let pem = params.self_signed(&key).unwrap().pem();
-        Self { issuer: Issuer::new(params, key), pem }
-    }
-
-    fn signs(&self, name: &str, purpose: ExtendedKeyUsagePurpose) -> Paper {
-        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
-        params.extended_key_usages = vec![purpose];
-        let key = KeyPair::generate().unwrap();
-        let certificate = params.signed_by(&key, &self.issuer).unwrap().pem();
-        Paper { certificate, key: key.serialize_pem() }
-    }
-
-    /// For the address that every Signer of the tests listens on.
-    fn server(&self) -> Paper {
-        self.signs("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth)
-    }
-
-    fn client(&self) -> Identity {
-        let Paper { certificate, key } =
-            self.signs("scheduler", ExtendedKeyUsagePurpose::ClientAuth);
-        Identity::from_pem(format!("{certificate}{key}").as_bytes()).unwrap()
-    }
-}
-
-impl Paper {
-    fn lies_in(&self, here: &Installation) {
-        for (name, text, mode) in
-            [("tls.pem", &self.certificate, 0o644), ("tls.key", &self.key, 0o600)]
-        {
-            // In one step, as whoever renews a certificate does it.
-            let (new, name) = (here.path().join("new"), here.path().join(name));
-            write(&new, text).unwrap();
-            set_permissions(&new, Permissions::from_mode(mode)).unwrap();
-            std::fs::rename(new, name).unwrap();
-        }
-    }
-}
 
 /// An installation with TLS, which wants certificates of `callers` if there are any.
 async fn town(authority: &Authority, callers: Option<&Authority>) -> Town {
@@ -84,18 +29,6 @@ async fn town(authority: &Authority, callers: Option<&Authority>) -> Town {
         town.installation = town.installation.env("SIGNER__HTTP__TLS__CLIENT_CA_FILE", "ca.pem");
     }
     town
-}
-
-/// The scheduler, which believes the authority and shows a certificate if it has one.
-fn scheduler(signer: &Signer, authority: &Authority, identity: Option<Identity>) -> Scheduler {
-    let root = Certificate::from_pem(authority.pem.as_bytes()).unwrap();
-    let client = reqwest::Client::builder().tls_certs_only([root]);
-    let client = match identity {
-        Some(identity) => client.identity(identity),
-        None => client,
-    };
-    let url = signer.scheduler.url.replace("http://", "https://");
-    Scheduler { url, client: client.build().unwrap(), ..signer.scheduler.clone() }
 }
 
 fn address(signer: &Signer) -> std::net::SocketAddr {

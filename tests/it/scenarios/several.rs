@@ -1,6 +1,8 @@
 //! Several Signers on one journal: one serves, the others stand by, and another takes over when it is gone. They
 //! need the server of tests/postgres.sh.
 
+mod by_tls;
+
 use crate::world::patience::eventually;
 use crate::world::proxy::{Act, Proxy, SIMULATE};
 use crate::world::signer::{EVM_PATH, Installation, Scheduler, Signer, hear, unix_seconds};
@@ -115,11 +117,11 @@ async fn free_port() -> SocketAddr {
 }
 
 /// The same machines, and each knows where the other listens.
-async fn who_reach_each_other() -> (Town, [Installation; 2], Proxy) {
+async fn who_reach_each_other(scheme: &str) -> (Town, [Installation; 2], Proxy) {
     let (town, [one, other], node) = two_machines().await;
     let [first, second] = [free_port().await, free_port().await];
     let known = |installation: Installation, at: &SocketAddr| {
-        let of = |at: &SocketAddr| format!("http://{at}");
+        let of = |at: &SocketAddr| format!("{scheme}://{at}");
         let installation = installation.env("SIGNER__HTTP__LISTEN", &at.to_string());
         let installation = installation.env("SIGNER__JOURNAL__PEERS__FIRST", &of(&first));
         installation.env("SIGNER__JOURNAL__PEERS__SECOND", &of(&second))
@@ -130,7 +132,7 @@ async fn who_reach_each_other() -> (Town, [Installation; 2], Proxy) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn whoever_asks_a_standby_is_answered_by_the_one_that_serves_once() {
-    let (town, [one, other], _) = who_reach_each_other().await;
+    let (town, [one, other], _) = who_reach_each_other("http").await;
     let first = one.start().await;
     first.ready().await;
     let second = other.start().await;
@@ -164,7 +166,7 @@ async fn whoever_asks_a_standby_is_answered_by_the_one_that_serves_once() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn what_was_passed_on_before_a_takeover_is_not_known_and_billed_once_after_it() {
-    let (town, [one, other], _) = who_reach_each_other().await;
+    let (town, [one, other], _) = who_reach_each_other("http").await;
     let patience = |machine: Installation| machine.env("SIGNER__HTTP__REQUEST_DEADLINE", "2s");
     let (one, other) = (patience(one), patience(other));
     let first = one.start().await;
@@ -192,7 +194,7 @@ async fn what_was_passed_on_before_a_takeover_is_not_known_and_billed_once_after
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn nothing_is_passed_on_to_a_peer_that_is_gone() {
-    let (town, [one, other], _) = who_reach_each_other().await;
+    let (town, [one, other], _) = who_reach_each_other("http").await;
     let nobody = format!("http://{}", free_port().await);
     let first = one.start().await;
     first.ready().await;
