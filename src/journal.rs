@@ -75,13 +75,15 @@ pub use ledger::{
     PlaceInBatch, REFUSED,
 };
 pub use left::KnownLane;
+#[cfg(feature = "postgres")]
+pub use migrate::Steps;
 pub use networks::{Misbound, Network};
 pub use open::OpenError;
 pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
 pub use pause::{OtherPause, Pause, Switch};
 #[cfg(feature = "postgres")]
-pub use postgres::{ServerConfig, ServerFault};
+pub use postgres::{Migrated, ServerConfig, ServerFault};
 pub use record::{Billing, Line, Recorded};
 pub use refusals::{KeptRefusal, Refusals, RefusedRequest, Unkept};
 pub use rename::{NotRenamed, Renaming};

@@ -96,6 +96,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     let platform = found(&options, fresh).await?;
     let running = platform.serve(options.ports()).await?;
     let sides = sides::both(&running, &place);
+    paper.title("Two chains in this process, each with a token, the reference contract, a plan that two admins approved, and twelve subscribers.");
     tell(&paper, &running, &sides);
     paper.title("The Signer starts, by the same call as the real program.");
     let signer = signer::start(&options, &place, &sides).await?;
@@ -157,7 +158,6 @@ async fn found(options: &Options, fresh: bool) -> Result<Platform, Error> {
 }
 
 fn tell(paper: &Paper, running: &Running, sides: &[side::Side]) {
-    paper.title("Two chains in this process, each with a token, the reference contract, a plan that two admins approved, and twelve subscribers.");
     for side in sides {
         paper.line(&format!("  {:<5} platform chain id {}", side.family.name(), side.chain));
         for (what, url) in &side.doors {

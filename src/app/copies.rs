@@ -55,15 +55,48 @@ pub enum JournalCommand {
         #[arg(long)]
         owner_url_file: Option<PathBuf>,
     },
+    /// Bring the tables of a journal on a PostgreSQL server to the version of this program, before it is started.
+    /// Signers of the version before serve and stand by meanwhile. Where they are of that version nothing is done.
+    Migrate {
+        /// A file with the URL of the role that owns the tables.
+        #[arg(long)]
+        owner_url_file: PathBuf,
+    },
 }
 
-/// Copies the journal to another place; tells what came about.
-pub fn transfer(
+/// Does what a command says; tells what came about.
+pub fn carry_out(
+    journal: &JournalPlace,
+    command: &JournalCommand,
+) -> Result<String, Box<dyn Error>> {
+    match command {
+        JournalCommand::Copy { to, owner_url_file } => {
+            transfer(journal, to, owner_url_file.as_deref())
+        }
+        JournalCommand::Migrate { owner_url_file } => migrate(journal, owner_url_file),
+    }
+}
+
+fn migrate(journal: &JournalPlace, owner: &Path) -> Result<String, Box<dyn Error>> {
+    let (from, to) = Journal::migrate_at(journal, &DatabaseUrl::in_file(owner)?)?;
+    Ok(if from == to {
+        format!("the tables of {journal} are of version {to} already: nothing was done")
+    } else {
+        format!(
+            "brought the tables of {journal} from version {from} to version {to}: start this program on the \
+             machines that stand by, and then stop the Signer that serves"
+        )
+    })
+}
+
+/// Copies the journal to another place.
+fn transfer(
     from: &JournalPlace,
-    JournalCommand::Copy { to, owner_url_file }: &JournalCommand,
+    to: &Path,
+    owner_url_file: Option<&Path>,
 ) -> Result<String, Box<dyn Error>> {
     let to = Config::load(Some(to))?.journal;
-    let owner = owner_url_file.as_deref().map(DatabaseUrl::in_file).transpose()?;
+    let owner = owner_url_file.map(DatabaseUrl::in_file).transpose()?;
     let Audit { batches, head, .. } =
         Journal::transfer(from, &to, owner.as_ref(), &mut progress())?;
     Ok(format!(

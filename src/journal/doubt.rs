@@ -15,7 +15,8 @@ pub(super) fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
         [at_ms, known_until_ms],
     )?;
     conn.execute(
-        "INSERT INTO doubt SELECT chain, signer, ?1 FROM lane WHERE true ON CONFLICT DO NOTHING",
+        "INSERT INTO doubt (chain, signer, since_ms) SELECT chain, signer, ?1 FROM lane WHERE true
+         ON CONFLICT DO NOTHING",
         [known_until_ms],
     )?;
     history::append(conn, at_ms, "restored", &json!({ "known_until_ms": known_until_ms }))
@@ -24,7 +25,7 @@ pub(super) fn begin(conn: &dyn Database, at_ms: i64) -> SqlResult<()> {
 /// Puts a lane in doubt that the old copy may not even know.
 pub(super) fn include(conn: &dyn Database, lane: LaneId) -> SqlResult<()> {
     conn.execute(
-        "INSERT INTO doubt VALUES (?1, ?2, coalesce(
+        "INSERT INTO doubt (chain, signer, since_ms) VALUES (?1, ?2, coalesce(
              (SELECT known_until_ms FROM restored ORDER BY seq DESC LIMIT 1), 0))
          ON CONFLICT DO NOTHING",
         params![lane.chain.0, lane.signer.as_slice()],
@@ -40,7 +41,7 @@ pub(super) fn begin_for(
     at_ms: i64,
 ) -> SqlResult<()> {
     conn.execute(
-        "INSERT INTO doubt VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        "INSERT INTO doubt (chain, signer, since_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
         params![lane.chain.0, lane.signer.as_slice(), known_until_ms],
     )?;
     let body =

@@ -43,8 +43,9 @@ pub(super) fn append_to(
     let seq = newest.seq.saturating_add(1);
     let row = HistoryRow { seq, at_ms, event, body: &body.to_string() };
     let digest = row.digest(&newest.digest);
-    conn.prepare_cached("INSERT INTO history VALUES (?1, ?2, ?3, ?4, ?5)")?
-        .queue(params![seq, at_ms, event, row.body, digest])
+    let insert =
+        "INSERT INTO history (seq, at_ms, event, body, digest) VALUES (?1, ?2, ?3, ?4, ?5)";
+    conn.prepare_cached(insert)?.queue(params![seq, at_ms, event, row.body, digest])
 }
 
 /// The last row.

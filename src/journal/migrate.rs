@@ -1,5 +1,6 @@
 //! From one version of the schema to the next. `schema.sql` is the oldest version that is kept; each
-//! later one is a step here, and a new journal is made by taking them all.
+//! later one is a step here, and a new journal is made by taking them all. A file is brought to the newest
+//! version by whoever opens it, tables on a server by their owner (postgres/steps.rs).
 //!
 //! A step that was released is never changed. docs/versions.md says what is promised.
 
@@ -19,8 +20,35 @@ pub(super) const STEPS: &[Migration] = &[];
 pub(super) struct Migration {
     /// The version that it makes: one more than that of the step before it.
     pub(super) to: i64,
-    /// How.
-    pub(super) sql: &'static str,
+    /// How, in a file.
+    pub(super) in_file: &'static str,
+    /// How, on a server, where Signers of the version before serve meanwhile, and everything that they do waits.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "for a server"))]
+    pub(super) on_server: &'static str,
+    /// The oldest version that a program has to know to use its tables on a server afterwards.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "for a server"))]
+    pub(super) min_writer: i64,
+}
+
+/// The steps that a program knows.
+#[cfg(feature = "postgres")]
+#[derive(Clone, Copy, Debug)]
+pub struct Steps(pub(super) &'static [Migration]);
+
+#[cfg(feature = "postgres")]
+impl Default for Steps {
+    /// Those of this program.
+    fn default() -> Self {
+        Self(STEPS)
+    }
+}
+
+#[cfg(feature = "postgres")]
+impl Steps {
+    /// The version that the last of them makes.
+    pub(super) fn newest(self) -> i64 {
+        newest(self.0)
+    }
 }
 
 /// The version that the last of `steps` makes.
@@ -43,7 +71,7 @@ pub(super) fn migrate(conn: &Connection, steps: &[Migration]) -> SqlResult<()> {
     transaction.execute_batch("PRAGMA defer_foreign_keys = ON")?;
     let newest_ms = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1), 0)";
     for step in steps.iter().filter(|step| step.to > found) {
-        transaction.execute_batch(step.sql)?;
+        transaction.execute_batch(step.in_file)?;
         transaction.pragma_update(None, "user_version", step.to)?;
         let at_ms = transaction.query_row(newest_ms, [], |row| row.get(0))?;
         history::append(&*transaction, at_ms, "migrated", &json!({ "version": step.to }))?;

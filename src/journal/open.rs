@@ -263,7 +263,7 @@ fn oldest(files: &Files) -> Result<Connection, OpenError> {
 pub(super) fn empty(files: &Files) -> Result<Connection, OpenError> {
     let conn = oldest(files)?;
     for step in migrate::STEPS {
-        conn.execute_batch(step.sql)
+        conn.execute_batch(step.in_file)
             .and_then(|()| conn.pragma_update(None, "user_version", step.to))
             .map_err(|e| unwritable(files.path(), &e))?;
     }

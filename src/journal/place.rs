@@ -5,7 +5,7 @@ use super::audit::{Audit, HistoryHead};
 use super::backup::AuditWatch;
 use super::open::OpenError;
 #[cfg(feature = "postgres")]
-use super::postgres::{ServerAndOwner, ServerConfig, to_file, to_server};
+use super::postgres::{Migrated, ServerAndOwner, ServerConfig, to_file, to_server};
 use super::standby::Turn;
 #[cfg(feature = "postgres")]
 use crate::clock::Clock;
@@ -29,6 +29,11 @@ const FILE_TO_FILE: OpenError =
 /// The same.
 const SERVER_TO_SERVER: OpenError =
     OpenError::OnServer("have the database moved with the server's own tools");
+
+/// A file needs nobody for that.
+const MIGRATED_THERE: OpenError = OpenError::InFile(
+    "the Signer brings a file to its own version when it first opens it, and there is nothing else to do",
+);
 
 impl Journal {
     /// Opens the journal that is configured for this process alone, on the machine's own clock.
@@ -102,6 +107,22 @@ impl Journal {
                 watch(0, 0);
                 Err(OpenError::NotBuiltIn)
             }
+        }
+    }
+
+    /// Has `owner` bring the tables on a server to the version of this program, while Signers serve with them.
+    /// Tells which version they had, and which they have.
+    pub fn migrate_at(place: &JournalPlace, owner: &DatabaseUrl) -> Result<(i64, i64), OpenError> {
+        match (place, owner) {
+            (JournalPlace::File(_), _) => Err(MIGRATED_THERE),
+            #[cfg(feature = "postgres")]
+            (JournalPlace::Server(server), owner) => {
+                let config = ServerConfig::of(server);
+                let Migrated { from, to } = Self::migrate_on_server(&config, owner.expose())?;
+                Ok((from, to))
+            }
+            #[cfg(not(feature = "postgres"))]
+            (JournalPlace::Server(_), _) => Err(OpenError::NotBuiltIn),
         }
     }
 

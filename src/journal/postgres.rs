@@ -15,6 +15,7 @@ mod reader;
 mod roll;
 mod session;
 mod standby;
+mod steps;
 mod telling;
 mod tls;
 mod token;
@@ -24,15 +25,16 @@ mod writer;
 pub use super::sql::ServerFault;
 pub(crate) use question::{ServerQuestion, ServerReply};
 pub(crate) use session::Session;
+pub use steps::Migrated;
 pub(super) use transfer::{ServerAndOwner, to_file, to_server};
 
 use super::backup::AuditWatch;
 use super::files::find_place_for_mark;
 use super::mark::{self as boots, BootId};
 use super::open::OpenError;
-use super::sql::{Database, SqlError};
+use super::sql::SqlError;
 use super::standby::Turn;
-use super::{Audit, HistoryHead, Journal, audit, migrate};
+use super::{Audit, HistoryHead, Journal, Steps, audit, migrate};
 use crate::clock::Clock;
 use crate::config::JournalServer;
 use begin::{begin, reach_for, serve};
@@ -66,6 +68,8 @@ pub struct ServerConfig {
     /// Whether other processes may write it as well. Every rule holds then, and who follows what is sent is not
     /// agreed on yet, so a program that bills has it alone.
     pub shared: bool,
+    /// The versions of its tables that the program knows.
+    pub steps: Steps,
 }
 
 impl ServerConfig {
@@ -81,6 +85,7 @@ impl ServerConfig {
             instance: server.instance.clone().unwrap_or_else(this_machine),
             takeover_after: server.takeover_after,
             shared: false,
+            steps: Steps::default(),
         }
     }
 }
@@ -174,6 +179,9 @@ impl Journal {
         let audited = apart(|| {
             let session = Session::open(&config.server, config, "merchant-signer audit")?;
             session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+            if let Some(problem) = fit::tables(&session, config.steps.newest())? {
+                return Err(Lost::Unfit(problem));
+            }
             Ok(audit::watched(&session, kept, watch)?)
         });
         audited.map_err(|problem| problem.opening(&config.place))
@@ -209,20 +217,14 @@ fn tables(
     role: &str,
 ) -> Result<(NewTables, Server), Lost> {
     let session = Session::open(owner, config, "merchant-signer owner")?;
-    let conn: &dyn Database = &session;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
-    let (schema, role): (String, String) =
-        conn.query_row("SELECT quote_ident(current_schema()), quote_ident(?1)", [role], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
     session.batch("BEGIN")?;
     session.batch(include_str!("postgres/schema.sql"))?;
     let token = Token::random()?;
     session.name(token);
-    let roles = include_str!("postgres/roles.sql");
-    session.batch(&roles.replace("{schema}", &schema).replace("{role}", &role))?;
-    let version = migrate::newest(migrate::STEPS);
-    conn.execute("INSERT INTO about (one, version, min_writer) VALUES (1, ?1, ?1)", [version])?;
+    steps::note(&session, migrate::OLDEST, migrate::OLDEST)?;
+    steps::take(&session, migrate::OLDEST, config.steps.0)?;
+    steps::grant(&session, role)?;
     let boot = BootId::random().map_err(SqlError::foreign)?;
     Ok((NewTables { session, token, boot }, server))
 }

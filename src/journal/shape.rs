@@ -14,7 +14,7 @@ pub(super) fn fault(conn: &Connection, version: i64) -> rusqlite::Result<Option<
     let fresh = Connection::open_in_memory()?;
     fresh.execute_batch(include_str!("schema.sql"))?;
     for step in migrate::STEPS.iter().filter(|step| step.to <= version) {
-        fresh.execute_batch(step.sql)?;
+        fresh.execute_batch(step.in_file)?;
     }
     let (wanted, found) = (shape(&fresh)?, shape(conn)?);
     let missing = wanted.keys().filter(|key| !found.contains_key(*key)).map(|key| ("lacks", key));

@@ -189,7 +189,7 @@ fn add(
 
 fn write(conn: &dyn Database, lane: LaneId, day: i64, unit: &str, amount: U256) -> SqlResult<()> {
     conn.prepare_cached(
-        "INSERT INTO spend VALUES (?1, ?2, ?3, ?4, ?5)
+        "INSERT INTO spend (chain, signer, day, unit, amount) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT (chain, signer, day, unit) DO UPDATE SET amount = excluded.amount",
     )?
     .queue(params![lane.chain.0, lane.signer.as_slice(), day, unit, amount.to_string()])
@@ -214,7 +214,8 @@ fn remember(
 /// Keeps what a batch has counted on a day.
 fn keep(conn: &dyn Database, batch: BatchId, day: i64, counted: &Added) -> SqlResult<()> {
     conn.prepare_cached(
-        "INSERT INTO counted VALUES (?1, ?2, ?3, ?4, ?5, '0') ON CONFLICT (batch, day, unit)
+        "INSERT INTO counted (batch, day, unit, items, amount, given_back)
+         VALUES (?1, ?2, ?3, ?4, ?5, '0') ON CONFLICT (batch, day, unit)
          DO UPDATE SET items = excluded.items, amount = excluded.amount, given_back = '0'",
     )?
     .queue(params![batch.0, day, counted.unit, counted.items, counted.amount])
@@ -306,7 +307,8 @@ fn write_back(
             .optional()?;
         let all = before.unwrap_or_default().saturating_add(decimal(amount)).to_string();
         conn.prepare_cached(
-            "INSERT INTO counted VALUES (?1, ?2, ?3, '', ?4, '0')
+            "INSERT INTO counted (batch, day, unit, items, amount, given_back)
+             VALUES (?1, ?2, ?3, '', ?4, '0')
              ON CONFLICT (batch, day, unit) DO UPDATE SET amount = excluded.amount",
         )?
         .queue(params![batch.0, day, unit, all])?;

@@ -3,6 +3,7 @@
 //!
 //! Reads the sources as text and needs nothing else of the crate but the words for batch states.
 
+mod columns;
 mod cycles;
 mod documents;
 mod layers;

@@ -27,6 +27,7 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
     if options.json {
         paper::line(&addresses(&running, &config))?;
     } else {
+        paper.title("Two chains in this process, each with a token and the reference contract; no plan and no subscriber yet.");
         tell(&paper, &running, &sides);
         paper.title("A Signer for them, with an empty journal:");
         let config = config.display();

@@ -10,6 +10,7 @@ use super::super::writer::Job;
 use super::super::{Figures, Journal, doubt, pause};
 use super::alive::Alive;
 use super::beat::Beat;
+use super::hold::opened;
 use super::line::{ServerLine, Way};
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::reader::ServerReader;
@@ -35,14 +36,10 @@ pub(super) struct Candidate {
     pub(super) used_for: &'static str,
 }
 
-/// A session of a process that writes, or is going to.
-pub(super) fn opened(config: &ServerConfig, used_for: &str, boot: BootId) -> Result<Session, Lost> {
-    Ok(Session::open(&config.server, config, &roll::name(used_for, boot))?)
-}
-
 /// Makes sure that a journal can be kept there.
-pub(super) fn fits(conn: &dyn Database) -> Result<(), Lost> {
-    fit::unfit(conn)?.map_or(Ok(()), |problem| Err(Lost::Unfit(problem)))
+pub(super) fn fits(conn: &dyn Database, config: &ServerConfig) -> Result<(), Lost> {
+    let problem = fit::unfit(conn, config.steps.newest())?;
+    problem.map_or(Ok(()), |problem| Err(Lost::Unfit(problem)))
 }
 
 /// Reaches for the journal; it is an error within where another process has it.
@@ -51,9 +48,9 @@ pub(super) fn reach_for(
     used_for: &'static str,
 ) -> Result<Result<Candidate, Candidate>, Lost> {
     let boot = BootId::random().map_err(SqlError::foreign)?;
-    let session = opened(config, used_for, boot)?;
+    let session = opened(config, &roll::name(used_for, boot))?;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
-    fits(&session)?;
+    fits(&session, config)?;
     let oneself = Oneself { boot, name: config.instance.clone() };
     let candidate = Candidate { session, server, oneself, used_for };
     let held = config.shared || candidate.session.hold()?;
@@ -126,7 +123,7 @@ pub(super) fn begin(
         let way = Way { config: config.clone(), used_for, name, seen, link, left };
         ServerLine::new(way, Some(session))
     };
-    let reading = Session::open(&config.server, config, &roll::name("reads", boot))?;
+    let reading = opened(config, &roll::name("reads", boot))?;
     let (writes, reads) =
         (line(Use::Writes, used_for, session), line(Use::Reads, "reads", reading));
     let mut mark = Following { file, seen, written: None, behind: true };

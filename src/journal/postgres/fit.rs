@@ -1,21 +1,22 @@
 //! Whether a server, its tables and the role fit a journal, and what an operator hears where they do not.
 
-use super::super::migrate;
 use super::super::sql::{Database, OptionalExtension as _, ServerFault, SqlError, SqlResult};
 use super::Lost;
 
 /// The oldest server that knows every setting that a session makes.
 const OLDEST_SERVER: i64 = 140_000;
 
-/// What makes a server, its tables or the role unfit to keep a journal.
-pub(super) fn unfit(conn: &dyn Database) -> SqlResult<Option<String>> {
-    let checks = [server, takes_writes, tables, role];
-    for check in checks {
+/// What makes a server, its tables or the role unfit to keep a journal. `known` is the newest version of tables that the program knows.
+pub(super) fn unfit(conn: &dyn Database, known: i64) -> SqlResult<Option<String>> {
+    for check in [server, takes_writes] {
         if let Some(problem) = check(conn)? {
             return Ok(Some(problem));
         }
     }
-    Ok(None)
+    match tables(conn, known)? {
+        None => role(conn),
+        found => Ok(found),
+    }
 }
 
 fn server(conn: &dyn Database) -> SqlResult<Option<String>> {
@@ -48,24 +49,34 @@ pub(super) fn takes_writes(conn: &dyn Database) -> SqlResult<Option<String>> {
     }))
 }
 
-fn tables(conn: &dyn Database) -> SqlResult<Option<String>> {
+/// The version of the tables, and the oldest that a program has to know to use them.
+pub(super) fn about(conn: &dyn Database) -> SqlResult<(i64, i64)> {
     let about = "SELECT version, min_writer FROM about";
-    let (version, min_writer): (i64, i64) =
-        conn.query_row(about, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let known = migrate::newest(migrate::STEPS);
+    conn.query_row(about, [], |row| Ok((row.get(0)?, row.get(1)?)))
+}
+
+/// Why tables cannot be used by a program that knows versions up to `known`; none where they can.
+pub(super) fn tables(conn: &dyn Database, known: i64) -> SqlResult<Option<String>> {
+    let (version, min_writer) = about(conn)?;
     Ok(if min_writer > known {
-        Some(format!(
-            "its tables are of version {version}, and this program knows versions up to {known}: start \
-             the newer Signer again. Nothing was changed"
-        ))
+        Some(newer(version, known))
     } else if version < known {
         Some(format!(
-            "its tables are of version {version}, and this program needs version {known}: start the \
-             program that made them again. Nothing was changed"
+            "its tables are of version {version}, and this program needs version {known}: have their owner bring \
+             them there with `merchant-signer journal migrate --owner-url-file FILE` of this program, once. \
+             Signers of the older version go on meanwhile. Nothing was changed"
         ))
     } else {
         None
     })
+}
+
+/// Why a program that knows versions up to `known` leaves tables of this one alone.
+pub(super) fn newer(version: i64, known: i64) -> String {
+    format!(
+        "its tables are of version {version}, and this program knows versions up to {known}: start the newer \
+         Signer again. Nothing was changed"
+    )
 }
 
 fn role(conn: &dyn Database) -> SqlResult<Option<String>> {

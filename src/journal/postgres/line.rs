@@ -4,6 +4,7 @@
 use super::super::instances::newest_boot;
 use super::super::link::{Link, Use};
 use super::super::sql::Database;
+use super::hold::opened;
 use super::mark::{LastSeen, Server};
 use super::session::Session;
 use super::{Lost, ServerConfig, fit};
@@ -145,9 +146,13 @@ impl Way {
 
     /// A session with the database that this process knows.
     fn open(&self) -> Result<Session, Lost> {
-        let session = Session::open(&self.config.server, &self.config, &self.name)?;
+        let session = opened(&self.config, &self.name)?;
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
-        if let Some(problem) = fit::takes_writes(&session)? {
+        let problem = match fit::takes_writes(&session)? {
+            None => fit::tables(&session, self.config.steps.newest())?,
+            found => found,
+        };
+        if let Some(problem) = problem {
             return Err(Lost::Unfit(problem));
         }
         let seen = self.seen.lock().clone();

@@ -2,7 +2,7 @@
 -- a batch, a claim or a transaction away, nor change what was signed.
 GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA {schema} TO {role};
 GRANT USAGE ON SCHEMA {schema} TO {role};
-REVOKE INSERT ON about, turn FROM {role};
+REVOKE INSERT ON about, migration, turn FROM {role};
 GRANT UPDATE (taken) ON turn TO {role};
 GRANT UPDATE (contract) ON chain TO {role};
 GRANT UPDATE (next_position) ON lane TO {role};

@@ -62,7 +62,7 @@ impl Oneself {
     /// Who is there, the one that serves first; and how far that one has told its webhook.
     pub(super) fn read(&self, session: &Session) -> SqlResult<(Vec<Instance>, Option<String>)> {
         let sql = format!(
-            "WITH every AS (SELECT *, substr(encode(boot, 'hex'), 1, 8) =
+            "WITH every AS (SELECT boot, name, program, told, seen, substr(encode(boot, 'hex'), 1, 8) =
                  (SELECT right(application_name, 8) FROM pg_stat_activity WHERE pid = ({HOLDER})) AS has
                  FROM instance)
              SELECT boot, name, program, told, (extract(epoch FROM clock_timestamp() - seen) * 1000)::bigint,

@@ -1,4 +1,4 @@
--- The tables of ../schema.sql, in the same order of columns, with the types of PostgreSQL: whole numbers are
+-- Version 4: the tables of ../schema.sql, in the same order of columns, with the types of PostgreSQL: whole numbers are
 -- BIGINT, yes and no are 1 and 0. What they mean is said there; here stands what a server needs besides.
 -- Made by the owner of the schema; the Signer's own role may do what roles.sql says.
 
@@ -8,6 +8,16 @@ CREATE TABLE about (
     one        BIGINT PRIMARY KEY CHECK (one = 1),
     version    BIGINT NOT NULL,
     min_writer BIGINT NOT NULL
+);
+
+INSERT INTO about VALUES (1, 0, 0);
+
+-- Which program has made each version of the tables when.
+CREATE TABLE migration (
+    version    BIGINT PRIMARY KEY,
+    min_writer BIGINT NOT NULL,
+    program    TEXT   NOT NULL,
+    made       TIMESTAMPTZ NOT NULL DEFAULT now()
 );
 
 -- Whoever writes locks this row first.

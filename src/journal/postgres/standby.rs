@@ -10,6 +10,7 @@ use super::super::open::OpenError;
 use super::super::sql::{Database, SqlError};
 use super::super::standby::{Standby, StandbySight};
 use super::begin::{self, Candidate};
+use super::hold::opened;
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::roll::{self, EVERY, Oneself, Silent};
 use super::session::Session;
@@ -96,14 +97,14 @@ impl Post {
     fn round(&mut self, session: Option<Session>, yields: bool) -> Result<Round, Lost> {
         let session = match session {
             Some(session) => session,
-            None => begin::opened(&self.config, roll::SERVES, self.oneself.boot)?,
+            None => opened(&self.config, &roll::name(roll::SERVES, self.oneself.boot))?,
         };
         if yields {
             sleep(EVERY);
         } else if session.hold_within(EVERY)? {
             return self.take_over(session).map(Round::Serves);
         }
-        begin::fits(&session)?;
+        begin::fits(&session, &self.config)?;
         self.oneself.say(&session, self.clock.unix_ms(), None)?;
         let (instances, told) = self.oneself.read(&session)?;
         *self.sight.told.lock() = told;
@@ -155,7 +156,7 @@ impl Post {
     fn take_over(&mut self, session: Session) -> Result<Journal, Lost> {
         info!("the journal is free: this Signer takes over");
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
-        begin::fits(&session)?;
+        begin::fits(&session, &self.config)?;
         let candidate =
             Candidate { session, server, oneself: self.oneself.clone(), used_for: roll::SERVES };
         let begun = begin::serve(&self.config, candidate, self.clock);

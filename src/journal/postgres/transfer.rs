@@ -11,7 +11,7 @@ use super::super::sql::{Database, SqlError, SqlResult};
 use super::super::writer::Real;
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::session::Session;
-use super::{Lost, ServerConfig, apart, fit, tables};
+use super::{Lost, ServerConfig, apart, begin, fit, tables};
 use crate::clock::Clock;
 use crate::config::JournalConfig;
 use rusqlite::Connection;
@@ -172,8 +172,13 @@ fn fill_file(
     watch: AuditWatch<'_>,
 ) -> Result<(Audit, Connection), Lost> {
     let session = Session::open(&from.server, from, "merchant-signer copy")?;
-    if let Some(problem) = fit::unfit(&session)? {
-        return Err(Lost::Unfit(problem));
+    begin::fits(&session, from)?;
+    let (version, known) = (fit::about(&session)?.0, from.steps.newest());
+    if version != known {
+        return Err(Lost::Unfit(format!(
+            "its tables are of version {version}, and this program knows what stands in those of version {known}: \
+             copy it with the newer program. Nothing was changed"
+        )));
     }
     if !session.hold()? {
         return Err(Lost::Held);

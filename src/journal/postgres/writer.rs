@@ -217,7 +217,7 @@ fn reply_to(waiting: Vec<RanWrite>) {
 
 /// Whether the transaction of this name was committed, and how far the history goes then. If not, it never will
 /// be.
-fn ask_for(session: &Session, token: Token) -> Result<Option<Known>, Lost> {
+pub(super) fn ask_for(session: &Session, token: Token) -> Result<Option<Known>, Lost> {
     if !session.void(token)? {
         return Ok(None);
     }

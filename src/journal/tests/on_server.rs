@@ -4,6 +4,7 @@
 mod away;
 mod encrypted;
 mod losing;
+mod migrating;
 mod moving;
 mod plans;
 mod standing_by;
@@ -56,6 +57,7 @@ fn config(server: &Config, room: &TempDir) -> ServerConfig {
         instance: "a test".to_owned(),
         takeover_after: Duration::from_secs(10),
         shared: false,
+        steps: Steps::default(),
     }
 }
 
@@ -71,6 +73,7 @@ fn config_of(server: Config) -> ServerConfig {
         instance: "a test".to_owned(),
         takeover_after: Duration::from_secs(10),
         shared: false,
+        steps: Steps::default(),
     }
 }
 

@@ -121,12 +121,17 @@ async fn a_journal_of_every_kept_version_is_opened_and_knows_what_it_knew() {
 pub(super) const LATER: [Migration; 2] = [
     Migration {
         to: 5,
-        sql: "ALTER TABLE batch ADD COLUMN note TEXT; UPDATE batch SET note = 'five';",
+        in_file: "ALTER TABLE batch ADD COLUMN note TEXT; UPDATE batch SET note = 'five';",
+        on_server: "ALTER TABLE batch ADD COLUMN note TEXT; CREATE INDEX batch_note ON batch (note);
+                    CREATE TABLE label (name TEXT PRIMARY KEY, means TEXT NOT NULL);",
+        min_writer: 4,
     },
     Migration {
         to: 6,
-        sql: "CREATE TABLE restores (seq INTEGER PRIMARY KEY, known_until_ms INTEGER NOT NULL) STRICT;
+        in_file: "CREATE TABLE restores (seq INTEGER PRIMARY KEY, known_until_ms INTEGER NOT NULL) STRICT;
               INSERT INTO restores SELECT seq, known_until_ms FROM restored; DROP TABLE restored;",
+        on_server: "ALTER TABLE label RENAME COLUMN means TO meaning;",
+        min_writer: 5,
     },
 ];
 
@@ -164,7 +169,7 @@ fn a_step_that_fails_leaves_the_journal_as_it_was() {
     let room = copy_of(4);
     let conn = Connection::open(config(&room).path).unwrap();
     let before = everything(&conn, &TABLES).unwrap();
-    let broken = Migration { to: 6, sql: "DROP TABLE pause; SELECT 1 FROM nowhere;" };
+    let broken = Migration { in_file: "DROP TABLE pause; SELECT 1 FROM nowhere;", ..LATER[1] };
     migrate(&conn, &[LATER[0], broken]).unwrap_err();
     assert_eq!((version(&conn), everything(&conn, &TABLES).unwrap()), (4, before));
 }
@@ -179,8 +184,8 @@ fn without_room_for_a_newer_version_nothing_is_changed_and_it_is_said_what_to_do
     let pages: i64 = conn.pragma_query_value(None, "page_count", |row| row.get(0)).unwrap();
     conn.pragma_update(None, "max_page_count", pages).unwrap();
     let step = Migration {
-        to: 5,
-        sql: "CREATE TABLE large (body BLOB) STRICT; INSERT INTO large VALUES (zeroblob(1000000));",
+        in_file: "CREATE TABLE large (body BLOB) STRICT; INSERT INTO large VALUES (zeroblob(1000000));",
+        ..LATER[0]
     };
     let told = bring_up(&conn, &path, 4, &[step]).unwrap_err().to_string();
     assert!(told.contains("of version 4") && told.contains("to version 5"), "{told}");

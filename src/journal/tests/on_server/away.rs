@@ -161,7 +161,7 @@ async fn an_operator_hears_why_a_server_cannot_be_used() {
     for (sql, words) in [
         (
             "UPDATE about SET version = 3",
-            "this program needs version 4: start the program that made",
+            "this program needs version 4: have their owner bring them there with `merchant-signer journal migrate",
         ),
         ("UPDATE about SET min_writer = 9, version = 9", "start the newer Signer again"),
         (

@@ -24,6 +24,10 @@ pub(super) enum Fate {
     SentLate,
     /// Nothing passes any more, and no end is told.
     Silent,
+    /// The process that asks is killed: the server never hears of it, and no connection is made any more.
+    KilledBefore,
+    /// The same, and the server does it.
+    KilledAfter,
 }
 
 /// A line to the server that breaks when it is told to.
@@ -73,10 +77,10 @@ impl Line {
                 });
                 let ends = (server.try_clone().unwrap(), client.try_clone().unwrap());
                 let (heard, fates) = (Arc::clone(&ears), Arc::clone(&fates));
-                let muted = Arc::clone(&muted);
+                let (muted, dead) = (Arc::clone(&muted), Arc::clone(&broken));
                 std::thread::spawn(move || answers(ends.0, ends.1, &heard));
                 std::thread::spawn(move || {
-                    questions((client, server), &ears, (&fates, &muted), slip);
+                    questions((client, server), &ears, (&fates, &muted, &dead), slip);
                 });
             }
         });
@@ -132,7 +136,7 @@ fn answers(mut server: UnixStream, mut client: TcpStream, Ears { deaf, held }: &
 fn questions(
     (mut client, mut server): (TcpStream, UnixStream),
     Ears { deaf, held }: &Ears,
-    (fates, mute): (&Mutex<Option<Fate>>, &AtomicBool),
+    (fates, mute, cut): (&Mutex<Option<Fate>>, &AtomicBool, &AtomicBool),
     (said, heard): Slip,
 ) {
     let mut bytes = [0; 1 << 14];
@@ -158,6 +162,16 @@ fn questions(
                 deaf.store(true, Ordering::SeqCst);
                 // Both ends stay open for as long as the test runs.
                 std::thread::sleep(Duration::from_mins(2));
+                break;
+            }
+            Some(Fate::KilledBefore) => {
+                cut.store(true, Ordering::SeqCst);
+                break;
+            }
+            Some(Fate::KilledAfter) => {
+                deaf.store(true, Ordering::SeqCst);
+                server.write_all(asked).unwrap();
+                cut.store(true, Ordering::SeqCst);
                 break;
             }
             Some(Fate::SentLate) => {

@@ -7,24 +7,24 @@ use crate::journal::{JournalError, OpenError, Standby, Turn};
 use tokio::time::{sleep, timeout};
 
 /// The shortest that can be configured.
-const TAKEOVER: Duration = Duration::from_secs(3);
+pub(super) const TAKEOVER: Duration = Duration::from_secs(3);
 
 /// A process on another machine: it has a mark of its own, or none yet.
-fn machine(server: &Config, room: &TempDir, name: &str) -> ServerConfig {
+pub(super) fn machine(server: &Config, room: &TempDir, name: &str) -> ServerConfig {
     let mark_path = room.path().join(name).with_extension("mark");
     let instance = name.to_owned();
     ServerConfig { mark_path, instance, takeover_after: TAKEOVER, ..config(server, room) }
 }
 
 /// Who has to wait.
-fn waits(config: &ServerConfig) -> Standby {
+pub(super) fn waits(config: &ServerConfig) -> Standby {
     match Journal::open_in_turn(config, Clock::MACHINE).unwrap() {
         Turn::Later(standby) => standby,
         Turn::Now(_) => panic!("nobody has it"),
     }
 }
 
-fn serves(config: &ServerConfig) -> Journal {
+pub(super) fn serves(config: &ServerConfig) -> Journal {
     match Journal::open_in_turn(config, Clock::MACHINE).unwrap() {
         Turn::Now(journal) => journal,
         Turn::Later(standby) => panic!("{}", standby.sight.sentence()),
@@ -32,7 +32,7 @@ fn serves(config: &ServerConfig) -> Journal {
 }
 
 /// A journal that one process serves, as it was made for its machine.
-async fn served(server: &Config) -> Book {
+pub(super) async fn served(server: &Config) -> Book {
     let room = tempfile::tempdir().unwrap();
     made(server, &room).close().await;
     let first = ServerConfig {
@@ -43,7 +43,7 @@ async fn served(server: &Config) -> Book {
 }
 
 /// The same, by a process that can be cut off from the server.
-async fn served_over_a_line(server: &Config) -> (Book, Line) {
+pub(super) async fn served_over_a_line(server: &Config) -> (Book, Line) {
     let room = tempfile::tempdir().unwrap();
     made(server, &room).close().await;
     let line = Line::to(server);

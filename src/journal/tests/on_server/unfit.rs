@@ -122,6 +122,8 @@ async fn a_server_that_may_lose_commits_is_refused_and_so_is_one_that_only_follo
     let owner = within(&follows.reached(), &room);
     let made = Journal::create_on_server(&alone, &owner, "signer").unwrap_err().to_string();
     assert!(made.contains("standby") || made.contains("read-only"), "{made}");
+    let migrated = Journal::migrate_on_server(&alone, &owner).unwrap_err().to_string();
+    assert!(migrated.contains("it only follows another server (a standby)"), "{migrated}");
     // Of several hosts the one that takes writes is found, whichever is named first.
     own.start("");
     let mut both = Config::new();
