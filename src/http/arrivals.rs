@@ -160,8 +160,11 @@ async fn collect(body: &mut Body, limit: usize, seat: &Seat<'_>) -> Result<Bytes
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures_util::future::join_all;
     use futures_util::stream;
     use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     /// A body that sends so many bytes and then nothing more.
     fn unfinished(bytes: usize) -> Body {
@@ -198,5 +201,30 @@ mod tests {
         assert!(matches!(second, Err(TurnedAway::Slow)), "{second:?}");
         let large = arrivals.read(unfinished(600), 599, soon()).await;
         assert!(matches!(large, Err(TurnedAway::TooLarge { limit: 599 })), "{large:?}");
+    }
+    #[tokio::test(start_paused = true)]
+    async fn there_is_room_for_so_many_bodies_and_bytes_and_no_more() {
+        for (many, bytes) in [(257, 1), (17, 2 << 20)] {
+            let arrivals = Arrivals::new(1 << 20, TaskTracker::new());
+            let stuck = (0..many).map(|_| arrivals.read(unfinished(bytes), 4 << 20, soon()));
+            let ends = join_all(stuck).await;
+            let sent_off = ends.iter().filter(|end| matches!(end, Err(TurnedAway::Crowd)));
+            assert_eq!(sent_off.count(), 1, "{many} of {bytes}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_what_is_thrown_away_so_much_is_read_and_no_more() {
+        let arrivals = Arrivals::new(1 << 20, TaskTracker::new());
+        let read = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&read);
+        let pieces = (0..100).map(move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, Infallible>(vec![0; 1 << 20])
+        });
+        arrivals.discard(Body::from_stream(stream::iter(pieces)));
+        arrivals.tasks.close();
+        arrivals.tasks.wait().await;
+        assert_eq!(read.load(Ordering::Relaxed), 64);
     }
 }

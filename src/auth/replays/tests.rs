@@ -123,3 +123,21 @@ fn what_nobody_can_ask_for_again_takes_no_room_while_nothing_is_signed() {
     assert_eq!(left(), (0, 0, 0));
     assert!(replays.check_age(3).is_err(), "forgotten, and so never judged anew");
 }
+
+/// What the program itself keeps, whatever callers sign and however fast.
+#[tokio::test]
+async fn there_is_room_for_so_many_answers_and_messages_and_no_more() {
+    let replays = Replays::new(0);
+    for byte in 1..=33 {
+        new(replays.begin(&message(byte, 5), 5)).answer(Arc::new("yes"), 1 << 20);
+    }
+    // Of an answer of 1 MiB there is room for 31: each takes a little beside its text.
+    assert_eq!(again(&replays, &message(2, 5), 5).await, None);
+    assert_eq!(again(&replays, &message(3, 5), 5).await, Some("yes"));
+    let mut another = message(0, 5);
+    for number in 33_u32..1 << 18 {
+        another.sign[..4].copy_from_slice(&number.to_be_bytes());
+        drop(new(replays.begin(&another, 5)));
+    }
+    assert!(matches!(replays.begin(&message(200, 5), 5), Ok(Judging::Full)));
+}

@@ -132,6 +132,28 @@ async fn no_answer_is_told_as_none_and_no_connection_as_nothing_done() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_too_long_is_brought_back_by_nobody() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let forwarder = forwarder(listener.local_addr().unwrap().port());
+    for (length, wanted) in
+        [(32 << 20, StatusCode::OK), ((32 << 20) + 1, StatusCode::GATEWAY_TIMEOUT)]
+    {
+        let head =
+            format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n");
+        let words = head + &" ".repeat(length);
+        let request = asked(Method::POST, BILL).body(Body::from("[]")).unwrap();
+        let (_, told) = tokio::join!(
+            answer_once(&listener, &words),
+            forwarder.pass_on("first", SAID.to_owned(), request)
+        );
+        assert_eq!(told.status(), wanted);
+        if wanted != StatusCode::OK {
+            assert!(text(told).await.1.contains("its answer is too long"));
+        }
+    }
+}
+
+#[tokio::test]
 async fn who_takes_unsigned_requests_takes_none_from_another_signer() {
     let house = House::new();
     let request = asked(Method::GET, "/PayTool/charges").header("host", "127.0.0.1:9980");

@@ -4,12 +4,13 @@
 use super::super::audit::{self, Audit};
 use super::super::backup::AuditWatch;
 use super::super::files::{self, Files};
+use super::super::history;
 use super::super::mark::{self as boots, HighWaterMark};
 use super::super::open::{self, OpenError};
 use super::super::sql::{Database, SqlError, SqlResult};
 use super::super::writer::Real;
 use super::hold::HOLD_SOON;
-use super::mark::{LastSeen, MarkFile, Server};
+use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::session::Session;
 use super::{Lost, ServerConfig, apart, begin, fit, tables};
 use crate::clock::Clock;
@@ -22,6 +23,11 @@ use std::path::Path;
 /// first: a start writes it there.
 const OLD_COPY: &str = "by its mark it may be an old copy, and the copy would not tell: start the Signer on it \
                         once, which puts in doubt what it may have forgotten, stop it, and copy it then";
+
+/// What stands in the way of a copy that came about already.
+const WHOLE_ALREADY: &str = "there is a journal where it is to go, and all that is in this one is in it: it was copied, \
+                             and the copy is whole. Start the Signer with the configuration of the copy, and not on \
+                             this one again";
 
 /// How many rows a server is asked for, or given, at one time.
 const SOME: usize = 500;
@@ -48,7 +54,8 @@ pub(in crate::journal) fn to_server(
         .is_contradicted_by(&file)
         .map_err(problem)?
     {
-        return Err(open::unwritable(&from.path, &OLD_COPY));
+        let there = is_there(&file, to.config).map_err(problem)?;
+        return Err(open::unwritable(&from.path, &if there { WHOLE_ALREADY } else { OLD_COPY }));
     }
     let original = audited(&file, watch).map_err(problem)?;
     let held = &original;
@@ -56,6 +63,21 @@ pub(in crate::journal) fn to_server(
     let copied = apart(move || fill_server((&file, left), to, held));
     copied.map_err(|problem| problem.opening(&to.config.place))?;
     Ok(original)
+}
+
+/// Whether the server has the history of the journal in `file` to its end. A copy comes about in one transaction,
+/// which is audited before, and two histories that part anywhere have different digests from there on: so the newest
+/// row tells that all of it is there. A server that does not say so, whatever the reason, says nothing.
+fn is_there(file: &Connection, config: &ServerConfig) -> SqlResult<bool> {
+    let head = history::head(file)?;
+    if head.row == 0 {
+        return Ok(false);
+    }
+    let found = apart(|| {
+        let session = Session::open(&config.server, config, "merchant-signer copy")?;
+        Ok(Known(head).is_in(&session)?)
+    });
+    Ok(found.unwrap_or(false))
 }
 
 fn fill_server(

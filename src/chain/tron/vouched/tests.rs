@@ -167,3 +167,13 @@ fn not_everything_is_remembered_for_ever() {
     vouched.take(walked(list(1..=1), &chain(&[1])));
     assert_eq!((vouched.standing.len(), vouched.at(0)), (KEPT, None));
 }
+
+/// The chain of a node that lies may be as long as it likes: no more than a day of it is read.
+#[test]
+fn a_walk_that_never_stands_ends() {
+    let mut walk = walked(list(1..=5), &chain(&[1, 2, 1, 2]));
+    walk.read.resize(28_799, (FIRST, B256::ZERO));
+    assert!(!walk.stands() && !walk.is_over());
+    walk.read.push((FIRST, B256::ZERO));
+    assert!(!walk.stands() && walk.is_over());
+}
