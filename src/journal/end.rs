@@ -150,6 +150,8 @@ pub(super) fn adopt(
             let called = Origin { contract: *contract, ..*origin };
             let batch = insert_adopted(conn, &called, tx, items, at_ms)?;
             let verdict = match execution {
+                // It took the place, and that is all it did.
+                Execution::Succeeded(outcomes) if outcomes.is_empty() => Verdict::Cancelled(landed),
                 Execution::Succeeded(outcomes) => Verdict::Charged(landed, outcomes.clone()),
                 Execution::Reverted => Verdict::Reverted(landed),
             };

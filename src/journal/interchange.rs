@@ -56,7 +56,14 @@ struct BillingLine {
     block_time: u64,
     /// How long charges without a period are guarded after the block, s.
     guard: u64,
+    /// Whether it did not revert. It may be left out of what did not.
+    #[serde(default = "succeeded")]
+    succeeded: bool,
     claims: Vec<ClaimLine>,
+}
+
+fn succeeded() -> bool {
+    true
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -191,6 +198,7 @@ fn told(billing: &Billing, guard: u64) -> Option<BillingLine> {
         block: block.number,
         block_time: block.time,
         guard,
+        succeeded: billing.state != BatchState::Reverted,
         claims: billing.items.iter().filter_map(claim).collect(),
     })
 }
@@ -310,7 +318,12 @@ fn take(
     };
     let block = BlockRef { number: told.block, time: told.block_time };
     let landed = Landed { hash: told.transaction, block, record: None };
-    let (contract, execution) = (told.contract, Execution::Succeeded(outcomes));
+    let execution = match (told.succeeded, outcomes.is_empty()) {
+        (true, _) => Execution::Succeeded(outcomes),
+        (false, true) => Execution::Reverted,
+        (false, false) => return Err(at(number, "what did not succeed has charged nobody")),
+    };
+    let contract = told.contract;
     let effect = ForeignEffect::Billed { contract, items, execution };
     let learnt = ForeignTx { position, landed, effect };
     let guard_s = told.guard;

@@ -38,12 +38,16 @@ use super::{Audit, HistoryHead, Journal, Steps, audit, migrate};
 use crate::clock::Clock;
 use crate::config::JournalServer;
 use begin::{begin, reach_for, serve};
+use hold::HOLD_SOON;
 use mark::{Known, LastSeen, MarkFile, Server};
 use session::Committed;
 use standby::stand_by;
 use std::path::PathBuf;
 use std::time::Duration;
 use token::Token;
+
+/// How long a Signer that starts waits for one that is just ending before it stands by, and listens.
+const STAND_BY_SOON: Duration = Duration::from_millis(500);
 
 /// Where a journal on a server is, and how it is reached.
 #[derive(Clone, Debug)]
@@ -154,7 +158,7 @@ impl Journal {
     pub fn open_on_server(config: &ServerConfig, clock: Clock) -> Result<Self, OpenError> {
         find_place_for_mark(&config.mark_path)?;
         let opened = apart(|| {
-            let candidate = reach_for(config, roll::COMMAND)?.map_err(|_| Lost::Held)?;
+            let candidate = reach_for(config, roll::COMMAND, HOLD_SOON)?.map_err(|_| Lost::Held)?;
             Ok(begin(config, candidate, clock)?.run()?.0)
         });
         opened.map_err(|problem| problem.opening(&config.place))
@@ -163,7 +167,7 @@ impl Journal {
     /// Opens it to serve, or stands by while another process has it.
     pub fn open_in_turn(config: &ServerConfig, clock: Clock) -> Result<Turn, OpenError> {
         find_place_for_mark(&config.mark_path)?;
-        let opened = apart(|| match reach_for(config, roll::SERVES)? {
+        let opened = apart(|| match reach_for(config, roll::SERVES, STAND_BY_SOON)? {
             Ok(candidate) => Ok(Turn::Now(serve(config, candidate, clock)?)),
             Err(waits) => stand_by(config, waits, clock).map(Turn::Later),
         });

@@ -28,6 +28,7 @@ struct Landed {
     position: u64,
     block: u64,
     time_ms: u64,
+    succeeded: bool,
     logs: Vec<Log>,
 }
 
@@ -80,6 +81,7 @@ fn landed(world: &World, hash: B256) -> Option<Landed> {
             position: one.tx.nonce(),
             block: header.number,
             time_ms: header.time_ms,
+            succeeded: one.receipt.result.is_success(),
             logs: one.receipt.result.logs().to_vec(),
         });
     }
@@ -87,7 +89,8 @@ fn landed(world: &World, hash: B256) -> Option<Landed> {
     let (header, one) = (&place.block.header, place.included());
     let Action::Trigger(call) = &one.tx.action else { return None };
     let plain = |bytes: &[u8]| Address::try_from(bytes.get(1..)?).ok();
-    let logs = if one.receipt.succeeded() { one.receipt.logs.clone() } else { vec![] };
+    let succeeded = one.receipt.succeeded();
+    let logs = if succeeded { one.receipt.logs.clone() } else { vec![] };
     Some(Landed {
         side: Side::Tron,
         hash,
@@ -96,6 +99,7 @@ fn landed(world: &World, hash: B256) -> Option<Landed> {
         position: 0,
         block: header.number,
         time_ms: header.time_ms,
+        succeeded,
         logs,
     })
 }
@@ -113,6 +117,7 @@ fn line(world: &World, callers: &Callers, landed: &Landed) -> Value {
         "block": landed.block,
         "blockTime": landed.time_ms / 1000,
         "guard": 0,
+        "succeeded": landed.succeeded,
         "claims": claims,
     })
 }

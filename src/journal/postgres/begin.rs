@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
@@ -42,10 +43,11 @@ pub(super) fn fits(conn: &dyn Database, config: &ServerConfig) -> Result<(), Los
     problem.map_or(Ok(()), |problem| Err(Lost::Unfit(problem)))
 }
 
-/// Reaches for the journal; it is an error within where another process has it.
+/// Reaches for the journal; it is an error within where another process has it, and does not let go of it soon.
 pub(super) fn reach_for(
     config: &ServerConfig,
     used_for: &'static str,
+    soon: Duration,
 ) -> Result<Result<Candidate, Candidate>, Lost> {
     let boot = BootId::random().map_err(SqlError::foreign)?;
     let session = opened(config, &roll::name(used_for, boot))?;
@@ -53,7 +55,7 @@ pub(super) fn reach_for(
     fits(&session, config)?;
     let oneself = Oneself { boot, name: config.instance.clone() };
     let candidate = Candidate { session, server, oneself, used_for };
-    let held = config.shared || candidate.session.hold()?;
+    let held = config.shared || candidate.session.hold_within(soon)?;
     Ok(if held { Ok(candidate) } else { Err(candidate) })
 }
 

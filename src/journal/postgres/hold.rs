@@ -7,7 +7,7 @@ use super::session::Session;
 use std::time::Duration;
 
 /// How long to wait for a process that is just ending to let go of the journal.
-const HOLD_SOON: Duration = Duration::from_secs(2);
+pub(super) const HOLD_SOON: Duration = Duration::from_secs(2);
 
 /// Takes the journal for this session alone: whoever has it keeps it until his session ends.
 const HOLD: &str = "SELECT pg_advisory_lock(1397311310, 'turn'::regclass::oid::int)";
@@ -83,9 +83,9 @@ impl Session {
         Ok(found.join(", "))
     }
 
-    /// Has the journal be this session's alone; tells whether it is. What this process has left behind on
+    /// Has the journal be this session's alone again; tells whether it is. What this process has left behind on
     /// connections that broke is ended.
-    pub(super) fn hold(&self) -> SqlResult<bool> {
+    pub(super) fn hold_again(&self) -> SqlResult<bool> {
         if self.hold_within(HOLD_SOON)? {
             return Ok(true);
         }
@@ -93,7 +93,8 @@ impl Session {
         self.hold_within(HOLD_SOON)
     }
 
-    /// The same, without ending anything: whoever else waits, and was there before, comes first.
+    /// Has it be this session's alone, if it is to be had so soon: whoever else waits, and was there before, comes
+    /// first.
     pub(super) fn hold_within(&self, soon: Duration) -> SqlResult<bool> {
         let soon = soon.min(self.patience.checked_div(2).unwrap_or_default()).as_millis();
         match self.batch(&format!("SET LOCAL lock_timeout = {soon}; {HOLD}")) {

@@ -157,7 +157,7 @@ impl Way {
         }
         let seen = self.seen.lock().clone();
         let conn: &dyn Database = &session;
-        if self.used_for == Use::Writes && !self.config.shared && !session.hold()? {
+        if self.used_for == Use::Writes && !self.config.shared && !session.hold_again()? {
             // Who has begun on it since serves now. Who has not may end any moment.
             let ours = newest_boot(conn)? == Some(seen.boot);
             return Err(if ours { Lost::Held } else { Lost::Taken });

@@ -18,15 +18,21 @@ use super::{Lost, ServerConfig, fit};
 use crate::clock::Clock;
 use std::sync::Arc;
 use std::thread::sleep;
+use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::{error, info, warn};
+
+/// How long a session that has the journal has to last before anything is begun with it.
+const SETTLES: Duration = Duration::from_millis(250);
 
 /// Waits for the journal.
 #[derive(Debug)]
 struct Post {
     config: ServerConfig,
     oneself: Oneself,
+    /// The name under which it could not begin, which is still on the roll.
+    former: Option<Oneself>,
     clock: Clock,
     sight: Arc<StandbySight>,
     tell: oneshot::Sender<Result<Journal, OpenError>>,
@@ -48,6 +54,7 @@ pub(super) fn stand_by(
     let post = Post {
         config: config.clone(),
         oneself,
+        former: None,
         clock,
         sight: Arc::clone(&sight),
         tell,
@@ -94,18 +101,18 @@ impl Post {
         }
     }
 
+    /// What there is to see comes first: whoever joined a moment ago has a mark when it has to take over.
     fn round(&mut self, session: Option<Session>, yields: bool) -> Result<Round, Lost> {
         let session = match session {
             Some(session) => session,
             None => opened(&self.config, &roll::name(roll::SERVES, self.oneself.boot))?,
         };
-        if yields {
-            sleep(EVERY);
-        } else if session.hold_within(EVERY)? {
-            return self.take_over(session).map(Round::Serves);
-        }
         begin::fits(&session, &self.config)?;
         self.oneself.say(&session, self.clock.unix_ms(), None)?;
+        if let Some(former) = &self.former {
+            former.leave(&session)?;
+            self.former = None;
+        }
         let (instances, told) = self.oneself.read(&session)?;
         *self.sight.told.lock() = told;
         let serves = instances.iter().any(|instance| instance.serves);
@@ -122,6 +129,11 @@ impl Post {
             self.follow(&session)?;
         }
         self.say(None);
+        if yields {
+            sleep(EVERY);
+        } else if session.hold_within(EVERY)? {
+            return self.take_over(session).map(Round::Serves);
+        }
         Ok(Round::Waits(Box::new(session)))
     }
 
@@ -152,8 +164,11 @@ impl Post {
         Ok(())
     }
 
-    /// Has the journal, and begins on it as any start does.
+    /// Has the journal, and begins on it as any start does. What broke the session that had it, a server that is
+    /// shut down above all, may be about to break this one: then nothing has begun, and the other comes first.
     fn take_over(&mut self, session: Session) -> Result<Journal, Lost> {
+        sleep(SETTLES);
+        session.batch("SELECT 1")?;
         info!("the journal is free: this Signer takes over");
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
         begin::fits(&session, &self.config)?;
@@ -162,7 +177,9 @@ impl Post {
         let begun = begin::serve(&self.config, candidate, self.clock);
         if begun.is_err() {
             // It may have been written down, and each start has a name of its own.
-            self.oneself.boot = BootId::random().map_err(SqlError::foreign)?;
+            let next = BootId::random().map_err(SqlError::foreign)?;
+            let boot = std::mem::replace(&mut self.oneself.boot, next);
+            self.former = Some(Oneself { boot, ..self.oneself.clone() });
         }
         begun
     }

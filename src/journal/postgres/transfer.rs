@@ -9,6 +9,7 @@ use super::super::mark::{self as boots, HighWaterMark};
 use super::super::open::{self, OpenError};
 use super::super::sql::{Database, SqlError, SqlResult};
 use super::super::writer::Real;
+use super::hold::HOLD_SOON;
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::session::Session;
 use super::{Lost, ServerConfig, apart, begin, fit, tables};
@@ -180,7 +181,7 @@ fn fill_file(
              copy it with the newer program. Nothing was changed"
         )));
     }
-    if !session.hold()? {
+    if !session.hold_within(HOLD_SOON)? {
         return Err(Lost::Held);
     }
     let (mark, server) = (MarkFile::at(&from.mark_path).read(), Server::of(&session)?);

@@ -40,7 +40,7 @@ fn migrate(
 }
 
 /// A number that the owner asks for.
-fn number(server: &Config, room: &TempDir, sql: &'static str) -> i64 {
+pub(super) fn number(server: &Config, room: &TempDir, sql: &'static str) -> i64 {
     let config = config_of(within(server, room));
     let ask = move || {
         let session = Session::open(&config.server, &config, "a test")?;

@@ -2,6 +2,7 @@
 
 use super::away::eventually;
 use super::losing::Line;
+use super::migrating::number;
 use super::*;
 use crate::journal::{JournalError, OpenError, Standby, Turn};
 use tokio::time::{sleep, timeout};
@@ -94,6 +95,22 @@ async fn who_waits_has_the_journal_as_soon_as_it_is_free_and_knows_what_was_done
     assert_eq!(book.audit().await.faults, Vec::<String>::new());
 }
 
+/// Otherwise a machine that takes over within the second in which it came takes the database for an old copy.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn who_joins_follows_before_it_first_waits() {
+    let server = given().unwrap();
+    let book = served(&server).await;
+    let config = machine(&server, &book.room, "second");
+    let mut second = waits(&config);
+    let waiting = "SELECT count(*) FROM pg_locks
+                   WHERE locktype = 'advisory' AND NOT granted AND objid = 'turn'::regclass::oid";
+    eventually("it waits", async || number(&server, &book.room, waiting) == 1).await;
+    assert!(config.mark_path.exists());
+    book.journal.close().await;
+    assert!(!second.turn().await.unwrap().is_old_copy());
+}
+
 #[tokio::test]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn who_serves_and_falls_silent_is_ended_and_can_answer_nothing() {
@@ -156,7 +173,11 @@ async fn when_all_connections_break_the_one_that_serves_comes_first() {
     let config = machine(&server, &book.room, "second");
     let second = waits(&config);
     for round in 1..=4 {
-        eventually("both are known", async || second.sight.instances().len() == 2).await;
+        eventually("the other waits", async || {
+            let waits = second.sight.sentence().starts_with("standing by: first (");
+            waits && second.sight.instances().len() == 2
+        })
+        .await;
         let all = format!(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
              AND application_name LIKE 'merchant-signer %' AND EXISTS (SELECT 1 FROM {}.instance i
@@ -165,6 +186,10 @@ async fn when_all_connections_break_the_one_that_serves_comes_first() {
         );
         ran(server.clone(), all).unwrap();
         eventually("it goes on", async || book.accept(&[item(round, 1)]).await.is_ok()).await;
+        eventually("the other has noticed", async || {
+            second.sight.sentence().contains("could not take over now")
+        })
+        .await;
     }
     eventually("the other waits", async || second.sight.sentence().contains("first (")).await;
 }
