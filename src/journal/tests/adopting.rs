@@ -71,12 +71,12 @@ async fn a_forgotten_batch_that_reverted_holds_nothing() {
 }
 
 #[tokio::test]
-async fn a_call_that_succeeded_and_charged_nobody_is_no_revert() {
+async fn a_call_that_succeeded_and_charged_nobody_is_no_revert_and_no_charge() {
     let book = Book::new().await;
     let empty = foreign(FIRST, billed(&[], vec![]));
     book.journal.adopt(origin(), vec![empty], 600, NOW_MS).await.unwrap();
     let found = book.journal.billing_by_hash(B256::repeat_byte(0xEE)).await.unwrap().unwrap();
-    assert_eq!(found.state, BatchState::Charged);
+    assert_eq!(found.state, BatchState::Cancelled);
     assert_eq!(found.current(), &Recorded::Learnt(B256::repeat_byte(0xEE)), "without its bytes");
     assert_eq!(faults(book).await, Vec::<String>::new());
 }
