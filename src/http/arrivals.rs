@@ -202,6 +202,7 @@ mod tests {
         let large = arrivals.read(unfinished(600), 599, soon()).await;
         assert!(matches!(large, Err(TurnedAway::TooLarge { limit: 599 })), "{large:?}");
     }
+
     #[tokio::test(start_paused = true)]
     async fn there_is_room_for_so_many_bodies_and_bytes_and_no_more() {
         for (many, bytes) in [(257, 1), (17, 2 << 20)] {

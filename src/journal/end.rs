@@ -151,7 +151,7 @@ pub(super) fn adopt(
             let batch = insert_adopted(conn, &called, tx, items, at_ms)?;
             let verdict = match execution {
                 // It took the place, and that is all it did.
-                Execution::Succeeded(outcomes) if outcomes.is_empty() => Verdict::Cancelled(landed),
+                Execution::Succeeded(_) if items.is_empty() => Verdict::Cancelled(landed),
                 Execution::Succeeded(outcomes) => Verdict::Charged(landed, outcomes.clone()),
                 Execution::Reverted => Verdict::Reverted(landed),
             };

@@ -82,6 +82,14 @@ async fn a_call_that_succeeded_and_charged_nobody_is_no_revert_and_no_charge() {
 }
 
 #[tokio::test]
+async fn what_a_call_was_to_charge_stays_claimed_where_nothing_is_told_of_it() {
+    let book = Book::new().await;
+    let untold = foreign(FIRST, billed(&[item(1, 1)], vec![]));
+    book.journal.adopt(origin(), vec![untold], 600, NOW_MS).await.unwrap();
+    assert!(!book.takes(item(1, 1)).await);
+}
+
+#[tokio::test]
 async fn a_batch_that_lost_its_place_frees_its_claims_but_for_what_the_other_charged() {
     let book = Book::new().await;
     let items = [item(1, 1), item(2, 1)];
