@@ -10,7 +10,7 @@ use serde_json::json;
 pub(super) const EVENT: &str = "claims passed on";
 
 /// A claim that waits: learnt while another batch held the charge, and charged as far as is known.
-struct Waiting {
+struct WaitingClaim {
     place: ClaimPlace,
     guard_until_s: Option<i64>,
     chain: i64,
@@ -22,7 +22,7 @@ struct Waiting {
 }
 
 /// A claim that keeps another one waiting.
-struct Holder {
+struct HeldClaim {
     place: ClaimPlace,
     guard_until_s: Option<i64>,
 }
@@ -34,7 +34,7 @@ pub(super) fn pass_on(conn: &dyn Database, batch: BatchId, at_ms: i64) -> SqlRes
     let (mut held, mut freed) = (Vec::new(), Vec::new());
     for claim in waiting(conn, batch)? {
         let holders = holders(conn, &claim)?;
-        let outlasts = |holder: &Holder| match (holder.guard_until_s, claim.guard_until_s) {
+        let outlasts = |holder: &HeldClaim| match (holder.guard_until_s, claim.guard_until_s) {
             (Some(until), Some(later)) => until >= later,
             (None, _) | (_, None) => true,
         };
@@ -55,7 +55,7 @@ pub(super) fn pass_on(conn: &dyn Database, batch: BatchId, at_ms: i64) -> SqlRes
 }
 
 /// The claims that wait for a charge of the batch, or are the batch's own and wait.
-fn waiting(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<Waiting>> {
+fn waiting(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<WaitingClaim>> {
     // Most charges have a period and are held once they are made: nothing can wait for those to end.
     let of = |same: &str| {
         format!(
@@ -77,7 +77,7 @@ fn waiting(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<Waiting>> {
         of("waiting.user_hash = ended.user_hash AND waiting.plan_id = ended.plan_id")
     );
     let read = |row: &Row<'_>| {
-        Ok(Waiting {
+        Ok(WaitingClaim {
             place: (row.get(0)?, row.get(1)?),
             guard_until_s: row.get(2)?,
             chain: row.get(3)?,
@@ -92,7 +92,7 @@ fn waiting(conn: &dyn Database, batch: BatchId) -> SqlResult<Vec<Waiting>> {
 }
 
 /// The live claims on the same charge: at most one by its user, and one by its subscription.
-fn holders(conn: &dyn Database, claim: &Waiting) -> SqlResult<Vec<Holder>> {
+fn holders(conn: &dyn Database, claim: &WaitingClaim) -> SqlResult<Vec<HeldClaim>> {
     let of = |same: &str| {
         format!(
             "SELECT batch, item, guard_until_s FROM claim
@@ -102,7 +102,7 @@ fn holders(conn: &dyn Database, claim: &Waiting) -> SqlResult<Vec<Holder>> {
     let sql =
         format!("{} UNION {}", of("subscribe_id = ?4"), of("plan_id = ?5 AND user_hash = ?6"));
     let read = |row: &Row<'_>| {
-        Ok(Holder { place: (row.get(0)?, row.get(1)?), guard_until_s: row.get(2)? })
+        Ok(HeldClaim { place: (row.get(0)?, row.get(1)?), guard_until_s: row.get(2)? })
     };
     let values = params![
         claim.period,
