@@ -118,7 +118,9 @@ fn evm_falsified(
     let name = Side::Evm.name();
     let of_pools =
         question.name == "eth_getTransactionCount" && question.body.contains("\"pending\"");
-    if of_pools && world.is_liar(question.at) && world.fault(name, Fault::SecretPool) {
+    let silent = world.breaks(Mutant::SilenceOfPools);
+    if of_pools && (silent || (world.is_liar(question.at) && world.fault(name, Fault::SecretPool)))
+    {
         let mut asked = question.json.clone();
         asked["params"][1] = json!("latest");
         return eth::respond_to(&world.evm.members[number], asked);
