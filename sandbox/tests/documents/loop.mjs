@@ -68,7 +68,7 @@ async function metrics(url, prefix) {
   const named = prefix === 'merchant_inbox_'
     ? [...text.matchAll(/`merchant_inbox_(\w+)/g)]
     : [...text.split('Metrics: ')[1].split('. Alarm')[0].matchAll(/`(?:merchant_schedule_)?(\w+)/g)];
-  const names = new Set(named.map(([, name]) => name).filter((name) => !['verdict', 'split', 'silence'].includes(name)));
+  const names = new Set(named.map(([, name]) => name).filter((name) => !['verdict', 'split', 'name_taken', 'silence'].includes(name)));
   assert.ok(names.size > 3);
   // Nothing was declined or differs yet, and what counts nothing is not on the page.
   const empty = ['merchant_inbox_outcomes_total'];
