@@ -46,9 +46,10 @@ struct Stretch {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Event {
-    event_id: String,
+    /// `eventId`.
+    #[serde(rename = "eventId")]
+    name: String,
     #[serde(rename = "type")]
     kind: String,
     payload: Box<RawValue>,
@@ -108,7 +109,7 @@ fn callback(event: &Event) -> Option<Callback> {
     }
     let fields: BTreeMap<String, &RawValue> = serde_json::from_str(event.payload.get()).ok()?;
     Some(Callback {
-        event: event.event_id.clone(),
+        event: event.name.clone(),
         tx_hash: text(&fields, "transferHash")?,
         who: Who {
             chain: integer(&fields, "chainId"),

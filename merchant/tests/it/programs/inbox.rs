@@ -85,7 +85,7 @@ async fn feed(inbox: &RunningInbox) -> Vec<Value> {
         if events.is_empty() {
             return all;
         }
-        after = answer["data"]["next"].as_str().unwrap().to_owned();
+        answer["data"]["next"].as_str().unwrap().clone_into(&mut after);
         all.extend(events);
     }
 }

@@ -41,6 +41,15 @@ fn clear_state(folder: &Path) {
     }
 }
 
+fn everybody_paid(peers: &Peers, due: &[(i64, i64)], misfortune: Misfortune) {
+    let ledger = peers.ledger.lock();
+    assert_eq!(ledger.offences, Vec::<String>::new());
+    for due in due {
+        let paid = ledger.charged.get(due).copied().unwrap_or(0);
+        assert_eq!(paid, 1, "{due:?} after {misfortune:?}");
+    }
+}
+
 async fn everybody_pays_every_month_with(misfortune: Misfortune, reverting: &[usize]) {
     let machines = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let copies = tempfile::tempdir().unwrap();
@@ -55,13 +64,7 @@ async fn everybody_pays_every_month_with(misfortune: Misfortune, reverting: &[us
         let due: Vec<(i64, i64)> = due.map(|id| (id, month)).collect();
         peers.ledger.lock().due = due.iter().copied().collect();
         settle(folder, &peers).await;
-        let ledger = peers.ledger.lock();
-        assert_eq!(ledger.offences, Vec::<String>::new());
-        for due in due {
-            let paid = ledger.charged.get(&due).copied().unwrap_or(0);
-            assert_eq!(paid, 1, "{due:?} after {misfortune:?}");
-        }
-        drop(ledger);
+        everybody_paid(&peers, &due, misfortune);
         let copy = |month: i64| copies.path().join(month.to_string());
         copy_state(folder, &copy(month));
         match misfortune {
@@ -110,12 +113,12 @@ async fn another_file_of_the_inbox_is_read_from_its_beginning() {
     let folder = tempfile::tempdir().unwrap();
     let peers = Peers::start(Ledger::of(5)).await;
     settle(folder.path(), &peers).await;
-    for feed in ["second", "third"] {
-        let mut ledger = peers.ledger.lock();
-        feed.clone_into(&mut ledger.feed);
-        let month = 1 + i64::from(feed == "third") + 1;
-        ledger.due = (1..=5).map(|id| (id, month)).collect();
-        drop(ledger);
+    for (month, feed) in [(2, "second"), (3, "third")] {
+        {
+            let mut ledger = peers.ledger.lock();
+            feed.clone_into(&mut ledger.feed);
+            ledger.due = (1..=5).map(|id| (id, month)).collect();
+        }
         settle(folder.path(), &peers).await;
     }
     let ledger = peers.ledger.lock();
