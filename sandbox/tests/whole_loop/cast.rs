@@ -139,12 +139,12 @@ impl Cast {
     pub(crate) fn close_books(&self) {
         self.end(Part::Signer);
         for step in [
-            &["audit"] as &[&str],
-            &["backup", "backup.sqlite"],
-            &["restore", "backup.sqlite"],
-            &["totals", "--prove"],
+            vec!["audit"],
+            vec!["backup", "backup.sqlite"],
+            vec!["restore", "backup.sqlite"],
+            vec!["totals", "--prove"],
         ] {
-            let mut command = self.place.signer(step);
+            let mut command = self.place.signer(&step);
             if step.contains(&"restore") {
                 command.env("SIGNER__JOURNAL__PATH", "restored.sqlite");
             }
