@@ -103,7 +103,7 @@ impl World {
             self.signed(&from, (from.address(), nonce), vec![])
         } else {
             let waiting = self.waiting_on_evm(&from, nonce);
-            let call = self.charge_elsewhere(Side::Evm, waiting);
+            let call = self.charge_elsewhere(Side::Evm, &waiting);
             self.signed(&from, (self.evm_at.billing, nonce), call)
         };
         self.stranger(Side::Evm, keccak256(&raw));
@@ -128,7 +128,7 @@ impl World {
             wallet.transfer(&self.tron.truth, customer(1), 1)
         } else {
             let waiting = self.waiting_on_tron();
-            let call = self.charge_elsewhere(Side::Tron, waiting);
+            let call = self.charge_elsewhere(Side::Tron, &waiting);
             wallet.call(&self.tron.truth, self.tron_at.billing, call)
         };
         self.stranger(Side::Tron, tx.id);
@@ -136,7 +136,7 @@ impl World {
     }
 
     /// A call that charges somebody whom a transaction that waits is about to charge, or anybody.
-    fn charge_elsewhere(&mut self, side: Side, waiting: Vec<Careless::Item>) -> Vec<u8> {
+    fn charge_elsewhere(&mut self, side: Side, waiting: &[Careless::Item]) -> Vec<u8> {
         let picked = (!waiting.is_empty() && !self.dice.one_in(4))
             .then(|| waiting[self.dice.place(waiting.len())].clone());
         let item = picked.unwrap_or_else(|| self.anybody(side));

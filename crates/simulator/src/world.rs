@@ -175,18 +175,7 @@ impl World {
     /// The world of a seed.
     pub(crate) fn new(seed: u64, rules: Rules, towns: &Towns) -> Self {
         let Rules { mutant, only, talkative } = rules;
-        let mut dice = Dice::new(seed);
-        let mut scene = Scene::of(seed, mutant);
-        for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
-            dice.demand(*fault, *rate);
-        }
-        // What is billed on alone is there throughout, and nothing else changes.
-        if let Some(only) = only {
-            let stays =
-                |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
-            scene.change = scene.change.filter(stays);
-        }
-        crate::worlds::narrow(&mut dice, &scene, mutant);
+        let (mut dice, scene) = setting(seed, rules);
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
@@ -347,6 +336,22 @@ impl World {
             }
         }
     }
+}
+
+/// The dice of a seed, which know what its world has, and its scene.
+fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
+    let mut dice = Dice::new(seed);
+    let mut scene = Scene::of(seed, mutant);
+    for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
+        dice.demand(*fault, *rate);
+    }
+    // What is billed on alone is there throughout, and nothing else changes.
+    if let Some(only) = only {
+        let stays = |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
+        scene.change = scene.change.filter(stays);
+    }
+    crate::worlds::narrow(&mut dice, &scene, mutant);
+    (dice, scene)
 }
 
 /// What the signing accounts have in the beginning.
