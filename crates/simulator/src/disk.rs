@@ -4,7 +4,6 @@
 use crate::dice::Fault;
 use crate::mutants::Mutant;
 use crate::world::{Kind, Shared, Side, World};
-use crate::worlds::{YOUNG_MS, YOUNG_SNAPSHOTS_ON_TRON};
 use alloy::primitives::B256;
 use merchant_signer::journal::Disk;
 use rusqlite::Connection;
@@ -105,7 +104,7 @@ impl Files {
         if self.newer && self.can_be_learnt("newer", world) && world.fault("both", Fault::NewerBack)
         {
             self.newer = false;
-            self.put_back("newer", self.comes_with_its_mark(world), world);
+            self.put_back("newer", comes_with_its_mark(world), world);
         } else if self.backup
             && self.can_be_learnt("backup", world)
             && world.fault("both", Fault::OldCopy)
@@ -113,7 +112,7 @@ impl Files {
             self.copy("live", "newer", true);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            self.put_back("backup", trusted || self.comes_with_its_mark(world), world);
+            self.put_back("backup", trusted || comes_with_its_mark(world), world);
         }
     }
 
@@ -126,50 +125,6 @@ impl Files {
         world.keep_in_sight(&self.signed("live"));
         world.waits_without_a_gap()
             && (!world.scene.changes_key() || self.names_every_account(copy))
-            && (self.is_older_than_the_mark(copy) || self.may_come_with_its_mark(world))
-    }
-
-    /// Whether the mark comes back as well, as in a snapshot of the whole disk.
-    fn comes_with_its_mark(&self, world: &mut World) -> bool {
-        let marked = world.dice.one_in(2) && self.may_come_with_its_mark(world);
-        if marked {
-            world.note("both", "restored together with its mark", 0);
-        }
-        marked
-    }
-
-    /// Whether a snapshot of the whole disk may be played.
-    fn may_come_with_its_mark(&self, world: &World) -> bool {
-        YOUNG_SNAPSHOTS_ON_TRON || world.only == Some(Side::Evm) || !self.has_signed_on_tron(world)
-    }
-
-    /// Whether something that was signed on TRON can be in a block that is not irrevocable, or land yet.
-    fn has_signed_on_tron(&self, world: &World) -> bool {
-        let sql =
-            "SELECT hash FROM attempt JOIN batch ON batch.id = attempt.batch WHERE chain = ?1";
-        let conn = self.copied("live");
-        let mut select = conn.prepare(sql).expect("the schema has it");
-        let row = |row: &rusqlite::Row<'_>| row.get::<_, Vec<u8>>(0);
-        let rows = select.query_map([Side::Tron.platform_id()], row).expect("it is read");
-        let signed = rows.map(|row| B256::from_slice(&row.expect("a row")));
-        let young = |hash: B256| {
-            world.signed_ms.get(&hash).is_some_and(|signed_ms| world.now_ms < signed_ms + YOUNG_MS)
-        };
-        signed.chain(world.forgotten.iter().copied()).any(young)
-    }
-
-    /// Whether the mark that is left tells that a copy is one.
-    fn is_older_than_the_mark(&self, copy: &str) -> bool {
-        let mark = fs::read_to_string(self.root.join("live").join(NAMES[2])).expect("it is there");
-        let mut mark = mark.split_whitespace();
-        let (boot, rows) = (mark.next().expect("a start"), mark.next().expect("rows"));
-        let sql = "SELECT (SELECT lower(hex(id)) FROM boot ORDER BY seq DESC LIMIT 1),
-                          (SELECT coalesce(max(seq), 0) FROM history)";
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
-        let (copied_boot, copied_rows) =
-            self.copied(copy).query_row(sql, [], read).expect("the schema has it");
-        let named = boot == copied_boot || mark.next() == Some(copied_boot.as_str());
-        !named || copied_rows < rows.parse().expect("a number")
     }
 
     /// The bytes of everything that a journal has signed.
@@ -236,6 +191,15 @@ impl Files {
     pub(crate) fn rest(&self) -> Connection {
         self.open()
     }
+}
+
+/// Whether the mark comes back as well, as in a snapshot of the whole disk.
+fn comes_with_its_mark(world: &mut World) -> bool {
+    let marked = world.dice.one_in(2);
+    if marked {
+        world.note("both", "restored together with its mark", 0);
+    }
+    marked
 }
 
 /// The transactions that were signed after the first `known`.

@@ -5,12 +5,6 @@ use crate::mutants::Mutant;
 use crate::scene::Scene;
 use crate::world::Side;
 
-/// Whether a snapshot with its mark may lack what can still land on TRON, or is not irrevocable.
-pub(crate) const YOUNG_SNAPSHOTS_ON_TRON: bool = false;
-
-/// So long (ms) after it was signed nothing is left of that.
-pub(crate) const YOUNG_MS: u64 = 120_000;
-
 /// Whether another installation bills on TRON with the same key, now.
 const RIVALS_ON_TRON: bool = false;
 
