@@ -27,13 +27,16 @@ const MOST_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub struct Replays<A>(Arc<Mutex<Messages<A>>>);
 
+/// A message, and in whose share it is; none of those that another process left.
+type SignOfCaller = ([u8; 32], Option<Arc<Caller>>);
+
 #[derive(Debug)]
 struct Messages<A> {
     /// Nothing signed earlier is taken, Unix seconds.
     oldest: i64,
     answers: HashMap<[u8; 32], Place<A>>,
     /// The same messages by when they were signed, each with whose it is.
-    by_time: BTreeMap<i64, Vec<([u8; 32], Option<Arc<Caller>>)>>,
+    by_time: BTreeMap<i64, Vec<SignOfCaller>>,
     /// What of the room each caller has, by its label.
     shares: HashMap<String, Share>,
     /// How many callers share it.

@@ -122,7 +122,7 @@ impl Crowd {
                 Owner::Stranger(address) if idle => strangers.push((*address, *number, much)),
                 Owner::Stranger(_) => {}
                 Owner::Caller(name) => {
-                    callers.push(OfCaller { name, number: *number, much, member })
+                    callers.push(OfCaller { name, number: *number, much, member });
                 }
             }
         }

@@ -48,7 +48,9 @@ pub(super) fn public(doors: &Arc<Doors>, receiver: &Receiver, paths: &[String]) 
         let keep = move |callback: Callback| keep(Arc::clone(&doors), callback);
         all.merge(router(path, receiver.clone(), keep))
     });
-    let refuse = |why| Rejection::from(CallbackError::Signature(why)).into_response();
+    let refuse = |why: &SignatureError| {
+        Rejection::from(CallbackError::Signature(why.clone())).into_response()
+    };
     Reception::new(LONGEST_CALLBACK, "platform", refuse).before(routes)
 }
 
@@ -106,7 +108,7 @@ fn answer<T: Serialize>(status: StatusCode, msg: &str, data: T) -> Response {
     }
 }
 
-fn unproven(why: SignatureError) -> Response {
+fn unproven(why: &SignatureError) -> Response {
     answer(StatusCode::UNAUTHORIZED, &why.to_string(), ())
 }
 
@@ -120,7 +122,7 @@ async fn authenticate(State(doors): State<Arc<Doors>>, request: Request, next: N
     let arrived = Arrived { method: head.method.as_str(), path_and_query: whole, body: &body };
     let presented = presented(&head.headers);
     if let Err(why) = sign::verify(&doors.private, &presented, &arrived, SystemClock.now()) {
-        return unproven(why);
+        return unproven(&why);
     }
     next.run(Request::from_parts(head, body.into())).await
 }

@@ -27,7 +27,7 @@ const MANNERS: Manners = Manners {
     of_one: 512,
     header_timeout: Duration::from_secs(10),
     write_timeout: Duration::from_secs(10),
-    lifetime: Duration::from_secs(300),
+    lifetime: Duration::from_mins(5),
 };
 
 /// Serves `router` for ever.
@@ -44,7 +44,7 @@ pub(super) struct Reception {
     /// What those are called who prove themselves there.
     callers: &'static str,
     /// What is answered to a head that proves nothing.
-    refuse: fn(SignatureError) -> Response,
+    refuse: fn(&SignatureError) -> Response,
 }
 
 impl Reception {
@@ -52,7 +52,7 @@ impl Reception {
     pub(super) fn new(
         longest: usize,
         callers: &'static str,
-        refuse: fn(SignatureError) -> Response,
+        refuse: fn(&SignatureError) -> Response,
     ) -> Self {
         let arrivals = Arc::new(Arrivals::new(longest, TaskTracker::new()));
         Self { arrivals, longest, callers, refuse }
@@ -85,7 +85,7 @@ async fn receive(State(reception): State<Reception>, request: Request, next: Nex
     let guest = head.extensions.get::<Guest>().cloned();
     if let Err(why) = judge_head(&presented(&head.headers), SystemClock.now()) {
         reception.arrivals.discard(body);
-        return (reception.refuse)(why);
+        return (reception.refuse)(&why);
     }
     let body = match reception.read(body, guest.as_ref()).await {
         Ok(body) => body,
