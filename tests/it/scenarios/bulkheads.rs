@@ -3,7 +3,7 @@
 
 use super::door::{head, plausible};
 use crate::world::besiegers::{churn, far_away};
-use crate::world::signer::{EVM_PATH, Heard, Installation, Scheduler, Signer, hear, unix_seconds};
+use crate::world::signer::{EVM_PATH, Heard, Scheduler, Signer, hear, unix_seconds};
 use crate::world::town::Town;
 use futures_util::future::join_all;
 use serde_json::json;
@@ -37,7 +37,7 @@ pub(super) const SIEGE: Force = Force {
     connections: 512,
     strangers: 3000,
     away: Duration::from_millis(200),
-    lasts: Duration::from_secs(60),
+    lasts: Duration::from_mins(1),
 };
 
 const VIEWERS_SECRET: &str = "the viewer's own secret";
@@ -53,11 +53,9 @@ async fn founded(force: Force) -> (Town, Signer, Scheduler, Scheduler) {
          [callers.viewer]\nkey = \"viewer\"\nsecret = {VIEWERS_SECRET:?}\nbill = false\n"
     );
     std::fs::write(&path, format!("{before}\n{more}")).unwrap();
-    let limited = |here: Installation| {
-        here.env("SIGNER__HTTP__MAX_CONNECTIONS", &force.connections.to_string())
-            .env("SIGNER__HTTP__MAX_CONNECTIONS_PER_ADDRESS", &force.connections.to_string())
-    };
-    town.installation = limited(town.installation);
+    let connections = force.connections.to_string();
+    let here = town.installation.env("SIGNER__HTTP__MAX_CONNECTIONS", &connections);
+    town.installation = here.env("SIGNER__HTTP__MAX_CONNECTIONS_PER_ADDRESS", &connections);
     let signer = town.signer().await;
     let caller = |key: &str, secret: &str| Scheduler {
         key: key.to_owned(),

@@ -98,7 +98,6 @@ async fn withstands(force: Force) {
     callbacks_come_in(&line, force.lasts, "strangers who come and come").await;
     drop(strangers);
     let peak = peak(&inbox);
-    println!("{peak} KiB at most");
     assert!(peak < MEMORY, "{peak} KiB");
 }
 
