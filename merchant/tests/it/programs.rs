@@ -6,6 +6,7 @@ mod besieged;
 mod besiegers;
 mod book_keeping;
 mod inbox;
+mod lost_state;
 mod measure;
 mod peers;
 mod process;
