@@ -7,6 +7,7 @@ mod connect;
 pub mod copies;
 pub mod export;
 pub mod first;
+mod fitness;
 mod gates;
 mod handover;
 mod head;
@@ -29,6 +30,7 @@ pub mod totals;
 mod webhook;
 
 pub use connect::ConnectError;
+pub use fitness::GivesWay;
 pub use hold_keys::{HoldError, hold};
 pub use lanes::Orphans;
 pub use reload::NotReloaded;
@@ -126,6 +128,7 @@ pub struct Running {
     config: Config,
     reloads: Receiver<ReloadRequest>,
     copier: Option<Copier>,
+    gives_way: GivesWay,
 }
 
 /// What a Signer needs of the machine that it runs on.
@@ -196,7 +199,7 @@ pub async fn start_on(
     let (limits, copies) =
         (config.http.clone(), config.journal.file().and_then(|file| file.copy_dir.clone()));
     let chains = connect::all(&config, machine).await?;
-    let (journal, lobby) = standby::in_turn(&config, &mut sockets).await?;
+    let (journal, lobby) = standby::in_turn(&config, &chains, &mut sockets).await?;
     let Assembled {
         engine,
         watchers,
@@ -218,6 +221,11 @@ pub async fn start_on(
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
     webhook.map_or(Ok(()), |desk| tell_webhook(&config, desk, &engine, stop_others.clone()))?;
     keep_house((&others, &stop_others), &engine, &door, refusals);
+    let gives_way = GivesWay::never_yet();
+    if let Some(after) = config.journal.takeover_after() {
+        let gives_way = (after, gives_way.clone());
+        others.spawn(fitness::give_way(Arc::clone(&engine), gives_way, stop_others.clone()));
+    }
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = sockets.listen(at)?;
@@ -247,6 +255,7 @@ pub async fn start_on(
         config,
         reloads,
         copier,
+        gives_way,
     })
 }
 
@@ -358,6 +367,11 @@ async fn look_once(watchers: &[Watcher]) {
 }
 
 impl Running {
+    /// Tells when another Signer is to serve in this one's place.
+    pub fn gives_way(&self) -> GivesWay {
+        self.gives_way.clone()
+    }
+
     /// Stops taking requests, finishes those that have begun, and ends. What the chain has not
     /// decided is taken up by the next process.
     pub async fn shutdown(self) {

@@ -220,12 +220,14 @@ CREATE FUNCTION json_extract(body TEXT, path TEXT) RETURNS TEXT IMMUTABLE LANGUA
 
 -- Who is there: a row of each process that serves or waits to, which says so itself every second. No history: it is
 -- not in the server's log, so nobody waits for a disk or a standby, and it is empty after a crash.
--- program is its version; clock_ms what its own clock said; told how far its webhook was told.
+-- program is its version; clock_ms what its own clock said; told how far its webhook was told; unfit why it could
+-- bill on no chain, as far as that is about its machine: its ways to nodes and keys, and its clock.
 CREATE UNLOGGED TABLE instance (
     boot     BYTEA       PRIMARY KEY CHECK (length(boot) = 16),
     name     TEXT        NOT NULL,
     program  TEXT        NOT NULL,
     clock_ms BIGINT      NOT NULL,
     told     TEXT,
+    unfit    TEXT,
     seen     TIMESTAMPTZ NOT NULL
 );
