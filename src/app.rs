@@ -221,11 +221,7 @@ pub async fn start_on(
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
     webhook.map_or(Ok(()), |desk| tell_webhook(&config, desk, &engine, stop_others.clone()))?;
     keep_house((&others, &stop_others), &engine, &door, refusals);
-    let gives_way = GivesWay::never_yet();
-    if let Some(after) = config.journal.takeover_after() {
-        let gives_way = (after, gives_way.clone());
-        others.spawn(fitness::give_way(Arc::clone(&engine), gives_way, stop_others.clone()));
-    }
+    let gives_way = GivesWay::begin(&config.journal, &engine, (&others, &stop_others));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = sockets.listen(at)?;

@@ -5,6 +5,7 @@
 
 use super::connect::Connected;
 use crate::chain::Inspect;
+use crate::config::JournalPlace;
 use crate::engine::{Engine, Obstacle};
 use crate::journal::{Instance, StandbySight};
 use futures_util::future::join_all;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use tracing::warn;
 
 /// How often one that serves is looked at.
@@ -29,8 +31,18 @@ const PATIENCE: u32 = 3;
 pub struct GivesWay(CancellationToken);
 
 impl GivesWay {
-    pub(super) fn never_yet() -> Self {
-        Self(CancellationToken::new())
+    /// Begins to look after it beside a process that serves, where others wait for its journal.
+    pub(super) fn begin(
+        journal: &JournalPlace,
+        engine: &Arc<Engine>,
+        (others, stop): (&TaskTracker, &CancellationToken),
+    ) -> Self {
+        let gives_way = Self(CancellationToken::new());
+        if let Some(after) = journal.takeover_after() {
+            let looks = give_way(Arc::clone(engine), (after, gives_way.clone()), stop.clone());
+            others.spawn(looks);
+        }
+        gives_way
     }
 
     /// Waits until another Signer is to serve in this one's place.
@@ -40,8 +52,8 @@ impl GivesWay {
     }
 }
 
-/// Looks after it until `stop`, in a process that serves with a journal that others wait for.
-pub(super) async fn give_way(
+/// Looks after it until `stop`.
+async fn give_way(
     engine: Arc<Engine>,
     (takeover_after, gives_way): (Duration, GivesWay),
     stop: CancellationToken,

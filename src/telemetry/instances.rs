@@ -34,7 +34,7 @@ fn labels(instance: &Instance) -> [(&'static str, String); 4] {
 
 fn seconds(ms: i64) -> f64 {
     let size = Duration::from_millis(ms.unsigned_abs()).as_secs_f64();
-    if ms < 0 { -size } else { size }
+    size.copysign(if ms < 0 { f64::MIN } else { f64::MAX })
 }
 
 /// A scrape of a process that stands by: nothing else is known there. Its certificate is good `until` then, Unix

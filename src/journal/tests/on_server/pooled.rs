@@ -1,4 +1,4 @@
-//! A pooler between the Signer and the server: PgBouncer itself, which Debian has. In session mode it changes nothing;
+//! A pooler between the Signer and the server: `PgBouncer` itself, which Debian has. In session mode it changes nothing;
 //! in transaction mode it gives one session's transactions to several processes of the server.
 
 use super::unfit::{as_owner, owner};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use tokio_postgres::config::Host;
 
-/// PgBouncer, before a database of its own. It takes no search_path, so the journal is where every role looks first.
+/// `PgBouncer`, before a database of its own. It takes no `search_path`, so the journal is where every role looks first.
 struct Pooler {
     process: Child,
     port: u16,
