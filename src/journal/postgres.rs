@@ -11,6 +11,7 @@ mod greeting;
 mod hold;
 mod line;
 mod mark;
+mod pooler;
 mod question;
 mod reader;
 mod roll;
@@ -222,7 +223,7 @@ fn tables(
     role: &str,
 ) -> Result<(NewTables, Server), Lost> {
     let session = Session::open(owner, config, "merchant-signer owner")?;
-    greeting::is_alone(&session, owner, config)?;
+    pooler::is_alone(&session, owner, config)?;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     session.batch("BEGIN")?;
     session.batch(include_str!("postgres/schema.sql"))?;

@@ -3,7 +3,7 @@
 use super::super::migrate::OLDEST;
 use super::super::sql::{Database, SqlError, SqlResult};
 use super::session::Session;
-use super::{Lost, ServerConfig, greeting};
+use super::{Lost, ServerConfig, pooler};
 use std::time::Duration;
 
 /// How long to wait for a process that is just ending to let go of the journal.
@@ -36,7 +36,7 @@ pub(super) fn opened(config: &ServerConfig, name: &str) -> SqlResult<Session> {
 /// The same of one that is to hold the journal: no pooler gives what it holds to others.
 pub(super) fn opened_alone(config: &ServerConfig, name: &str) -> Result<Session, Lost> {
     let session = Session::open(&config.server, config, name)?;
-    greeting::is_alone(&session, &config.server, config)?;
+    pooler::is_alone(&session, &config.server, config)?;
     session.knows(config.steps.newest())?;
     Ok(session)
 }

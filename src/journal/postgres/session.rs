@@ -103,7 +103,7 @@ impl Session {
             backend: 0,
             patience,
         };
-        session.backend = greeting::greet(&session)?;
+        session.backend = greeting::greet(|sql| session.first_values(sql))?;
         Ok(session)
     }
 
