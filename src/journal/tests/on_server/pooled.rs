@@ -67,7 +67,7 @@ const WORDS: &str = "a pooler gives the sessions of the Signer to one another";
 #[tokio::test]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn a_pooler_that_shares_sessions_is_refused_and_one_that_does_not_serves() {
-    let (server, room) = (given().unwrap(), tempfile::tempdir().unwrap());
+    let (server, room) = (given().unwrap(), Room::new());
     let pooler = Pooler::before(&server, "transaction");
     let through = |pooler: &Pooler| {
         let server = pooler.reached("signer");
