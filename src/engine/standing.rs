@@ -84,6 +84,7 @@ impl Obstacle {
             | Self::Journal
             | Self::OldCopy
             | Self::UnknownTransactions
+            | Self::KeyElsewhere
             | Self::Brake
             | Self::Other => false,
         }
