@@ -139,9 +139,15 @@ fn strip(at: &mut Value, places: &mut u32) {
             if key.is_some() {
                 table.insert("api_key".to_owned(), Value::new(None, NO_KEY));
             }
-            table.values_mut().for_each(|value| strip(value, places));
+            for value in table.values_mut() {
+                strip(value, places);
+            }
         }
-        ValueKind::Array(parts) => parts.iter_mut().for_each(|part| strip(part, places)),
+        ValueKind::Array(parts) => {
+            for part in parts {
+                strip(part, places);
+            }
+        }
         ValueKind::String(text) if text.contains("://") => {
             let words = text.split_whitespace().map(|word| place_of(word, places));
             *text = words.collect::<Vec<_>>().join(" ");
@@ -184,7 +190,7 @@ fn write(value: &Value, to: &mut String) {
         ValueKind::I128(number) => to.push_str(&number.to_string()),
         ValueKind::U64(number) => to.push_str(&number.to_string()),
         ValueKind::U128(number) => to.push_str(&number.to_string()),
-        ValueKind::Float(number) => to.push_str(&format!("{number:?}")),
+        ValueKind::Float(number) => to.push_str(&serde_json::json!(number).to_string()),
     }
 }
 

@@ -213,7 +213,9 @@ impl fmt::Debug for ApartKey {
 pub fn terms(chains: &[ChainConfig], keys: &KeysConfig) -> B256 {
     // An explorer is for people; credentials of stores are for those that hand keys out.
     let mut chains = chains.to_vec();
-    chains.iter_mut().for_each(|chain| chain.explorer = None);
+    for chain in &mut chains {
+        chain.explorer = None;
+    }
     let places = (&keys.directory, &keys.ceiling_file, &keys.vault, &keys.aws.secrets_url);
     B256::from_slice(&Sha256::digest(format!("{chains:?}{places:?}")))
 }
