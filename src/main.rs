@@ -219,6 +219,11 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
         warn!("{variable} is set and not used: see outbound.environment_proxies");
     }
     let sockets = Sockets::handed_over()?;
+    if matches!(command, Configured::Serve) {
+        for lack in app::confine(&config) {
+            warn!("the Signer is not confined: {lack}");
+        }
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
         Configured::Serve => runtime.block_on(serve(config, path, sockets))?,
