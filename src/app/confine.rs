@@ -26,8 +26,8 @@ pub fn confine(_: &Config) -> Vec<String> {
 mod linux {
     use crate::config::{Config, JournalPlace};
     use landlock::{
-        ABI, Access as _, AccessFs, AccessNet, NetPort, Ruleset, RulesetAttr as _,
-        RulesetCreatedAttr as _, RulesetError, RulesetStatus, path_beneath_rules,
+        ABI, AccessFs, AccessNet, NetPort, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
+        RulesetError, RulesetStatus, path_beneath_rules,
     };
     use seccompiler::{
         BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
