@@ -204,7 +204,9 @@ mod tests {
         // Beneath the sources: what is in the directories of temporary files may be written.
         let room = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let (own, other) = (room.path().join("own"), room.path().join("other"));
-        [&own, &other].map(|directory| fs::create_dir(directory).unwrap());
+        for directory in [&own, &other] {
+            fs::create_dir(directory).unwrap();
+        }
         let text = format!(
             "http.listen = \"127.0.0.1:0\"\nallow_unauthenticated = true\n\
              journal.path = \"{}/journal.sqlite\"\n[chains.139]\nname = \"a\"\ntest = true\n\
