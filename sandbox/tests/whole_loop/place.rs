@@ -155,7 +155,7 @@ impl Place {
         command
     }
 
-    fn signer(&self, more: &[&str]) -> Command {
+    pub(crate) fn signer(&self, more: &[&str]) -> Command {
         let mut command = Command::new(self.programs.join("merchant-signer"));
         command.current_dir(&self.folder).args(["--config", "signer.toml"]).args(more);
         command.stdout(Stdio::null()).stderr(self.log("signer"));

@@ -233,7 +233,8 @@ impl World {
             let told = self.money_is_told(&events, periods).await;
             if quiet && !held && told && count(&events, "SubscriptionBilling") >= wanted {
                 self.compare_money(&events, periods).await;
-                return self.compare(&events, periods).await;
+                self.compare(&events, periods).await;
+                return self.cast.close_books();
             }
             let billings = count(&events, "SubscriptionBilling");
             assert!(
