@@ -24,7 +24,7 @@ pub mod tron;
 mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
-pub use desk::{CeilingFault, DayCeiling, Desk};
+pub use desk::Desk;
 pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
 pub use inspect::{Finding, Inspect};

@@ -7,14 +7,14 @@
 //! its threads: behind a frame that is none, nothing is known to begin where a frame does.
 
 use super::keyring::key_place;
-use crate::chain::{CeilingFault, DayCeiling, Desk};
+use crate::chain::Desk;
 use crate::clock::Clock;
 use crate::config::{ChainConfig, ConfigErrors, ForKeys, KeysConfig, TextForKeys, certificates};
 use crate::contract::Profile;
 use crate::keys::{
-    Ask, EveryStore, HardenError, KeyAnswer, KeyPlace, KeyQuestion, KeyReply, Manifest, NotSigned,
-    OpenKeys as _, Opened, OpenedAs, PinnedKey, frame, harden_process, lock_down, read_frame,
-    terms,
+    Ask, CeilingFault, DayCeiling, EveryStore, HardenError, KeyAnswer, KeyPlace, KeyQuestion,
+    KeyReply, Manifest, NotSigned, OpenKeys as _, Opened, OpenedAs, PinnedKey, frame,
+    harden_process, lock_down, read_frame, terms,
 };
 use alloy::primitives::Signature;
 use parking_lot::Mutex;
@@ -84,7 +84,7 @@ struct HeldKey {
 }
 
 /// A question that was read.
-struct Question<'a> {
+struct ReadAsk<'a> {
     id: u64,
     key: &'a HeldKey,
     asks: KeyQuestion,
@@ -274,7 +274,7 @@ struct Window {
 impl Window {
     /// Answers until there are no more questions. On an error no thread reads another one.
     fn answer_all(&self) -> Result<(), HoldError> {
-        while let Some(Question { id, key, asks }) = self.next()? {
+        while let Some(ReadAsk { id, key, asks }) = self.next()? {
             let Some(signed) = key.desk.answer(&asks) else { continue };
             let answer = frame(&KeyAnswer { id, said: Some(said(signed)) })?;
             if let Err(why) = self.answers.lock().write_all(&answer) {
@@ -286,7 +286,7 @@ impl Window {
     }
 
     /// The next question and the key that it is for; none where there will be no more.
-    fn next(&self) -> Result<Option<Question<'_>>, HoldError> {
+    fn next(&self) -> Result<Option<ReadAsk<'_>>, HoldError> {
         let mut questions = self.questions.lock();
         let Some(from) = questions.as_mut() else { return Ok(None) };
         let read = self.question(from);
@@ -296,13 +296,13 @@ impl Window {
         read
     }
 
-    fn question(&self, from: &mut impl io::Read) -> Result<Option<Question<'_>>, HoldError> {
+    fn question(&self, from: &mut impl io::Read) -> Result<Option<ReadAsk<'_>>, HoldError> {
         let Some(read) = read_frame(from)? else { return Ok(None) };
         let Ask { id, key, question } = Ask::decode(read.as_slice())?;
         let place = usize::try_from(key).unwrap_or(usize::MAX);
         let held = self.held.get(place).and_then(Option::as_ref);
         let odd = || io::Error::other("a question without a key, or a key that is not held");
-        Ok(Some(Question { id, key: held.ok_or_else(odd)?, asks: question.ok_or_else(odd)? }))
+        Ok(Some(ReadAsk { id, key: held.ok_or_else(odd)?, asks: question.ok_or_else(odd)? }))
     }
 }
 

@@ -6,17 +6,15 @@
 //! the contract of the chain are by now. What a batch has claimed, and what a day comes to exactly, is the
 //! journal's to say; a coarse ceiling over a day is kept here.
 
-mod ceiling;
-
-pub use ceiling::{CeilingFault, DayCeiling};
-
 use super::account::policy;
 use super::evm::{EvmPreimage, dearest, signed_cost};
 use super::tron::{TronPreimage, repeats};
 use crate::billing::{AttemptKind, Family};
 use crate::config::{ChainConfig, EvmConfig, FamilyConfig};
 use crate::contract::Profile;
-use crate::keys::{Key, KeyQuestion, NotSigned, Profiles, SignAgain, SignBill, SignError};
+use crate::keys::{
+    DayCeiling, Key, KeyQuestion, NotSigned, Profiles, SignAgain, SignBill, SignError,
+};
 use crate::policy::{Approved, Count, Meant, Policy, Refusal, Unsigned};
 use alloy::primitives::{Address, Signature, U256};
 use futures_util::FutureExt as _;

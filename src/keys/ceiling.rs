@@ -54,11 +54,11 @@ pub struct DayCeiling {
     /// None where no chain has a limit of the day.
     file: Option<File>,
     /// As they were last seen. The file may be behind them, and is then not believed.
-    known: Mutex<Sums>,
+    known: Mutex<SignedSums>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Sums {
+struct SignedSums {
     /// Days since 1970-01-01.
     day: i64,
     /// By the chain and the word of the unit. Base units, wei or sun.
@@ -95,7 +95,7 @@ impl DayCeiling {
         };
         let mut known = self.known.lock();
         let taken = locked(file, || {
-            let begun = *known != Sums::default();
+            let begun = *known != SignedSums::default();
             let kept = read(file)?;
             if kept.is_none() && begun {
                 return Err(CeilingFault::Odd);
@@ -121,7 +121,7 @@ impl DayCeiling {
     }
 }
 
-impl Sums {
+impl SignedSums {
     /// The higher of both, of the later day.
     fn and(mut self, other: Self) -> Self {
         if self.day != other.day {
@@ -197,7 +197,7 @@ fn locked<T>(
 }
 
 /// What the file holds; none where it is empty.
-fn read(file: &File) -> Result<Option<Sums>, CeilingFault> {
+fn read(file: &File) -> Result<Option<SignedSums>, CeilingFault> {
     let mut bytes = vec![0; LARGEST];
     let mut length = 0_usize;
     while let Some(room) = bytes.get_mut(length..).filter(|room| !room.is_empty()) {
@@ -212,7 +212,7 @@ fn read(file: &File) -> Result<Option<Sums>, CeilingFault> {
         return Ok(None);
     }
     let text = bytes.get(..length).and_then(|bytes| std::str::from_utf8(bytes).ok());
-    text.and_then(Sums::parse).map(Some).ok_or(CeilingFault::Odd)
+    text.and_then(SignedSums::parse).map(Some).ok_or(CeilingFault::Odd)
 }
 
 #[cfg(test)]
