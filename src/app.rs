@@ -3,6 +3,7 @@
 
 pub mod check;
 pub mod claims;
+mod confine;
 mod connect;
 pub mod copies;
 pub mod export;
@@ -29,6 +30,7 @@ mod standby;
 pub mod totals;
 mod webhook;
 
+pub use confine::confine;
 pub use connect::ConnectError;
 pub use fitness::GivesWay;
 pub use hold_keys::{HoldError, hold};
