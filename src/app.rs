@@ -3,10 +3,12 @@
 
 pub mod check;
 pub mod claims;
+mod confine;
 mod connect;
 pub mod copies;
 pub mod export;
 pub mod first;
+mod fitness;
 mod gates;
 mod handover;
 mod head;
@@ -28,7 +30,9 @@ mod standby;
 pub mod totals;
 mod webhook;
 
+pub use confine::confine;
 pub use connect::ConnectError;
+pub use fitness::GivesWay;
 pub use hold_keys::{HoldError, hold};
 pub use lanes::Orphans;
 pub use reload::NotReloaded;
@@ -38,12 +42,13 @@ use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalPlace};
 use crate::engine::{Engine, Lane, Watcher};
-use crate::http::{self, AppState, Handshakes, Manners, ReloadRequest, WebhookDesk};
+use crate::http::{self, AppState, ReloadRequest, WebhookDesk};
 use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox, Refusals};
 use crate::keys::{EveryStore, OpenKeys};
 use crate::node::Dial;
 use axum::Router;
 use connect::Connected;
+use door::{Handshakes, serve};
 use futures_util::future::join_all;
 use lanes::Lanes;
 use reload::Watch;
@@ -52,7 +57,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
@@ -126,6 +131,7 @@ pub struct Running {
     config: Config,
     reloads: Receiver<ReloadRequest>,
     copier: Option<Copier>,
+    gives_way: GivesWay,
 }
 
 /// What a Signer needs of the machine that it runs on.
@@ -196,7 +202,7 @@ pub async fn start_on(
     let (limits, copies) =
         (config.http.clone(), config.journal.file().and_then(|file| file.copy_dir.clone()));
     let chains = connect::all(&config, machine).await?;
-    let (journal, lobby) = standby::in_turn(&config, &mut sockets).await?;
+    let (journal, lobby) = standby::in_turn(&config, &chains, &mut sockets).await?;
     let Assembled {
         engine,
         watchers,
@@ -211,6 +217,7 @@ pub async fn start_on(
     } = put_together(config.clone(), machine, (&chains, journal)).await?;
     // The journal is open: the process before this one has closed it, and left what it had to.
     handover::take_up(&config.journal, &engine.journal, machine.clock, &door);
+    sleep(door.opens_in()).await;
     drop(lobby);
     let (listener, address) = sockets.listen(limits.listen)?;
     let watch = Watch::begin(watchers);
@@ -218,11 +225,12 @@ pub async fn start_on(
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
     webhook.map_or(Ok(()), |desk| tell_webhook(&config, desk, &engine, stop_others.clone()))?;
     keep_house((&others, &stop_others), &engine, &door, refusals);
+    let gives_way = GivesWay::begin(&config.journal, &engine, (&others, &stop_others));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = sockets.listen(at)?;
-        let manners = Manners::of_health(&limits);
-        server.spawn(http::serve(listener, router, manners, None, stop_server.clone()));
+        let manners = limits.health_manners();
+        server.spawn(serve(listener, router, manners, None, stop_server.clone()));
         info!(%address, "health and metrics");
     }
     if let Some(warning) = limits.in_the_clear() {
@@ -232,8 +240,7 @@ pub async fn start_on(
         info!(%address, "TLS: {tls}");
         others.spawn(renewal::follow(Arc::clone(tls), stop_others.clone()));
     }
-    let manners = Manners::of_callers(&limits);
-    server.spawn(http::serve(listener, router, manners, handshakes, stop_server.clone()));
+    server.spawn(serve(listener, router, limits.manners(), handshakes, stop_server.clone()));
     info!(%address, chains = engine.lanes().of_chains.len(), "ready for requests");
     Ok(Running {
         address,
@@ -247,6 +254,7 @@ pub async fn start_on(
         config,
         reloads,
         copier,
+        gives_way,
     })
 }
 
@@ -289,6 +297,7 @@ async fn put_together(
     machine: Machine<'_>,
     (chains, journal): (&[Connected], Journal),
 ) -> Result<Assembled, StartError> {
+    let opens_ms = journal.opens_ms();
     let Lanes { set, watchers } = lanes::take_up(chains, &journal).await?;
     set.of_chains.values().for_each(|lanes| tell_limits(lanes.any()));
     look_once(&watchers).await;
@@ -305,9 +314,9 @@ async fn put_together(
     let webhook = outbox.map(|outbox| Arc::new(WebhookDesk::new(outbox)));
     let refusals = Refusals::of(&config.journal, machine.clock);
     let door = door.linked_to(explorers).reloading(ask).telling(webhook.clone());
-    let door = Arc::new(door.keeping(refusals.clone()));
+    let door = Arc::new(door.keeping(refusals.clone()).opened(opens_ms));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
-    let handshakes = Handshakes::of(&door);
+    let handshakes = http::handshakes_of(&door);
     Ok(Assembled {
         engine,
         watchers,
@@ -358,6 +367,11 @@ async fn look_once(watchers: &[Watcher]) {
 }
 
 impl Running {
+    /// Tells when another Signer is to serve in this one's place.
+    pub fn gives_way(&self) -> GivesWay {
+        self.gives_way.clone()
+    }
+
     /// Stops taking requests, finishes those that have begun, and ends. What the chain has not
     /// decided is taken up by the next process.
     pub async fn shutdown(self) {

@@ -1,10 +1,12 @@
 //! A Signer that waits for its turn: it listens, says that it is not ready and who is, and opens the journal as
 //! soon as nobody else has it.
 
-use super::{Sockets, StartError, renewal};
+use super::connect::Connected;
+use super::{Sockets, StartError, fitness, renewal};
 use crate::config::Config;
-use crate::http::{self, Forwarder, Handshakes, Manners, StandbyDoor};
+use crate::http::{self, Forwarder, StandbyDoor};
 use crate::journal::{Journal, Outbox, Standby, StandbySight, Turn};
+use door::serve;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -24,12 +26,13 @@ pub(super) struct Lobby {
 /// Opens the journal, when it is this process's turn; then with what has answered meanwhile.
 pub(super) async fn in_turn(
     config: &Config,
+    chains: &[Connected],
     sockets: &mut Sockets,
 ) -> Result<(Journal, Option<Lobby>), StartError> {
     match Journal::open_in_turn_at(&config.journal)? {
         Turn::Now(journal) => Ok((journal, None)),
         Turn::Later(waits) => {
-            let (journal, lobby) = wait(config, sockets, waits).await?;
+            let (journal, lobby) = wait(config, (chains, sockets), waits).await?;
             Ok((journal, Some(lobby)))
         }
     }
@@ -38,7 +41,7 @@ pub(super) async fn in_turn(
 /// Waits for the journal, and answers meanwhile.
 async fn wait(
     config: &Config,
-    sockets: &mut Sockets,
+    (chains, sockets): (&[Connected], &mut Sockets),
     mut standby: Standby,
 ) -> Result<(Journal, Lobby), StartError> {
     let sight = Arc::clone(&standby.sight);
@@ -50,6 +53,7 @@ async fn wait(
     let journal = tokio::select! {
         journal = standby.turn() => journal?,
         never = follow => match never {},
+        never = fitness::look_on(chains, &sight) => match never {},
     };
     Ok((journal, lobby))
 }
@@ -67,17 +71,17 @@ impl Lobby {
         let callers = door.passing_on(forwarder.map(Arc::new)).router();
         let (servers, stop) = (TaskTracker::new(), CancellationToken::new());
         let listener = sockets.listen_meanwhile(limits.listen)?;
-        let (manners, handshakes) = (Manners::of_callers(limits), Handshakes::of_nobody(limits));
+        let (manners, handshakes) = (limits.manners(), http::uncounted_handshakes(limits));
         let address = listener.local_addr().unwrap_or(limits.listen);
         info!(%address, "standing by");
-        servers.spawn(http::serve(listener, callers, manners, handshakes, stop.clone()));
+        servers.spawn(serve(listener, callers, manners, handshakes, stop.clone()));
         if let Some(tls) = &limits.tls {
             servers.spawn(renewal::follow(Arc::clone(tls), stop.clone()));
         }
         if let Some(at) = limits.health_listen {
             let listener = sockets.listen_meanwhile(at)?;
-            let manners = Manners::of_health(limits);
-            servers.spawn(http::serve(listener, door.router(), manners, None, stop.clone()));
+            let manners = limits.health_manners();
+            servers.spawn(serve(listener, door.router(), manners, None, stop.clone()));
         }
         Ok(Self { _ends: stop.drop_guard() })
     }
