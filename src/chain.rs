@@ -36,7 +36,7 @@ pub use vitals::{FreeResources, Headroom, Vitals};
 
 use crate::billing::{
     Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, Foreign, NonceView, Objection,
-    PlatformChainId, Sighting, Slot,
+    PlaceTakers, PlatformChainId, Sighting, Slot,
 };
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past, Sealed};
@@ -268,9 +268,8 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Offers committed bytes to the chain.
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery;
 
-    /// The transactions of our account that took the positions from `from` up to, not including,
-    /// `to`, all of them in final blocks.
-    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError>;
+    /// What took the positions from `from` up to, not including, `to`, all of it in final blocks.
+    async fn strangers(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError>;
 
     /// Reads on in the final blocks since a little before `since_ms` (Unix ms of this machine) for
     /// transactions of our account, and tells all that was found so far. Each call reads a bounded

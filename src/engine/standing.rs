@@ -109,6 +109,7 @@ impl Obstacle {
             Closed::Ahead { .. }
             | Closed::InPools { .. }
             | Closed::Opaque(_)
+            | Closed::UsedUp { .. }
             | Closed::UsedLater => Some(Self::UnknownTransactions),
             Closed::NotFinal { .. } => Some(Self::Finality),
             Closed::Braked(_) => Some(Self::Brake),

@@ -23,6 +23,7 @@ mod restoring;
 mod settling;
 mod sharing;
 mod spending;
+mod used_up;
 mod versions;
 
 use super::sql::SqlResult;
