@@ -3,6 +3,7 @@
 
 mod book_keeping;
 mod inbox;
+mod lost_state;
 mod measure;
 mod peers;
 mod process;

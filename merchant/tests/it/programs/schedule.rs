@@ -25,7 +25,7 @@ async fn run(folder: &Path, url: &str) -> String {
 }
 
 /// Runs it until nothing is left to do: two runs in a row find nothing new.
-async fn settle(folder: &Path, peers: &Peers) {
+pub(super) async fn settle(folder: &Path, peers: &Peers) {
     let (mut said, mut quiet) = (String::new(), 0);
     for _ in 0..60 {
         said = run(folder, &peers.url).await;
@@ -37,7 +37,10 @@ async fn settle(folder: &Path, peers: &Peers) {
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("it does not settle: {said} {:?}", peers.ledger.lock());
+    let ledger = peers.ledger.lock();
+    let status = merchant(folder, &peers.url, &["schedule", "--status"]).output().unwrap();
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    panic!("it does not settle: {said} {:?} {:?}\n{status}", ledger.due, ledger.offences);
 }
 
 /// Everybody who could pay has paid once, and no counterpart has a complaint.
