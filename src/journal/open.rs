@@ -184,6 +184,7 @@ impl Journal {
     ) -> Result<(Self, Writer), OpenError> {
         let files = Files::of(config);
         files.find_mark()?;
+        let was_closed = !files.is_unclosed();
         let conn = open(&files)?;
         // A long log is written to the file between commits, and never by one.
         conn.pragma_update(None, "wal_autocheckpoint", 0).map_err(|e| refused(&config.path, &e))?;
@@ -210,6 +211,7 @@ impl Journal {
             min_free_bytes,
             old_copy,
             left_ms,
+            was_closed,
             begun,
             clock,
             pauses,

@@ -59,6 +59,7 @@ mod replays;
 mod resolve;
 mod restarts;
 mod restores;
+mod rivals;
 mod secrets;
 mod several;
 mod shipped;
