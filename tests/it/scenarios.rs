@@ -21,6 +21,7 @@ mod bad_input;
 mod bad_setup;
 mod beginning;
 mod bombs;
+mod bulkheads;
 mod callers;
 mod changes;
 mod clouds;
