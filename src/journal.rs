@@ -84,6 +84,7 @@ pub use open::OpenError;
 pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
 pub use pause::{OtherPause, Pause, Switch};
+pub use place::mark_shares_the_disk;
 #[cfg(feature = "postgres")]
 pub use postgres::{Migrated, ServerConfig, ServerFault};
 pub use record::{Billing, Line, Recorded};
