@@ -4,7 +4,7 @@ use super::book::{Callback, Letter, Who};
 use super::entry::{integer, text};
 use crate::error::CallError;
 use crate::sign::Credentials;
-use crate::transport::{SetupError, Transport, typed};
+use crate::transport::{Answers, SetupError, Transport, typed};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ struct Notice<'a> {
 
 impl Feed {
     pub(crate) fn new(url: &str, credentials: Credentials) -> Result<Self, SetupError> {
-        Ok(Self { transport: Transport::new(url, credentials)? })
+        Ok(Self { transport: Transport::new(url, credentials, Answers::Unsigned)? })
     }
 
     /// The billing callbacks after `cursor`, and how far that reaches. It has reached the end when

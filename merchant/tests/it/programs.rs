@@ -2,6 +2,7 @@
 //! against counterparts that speak the real interfaces and remember every offence.
 
 mod book_keeping;
+mod impostor;
 mod inbox;
 mod measure;
 mod peers;
