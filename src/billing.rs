@@ -37,8 +37,8 @@ pub use gate::{
     Ruling, first_position, rule,
 };
 pub use ids::{
-    AskedBy, ChargeKey, Family, Ineligible, NamedRequest, Period, PlanId, PlatformChainId,
-    RequestId, SubscribeId, UserHash, parse_address, spell_address,
+    AskedBy, CallerKey, CallerLabel, ChargeKey, Family, Ineligible, NamedRequest, Period, PlanId,
+    PlatformChainId, RequestId, SubscribeId, UserHash, parse_address, spell_address,
 };
 pub use lane_load::{Full, InBlocks, LaneLoad};
 pub use order::{Mode, NotAdmitted, Order};

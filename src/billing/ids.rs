@@ -72,13 +72,36 @@ impl RequestId {
     }
 }
 
+/// The API key of a caller, which keeps it when its secret changes. Names of requests are the key's.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CallerKey(pub String);
+
+impl CallerKey {
+    /// The key as the caller sends it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The operator's name for a caller and the secret that it signs with. The ledger, the log and metrics name
+/// callers by it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CallerLabel(pub String);
+
+impl CallerLabel {
+    /// The label as the operator wrote it.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 /// Who asked for something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedBy {
-    /// The API key: a caller keeps it when its secret changes.
-    pub key: String,
+    /// The API key.
+    pub key: CallerKey,
     /// The operator's name for the secret that the request was signed with.
-    pub label: String,
+    pub label: CallerLabel,
 }
 
 /// A request that has a name. Of one caller, the same name has to mean the same entries.
@@ -87,7 +110,7 @@ pub struct NamedRequest {
     /// The name.
     pub id: RequestId,
     /// The API key of whoever asks; none where nobody has to sign requests.
-    pub caller: Option<String>,
+    pub caller: Option<CallerKey>,
     /// What it asks, however it is written.
     pub digest: B256,
 }

@@ -12,7 +12,7 @@ use super::faults::Reported;
 use super::kinds::{Expected, flag, whole};
 use super::reader::TableReader;
 use super::secret;
-use crate::billing::{PlanId, PlatformChainId};
+use crate::billing::{AskedBy, CallerKey, CallerLabel, PlanId, PlatformChainId};
 
 /// Somebody who may ask, with one secret. The same key may occur again with another secret.
 #[derive(Debug, Clone)]
@@ -25,6 +25,13 @@ pub struct Caller {
     pub secret: SecretString,
     /// What it may ask for.
     pub rights: Rights,
+}
+
+impl Caller {
+    /// Who it is, as what is written down names it.
+    pub fn asked_by(&self) -> AskedBy {
+        AskedBy { key: CallerKey(self.key.clone()), label: CallerLabel(self.label.clone()) }
+    }
 }
 
 /// What a caller may ask for.

@@ -105,7 +105,7 @@ async fn try_once(
         profile: Arc::clone(lane.chain.profile().written()),
         request: asked.request.clone(),
         earlier: ready.rest.earlier.iter().map(|satisfied| satisfied.by.batch).collect(),
-        caller: asked.caller.as_ref().map(|by| by.label.clone()),
+        caller: asked.caller.clone(),
         trace: spans::here(),
         in_blocks,
         window: lane.chain.max_in_flight(),

@@ -4,7 +4,7 @@ use super::answer::HttpReply;
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use super::{AppState, chain_for, wire};
-use crate::billing::{AskedBy, Family, Order, PlatformChainId, RequestId};
+use crate::billing::{CallerLabel, Family, Order, PlatformChainId, RequestId};
 use crate::engine::{Answer, HowFar, NoVerdict};
 use crate::journal::RefusedRequest;
 use crate::spans::{self, RequestTrace};
@@ -102,11 +102,9 @@ async fn bill(
             return Err(TurnedAway::NotItsPlan(entry.plan));
         }
     }
-    let caller =
-        caller.map(|caller| AskedBy { key: caller.key.clone(), label: caller.label.clone() });
     let order = Order {
         request_id: posted.request_id,
-        caller,
+        caller: caller.map(|caller| caller.asked_by()),
         mode: posted.mode,
         dry_run: posted.dry_run,
         ..admitted
@@ -117,14 +115,19 @@ async fn bill(
     Ok(answer.map_or_else(HttpReply::NoVerdict, |answer| HttpReply::Answer(family, answer)))
 }
 
-fn label_of(order: &Order) -> Option<String> {
+fn label_of(order: &Order) -> Option<CallerLabel> {
     order.caller.as_ref().map(|caller| caller.label.clone())
 }
 
 /// Has what was refused written down for the ledger. A dry run asks to charge nobody, and so refuses nobody.
 fn keep_refusals(
     door: &AppState,
-    (chain, family, caller, request): (PlatformChainId, Family, Option<String>, Option<RequestId>),
+    (chain, family, caller, request): (
+        PlatformChainId,
+        Family,
+        Option<CallerLabel>,
+        Option<RequestId>,
+    ),
     answer: &Result<Answer, NoVerdict>,
 ) {
     let refused = match answer {

@@ -9,8 +9,8 @@ use super::answer::{HttpReply, envelope};
 use super::guard::{Authentic, Purpose, pass};
 use super::turned_away::TurnedAway;
 use crate::billing::{
-    BatchId, BatchState, FailCode, Family, PlanId, PlatformChainId, SubscribeId, UserHash,
-    parse_address,
+    BatchId, BatchState, CallerLabel, FailCode, Family, PlanId, PlatformChainId, SubscribeId,
+    UserHash, parse_address,
 };
 use crate::engine::NoVerdict;
 use crate::journal::{
@@ -161,7 +161,7 @@ impl LedgerQuery {
             wallet: self.wallet.as_deref().and_then(address),
             chains: None,
             chain: self.chain_id.map(PlatformChainId),
-            caller: self.caller.clone(),
+            caller: self.caller.clone().map(CallerLabel),
             state: self.state.clone(),
             reason: self.reason.as_deref().and_then(FailCode::from_token),
             from_ms: self.from.map(ms),

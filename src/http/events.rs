@@ -113,7 +113,9 @@ impl EventRow {
             billing: billing.map(|billing| billing.batch.0.to_string()),
             tx_hash: event.transaction.map(|hash| spell_hash(family, hash)),
             request_id: billing.and_then(|billing| billing.request_id.clone()),
-            caller: billing.and_then(|billing| billing.caller.clone()),
+            caller: billing
+                .and_then(|billing| billing.caller.as_ref())
+                .map(|by| by.label.0.clone()),
             block: block.map(|block| block.number),
             block_time: block.map(|block| block.time),
             by: event.by.clone(),

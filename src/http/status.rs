@@ -172,7 +172,7 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
         contract: spell_address(family, contract),
         nonce: billing.position,
         request_id: billing.request_id.clone(),
-        caller: billing.caller.clone(),
+        caller: billing.caller.as_ref().map(|by| by.label.0.clone()),
         accepted_at: billing.accepted_ms.div_euclid(1000),
         settled_at: billing.settled_ms.map(|ms| ms.div_euclid(1000)),
         block: billing.block.map(|block| block.number),

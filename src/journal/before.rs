@@ -4,7 +4,7 @@ use super::history::Newest;
 use super::pause::Pause;
 use super::spend::DaySums;
 use super::sql::{Database, Row, SqlError, SqlResult, params};
-use super::{AcceptError, Proposal, columns};
+use super::{AcceptError, Proposal, columns, requests};
 use crate::billing::{BatchId, InBlocks, LaneLoad};
 use crate::policy::{Refusal, utc_day};
 
@@ -39,7 +39,7 @@ impl Before {
                          WHERE state = 'open' AND batch.chain = ?1 AND batch.signer = ?2) ELSE 0 END,
                     (SELECT coalesce(max(id), 0) + 1 FROM batch),
                     (SELECT id FROM profile WHERE profile.chain = ?1 AND contract = ?3 AND body = ?4),
-                    (SELECT digest FROM request WHERE id = ?5 AND caller = ?6),
+                    (SELECT digest FROM request WHERE id = ?5 AND caller_key = ?6),
                     history.seq, history.digest, spend.unit, spend.amount, spend.signer
              FROM (SELECT 1 AS one) AS always
              LEFT JOIN pause ON pause.chain = ?1
@@ -54,7 +54,7 @@ impl Before {
             contract.as_slice(),
             &*proposal.profile,
             request.map(|request| request.id.as_str()),
-            request.map(|request| request.caller.as_deref().unwrap_or_default()),
+            request.map(|request| requests::caller_key(request.caller.as_ref())),
             utc_day(proposal.at_ms),
             matches!(proposal.in_blocks, InBlocks::Seen(_))
         ])?;

@@ -7,8 +7,8 @@ use super::history::ClaimPlace;
 use super::sql::{Database, OptionalExtension as _, Row, SqlResult, Statement, Wall, params};
 use super::{AcceptError, Durable, Sealed, history, profiles, requests, rows, spend};
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, InBlocks, Item, NamedRequest, Period, PlatformChainId,
-    RequestId, Slot,
+    AskedBy, Attempt, AttemptKind, Attempts, BatchId, InBlocks, Item, NamedRequest, Period,
+    PlatformChainId, RequestId, Slot,
 };
 use crate::policy::Count;
 use crate::spans::SpanPlace;
@@ -55,8 +55,8 @@ pub struct Proposal {
     pub request: Option<NamedRequest>,
     /// The batches that the answer names besides the new one: they hold the rest of the request.
     pub earlier: Vec<BatchId>,
-    /// The API key of whoever asked; none where nobody has to sign requests.
-    pub caller: Option<String>,
+    /// Who asked; none where nobody has to sign requests.
+    pub caller: Option<AskedBy>,
     /// The span of the request, where somebody follows traces.
     pub trace: Option<SpanPlace>,
     /// What of the lane is in a block.
@@ -97,7 +97,7 @@ pub(super) fn accept(
         profile: Some(profile),
         position: *position,
         request_id: request.map(|named| &named.id),
-        caller: proposal.caller.as_deref(),
+        caller: proposal.caller.as_ref(),
         trace: proposal.trace,
     };
     insert_batch(conn, &new, at_ms)?;
@@ -122,7 +122,7 @@ pub(super) fn accept(
         profile: Some(profile),
         position: *position,
         request: request.map(|named| (named.id.as_str(), named.digest)),
-        caller: proposal.caller.as_deref(),
+        caller: proposal.caller.as_ref(),
         trace: proposal.trace,
         transaction: history::transaction_digest(&attempt.signed),
         counted,
@@ -261,7 +261,7 @@ pub(super) struct NewBatch<'a> {
     pub(super) profile: Option<i64>,
     pub(super) position: u64,
     pub(super) request_id: Option<&'a RequestId>,
-    pub(super) caller: Option<&'a str>,
+    pub(super) caller: Option<&'a AskedBy>,
     pub(super) trace: Option<SpanPlace>,
 }
 
@@ -274,9 +274,9 @@ pub(super) fn next_batch(conn: &dyn Database) -> SqlResult<BatchId> {
 pub(super) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) -> SqlResult<()> {
     let Origin { lane, contract } = new.origin;
     conn.prepare_cached(
-        "INSERT INTO batch (id, chain, contract, profile, signer, position, request_id, caller, trace,
-                            state, accepted_ms)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open', ?10)",
+        "INSERT INTO batch (id, chain, contract, profile, signer, position, request_id, caller_label,
+                            caller_key, trace, state, accepted_ms)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 'open', ?11)",
     )?
     .queue_against(
         Wall::Place,
@@ -288,7 +288,8 @@ pub(super) fn insert_batch(conn: &dyn Database, new: &NewBatch<'_>, at_ms: i64) 
             lane.signer.as_slice(),
             new.position,
             new.request_id.map(RequestId::as_str),
-            new.caller,
+            new.caller.map(|caller| caller.label.as_str()),
+            new.caller.map(|caller| caller.key.as_str()),
             new.trace.map(|place| place.to_string()),
             at_ms
         ],

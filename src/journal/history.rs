@@ -5,7 +5,9 @@ use super::columns::{kind_word, period_text};
 use super::spend::{Added, Corrected};
 use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use super::{HistoryHead, Origin};
-use crate::billing::{Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord};
+use crate::billing::{
+    AskedBy, Attempt, BatchId, BatchState, BlockRef, ChargeTerms, Item, Signed, TxRecord,
+};
 use crate::spans::SpanPlace;
 use alloy::primitives::B256;
 use serde_json::{Value, json};
@@ -94,7 +96,7 @@ pub(super) struct Accepted<'a> {
     pub(super) position: u64,
     /// The caller's name for the request, and what that stands for.
     pub(super) request: Option<(&'a str, B256)>,
-    pub(super) caller: Option<&'a str>,
+    pub(super) caller: Option<&'a AskedBy>,
     /// The span of the request.
     pub(super) trace: Option<SpanPlace>,
     /// The digest of its first transaction; of an adopted one, whose bytes are not known, its hash.
@@ -117,7 +119,8 @@ impl Accepted<'_> {
             "place": self.origin.place(self.position),
             "request": self.request,
             "profile": self.profile,
-            "caller": self.caller,
+            "caller": self.caller.map(|by| by.label.as_str()),
+            "caller_key": self.caller.map(|by| by.key.as_str()),
             "trace": self.trace.map(|place| place.to_string()),
             "claims": claims_digest(items),
             "transaction": self.transaction,

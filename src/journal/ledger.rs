@@ -10,7 +10,9 @@ pub use whole::{FullLedger, LedgerLine, LedgerLines, REFUSED};
 use super::record::{Billing, Line};
 use super::sql::{Database, OptionalExtension as _, SqlResult};
 use super::{Journal, JournalError, rows};
-use crate::billing::{BatchId, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash};
+use crate::billing::{
+    BatchId, CallerLabel, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash,
+};
 use alloy::primitives::Address;
 use std::sync::Arc;
 
@@ -73,8 +75,8 @@ pub struct LedgerFilter {
     pub chain: Option<PlatformChainId>,
     /// On one of these chains; none where it may be on any.
     pub chains: Option<Vec<PlatformChainId>>,
-    /// Asked for with this API key.
-    pub caller: Option<String>,
+    /// Asked for by the caller of this label.
+    pub caller: Option<CallerLabel>,
     /// In this state, in the word of [`Line::state`]; refusals are in the state `refused`.
     pub state: Option<String>,
     /// Refused, or failed on chain, for this reason.

@@ -3,8 +3,8 @@
 use super::columns::LineOutcome;
 use super::{Durable, Network, Origin, Resolution};
 use crate::billing::{
-    Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, FailCode, Item, ItemOutcome,
-    TakenOtherwise, TxRecord,
+    AskedBy, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, FailCode, Item,
+    ItemOutcome, TakenOtherwise, TxRecord,
 };
 use crate::spans::SpanPlace;
 use alloy::primitives::B256;
@@ -97,8 +97,8 @@ pub struct Billing {
     pub position: u64,
     /// The caller's name for the request.
     pub request_id: Option<String>,
-    /// The API key of whoever asked; none where nobody had to sign, and for what was learnt.
-    pub caller: Option<String>,
+    /// Who asked; none where nobody had to sign, and for what was learnt.
+    pub caller: Option<AskedBy>,
     /// The span of the request, where somebody followed traces.
     pub trace: Option<SpanPlace>,
     /// Where it stands.

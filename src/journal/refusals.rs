@@ -8,8 +8,8 @@ use super::files::{Space, space};
 use super::ledger::{LedgerFilter, LedgerOrder, LedgerPlace};
 use super::sql::{SqlError, SqlResult};
 use crate::billing::{
-    BatchId, ChargeTerms, FailCode, Family, Period, PlanId, PlatformChainId, Refused, SubscribeId,
-    UserHash,
+    BatchId, CallerLabel, ChargeTerms, FailCode, Family, Period, PlanId, PlatformChainId, Refused,
+    SubscribeId, UserHash,
 };
 use crate::clock::Clock;
 use crate::config::JournalPlace;
@@ -31,8 +31,8 @@ pub struct RefusedRequest {
     pub chain: PlatformChainId,
     /// That chain's family.
     pub family: Family,
-    /// The API key of whoever asked; none where nobody had to sign.
-    pub caller: Option<String>,
+    /// The label of whoever asked; none where nobody had to sign.
+    pub caller: Option<CallerLabel>,
     /// The caller's name for the request.
     pub request_id: Option<String>,
     /// Every subscription that was refused.
@@ -74,8 +74,8 @@ pub struct KeptRefusal {
     pub code: FailCode,
     /// More words.
     pub detail: Option<String>,
-    /// Who asked.
-    pub caller: Option<String>,
+    /// The label of whoever asked.
+    pub caller: Option<CallerLabel>,
     /// The request that heard it last.
     pub request_id: Option<String>,
     /// The transaction that held the claim, where one did.

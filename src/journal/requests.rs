@@ -4,7 +4,7 @@
 use super::rows::billing;
 use super::sql::{BindValues, Database, OptionalExtension as _, SqlResult, params};
 use super::{AcceptError, Billing, Journal, JournalError};
-use crate::billing::{BatchId, NamedRequest};
+use crate::billing::{BatchId, CallerKey, NamedRequest};
 
 /// What is known of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,9 +48,9 @@ fn standing(
     request: &NamedRequest,
     batches: &[BatchId],
 ) -> SqlResult<RequestStanding> {
-    let (id, caller) = (request.id.as_str(), caller(request));
+    let (id, caller) = (request.id.as_str(), caller_key(request.caller.as_ref()));
     let digest: Option<Vec<u8>> = conn
-        .prepare_cached("SELECT digest FROM request WHERE id = ?1 AND caller = ?2")?
+        .prepare_cached("SELECT digest FROM request WHERE id = ?1 AND caller_key = ?2")?
         .query_row(params![id, caller], |row| row.get(0))
         .optional()?;
     let Some(digest) = digest else { return Ok(RequestStanding::New) };
@@ -58,7 +58,7 @@ fn standing(
         return Ok(RequestStanding::Taken);
     }
     let mut told = conn.prepare_cached(
-        "SELECT 1 FROM request_batch WHERE request = ?1 AND caller = ?2 AND batch = ?3",
+        "SELECT 1 FROM request_batch WHERE request = ?1 AND caller_key = ?2 AND batch = ?3",
     )?;
     let ask = |batch: &BatchId, ask: BindValues<'_>| ask(params![id, caller, batch.0]);
     let told = told.query_each(batches, ask, |_| Ok(()))?;
@@ -86,12 +86,12 @@ pub(super) fn write(
     request: &NamedRequest,
     batches: &[BatchId],
 ) -> SqlResult<()> {
-    let (id, caller) = (request.id.as_str(), caller(request));
+    let (id, caller) = (request.id.as_str(), caller_key(request.caller.as_ref()));
     conn.prepare_cached(
-        "INSERT INTO request (id, caller, digest) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+        "INSERT INTO request (id, caller_key, digest) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
     )?
     .queue(params![id, caller, request.digest.as_slice()])?;
-    let sql = "INSERT INTO request_batch (request, caller, batch) VALUES (?1, ?2, ?3)
+    let sql = "INSERT INTO request_batch (request, caller_key, batch) VALUES (?1, ?2, ?3)
                ON CONFLICT DO NOTHING";
     let mut insert = conn.prepare_cached(sql)?;
     for batch in batches {
@@ -109,7 +109,7 @@ pub(super) fn billings(conn: &dyn Database, id: &str) -> SqlResult<Vec<Billing>>
     batches.into_iter().filter_map(|id| billing(conn, BatchId(id)).transpose()).collect()
 }
 
-/// Nobody's requests have names of their own, too.
-fn caller(request: &NamedRequest) -> &str {
-    request.caller.as_deref().unwrap_or_default()
+/// The key that the name is of, as its column has it. Names that nobody had to sign for are apart, too.
+pub(super) fn caller_key(caller: Option<&CallerKey>) -> &str {
+    caller.map(CallerKey::as_str).unwrap_or_default()
 }

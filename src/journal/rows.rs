@@ -9,8 +9,9 @@ use super::record::{Billing, Line, Recorded};
 use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use super::{Durable, networks};
 use crate::billing::{
-    Attempt, Attempts, BatchId, BlockRef, ChargeKey, Claim, ClaimedBy, Item, PlanId,
-    PlatformChainId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash,
+    AskedBy, Attempt, Attempts, BatchId, BlockRef, CallerKey, CallerLabel, ChargeKey, Claim,
+    ClaimedBy, Item, PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId, TxRecord,
+    UserHash,
 };
 use alloy::primitives::{Address, B256};
 
@@ -119,8 +120,8 @@ fn claim(row: &Row<'_>) -> SqlResult<Claim> {
 /// The batch with this number.
 pub(super) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<Billing>> {
     let sql =
-        "SELECT id, chain, contract, signer, position, request_id, caller, state, accepted_ms,
-                      settled_ms, winner, block, block_s, trace FROM batch WHERE id = ?1";
+        "SELECT id, chain, contract, signer, position, request_id, caller_label, state, accepted_ms,
+                      settled_ms, winner, block, block_s, trace, caller_key FROM batch WHERE id = ?1";
     let head = conn.prepare_cached(sql)?.query_row([batch.0], |row| {
         let origin = origin(row, 1)?;
         let block = match row.get(11)? {
@@ -133,7 +134,7 @@ pub(super) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<B
             network: networks::of(conn, origin.lane.chain)?,
             position: row.get(4)?,
             request_id: row.get(5)?,
-            caller: row.get(6)?,
+            caller: asked_by(row, [6, 14])?,
             trace: span_place(row, 13)?,
             state: state(row, 7)?,
             accepted_ms: row.get(8)?,
@@ -147,6 +148,12 @@ pub(super) fn billing(conn: &dyn Database, batch: BatchId) -> SqlResult<Option<B
         })
     });
     head.optional()
+}
+
+/// The columns of a caller's label and key.
+fn asked_by(row: &Row<'_>, [label, key]: [usize; 2]) -> SqlResult<Option<AskedBy>> {
+    let Some(said) = row.get(label)? else { return Ok(None) };
+    Ok(Some(AskedBy { label: CallerLabel(said), key: CallerKey(row.get(key)?) }))
 }
 
 /// The columns `chain`, `contract` and `signer`, which stand side by side.

@@ -62,8 +62,8 @@ CREATE TABLE profile (
 ) STRICT;
 
 -- profile is NULL for what was learnt from the chain: its outcomes were read when it was learnt.
--- caller is the label of whoever asked; NULL where nobody had to sign, and for what was learnt from
--- the chain. trace is the span of the request, where spans are sent (spans.rs). winner, block and block_s tell what decided; a batch that expired has no winner.
+-- caller_label and caller_key are those of whoever asked; NULL where nobody had to sign, and for what was
+-- learnt from the chain. trace is the span of the request, where spans are sent (spans.rs). winner, block and block_s tell what decided; a batch that expired has no winner.
 CREATE TABLE batch (
     id          INTEGER PRIMARY KEY,
     chain       INTEGER NOT NULL REFERENCES chain (id),
@@ -72,7 +72,8 @@ CREATE TABLE batch (
     signer      BLOB    NOT NULL CHECK (length(signer) = 20),
     position    INTEGER NOT NULL CHECK (position >= 0),
     request_id  TEXT,
-    caller      TEXT,
+    caller_label TEXT,
+    caller_key  TEXT,
     trace       TEXT,
     state       TEXT    NOT NULL
                 CHECK (state IN ('open', 'charged', 'reverted', 'cancelled', 'usurped', 'expired')),
@@ -81,6 +82,7 @@ CREATE TABLE batch (
     winner      BLOB    CHECK (length(winner) = 32),
     block       INTEGER CHECK (block >= 0),
     block_s     INTEGER CHECK (block_s >= 0),
+    CHECK ((caller_label IS NULL) = (caller_key IS NULL)),
     CHECK ((state = 'open') = (settled_ms IS NULL)),
     CHECK ((state = 'open') = (block IS NULL)),
     CHECK ((state = 'open') = (block_s IS NULL)),
@@ -92,22 +94,22 @@ CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
 -- What the ledger asks for by time.
 CREATE INDEX batch_accepted ON batch (accepted_ms);
 
--- What a caller's name for a request stands for: the digest of its entries (billing/order.rs). caller is
--- '' where nobody had to sign.
+-- What a caller's name for a request stands for: the digest of its entries (billing/order.rs). The
+-- name is the API key's; '' where nobody had to sign.
 CREATE TABLE request (
-    id     TEXT NOT NULL,
-    caller TEXT NOT NULL,
-    digest BLOB NOT NULL CHECK (length(digest) = 32),
-    PRIMARY KEY (id, caller)
+    id         TEXT NOT NULL,
+    caller_key TEXT NOT NULL,
+    digest     BLOB NOT NULL CHECK (length(digest) = 32),
+    PRIMARY KEY (id, caller_key)
 ) STRICT, WITHOUT ROWID;
 
 -- The batches that answers to a request have named: the one that was signed for it, and earlier ones.
 CREATE TABLE request_batch (
-    request TEXT    NOT NULL,
-    caller  TEXT    NOT NULL,
-    batch   INTEGER NOT NULL REFERENCES batch (id),
-    PRIMARY KEY (request, batch, caller),
-    FOREIGN KEY (request, caller) REFERENCES request (id, caller)
+    request    TEXT    NOT NULL,
+    caller_key TEXT    NOT NULL,
+    batch      INTEGER NOT NULL REFERENCES batch (id),
+    PRIMARY KEY (request, batch, caller_key),
+    FOREIGN KEY (request, caller_key) REFERENCES request (id, caller_key)
 ) STRICT, WITHOUT ROWID;
 
 -- raw and gas_required are NULL for a transaction that was learnt from the chain. ending, message, used

@@ -27,9 +27,10 @@ mod versions;
 use super::sql::SqlResult;
 use super::*;
 use crate::billing::{
-    AttemptKind, BatchState, BlockRef, CallEnding, ChargeKey, ChargeTerms, ClaimState, Execution,
-    FailCode, Family, ForeignEffect, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period,
-    PlanId, RequestId, Signed, SubscribeId, TakenOtherwise, TxRecord, UserHash, Verdict,
+    AskedBy, AttemptKind, BatchState, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
+    ChargeTerms, ClaimState, Execution, FailCode, Family, ForeignEffect, InBlocks, Item,
+    ItemOutcome, Landed, NamedRequest, Period, PlanId, RequestId, Signed, SubscribeId,
+    TakenOtherwise, TxRecord, UserHash, Verdict,
 };
 use crate::config::JournalConfig;
 use crate::policy::Unit;
@@ -314,10 +315,16 @@ fn proposal(items: &[Item]) -> Proposal {
     }
 }
 
+/// Somebody whose label is not the API key.
+fn asked_by() -> AskedBy {
+    let (key, label) = ("merchant-key".to_owned(), "scheduler".to_owned());
+    AskedBy { key: CallerKey(key), label: CallerLabel(label) }
+}
+
 /// What somebody asks under the name `id`; another thing for every `digest`.
 fn request(id: &str, digest: u8) -> NamedRequest {
     let id = RequestId::parse(id).unwrap();
-    NamedRequest { id, caller: Some("scheduler".to_owned()), digest: B256::repeat_byte(digest) }
+    NamedRequest { id, caller: Some(asked_by().key), digest: B256::repeat_byte(digest) }
 }
 
 /// What a transaction may cost, and the most that a day's may.

@@ -4,9 +4,9 @@ use crate::sample::Sample;
 use alloy::primitives::{Address, B256, U256, keccak256};
 use futures_util::future::join_all;
 use merchant_signer::billing::{
-    Attempt, BatchId, BlockRef, CallEnding, ChargeKey, ChargeTerms, Family, InBlocks, Item,
-    ItemOutcome, Landed, Period, PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId,
-    TxRecord, UserHash, Verdict,
+    AskedBy, Attempt, BatchId, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
+    ChargeTerms, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period, PlanId,
+    PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash, Verdict,
 };
 use merchant_signer::config::JournalConfig;
 use merchant_signer::journal::{
@@ -181,9 +181,9 @@ impl Book {
         Proposal {
             origin: Origin { lane: LANE, contract: CONTRACT },
             profile: "the profile that all of them were signed by".into(),
-            request: None,
+            request: Some(named(position)),
             earlier: vec![],
-            caller: Some("scheduler".to_owned()),
+            caller: Some(asked_by()),
             trace: None,
             in_blocks: InBlocks::Below(position),
             window: TOGETHER,
@@ -269,6 +269,17 @@ fn item(n: u64) -> Item {
             token: Some(TOKEN),
         },
     }
+}
+
+/// A merchant's scheduler names every request. Its label is not its key.
+fn named(position: u64) -> NamedRequest {
+    let id = RequestId::parse(&format!("run-{position}")).unwrap();
+    NamedRequest { id, caller: Some(asked_by().key), digest: hash_of(position) }
+}
+
+fn asked_by() -> AskedBy {
+    let (key, label) = ("merchant-key".to_owned(), "scheduler".to_owned());
+    AskedBy { key: CallerKey(key), label: CallerLabel(label) }
 }
 
 fn hash_of(position: u64) -> B256 {

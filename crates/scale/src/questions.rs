@@ -6,7 +6,7 @@ use crate::sample::{Sample, written};
 use crate::well::{self, Well};
 use alloy::primitives::Address;
 use merchant_signer::billing::{
-    Entry, FailCode, Family, PlatformChainId, Refused, Scalar, SubscribeId, UserHash,
+    CallerLabel, Entry, FailCode, Family, PlatformChainId, Refused, Scalar, SubscribeId, UserHash,
 };
 use merchant_signer::clock::Clock;
 use merchant_signer::http::{ChargeRow, JournalName};
@@ -266,7 +266,7 @@ async fn refuse(ledger: &FullLedger, count: u64) -> u64 {
     for first in (0..count).step_by(10_000) {
         refusals.seen(newest);
         let refused = (first..(first + 10_000).min(count)).map(refused).collect();
-        let caller = Some("scheduler".to_owned());
+        let caller = Some(CallerLabel("scheduler".to_owned()));
         refusals.note(RefusedRequest {
             chain: PlatformChainId(139),
             family: Family::Evm,

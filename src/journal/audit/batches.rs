@@ -8,7 +8,7 @@ use crate::journal::history::{
 use crate::journal::record::{Billing, Line, Recorded};
 use crate::journal::spend::{Added, Corrected};
 use crate::journal::sql::{Database, OptionalExtension as _, SqlResult, params};
-use crate::journal::{Resolution, rows};
+use crate::journal::{Resolution, requests, rows};
 use alloy::primitives::B256;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -140,6 +140,9 @@ impl<'a> Telling<'a> {
         };
         let places = (0_usize..).zip(&billing.items);
         let request = self.request(billing)?;
+        if request.is_none() && billing.request_id.is_some() {
+            return Ok(Some("names a request that is not written down"));
+        }
         let accepted = Accepted {
             batch: billing.batch,
             origin: billing.origin,
@@ -147,7 +150,7 @@ impl<'a> Telling<'a> {
             profile: self.body.get("profile").and_then(Value::as_i64),
             position: billing.position,
             request: request.as_ref().map(|(id, digest)| (id.as_str(), *digest)),
-            caller: billing.caller.as_deref(),
+            caller: billing.caller.as_ref(),
             trace: billing.trace,
             transaction,
             // The sums have an audit of their own, and freed claims are counted.
@@ -181,9 +184,9 @@ impl<'a> Telling<'a> {
     fn request(&self, billing: &Billing) -> SqlResult<Option<(String, B256)>> {
         let Some(id) = &billing.request_id else { return Ok(None) };
         let sql = "SELECT digest FROM request JOIN request_batch AS named
-                       ON named.request = request.id AND named.caller = request.caller
-                   WHERE request.id = ?1 AND request.caller = ?2 AND named.batch = ?3";
-        let caller = billing.caller.as_deref().unwrap_or_default();
+                       ON named.request = request.id AND named.caller_key = request.caller_key
+                   WHERE request.id = ?1 AND request.caller_key = ?2 AND named.batch = ?3";
+        let caller = requests::caller_key(billing.caller.as_ref().map(|by| &by.key));
         let named = params![id, caller, billing.batch.0];
         let digest = self.conn.prepare_cached(sql)?.query_row(named, |row| hash(row, 0));
         Ok(digest.optional()?.map(|digest| (id.clone(), digest)))

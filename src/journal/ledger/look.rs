@@ -2,7 +2,7 @@
 //! is in which something may be wanted.
 
 use super::{LedgerFilter, LedgerOrder, LedgerPlace, STEP};
-use crate::billing::{BatchId, SubscribeId, UserHash};
+use crate::billing::{BatchId, CallerLabel, SubscribeId, UserHash};
 use crate::journal::columns::hash;
 use crate::journal::sql::{Database, SqlResult, params};
 use alloy::primitives::Address;
@@ -210,7 +210,7 @@ fn wanted(
     // Compared first: that tells a server of what type each of these is.
     let sql = format!(
         "SELECT id FROM batch WHERE id BETWEEN ?1 AND ?2
-             AND (chain = ?3 OR ?3 IS NULL) AND (caller = ?4 OR ?4 IS NULL)
+             AND (chain = ?3 OR ?3 IS NULL) AND (caller_label = ?4 OR ?4 IS NULL)
              AND (accepted_ms >= ?5 OR ?5 IS NULL) AND (accepted_ms < ?6 OR ?6 IS NULL)
              AND (block_s >= ?11 OR ?11 IS NULL) AND (block_s < ?12 OR ?12 IS NULL)
              AND EXISTS (SELECT 1 FROM claim WHERE claim.batch = batch.id
@@ -222,7 +222,7 @@ fn wanted(
         low,
         high,
         filter.chain.map(|chain| chain.0),
-        filter.caller,
+        filter.caller.as_ref().map(CallerLabel::as_str),
         filter.from_ms,
         filter.until_ms,
         filter.subscribe.map(|subscribe| subscribe.0),

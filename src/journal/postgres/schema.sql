@@ -91,7 +91,8 @@ CREATE TABLE batch (
     signer      BYTEA NOT NULL CHECK (length(signer) = 20),
     position    BIGINT NOT NULL CHECK (position >= 0),
     request_id  TEXT,
-    caller      TEXT,
+    caller_label TEXT,
+    caller_key  TEXT,
     trace       TEXT,
     state       TEXT    NOT NULL
                 CHECK (state IN ('open', 'charged', 'reverted', 'cancelled', 'usurped', 'expired')),
@@ -100,6 +101,7 @@ CREATE TABLE batch (
     winner      BYTEA CHECK (length(winner) = 32),
     block       BIGINT CHECK (block >= 0),
     block_s     BIGINT CHECK (block_s >= 0),
+    CHECK ((caller_label IS NULL) = (caller_key IS NULL)),
     CHECK ((state = 'open') = (settled_ms IS NULL)),
     CHECK ((state = 'open') = (block IS NULL)),
     CHECK ((state = 'open') = (block_s IS NULL)),
@@ -110,18 +112,18 @@ CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
 CREATE INDEX batch_accepted ON batch (accepted_ms);
 
 CREATE TABLE request (
-    id     TEXT NOT NULL,
-    caller TEXT NOT NULL,
-    digest BYTEA NOT NULL CHECK (length(digest) = 32),
-    PRIMARY KEY (id, caller)
+    id         TEXT NOT NULL,
+    caller_key TEXT NOT NULL,
+    digest     BYTEA NOT NULL CHECK (length(digest) = 32),
+    PRIMARY KEY (id, caller_key)
 );
 
 CREATE TABLE request_batch (
-    request TEXT    NOT NULL,
-    caller  TEXT    NOT NULL,
-    batch   BIGINT NOT NULL REFERENCES batch (id) DEFERRABLE,
-    PRIMARY KEY (request, batch, caller),
-    FOREIGN KEY (request, caller) REFERENCES request (id, caller) DEFERRABLE
+    request    TEXT   NOT NULL,
+    caller_key TEXT   NOT NULL,
+    batch      BIGINT NOT NULL REFERENCES batch (id) DEFERRABLE,
+    PRIMARY KEY (request, batch, caller_key),
+    FOREIGN KEY (request, caller_key) REFERENCES request (id, caller_key) DEFERRABLE
 );
 
 CREATE TABLE attempt (

@@ -7,7 +7,7 @@ use super::super::ledger::{LedgerFilter, LedgerOrder, LedgerPlace, PlaceInBatch}
 use super::super::sql::{Database, Row, SqlResult, params};
 use super::{KeptRefusal, LedgerSpan, WaitingRefusal};
 use crate::billing::{
-    BatchId, ChargeTerms, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash,
+    BatchId, CallerLabel, ChargeTerms, FailCode, PlanId, PlatformChainId, SubscribeId, UserHash,
 };
 use alloy::primitives::{B256, U256};
 use rusqlite::types::{ToSql, Value, ValueRef};
@@ -140,7 +140,7 @@ impl RefusalFile {
         want("user_hash =", filter.user.map(|one| one.0.to_vec().into()));
         want("wallet =", filter.wallet.map(|one| one.to_vec().into()));
         want("chain =", filter.chain.map(|one| one.0.into()));
-        want("caller =", filter.caller.clone().map(Value::from));
+        want("caller =", filter.caller.clone().map(|CallerLabel(label)| label.into()));
         want("code =", filter.reason.map(|one| one.token().to_owned().into()));
         want("last_ms >=", filter.from_ms.map(Value::from));
         want("first_ms <", filter.until_ms.map(Value::from));
@@ -221,7 +221,7 @@ fn add(conn: &dyn Database, one: &WaitingRefusal, batch: i64) -> SqlResult<()> {
         number(refused.balance),
         refused.code.token(),
         detail,
-        request.caller,
+        request.caller.as_ref().map(CallerLabel::as_str),
         request.request_id,
         refused.tx_hash.as_ref().map(B256::as_slice),
     ];
@@ -275,7 +275,7 @@ fn refusal(row: &Row<'_>) -> SqlResult<KeptRefusal> {
         balance: told(row, 15, number)?,
         code: FailCode::from_token(&code).ok_or_else(|| garbage(16, &code))?,
         detail: row.get(17)?,
-        caller: row.get(18)?,
+        caller: row.get::<Option<String>>(18)?.map(CallerLabel),
         request_id: row.get(19)?,
         tx_hash: told(row, 20, hash)?,
     })

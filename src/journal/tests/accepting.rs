@@ -43,13 +43,13 @@ async fn what_was_answered_is_what_a_restart_finds() {
     (huge.amount, huge.key.period) = (U256::MAX, Period::Numbered(U256::MAX));
     let mut wanted = proposal(&[item(1, 1), huge, guarded(3)]);
     wanted.request = Some(request("run-1", 1));
-    wanted.caller = Some("scheduler".to_owned());
+    wanted.caller = Some(asked_by());
     let slot = book.take(wanted).await.unwrap();
     let (before, billing) = (book.everything().await, book.billing(slot.batch).await);
     assert_eq!(billing.items.iter().map(|line| line.item).collect::<Vec<_>>(), slot.items);
     assert!(billing.items.iter().all(|line| line.live && line.outcome.is_none()));
     assert_eq!((billing.origin, billing.network), (origin(), NETWORK));
-    assert_eq!(billing.caller.as_deref(), Some("scheduler"), "read without the configuration");
+    assert_eq!(billing.caller, Some(asked_by()), "read without the configuration");
     assert_eq!((billing.position, billing.state), (FIRST, BatchState::Open));
     assert_eq!((billing.accepted_ms, billing.settled_ms, billing.winner), (NOW_MS, None, None));
 

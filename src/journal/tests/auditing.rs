@@ -10,7 +10,7 @@ async fn closed_book() -> TempDir {
     let reverted = book.accept(&[paid_by(3, item(3, 1))]).await.unwrap();
     let mut open = proposal(&[item(4, 1), guarded(5)]);
     open.request = Some(request("run-1", 1));
-    open.caller = Some("scheduler".to_owned());
+    open.caller = Some(asked_by());
     open.counts = vec![fee(21_000, None)];
     book.take(open).await.unwrap();
     let outcomes = vec![ItemOutcome::Charged, short_of_allowance()];
@@ -168,7 +168,9 @@ const CHANGES: &[(&str, &str)] = &[
     ("the contract", "UPDATE batch SET contract = zeroblob(20) WHERE id = 3"),
     ("the account", "UPDATE batch SET signer = zeroblob(20) WHERE id = 3"),
     ("the chain", "PRAGMA defer_foreign_keys = 1; UPDATE batch SET chain = 140 WHERE id = 3"),
-    ("who asked", "UPDATE batch SET caller = 'somebody' WHERE id = 3"),
+    ("who asked", "UPDATE batch SET caller_label = 'somebody' WHERE id = 3"),
+    ("the key of who asked", "UPDATE batch SET caller_key = 'another-key' WHERE id = 3"),
+    ("nobody asked", "UPDATE batch SET caller_label = NULL, caller_key = NULL WHERE id = 3"),
     ("the position", "UPDATE batch SET position = 99 WHERE id = 3"),
     (
         "a batch more",
@@ -181,6 +183,8 @@ const CHANGES: &[(&str, &str)] = &[
     ("a claim's chain", "UPDATE claim SET chain = 140 WHERE batch = 1 AND item = 0"),
     ("a guard", "UPDATE claim SET guard_until_s = 1 WHERE batch = 1 AND item = 0"),
     ("the name of a request", "UPDATE batch SET request_id = 'run-2' WHERE id = 3"),
+    ("a name where there was none", "UPDATE batch SET request_id = 'run-2' WHERE id = 1"),
+    ("no name where there was one", "UPDATE batch SET request_id = NULL WHERE id = 3"),
     ("who pays", "DELETE FROM payer"),
     ("what a name stands for", "UPDATE request SET digest = zeroblob(32)"),
     ("what a name leads to", "DELETE FROM request_batch WHERE batch = 3"),

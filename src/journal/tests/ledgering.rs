@@ -2,6 +2,10 @@
 
 use super::*;
 
+fn even() -> CallerLabel {
+    CallerLabel("even".to_owned())
+}
+
 /// 150 batches, which is more than a step looks at, of one charge, two and three in turn; every third
 /// batch has ended, and the third charge of a batch of three has failed.
 async fn book() -> Book {
@@ -10,7 +14,7 @@ async fn book() -> Book {
     {
         let items: Vec<Item> = (1..=charges).map(|who| item(who, number)).collect();
         let at_ms = NOW_MS.saturating_add(seconds.saturating_mul(1000));
-        let caller = number.is_multiple_of(2).then(|| "even".to_owned());
+        let caller = number.is_multiple_of(2).then(|| AskedBy { label: even(), ..asked_by() });
         let slot = Proposal { caller, at_ms, ..proposal(&items) };
         let slot = book.take(slot).await.unwrap();
         if charges == 3 {
@@ -70,7 +74,7 @@ async fn only_what_fits_everything_that_is_asked_is_told() {
     assert_eq!(count(LedgerFilter { user: Some(user(2)), ..all() }).await, 100);
     assert_eq!(count(LedgerFilter { plan: Some(PlanId(4)), ..all() }).await, 0);
     assert_eq!(count(LedgerFilter { chain: Some(CHAIN), ..all() }).await, 300);
-    assert_eq!(count(LedgerFilter { caller: Some("even".to_owned()), ..all() }).await, 150);
+    assert_eq!(count(LedgerFilter { caller: Some(even()), ..all() }).await, 150);
     for (state, expected) in
         [("open", 150), ("charged", 50), ("unproven", 50), ("failed", 50), ("reverted", 0)]
     {

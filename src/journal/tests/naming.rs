@@ -4,7 +4,8 @@ use super::*;
 
 /// A proposal for `who` in a request of this name.
 fn named(id: &str, digest: u8, who: u8) -> Proposal {
-    Proposal { request: Some(request(id, digest)), ..proposal(&[item(who, 1)]) }
+    let request = Some(request(id, digest));
+    Proposal { request, caller: Some(asked_by()), ..proposal(&[item(who, 1)]) }
 }
 
 async fn found(book: &Book, id: &str) -> Vec<BatchId> {
@@ -42,6 +43,7 @@ async fn a_name_stands_for_one_request_of_its_caller() {
     assert_eq!(book.everything().await, before, "and nothing of it is written");
     let mut others = named("a", 2, 2);
     others.request = Some(NamedRequest { caller: None, ..request("a", 2) });
+    others.caller = None;
     book.take(others).await.unwrap();
 }
 

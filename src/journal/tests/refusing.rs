@@ -20,7 +20,7 @@ fn refused(who: i64, code: FailCode) -> crate::billing::Refused {
 }
 
 fn request_of(refused: Vec<crate::billing::Refused>) -> RefusedRequest {
-    let (caller, request_id) = (Some("scheduler".to_owned()), Some("run/1".to_owned()));
+    let (caller, request_id) = (Some(asked_by().label), Some("run/1".to_owned()));
     RefusedRequest { chain: CHAIN, family: Family::Evm, caller, request_id, refused }
 }
 
@@ -180,8 +180,11 @@ async fn only_refusals_that_fit_everything_that_is_asked_are_told() {
             "{state:?}"
         );
     }
-    assert_eq!(count(LedgerFilter { caller: Some("scheduler".to_owned()), ..some() }).await, 2);
-    assert_eq!(count(LedgerFilter { caller: Some("x".to_owned()), ..some() }).await, 0);
+    assert_eq!(count(LedgerFilter { caller: Some(asked_by().label), ..some() }).await, 2);
+    assert_eq!(
+        count(LedgerFilter { caller: Some(CallerLabel("x".to_owned())), ..some() }).await,
+        0
+    );
     assert_eq!(count(LedgerFilter { chain: Some(CHAIN), ..some() }).await, 4);
     let other = PlatformChainId(1);
     assert_eq!(count(LedgerFilter { chains: Some(vec![other]), ..some() }).await, 0);

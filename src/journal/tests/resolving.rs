@@ -10,7 +10,7 @@ async fn ended_in(book: Book, outcomes: Vec<ItemOutcome>) -> (Book, BatchId) {
     let items: Vec<Item> = (1..).zip(&outcomes).map(|(who, _)| item(who, 1)).collect();
     let mut proposal = proposal(&items);
     proposal.request = Some(request("run-1", 1));
-    proposal.caller = Some("scheduler".to_owned());
+    proposal.caller = Some(asked_by());
     let slot = book.take(proposal).await.unwrap();
     book.settle(end(&slot, BatchState::Charged, outcomes)).await;
     (book, slot.batch)
@@ -89,7 +89,7 @@ async fn a_name_of_several_billings_means_the_one_that_is_unproven() {
     for (period, outcome) in [(2, ItemOutcome::Charged), (3, ItemOutcome::Unproven)] {
         let mut again = proposal(&[item(1, period)]);
         again.request = Some(request("run-1", 1));
-        again.caller = Some("scheduler".to_owned());
+        again.caller = Some(asked_by());
         let slot = book.take(again).await.unwrap();
         book.settle(end(&slot, BatchState::Charged, vec![outcome])).await;
         let meant = said(&book, finding("run-1", 1, Resolution::Charged)).await;

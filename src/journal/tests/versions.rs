@@ -31,7 +31,7 @@ async fn the_file_of_this_version_is_made() {
     let book = Book::in_a_file().await;
     let mut charged = proposal(&[paid_by(1, item(1, 1)), item(2, 1), item(3, 1), guarded(4)]);
     charged.request = Some(request("run-1", 1));
-    charged.caller = Some("scheduler".to_owned());
+    charged.caller = Some(asked_by());
     charged.counts = vec![fee(21_000, None)];
     let charged = book.take(charged).await.unwrap();
     let told = vec![
@@ -112,7 +112,7 @@ async fn a_journal_of_every_kept_version_is_opened_and_knows_what_it_knew() {
             assert_eq!(book.takes(item(who, 1)).await, free, "version {version}, {who}");
         }
         let found = book.journal.billings_by_request("run-1".to_owned()).await.unwrap();
-        assert_eq!(found[0].caller.as_deref(), Some("scheduler"));
+        assert_eq!(found[0].caller, Some(asked_by()));
         assert_eq!((found[0].network, found[0].block), (NETWORK, Some(BLOCK)));
     }
 }
