@@ -43,8 +43,10 @@ pub enum Closed {
         /// The nodes that say so, by their labels.
         told_by: Vec<String>,
     },
-    /// The journal is an old copy, and the blocks since it was made are being read.
+    /// The journal may not know what the account did, and the blocks of that time are being read.
     Reading {
+        /// Why it may not.
+        gap: Gap,
         /// How much of that time is read.
         percent: u64,
     },
@@ -73,6 +75,15 @@ pub enum Closed {
         /// That account.
         other: Address,
     },
+}
+
+/// Why a journal may not know what an account did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// It is new, and the account was used before.
+    NewJournal,
+    /// It is an old copy.
+    OldCopy,
 }
 
 /// Why a lane ends what it has begun, and begins nothing.
@@ -122,7 +133,13 @@ impl fmt::Display for Closed {
                  out of `rpc`",
                 told_by.join(" and ")
             ),
-            Self::Reading { percent } => write!(
+            Self::Reading { gap: Gap::NewJournal, percent } => write!(
+                f,
+                "this journal is new and the account has a history: what it did lately is being learnt from \
+                 the chain's blocks, and nothing that was signed may be able to land any more ({percent} % of \
+                 that time is read)"
+            ),
+            Self::Reading { gap: Gap::OldCopy, percent } => write!(
                 f,
                 "the journal is an old copy: what was billed since is being learnt from the chain's \
                  blocks, and nothing that was signed may be able to land any more ({percent} % of that \
@@ -335,18 +352,21 @@ fn by_pools(lane: &LaneView) -> Ruling {
 }
 
 fn by_blocks(lane: &LaneView, read: Option<BlocksRead>) -> Ruling {
+    // Where positions are only counted, none is taken before the first batch.
+    let gap = if lane.next == 0 { Gap::NewJournal } else { Gap::OldCopy };
     let Some(BlocksRead { percent, complete }) = read else {
-        return Ruling::ReadBlocks { meanwhile: Closed::Reading { percent: 0 } };
+        return Ruling::ReadBlocks { meanwhile: Closed::Reading { gap, percent: 0 } };
     };
+    let reading = Ruling::Closed(Closed::Reading { gap, percent });
     // A batch of the copy may hold a claim that its end sets free and that a transaction in the blocks
     // has used since. The batch ends within the life of its own transaction.
     if lane.undecided > 0 {
-        return Ruling::Closed(Closed::Reading { percent });
+        return reading;
     }
     if !lane.learnt {
         return Ruling::LearnFound;
     }
-    if complete { Ruling::Open } else { Ruling::Closed(Closed::Reading { percent }) }
+    if complete { Ruling::Open } else { reading }
 }
 
 /// Where a lane begins that the journal does not know, when its account has sent `sent` transactions,

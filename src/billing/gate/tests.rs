@@ -73,8 +73,11 @@ fn pools_are_asked_at_a_start_after_trouble_and_after_a_restore() {
 #[test]
 fn a_lane_that_nobody_counts_opens_when_the_blocks_have_told_everything() {
     let doubtful = LaneView { in_doubt: true, account: AccountView::Blocks(None), ..lane(0, 0, 7) };
-    let reading = |percent| Closed::Reading { percent };
+    let reading = |percent| Closed::Reading { gap: Gap::OldCopy, percent };
     assert_eq!(rule(&doubtful), Ruling::ReadBlocks { meanwhile: reading(0) });
+    let fresh = rule(&LaneView { next: 0, ..doubtful.clone() });
+    let Ruling::ReadBlocks { meanwhile } = fresh else { panic!("{fresh:?}") };
+    assert!(meanwhile.to_string().starts_with("this journal is new and the account has a history"));
     let read = LaneView { account: blocks(40, false), ..doubtful };
     assert_eq!(rule(&LaneView { undecided: 1, ..read.clone() }), Ruling::Closed(reading(40)));
     assert_eq!(rule(&read), Ruling::LearnFound);
@@ -86,7 +89,7 @@ fn a_lane_that_nobody_counts_opens_when_the_blocks_have_told_everything() {
 
 #[test]
 fn progress_is_no_news_and_another_reason_is() {
-    let reading = |percent| Gate::Closed(Closed::Reading { percent });
+    let reading = |percent| Gate::Closed(Closed::Reading { gap: Gap::OldCopy, percent });
     assert!(!reading(13).is_news_after(&reading(12)));
     assert!(reading(0).is_news_after(&Gate::Opening) && reading(0).is_news_after(&closed()));
     assert!(Gate::Open.is_news_after(&reading(99)) && !Gate::Open.is_news_after(&Gate::Open));

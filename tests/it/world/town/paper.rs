@@ -63,7 +63,7 @@ pub(crate) fn tron_chain(full: &str, doors: &Doors, places: [Address; 2], keys: 
 }
 
 /// A TRON chain with these nodes in a list instead of the one that is written flat.
-fn with_tron_nodes(config: &str, nodes: &[String]) -> String {
+pub(crate) fn with_tron_nodes(config: &str, nodes: &[String]) -> String {
     let flat = |line: &&str| {
         let key = line.split(' ').next().unwrap_or_default();
         ["full", "solidity", "jsonrpc"].contains(&key)
