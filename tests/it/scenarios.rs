@@ -46,6 +46,7 @@ mod node;
 mod one_request;
 mod operating;
 mod options;
+mod other_makes;
 mod policy;
 mod procedures;
 mod profiles;

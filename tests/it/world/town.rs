@@ -3,7 +3,7 @@
 
 pub(crate) mod paper;
 
-pub(crate) use paper::{chain, profile, put_key, tron_chain};
+pub(crate) use paper::{chain, profile, put_key, tron_chain, with_tron_nodes};
 
 use super::anvil::{Anvil, Family, Mining, Options};
 use super::contracts::{AnyToken, Billing, Kind, Merchant, Plan, Subscriber, Token, deploy};
@@ -127,6 +127,14 @@ impl Town {
                 anvil.call::<Value>("evm_setIntervalMining", json!([seconds])).await;
             }
         }
+        let proxy = Proxy::before(&anvil.url).await;
+        Self::installed(&founding, settlement, (anvil, None), (proxy, None))
+    }
+
+    /// The usual town on an EVM node of another make than anvil.
+    pub(crate) async fn on_make(make: &str, founding: Founding) -> Self {
+        let anvil = Anvil::of_make(make).await;
+        let settlement = Settlement::on(&anvil, &founding).await;
         let proxy = Proxy::before(&anvil.url).await;
         Self::installed(&founding, settlement, (anvil, None), (proxy, None))
     }
