@@ -227,10 +227,10 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Looks at the head, and publishes what it sees.
     async fn beat(&self) -> Result<Pulse, ChainError>;
 
-    /// The most transactions that as many nodes as have to agree know the account to have sent, what
-    /// waits in their pools included. No single node can have a lane begin too high, where it would wait
-    /// for ever, or keep one from opening at a start.
-    async fn borne_out_sent(&self) -> Result<MostSent, ChainError>;
+    /// The most transactions that a node knows the account to have sent, what waits in its pool included,
+    /// unless as many others deny it as have to agree. Fails where fewer than that tell: their silence is
+    /// no word that nothing waits.
+    async fn undenied_sent(&self) -> Result<MostSent, ChainError>;
 
     /// How many transactions the account had sent by its newest final block that is not later than
     /// `at_ms` (Unix ms of this machine), however wrong its clock may be while something is signed, as far

@@ -30,6 +30,7 @@ mod migrate;
 mod networks;
 mod open;
 mod outbox;
+mod passing;
 mod past;
 mod pause;
 mod place;

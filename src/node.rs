@@ -20,7 +20,7 @@ mod retries;
 mod rules;
 mod traffic;
 
-pub use agree::{HeadSeen, NonceSeen, median, reached_by, refuted, shared};
+pub use agree::{HeadSeen, NonceSeen, median, reached_by, refuted, shared, undenied};
 pub use ask::Asker;
 pub use client::Client;
 pub use decode::{NotRead, decode};

@@ -295,9 +295,9 @@ pub enum Ruling {
 /// Whose pool counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PoolsAsked {
-    /// What as many nodes as have to agree hold: at a start that nothing else speaks against, no single
-    /// node keeps a lane from opening.
-    Enough,
+    /// What one holds, unless as many others as have to agree hold less: at a start that nothing else
+    /// speaks against, no single node of three keeps a lane from opening.
+    Undenied,
     /// What any holds: it was signed with the account's key, and a single pool can bring it to land.
     Any,
 }
@@ -336,7 +336,7 @@ fn by_nonces(lane: &LaneView, nonces: NonceView) -> Ruling {
 fn by_pools(lane: &LaneView) -> Ruling {
     let asked = match lane.gate {
         Gate::Open if !lane.in_doubt => None,
-        Gate::Opening if !lane.in_doubt => Some(PoolsAsked::Enough),
+        Gate::Opening if !lane.in_doubt => Some(PoolsAsked::Undenied),
         Gate::Open | Gate::Opening | Gate::Closed(_) => Some(PoolsAsked::Any),
     };
     match &lane.pools {

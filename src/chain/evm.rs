@@ -197,8 +197,8 @@ impl Chain for EvmChain {
         Ok(self.observe().await?.pulse)
     }
 
-    async fn borne_out_sent(&self) -> Result<MostSent, ChainError> {
-        self.borne_out_nonce().await
+    async fn undenied_sent(&self) -> Result<MostSent, ChainError> {
+        self.undenied_nonce().await
     }
 
     async fn sent_before(&self, at_ms: i64) -> Result<Option<u64>, ChainError> {

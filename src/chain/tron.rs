@@ -260,7 +260,7 @@ impl Chain for TronChain {
     }
 
     /// Positions are ours alone: no chain knows them.
-    async fn borne_out_sent(&self) -> Result<MostSent, ChainError> {
+    async fn undenied_sent(&self) -> Result<MostSent, ChainError> {
         Ok(MostSent::default())
     }
 

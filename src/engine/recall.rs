@@ -86,7 +86,7 @@ impl Lane {
 
     async fn ask_pools(&self, whose: PoolsAsked) -> Result<PoolView, Trouble> {
         let MostSent { count, told_by } = match whose {
-            PoolsAsked::Enough => self.chain.borne_out_sent().await?,
+            PoolsAsked::Undenied => self.chain.undenied_sent().await?,
             PoolsAsked::Any => self.chain.most_sent().await?,
         };
         Ok(PoolView::Count(count, told_by))
@@ -119,7 +119,7 @@ impl Lane {
         let first = if let Some(sent) = sent {
             sent
         } else {
-            let MostSent { count, .. } = self.chain.borne_out_sent().await?;
+            let MostSent { count, .. } = self.chain.undenied_sent().await?;
             match first_position(self.id().signer, count, nonces) {
                 Ok(first) => first,
                 Err(why) => {

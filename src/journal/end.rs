@@ -7,7 +7,7 @@ use super::commit::{
 };
 use super::rows::origin_of;
 use super::sql::{Database, SqlResult, params};
-use super::{history, spend};
+use super::{history, passing, spend};
 use crate::billing::{
     BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, TxRecord, Verdict,
 };
@@ -74,6 +74,7 @@ pub(super) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlRe
     let settled =
         history::Settled { batch, state, winner, block, record, outcomes, guard_until, corrected };
     history::append(conn, at_ms, "settled", &settled.body())?;
+    passing::pass_on(conn, end.batch, at_ms)?;
     if let Verdict::Usurped(tx) = &end.verdict {
         adopt(conn, &origin_of(conn, end.batch)?, tx, end.guard_s, at_ms)?;
     }

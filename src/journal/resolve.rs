@@ -3,7 +3,7 @@
 use super::columns::LineOutcome;
 use super::record::{Billing, Line};
 use super::sql::{Database, SqlError, SqlResult, params};
-use super::{history, requests, rows};
+use super::{history, passing, requests, rows};
 use crate::billing::{BatchId, BatchState, ItemOutcome, SubscribeId};
 use alloy::primitives::B256;
 use serde_json::json;
@@ -159,7 +159,8 @@ fn write(
     let body = json!({"batch": batch.0, "item": place, "subscription": finding.subscribe.0,
                       "resolution": finding.resolution.word(), "by": finding.by,
                       "why": finding.why});
-    history::append(conn, finding.at_ms, "resolved", &body)
+    history::append(conn, finding.at_ms, "resolved", &body)?;
+    passing::pass_on(conn, batch, finding.at_ms)
 }
 
 /// Where one charge stands.

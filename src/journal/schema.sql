@@ -136,8 +136,8 @@ CREATE TABLE attempt (
 
 -- The right to a charge. outcome is NULL until the chain has decided; 'released' where the batch
 -- charged nobody; plan_version, wallet and token are NULL where nobody has told them; code (a failCode) and the contract's own number stand with 'failed' alone.
--- elsewhere = 1: learnt from the chain while another batch held the same charge. resolved is what a
--- person found out about an unproven one.
+-- elsewhere = 1: learnt from the chain while another batch held the same charge; it is live as soon as that one
+-- lets go (passing.rs). resolved is what a person found out about an unproven one.
 CREATE TABLE claim (
     batch         INTEGER NOT NULL REFERENCES batch (id),
     item          INTEGER NOT NULL CHECK (item >= 0),

@@ -15,6 +15,7 @@ mod naming;
 #[cfg(feature = "postgres")]
 mod on_server;
 mod opening;
+mod passing;
 mod pausing;
 mod refusing;
 mod resolving;

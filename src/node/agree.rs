@@ -65,14 +65,25 @@ pub struct NonceSeen {
     pub nonce: u64,
 }
 
+/// The largest value that `needed` reach, or that fewer than two others, and than `needed`, deny by a smaller
+/// one. None where fewer than `needed` values were told: who is silent denies nothing.
+pub fn undenied<T: Ord + Copy>(values: impl IntoIterator<Item = T>, needed: usize) -> Option<T> {
+    let mut sorted: Vec<T> = values.into_iter().collect();
+    sorted.sort_unstable();
+    let borne_out = reached_by(sorted.iter().copied(), needed)?;
+    let deniers = needed.max(2);
+    sorted.truncate(deniers);
+    sorted.last().map(|undenied| borne_out.max(*undenied))
+}
+
 /// The nodes whose nonce is too high to be true: two others that have seen as many blocks count
-/// fewer transactions, and a chain never loses one as it grows.
+/// fewer transactions, no other counts as many, and a chain never loses one as it grows.
 pub fn refuted(seen: &[NonceSeen]) -> Vec<NodeId> {
     let is_refuted = |one: &&NonceSeen| {
-        let contradicts = |other: &&NonceSeen| {
-            other.node != one.node && other.head >= one.head && other.nonce < one.nonce
-        };
-        seen.iter().filter(contradicts).count() >= 2
+        let others = || seen.iter().filter(|other| other.node != one.node);
+        let contradicts = |other: &&NonceSeen| other.head >= one.head && other.nonce < one.nonce;
+        let alone = others().all(|other| other.nonce < one.nonce);
+        alone && others().filter(contradicts).count() >= 2
     };
     seen.iter().filter(is_refuted).map(|one| one.node).collect()
 }

@@ -188,7 +188,8 @@ impl Request {
             Some(2) => Heard::Refused(refusals(data)),
             _ => {
                 let words = body["msg"].as_str().unwrap_or_default();
-                let unclear = ["disagree about what can be charged", "did not answer; post it again"];
+                let unclear =
+                    ["disagree about what can be charged", "did not answer; post it again"];
                 if unclear.iter().any(|said| words.contains(said)) {
                     Heard::Disagreed
                 } else if words.contains("providers must agree") {

@@ -50,7 +50,7 @@ fn what_is_final_is_learnt_after_every_open_batch_has_ended_and_once_in_a_look()
 fn pools_are_asked_at_a_start_after_trouble_and_after_a_restore() {
     let any = PoolsAsked::Any;
     for (gate, in_doubt, whose) in [
-        (Gate::Opening, false, PoolsAsked::Enough),
+        (Gate::Opening, false, PoolsAsked::Undenied),
         (Gate::Opening, true, any),
         (closed(), false, any),
         (closed(), true, any),

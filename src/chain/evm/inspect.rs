@@ -46,7 +46,7 @@ impl Inspect for EvmChain {
                 "eth_call and eth_estimateGas: slower for large batches"
             },
         ));
-        found.push(match self.borne_out_nonce().await {
+        found.push(match self.undenied_nonce().await {
             Ok(sent) => Finding::fine("nonces", format!("{} sent, pools included", sent.count)),
             Err(error) => Finding::fault("nonces", error.to_string()),
         });

@@ -7,10 +7,10 @@ use super::node::{Header, Tips};
 use super::{EvmChain, node, passing, reader, simulate};
 use crate::chain::{ChainError, MostSent, OddAnswer, Unanswered};
 use crate::config::Finality;
-use crate::node::{AskError, Fault, HeadSeen, NodeId, reached_by};
+use crate::node::{AskError, Fault, HeadSeen, NodeId, reached_by, undenied};
 use alloy::primitives::U256;
 use futures_util::future::join_all;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
@@ -96,30 +96,29 @@ impl EvmChain {
         join_all(asked).await
     }
 
-    /// The highest nonce that as many nodes know of as have to agree, what waits in their pools
-    /// included: a lane that began higher than it should would wait for ever.
-    pub(super) async fn borne_out_nonce(&self) -> Result<MostSent, ChainError> {
+    /// The highest nonce that a node knows of, what waits in its pool included, unless as many others deny
+    /// it as have to agree. That nothing more waits is an absence: too few that tell so are no answer.
+    pub(super) async fn undenied_nonce(&self) -> Result<MostSent, ChainError> {
         let (mined, waiting) = tokio::join!(self.nonces("latest"), self.nonces("pending"));
         let fleet = &self.parts.fleet;
-        let mut tellers: Vec<(NodeId, u64)> = Vec::new();
-        let mut reached = |told: Vec<(NodeId, Result<u64, ChainError>)>| {
-            let mut failure = None;
-            let mut known = Vec::new();
-            for (id, nonce) in told {
-                match nonce {
-                    Ok(nonce) => known.push((id, nonce)),
-                    Err(error) => failure = failure.take().or(Some(error)),
+        let mined: BTreeMap<NodeId, u64> =
+            mined.into_iter().filter_map(|(id, nonce)| Some((id, nonce.ok()?))).collect();
+        let mut failure = None;
+        let mut told = Vec::new();
+        for (id, nonce) in waiting {
+            match nonce {
+                Ok(nonce) => {
+                    let mined = mined.get(&id).copied().unwrap_or_default();
+                    told.push((id, nonce.max(mined)));
                 }
+                Err(error) => failure = failure.or(Some(error)),
             }
-            let nonces = known.iter().map(|(_, nonce)| *nonce);
-            let borne_out = reached_by(nonces, fleet.needed());
-            tellers.extend(known);
-            borne_out.ok_or_else(|| failure.unwrap_or_else(too_few))
-        };
-        let count = reached(mined)?.max(reached(waiting)?);
-        let told_by: BTreeSet<NodeId> =
-            tellers.into_iter().filter(|(_, nonce)| *nonce >= count).map(|(id, _)| id).collect();
-        let told_by = told_by.into_iter().map(|id| fleet.label(id).to_owned()).collect();
+        }
+        let nonces = told.iter().map(|(_, nonce)| *nonce);
+        let count =
+            undenied(nonces, fleet.needed()).ok_or_else(|| failure.unwrap_or_else(too_few))?;
+        let knows = told.into_iter().filter(|(_, nonce)| *nonce >= count);
+        let told_by = knows.map(|(id, _)| fleet.label(id).to_owned()).collect();
         Ok(MostSent { count, told_by })
     }
 

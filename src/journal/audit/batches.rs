@@ -8,11 +8,12 @@ use crate::journal::history::{
 use crate::journal::record::{Billing, Line, Recorded};
 use crate::journal::spend::{Added, Corrected};
 use crate::journal::sql::{Database, OptionalExtension as _, SqlResult, params};
-use crate::journal::{Resolution, requests, rows};
+use crate::journal::{Resolution, passing, requests, rows};
 use alloy::primitives::B256;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// What the history has told of batches.
 #[derive(Debug, Default)]
@@ -23,6 +24,8 @@ pub(super) struct BatchAudit {
     resolved: u64,
     /// Claims that were freed when their guards ended, and not by a person.
     freed: u64,
+    /// Claims that waited while another batch held their charge, and hold it since.
+    passed_on: BTreeSet<ClaimPlace>,
 }
 
 /// A row of history that tells of a batch.
@@ -47,9 +50,9 @@ impl BatchAudit {
         body: &Value,
     ) -> SqlResult<Option<String>> {
         let telling = Telling { conn, at_ms: row.at_ms, body };
+        self.follow_claims(&telling, row.event)?;
         let (count, compare): (&mut u64, Compare<'_>) = match row.event {
             "accepted" | "adopted" => {
-                self.freed = self.freed.saturating_add(telling.freed()?);
                 self.attempts = self.attempts.saturating_add(1);
                 (&mut self.accepted, Telling::was_accepted)
             }
@@ -66,6 +69,23 @@ impl BatchAudit {
             Ok(None) => Some(format!("batch {number} is gone")),
             Err(error) => Some(format!("batch {number} cannot be read: {error}")),
         })
+    }
+
+    /// Takes down who holds a claim from this row on.
+    fn follow_claims(&mut self, telling: &Telling<'_>, event: &str) -> SqlResult<()> {
+        if matches!(event, "accepted" | "adopted" | passing::EVENT) {
+            self.freed = self.freed.saturating_add(telling.freed()?);
+            for place in telling.told::<Vec<ClaimPlace>>("freed") {
+                self.passed_on.remove(&place);
+            }
+        }
+        if event == passing::EVENT {
+            self.passed_on.extend(telling.told::<Vec<ClaimPlace>>("held"));
+        }
+        if event == "resolved" && telling.told::<String>("resolution") == Resolution::Free.word() {
+            self.passed_on.remove(&(telling.batch(), telling.told("item")));
+        }
+        Ok(())
     }
 
     /// How many batches were compared.
@@ -104,7 +124,15 @@ impl BatchAudit {
         let fault = |(found, known, what): (u64, u64, &str)| {
             format!("{found} {what}, but the history knows {known}")
         };
-        let faults = differs.map(fault).collect();
+        let mut faults: Vec<String> = differs.map(fault).collect();
+        let passed_on: BTreeSet<ClaimPlace> = conn
+            .prepare("SELECT batch, item FROM claim WHERE elsewhere = 1 AND live = 1")?
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<Result<_, _>>()?;
+        if passed_on != self.passed_on {
+            let fault = "the claims that charges made elsewhere hold are not those of the history";
+            faults.push(fault.to_owned());
+        }
         Ok(faults)
     }
 }
@@ -122,7 +150,7 @@ impl<'a> Telling<'a> {
     /// How many of the claims that this row freed are free for that reason alone.
     fn freed(&self) -> SqlResult<u64> {
         let sql = "SELECT 1 FROM claim WHERE batch = ?1 AND item = ?2 AND live = 0
-                   AND resolved IS DISTINCT FROM 'released'";
+                   AND elsewhere = 0 AND resolved IS DISTINCT FROM 'released'";
         let mut select = self.conn.prepare_cached(sql)?;
         let mut count = 0_u64;
         for (batch, item) in self.told::<Vec<ClaimPlace>>("freed") {
@@ -238,10 +266,10 @@ impl<'a> Telling<'a> {
             let freed = line.resolved == Some(Resolution::Free);
             let failed =
                 matches!(line.outcome, Some(LineOutcome::Told(ItemOutcome::Failed { .. })));
-            let holds = charged && !failed && !freed && !line.elsewhere;
-            // Those whose guards ended are counted.
+            let holds = charged && !failed && !freed;
+            // Those whose guards ended are counted; those that waited are compared one by one.
             let guarded = line.item.key.period == Period::Guarded;
-            line.live == holds || (holds && guarded)
+            line.live == holds || (holds && guarded) || line.elsewhere
         };
         if !billing.items.iter().all(right) || self.is_guarded_otherwise(billing.batch)? {
             return Ok(Some("has ended, but its claims differ"));

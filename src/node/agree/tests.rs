@@ -50,6 +50,18 @@ fn a_nonce_is_refuted_by_two_who_have_seen_as_much_and_count_less() {
     assert_eq!(seen(&[(100, 7), (100, 7), (101, 8)]), [0; 0], "it may have seen the next block");
     assert_eq!(seen(&[(100, 7), (100, 900)]), [0; 0], "of two nobody can tell who lies");
     assert_eq!(seen(&[(100, 900), (100, 900), (100, 7)]), [0; 0]);
+    assert_eq!(seen(&[(100, 9), (100, 9), (100, 7), (100, 7)]), [0; 0], "two have seen it");
+}
+
+#[test]
+fn that_nothing_more_is_there_is_believed_of_two_who_say_so_and_never_of_silence() {
+    assert_eq!(undenied([7, 7, 900], 2), Some(7), "two deny what one tells");
+    assert_eq!(undenied([7, 8], 2), Some(8), "the third is down: one does not deny it");
+    assert_eq!(undenied([7, 7], 2), Some(7));
+    assert_eq!(undenied([8, 8, 7, 7], 2), Some(8), "two tell of it");
+    assert_eq!(undenied([7], 2), None, "too few tell");
+    assert_eq!(undenied([7], 1), Some(7));
+    assert_eq!(undenied::<u64>([], 1), None);
 }
 
 #[test]
@@ -77,6 +89,7 @@ proptest! {
         for value in [
             reached_by([lie, honest[0], honest[1]], 2),
             median([honest[0], lie, honest[1]]),
+            undenied([honest[0], lie, honest[1]], 2),
         ] {
             prop_assert!((low..=high).contains(&value.unwrap()), "{value:?}");
         }
@@ -89,6 +102,12 @@ proptest! {
         seen.push((NodeId(2), HeadSeen { number: lie, time: lie }));
         let off = out_of_step(&seen);
         prop_assert!(!off.contains(&NodeId(0)) && !off.contains(&NodeId(1)), "{off:?}");
+    }
+
+    /// One of three is down and one lies: what the honest one knows counts.
+    #[test]
+    fn one_liar_beside_one_honest_node_hides_nothing(honest in 0..1000_u64, lie in any::<u64>()) {
+        prop_assert!(undenied([lie, honest], 2).unwrap() >= honest);
     }
 
     #[test]
