@@ -209,12 +209,13 @@ fn too_few() -> ChainError {
 
 /// Chains without a finalized block say so with no block, or with an error of their own.
 fn no_tag(asked: AskError) -> ChainError {
-    match asked.fault {
-        Fault::Node(said) if !passing(&said) => {
-            ChainError::Node { question: asked.question, answer: OddAnswer::NoFinalTag(said) }
-        }
-        _ => asked.into(),
+    let AskError { question, fault } = asked;
+    if let Fault::Node(said) = &fault
+        && !passing(said)
+    {
+        return ChainError::Node { question, answer: OddAnswer::NoFinalTag(said.clone()) };
     }
+    AskError { question, fault }.into()
 }
 
 pub(super) fn no_block(tag: &'static str) -> ChainError {

@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 on_both_families![an_operator_sees_pauses_and_follows_a_running_signer];
 
@@ -111,13 +112,13 @@ async fn a_command_without_a_caller_asks_this_machine_alone() {
 async fn impostor(status: &'static str, body: String) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move {
+    TaskTracker::new().spawn(async move {
         while let Ok((mut socket, _)) = listener.accept().await {
             let length = body.len();
             let head = format!(
                 "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
             );
-            socket.read(&mut [0; 4096]).await.unwrap();
+            assert_ne!(socket.read(&mut [0; 4096]).await.unwrap(), 0);
             socket.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
         }
     });
