@@ -23,6 +23,7 @@ mod serve;
 mod shelf;
 
 pub use desk::{EventDesk, EventFilter, EventLine};
+pub use onward::{NoOnwardSecret, OnwardSecret};
 pub use shelf::ShelfFailed;
 
 use crate::Client;
@@ -38,7 +39,6 @@ use doors::{Doors, private, public};
 use metrics::Metrics;
 use push::Pusher;
 use reqwest::Url;
-use secrecy::SecretString;
 use shelf::Shelf;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -84,7 +84,7 @@ pub struct InboxConnections {
     pub platform: Option<Client>,
     /// The merchant's own address and the secret that events are signed with. Without it events are
     /// there to be pulled.
-    pub onward: Option<(String, SecretString)>,
+    pub onward: Option<(String, OnwardSecret)>,
 }
 
 /// Why the inbox ended.

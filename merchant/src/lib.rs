@@ -21,6 +21,7 @@ pub mod amount;
 pub mod callback;
 pub mod client;
 pub mod clock;
+mod digest;
 pub mod error;
 pub mod full;
 pub mod inbox;

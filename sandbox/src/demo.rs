@@ -3,6 +3,7 @@
 
 pub(crate) mod bare;
 mod batch;
+mod closing;
 mod doors;
 mod loops;
 mod paper;
@@ -117,19 +118,23 @@ pub(crate) async fn run(options: Options) -> Result<bool, Error> {
         }
         report.platform = loops::show(&paper, &running, &scheduler, &sides).await?;
     }
-    let held = report.held();
-    if fresh && !options.once {
+    let ends = options.once || options.json;
+    if fresh && !ends {
         // So that something is due for whoever comes now.
         running.platform.advance(MONTH).await?;
     }
-    if options.json {
-        paper::print(&report)?;
-    } else if !options.once {
+    if !ends {
         stay::stay(&paper, (&running, &scheduler), &sides, &place).await?;
     }
     signer.shutdown().await;
+    if ends {
+        report.journal = closing::close(&paper, &place).await?;
+    }
+    if options.json {
+        paper::print(&report)?;
+    }
     running.shutdown().await;
-    Ok(held)
+    Ok(report.held())
 }
 
 /// Founds the platform, or takes up the stored one. What the dozen of the batches do happens once.

@@ -15,6 +15,8 @@ fn the_whole_loop_holds_on_both_chains() {
         Command::new(env!("CARGO_BIN_EXE_sandbox")).args(["--once", "--json"]).output().unwrap();
     let report: Value = serde_json::from_slice(&told.stdout).unwrap();
     assert!(told.status.success(), "{report:#}\n{}", String::from_utf8_lossy(&told.stderr));
+    let journal = report["journal"].as_array().unwrap();
+    assert!(journal.len() == 3 && journal.iter().all(|row| row["held"] == true), "{journal:#?}");
     for chain in ["evm", "tron"] {
         assert_eq!(
             (&report[chain]["code"], report[chain]["faults"].as_array().unwrap().len()),

@@ -76,11 +76,30 @@ impl Journal {
         let files = Files::of(config);
         files.find_mark()?;
         let from = if from.is_dir() { copier::only_copy(from)? } else { from.to_owned() };
-        let audit = copy(&from, files.path(), kept, watch)?;
-        files.remove_mark().map_err(at(files.path()))?;
-        name(files.path())?;
-        Ok(audit)
+        put_in_place(&files, &from, kept, watch)
     }
+
+    /// Copies the journal at `from`, whether a process has it open or not, and restores that copy in `room`, an
+    /// empty directory. Tells what the audit of the restored one says; its file stays there, as
+    /// `restored.sqlite`.
+    pub fn rehearse_restore(from: &Path, room: &Path) -> Result<Audit, NotCopied> {
+        let backup = room.join("backup.sqlite");
+        let Audit { head, .. } = Self::back_up(from, &backup, &mut |_, _| {})?;
+        put_in_place(&Files::at(&room.join("restored.sqlite")), &backup, &[head], &mut |_, _| {})
+    }
+}
+
+/// Puts an audited copy where no journal is, without a mark.
+fn put_in_place(
+    files: &Files,
+    from: &Path,
+    kept: &[HistoryHead],
+    watch: AuditWatch<'_>,
+) -> Result<Audit, NotCopied> {
+    let audit = copy(from, files.path(), kept, watch)?;
+    files.remove_mark().map_err(at(files.path()))?;
+    name(files.path())?;
+    Ok(audit)
 }
 
 /// The name of a copy that is not known to be whole.

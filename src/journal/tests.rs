@@ -20,6 +20,7 @@ mod pausing;
 mod refusing;
 mod resolving;
 mod restoring;
+mod room;
 mod settling;
 mod sharing;
 mod spending;
@@ -37,6 +38,7 @@ use crate::config::JournalConfig;
 use crate::policy::Unit;
 use alloy::primitives::U256;
 use futures_util::future::join_all;
+use room::Room;
 use rusqlite::Connection;
 use std::path::Path;
 use std::time::Duration;
@@ -73,7 +75,7 @@ const TABLES: [&str; 16] = [
 /// A journal in a directory of its own, with one open lane.
 struct Book {
     journal: Journal,
-    room: TempDir,
+    room: Room,
 }
 
 impl Book {
@@ -81,7 +83,7 @@ impl Book {
     async fn new() -> Self {
         #[cfg(feature = "postgres")]
         if let Some(server) = on_server::given() {
-            let room = tempfile::tempdir().unwrap();
+            let room = Room::new();
             return Self::begin(on_server::made(&server, &room), room).await;
         }
         Self::in_a_file().await
@@ -89,13 +91,13 @@ impl Book {
 
     /// For what is a matter of files.
     async fn in_a_file() -> Self {
-        let room = tempfile::tempdir().unwrap();
+        let room = Room::new();
         let config = config(&room);
         Journal::initialise(&config.path).unwrap();
         Self::begin(Journal::open(&config).unwrap(), room).await
     }
 
-    async fn begin(journal: Journal, room: TempDir) -> Self {
+    async fn begin(journal: Journal, room: Room) -> Self {
         journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS).await.unwrap();
         assert_eq!(journal.open_lane(lane(), FIRST, NOW_MS).await.unwrap(), FIRST);
         Self { journal, room }

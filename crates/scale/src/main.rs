@@ -48,6 +48,7 @@ async fn main() {
             let path = room.path().join("journal.sqlite");
             Journal::initialise(&path).unwrap();
             questions::questions(&path, size).await;
+            close_books(&path);
         }
         #[cfg(feature = "postgres")]
         Some("--server") => server::beside_a_file().await,
@@ -113,6 +114,14 @@ async fn table(sizes: &[u64]) {
             ms(crashed)
         );
     }
+    close_books(&path);
+}
+
+/// Backs up what was made, and restores that backup.
+fn close_books(path: &Path) {
+    let room = room();
+    let restored = Journal::rehearse_restore(path, room.path()).unwrap();
+    assert_eq!(restored.faults, Vec::<String>::new());
 }
 
 fn ms(time: std::time::Duration) -> f64 {

@@ -5,7 +5,7 @@ use super::ShelfFailed;
 use super::incoming::Incoming;
 use super::metrics::Metrics;
 use super::now_ms;
-use super::shelf::{Kept, Row, Shelf};
+use super::shelf::{Kept, NoPlace, Place, Row, Shelf};
 use crate::callback::web::{presented, router};
 use crate::callback::{Callback, Receiver};
 use crate::clock::{Clock as _, SystemClock};
@@ -118,8 +118,9 @@ async fn authenticate(State(doors): State<Arc<Doors>>, request: Request, next: N
 
 #[derive(Debug, Deserialize)]
 struct Asked {
+    /// What an earlier answer named as `next`; empty or 0 for the beginning.
     #[serde(default)]
-    after: i64,
+    after: String,
     limit: Option<u32>,
     /// Seconds to wait for news.
     #[serde(default)]
@@ -128,33 +129,57 @@ struct Asked {
 
 #[derive(Serialize)]
 struct Stretch {
-    /// The position to go on after.
-    next: i64,
+    /// The place to go on after.
+    next: String,
     events: Vec<Row>,
 }
 
 async fn events(State(doors): State<Arc<Doors>>, request: Request) -> Response {
     let (mut head, _) = request.into_parts();
     let Ok(Query(asked)) = Query::<Asked>::from_request_parts(&mut head, &()).await else {
-        return answer(StatusCode::BAD_REQUEST, "after, limit and wait are whole numbers", ());
+        return answer(StatusCode::BAD_REQUEST, "limit and wait are whole numbers", ());
     };
-    match stretch(&doors, &asked).await {
-        Ok(stretch) => answer(StatusCode::OK, "success", stretch),
+    let place = match asked.after.as_str() {
+        "" | "0" => None,
+        text => match text.parse::<Place>() {
+            Ok(place) => Some(place),
+            Err(NoPlace) => {
+                return answer(StatusCode::BAD_REQUEST, "after is the next of an answer", ());
+            }
+        },
+    };
+    match stretch(&doors, place, &asked).await {
+        Ok(Some(stretch)) => answer(StatusCode::OK, "success", stretch),
+        Ok(None) => answer(StatusCode::CONFLICT, OTHER_FEED, ()),
         Err(failed) => answer(StatusCode::SERVICE_UNAVAILABLE, &failed.to_string(), ()),
     }
 }
 
-async fn stretch(doors: &Doors, asked: &Asked) -> Result<Stretch, ShelfFailed> {
-    let wait = Duration::from_secs(asked.wait.min(LONGEST_WAIT_S));
-    if !wait.is_zero()
-        && let Ok(failed) = tokio::time::timeout(wait, doors.shelf.beyond(asked.after)).await
-    {
-        failed?;
-    }
+/// Said where the place that a reader has come to is not in the feed.
+const OTHER_FEED: &str = "the inbox's file is another one, or an older copy was put back: begin without after, \
+                          and leave out the events whose eventId you know";
+
+/// `None`: the place is of another feed.
+async fn stretch(
+    doors: &Doors,
+    place: Option<Place>,
+    asked: &Asked,
+) -> Result<Option<Stretch>, ShelfFailed> {
     let most = asked.limit.unwrap_or(MOST).clamp(1, MOST);
-    let events = doors.shelf.after(asked.after, most).await?;
-    let next = events.last().and_then(|row| row.position).unwrap_or(asked.after);
-    Ok(Stretch { next, events })
+    let wait = Duration::from_secs(asked.wait.min(LONGEST_WAIT_S));
+    let mut events = doors.shelf.after(place.clone(), most).await?;
+    if events.as_ref().is_some_and(Vec::is_empty) && !wait.is_zero() {
+        let position = place.as_ref().map_or(0, |place| place.position);
+        if let Ok(failed) = tokio::time::timeout(wait, doors.shelf.beyond(position)).await {
+            failed?;
+            events = doors.shelf.after(place.clone(), most).await?;
+        }
+    }
+    Ok(events.map(|events| {
+        let last = events.last().and_then(|row| Some((row.position?, row.place.clone()?)));
+        let next = last.map(|(position, digest)| Place { position, digest }).or(place);
+        Stretch { next: next.map_or_else(|| "0".to_owned(), |next| next.to_string()), events }
+    }))
 }
 
 /// A letter of a scheduler.

@@ -3,8 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 use sha2::Sha256;
+use thiserror::Error;
 
 const SECOND: i64 = 1000;
 const MINUTE: i64 = 60 * SECOND;
@@ -67,16 +68,35 @@ pub(crate) fn after(tries: u32, said: Said, pace: i64) -> Push {
     }
 }
 
+/// What the merchant's own address knows events by.
+#[derive(Clone, Debug)]
+pub struct OnwardSecret(SecretSlice<u8>);
+
+/// The text is no secret that every library of the scheme reads alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error(
+    "is not whsec_ and the base64 of 24 to 64 bytes, as the libraries of Standard Webhooks want it: \
+     make one with `echo \"whsec_$(openssl rand -base64 32)\"`"
+)]
+pub struct NoOnwardSecret;
+
+impl OnwardSecret {
+    /// Reads `whsec_…`. Libraries disagree about other forms, so there are none.
+    #[expect(clippy::disallowed_methods, reason = "the text is read here, and nowhere else")]
+    pub fn read(text: &SecretString) -> Result<Self, NoOnwardSecret> {
+        let coded = text.expose_secret().strip_prefix("whsec_").ok_or(NoOnwardSecret)?;
+        let key = STANDARD.decode(coded).map_err(|_| NoOnwardSecret)?;
+        if (24..=64).contains(&key.len()) { Ok(Self(key.into())) } else { Err(NoOnwardSecret) }
+    }
+}
+
 /// The value of `webhook-signature` (Standard Webhooks): `v1,` and base64 of the HMAC-SHA256 over id,
-/// timestamp and body with dots between. A secret `whsec_…` is base64; any other is taken as it is.
+/// timestamp and body with dots between.
 #[expect(clippy::disallowed_methods, reason = "the one place where the onward secret is used")]
-pub(crate) fn signature(secret: &SecretString, id: &str, timestamp: i64, body: &str) -> String {
-    let text = secret.expose_secret();
-    let decoded = text.strip_prefix("whsec_").and_then(|key| STANDARD.decode(key).ok());
-    let key = decoded.unwrap_or_else(|| text.as_bytes().to_vec());
+pub(crate) fn signature(secret: &OnwardSecret, id: &str, timestamp: i64, body: &str) -> String {
     // A key of any length makes an HMAC.
-    let mut mac =
-        Hmac::<Sha256>::new_from_slice(&key).unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.0.expose_secret())
+        .unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
     mac.update(format!("{id}.{timestamp}.{body}").as_bytes());
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
@@ -103,10 +123,20 @@ mod tests {
     /// The example of the Standard Webhooks specification.
     #[test]
     fn the_signature_is_that_of_standard_webhooks() {
-        let secret = SecretString::from("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());
+        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned();
+        let secret = OnwardSecret::read(&SecretString::from(secret)).unwrap();
         let (id, at, body) =
             ("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
         let made = signature(&secret, id, at, body);
         assert_eq!(made, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn a_secret_that_libraries_read_differently_is_refused() {
+        let short = format!("whsec_{}", STANDARD.encode([7; 23]));
+        for text in ["a plain secret", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_?", &short] {
+            let read = OnwardSecret::read(&SecretString::from(text.to_owned()));
+            assert_eq!(read.err(), Some(NoOnwardSecret), "{text}");
+        }
     }
 }

@@ -3,14 +3,13 @@
 use super::ShelfFailed;
 use super::metrics::Metrics;
 use super::now_ms;
-use super::onward::{Push, Said, after, signature};
+use super::onward::{OnwardSecret, Push, Said, after, signature};
 use super::shelf::{Parcel, Shelf};
 use crate::transport::client_for;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Client as Http, Url};
-use secrecy::SecretString;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +30,7 @@ pub(super) struct Pusher {
     pub(super) shelf: Shelf,
     pub(super) http: Http,
     pub(super) address: Url,
-    pub(super) secret: SecretString,
+    pub(super) secret: OnwardSecret,
     pub(super) pace: i64,
     pub(super) metrics: Arc<Metrics>,
 }
@@ -91,7 +90,7 @@ impl Pusher {
         let Ok(body) = serde_json::to_string(&parcel.row) else {
             return (Said::Nothing, "the event cannot be written as JSON".to_owned());
         };
-        let id = format!("evt_{}", parcel.row.id);
+        let id = parcel.row.event_id.clone();
         let timestamp = now_ms().div_euclid(1000);
         let request = self
             .http

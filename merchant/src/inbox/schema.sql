@@ -15,12 +15,17 @@ CREATE TABLE event (
     looks INTEGER NOT NULL DEFAULT 0,
     next_look_ms INTEGER NOT NULL DEFAULT 0,
     position INTEGER UNIQUE,            -- place in the feed, given when it may be told
+    place TEXT,                         -- digest of the feed up to this position, which no other feed has
     push TEXT,                          -- waiting, delivered, dead, skipped; NULL before it has a position
     tries INTEGER NOT NULL DEFAULT 0,
     next_push_ms INTEGER NOT NULL DEFAULT 0,
     last_push TEXT,                     -- what the merchant's address said last
     replays INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+
+-- The place before the first event: no two files have the same.
+CREATE TABLE beginning (place TEXT NOT NULL) STRICT;
+INSERT INTO beginning VALUES (lower(hex(randomblob(16))));
 
 -- Every delivery after the first. The body only where it is not the same.
 CREATE TABLE delivery (

@@ -6,7 +6,7 @@ mod keep;
 mod looks;
 mod pushes;
 
-pub(crate) use feed::{Row, Stand, select_ids};
+pub(crate) use feed::{NoPlace, Place, Row, Stand, select_ids};
 pub(crate) use keep::Kept;
 pub(crate) use looks::{Unchecked, Verdict};
 pub(crate) use pushes::Parcel;
@@ -22,7 +22,7 @@ use tracing::error;
 const SHAPE: Shape = Shape {
     name: "inbox",
     application_id: 0x494E_4258,
-    version: 1,
+    version: 2,
     schema: include_str!("schema.sql"),
     indexes: include_str!("indexes.sql"),
 };

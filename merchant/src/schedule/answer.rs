@@ -19,6 +19,12 @@ pub(crate) enum Answer {
         /// Whether size was the reason, so that later batches had better be as small.
         too_large: bool,
     },
+    /// Nobody was charged by the request, and none ever will be by this request id, which stands for
+    /// other entries: its subscriptions are posted under another one.
+    NameTaken {
+        /// In words.
+        why: String,
+    },
     /// No verdict on anybody: the same bytes are posted again.
     Silence {
         /// In words.
@@ -29,6 +35,9 @@ pub(crate) enum Answer {
         alarm: bool,
     },
 }
+
+/// The Signer's words, with HTTP 409, for a request id that it keeps with other entries.
+const NAME_TAKEN: &str = "requestId stands for other entries";
 
 /// Reads the answer to a batch of these subscriptions.
 pub(crate) fn read(ids: &[i64], answer: Result<Verdict, CallError>) -> Answer {
@@ -73,6 +82,9 @@ fn waiting_is_in_vain(error: &CallError) -> bool {
 
 /// Code 0. What is wrong with one entry may spoil the whole batch: it is found by halving.
 fn no_verdict(ids: &[i64], refusal: &Refusal) -> Answer {
+    if refusal.http_status == 409 && refusal.msg.contains(NAME_TAKEN) {
+        return Answer::NameTaken { why: refusal.to_string() };
+    }
     // On TRON what fits depends on how busy the node is, so that too many at once are a 503 there.
     let named = refusal.max_batch.filter(|most| *most < ids.len());
     let too_large =

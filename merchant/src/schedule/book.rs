@@ -25,7 +25,7 @@ use std::path::Path;
 const SHAPE: Shape = Shape {
     name: "scheduler's state",
     application_id: 0x4455_4553,
-    version: 1,
+    version: 2,
     schema: include_str!("book/schema.sql"),
     indexes: include_str!("book/indexes.sql"),
 };

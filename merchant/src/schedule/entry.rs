@@ -3,6 +3,7 @@
 //! What is posted to the Signer is the platform's own text, untouched; the fields read here serve to
 //! group, to tell one period from the next, and to recognise callbacks.
 
+use crate::digest::short;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -75,12 +76,7 @@ fn terms(fields: &BTreeMap<String, &RawValue>) -> String {
         digest.update(fields.get(name).map_or("", |raw| raw.get()).as_bytes());
         digest.update([0]);
     }
-    short_hex(&digest.finalize())
-}
-
-/// The first 16 bytes of a digest, as hex.
-pub(crate) fn short_hex(digest: &[u8]) -> String {
-    hex::encode(digest.get(..16).unwrap_or(digest))
+    short(digest)
 }
 
 /// An integer, or its digits in a string: 64-bit ids travel in both ways.

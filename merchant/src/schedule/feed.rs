@@ -2,6 +2,7 @@
 
 use super::book::{Callback, Letter, Who};
 use super::entry::{integer, text};
+use crate::digest::short_of;
 use crate::error::CallError;
 use crate::sign::Credentials;
 use crate::transport::{Answers, SetupError, Transport, typed};
@@ -14,6 +15,22 @@ const SUCCESS: i64 = 200;
 /// How many events are asked for at once.
 const STRETCH: u32 = 500;
 
+/// HTTP: the cursor is not of this feed.
+const CONFLICT: u16 = 409;
+
+/// What the inbox answers to a reader.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// The next billing callbacks.
+    Callbacks {
+        callbacks: Vec<Callback>,
+        /// The cursor behind them.
+        next: String,
+    },
+    /// The inbox's file is another one, or an older copy of it: the cursor means nothing there.
+    OtherFeed,
+}
+
 /// The private side of the inbox.
 #[derive(Clone, Debug)]
 pub(crate) struct Feed {
@@ -23,15 +40,16 @@ pub(crate) struct Feed {
 /// A stretch of the feed, as far as the scheduler reads it.
 #[derive(Debug, Deserialize)]
 struct Stretch {
-    /// The position to go on after.
-    next: i64,
+    /// The place to go on after.
+    next: String,
     events: Vec<Event>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Event {
-    position: i64,
+    /// `eventId`.
+    #[serde(rename = "eventId")]
+    name: String,
     #[serde(rename = "type")]
     kind: String,
     payload: Box<RawValue>,
@@ -51,14 +69,18 @@ impl Feed {
         Ok(Self { transport: Transport::new(url, credentials, Answers::Unsigned)? })
     }
 
-    /// The billing callbacks after `cursor`, and how far that reaches. It has reached the end when
-    /// the cursor stays.
-    pub(crate) async fn after(&self, cursor: i64) -> Result<(Vec<Callback>, i64), CallError> {
+    /// The billing callbacks after a cursor, or from the first, and how far that reaches. The end is
+    /// reached when the cursor stays.
+    pub(crate) async fn after(&self, cursor: &str) -> Result<Heard, CallError> {
         let path = format!("/events?after={cursor}&limit={STRETCH}");
         let reply = self.transport.exchange(&path, None).await?;
         let status = reply.http_status;
+        if status == CONFLICT {
+            return Ok(Heard::OtherFeed);
+        }
         let stretch: Stretch = typed(status, reply.success(SUCCESS)?.as_deref())?;
-        Ok((stretch.events.iter().filter_map(callback).collect(), stretch.next))
+        let callbacks = stretch.events.iter().filter_map(callback).collect();
+        Ok(Heard::Callbacks { callbacks, next: stretch.next })
     }
 
     /// Hands letters over. `of` tells this scheduler's letters from those of another.
@@ -70,7 +92,9 @@ impl Feed {
         let mut notices = vec![];
         for letter in letters {
             let payload = serde_json::from_str(&letter.body).map_err(unsendable)?;
-            let id = format!("{of}/{}", letter.id);
+            // An older copy of the state numbers other letters alike.
+            let digest = short_of(&letter.body);
+            let id = format!("{of}/{}/{digest}", letter.id);
             notices.push(Notice { id, stream: &letter.stream, payload });
         }
         let body = serde_json::to_string(&notices).map_err(unsendable)?;
@@ -85,7 +109,7 @@ fn callback(event: &Event) -> Option<Callback> {
     }
     let fields: BTreeMap<String, &RawValue> = serde_json::from_str(event.payload.get()).ok()?;
     Some(Callback {
-        position: event.position,
+        event: event.name.clone(),
         tx_hash: text(&fields, "transferHash")?,
         who: Who {
             chain: integer(&fields, "chainId"),

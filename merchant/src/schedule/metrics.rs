@@ -87,6 +87,7 @@ impl Metrics {
         let word = match answer {
             Answer::Verdict(_) => "verdict",
             Answer::Split { .. } => "split",
+            Answer::NameTaken { .. } => "name_taken",
             Answer::Silence { .. } => "silence",
         };
         self.posts.get_or_create(&label(word)).inc();

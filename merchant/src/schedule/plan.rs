@@ -1,7 +1,8 @@
 //! How due subscriptions become batches: one chain each, within the Signer's limits, with request
-//! ids that come out the same when a crash makes the scheduler plan again.
+//! ids that come out the same when a crash makes the scheduler plan again, and at no other time.
 
-use super::entry::{Due, short_hex};
+use super::entry::Due;
+use crate::digest::short;
 use sha2::{Digest as _, Sha256};
 
 /// What the Signer takes in one request.
@@ -31,8 +32,14 @@ pub(crate) struct Draft {
     pub(crate) ids: Vec<i64>,
 }
 
-/// Splits the due subscriptions of one chain. The order of the list does not matter.
-pub(crate) fn drafts(chain: i64, mut due: Vec<Member>, limits: Limits) -> Vec<Draft> {
+/// Splits the due subscriptions of one chain, for the state file with this identity. The order of the
+/// list does not matter.
+pub(crate) fn drafts(
+    identity: i64,
+    chain: i64,
+    mut due: Vec<Member>,
+    limits: Limits,
+) -> Vec<Draft> {
     due.sort_by_key(|member| member.due.id);
     due.dedup_by_key(|member| member.due.id);
     let mut drafts = vec![];
@@ -42,14 +49,14 @@ pub(crate) fn drafts(chain: i64, mut due: Vec<Member>, limits: Limits) -> Vec<Dr
         let full = group.len() >= limits.entries.max(1)
             || bytes.saturating_add(length) > limits.bytes.saturating_sub(ENVELOPE);
         if full && !group.is_empty() {
-            drafts.push(draft(chain, &std::mem::take(&mut group)));
+            drafts.push(draft(identity, chain, &std::mem::take(&mut group)));
             bytes = 0;
         }
         bytes = bytes.saturating_add(length);
         group.push(member);
     }
     if !group.is_empty() {
-        drafts.push(draft(chain, &group));
+        drafts.push(draft(identity, chain, &group));
     }
     drafts
 }
@@ -57,24 +64,32 @@ pub(crate) fn drafts(chain: i64, mut due: Vec<Member>, limits: Limits) -> Vec<Dr
 /// Room for everything in the body but the entries.
 const ENVELOPE: usize = 128;
 
-fn draft(chain: i64, members: &[Member]) -> Draft {
-    let request_id = request_id(chain, members);
+fn draft(identity: i64, chain: i64, members: &[Member]) -> Draft {
+    let request_id = request_id(identity, chain, members);
     let list: Vec<&str> = members.iter().map(|member| member.due.text.as_str()).collect();
     let body =
         format!(r#"{{"requestId":"{request_id}","mode":"partial","list":[{}]}}"#, list.join(","));
     Draft { chain, request_id, body, ids: members.iter().map(|member| member.due.id).collect() }
 }
 
-/// Depends on the chain, the subscriptions, and how often each was planned before: a plan that a
-/// crash swallowed comes out again, and no two plans that were kept share an id.
-fn request_id(chain: i64, members: &[Member]) -> String {
+/// The Signer keeps a request id for ever, with the entries that it stands for. So the id depends on
+///
+/// * the identity of the state file: a new file, whose counters begin anew, repeats no id of a lost one;
+/// * the number of plans that held each subscription: no two plans of one file share an id;
+/// * the entries themselves: an older copy of the file, whose counters have gone back, gives an id a
+///   second time only to the same entries.
+///
+/// A plan that a crash swallowed comes out again with the same id.
+fn request_id(identity: i64, chain: i64, members: &[Member]) -> String {
     let mut digest = Sha256::new();
+    digest.update(identity.to_be_bytes());
     digest.update(chain.to_be_bytes());
     for member in members {
         digest.update(member.due.id.to_be_bytes());
         digest.update(member.plans.to_be_bytes());
+        digest.update(Sha256::digest(&member.due.text));
     }
-    format!("due-{chain}-{}", short_hex(&digest.finalize()))
+    format!("due-{chain}-{}", short(digest))
 }
 
 #[cfg(test)]
@@ -109,7 +124,7 @@ mod tests {
         fn everybody_is_in_exactly_one_batch_within_the_limits(
             due in members(), entries in 1..40_usize, bytes in 600..4000_usize,
         ) {
-            let drafts = drafts(1, due.clone(), Limits { entries, bytes });
+            let drafts = drafts(7, 1, due.clone(), Limits { entries, bytes });
             let mut wanted: Vec<i64> = due.iter().map(|member| member.due.id).collect();
             wanted.sort_unstable();
             wanted.dedup();
@@ -131,11 +146,20 @@ mod tests {
             due.dedup_by_key(|member| member.due.id);
             let mut turned = due.clone();
             turned.rotate_left(by.min(due.len()));
-            prop_assert_eq!(drafts(1, due.clone(), limits), drafts(1, turned, limits));
-            if let Some(first) = due.first_mut() {
-                let before = drafts(1, vec![first.clone()], limits);
-                first.plans += 1;
-                prop_assert_ne!(&before[0].request_id, &drafts(1, vec![first.clone()], limits)[0].request_id);
+            prop_assert_eq!(drafts(7, 1, due.clone(), limits), drafts(7, 1, turned, limits));
+            if let Some(first) = due.first().cloned() {
+                let id = |identity, member: Member| {
+                    drafts(identity, 1, vec![member], limits)[0].request_id.clone()
+                };
+                let plans = first.plans + 1;
+                let mut changed = first.clone();
+                changed.due.text.push(' ');
+                let others = [
+                    id(8, first.clone()),
+                    id(7, Member { plans, ..first.clone() }),
+                    id(7, changed),
+                ];
+                prop_assert!(!others.contains(&id(7, first)));
             }
         }
     }

@@ -114,7 +114,7 @@ impl Scheduler {
     fn plan(&mut self, admitted: Admitted, report: &mut RunReport) -> Result<(), ScheduleError> {
         let now_ms = now_ms();
         report.held = admitted.held.values().copied().fold(0, u64::saturating_add);
-        let mut plan: Vec<Draft> = vec![];
+        let (mut plan, identity): (Vec<Draft>, i64) = (vec![], self.book.identity()?);
         for (chain, due) in admitted.post {
             if !self.setup.families.contains_key(&chain) {
                 let count = due.len();
@@ -128,7 +128,7 @@ impl Scheduler {
                 limits.entries = limits.entries.min(ceiling);
             }
             report.planned = report.planned.saturating_add(due.len());
-            plan.extend(drafts(chain, due, limits));
+            plan.extend(drafts(identity, chain, due, limits));
         }
         Ok(self.book.plan(&plan, now_ms)?)
     }

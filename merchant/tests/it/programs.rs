@@ -4,6 +4,7 @@
 mod book_keeping;
 mod impostor;
 mod inbox;
+mod lost_state;
 mod measure;
 mod peers;
 mod process;

@@ -10,6 +10,8 @@ pub(crate) struct Report {
     pub(crate) sides: BTreeMap<&'static str, Outcome>,
     /// One row for each step of the loop.
     pub(crate) platform: Vec<Row>,
+    /// The journal in the end, a row for each thing that was done with it.
+    pub(crate) journal: Vec<Row>,
 }
 
 /// One step of the loop on one chain.
@@ -62,7 +64,7 @@ impl Report {
     /// Whether everything was as expected.
     pub(crate) fn held(&self) -> bool {
         let batches = self.sides.values().all(|outcome| outcome.faults.is_empty());
-        batches && self.platform.iter().all(|row| row.held)
+        batches && self.platform.iter().chain(&self.journal).all(|row| row.held)
     }
 }
 

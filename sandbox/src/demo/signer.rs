@@ -20,7 +20,7 @@ pub(crate) const CONFIG: &str = "signer.toml";
 pub(crate) const KEY: &str = "billing.key";
 
 /// The file name of the journal.
-const JOURNAL: &str = "journal.sqlite";
+pub(crate) const JOURNAL: &str = "journal.sqlite";
 
 /// Makes the directory for it.
 pub(crate) fn make(place: &Path) -> Result<(), Error> {

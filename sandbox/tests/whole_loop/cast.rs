@@ -135,6 +135,24 @@ impl Cast {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Ends the Signer, and does with its journal what a merchant does on the day when it is lost.
+    pub(crate) fn close_books(&self) {
+        self.end(Part::Signer);
+        for step in [
+            vec!["audit"],
+            vec!["backup", "backup.sqlite"],
+            vec!["restore", "backup.sqlite"],
+            vec!["totals", "--prove"],
+        ] {
+            let mut command = self.place.signer(&step);
+            if step.contains(&"restore") {
+                command.env("SIGNER__JOURNAL__PATH", "restored.sqlite");
+            }
+            let well = command.status().unwrap().success();
+            assert!(well, "merchant-signer {step:?}\n{}", self.place.last_words());
+        }
+    }
+
     /// What the inbox has kept.
     pub(crate) fn events(&self) -> Vec<Value> {
         let mut list = self.place.merchant(&["events", "list", "--limit", "1000000", "--json"]);

@@ -11,6 +11,7 @@
 
 mod cast;
 mod director;
+mod lost;
 mod money;
 mod place;
 mod road;

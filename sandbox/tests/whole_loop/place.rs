@@ -155,7 +155,7 @@ impl Place {
         command
     }
 
-    fn signer(&self, more: &[&str]) -> Command {
+    pub(crate) fn signer(&self, more: &[&str]) -> Command {
         let mut command = Command::new(self.programs.join("merchant-signer"));
         command.current_dir(&self.folder).args(["--config", "signer.toml"]).args(more);
         command.stdout(Stdio::null()).stderr(self.log("signer"));
@@ -166,6 +166,58 @@ impl Place {
     fn log(&self, name: &str) -> std::fs::File {
         let path = self.folder.join(format!("{name}.log"));
         std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap()
+    }
+
+    /// The files of a program's state.
+    fn state(&self, name: &str) -> Vec<PathBuf> {
+        let files = std::fs::read_dir(&self.folder).unwrap().map(|file| file.unwrap().path());
+        let begins = |file: &PathBuf| {
+            let file = file.file_name().unwrap().to_string_lossy();
+            file.strip_prefix(name).is_some_and(|rest| rest.starts_with(".db"))
+        };
+        files.filter(begins).collect()
+    }
+
+    /// Loses the state of a program that has ended.
+    pub(crate) fn lose(&self, name: &str) {
+        for file in self.state(name) {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+
+    /// Keeps a copy of the state of a program that has ended.
+    pub(crate) fn keep(&self, name: &str, copy: &str) {
+        let folder = self.folder.join(copy);
+        std::fs::create_dir_all(&folder).unwrap();
+        for file in std::fs::read_dir(&folder).unwrap() {
+            let file = file.unwrap();
+            if file.file_name().to_string_lossy().starts_with(name) {
+                std::fs::remove_file(file.path()).unwrap();
+            }
+        }
+        for file in self.state(name) {
+            std::fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+        }
+    }
+
+    /// Puts a copy in the place of the state of a program that has ended; none where there is no copy.
+    pub(crate) fn put_back(&self, name: &str, copy: &str) {
+        self.lose(name);
+        for file in std::fs::read_dir(self.folder.join(copy)).into_iter().flatten() {
+            let file = file.unwrap();
+            if file.file_name().to_string_lossy().starts_with(name) {
+                std::fs::copy(file.path(), self.folder.join(file.file_name())).unwrap();
+            }
+        }
+    }
+
+    /// Calls a copy by another name, in the place of what had it.
+    pub(crate) fn keep_as(&self, copy: &str, name: &str) {
+        let (from, to) = (self.folder.join(copy), self.folder.join(name));
+        if to.exists() {
+            std::fs::remove_dir_all(&to).unwrap();
+        }
+        std::fs::rename(from, to).unwrap();
     }
 
     /// The end of what each program has said.

@@ -4,7 +4,7 @@ use super::*;
 use sha2::{Digest as _, Sha256};
 
 /// A closed journal with a charged, a reverted and an open batch.
-async fn closed_book() -> TempDir {
+async fn closed_book() -> Room {
     let book = Book::in_a_file().await;
     let charged = book.accept(&[item(1, 1), item(2, 1)]).await.unwrap();
     let reverted = book.accept(&[paid_by(3, item(3, 1))]).await.unwrap();
@@ -137,6 +137,7 @@ async fn a_journal_of_another_shape_is_not_opened() {
     ];
     for (sql, told) in table {
         let room = closed_book().await;
+        room.forge();
         let config = config(&room);
         Connection::open(&config.path).unwrap().execute_batch(sql).unwrap();
         let bytes = std::fs::read(&config.path).unwrap();
@@ -229,6 +230,7 @@ const CHANGES: &[(&str, &str)] = &[
 #[tokio::test]
 async fn a_change_behind_the_journals_back_is_found() {
     let room = closed_book().await;
+    room.forge();
     for (what, sql) in CHANGES {
         assert!(!faults_after(&room, sql).is_empty(), "{what} was changed and nobody noticed");
     }
@@ -348,6 +350,7 @@ async fn one_changed_byte_of_money_bytes_or_history_is_found() {
 #[tokio::test]
 async fn a_row_forged_with_a_digest_of_its_own_does_not_lead_to_the_next_one() {
     let room = closed_book().await;
+    room.forge();
     let conn = Connection::open(config(&room).path).unwrap();
     let digest = |seq: i64| -> Vec<u8> {
         let sql = "SELECT digest FROM history WHERE seq = ?1";

@@ -36,6 +36,7 @@ async fn a_number_that_does_not_fit_is_an_error_and_nothing_is_written() {
 #[tokio::test]
 async fn a_negative_number_is_an_error_and_never_zero() {
     let book = Book::in_a_file().await;
+    book.room.forge();
     book.accept(&[item(1, 1)]).await.unwrap();
     let spoil = "PRAGMA ignore_check_constraints = ON; UPDATE batch SET position = -1";
     book.journal.write(move |conn: &dyn Database| run(conn, spoil)).await.unwrap().unwrap();

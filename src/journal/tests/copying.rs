@@ -17,7 +17,7 @@ async fn short_log(book: &Book, pages: u32) {
 
 /// What the audit finds wrong in the copy at `path`, as it is on disk now, and its head.
 fn audited(path: &Path) -> (Vec<String>, HistoryHead) {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     let to = room.path().join("copy");
     std::fs::copy(path, &to).unwrap();
     let log = beside(path, "-wal");
@@ -125,6 +125,7 @@ async fn a_journal_is_backed_up_while_it_is_written_and_after_it_is_closed() {
 #[tokio::test]
 async fn what_does_not_hold_is_no_backup() {
     let book = Book::in_a_file().await;
+    book.room.forge();
     assert!(book.takes(item(1, 1)).await);
     let change = |conn: &dyn Database| conn.execute("UPDATE claim SET amount = '1'", []);
     book.journal.read(change).await.unwrap();
@@ -161,7 +162,7 @@ async fn a_kept_copy_takes_the_place_of_a_lost_journal_and_counts_as_an_old_one(
     assert_eq!(audited(&copy), (vec![], head.clone()));
     copier.finish().await;
 
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     let config = config(&room);
     let restore =
         |kept: &[HistoryHead]| Journal::restore(&config, second.path(), kept, &mut |_, _| {});

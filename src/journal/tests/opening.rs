@@ -15,7 +15,7 @@ fn mode(path: &Path) -> u32 {
 
 #[test]
 fn a_lost_journal_is_not_replaced_by_an_empty_one() {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     let config = config(&room);
     assert!(matches!(Journal::open(&config), Err(OpenError::Missing(at)) if at == config.path));
     assert!(matches!(Journal::audit(&config.path, &[]), Err(OpenError::Missing(_))));
@@ -30,7 +30,8 @@ async fn a_journal_that_knows_a_charge_is_never_replaced() {
     assert!(matches!(Journal::initialise(&path), Err(OpenError::Exists(at)) if at == path));
     assert!(!book.restart().takes(item(1, 1)).await);
 
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
+    room.forge();
     let precious = config(&room).path;
     std::fs::write(&precious, "precious").unwrap();
     assert!(matches!(Journal::initialise(&precious), Err(OpenError::Exists(_))));
@@ -77,7 +78,8 @@ async fn nobody_else_reads_who_was_charged() {
 
 #[test]
 fn what_is_no_journal_of_ours_is_refused_and_left_as_it_is() {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
+    room.forge();
     let config = config(&room);
     let sqlite = |sql: &str| {
         let path = room.path().join("other.db");
@@ -193,7 +195,7 @@ fn another_process() {
 
 #[tokio::test]
 async fn when_a_commit_fails_the_process_ends_and_nobody_is_answered() {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     let config = config(&room);
     Journal::initialise(&config.path).unwrap();
     let mut other = Other::start(&config.path);
@@ -221,7 +223,7 @@ impl Disk for Silent {
 
 #[tokio::test]
 async fn whoever_waits_for_a_commit_that_failed_hears_nothing_until_the_process_ends() {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     let config = config(&room);
     Journal::initialise(&config.path).unwrap();
     let (journal, mut writer) =
@@ -241,7 +243,7 @@ async fn whoever_waits_for_a_commit_that_failed_hears_nothing_until_the_process_
 
 #[tokio::test]
 async fn two_processes_cannot_both_bill_and_what_a_killed_one_claimed_stays_claimed() {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     let config = config(&room);
     Journal::initialise(&config.path).unwrap();
     let mut other = Other::start(&config.path);

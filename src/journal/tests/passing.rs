@@ -135,12 +135,14 @@ async fn of_two_guarded_charges_the_one_that_is_guarded_longer_is_held() {
 #[tokio::test]
 async fn a_strangers_charge_that_was_made_free_or_held_by_hand_is_found() {
     let (book, slot) = held_here_and_charged_elsewhere(item(1, 1)).await;
+    book.room.forge();
     book.settle(end(&slot, BatchState::Reverted, vec![])).await;
     let sql = "UPDATE claim SET live = 0 WHERE elsewhere = 1";
     book.journal.write(move |conn| run(conn, sql)).await.unwrap().unwrap();
     let fault = "the claims that charges made elsewhere hold are not those of the history";
     assert_eq!(book.audit().await.faults, [fault]);
     let (book, _) = held_here_and_charged_elsewhere(item(1, 1)).await;
+    book.room.forge();
     let sql = "UPDATE claim SET live = 0 WHERE batch = 1;
                UPDATE claim SET live = 1 WHERE elsewhere = 1";
     book.journal.write(move |conn| run(conn, sql)).await.unwrap().unwrap();

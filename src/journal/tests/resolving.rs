@@ -109,6 +109,7 @@ async fn a_resolution_that_was_not_written_by_the_journal_is_found() {
     let (book, _) = ended_in(Book::in_a_file().await, outcomes).await;
     said(&book, finding("run-1", 2, Resolution::Charged)).await.unwrap();
     let path = config(&book.room).path;
+    book.room.forge();
     book.journal.close().await;
     let conn = Connection::open(&path).unwrap();
     conn.execute("UPDATE claim SET resolved = 'released', live = 0", []).unwrap();

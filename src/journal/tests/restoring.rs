@@ -13,14 +13,14 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-async fn closed(book: Book) -> TempDir {
+async fn closed(book: Book) -> Room {
     book.journal.close().await;
     book.room
 }
 
 /// The files as a process leaves them that is killed now, in a directory of their own.
-fn killed(book: &Book) -> TempDir {
-    let (from, room) = (config(&book.room).path, tempfile::tempdir().unwrap());
+fn killed(book: &Book) -> Room {
+    let (from, room) = (config(&book.room).path, Room::new());
     let to = config(&room).path;
     for ending in ["", "-wal", ".mark"] {
         std::fs::copy(beside(&from, ending), beside(&to, ending)).unwrap();
@@ -71,7 +71,7 @@ async fn the_mark_of_a_journal_that_is_only_read_catches_up() {
 /// So a copy of one that had written nothing when it was made is not taken for a journal that nobody has used.
 #[tokio::test]
 async fn a_journal_on_which_a_process_has_begun_is_not_new() {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     Journal::initialise(&config(&room).path).unwrap();
     let first = Journal::open(&config(&room)).unwrap();
     assert_eq!(first.left_ms(), None, "the process that made it signed nothing");
@@ -142,7 +142,7 @@ async fn a_file_and_a_log_are_taken_for_a_journal_only_if_they_are_one() {
         heads.push(book.journal.head().await.unwrap());
     }
     for (file, log) in (0..AGES).flat_map(|file| (0..AGES).map(move |log| (file, log))) {
-        let room = tempfile::tempdir().unwrap();
+        let room = Room::new();
         let path = config(&room).path;
         std::fs::copy(name(file, ".db"), &path).unwrap();
         std::fs::copy(name(log, ".log"), beside(&path, "-wal")).unwrap();
@@ -162,6 +162,7 @@ async fn a_file_and_a_log_are_taken_for_a_journal_only_if_they_are_one() {
                 assert_eq!(audit.faults, Vec::<String>::new(), "file {file}, log {log}");
             }
             Err(told) => {
+                room.forge();
                 assert!(matches!(told, OpenError::NotWhole { .. }), "{told:?}");
                 assert_ne!(file, log);
             }
@@ -177,6 +178,7 @@ async fn a_long_log_is_written_to_the_file_and_begins_anew() {
         conn.query_row(count, [], |row| row.get::<i64>(0))
     };
     let book = Book::in_a_file().await;
+    book.room.forge();
     let size = || std::fs::metadata(config(&book.room).path).unwrap().len();
     assert!(book.takes(item(1, 1)).await);
     assert_eq!(book.journal.read(begun).await.unwrap(), 1, "none is long yet");

@@ -110,6 +110,7 @@ async fn replace(book: &Book, batch: BatchId, hash: B256) {
 #[tokio::test]
 async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_final() {
     let book = Book::new().await;
+    book.room.forge();
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     let (first, newer) = (signed(FIRST).hash, B256::repeat_byte(0xEE));
     let named = async || {
@@ -138,6 +139,7 @@ async fn a_repeat_names_the_newest_transaction_while_open_and_the_winner_when_fi
 #[tokio::test]
 async fn what_a_transaction_cost_is_kept_with_it_and_with_the_history() {
     let book = Book::in_a_file().await;
+    book.room.forge();
     let slot = book.accept(&[item(1, 1)]).await.unwrap();
     let (ending, fee) = (CallEnding::OutOfTime, U256::from(u128::MAX));
     let message = Some("CPU timeout".to_owned());

@@ -263,6 +263,7 @@ async fn what_was_charged_otherwise_counts_as_it_was_charged() {
         (taken(Some(7), Some(dai)), 500, 7),
     ] {
         let book = Book::new().await;
+        book.room.forge();
         let slot = book.take(counting(&[item(1, 1), item(2, 1)], USDT, 5_000)).await;
         let slot = slot.unwrap();
         let outcomes = vec![outcome.clone(), ItemOutcome::Charged];

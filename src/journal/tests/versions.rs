@@ -89,8 +89,8 @@ async fn the_file_of_this_version_is_made() {
 }
 
 /// A copy of a kept file in a directory of its own, without a mark.
-pub(super) fn copy_of(version: i64) -> TempDir {
-    let room = tempfile::tempdir().unwrap();
+pub(super) fn copy_of(version: i64) -> Room {
+    let room = Room::new();
     std::fs::copy(kept(version), config(&room).path).unwrap();
     room
 }
@@ -149,6 +149,7 @@ fn events(conn: &Connection) -> Vec<String> {
 #[test]
 fn every_step_that_is_missing_is_taken_once_and_in_order() {
     let room = copy_of(4);
+    room.forge();
     let conn = Connection::open(config(&room).path).unwrap();
     migrate(&conn, &LATER[..1]).unwrap();
     assert_eq!(version(&conn), 5);
@@ -177,6 +178,7 @@ fn a_step_that_fails_leaves_the_journal_as_it_was() {
 #[test]
 fn without_room_for_a_newer_version_nothing_is_changed_and_it_is_said_what_to_do() {
     let room = copy_of(4);
+    room.forge();
     let path = config(&room).path;
     let conn = Connection::open(&path).unwrap();
     let before = everything(&conn, &TABLES).unwrap();
@@ -206,6 +208,7 @@ fn another_version_is_refused_with_what_to_do_and_left_as_it_is() {
     ];
     for (other, advice) in table {
         let room = copy_of(OLDEST);
+        room.forge();
         let path = config(&room).path;
         let conn = Connection::open(&path).unwrap();
         conn.pragma_update(None, "user_version", other).unwrap();

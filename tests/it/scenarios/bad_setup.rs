@@ -50,6 +50,7 @@ async fn two_signers_never_share_a_journal() {
 #[tokio::test]
 async fn a_file_that_is_no_journal_is_refused() {
     let town = Town::found().await;
+    town.installation.forge();
     fs::write(town.installation.journal(), "dear diary, today nobody paid").unwrap();
     let log = town.installation.try_start().await.unwrap_err();
     assert!(log.contains("is not a journal of the Signer"), "{log}");

@@ -78,7 +78,8 @@ async fn the_label_of_the_secret_stands_wherever_somebody_may_look_for_it() {
         .map(|row| serde_json::from_str::<Value>(row).unwrap()["caller"].clone())
         .collect();
     assert_eq!(callers, ["older", "newer"]);
-    journal.execute("UPDATE batch SET caller = 'older'", []).unwrap();
+    town.installation.forge();
+    journal.execute("UPDATE batch SET caller_label = 'older'", []).unwrap();
     drop(journal);
     let audit = town.installation.run(&["audit"]).await;
     assert!(!audit.status.success(), "it is under the digest");

@@ -254,6 +254,7 @@ async fn a_batch_that_does_not_land_in_time_is_given_up_when_that_is_wanted() {
     signer.terminate().await;
     let aged = "UPDATE batch SET accepted_ms = accepted_ms - 61000";
     let journal = rusqlite::Connection::open(town.installation.journal()).unwrap();
+    town.installation.forge();
     assert_eq!(journal.execute(aged, []).unwrap(), 1);
     drop(journal);
     let signer = town.signer().await;

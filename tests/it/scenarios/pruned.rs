@@ -31,6 +31,7 @@ fn forget(proxies: &[Proxy]) {
 
 /// As if the Signer had left its journal ten minutes later.
 fn minutes_later(town: &Town) {
+    town.installation.forge();
     let journal = rusqlite::Connection::open(town.installation.journal()).unwrap();
     for table in ["boot", "history"] {
         journal.execute(&format!("UPDATE {table} SET at_ms = at_ms + 600000"), []).unwrap();

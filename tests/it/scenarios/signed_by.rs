@@ -77,6 +77,7 @@ async fn a_profile_that_nobody_can_read_any_more_proves_nothing(family: Family) 
     let hash = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
     signer.terminate().await;
     // As a program would see it that no longer knows what was written.
+    town.installation.forge();
     let journal = Connection::open(town.installation.journal()).unwrap();
     journal.execute_batch("UPDATE profile SET body = '{\"call\":\"a riddle\"}'").unwrap();
     drop(journal);

@@ -66,6 +66,7 @@ async fn the_sums_are_those_of_the_chain_and_a_forged_one_is_found(family: Famil
 }
 
 fn alter(town: &Town, sql: &str) {
+    town.installation.forge();
     rusqlite::Connection::open(town.installation.journal()).unwrap().execute_batch(sql).unwrap();
 }
 

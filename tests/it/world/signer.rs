@@ -1,11 +1,14 @@
 //! The real binary, started as a merchant starts it, and a scheduler that posts to it.
 
+mod closing;
 pub(crate) mod database;
 mod heard;
 mod signals;
 mod socket;
 
 use super::patience::eventually;
+pub(crate) use closing::Charged;
+use closing::Room;
 use database::Database;
 pub(crate) use heard::{Heard, hear};
 use merchant_signer::auth::{self, SignedParts};
@@ -18,7 +21,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use tempfile::TempDir;
 
 pub(crate) const CALLER: &str = "test-merchant-key";
 pub(crate) const SECRET: &str = "a secret that only the tests know";
@@ -29,7 +31,7 @@ pub(crate) const TVM_PATH: &str = "/PayTool/TVM/subscribe/signProcessSubscribePl
 #[derive(Clone, Debug)]
 pub(crate) struct Installation {
     program: PathBuf,
-    directory: Arc<TempDir>,
+    directory: Arc<Room>,
     /// Where the journal is, if not in a file.
     pub(crate) database: Option<Database>,
     pub(crate) path: &'static str,
@@ -48,7 +50,12 @@ impl Installation {
 
     /// Of a certain program.
     pub(crate) fn of(program: PathBuf, chains: &str) -> Self {
-        Self { program, ..Self::without_journal(chains) }.initialised()
+        let made = Self { program, ..Self::without_journal(chains) }.initialised();
+        if made.program != self::program() {
+            // What it wrote is for that program to read.
+            made.forge();
+        }
+        made
     }
 
     fn initialised(self) -> Self {
@@ -87,7 +94,7 @@ impl Installation {
         );
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
         let path = if chains.contains("family = \"tvm\"") { TVM_PATH } else { EVM_PATH };
-        let directory = Arc::new(directory);
+        let directory = Room::new(directory, on_server);
         let (program, env) = (program(), vec![]);
         Self { program, directory, database, path, env, files: None, memory: None }
     }

@@ -9,7 +9,7 @@ use super::anvil::{Anvil, Family, Mining, Options};
 use super::contracts::{AnyToken, Billing, Kind, Merchant, Plan, Subscriber, Token, deploy};
 use super::patience::eventually;
 use super::proxy::{LOOK, Proxy};
-use super::signer::{Heard, Installation, Signer};
+use super::signer::{Charged, Heard, Installation, Signer};
 use super::tron::TronWorld;
 use alloy::primitives::{Address, U256};
 use alloy::rpc::types::Log;
@@ -250,7 +250,8 @@ impl Town {
         (spent / U256::from(PRICE)).to()
     }
 
-    /// Asserts how often each of these people paid, and that the merchant got as much.
+    /// Asserts how often each of these people paid, that the merchant got as much, and that a restored backup
+    /// of the journal says the same.
     pub(crate) async fn assert_paid(&self, times: &[u128]) {
         let mut paid = vec![];
         for who in self.people.iter().take(times.len()) {
@@ -259,6 +260,20 @@ impl Town {
         assert_eq!(paid, times, "payments by subscriber");
         let income = self.token.balance(self.merchant.payee).await;
         assert_eq!(income, U256::from(paid.iter().sum::<u128>() * PRICE), "what the merchant got");
+        self.assert_books(&paid);
+    }
+
+    fn assert_books(&self, paid: &[u128]) {
+        let Some(books) = self.installation.books() else { return };
+        for (who, paid) in self.people.iter().zip(paid) {
+            let Charged { surely, perhaps } =
+                books.get(&who.subscribe_id).copied().unwrap_or_default();
+            let told = format!(
+                "{}: {surely} charged and {perhaps} open in the journal, {paid} paid",
+                who.subscribe_id
+            );
+            assert!(surely <= *paid && *paid <= surely + perhaps, "{told}");
+        }
     }
 
     /// Mines until the chain has decided every batch.

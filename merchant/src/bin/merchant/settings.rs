@@ -8,11 +8,11 @@ mod reader;
 use merchant::Client;
 use merchant::callback::Receiver;
 use merchant::clock::Clock;
+use merchant::inbox::OnwardSecret;
 use merchant::sign::Credentials;
 use merchant::signer::SignerClient;
 use merchant::tls::{Tls, TlsError};
 use reader::{Reader, Section};
-use secrecy::SecretString;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub(crate) struct Inbox {
     /// Who may use its private side.
     pub(crate) credentials: Credentials,
     /// The merchant's own address, and the secret that events are signed with.
-    pub(crate) onward: Option<(String, SecretString)>,
+    pub(crate) onward: Option<(String, OnwardSecret)>,
 }
 
 /// Every fault of the configuration.
@@ -229,6 +229,8 @@ fn inbox(mut section: Section<'_>) -> Option<Inbox> {
     let credentials = credentials(&mut section);
     let address = section.address("onward_url");
     let secret = section.secret("onward_secret", "onward_secret_file");
+    let secret =
+        secret.and_then(|text| section.checked("onward_secret", OnwardSecret::read(&text)));
     let has_secret = ["onward_secret", "onward_secret_file"].map(|key| section.text(key));
     if address.is_some() != has_secret.iter().any(Option::is_some) {
         section.fault(

@@ -1,18 +1,85 @@
 //! Reading: the feed by position, the list for people, and how everything stands.
 
 use super::{Shelf, ShelfFailed};
-use rusqlite::{Connection, Row as SqlRow};
+use crate::digest::{short, short_of};
+use rusqlite::{Connection, OptionalExtension as _, Row as SqlRow};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+use std::str::FromStr;
+
+/// How far a reader has come. The digest covers every event up to the position and the file that they
+/// are in, so that the place of another file, or of a copy that has parted from this one, is recognised.
+/// As text: `17-9f86d081884c7d659a2feaa0c55ad015`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Of the last event that was read; 0 before the first.
+    pub(crate) position: i64,
+    pub(crate) digest: String,
+}
+
+impl Place {
+    /// The place of the newest event that may be told.
+    pub(super) fn newest(conn: &Connection) -> rusqlite::Result<Self> {
+        conn.prepare_cached(
+            "SELECT position, place FROM (SELECT position, place FROM event WHERE position IS NOT NULL
+                 UNION ALL SELECT 0, place FROM beginning)
+             ORDER BY position DESC LIMIT 1",
+        )?
+        .query_row([], |row| Ok(Self { position: row.get(0)?, digest: row.get(1)? }))
+    }
+
+    /// The place behind this one, of the event with this key.
+    pub(super) fn next(&self, key: &str) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(&self.digest);
+        digest.update(key);
+        Self { position: self.position.saturating_add(1), digest: short(digest) }
+    }
+
+    /// Whether it is a place of this feed.
+    fn is_of(&self, conn: &Connection) -> rusqlite::Result<bool> {
+        let known: Option<String> = conn
+            .prepare_cached("SELECT place FROM event WHERE position = ?1")?
+            .query_row([self.position], |row| row.get(0))
+            .optional()?;
+        Ok(known.is_some_and(|digest| digest == self.digest))
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.position, self.digest)
+    }
+}
+
+/// The text is no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NoPlace;
+
+impl FromStr for Place {
+    type Err = NoPlace;
+
+    fn from_str(text: &str) -> Result<Self, NoPlace> {
+        let (position, digest) = text.split_once('-').ok_or(NoPlace)?;
+        let position = position.parse().map_err(|_| NoPlace)?;
+        Ok(Self { position, digest: digest.to_owned() })
+    }
+}
 
 /// An event as it is told: to whoever pulls, to the merchant's address, and to people.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Row {
-    /// The number of the event, in the order of receipt.
+    /// The number of the event in this file, in the order of receipt.
     pub(crate) id: i64,
+    /// The name of the event in every file: `evt_` and a digest of what its deliveries have in common.
+    pub(crate) event_id: String,
     /// Its place in the feed; none while the chain has not decided.
     pub(crate) position: Option<i64>,
+    #[serde(skip)]
+    pub(crate) place: Option<String>,
     /// `SubscriptionBilling` and so on.
     #[serde(rename = "type")]
     pub(crate) kind: String,
@@ -43,15 +110,17 @@ pub(crate) struct Row {
 pub(crate) type Stand = Vec<(String, i64)>;
 
 /// The columns that [`row`] reads.
-pub(super) const COLUMNS: &str = "id, position, kind, stream, received_s, outcome, deliveries, \
-                                  conflicts, replays, body, push, last_push";
+pub(super) const COLUMNS: &str = "id, key, position, place, kind, stream, received_s, outcome, \
+                                  deliveries, conflicts, replays, body, push, last_push";
 
 /// Reads a row of [`COLUMNS`].
 pub(super) fn row(row: &SqlRow<'_>) -> rusqlite::Result<Row> {
     let replays: i64 = row.get("replays")?;
     Ok(Row {
         id: row.get("id")?,
+        event_id: format!("evt_{}", short_of(row.get_ref("key")?.as_bytes()?)),
         position: row.get("position")?,
+        place: row.get("place")?,
         kind: row.get("kind")?,
         stream: row.get("stream")?,
         received_at: row.get("received_s")?,
@@ -88,13 +157,25 @@ pub(crate) fn select_ids(
 }
 
 impl Shelf {
-    /// The events after a place in the feed.
-    pub(crate) async fn after(&self, position: i64, most: u32) -> Result<Vec<Row>, ShelfFailed> {
+    /// The events after a place in the feed, or from the first. `None`: the place is of another feed.
+    pub(crate) async fn after(
+        &self,
+        place: Option<Place>,
+        most: u32,
+    ) -> Result<Option<Vec<Row>>, ShelfFailed> {
         self.run(move |t| {
+            if let Some(place) = &place
+                && !place.is_of(t)?
+            {
+                return Ok(None);
+            }
+            let position = place.map_or(0, |place| place.position);
             let sql = format!(
                 "SELECT {COLUMNS} FROM event WHERE position > ?1 ORDER BY position LIMIT ?2"
             );
-            t.prepare_cached(&sql)?.query_map([position, i64::from(most)], row)?.collect()
+            let mut statement = t.prepare_cached(&sql)?;
+            let rows = statement.query_map([position, i64::from(most)], row)?;
+            rows.collect::<Result<_, _>>().map(Some)
         })
         .await
     }

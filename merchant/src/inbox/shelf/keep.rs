@@ -2,6 +2,7 @@
 
 use super::Shelf;
 use super::ShelfFailed;
+use super::feed::Place;
 use crate::inbox::incoming::{Incoming, same};
 use rusqlite::{Connection, OptionalExtension as _, params};
 
@@ -63,19 +64,20 @@ fn keep(conn: &Connection, one: &Incoming, now_ms: i64) -> rusqlite::Result<Kept
 /// chain: what is behind it waits, too, so that the order is kept.
 pub(super) fn release(conn: &Connection, stream: &str) -> rusqlite::Result<()> {
     // Left to itself the database walks through everything that waits, of every stream.
-    let waiting: Vec<(i64, bool)> = conn
+    let waiting: Vec<(i64, String, bool)> = conn
         .prepare_cached(
-            "SELECT id, tx_hash IS NULL OR outcome IS NOT NULL FROM event INDEXED BY event_unreleased
+            "SELECT id, key, tx_hash IS NULL OR outcome IS NOT NULL FROM event INDEXED BY event_unreleased
              WHERE stream = ?1 AND position IS NULL ORDER BY id",
         )?
-        .query_map([stream], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map([stream], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
         .collect::<Result<_, _>>()?;
-    for (id, _) in waiting.into_iter().take_while(|(_, ready)| *ready) {
+    let mut place = Place::newest(conn)?;
+    for (id, key, _) in waiting.into_iter().take_while(|(_, _, ready)| *ready) {
+        place = place.next(&key);
         conn.prepare_cached(
-            "UPDATE event SET push = 'waiting',
-                 position = (SELECT coalesce(max(position), 0) + 1 FROM event) WHERE id = ?1",
+            "UPDATE event SET push = 'waiting', position = ?2, place = ?3 WHERE id = ?1",
         )?
-        .execute([id])?;
+        .execute(params![id, place.position, place.digest])?;
     }
     Ok(())
 }

@@ -30,8 +30,14 @@ impl Case {
         self.shelf.keep(vec![one], 0).await.unwrap().remove(0)
     }
 
+    /// The events after the one at this position.
+    async fn after(&self, position: usize) -> Vec<Row> {
+        let mut rows = self.shelf.after(None, 1000).await.unwrap().unwrap();
+        rows.split_off(position)
+    }
+
     async fn fed(&self) -> Vec<i64> {
-        self.shelf.after(0, 100).await.unwrap().into_iter().map(|row| row.id).collect()
+        self.after(0).await.into_iter().map(|row| row.id).collect()
     }
 }
 
@@ -42,7 +48,7 @@ async fn an_event_is_kept_once_and_every_delivery_is_counted() {
     assert_eq!(case.keep(event("a", "s", None)).await, Kept::Repeat);
     let other = Incoming { body: r#"{"key":"other"}"#.to_owned(), ..event("a", "s", None) };
     assert_eq!(case.keep(other).await, Kept::Conflict);
-    let rows = case.shelf.after(0, 10).await.unwrap();
+    let rows = case.after(0).await;
     assert_eq!((rows.len(), rows[0].deliveries, rows[0].conflicts), (1, 3, 1));
     let told = serde_json::to_string(&rows[0]).unwrap();
     assert!(told.contains(r#""payload":{"key":"a","huge":18446744073709551617}"#), "{told}");
@@ -63,7 +69,7 @@ async fn what_the_chain_has_not_decided_is_not_told_and_holds_its_stream() {
     assert!(case.shelf.unchecked(999).await.unwrap().is_empty());
     look(Verdict::Told(Billed::Charged)).await.unwrap();
     assert_eq!(case.fed().await, [1, 4, 2, 3], "places are given in the order of being told");
-    let rows = case.shelf.after(2, 1).await.unwrap();
+    let rows = case.after(2).await;
     let told = serde_json::to_value(&rows[0]).unwrap();
     assert_eq!(told["outcome"]["state"], "charged");
 }
@@ -101,6 +107,84 @@ async fn many_at_once_share_commits_and_none_is_lost() {
     });
     let kept = futures_util::future::join_all(keeps).await;
     assert!(kept.iter().all(|kept| *kept == [Kept::New]));
-    assert_eq!(case.shelf.after(0, 1000).await.unwrap().len(), 500);
+    assert_eq!(case.after(0).await.len(), 500);
     case.shelf.beyond(499).await.unwrap();
+}
+
+impl Case {
+    /// Where a reader is who has read everything.
+    async fn end(&self) -> Place {
+        let last = self.after(0).await.pop().unwrap();
+        Place { position: last.position.unwrap(), digest: last.place.unwrap() }
+    }
+
+    /// What a reader at this place is told.
+    async fn behind(&self, place: &Place) -> Option<Vec<i64>> {
+        let rows = self.shelf.after(Some(place.clone()), 100).await.unwrap()?;
+        Some(rows.into_iter().map(|row| row.id).collect())
+    }
+
+    async fn keep_all(&self, keys: &[&str]) {
+        for key in keys {
+            self.keep(event(key, key, None)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_place_is_good_in_its_own_feed_and_in_no_other() {
+    let case = Case::new();
+    case.keep_all(&["a", "b"]).await;
+    let read = case.end().await;
+    assert_eq!(read.to_string().parse(), Ok(read.clone()));
+    case.keep_all(&["c"]).await;
+    assert_eq!(case.behind(&read).await, Some(vec![3]));
+
+    // A new file took the same events, and another one in the place of the second.
+    for keys in [&["a", "b", "c"], &["a", "x", "c"]] {
+        let other = Case::new();
+        other.keep_all(&keys[..1]).await;
+        assert_eq!(other.behind(&read).await, None, "its end is before the place");
+        other.keep_all(&keys[1..]).await;
+        assert_eq!(other.behind(&read).await, None, "its numbers have caught up");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_of_what_an_older_copy_has_forgotten_is_told_so() {
+    let case = Case::new();
+    case.keep_all(&["a"]).await;
+    let before = case.end().await;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("i.db");
+    let live = case.folder.path().join("i.db");
+    rusqlite::Connection::open(&live)
+        .unwrap()
+        .execute("VACUUM INTO ?1", [path.display().to_string()])
+        .unwrap();
+    case.keep_all(&["b", "c"]).await;
+    let forgotten = case.end().await;
+
+    let (copy, _) = Shelf::open(&path).unwrap();
+    let copy = Case { folder, shelf: copy };
+    copy.keep_all(&["c", "b"]).await;
+    assert_eq!(copy.behind(&before).await, Some(vec![2, 3]), "both files have this place");
+    assert_eq!(copy.behind(&forgotten).await, None, "the same events in another order");
+}
+
+#[tokio::test]
+async fn an_event_has_one_name_in_every_file() {
+    let mut names = vec![];
+    for before in [&[][..], &["x", "y"]] {
+        let case = Case::new();
+        case.keep_all(before).await;
+        case.keep_all(&["a"]).await;
+        names.push(case.after(before.len()).await[0].event_id.clone());
+    }
+    assert_eq!(names[0], names[1]);
+    assert_ne!(names[0], {
+        let case = Case::new();
+        case.keep_all(&["b"]).await;
+        case.after(0).await[0].event_id.clone()
+    });
 }

@@ -120,7 +120,7 @@ fn no_verdict_is_silence() {
     };
     assert_eq!(silence(refused(503, "busy")), (7000, false));
     assert_eq!(silence(refused(401, "signature")), (0, true));
-    assert_eq!(silence(refused(409, "this requestId stands for other entries")), (0, true));
+    assert_eq!(silence(refused(409, "these signed bytes were answered before")), (0, true));
     assert_eq!(silence(refused(403, "refused by policy, rule pause: by ops")), (0, true));
     let unheard = CallError::Unheard { peer: "x".to_owned(), why: "reset".to_owned() };
     assert_eq!(silence(Err(unheard)), (0, false));
@@ -148,4 +148,10 @@ fn nothing_is_concluded_from_what_is_open_or_not_understood() {
     assert!(matches!(outcome("charged", "failed"), Heard::Failed(d) if d.advice == Advice::User));
     assert!(matches!(outcome("expired", "expired"), Heard::Freed { .. }));
     assert!(matches!(outcome("charged", "unproven"), Heard::Unproven { .. }));
+}
+
+#[test]
+fn a_name_that_stands_for_other_entries_is_given_up() {
+    let said = "this requestId stands for other entries already: give a request with other entries another one";
+    assert!(matches!(read(&[1, 2], refused(409, said)), Answer::NameTaken { .. }));
 }

@@ -129,7 +129,7 @@ impl Book {
     ) -> Result<(), StoreError> {
         let ceiling = ceiling.and_then(|entries| i64::try_from(entries).ok());
         self.store.write(|t| {
-            finish(t, batch.row, "split", "too large, or spoilt by an entry")?;
+            finish(t, batch.row, "split", "other batches took its place")?;
             if let Some(entries) = ceiling {
                 t.prepare_cached(
                     "INSERT INTO ceiling VALUES (?1, ?2, ?3)

@@ -1,16 +1,16 @@
 //! The callbacks' book: what the platform told about transactions, matched to what the Signer knows.
 
-use super::{Book, flights, meta, set_meta};
+use super::{Book, flights};
 use crate::schedule::entry::plain;
 use crate::store::StoreError;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use std::collections::BTreeSet;
 
 /// A billing callback that names a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Callback {
-    /// Its place in the inbox's feed.
-    pub(crate) position: i64,
+    /// Its name, in whichever file of an inbox it is.
+    pub(crate) event: String,
     pub(crate) tx_hash: String,
     pub(crate) who: Who,
 }
@@ -26,20 +26,32 @@ pub(crate) struct Who {
     pub(crate) trade_no: Option<String>,
 }
 
+/// Whether two records are about the same subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Likeness {
+    /// A field that names a subscription is the same in both.
+    Same,
+    /// No such field is in both, and nothing speaks against it.
+    Possible,
+    Different,
+}
+
 impl Who {
-    /// Whether two records of one transaction can be about the same subscription. The first field
-    /// that names one decides; plan and wallet only rule out.
-    fn may_be(&self, other: &Self) -> bool {
+    /// Compares two records of one transaction. The first field that names a subscription decides; plan
+    /// and wallet only rule out.
+    fn likeness(&self, other: &Self) -> Likeness {
         if differ(self.chain, other.chain) {
-            return false;
+            return Likeness::Different;
         }
-        if let (Some(one), Some(two)) = (self.id, other.id) {
-            return one == two;
+        let ids = self.id.zip(other.id).map(|(one, two)| one == two);
+        let orders = self.trade_no.as_ref().zip(other.trade_no.as_ref());
+        match ids.or(orders.map(|(one, two)| one == two)) {
+            Some(true) => Likeness::Same,
+            Some(false) => Likeness::Different,
+            None if differ(self.plan, other.plan) => Likeness::Different,
+            None if differ(self.wallet.as_ref(), other.wallet.as_ref()) => Likeness::Different,
+            None => Likeness::Possible,
         }
-        if let (Some(one), Some(two)) = (&self.trade_no, &other.trade_no) {
-            return one == two;
-        }
-        !differ(self.plan, other.plan) && !differ(self.wallet.as_ref(), other.wallet.as_ref())
     }
 }
 
@@ -47,20 +59,22 @@ fn differ<T: PartialEq>(one: Option<T>, two: Option<T>) -> bool {
     matches!((one, two), (Some(one), Some(two)) if one != two)
 }
 
-/// Where the reading of the inbox's feed has come to.
-const CURSOR: &str = "feed";
-
 impl Book {
-    /// Where the reading of the inbox's feed has come to.
-    pub(crate) fn cursor(&self) -> Result<i64, StoreError> {
-        Ok(meta(self.store.conn(), CURSOR)?.unwrap_or(0))
+    /// How far the inbox's feed has been read, as the inbox calls it. Empty: nothing has been read.
+    pub(crate) fn cursor(&self) -> Result<String, StoreError> {
+        let known = self
+            .store
+            .conn()
+            .prepare_cached("SELECT cursor FROM feed")?
+            .query_row([], |row| row.get(0));
+        Ok(known.optional()?.unwrap_or_default())
     }
 
     /// Takes in a stretch of the feed, up to and including `cursor`.
     pub(crate) fn take_callbacks(
         &mut self,
         callbacks: &[Callback],
-        cursor: i64,
+        cursor: &str,
         now_ms: i64,
     ) -> Result<(), StoreError> {
         self.store.write(|t| {
@@ -77,20 +91,20 @@ impl Book {
                     flights::watch(t, (chain, &hash), now_ms)?;
                 }
             }
-            set_meta(t, CURSOR, cursor)
+            t.execute("INSERT OR REPLACE INTO feed VALUES (0, ?1)", [cursor]).map(drop)
         })
     }
 }
 
 fn insert(conn: &Connection, callback: &Callback, now_ms: i64) -> rusqlite::Result<()> {
-    let Callback { position, tx_hash, who } = callback;
+    let Callback { event, tx_hash, who } = callback;
     conn.prepare_cached(
         "INSERT OR IGNORE INTO callback
-             (position, tx_hash, chain, id, plan, wallet, trade_no, heard_ms)
+             (event, tx_hash, chain, id, plan, wallet, trade_no, heard_ms)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?
     .execute(params![
-        position,
+        event,
         plain(tx_hash),
         who.chain,
         who.id,
@@ -103,8 +117,8 @@ fn insert(conn: &Connection, callback: &Callback, now_ms: i64) -> rusqlite::Resu
 }
 
 fn is_unmatched(conn: &Connection, callback: &Callback) -> rusqlite::Result<bool> {
-    conn.prepare_cached("SELECT matched = 0 FROM callback WHERE position = ?1")?
-        .query_row([callback.position], |row| row.get(0))
+    conn.prepare_cached("SELECT matched = 0 FROM callback WHERE event = ?1")?
+        .query_row([&callback.event], |row| row.get(0))
 }
 
 fn who(row: &Row<'_>) -> rusqlite::Result<(i64, Who)> {
@@ -112,14 +126,16 @@ fn who(row: &Row<'_>) -> rusqlite::Result<(i64, Who)> {
     Ok((row.get(0)?, Who { chain, id, plan, wallet: row.get(4)?, trade_no: row.get(5)? }))
 }
 
-/// Pairs the callbacks of one transaction with its charges, one to one, whichever came first.
+/// Pairs the callbacks of one transaction with its charges, one to one, whichever came first. Certain
+/// pairs are made before possible ones: a book that has forgotten which orders its charges are of would
+/// give them the callbacks of others.
 pub(super) fn match_all(conn: &Connection, tx_hash: &str) -> rusqlite::Result<()> {
-    let told: Vec<(i64, Who)> = conn
+    let mut told: Vec<(i64, Who)> = conn
         .prepare_cached(
-            "SELECT position, chain, id, plan, wallet, trade_no FROM callback
+            "SELECT row, chain, id, plan, wallet, trade_no FROM callback
              WHERE matched = 0
                AND tx_hash IN (SELECT ?1 UNION SELECT hash FROM alias WHERE tx_hash = ?1)
-             ORDER BY position",
+             ORDER BY row",
         )?
         .query_map([tx_hash], who)?
         .collect::<Result<_, _>>()?;
@@ -133,17 +149,21 @@ pub(super) fn match_all(conn: &Connection, tx_hash: &str) -> rusqlite::Result<()
         )?
         .query_map([tx_hash], who)?
         .collect::<Result<_, _>>()?;
-    for (position, callback) in told {
-        let Some(at) = charges.iter().position(|(_, charge)| charge.may_be(&callback)) else {
-            continue;
-        };
-        let (id, charge) = charges.swap_remove(at);
+    let mut pairs = vec![];
+    for likeness in [Likeness::Same, Likeness::Possible] {
+        told.retain(|(told_by, callback)| {
+            let at = charges.iter().position(|(_, charge)| charge.likeness(callback) == likeness);
+            pairs.extend(at.map(|at| (*told_by, charges.swap_remove(at))));
+            at.is_none()
+        });
+    }
+    for (told_by, (id, charge)) in pairs {
         conn.prepare_cached(
             "UPDATE charge SET callback = ?4 WHERE tx_hash = ?1 AND chain = ?2 AND id = ?3",
         )?
-        .execute(params![tx_hash, charge.chain, id, position])?;
-        conn.prepare_cached("UPDATE callback SET matched = 1 WHERE position = ?1")?
-            .execute([position])?;
+        .execute(params![tx_hash, charge.chain, id, told_by])?;
+        conn.prepare_cached("UPDATE callback SET matched = 1 WHERE row = ?1")?
+            .execute([told_by])?;
     }
     Ok(())
 }
@@ -164,14 +184,15 @@ mod tests {
         let told = |change: fn(&mut Who)| {
             let mut who = Who { id: None, trade_no: Some("t".to_owned()), ..charge.clone() };
             change(&mut who);
-            charge.may_be(&who)
+            charge.likeness(&who)
         };
-        assert!(told(|_| {}));
-        assert!(told(|who| who.wallet = None));
-        assert!(!told(|who| who.wallet = Some("cd".to_owned())));
-        assert!(!told(|who| who.plan = Some(6)));
-        assert!(!told(|who| who.chain = Some(2)));
-        assert!(!told(|who| who.id = Some(8)));
-        assert!(told(|who| (who.id, who.wallet) = (Some(7), Some("cd".to_owned()))));
+        assert_eq!(told(|_| {}), Likeness::Possible);
+        assert_eq!(told(|who| who.wallet = None), Likeness::Possible);
+        assert_eq!(told(|who| who.wallet = Some("cd".to_owned())), Likeness::Different);
+        assert_eq!(told(|who| who.plan = Some(6)), Likeness::Different);
+        assert_eq!(told(|who| who.chain = Some(2)), Likeness::Different);
+        assert_eq!(told(|who| who.id = Some(8)), Likeness::Different);
+        let same = told(|who| (who.id, who.wallet) = (Some(7), Some("cd".to_owned())));
+        assert_eq!(same, Likeness::Same);
     }
 }

@@ -17,7 +17,7 @@ pub(super) fn query(kind: Kind) -> &'static str {
              WHERE state = 'charged' AND callback IS NULL AND settled_ms < ?1"
         }
         Kind::CallbackWithoutCharge => {
-            "SELECT 'event ' || position || ' names ' || tx_hash, heard_ms FROM callback
+            "SELECT 'event ' || event || ' names ' || tx_hash, heard_ms FROM callback
              WHERE matched = 0 AND heard_ms < ?1"
         }
         Kind::OpenTooLong => {

@@ -1,5 +1,8 @@
 -- Times are Unix milliseconds. Hashes are kept in lower case without 0x.
 
+-- How far the inbox's feed has been read.
+CREATE TABLE feed (id INTEGER PRIMARY KEY CHECK (id = 0), cursor TEXT NOT NULL) STRICT;
+
 CREATE TABLE meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
 CREATE TABLE subscription (
@@ -64,13 +67,14 @@ CREATE TABLE charge (
     state TEXT NOT NULL,        -- open, charged, failed, freed, unproven
     since_ms INTEGER NOT NULL,
     settled_ms INTEGER,
-    callback INTEGER,           -- position of the callback that tells of it
+    callback INTEGER,           -- row of the callback that tells of it
     PRIMARY KEY (tx_hash, chain, id)
 ) STRICT, WITHOUT ROWID;
 
 -- The callbacks' book: billing callbacks that name a transaction.
 CREATE TABLE callback (
-    position INTEGER PRIMARY KEY,
+    row INTEGER PRIMARY KEY,
+    event TEXT NOT NULL UNIQUE, -- its name in every file of an inbox
     tx_hash TEXT NOT NULL,
     chain INTEGER,
     id INTEGER,

@@ -15,7 +15,7 @@ fn due(id: i64) -> Due {
     Due::read(&RawValue::from_string(text).unwrap()).unwrap()
 }
 
-fn callback(position: i64, tx_hash: &str, id: i64) -> Callback {
+fn callback(event: i64, tx_hash: &str, id: i64) -> Callback {
     let who = Who {
         chain: Some(CHAIN),
         plan: Some(5),
@@ -23,7 +23,7 @@ fn callback(position: i64, tx_hash: &str, id: i64) -> Callback {
         trade_no: Some(format!("order-{id}")),
         id: None,
     };
-    Callback { position, tx_hash: tx_hash.to_owned(), who }
+    Callback { event: format!("evt_{event}"), tx_hash: tx_hash.to_owned(), who }
 }
 
 struct Desk {
@@ -56,7 +56,7 @@ impl Desk {
         let mut admitted = self.book().list(listed, now_ms, &rules).unwrap();
         let post = admitted.post.remove(&CHAIN).unwrap_or_default();
         let count = post.len();
-        let plan = drafts(CHAIN, post, Limits { entries: 2, bytes: 10_000 });
+        let plan = drafts(7, CHAIN, post, Limits { entries: 2, bytes: 10_000 });
         self.book().plan(&plan, now_ms).unwrap();
         count
     }
@@ -167,17 +167,17 @@ fn callbacks_match_by_any_hash_of_the_transaction_whichever_comes_first() {
         // The winner of the race has another hash than the answer told, and callbacks name it.
         let told = [callback(7, "bb", 2)];
         if callback_first {
-            desk.book().take_callbacks(&told, 7, 0).unwrap();
+            desk.book().take_callbacks(&told, "7", 0).unwrap();
         }
         desk.finalize(vec![(1, charged()), (2, charged())], MINUTE);
         if !callback_first {
-            desk.book().take_callbacks(&told, 7, 0).unwrap();
+            desk.book().take_callbacks(&told, "7", 0).unwrap();
         }
-        assert_eq!(desk.book().cursor().unwrap(), 7);
+        assert_eq!(desk.book().cursor().unwrap(), "7");
         assert_eq!(desk.named(20 * MINUTE), []);
         let late = 60 * MINUTE;
         assert_eq!(desk.named(late), [Kind::ChargedWithoutCallback], "{callback_first}");
-        desk.book().take_callbacks(&[callback(8, "0xAA", 1)], 8, late).unwrap();
+        desk.book().take_callbacks(&[callback(8, "0xAA", 1)], "8", late).unwrap();
         assert_eq!(desk.named(late), []);
         let told: Vec<_> = desk.letters().iter().map(|letter| letter["type"].clone()).collect();
         assert_eq!(told, ["charged", "charged", "booksDiffer", "booksAgree"]);
@@ -187,7 +187,7 @@ fn callbacks_match_by_any_hash_of_the_transaction_whichever_comes_first() {
 #[test]
 fn a_callback_that_nothing_confirms_gets_a_name() {
     let mut desk = Desk::new();
-    desk.book().take_callbacks(&[callback(1, "0xCC", 1)], 1, 0).unwrap();
+    desk.book().take_callbacks(&[callback(1, "0xCC", 1)], "1", 0).unwrap();
     let rules = desk.rules.clone();
     let flight = desk.book().flights(0, 1).unwrap().remove(0);
     desk.book().looked(&flight, Look::Unknown, 0, &rules).unwrap();
@@ -234,7 +234,7 @@ fn a_batch_too_large_is_halved_and_later_ones_are_smaller() {
     desk.list(&[1, 2], 0);
     let batch = desk.unanswered(0).remove(0);
     let members = desk.book().members(&batch).unwrap();
-    let parts = drafts(CHAIN, members, Limits { entries: 1, bytes: 10_000 });
+    let parts = drafts(7, CHAIN, members, Limits { entries: 1, bytes: 10_000 });
     let rules = desk.rules.clone();
     desk.book().split(&batch, &parts, Some(1), (0, &rules)).unwrap();
     let halves = desk.unanswered(0);
@@ -282,8 +282,8 @@ fn what_is_settled_leaves_and_what_is_not_stays() {
     let batch = desk.unanswered(0).remove(0);
     desk.answer(&batch, vec![(1, accepted()), (2, accepted())], 0);
     desk.finalize(vec![(1, charged()), (2, charged())], MINUTE);
-    desk.book().take_callbacks(&[callback(1, "0xAA", 1)], 1, MINUTE).unwrap();
-    desk.book().take_callbacks(&[callback(2, "0xCC", 9)], 2, MINUTE).unwrap();
+    desk.book().take_callbacks(&[callback(1, "0xAA", 1)], "1", MINUTE).unwrap();
+    desk.book().take_callbacks(&[callback(2, "0xCC", 9)], "2", MINUTE).unwrap();
     let last = desk.book().letters(100).unwrap().last().unwrap().id;
     desk.book().sent(last).unwrap();
     let (rules, later) = (desk.rules.clone(), 365 * 24 * 60 * MINUTE);

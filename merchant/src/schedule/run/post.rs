@@ -20,7 +20,7 @@ impl Scheduler {
         &mut self,
         report: &mut RunReport,
     ) -> Result<(), ScheduleError> {
-        let mut deaf = BTreeSet::new();
+        let (mut deaf, mut renamed) = (BTreeSet::new(), BTreeSet::new());
         loop {
             let round = self.round(&deaf)?;
             if round.is_empty() {
@@ -34,6 +34,13 @@ impl Scheduler {
             let mut answers = stream::iter(posts).buffer_unordered(64);
             while let Some((batch, answer)) = answers.next().await {
                 report.posts = report.posts.saturating_add(1);
+                let mut answer = read(&batch.ids, answer);
+                if let Answer::NameTaken { why } = &answer
+                    && !renamed.insert((batch.chain, batch.ids.clone()))
+                {
+                    // Two names in a row: that is no Signer to give a third one to at once.
+                    answer = Answer::Silence { why: why.clone(), pause_ms: 0, alarm: true };
+                }
                 if self.take(&batch, answer, report)? {
                     heard.insert(batch.chain);
                 }
@@ -61,10 +68,10 @@ impl Scheduler {
     fn take(
         &mut self,
         batch: &Batch,
-        answer: Result<Verdict, CallError>,
+        answer: Answer,
         report: &mut RunReport,
     ) -> Result<bool, ScheduleError> {
-        let (now_ms, answer) = (now_ms(), read(&batch.ids, answer));
+        let now_ms = now_ms();
         self.metrics.answered(&answer);
         match answer {
             Answer::Verdict(heard) => {
@@ -81,6 +88,12 @@ impl Scheduler {
                 self.split(batch, (entries, too_large), now_ms)?;
                 Ok(true)
             }
+            Answer::NameTaken { why } => {
+                let request = batch.request_id.as_str();
+                warn!(request, why, "the plan is given up, and made anew under another request id");
+                self.split(batch, (batch.ids.len(), false), now_ms)?;
+                Ok(true)
+            }
             Answer::Silence { why, pause_ms, alarm } => {
                 let request = batch.request_id.as_str();
                 if alarm {
@@ -95,6 +108,7 @@ impl Scheduler {
         }
     }
 
+    /// Has other batches, of so many entries at most, take the place of this one.
     fn split(
         &mut self,
         batch: &Batch,
@@ -102,7 +116,8 @@ impl Scheduler {
         now_ms: i64,
     ) -> Result<(), ScheduleError> {
         let limits = Limits { entries, bytes: self.setup.limits.bytes };
-        let parts = drafts(batch.chain, self.book.members(batch)?, limits);
+        let (identity, members) = (self.book.identity()?, self.book.members(batch)?);
+        let parts = drafts(identity, batch.chain, members, limits);
         Ok(self.book.split(
             batch,
             &parts,

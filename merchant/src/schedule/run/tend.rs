@@ -3,6 +3,7 @@
 use super::super::ScheduleError;
 use super::super::answer::look;
 use super::super::book::{Flight, Look};
+use super::super::feed::Heard;
 use super::super::reconcile::Change;
 use super::report::{RunReport, progress, progress_ends};
 use super::{Scheduler, now_ms};
@@ -82,18 +83,28 @@ impl Scheduler {
         let Some(feed) = self.peers.feed.clone() else { return Ok(()) };
         loop {
             let cursor = self.book.cursor()?;
-            let (callbacks, next) = match feed.after(cursor).await {
-                Ok(stretch) => stretch,
+            let (callbacks, next) = match feed.after(&cursor).await {
+                Ok(Heard::Callbacks { callbacks, next }) => (callbacks, next),
+                Ok(Heard::OtherFeed) if cursor.is_empty() => {
+                    report.faults.push("the inbox has no beginning to be read from".to_owned());
+                    return Ok(());
+                }
+                Ok(Heard::OtherFeed) => {
+                    warn!(
+                        "the inbox's file is another one, or an older copy: it is read from its beginning"
+                    );
+                    self.book.take_callbacks(&[], "", now_ms())?;
+                    continue;
+                }
                 Err(error) => {
                     report.faults.push(format!("the inbox could not be read: {error}"));
                     return Ok(());
                 }
             };
-            if next <= cursor {
+            if callbacks.is_empty() && (next == cursor || next == "0") {
                 return Ok(());
             }
-            let now_ms = now_ms();
-            self.book.take_callbacks(&callbacks, next, now_ms)?;
+            self.book.take_callbacks(&callbacks, &next, now_ms())?;
         }
     }
 

@@ -40,6 +40,14 @@ pub(super) struct Ledger {
     pub(super) reverting: BTreeSet<usize>,
     /// What the scheduler told the inbox, by id.
     pub(super) letters: BTreeMap<String, Value>,
+    /// Whether the scheduler may have lost its state: it asks again then for what was accepted.
+    pub(super) state_may_be_lost: bool,
+    /// How many of the first requests name themselves as another program did before.
+    pub(super) first_names_taken: usize,
+    /// How many requests were refused because their id stood for other entries.
+    pub(super) names_taken: usize,
+    /// What tells the inbox's feed from that of another file.
+    pub(super) feed: String,
     /// What nobody may do.
     pub(super) offences: Vec<String>,
 }
@@ -70,6 +78,13 @@ impl Ledger {
             return (413, json!({"code": 0, "msg": "too many", "data": null}));
         }
         let known = self.requests.entry(id.clone()).or_insert_with(|| body.to_owned());
+        let taken_before = self.names_taken < self.first_names_taken;
+        if (known != body || taken_before) && self.state_may_be_lost {
+            self.names_taken += 1;
+            let said = "this requestId stands for other entries already: give a request with other \
+                        entries another one";
+            return (409, json!({"code": 0, "msg": said, "data": null}));
+        }
         if known != body || request["mode"] != "partial" {
             self.offences.push(format!("request {id} came with other bytes: {body}"));
         }
@@ -78,7 +93,8 @@ impl Ledger {
 
     fn answer(&mut self, id: &str, list: Vec<Due>) -> (u16, Value) {
         for due in &list {
-            if let Some(other) = self.accepted.get(due).filter(|other| *other != id) {
+            let other = self.accepted.get(due).filter(|other| *other != id);
+            if let Some(other) = other.filter(|_| !self.state_may_be_lost) {
                 self.offences.push(format!("{due:?} was accepted in {other} and posted in {id}"));
             }
         }
@@ -150,7 +166,13 @@ impl Ledger {
     }
 
     /// The feed of the inbox: one callback for each charge, in the order of the transactions.
-    pub(super) fn feed(&self, after: i64) -> Value {
+    pub(super) fn feed(&self, after: &str) -> (u16, Value) {
+        let place = |position: i64| format!("{position}-{}", self.feed);
+        let after: i64 = match after.split_once('-') {
+            None => 0,
+            Some((position, feed)) if feed == self.feed => position.parse().expect("a position"),
+            Some(_) => return (409, json!({"code": 409, "msg": "another feed", "data": null})),
+        };
         let charged =
             self.transactions.iter().enumerate().filter(|(_, t)| t.looks > 1 && !t.reverts);
         let all = charged.flat_map(|(number, t)| t.items.iter().map(move |due| (number, *due)));
@@ -158,13 +180,15 @@ impl Ledger {
             .zip(all)
             .filter(|(position, _)| *position > after)
             .map(|(position, (number, (id, _)))| {
-                json!({"position": position, "type": "SubscriptionBilling", "payload": {
+                json!({"position": position, "eventId": format!("evt_{number}_{id}"),
+                    "type": "SubscriptionBilling", "payload": {
                     "subscriptionType": "SubscriptionBilling", "outTradeNo": format!("order-{id}"),
                     "chainId": CHAIN, "planId": 5, "transferHash": hash_of(number)}})
             })
             .collect();
-        let next = events.last().map_or(json!(after), |event| event["position"].clone());
-        json!({"code": 200, "msg": "success", "data": {"next": next, "events": events}})
+        let next =
+            place(events.last().map_or(after, |event| event["position"].as_i64().unwrap_or(0)));
+        (200, json!({"code": 200, "msg": "success", "data": {"next": next, "events": events}}))
     }
 }
 

@@ -66,7 +66,7 @@ pub(super) async fn send(url: &str, body: &str, secret: &str, ahead_s: i64) -> (
 
 /// The whole feed, as a program that pulls reads it.
 pub(super) async fn feed(inbox: &RunningInbox) -> Vec<Value> {
-    let (mut all, mut after) = (vec![], 0);
+    let (mut all, mut after) = (vec![], "0".to_owned());
     loop {
         let path = format!("/events?after={after}&limit=100");
         let timestamp = SystemClock.now().0.to_string();
@@ -85,7 +85,7 @@ pub(super) async fn feed(inbox: &RunningInbox) -> Vec<Value> {
         if events.is_empty() {
             return all;
         }
-        after = answer["data"]["next"].as_i64().unwrap();
+        answer["data"]["next"].as_str().unwrap().clone_into(&mut after);
         all.extend(events);
     }
 }
@@ -253,7 +253,7 @@ async fn start_beside(shop: &Shop, folder: &Path) -> RunningInbox {
     tokio::spawn(async move { axum::serve(listener, router).await });
     let mut command = command(folder, NOWHERE);
     command.env("MERCHANT__INBOX__ONWARD_URL", &address);
-    command.env("MERCHANT__INBOX__ONWARD_SECRET", "onward");
+    command.env("MERCHANT__INBOX__ONWARD_SECRET", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
     start_inbox(command)
 }
 

@@ -147,7 +147,8 @@ fn answer(peers: &Peers, path: &str, query: &str, body: &[u8]) -> (u16, Value) {
         return ledger.status(hash);
     }
     if path == "/events" {
-        return (200, ledger.feed(number("after")));
+        let after = query.split('&').find_map(|pair| pair.strip_prefix("after="));
+        return ledger.feed(after.unwrap_or_default());
     }
     if path == "/notices" {
         let letters: Vec<Value> = serde_json::from_slice(body).unwrap_or_default();

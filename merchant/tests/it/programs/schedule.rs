@@ -37,7 +37,10 @@ pub(super) async fn settle(folder: &Path, peers: &Peers) {
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    panic!("it does not settle: {said} {:?}", peers.ledger.lock());
+    let ledger = peers.ledger.lock();
+    let status = merchant(folder, &peers.url, &["schedule", "--status"]).output().unwrap();
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    panic!("it does not settle: {said} {:?} {:?}\n{status}", ledger.due, ledger.offences);
 }
 
 /// Everybody who could pay has paid once, and no counterpart has a complaint.

@@ -42,7 +42,7 @@ impl Authority {
 #[ignore = "needs the server of ./test --only postgres"]
 async fn by_tls_a_server_proves_its_name_or_is_told_nothing() {
     let server = given().unwrap();
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     drop(made(&server, &room));
     let (authority, another) = (Authority::new(), Authority::new());
     authority.certifies(&server);

@@ -191,7 +191,7 @@ const FATES: [Fate; 4] = [Fate::None, Fate::AnswerLost, Fate::NeverSent, Fate::S
 
 /// A journal that is reached by a line.
 pub(super) async fn over_a_line(server: &Config, patience: Duration) -> (Book, Line) {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     drop(made(server, &room));
     let line = Line::to(server);
     let config = ServerConfig { patience, ..line.leads(config(server, &room), &room) };

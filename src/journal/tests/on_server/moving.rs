@@ -23,7 +23,7 @@ async fn a_journal_goes_to_a_server_and_back_with_all_that_it_holds() {
     let by = Pause { by: "somebody".to_owned(), since_ms: NOW_MS };
     file.journal.set_paused(pause, by).await.unwrap().unwrap();
     let before = held(&file).await;
-    let (path, room) = (super::super::config(&file.room), tempfile::tempdir().unwrap());
+    let (path, room) = (super::super::config(&file.room), Room::new());
     ran(server.clone(), format!("{ROLE}; CREATE SCHEMA {}", schema(&room))).unwrap();
     let (config, owner) = (config(&server, &room), within(&server, &room));
     let to = ServerAndOwner { config: &config, owner: &owner };

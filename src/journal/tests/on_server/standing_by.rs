@@ -34,7 +34,7 @@ pub(super) fn serves(config: &ServerConfig) -> Journal {
 
 /// A journal that one process serves, as it was made for its machine.
 pub(super) async fn served(server: &Config) -> Book {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     made(server, &room).close().await;
     let first = ServerConfig {
         mark_path: room.path().join("journal.mark"),
@@ -45,7 +45,7 @@ pub(super) async fn served(server: &Config) -> Book {
 
 /// The same, by a process that can be cut off from the server.
 pub(super) async fn served_over_a_line(server: &Config) -> (Book, Line) {
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     made(server, &room).close().await;
     let line = Line::to(server);
     let first = line.leads(machine(server, &room, "first"), &room);
@@ -124,7 +124,7 @@ async fn who_serves_and_falls_silent_is_ended_and_can_answer_nothing() {
     assert!(book.journal.is_still_ours().await.is_err(), "it cannot know");
     assert!(book.accept(&[item(2, 1)]).await.is_err());
     assert!(!journal.is_old_copy());
-    let room = tempfile::tempdir().unwrap();
+    let room = Room::new();
     let after = Book { journal, room };
     assert!(!after.takes(item(1, 1)).await);
     assert!(after.takes(item(2, 1)).await);
@@ -146,7 +146,7 @@ async fn who_serves_and_falls_silent_is_ended_also_when_the_roll_does_not_tell_o
         let mut second = waits(&machine(&server, &book.room, "second"));
         let journal = timeout(TAKEOVER * 20, second.turn()).await.expect(since).unwrap();
         assert!(book.journal.is_still_ours().await.is_err(), "it cannot know");
-        let after = Book { journal, room: tempfile::tempdir().unwrap() };
+        let after = Book { journal, room: Room::new() };
         assert!(!after.takes(item(1, 1)).await);
     }
 }

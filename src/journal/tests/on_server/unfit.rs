@@ -103,7 +103,7 @@ fn refused(config: &ServerConfig) -> String {
 async fn a_server_that_may_lose_commits_is_refused_and_so_is_one_that_only_follows() {
     let own = OwnServer::new();
     own.start("");
-    let (server, room) = (own.reached(), tempfile::tempdir().unwrap());
+    let (server, room) = (own.reached(), Room::new());
     made(&server, &room).close().await;
     let config = config(&server, &room);
     for setting in ["fsync", "full_page_writes"] {
@@ -139,7 +139,7 @@ async fn a_server_that_may_lose_commits_is_refused_and_so_is_one_that_only_follo
 #[tokio::test]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn a_session_whose_commits_would_not_be_waited_for_is_refused() {
-    let (server, room) = (given().unwrap(), tempfile::tempdir().unwrap());
+    let (server, room) = (given().unwrap(), Room::new());
     made(&server, &room).close().await;
     let line = Line::that_says(&server, ("synchronous_commit = on", "synchronous_commit = no"));
     let told = refused(&line.leads(config(&server, &room), &room));
@@ -151,7 +151,7 @@ async fn a_session_whose_commits_would_not_be_waited_for_is_refused() {
 #[tokio::test]
 #[ignore = "needs the server of ./test --only postgres"]
 async fn a_statement_that_takes_too_long_costs_its_write_and_nothing_else() {
-    let (server, room) = (given().unwrap(), tempfile::tempdir().unwrap());
+    let (server, room) = (given().unwrap(), Room::new());
     made(&server, &room).close().await;
     let line = Line::that_says(&server, ("statement_timeout = '30s'", "statement_timeout = '01s'"));
     let config = line.leads(config(&server, &room), &room);

@@ -264,6 +264,7 @@ async fn a_copy_from_before_the_lane_was_known_is_noticed() {
     assert_eq!(scene.settled(&forgotten).await, "charged");
     // As if the snapshot were ten minutes old.
     let copy = rusqlite::Connection::open(&snapshot.0).unwrap();
+    scene.town.installation.forge();
     copy.execute("UPDATE history SET at_ms = at_ms - 600000", []).unwrap();
     drop(copy);
     let scene = scene.put_back(&snapshot).await;

@@ -2,10 +2,10 @@
 //! (`SIGNER_TEST_JOURNAL=server`).
 
 use super::Installation;
+use super::closing::Room;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::Arc;
 
 /// Where a new journal may be made on the server.
 #[derive(Clone, Debug)]
@@ -28,7 +28,8 @@ impl Installation {
         let config = config.replace(&here.to_string(), &there.to_string());
         std::fs::write(directory.path().join("signer.toml"), config).unwrap();
         std::fs::copy(self.path().join("evm.key"), directory.path().join("evm.key")).unwrap();
-        let another = Self { directory: Arc::new(directory), ..self.clone() };
+        let another =
+            Self { directory: Room::new(directory, self.database.is_some()), ..self.clone() };
         another.env("SIGNER__JOURNAL__INSTANCE", name)
     }
 }
