@@ -131,14 +131,6 @@ impl Town {
         Self::installed(&founding, settlement, (anvil, None), (proxy, None))
     }
 
-    /// The usual town on an EVM node of another make than anvil.
-    pub(crate) async fn on_make(make: &str, founding: Founding) -> Self {
-        let anvil = Anvil::of_make(make).await;
-        let settlement = Settlement::on(&anvil, &founding).await;
-        let proxy = Proxy::before(&anvil.url).await;
-        Self::installed(&founding, settlement, (anvil, None), (proxy, None))
-    }
-
     async fn on_tron(founding: Founding) -> Self {
         let (world, anvil) = TronWorld::start().await;
         let settlement = Settlement::on(&anvil, &founding).await;
