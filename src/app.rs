@@ -38,12 +38,13 @@ use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalPlace};
 use crate::engine::{Engine, Lane, Watcher};
-use crate::http::{self, AppState, Handshakes, Manners, ReloadRequest, WebhookDesk};
+use crate::http::{self, AppState, ReloadRequest, WebhookDesk};
 use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox, Refusals};
 use crate::keys::{EveryStore, OpenKeys};
 use crate::node::Dial;
 use axum::Router;
 use connect::Connected;
+use door::{Handshakes, serve};
 use futures_util::future::join_all;
 use lanes::Lanes;
 use reload::Watch;
@@ -52,7 +53,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{info, warn};
@@ -211,6 +212,7 @@ pub async fn start_on(
     } = put_together(config.clone(), machine, (&chains, journal)).await?;
     // The journal is open: the process before this one has closed it, and left what it had to.
     handover::take_up(&config.journal, &engine.journal, machine.clock, &door);
+    sleep(door.opens_in()).await;
     drop(lobby);
     let (listener, address) = sockets.listen(limits.listen)?;
     let watch = Watch::begin(watchers);
@@ -221,8 +223,8 @@ pub async fn start_on(
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = sockets.listen(at)?;
-        let manners = Manners::of_health(&limits);
-        server.spawn(http::serve(listener, router, manners, None, stop_server.clone()));
+        let manners = limits.health_manners();
+        server.spawn(serve(listener, router, manners, None, stop_server.clone()));
         info!(%address, "health and metrics");
     }
     if let Some(warning) = limits.in_the_clear() {
@@ -232,8 +234,7 @@ pub async fn start_on(
         info!(%address, "TLS: {tls}");
         others.spawn(renewal::follow(Arc::clone(tls), stop_others.clone()));
     }
-    let manners = Manners::of_callers(&limits);
-    server.spawn(http::serve(listener, router, manners, handshakes, stop_server.clone()));
+    server.spawn(serve(listener, router, limits.manners(), handshakes, stop_server.clone()));
     info!(%address, chains = engine.lanes().of_chains.len(), "ready for requests");
     Ok(Running {
         address,
@@ -289,6 +290,7 @@ async fn put_together(
     machine: Machine<'_>,
     (chains, journal): (&[Connected], Journal),
 ) -> Result<Assembled, StartError> {
+    let opens_ms = journal.opens_ms();
     let Lanes { set, watchers } = lanes::take_up(chains, &journal).await?;
     set.of_chains.values().for_each(|lanes| tell_limits(lanes.any()));
     look_once(&watchers).await;
@@ -305,9 +307,9 @@ async fn put_together(
     let webhook = outbox.map(|outbox| Arc::new(WebhookDesk::new(outbox)));
     let refusals = Refusals::of(&config.journal, machine.clock);
     let door = door.linked_to(explorers).reloading(ask).telling(webhook.clone());
-    let door = Arc::new(door.keeping(refusals.clone()));
+    let door = Arc::new(door.keeping(refusals.clone()).opened(opens_ms));
     let (router, health_router) = (http::router(&door), http::health_router(&door));
-    let handshakes = Handshakes::of(&door);
+    let handshakes = http::handshakes_of(&door);
     Ok(Assembled {
         engine,
         watchers,

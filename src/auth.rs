@@ -10,7 +10,7 @@ mod answers;
 mod judged;
 mod replays;
 
-pub use answers::{AnswerParts, sign_answer, verify_answer};
+pub use answers::{AnswerParts, UnprovenAnswer, sign_answer, verify_answer};
 pub use judged::{JudgedMessages, NotJudgedMessages};
 pub use replays::{Answered, Judging, Replays, Ticket, Waiting};
 
@@ -32,10 +32,17 @@ pub const TIMESTAMP_HEADER: &str = "X-PAY-TIMESTAMP";
 /// The header that proves it: base64 of an HMAC-SHA256.
 pub const SIGN_HEADER: &str = "X-PAY-SIGN";
 
-/// How far a caller's clock may be off, in seconds, to either side.
+/// How long ago a request may have been signed, by this machine's clock, in seconds.
 pub const CLOCK_WINDOW_SECONDS: u64 = 60;
+/// How far ahead of this machine's clock a caller's may be, in seconds. What is signed ahead of its time is
+/// judged when its time has come: so nothing is ever judged before the moment that it bears, and whoever knows
+/// when a process began knows that nothing later was judged before.
+pub const CLOCK_AHEAD_SECONDS: u64 = 5;
 /// Shortest secret that is accepted, in bytes.
 pub const SHORTEST_SECRET: usize = 16;
+
+/// What the signature under a key that is nobody's is compared with; the outcome is thrown away.
+const NOBODYS_SECRET: [u8; 32] = [0; 32];
 
 /// Everybody who may call. With nobody in it, every request is refused.
 #[derive(Debug)]
@@ -104,14 +111,26 @@ pub enum AuthError {
     Ambiguous,
     /// The caller's clock, or ours, is wrong; or this is an old request sent again.
     #[error(
-        "{TIMESTAMP_HEADER} is {off_seconds} s away from the time here, which is \
-         {unix_seconds}; at most {CLOCK_WINDOW_SECONDS} s are allowed"
+        "{TIMESTAMP_HEADER} is {behind_seconds} s behind the server's time, which is \
+         {server_unix_seconds}; at most {CLOCK_WINDOW_SECONDS} s are allowed: sign it again, and if that hears \
+         the same, correct the caller's clock"
     )]
-    ClockOff {
-        /// The distance, whichever way.
-        off_seconds: u64,
-        /// The time here.
-        unix_seconds: i64,
+    ClockBehind {
+        /// The distance.
+        behind_seconds: u64,
+        /// What this server holds for the time.
+        server_unix_seconds: i64,
+    },
+    /// The caller's clock, or ours, is wrong.
+    #[error(
+        "{TIMESTAMP_HEADER} is {ahead_seconds} s ahead of the server's time, which is \
+         {server_unix_seconds}; at most {CLOCK_AHEAD_SECONDS} s are allowed: correct the caller's clock"
+    )]
+    ClockAhead {
+        /// The distance.
+        ahead_seconds: u64,
+        /// What this server holds for the time.
+        server_unix_seconds: i64,
     },
     /// Signed before this process began: it may have been answered by the one before it.
     #[error(
@@ -133,7 +152,7 @@ pub enum AuthError {
 /// is proven yet.
 #[derive(Debug)]
 pub struct Presented<'a> {
-    /// The callers with that key: one for each of its secrets.
+    /// The callers with that key: one for each of its secrets, none where the key is nobody's.
     callers: Vec<&'a Arc<Caller>>,
     timestamp: &'a str,
     sign: [u8; 32],
@@ -162,7 +181,7 @@ impl AuthError {
             Self::Missing { .. } => "missing",
             Self::MalformedTimestamp | Self::MalformedSign => "malformed",
             Self::Ambiguous => "ambiguous",
-            Self::ClockOff { .. } => "clock",
+            Self::ClockBehind { .. } | Self::ClockAhead { .. } => "clock",
             Self::TooOld { .. } => "too_old",
             Self::Wrong => "wrong",
         }
@@ -189,9 +208,11 @@ impl Callers {
         Ok(Self { callers: callers.into_iter().map(Arc::new).collect() })
     }
 
-    /// Judges all that the head of a request tells: that its key is somebody's, that it was signed not
-    /// more than [`CLOCK_WINDOW_SECONDS`] ago or ahead, that its signature has the form of one, and that
-    /// its path leaves no doubt where the body begins. The body in `request` is not looked at.
+    /// Judges all that the head of a request tells: that it was signed not more than [`CLOCK_WINDOW_SECONDS`]
+    /// ago nor [`CLOCK_AHEAD_SECONDS`] ahead, that its signature has the form of one, and that its path leaves
+    /// no doubt where the body begins. A key that is nobody's is wrong only once the body is there, as a wrong
+    /// signature is: the answer comes no sooner, so nobody finds out which keys there are. The body in `request`
+    /// is not looked at.
     pub fn judge<'a>(
         &'a self,
         request: &SignedParts<'a>,
@@ -205,10 +226,7 @@ impl Callers {
         if !request.path_and_query.starts_with('/') || request.path_and_query.bytes().any(opens) {
             return Err(AuthError::Ambiguous);
         }
-        let callers: Vec<_> = self.callers.iter().filter(|caller| caller.key == key).collect();
-        if callers.is_empty() {
-            return Err(AuthError::Wrong);
-        }
+        let callers = self.callers.iter().filter(|caller| caller.key == key).collect();
         Ok(Presented { callers, timestamp, sign, at_unix_seconds })
     }
 
@@ -238,6 +256,13 @@ impl Presented<'_> {
             return Err(AuthError::Ambiguous);
         }
         let mut signer = None;
+        if self.callers.is_empty() {
+            // As long as with a secret: how long it takes tells nothing about the key either.
+            let mac = mac(&NOBODYS_SECRET, self.timestamp, request);
+            if mac.is_some_and(|mac| mac.verify_slice(&self.sign).is_ok()) {
+                return Err(AuthError::Wrong);
+            }
+        }
         for caller in &self.callers {
             let mac = mac(secret_bytes(&caller.secret), self.timestamp, request);
             if mac.is_some_and(|mac| mac.verify_slice(&self.sign).is_ok()) {
@@ -279,9 +304,12 @@ fn check_clock(timestamp: &str, now_unix_seconds: i64) -> Result<i64, AuthError>
     let digits = timestamp.len() == 10 && timestamp.bytes().all(|byte| byte.is_ascii_digit());
     let then: i64 =
         timestamp.parse().ok().filter(|_| digits).ok_or(AuthError::MalformedTimestamp)?;
-    let off_seconds = now_unix_seconds.abs_diff(then);
-    if off_seconds > CLOCK_WINDOW_SECONDS {
-        return Err(AuthError::ClockOff { off_seconds, unix_seconds: now_unix_seconds });
+    let (off, server_unix_seconds) = (now_unix_seconds.abs_diff(then), now_unix_seconds);
+    if then < now_unix_seconds && off > CLOCK_WINDOW_SECONDS {
+        return Err(AuthError::ClockBehind { behind_seconds: off, server_unix_seconds });
+    }
+    if then > now_unix_seconds && off > CLOCK_AHEAD_SECONDS {
+        return Err(AuthError::ClockAhead { ahead_seconds: off, server_unix_seconds });
     }
     Ok(then)
 }

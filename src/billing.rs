@@ -14,6 +14,7 @@ mod entry;
 mod gate;
 mod ids;
 mod lane_load;
+mod last_use;
 mod order;
 mod preflight;
 mod refusal;
@@ -41,6 +42,7 @@ pub use ids::{
     PlatformChainId, RequestId, SubscribeId, UserHash, parse_address, spell_address,
 };
 pub use lane_load::{Full, InBlocks, LaneLoad};
+pub use last_use::{LastUse, LastUseRuling, YoungRuling, YoungUse, reads_arrivals};
 pub use order::{Mode, NotAdmitted, Order};
 pub use preflight::{Checked, Funds, Judged, Opinion, judge};
 pub use refusal::{FailCode, Refused, Retry};

@@ -16,6 +16,7 @@ mod profiles;
 mod promises;
 mod reads;
 mod ready;
+mod recall;
 mod records;
 mod seal;
 mod signing;
@@ -30,6 +31,7 @@ pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswere
 pub use inspect::{Finding, Inspect};
 pub use moved::{TokenOfWallet, TxOnRecord};
 pub use ready::{ClockGap, Purse, TooDear, Unready};
+pub use recall::{ReadFrom, Recall, Young, YoungCall};
 pub use records::Records;
 pub use seal::{SealError, SealFault};
 pub use vitals::{FreeResources, Headroom, Vitals};
@@ -42,8 +44,9 @@ use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past, Sealed};
 use crate::node::{NodeTraffic, NodeView, Trust};
 use crate::policy::{Meant, Policy};
-use alloy::primitives::{Address, Selector, U256};
+use alloy::primitives::{Address, B256, Selector, U256};
 use async_trait::async_trait;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -118,18 +121,6 @@ pub struct Preflight {
     pub checked: Vec<Checked>,
     /// What it takes to draft a transaction for those that passed.
     pub estimate: Estimate,
-}
-
-/// What was found so far of the transactions that an old copy of the journal may not know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Recall {
-    /// Those of our account that may have charged somebody, in the order of the chain. Their
-    /// positions mean nothing: no chain knows them.
-    pub found: Vec<Foreign>,
-    /// How much of the time that has to be read is read, percent.
-    pub percent: u64,
-    /// Whether nothing that was signed before can land any more without being found.
-    pub complete: bool,
 }
 
 /// What the simulated call cost and answered.
@@ -272,24 +263,34 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// `to`, all of them in final blocks.
     async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError>;
 
-    /// Reads on in the final blocks since a little before `since_ms` (Unix ms of this machine) for
+    /// Reads on in the final blocks since a little before a time, or after a block that was read, for
     /// transactions of our account, and tells all that was found so far. Each call reads a bounded
     /// number of blocks. Nothing to do where [`Chain::strangers`] tells.
-    async fn recall(&self, _since_ms: i64) -> Result<Recall, ChainError> {
-        Ok(Recall { found: Vec::new(), percent: 100, complete: true })
+    async fn recall(&self, _from: ReadFrom) -> Result<Recall, ChainError> {
+        Ok(Recall::NOTHING)
     }
+
+    /// Is told that everything that was found is learnt: what is read next begins anew.
+    async fn recalled(&self) {}
 
     /// The transactions of our account that call a contract, in irrevocable blocks from `since_ms` up to its
     /// last use at `used_ms` (Unix ms of blocks). Each call reads a bounded number of blocks. What they did is
     /// not looked at. Nothing to do where positions tell more.
     async fn used_between(&self, _since_ms: i64, _used_ms: i64) -> Result<Recall, ChainError> {
-        Ok(Recall { found: Vec::new(), percent: 100, complete: true })
+        Ok(Recall::NOTHING)
     }
 
     /// The same, for what has landed in irrevocable blocks since the first call; complete when nothing that was
     /// signed before that call can land any more. Nothing to do where positions tell more.
     async fn arrivals(&self) -> Result<Recall, ChainError> {
-        Ok(Recall { found: Vec::new(), percent: 100, complete: true })
+        Ok(Recall::NOTHING)
+    }
+
+    /// The calls of our account that are in blocks which are not irrevocable yet, or wait in pools, as any node
+    /// tells. What is among `ours` waits by right, and no pool is asked about it. Fails while a node that is fit to
+    /// be asked does not tell of its blocks. Nothing to do where positions tell more.
+    async fn young(&self, _ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+        Ok(Young::default())
     }
 
     /// When the account last used the chain, by what is irrevocable, Unix ms of its blocks: the latest that any

@@ -21,6 +21,7 @@ mod tracked;
 mod trouble;
 mod verdict;
 mod watcher;
+mod young;
 
 pub use hindrance::Hindrance;
 pub use lane::Lane;

@@ -1,10 +1,9 @@
 //! The door: routes, limits and the order of checks. Knows no chain and no database.
 
 mod answer;
-mod arrivals;
 mod bill;
+mod budgets;
 mod charges;
-mod connections;
 mod control;
 mod events;
 mod forward;
@@ -13,12 +12,10 @@ mod handshakes;
 mod health;
 mod instances;
 mod page;
-mod patient;
 mod reload;
-mod serve;
+mod sampled;
 mod standby;
 mod status;
-mod strangers;
 mod trace;
 mod turned_away;
 mod webhook;
@@ -35,30 +32,37 @@ pub use charges::{ChargeRow, JournalName, LARGEST_PAGE, LedgerPage};
 pub use events::{EventCharge, EventPage, EventRow, EventsUnread, NEWEST, events_after};
 pub use forward::Forwarder;
 pub use guard::forget_answers;
-pub use handshakes::Handshakes;
+pub use handshakes::{handshakes_of, uncounted_handshakes};
 pub use page::keep_samples;
 pub use reload::{ReloadRequest, Reloaded};
-pub use serve::{Manners, serve};
 pub use standby::StandbyDoor;
 pub use webhook::{Replayed, SetAsideRow, WebhookDesk, WebhookReport};
 
-use arrivals::Arrivals;
 use axum::Router;
 use axum::http::HeaderName;
 use axum::http::request::Parts;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
+use budgets::{Budget, Budgets};
+use door::Arrivals;
 use guard::Said;
 use parking_lot::RwLock;
+use sampled::Sampled;
 use std::collections::HashMap;
 use std::sync::Arc;
-use strangers::Strangers;
-use tokio::sync::{Semaphore, mpsc};
+use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use turned_away::TurnedAway;
 
-/// How many requests that do not bill are at work at one time.
-const DESK: usize = 64;
+/// Messages bear whole seconds: of the second in which the journal was opened another process may have judged
+/// some. The port waits for its end, and for no longer: a clock that was ahead is no reason to wait for it.
+const LONGEST_OPENING: Duration = Duration::from_secs(1);
+
+/// The first second, Unix, of which no message can have been judged before `opens_ms`.
+fn opens_after(opens_ms: i64) -> i64 {
+    opens_ms.div_euclid(1000).saturating_add(1)
+}
 
 /// What a request bears that a Signer which stands by has passed on.
 const FORWARDED: HeaderName = HeaderName::from_static("x-pay-forwarded");
@@ -82,20 +86,16 @@ pub struct AppState {
     default_chain: Option<PlatformChainId>,
     /// Where people look up transactions of a chain: a URL with `{hash}` in it.
     explorers: HashMap<PlatformChainId, String>,
-    /// How many billing requests may be at work at once.
-    places: Arc<Semaphore>,
-    /// How many others.
-    desk: Arc<Semaphore>,
-    /// How many of those may wait for something to happen.
-    waiting: Semaphore,
+    /// How much may be done at once for each caller.
+    budgets: Budgets,
     /// Cancelled when the process ends: nobody waits any longer then.
     closing: CancellationToken,
     /// Bodies of which nobody knows yet who sends them.
     arrivals: Arrivals,
     /// What was asked and answered lately.
     replays: Replays<Said>,
-    /// Who was turned away lately.
-    strangers: Strangers,
+    /// Which lines of the log are written of those that anybody can cause.
+    sampled: Sampled,
     /// What is counted.
     metrics: Metrics,
 }
@@ -110,9 +110,11 @@ impl AppState {
         closing: CancellationToken,
     ) -> Self {
         let started_ms = engine.journal.now_ms();
-        let opens_s = engine.journal.opens_ms().div_euclid(1000);
+        let opens_ms = engine.journal.opens_ms();
         let labels = callers.as_ref().map(Callers::labels).unwrap_or_default();
         let arrivals = Arrivals::new(limits.body_limit_bytes, engine.tasks.clone());
+        let replays = Replays::new(opens_after(opens_ms));
+        replays.share_among(labels.len());
         Self {
             engine,
             callers: RwLock::new(callers.map(Arc::new)),
@@ -121,14 +123,12 @@ impl AppState {
             refusals: None,
             default_chain,
             explorers: HashMap::new(),
-            places: Arc::new(Semaphore::new(limits.max_concurrent_requests)),
-            desk: Arc::new(Semaphore::new(DESK)),
-            waiting: Semaphore::new(events::WAITING),
+            budgets: Budgets::new(&limits),
             closing,
             arrivals,
-            replays: Replays::new(opens_s),
-            strangers: Strangers::default(),
-            metrics: Metrics::new(&labels, &AuthError::WORDS, started_ms),
+            replays,
+            sampled: Sampled::default(),
+            metrics: Metrics::new(&labels, (&AuthError::WORDS, &Budget::WORDS), started_ms),
             limits,
         }
     }
@@ -143,6 +143,22 @@ impl AppState {
     #[must_use]
     pub fn telling(self, webhook: Option<Arc<WebhookDesk>>) -> Self {
         Self { webhook, ..self }
+    }
+
+    /// The same, of a journal that this process has had since `opens_ms`, Unix ms: what was signed before may
+    /// have been judged by another.
+    #[must_use]
+    pub fn opened(self, opens_ms: i64) -> Self {
+        let replays = Replays::new(opens_after(opens_ms));
+        replays.share_among(self.known_callers());
+        Self { replays, ..self }
+    }
+
+    /// How long until anything that is signed can be known to be signed since the start.
+    pub fn opens_in(&self) -> Duration {
+        let next = self.replays.oldest().saturating_mul(1000);
+        let wait = next.saturating_sub(self.engine.journal.now_ms());
+        u64::try_from(wait).map_or(Duration::ZERO, Duration::from_millis).min(LONGEST_OPENING)
     }
 
     /// Goes on where the process before this one ended.
@@ -168,6 +184,12 @@ impl AppState {
     /// Has these callers take the place of those that were. What was proven stays so.
     pub fn exchange_callers(&self, callers: Option<Callers>) {
         *self.callers.write() = callers.map(Arc::new);
+        self.replays.share_among(self.known_callers());
+    }
+
+    /// How many callers share what there is.
+    fn known_callers(&self) -> usize {
+        self.callers().map_or(1, |callers| callers.labels().len())
     }
 
     /// Who may ask now.

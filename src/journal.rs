@@ -62,6 +62,7 @@ pub use backup::{AuditWatch, NotCopied};
 pub use columns::LineOutcome;
 pub use commit::{Addition, LaneId, Origin, Proposal};
 pub use copier::Copier;
+pub use doubt::ReadUpTo;
 pub use duplicate::CopyFault;
 pub use durable::Durable;
 pub use end::Settlement;
@@ -128,6 +129,7 @@ pub struct Journal {
     min_free_bytes: u64,
     old_copy: bool,
     left_ms: Option<i64>,
+    was_closed: bool,
     /// Whether the start of this process is written down: nothing is written before it.
     begun: Arc<Begun>,
     clock: Clock,
@@ -159,6 +161,12 @@ impl Journal {
     /// that was put in place knows nothing of what came after it. None where there was no such process.
     pub fn left_ms(&self) -> Option<i64> {
         self.left_ms
+    }
+
+    /// Whether the process before this one closed the journal. If not, it was killed, or what was opened is a copy
+    /// that was made while it ran.
+    pub fn was_closed(&self) -> bool {
+        self.was_closed
     }
 
     /// Counters since the start.

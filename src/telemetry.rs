@@ -75,7 +75,7 @@ mod tests {
     /// What `promtool check metrics` asks for: every sample has a help text and a type under its own name.
     #[test]
     fn the_older_format_describes_every_sample() {
-        let metrics = Metrics::new(&["a".to_owned()], &["wrong"], 0);
+        let metrics = Metrics::new(&["a".to_owned()], (&["wrong"], &[]), 0);
         let billed =
             Billed { caller: "a".to_owned(), code: 2, status: 200, refused: vec!["NOT_DUE_YET"] };
         metrics.billed(&billed, Duration::from_millis(7));

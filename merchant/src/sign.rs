@@ -125,11 +125,7 @@ pub fn verify<'a>(
     arrived: &Arrived<'_>,
     now: UnixSeconds,
 ) -> Result<&'a str, SignatureError> {
-    let key = presented.key.ok_or(SignatureError::Missing(KEY_HEADER))?;
-    let timestamp = presented.timestamp.ok_or(SignatureError::Missing(TIMESTAMP_HEADER))?;
-    let sign = presented.sign.ok_or(SignatureError::Missing(SIGN_HEADER))?;
-    in_window(timestamp, now)?;
-    let signature = signature(sign)?;
+    let (key, timestamp, signature) = judge_head(presented, now)?;
     let Arrived { method, path_and_query, body } = *arrived;
     let signable = Signable { timestamp, method, path_and_query, body };
     credentials
@@ -138,6 +134,19 @@ pub fn verify<'a>(
         .find(|known| mac(&known.secret, &signable).verify_slice(&signature).is_ok())
         .map(|known| known.key.as_str())
         .ok_or(SignatureError::Wrong)
+}
+
+/// All that the head tells, without a body: key, timestamp and signature, if they have the form of such and were
+/// made about now. Nothing of that is proven.
+pub(crate) fn judge_head<'a>(
+    presented: &Presented<'a>,
+    now: UnixSeconds,
+) -> Result<(&'a str, &'a str, Signature), SignatureError> {
+    let key = presented.key.ok_or(SignatureError::Missing(KEY_HEADER))?;
+    let timestamp = presented.timestamp.ok_or(SignatureError::Missing(TIMESTAMP_HEADER))?;
+    let sign = presented.sign.ok_or(SignatureError::Missing(SIGN_HEADER))?;
+    in_window(timestamp, now)?;
+    Ok((key, timestamp, signature(sign)?))
 }
 
 fn in_window(timestamp: &str, now: UnixSeconds) -> Result<(), SignatureError> {

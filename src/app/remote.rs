@@ -1,7 +1,7 @@
 //! A Signer that runs, asked from the command line in the name of a configured caller.
 
 use crate::auth::{
-    self, AnswerParts, AuthError, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER,
+    self, AnswerParts, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER, UnprovenAnswer,
     verify_answer,
 };
 use crate::clock::Clock;
@@ -66,7 +66,7 @@ pub enum RemoteError {
         /// The HTTP status.
         status: u16,
         /// What is wrong with the proof.
-        why: AuthError,
+        why: UnprovenAnswer,
         /// What it says, if it says anything in a Signer's form.
         said: String,
     },

@@ -3,8 +3,9 @@
 
 use super::{Sockets, StartError, renewal};
 use crate::config::Config;
-use crate::http::{self, Forwarder, Handshakes, Manners, StandbyDoor};
+use crate::http::{self, Forwarder, StandbyDoor};
 use crate::journal::{Journal, Outbox, Standby, StandbySight, Turn};
+use door::serve;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -67,17 +68,17 @@ impl Lobby {
         let callers = door.passing_on(forwarder.map(Arc::new)).router();
         let (servers, stop) = (TaskTracker::new(), CancellationToken::new());
         let listener = sockets.listen_meanwhile(limits.listen)?;
-        let (manners, handshakes) = (Manners::of_callers(limits), Handshakes::of_nobody(limits));
+        let (manners, handshakes) = (limits.manners(), http::uncounted_handshakes(limits));
         let address = listener.local_addr().unwrap_or(limits.listen);
         info!(%address, "standing by");
-        servers.spawn(http::serve(listener, callers, manners, handshakes, stop.clone()));
+        servers.spawn(serve(listener, callers, manners, handshakes, stop.clone()));
         if let Some(tls) = &limits.tls {
             servers.spawn(renewal::follow(Arc::clone(tls), stop.clone()));
         }
         if let Some(at) = limits.health_listen {
             let listener = sockets.listen_meanwhile(at)?;
-            let manners = Manners::of_health(limits);
-            servers.spawn(http::serve(listener, door.router(), manners, None, stop.clone()));
+            let manners = limits.health_manners();
+            servers.spawn(serve(listener, door.router(), manners, None, stop.clone()));
         }
         Ok(Self { _ends: stop.drop_guard() })
     }

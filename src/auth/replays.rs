@@ -2,16 +2,19 @@
 //!
 //! Remembers every signature for as long as its time lies in the window, in memory. What was signed
 //! before the start, or before anything that is forgotten, is not taken: nobody here knows whether it
-//! was answered. A process that ends as it should leaves what it has judged to the next. The answers are kept as far as there is room; the signatures always are,
-//! but of messages that nothing was done for because there was too much to do.
+//! was answered. A process that ends as it should leaves what it has judged to the next. The answers are kept as
+//! far as there is room; the signatures always are, but of messages that nothing was done for because there was too
+//! much to do. Each caller has an equal share of the room: whoever fills his own takes nothing from another. A
+//! message is known by its signature alone, whoever's share it is in: a caller that gets another label stays known.
 
 use super::{AuthError, CLOCK_WINDOW_SECONDS, JudgedMessages, Proven};
+use crate::config::Caller;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// How many messages are remembered: more than 2000 a second all the time.
+/// How many messages are remembered: more than 4000 a second all the time.
 const MOST: usize = 1 << 18;
 
 /// What an answer takes beside its text, bytes: four entries in collections, its headers, and the room between.
@@ -24,18 +27,31 @@ const MOST_BYTES: usize = 32 << 20;
 #[derive(Debug)]
 pub struct Replays<A>(Arc<Mutex<Messages<A>>>);
 
+/// A message, and in whose share it is; none of those that another process left.
+type SignOfCaller = ([u8; 32], Option<Arc<Caller>>);
+
 #[derive(Debug)]
 struct Messages<A> {
     /// Nothing signed earlier is taken, Unix seconds.
     oldest: i64,
     answers: HashMap<[u8; 32], Place<A>>,
-    /// The same messages by when they were signed.
-    by_time: BTreeMap<i64, Vec<[u8; 32]>>,
+    /// The same messages by when they were signed, each with whose it is.
+    by_time: BTreeMap<i64, Vec<SignOfCaller>>,
+    /// What of the room each caller has, by its label.
+    shares: HashMap<String, Share>,
+    /// How many callers share it.
+    callers: usize,
+    most: usize,
+    most_bytes: usize,
+}
+
+/// What one caller has.
+#[derive(Debug, Default)]
+struct Share {
+    messages: usize,
     /// Those whose answers are kept, oldest first, with the answers' sizes.
     kept: VecDeque<([u8; 32], usize)>,
     kept_bytes: usize,
-    most: usize,
-    most_bytes: usize,
 }
 
 /// Where the answer to a message is.
@@ -84,7 +100,7 @@ pub enum Judging<A> {
     New(Ticket<A>),
     /// It was here before.
     Again(Waiting<A>),
-    /// It is new, and no more can be remembered now. Not judged.
+    /// It is new, and no more of its caller can be remembered now. Not judged.
     Full,
 }
 
@@ -94,6 +110,7 @@ pub enum Judging<A> {
 pub struct Ticket<A> {
     memory: Arc<Mutex<Messages<A>>>,
     sign: [u8; 32],
+    caller: Arc<Caller>,
     place: watch::Sender<Answered<A>>,
 }
 
@@ -112,8 +129,8 @@ impl<A> Replays<A> {
             oldest,
             answers: HashMap::new(),
             by_time: BTreeMap::new(),
-            kept: VecDeque::new(),
-            kept_bytes: 0,
+            shares: HashMap::new(),
+            callers: 1,
             most,
             most_bytes,
         })))
@@ -126,22 +143,29 @@ impl<A> Replays<A> {
         memory.oldest = memory.oldest.min(judged.oldest);
         for (at, sign) in judged.signs {
             memory.answers.insert(sign, Place::Here(Answered::Forgotten));
-            memory.by_time.entry(at).or_default().push(sign);
+            memory.by_time.entry(at).or_default().push((sign, None));
         }
+    }
+
+    /// Has so many callers share the room from now on.
+    pub fn share_among(&self, callers: usize) {
+        self.0.lock().callers = callers.max(1);
     }
 
     /// What the process after this one has to know. Good when nothing is begun any more.
     pub fn judged(&self, now_unix_seconds: i64) -> JudgedMessages {
         let mut memory = self.0.lock();
         memory.forget_before(now_unix_seconds);
-        let of_a_second = |(at, signs): (&i64, &Vec<[u8; 32]>)| {
-            let at = *at;
-            signs.iter().map(move |sign| (at, *sign)).collect::<Vec<_>>()
-        };
+        let seconds = memory.by_time.iter();
+        let signs = seconds.flat_map(|(at, signs)| signs.iter().map(|(sign, _)| (*at, *sign)));
         // Of messages that were given back only the time is left.
-        let signs = memory.by_time.iter().flat_map(of_a_second);
         let signs = signs.filter(|(_, sign)| memory.answers.contains_key(sign)).collect();
         JudgedMessages { at: now_unix_seconds, oldest: memory.oldest, signs }
+    }
+
+    /// Nothing signed before that is taken, Unix seconds.
+    pub fn oldest(&self) -> i64 {
+        self.0.lock().oldest
     }
 
     /// Whether a message of that time may be taken at all; can be asked before it is proven.
@@ -166,15 +190,20 @@ impl<A> Replays<A> {
         if let Some(place) = memory.answers.get(&message.sign) {
             return Ok(Judging::Again(Waiting(place.clone())));
         }
-        if memory.answers.len() >= memory.most {
+        let most = memory.most.div_euclid(memory.callers);
+        let share = memory.shares.entry(message.caller.label.clone()).or_default();
+        if share.messages >= most {
             return Ok(Judging::Full);
         }
+        share.messages = share.messages.saturating_add(1);
         let (sender, receiver) = watch::channel(Answered::Not);
         memory.answers.insert(message.sign, Place::There(receiver));
-        memory.by_time.entry(timestamp).or_default().push(message.sign);
+        let caller = Arc::clone(&message.caller);
+        let of_the_second = memory.by_time.entry(timestamp).or_default();
+        of_the_second.push((message.sign, Some(Arc::clone(&caller))));
         drop(memory);
         let memory = Arc::clone(&self.0);
-        Ok(Judging::New(Ticket { memory, sign: message.sign, place: sender }))
+        Ok(Judging::New(Ticket { memory, sign: message.sign, caller, place: sender }))
     }
 }
 
@@ -186,13 +215,34 @@ impl<A> Messages<A> {
         while let Some(entry) = self.by_time.first_entry().filter(|entry| *entry.key() < out) {
             let (timestamp, signs) = entry.remove_entry();
             self.oldest = self.oldest.max(timestamp.saturating_add(1));
-            for sign in signs {
-                self.answers.remove(&sign);
+            for (sign, caller) in signs {
+                if self.answers.remove(&sign).is_some()
+                    && let Some(caller) = caller
+                {
+                    self.give_back(&caller);
+                }
             }
         }
+        let Self { answers, shares, .. } = self;
+        shares.retain(|_, share| {
+            share.forget_all_but(answers);
+            share.messages > 0
+        });
+    }
+
+    /// The caller has one message fewer.
+    fn give_back(&mut self, caller: &Caller) {
+        if let Some(share) = self.shares.get_mut(&caller.label) {
+            share.messages = share.messages.saturating_sub(1);
+        }
+    }
+}
+
+impl Share {
+    fn forget_all_but<A>(&mut self, answers: &HashMap<[u8; 32], Place<A>>) {
         // Nearly in the order of their times: what is left behind a younger one is small, and goes with it.
         while let Some((sign, bytes)) = self.kept.front().copied()
-            && !self.answers.contains_key(&sign)
+            && !answers.contains_key(&sign)
         {
             self.kept.pop_front();
             self.kept_bytes = self.kept_bytes.saturating_sub(bytes);
@@ -204,7 +254,10 @@ impl<A> Ticket<A> {
     /// Tells those who wait with it that the message was not judged, in these words. Sent again, it is new.
     pub fn give_back(self, answer: Arc<A>) {
         self.place.send_replace(Answered::So(answer));
-        self.memory.lock().answers.remove(&self.sign);
+        let mut memory = self.memory.lock();
+        if memory.answers.remove(&self.sign).is_some() {
+            memory.give_back(&self.caller);
+        }
     }
 
     /// Answers the message, in `bytes` bytes of memory, and everybody who waits with it.
@@ -215,13 +268,15 @@ impl<A> Ticket<A> {
         let Some(place) = memory.answers.get_mut(&self.sign) else { return };
         *place = Place::Here(Answered::So(answer));
         let bytes = bytes.saturating_add(OVERHEAD);
-        memory.kept.push_back((self.sign, bytes));
-        memory.kept_bytes = memory.kept_bytes.saturating_add(bytes);
-        while memory.kept_bytes > memory.most_bytes
-            && let Some((sign, bytes)) = memory.kept.pop_front()
+        let Messages { answers, shares, callers, most_bytes, .. } = &mut *memory;
+        let Some(share) = shares.get_mut(&self.caller.label) else { return };
+        share.kept.push_back((self.sign, bytes));
+        share.kept_bytes = share.kept_bytes.saturating_add(bytes);
+        while share.kept_bytes > most_bytes.div_euclid(*callers)
+            && let Some((sign, bytes)) = share.kept.pop_front()
         {
-            memory.kept_bytes = memory.kept_bytes.saturating_sub(bytes);
-            if let Some(place) = memory.answers.get_mut(&sign) {
+            share.kept_bytes = share.kept_bytes.saturating_sub(bytes);
+            if let Some(place) = answers.get_mut(&sign) {
                 *place = Place::Here(Answered::Forgotten);
             }
         }

@@ -138,6 +138,18 @@ pub struct Rules {
     pub again: Again,
 }
 
+impl Rules {
+    /// While it is not settled that the journal knows everything that its account did. A forgotten transaction may
+    /// renew a batch whose known ones are dead: another would be one too many.
+    #[must_use]
+    pub fn until_all_is_known(self) -> Self {
+        match self.again {
+            Again::Renew { .. } => Self { again: Again::Never, ..self },
+            Again::Never | Again::Replace { .. } => self,
+        }
+    }
+}
+
 /// When to sign another transaction for a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Again {

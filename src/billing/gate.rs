@@ -4,7 +4,7 @@
 //! A lane is open only while nothing that the account did can be unknown to the journal: whatever is
 //! unknown may have charged somebody.
 
-use super::Brake;
+use super::{Brake, Family, spell_address};
 use alloy::primitives::{Address, B256};
 use std::fmt;
 
@@ -50,6 +50,11 @@ pub enum Closed {
         /// How much of that time is read.
         percent: u64,
     },
+    /// Somebody else signs with the key now: the account was used by what this process did not sign (TRON).
+    KeyElsewhere {
+        /// The account.
+        signer: Address,
+    },
     /// This transaction of the account may have charged somebody, and it cannot be told whom.
     Opaque(B256),
     /// A new lane waits until everything that the account has sent is final.
@@ -64,16 +69,16 @@ pub enum Closed {
     Braked(Brake),
     /// It ends what it has begun, and begins nothing.
     OnlyFollows {
-        /// The account.
-        signer: Address,
+        /// The account, as its chain spells it.
+        account: String,
         /// Why.
         why: OnlyFollows,
     },
     /// Another account that has signed on the chain may have charged customers that the journal does not
     /// know.
     OtherUnlearnt {
-        /// That account.
-        other: Address,
+        /// That account, as its chain spells it.
+        other: String,
     },
 }
 
@@ -145,6 +150,13 @@ impl fmt::Display for Closed {
                  blocks, and nothing that was signed may be able to land any more ({percent} % of that \
                  time is read)"
             ),
+            Self::KeyElsewhere { signer } => write!(
+                f,
+                "the key is in use elsewhere now: the account {} billed by transactions that were signed after \
+                 this process began, and not by it. Find the other Signer and stop it, or both charge the same \
+                 customers. The lane opens when nothing like the newest of them can land any more",
+                spell_address(Family::Tvm, *signer)
+            ),
             Self::Opaque(hash) => write!(
                 f,
                 "the account's transaction {hash} called the contract, and nobody can tell whom it \
@@ -161,7 +173,7 @@ impl fmt::Display for Closed {
                  is being looked at, and what is not explained by one is learnt from the chain's blocks",
             ),
             Self::Braked(why) => why.fmt(f),
-            Self::OnlyFollows { signer, why } => write!(f, "the account {signer}: {why}"),
+            Self::OnlyFollows { account, why } => write!(f, "the account {account}: {why}"),
             Self::OtherUnlearnt { other } => write!(
                 f,
                 "it is not known yet whether the account {other}, which has signed here before, has \
@@ -187,6 +199,7 @@ impl Gate {
                 | Closed::OpenBatchesFirst
                 | Closed::InPools { .. }
                 | Closed::Reading { .. }
+                | Closed::KeyElsewhere { .. }
                 | Closed::Opaque(_)
                 | Closed::NotFinal { .. }
                 | Closed::UsedLater => false,
@@ -228,6 +241,10 @@ pub struct BlocksRead {
     pub percent: u64,
     /// Whether nothing that was signed before can land any more without being found.
     pub complete: bool,
+    /// Whether somebody else signs with the key now.
+    pub rival: bool,
+    /// Whether something is unknown that is in blocks which can still be undone, or in pools.
+    pub young: bool,
 }
 
 /// What the pools hold.
@@ -354,19 +371,22 @@ fn by_pools(lane: &LaneView) -> Ruling {
 fn by_blocks(lane: &LaneView, read: Option<BlocksRead>) -> Ruling {
     // Where positions are only counted, none is taken before the first batch.
     let gap = if lane.next == 0 { Gap::NewJournal } else { Gap::OldCopy };
-    let Some(BlocksRead { percent, complete }) = read else {
+    let Some(BlocksRead { percent, complete, rival, young }) = read else {
         return Ruling::ReadBlocks { meanwhile: Closed::Reading { gap, percent: 0 } };
     };
-    let reading = Ruling::Closed(Closed::Reading { gap, percent });
+    let why = match rival {
+        true => Closed::KeyElsewhere { signer: lane.signer },
+        false => Closed::Reading { gap, percent },
+    };
     // A batch of the copy may hold a claim that its end sets free and that a transaction in the blocks
     // has used since. The batch ends within the life of its own transaction.
     if lane.undecided > 0 {
-        return reading;
+        return Ruling::Closed(why);
     }
     if !lane.learnt {
         return Ruling::LearnFound;
     }
-    if complete { Ruling::Open } else { reading }
+    if complete && !young { Ruling::Open } else { Ruling::Closed(why) }
 }
 
 /// Where a lane begins that the journal does not know, when its account has sent `sent` transactions,

@@ -56,13 +56,15 @@ pub enum ChainError {
     /// before. A block that stops it takes the fee and charges nobody.
     #[error(
         "{charges} charges at once take more CPU time than the chain allows one transaction: post at \
-         most {max}"
+         most {max}. That is remembered, and in {again_s} s more are tried again"
     )]
     BatchTooSlow {
         /// How many were to be charged.
         charges: usize,
         /// The largest batch that is tried now, at least 1.
         max: usize,
+        /// In how many seconds more are tried.
+        again_s: u64,
     },
     /// One charge alone takes that long.
     #[error("one charge alone takes more CPU time than the chain allows one transaction: {0}")]
@@ -231,6 +233,9 @@ pub enum Unanswered {
          nodes that do"
     )]
     Forgotten(u64),
+    /// A new block that a node tells of, and does not show (TRON).
+    #[error("a node does not show its block {0}, which may hold what the journal does not know")]
+    Unread(u64),
     /// What this transaction did is not told alike by enough (TRON).
     #[error("too few nodes tell alike yet what {0} did")]
     Untold(B256),

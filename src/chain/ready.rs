@@ -32,6 +32,12 @@ pub enum Unready {
         /// What the matter is.
         why: StoreFault,
     },
+    /// The providers tell different irrevocable blocks of this height (TRON).
+    #[error(
+        "its providers tell different irrevocable blocks of height {0}: one of them has left the chain of the \
+         others, and nothing more is irrevocable until it is back on it or is taken out of `nodes`"
+    )]
+    Parted(u64),
     /// The newest final block is so far behind the newest that nothing would end (TRON).
     #[error(
         "its newest irrevocable block is {} s behind its newest: check the solidity node",

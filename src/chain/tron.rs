@@ -20,6 +20,7 @@ mod observe;
 mod pace;
 mod preflight;
 mod proofs;
+mod reading;
 mod reads;
 mod recall;
 mod redraft;
@@ -32,6 +33,7 @@ mod tracks;
 mod transaction;
 mod vitals;
 mod vouched;
+mod young;
 
 pub use api::{ApiUnusable, Endpoints, Question, Side};
 
@@ -41,7 +43,7 @@ use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, Recall, SigningAccount, TxOnRecord, Vitals,
+    Preflight, Pulse, ReadFrom, Recall, SigningAccount, TxOnRecord, Vitals, Young,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -59,11 +61,12 @@ use draft::LastDraft;
 use head::TronHead;
 use observe::TronNodeFacts;
 use parking_lot::RwLock;
+use reading::Reading;
 use signers::Signers;
 use solid::SolidBlocks;
 use spends::SpendOf;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, watch};
 use tracks::Tracks;
 pub(super) use transaction::{TronPreimage, repeats};
@@ -141,6 +144,8 @@ pub struct TronChain {
     disputes: Disputes,
     promises: Arc<Promises<SpendOf>>,
     last_draft: parking_lot::Mutex<LastDraft>,
+    /// Which nodes have taken what was offered.
+    taken: Arc<delivery::Taken>,
     solid: SolidBlocks,
     signers: Arc<Signers>,
     /// How fast is signed.
@@ -150,11 +155,15 @@ pub struct TronChain {
     /// When a node last refused to run creation code; none where none did.
     undeployed: parking_lot::Mutex<Option<tokio::time::Instant>>,
     /// Held while blocks are read for what was forgotten.
-    reading: Mutex<Option<recall::Reading>>,
+    reading: Mutex<Option<Reading>>,
     /// Held while they are read for what landed beside open batches.
-    comparing: Mutex<Option<recall::Reading>>,
+    comparing: Mutex<Option<Reading>>,
     /// Held while they are read for what was on its way when this process began.
-    arriving: Mutex<Option<recall::Reading>>,
+    arriving: Mutex<Option<Reading>>,
+    /// Held while the newest blocks and pools are.
+    newest_blocks: Mutex<young::NewestBlocks>,
+    /// When nothing can land any more that was signed before this process began, Unix ms of blocks.
+    dead_after: OnceLock<u64>,
 }
 
 impl TronChain {
@@ -174,6 +183,7 @@ impl TronChain {
             disputes: Disputes::default(),
             promises: Arc::default(),
             last_draft: parking_lot::Mutex::default(),
+            taken: Arc::default(),
             solid: SolidBlocks::unread(Arc::clone(&signers)),
             signers,
             undeployed: parking_lot::Mutex::default(),
@@ -182,6 +192,8 @@ impl TronChain {
             reading: Mutex::default(),
             comparing: Mutex::default(),
             arriving: Mutex::default(),
+            newest_blocks: Mutex::default(),
+            dead_after: OnceLock::new(),
         })
     }
 
@@ -298,8 +310,12 @@ impl Chain for TronChain {
         Ok(Vec::new())
     }
 
-    async fn recall(&self, since_ms: i64) -> Result<Recall, ChainError> {
-        self.read_on(since_ms).await
+    async fn recall(&self, from: ReadFrom) -> Result<Recall, ChainError> {
+        self.read_on(from).await
+    }
+
+    async fn recalled(&self) {
+        self.forget_what_was_read().await;
     }
 
     async fn used_between(&self, since_ms: i64, used_ms: i64) -> Result<Recall, ChainError> {
@@ -308,6 +324,10 @@ impl Chain for TronChain {
 
     async fn arrivals(&self) -> Result<Recall, ChainError> {
         self.read_arrivals().await
+    }
+
+    async fn young(&self, ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+        self.young_calls(ours).await
     }
 
     async fn last_used(&self) -> Result<Option<u64>, ChainError> {

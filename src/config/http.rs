@@ -6,6 +6,7 @@ use super::reader::TableReader;
 use super::{millis, seconds};
 use crate::clock::Clock;
 use crate::tls::{Tls, TlsFile, TlsFiles};
+use door::Manners;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,10 @@ pub struct HttpConfig {
     pub body_timeout: Duration,
     /// How long a client may read nothing of its answer: 100 ms to 1 min.
     pub write_timeout: Duration,
-    /// How many connections are open at one time: 16 to 65536. For more the oldest that is idle goes.
+    /// After how long the next answer is the last on its connection: 1 s to 24 h.
+    pub connection_lifetime: Duration,
+    /// How many connections are open at one time: 16 to 65536. For more one that is idle goes, of whoever
+    /// has most.
     pub max_connections: usize,
     /// How many of them from one address: 1 to 65536.
     pub max_connections_per_address: usize,
@@ -39,14 +43,43 @@ pub struct HttpConfig {
     pub tls: Option<Arc<Tls>>,
     /// How long a stopping process waits for what it has begun: 1 s to 10 min.
     pub shutdown_grace: Duration,
-    /// How many billing requests are at work at one time: 1 to 65536. Others are turned away.
+    /// How many billing requests of one caller are at work at one time: 1 to 65536. Others are turned away.
     pub max_concurrent_requests: usize,
 }
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 
+/// How many connections the port of health takes.
+const OF_HEALTH: usize = 32;
+
 impl HttpConfig {
+    /// How the port where callers come in treats connections: as configured, or as the descriptors of the
+    /// process allow.
+    pub fn manners(&self) -> Manners {
+        let manners = Manners {
+            connections: self.max_connections,
+            of_one: self.max_connections_per_address,
+            header_timeout: self.header_timeout,
+            write_timeout: self.write_timeout,
+            lifetime: self.connection_lifetime,
+        };
+        manners.within_descriptors()
+    }
+
+    /// The same of a port for machines that look after this one.
+    pub fn health_manners(&self) -> Manners {
+        let (header_timeout, write_timeout) = (self.header_timeout, self.write_timeout);
+        let lifetime = self.connection_lifetime;
+        Manners {
+            connections: OF_HEALTH,
+            of_one: OF_HEALTH,
+            header_timeout,
+            write_timeout,
+            lifetime,
+        }
+    }
+
     /// What to think of where requests are heard; nothing on a loopback address, nor behind TLS.
     pub fn in_the_clear(&self) -> Option<&'static str> {
         let at_home = self.listen.ip().to_canonical().is_loopback();
@@ -64,6 +97,8 @@ impl HttpConfig {
         let header_timeout = reader.get("header_timeout", &time(millis(100)..=seconds(60)));
         let body_timeout = reader.get("body_timeout", &time(millis(100)..=seconds(60)));
         let write_timeout = reader.get("write_timeout", &time(millis(100)..=seconds(60)));
+        let connection_lifetime =
+            reader.get("connection_lifetime", &time(seconds(1)..=seconds(86_400)));
         let max_connections = reader.get("max_connections", &whole(16..=65_536));
         let max_connections_per_address =
             reader.get("max_connections_per_address", &whole(1..=65_536));
@@ -80,6 +115,7 @@ impl HttpConfig {
             header_timeout: header_timeout?,
             body_timeout: body_timeout?,
             write_timeout: write_timeout?,
+            connection_lifetime: connection_lifetime?,
             max_connections: max_connections?,
             max_connections_per_address: max_connections_per_address?,
             health_listen: health_listen?,

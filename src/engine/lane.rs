@@ -8,6 +8,7 @@ use super::tally::Tally;
 use super::tracked::{Tracked, Undecided};
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
+use super::young::YoungKnown;
 use crate::billing::{
     Again, Attempt, BatchId, Closed, Full, Gate, InBlocks, LaneLoad, OnlyFollows, Rules, Slot,
     spell_address,
@@ -63,8 +64,8 @@ pub struct Lane {
     pub(super) compared: AtomicBool,
     /// Whether nothing that was signed before this process began can land any more unseen.
     pub(super) watched: AtomicBool,
-    /// When it was made.
-    pub(super) born: Instant,
+    /// What is known of the account beyond irrevocable blocks.
+    pub(super) young: YoungKnown,
     trouble: RwLock<Option<Trouble>>,
     /// The first position that is not committed, as far as is known.
     pub(super) next: AtomicU64,
@@ -98,7 +99,7 @@ impl Lane {
             known_at_start: RwLock::new(None),
             compared: AtomicBool::new(false),
             watched: AtomicBool::new(false),
-            born: Instant::now(),
+            young: YoungKnown::default(),
             trouble: RwLock::new(None),
             next: AtomicU64::new(0),
             line: SigningLine::default(),

@@ -69,6 +69,7 @@ impl Lane {
         if settled {
             self.compared.store(true, Ordering::Relaxed);
             self.watched.store(true, Ordering::Relaxed);
+            self.young.go_on_from(&before.young);
         }
     }
 }

@@ -3,13 +3,9 @@
 
 use super::lane::Lane;
 use super::trouble::Trouble;
+use crate::billing::{LastUse, LastUseRuling, reads_arrivals};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 use tracing::{debug, warn};
-
-/// How long open batches are looked at before it is decided that none of them is what used the account
-/// last.
-const OPEN_BATCHES_FIRST: Duration = Duration::from_secs(30);
 
 /// How far the time of blocks may be behind this machine's, ms.
 pub(super) const CLOCKS_MS: i64 = 120_000;
@@ -23,26 +19,21 @@ impl Lane {
         }
         let Some(used_ms) = self.last_used_ms().await? else { return Ok(self.has_compared()) };
         let before = self.owners_affair_ms();
-        let known_at_start = self.known_at_start.read().map(|known_ms| known_ms.max(before));
-        if known_at_start.is_some_and(|known_ms| used_ms < known_ms) {
-            // Nothing of the account has landed since the journal was left.
-            return Ok(self.has_compared());
-        }
+        let known_at_start_ms = self.known_at_start.read().map(|known_ms| known_ms.max(before));
         let known_ms = self.journal.known_until(self.id()).await?.unwrap_or_default().max(before);
-        if used_ms >= known_ms {
-            // An open batch may be what used the account last, so those are looked at first.
-            if self.undecided() > 0 && self.born.elapsed() < OPEN_BATCHES_FIRST {
+        let last = LastUse { used_ms, known_at_start_ms, known_ms, undecided: self.undecided() };
+        match last.rule() {
+            LastUseRuling::Known => {}
+            LastUseRuling::ReadBlocks if !self.knows_what_landed_before(used_ms).await? => {
                 return Ok(false);
             }
-            self.doubt_since(known_ms, used_ms).await?;
-        } else if known_at_start.is_some() && !self.knows_what_landed_before(used_ms).await? {
-            return Ok(false);
+            LastUseRuling::ReadBlocks => {}
+            LastUseRuling::Unknown => self.doubt_since(known_ms, used_ms).await?,
         }
         Ok(self.has_compared())
     }
 
-    /// Batches that were open have landed since the journal was left. What a copy has forgotten may have
-    /// landed in the same blocks or before, where the last use does not show it: those blocks are read.
+    /// Something has landed since the journal was left: the blocks since then are read for what it does not know.
     async fn knows_what_landed_before(&self, used_ms: i64) -> Result<bool, Trouble> {
         let left_ms = self.journal.left_ms().unwrap_or_default().saturating_sub(CLOCKS_MS);
         let read = self.chain.used_between(left_ms, used_ms).await?;
@@ -58,8 +49,8 @@ impl Lane {
     /// not irrevocable yet. So every block is read until nothing that was signed before can land any more.
     /// The lane is open meanwhile; what is found closes it.
     pub(super) async fn watch_for_what_was_on_its_way(&self) -> Result<(), Trouble> {
-        let Some(left_ms) = self.journal.left_ms() else { return Ok(()) };
-        if self.doubt().is_some() || self.watched.load(Ordering::Relaxed) {
+        let (left_ms, over) = (self.journal.left_ms(), self.watched.load(Ordering::Relaxed));
+        if !reads_arrivals(left_ms, self.doubt().is_some(), over) {
             return Ok(());
         }
         let read = match self.chain.arrivals().await {
@@ -72,7 +63,8 @@ impl Lane {
         let landed = read.found.iter().map(|found| found.landed().hash).collect();
         if !self.journal.unknown(landed).await?.is_empty() {
             let used_ms = self.last_used_ms().await?.unwrap_or_default();
-            self.doubt_since(left_ms.saturating_sub(CLOCKS_MS), used_ms).await?;
+            let left_ms = left_ms.unwrap_or_default().saturating_sub(CLOCKS_MS);
+            self.doubt_since(left_ms, used_ms).await?;
         }
         self.watched.store(read.complete, Ordering::Relaxed);
         Ok(())
@@ -100,12 +92,12 @@ impl Lane {
         }
     }
 
-    async fn last_used_ms(&self) -> Result<Option<i64>, Trouble> {
+    pub(super) async fn last_used_ms(&self) -> Result<Option<i64>, Trouble> {
         let used_ms = self.chain.last_used().await?;
         Ok(used_ms.map(|ms| i64::try_from(ms).unwrap_or(i64::MAX)))
     }
 
-    async fn doubt_since(&self, known_ms: i64, used_ms: i64) -> Result<(), Trouble> {
+    pub(super) async fn doubt_since(&self, known_ms: i64, used_ms: i64) -> Result<(), Trouble> {
         let chain = &self.chain.facts().name;
         warn!(
             chain,

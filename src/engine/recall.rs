@@ -6,13 +6,17 @@ use super::lane::Lane;
 use super::last_use::CLOCKS_MS;
 use super::trouble::Trouble;
 use crate::billing::{
-    AccountView, Again, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView,
-    OnlyFollows, PoolView, PoolsAsked, Rules, Ruling, first_position, rule,
+    AccountView, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView, OnlyFollows,
+    PoolView, PoolsAsked, Rules, Ruling, first_position, rule, spell_address,
 };
-use crate::chain::{MostSent, Pulse};
+use crate::chain::{MostSent, Pulse, ReadFrom, Recall};
+use crate::journal::ReadUpTo;
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
 use tracing::warn;
+
+/// After how many blocks it is written down how far they are read.
+const WRITTEN_EVERY: u64 = 100;
 
 /// What was learnt of transactions that the journal did not know.
 struct Learnt {
@@ -38,7 +42,7 @@ impl Lane {
             },
         };
         self.watch_for_what_was_on_its_way().await?;
-        if !self.knows_the_last_use().await? {
+        if !self.knows_the_last_use().await? || !self.knows_what_is_young().await? {
             self.close_meanwhile(Closed::UsedLater);
             return Ok(());
         }
@@ -53,7 +57,7 @@ impl Lane {
             learnt: false,
             opaque: None,
         };
-        let mut in_blocks = Vec::new();
+        let (mut in_blocks, mut read) = (Vec::new(), None);
         loop {
             match rule(&lane) {
                 Ruling::Open => return self.open_gate().await,
@@ -68,20 +72,44 @@ impl Lane {
                 }
                 Ruling::ReadBlocks { meanwhile } => {
                     self.close_meanwhile(meanwhile);
-                    let recall = self.chain.recall(self.doubt().unwrap_or_default()).await?;
-                    let (percent, complete) = (recall.percent, recall.complete);
-                    lane.account = AccountView::Blocks(Some(BlocksRead { percent, complete }));
-                    in_blocks = recall.found;
+                    let recall = self.read_on().await?;
+                    lane.account = AccountView::Blocks(Some(self.blocks_read(&recall)));
+                    (in_blocks, read) = (recall.found, recall.read);
                 }
                 Ruling::LearnFound => {
                     let found = self.unknown(lane.next, std::mem::take(&mut in_blocks)).await?;
                     self.take_in(&mut lane, found).await?;
+                    self.has_read(read.filter(|_| lane.opaque.is_none())).await?;
                 }
                 Ruling::AskPools(whose) => lane.pools = self.ask_pools(whose).await?,
             }
             // A request that was past the gate may have committed meanwhile.
             (lane.gate, lane.undecided) = (self.gate_to_rule(), self.to_end_first());
         }
+    }
+
+    async fn read_on(&self) -> Result<Recall, Trouble> {
+        let since_ms = self.doubt().unwrap_or_default();
+        let read = self.journal.read_until(self.id()).await?;
+        Ok(self.chain.recall(ReadFrom { since_ms, read }).await?)
+    }
+
+    fn blocks_read(&self, recall: &Recall) -> BlocksRead {
+        let Recall { percent, complete, rival, .. } = *recall;
+        let rival = rival || self.young.has_rival();
+        BlocksRead { percent, complete, rival, young: self.young.is_unknown() }
+    }
+
+    /// Everything up to this block is learnt: that is written down now and then, so that a start that comes soon
+    /// goes on there.
+    async fn has_read(&self, read: Option<ReadUpTo>) -> Result<(), Trouble> {
+        let Some(read) = read else { return Ok(()) };
+        let before = self.journal.read_until(self.id()).await?;
+        let from = before.map_or(0, |before| before.number);
+        if read.number >= from.saturating_add(WRITTEN_EVERY) {
+            self.journal.has_read(self.id(), read, self.journal.now_ms()).await?;
+        }
+        Ok(())
     }
 
     async fn ask_pools(&self, whose: PoolsAsked) -> Result<PoolView, Trouble> {
@@ -158,11 +186,14 @@ impl Lane {
         if self.doubt().is_some() {
             self.journal.end_doubt(self.id(), self.journal.now_ms()).await?;
             *self.known.doubt.write() = None;
+            self.chain.recalled().await;
         }
+        self.young.forget_rival();
         let mut gate = Gate::Open;
         if let Some(why) = self.follows {
-            gate = Gate::Closed(Closed::OnlyFollows { signer: self.id().signer, why });
+            gate = Gate::Closed(Closed::OnlyFollows { account: self.account(), why });
         } else if let Some(other) = self.unlearnt_other() {
+            let other = spell_address(self.chain.facts().family, other);
             gate = Gate::Closed(Closed::OtherUnlearnt { other });
         }
         if let (Gate::Open, Some(why)) = (&gate, self.chain.brake()) {
@@ -208,16 +239,11 @@ impl Lane {
         Ok(Learnt { next: next.saturating_add(count), opaque })
     }
 
-    /// How open batches are treated now. While a lane is in doubt, a forgotten transaction may renew
-    /// a batch whose known ones are dead: another would be one too many.
+    /// How open batches are treated now.
     pub(super) fn rules_for_now(&self) -> Rules {
-        match self.rules.again {
-            Again::Renew { .. }
-                if self.doubt().is_some() || !self.compared.load(Ordering::Relaxed) =>
-            {
-                Rules { again: Again::Never, ..self.rules }
-            }
-            Again::Never | Again::Replace { .. } | Again::Renew { .. } => self.rules,
-        }
+        let known = self.doubt().is_none()
+            && self.compared.load(Ordering::Relaxed)
+            && self.young.is_settled();
+        if known { self.rules } else { self.rules.until_all_is_known() }
     }
 }

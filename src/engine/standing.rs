@@ -29,6 +29,8 @@ pub enum Obstacle {
     OldCopy,
     /// The account has transactions that the journal does not know.
     UnknownTransactions,
+    /// Somebody else signs with the key now (TRON).
+    KeyElsewhere,
     /// Transactions fail too often, or the key may not sign alone (TRON).
     Brake,
     /// Something else: the sentence tells.
@@ -37,7 +39,7 @@ pub enum Obstacle {
 
 impl Obstacle {
     /// Every one.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Unseen,
         Self::Nodes,
         Self::Key,
@@ -48,6 +50,7 @@ impl Obstacle {
         Self::Journal,
         Self::OldCopy,
         Self::UnknownTransactions,
+        Self::KeyElsewhere,
         Self::Brake,
         Self::Other,
     ];
@@ -65,6 +68,7 @@ impl Obstacle {
             Self::Journal => "journal",
             Self::OldCopy => "old_copy",
             Self::UnknownTransactions => "unknown_transactions",
+            Self::KeyElsewhere => "key_elsewhere",
             Self::Brake => "brake",
             Self::Other => "other",
         }
@@ -82,7 +86,7 @@ impl Obstacle {
         match error {
             ChainError::Unavailable(_)
             | ChainError::Node { .. }
-            | ChainError::Unready(Unready::TooFew { .. }) => Self::Nodes,
+            | ChainError::Unready(Unready::TooFew { .. } | Unready::Parted(_)) => Self::Nodes,
             ChainError::GasFunds { .. } | ChainError::Unready(Unready::GasMoney(_)) => {
                 Self::GasMoney
             }
@@ -110,6 +114,7 @@ impl Obstacle {
             | Closed::InPools { .. }
             | Closed::Opaque(_)
             | Closed::UsedLater => Some(Self::UnknownTransactions),
+            Closed::KeyElsewhere { .. } => Some(Self::KeyElsewhere),
             Closed::NotFinal { .. } => Some(Self::Finality),
             Closed::Braked(_) => Some(Self::Brake),
         }
@@ -124,7 +129,11 @@ impl Lane {
             Gate::Opening => Some(told(self.unopened())),
             Gate::Open => self.trouble().map(told),
             Gate::Closed(why) => match Obstacle::of_closed(&why) {
-                Some(obstacle) => Some((obstacle, why.to_string())),
+                Some(obstacle) => Some(match self.chain.unready() {
+                    // Nothing is read on before that is mended.
+                    Some(cause @ ChainError::Unready(Unready::Parted(_))) => told(cause.into()),
+                    Some(_) | None => (obstacle, why.to_string()),
+                }),
                 None => self.trouble().map(told),
             },
         }

@@ -49,7 +49,7 @@ async fn answer(door: &AppState, family: Family, authentic: Authentic) -> Respon
     let facts = reply_facts(caller.as_deref(), &reply);
     tell(&facts, &reply);
     door.metrics.billed(&facts, begun.elapsed());
-    log((family, caller.as_deref()), &reply, begun);
+    log(door, (family, caller.as_deref()), &reply, begun);
     reply.into_response()
 }
 
@@ -87,9 +87,6 @@ async fn bill(
 ) -> Result<HttpReply, TurnedAway> {
     let Authentic { body, deadline, caller } = authentic;
     let rights = caller.as_ref().map(|caller| &caller.rights);
-    if rights.is_some_and(|rights| !rights.bill) {
-        return Err(TurnedAway::NoRight("bill"));
-    }
     let posted = wire::read(&body)?;
     let admitted = Order::admit(posted.entries, door.limits.max_entries)?;
     let chain = chain_for(door, family, posted.chain)?;
@@ -160,22 +157,37 @@ fn reply_facts(caller: Option<&str>, reply: &HttpReply) -> Billed {
     }
 }
 
-/// One line for every request.
-fn log((family, caller): (Family, Option<&str>), reply: &HttpReply, begun: Instant) {
+/// One line for every request that is billed, and of the others as many as one caller may cause.
+fn log(
+    door: &AppState,
+    (family, caller): (Family, Option<&str>),
+    reply: &HttpReply,
+    begun: Instant,
+) {
     let took_ms = begun.elapsed().as_millis();
-    match reply {
-        HttpReply::Answer(_, Answer::Sent(sent)) => info!(
+    if let HttpReply::Answer(_, Answer::Sent(sent)) = reply {
+        return info!(
             %family, caller, tx.hash = %sent.transaction.hash(), subscriptions = sent.subscriptions.len(),
             failed = sent.failed.len(), earlier = sent.earlier.len(), took_ms,
             "{}", if sent.progress == HowFar::New { "billed" } else { "billed before" }
-        ),
+        );
+    }
+    let Some(unwritten) = door.sampled.may_write(Some(caller.unwrap_or(ANYBODY))) else { return };
+    match reply {
         HttpReply::Answer(_, Answer::Refused(refused, earlier)) => {
             let first = refused.first().map(|refused| refused.code.token());
             let (refused, earlier) = (refused.len(), earlier.len());
-            info!(%family, caller, refused, earlier, first, took_ms, "refused");
+            info!(%family, caller, refused, earlier, first, took_ms, unwritten, "refused");
         }
-        HttpReply::Answer(_, Answer::Rehearsed(_)) => info!(%family, caller, took_ms, "rehearsed"),
-        HttpReply::NoVerdict(why) => warn!(%family, caller, took_ms, "no verdict: {why}"),
-        HttpReply::TurnedAway(why) => info!(%family, caller, took_ms, "turned away: {why}"),
+        HttpReply::Answer(_, Answer::Sent(_)) => {}
+        HttpReply::Answer(_, Answer::Rehearsed(_)) => {
+            info!(%family, caller, took_ms, unwritten, "rehearsed");
+        }
+        HttpReply::NoVerdict(why) => {
+            warn!(%family, caller, took_ms, unwritten, "no verdict: {why}");
+        }
+        HttpReply::TurnedAway(why) => {
+            info!(%family, caller, took_ms, unwritten, "turned away: {why}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::turned_away::TurnedAway;
 use crate::billing::{AttemptKind, Family, PlatformChainId, spell_address};
 use crate::engine::{Engine, LaneSet, NoVerdict};
 use crate::journal::{Billing, FeedEvent, FeedKind, FeedPlace, Line, RowMark};
+use crate::telemetry::ANYBODY;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -30,7 +31,7 @@ pub const NEWEST: &str = "newest";
 /// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-/// How many wait for something to happen at one time. Whoever comes then is answered at once.
+/// How many requests of one caller wait for something to happen at one time. One more is answered at once.
 pub(super) const WAITING: usize = 32;
 
 /// Something that happened. Ids and amounts are digits in text, addresses and hashes are spelt as the
@@ -271,7 +272,8 @@ pub(super) async fn events(State(door): State<Arc<AppState>>, request: Request) 
         let told = async {
             let asked = EventQuery::read(&query).map_err(HttpReply::TurnedAway)?;
             let chains = rights.and_then(|rights| rights.chains.as_deref());
-            waited_for(&door, &asked, chains).await
+            let label = caller.as_ref().map_or(ANYBODY, |caller| caller.label.as_str());
+            waited_for(&door, &asked, (label, chains)).await
         };
         match told.await {
             Ok(page) => envelope(StatusCode::OK, 1, "success".to_owned(), page),
@@ -285,10 +287,10 @@ pub(super) async fn events(State(door): State<Arc<AppState>>, request: Request) 
 async fn waited_for(
     door: &AppState,
     asked: &EventQuery,
-    chains: Option<&[PlatformChainId]>,
+    (caller, chains): (&str, Option<&[PlatformChainId]>),
 ) -> Result<EventPage, HttpReply> {
     let wait = Duration::from_secs(asked.wait.unwrap_or_default());
-    let seat = if wait.is_zero() { None } else { door.waiting.try_acquire().ok() };
+    let seat = if wait.is_zero() { None } else { door.budgets.waits(caller) };
     let until = Instant::now().checked_add(wait).filter(|_| seat.is_some());
     let mut asked = asked.clone();
     loop {

@@ -2,13 +2,12 @@
 //! back. It judges nothing and knows no caller: who signed what is for the one that serves to see, over the same bytes.
 //! What was passed on once goes no further.
 
+use super::FORWARDED;
 use super::answer::envelope;
-use super::arrivals::Arrivals;
-use super::connections::Guest;
+use super::budgets::{Budget, QUESTIONS, UsedUp};
 use super::events::LONGEST_WAIT_S;
 use super::trace::TRACE_HEADER;
 use super::turned_away::TurnedAway;
-use super::{DESK, FORWARDED};
 use crate::auth::{KEY_HEADER, SIGN_HEADER, TIMESTAMP_HEADER};
 use crate::config::{HttpConfig, Peers};
 use axum::body::{Body, Bytes};
@@ -16,6 +15,7 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use door::{Arrivals, Guest, Owner};
 use parking_lot::Mutex;
 use reqwest::{Client, Url, redirect};
 use std::error::Error;
@@ -44,6 +44,9 @@ const LATER: Duration = Duration::from_secs(5);
 
 /// The longest answer that is brought back, bytes: pages and batches at their limits have a tenth of it.
 const LONGEST_ANSWER: usize = 32 << 20;
+
+/// Who takes the places here: everybody whose requests are passed on.
+const PASSED_ON: &str = "everybody at the Signer that stands by";
 
 /// What is to be done where no connection is made, and nothing more is known.
 const NO_CONNECTION: &str = "unless it is just ending: see whether it runs, whether journal.peers names it right, and what is in between";
@@ -93,7 +96,7 @@ impl Forwarder {
             limits: limits.clone(),
             arrivals: Arrivals::new(limits.body_limit_bytes, TaskTracker::new()),
             batches: Semaphore::new(batches),
-            questions: Semaphore::new(connections.div_euclid(4).clamp(1, DESK)),
+            questions: Semaphore::new(connections.div_euclid(4).clamp(1, QUESTIONS)),
             trouble: Mutex::default(),
         })
     }
@@ -107,9 +110,10 @@ impl Forwarder {
         };
         let until = Instant::now().checked_add(self.limits.body_timeout);
         let until = until.unwrap_or_else(Instant::now);
-        let body = match self.arrivals.read(body, self.limits.body_limit_bytes, until).await {
+        let (guest, limit) = (parts.extensions.get::<Guest>(), self.limits.body_limit_bytes);
+        let body = match self.arrivals.read(body, limit, until, guest).await {
             Ok(body) => body,
-            Err(why) => return why.into_response(),
+            Err(why) => return TurnedAway::from(why).into_response(),
         };
         let bills = parts.uri.path().ends_with(BILLS);
         let (places, waits) = if bills {
@@ -117,8 +121,12 @@ impl Forwarder {
         } else {
             (&self.questions, Duration::from_secs(LONGEST_WAIT_S))
         };
-        let Ok(_place) = places.try_acquire() else { return TurnedAway::Busy.into_response() };
-        let _busy = parts.extensions.get::<Guest>().map(Guest::waits);
+        let Ok(_place) = places.try_acquire() else {
+            let what = if bills { Budget::Billings } else { Budget::Questions };
+            let by = Owner::Caller(PASSED_ON.into());
+            return TurnedAway::UsedUp(UsedUp { what, by }).into_response();
+        };
+        let _busy = guest.map(Guest::waits);
         let patience = self.limits.request_deadline.saturating_add(LATER).saturating_add(waits);
         let heard = timeout(patience, self.ask(url, parts, body)).await;
         self.told(name, &said, heard.ok())

@@ -1,27 +1,26 @@
-//! What every signed request passes, in this order: its head is judged, its body read, its sender proven,
-//! a repeated message sent to the answer that it had, and only then a place is taken and something done.
-//! The place is held by what is done, whether or not anybody still waits for it.
+//! What every signed request passes, in this order: its head is judged, its body read, its sender proven, its
+//! rights judged, a repeated billing sent to the answer that it had, and only then a place is taken and something
+//! done. The place is held by what is done, whether or not anybody still waits for it. Whatever a caller takes is
+//! of its own budgets (`budgets`), from here on.
 
 use super::answer::HttpReply;
-use super::connections::Guest;
+use super::budgets::{Budget, UsedUp};
 use super::turned_away::TurnedAway;
-use super::{AppState, FORWARDED, signed_parts};
-use crate::auth::{
-    Answered, AuthError, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer,
-};
+use super::{AppState, FORWARDED, sampled, signed_parts};
+use crate::auth::{Answered, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer};
 use crate::config::{Caller, Rights};
 use crate::engine::NoVerdict;
-use crate::telemetry::{Billed, NOBODY};
-use axum::body::{Body, Bytes, HttpBody as _, to_bytes};
+use crate::telemetry::{ANYBODY, Billed, NOBODY};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
+use door::{Guest, Owner};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -31,33 +30,44 @@ const SHORT_BODY: usize = 4 << 10;
 /// What a path is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Charges: a long body, and a place among those that bill.
+    /// Charges: a long body, and judged once.
     Bill,
-    /// Changes something else: for callers who may control.
+    /// Changes something else: for callers who may control. Said twice it is done twice, which leaves things as
+    /// they are if nothing happened in between: a pause that is repeated pauses, and a resume names what it ends.
     Control,
-    /// Changes nothing, and is for those callers too: a repeated question is answered anew.
+    /// Changes nothing, and is for those callers too.
     Inspect,
     /// The same for callers who may read.
     Ask,
 }
 
 impl Purpose {
-    /// Whether a caller may; one that nobody knows has the usual rights. The right to bill is judged where
-    /// billing requests are counted, each under its caller.
+    /// Whether a caller may; one that nobody knows has the usual rights.
     fn allowed(self, rights: Option<&Rights>) -> Result<(), TurnedAway> {
         let usual = Rights::default();
         let rights = rights.unwrap_or(&usual);
         match self {
             Self::Control | Self::Inspect if !rights.control => Err(TurnedAway::NoControl),
             Self::Ask if !rights.read => Err(TurnedAway::NoRight("read")),
+            Self::Bill if !rights.bill => Err(TurnedAway::NoRight("bill")),
             Self::Bill | Self::Control | Self::Inspect | Self::Ask => Ok(()),
         }
     }
 
-    fn is_question(self) -> bool {
+    /// Whether one message is judged once.
+    fn is_judged_once(self) -> bool {
         match self {
-            Self::Inspect | Self::Ask => true,
-            Self::Bill | Self::Control => false,
+            Self::Bill => true,
+            Self::Control | Self::Inspect | Self::Ask => false,
+        }
+    }
+
+    /// What the work for it is taken from.
+    fn budget(self) -> Budget {
+        match self {
+            Self::Bill => Budget::Billings,
+            Self::Control | Self::Inspect => Budget::Control,
+            Self::Ask => Budget::Questions,
         }
     }
 }
@@ -113,52 +123,32 @@ where
     let begun = Instant::now();
     let (parts, body) = request.into_parts();
     let guest = parts.extensions.get::<Guest>();
-    let turned_away = |why: TurnedAway| {
-        note(&door, &why, (purpose, begun), guest);
-        why.into_response()
+    let deadline = begun.checked_add(door.limits.request_deadline).unwrap_or(begun);
+    let asked = Asked { door: &door, purpose, begun, deadline, guest };
+    let proven = match asked.prove(&parts, body).await {
+        Ok((body, None)) => match purpose.allowed(None) {
+            Ok(()) => {
+                let authentic = Authentic { body, deadline, caller: None };
+                let done = asked.set_to_work(authentic, work, |_, _| ()).await;
+                return done.as_ref().map_or_else(shutting_down, Said::response);
+            }
+            Err(why) => Err(why),
+        },
+        Ok((body, Some(proven))) => Ok((body, proven)),
+        Err(why) => Err(why),
     };
-    let Some(deadline) = begun.checked_add(door.limits.request_deadline) else {
-        return turned_away(TurnedAway::Slow);
-    };
-    let (body, proven) = match prove(&door, &parts, body, (purpose, begun, deadline)).await {
-        Ok(passed) => passed,
-        Err(why) => return turned_away(why),
-    };
-    let Some(proven) = proven else {
-        if let Err(why) = purpose.allowed(None) {
-            return turned_away(why);
+    let (body, proven) = match proven {
+        Ok(proven) => proven,
+        Err(why) => {
+            asked.note(&why, None);
+            return why.into_response();
         }
-        let authentic = Authentic { body, deadline, caller: None };
-        let done = set_to_work(&door, (purpose, begun), authentic, work, |_, _| ()).await;
-        return done.as_ref().map_or_else(shutting_down, Said::response);
     };
-    let _busy = guest.map(Guest::works);
-    let authentic = Authentic { body, deadline, caller: Some(Arc::clone(&proven.caller)) };
-    let said = if let Err(why) = purpose.allowed(Some(&proven.caller.rights)) {
-        Some(Said::of(why.into_response()).await)
-    } else if purpose.is_question() {
-        set_to_work(&door, (purpose, begun), authentic, work, |_, _| ()).await
-    } else {
-        match door.replays.begin(&proven, now(&door)) {
-            Ok(Judging::New(ticket)) => {
-                let keep = |said: &Arc<Said>, done: Done| match done {
-                    Done::Judged => ticket.answer(Arc::clone(said), said.body.len()),
-                    Done::Nothing => ticket.give_back(Arc::clone(said)),
-                };
-                set_to_work(&door, (purpose, begun), authentic, work, keep).await
-            }
-            Ok(Judging::Again(waiting)) => {
-                door.metrics.replayed();
-                match timeout_at(deadline, waiting.answer()).await {
-                    Ok(Answered::So(said)) => Some(said),
-                    Ok(Answered::Forgotten | Answered::Not) => {
-                        Some(Said::of(TurnedAway::AnsweredBefore.into_response()).await)
-                    }
-                    Err(_) => Some(Said::of(TurnedAway::StillJudged.into_response()).await),
-                }
-            }
-            Ok(Judging::Full) => Some(Said::of(turned_away(TurnedAway::Busy)).await),
-            Err(why) => return turned_away(why.into()),
+    let said = match asked.judge(&proven, body, work).await {
+        Ok(said) => said,
+        Err(why) => {
+            asked.note(&why, Some(&proven.caller.label));
+            Some(Said::of(why.into_response()).await)
         }
     };
     let said = match said {
@@ -168,45 +158,170 @@ where
     said.signed(&proven, now(&door))
 }
 
-/// The body and who sent it; nobody where nobody has to sign.
-async fn prove(
-    door: &AppState,
-    parts: &Parts,
-    body: Body,
-    (purpose, begun, deadline): (Purpose, Instant, Instant),
-) -> Result<(Bytes, Option<Proven>), TurnedAway> {
-    let head = signed_parts(parts, &[]);
-    let callers = door.callers();
-    let presented = callers.as_deref().map(|callers| {
-        let presented = callers.judge(&head, now(door))?;
-        door.replays.check_age(presented.at_unix_seconds())?;
-        Ok::<_, AuthError>(presented)
-    });
-    if presented.is_none() {
-        from_this_machine(&parts.headers).map_err(TurnedAway::FromAPage)?;
-    }
-    let presented = match presented.transpose() {
-        Ok(presented) => presented,
-        Err(why) => {
-            door.arrivals.discard(body);
-            return Err(why.into());
+/// A request on its way through.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    door: &'a Arc<AppState>,
+    purpose: Purpose,
+    begun: Instant,
+    deadline: Instant,
+    guest: Option<&'a Guest>,
+}
+
+impl Asked<'_> {
+    /// The body and who sent it; nobody where nobody has to sign.
+    async fn prove(
+        &self,
+        parts: &Parts,
+        body: Body,
+    ) -> Result<(Bytes, Option<Proven>), TurnedAway> {
+        let door = self.door;
+        let head = signed_parts(parts, &[]);
+        let callers = door.callers();
+        let judged = callers.as_deref().map(|callers| {
+            let presented = callers.judge(&head, now(door))?;
+            if self.purpose.is_judged_once() {
+                door.replays.check_age(presented.at_unix_seconds())?;
+            }
+            Ok::<_, TurnedAway>(presented)
+        });
+        if judged.is_none() {
+            from_this_machine(&parts.headers).map_err(TurnedAway::FromAPage)?;
         }
-    };
-    let limit = match purpose {
-        Purpose::Bill => door.limits.body_limit_bytes,
-        Purpose::Control | Purpose::Inspect | Purpose::Ask => {
-            SHORT_BODY.min(door.limits.body_limit_bytes)
-        }
-    };
-    if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
-        door.arrivals.discard(body);
-        return Err(TurnedAway::TooLarge { limit });
+        let presented = match judged.transpose() {
+            Ok(presented) => presented,
+            Err(why) => {
+                door.arrivals.discard(body);
+                return Err(why);
+            }
+        };
+        let longest = door.limits.body_limit_bytes;
+        let limit = match self.purpose {
+            Purpose::Bill => longest,
+            Purpose::Control | Purpose::Inspect | Purpose::Ask => SHORT_BODY.min(longest),
+        };
+        let arrived = self.begun.checked_add(door.limits.body_timeout);
+        let arrived = arrived.unwrap_or(self.deadline).min(self.deadline);
+        let body = door.arrivals.read(body, limit, arrived, self.guest).await?;
+        let proven = presented.map(|presented| presented.prove(&signed_parts(parts, &body)));
+        Ok((body, proven.transpose()?))
     }
-    let arrived = begun.checked_add(door.limits.body_timeout).unwrap_or(deadline).min(deadline);
-    let body = door.arrivals.read(body, limit, arrived).await?;
-    let proven =
-        presented.map(|presented| presented.prove(&signed_parts(parts, &body))).transpose()?;
-    Ok((body, proven))
+
+    /// Has it done for a caller who is proven, as far as the caller may; `None` when the process ends meanwhile.
+    async fn judge<W, F>(
+        &self,
+        proven: &Proven,
+        body: Bytes,
+        work: W,
+    ) -> Result<Option<Arc<Said>>, TurnedAway>
+    where
+        W: FnOnce(Arc<AppState>, Authentic) -> F + Send + 'static,
+        F: Future<Output = Response> + Send + 'static,
+    {
+        let (door, label) = (self.door, &proven.caller.label);
+        let used_up =
+            |what| TurnedAway::UsedUp(UsedUp { what, by: Owner::Caller(label.as_str().into()) });
+        let works = self.guest.map(|guest| guest.works(label, door.known_callers()));
+        let _busy =
+            works.map(|busy| busy.ok_or_else(|| used_up(Budget::Connections))).transpose()?;
+        let allowed = self.purpose.allowed(Some(&proven.caller.rights));
+        let authentic =
+            Authentic { body, deadline: self.deadline, caller: Some(Arc::clone(&proven.caller)) };
+        if !self.purpose.is_judged_once() {
+            allowed?;
+            return Ok(self.set_to_work(authentic, work, |_, _| ()).await);
+        }
+        self.until_its_time(proven).await;
+        match door.replays.begin(proven, now(door))? {
+            Judging::New(ticket) => {
+                let keep = |said: &Arc<Said>, done: Done| match done {
+                    Done::Judged => ticket.answer(Arc::clone(said), said.body.len()),
+                    Done::Nothing => ticket.give_back(Arc::clone(said)),
+                };
+                if let Err(why) = allowed {
+                    self.note(&why, Some(label));
+                    let said = Said::of(why.into_response()).await;
+                    keep(&said, Done::Judged);
+                    return Ok(Some(said));
+                }
+                Ok(self.set_to_work(authentic, work, keep).await)
+            }
+            Judging::Again(waiting) => {
+                door.metrics.replayed();
+                match timeout_at(self.deadline, waiting.answer()).await {
+                    Ok(Answered::So(said)) => Ok(Some(said)),
+                    Ok(Answered::Forgotten | Answered::Not) => Err(TurnedAway::AnsweredBefore),
+                    Err(_) => Err(TurnedAway::StillJudged),
+                }
+            }
+            // A refusal is one whether or not it can be remembered.
+            Judging::Full => allowed.and(Err(used_up(Budget::Messages))),
+        }
+    }
+
+    /// Waits for the moment at which the caller's clock says that it was signed. It lies a few seconds ahead at
+    /// most, and mostly in the past.
+    async fn until_its_time(&self, proven: &Proven) {
+        let at_ms = proven.at_unix_seconds.saturating_mul(1000);
+        let ahead = |now_ms: i64| u64::try_from(at_ms.saturating_sub(now_ms)).ok();
+        while let Some(ms) = ahead(self.door.engine.journal.now_ms()).filter(|ms| *ms > 0) {
+            sleep(Duration::from_millis(ms)).await;
+        }
+    }
+
+    /// Does the work in a task of its own, which holds the place until it is done, and tells `keep` of the
+    /// answer. `None` when the process ends meanwhile.
+    async fn set_to_work<W, F>(
+        &self,
+        authentic: Authentic,
+        work: W,
+        keep: impl FnOnce(&Arc<Said>, Done) + Send + 'static,
+    ) -> Option<Arc<Said>>
+    where
+        W: FnOnce(Arc<AppState>, Authentic) -> F + Send + 'static,
+        F: Future<Output = Response> + Send + 'static,
+    {
+        let caller = authentic.caller.clone();
+        let label = caller.as_ref().map(|caller| caller.label.as_str());
+        let budgets = &self.door.budgets;
+        let place = match budgets.place(self.purpose.budget(), label.unwrap_or(ANYBODY)) {
+            Ok(place) => place,
+            Err(used_up) => {
+                let why = TurnedAway::UsedUp(used_up);
+                self.note(&why, Some(label.unwrap_or(ANYBODY)));
+                let said = Said::of(why.into_response()).await;
+                keep(&said, Done::Nothing);
+                return Some(said);
+            }
+        };
+        let working = Arc::clone(self.door);
+        let judged = async move {
+            let said = Said::of(work(working, authentic).await).await;
+            keep(&said, Done::Judged);
+            drop(place);
+            said
+        };
+        let done = self.door.engine.tasks.spawn(judged.in_current_span());
+        done.await.ok()
+    }
+
+    /// Counts a request that nothing was done for, under its caller where that is proven, and says so in the log
+    /// now and then.
+    fn note(&self, why: &TurnedAway, caller: Option<&str>) {
+        let (metrics, took) = (&self.door.metrics, self.begun.elapsed());
+        if self.purpose == Purpose::Bill {
+            let status = why.status().as_u16();
+            let caller = caller.unwrap_or(NOBODY).to_owned();
+            metrics.billed(&Billed { caller, code: 0, status, refused: vec![] }, took);
+        }
+        if let TurnedAway::Unauthenticated(why) = why {
+            metrics.unauthenticated(why.word());
+        }
+        if let TurnedAway::UsedUp(UsedUp { what, by }) = why {
+            metrics.used_up(what.word(), by.caller().unwrap_or(NOBODY));
+        }
+        sampled::turned_away(self.door, why, caller, self.guest);
+    }
 }
 
 /// Whether an unsigned request can be from a program of this machine. A page in a browser can make the
@@ -238,59 +353,6 @@ fn is_loopback(host: &str) -> bool {
         host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     };
     named(host) || host.rsplit_once(':').is_some_and(|(host, _)| named(host))
-}
-
-/// Does the work in a task of its own, which holds the place until it is done, and tells `keep` of the
-/// answer. `None` when the process ends meanwhile.
-async fn set_to_work<W, F>(
-    door: &Arc<AppState>,
-    (purpose, begun): (Purpose, Instant),
-    authentic: Authentic,
-    work: W,
-    keep: impl FnOnce(&Arc<Said>, Done) + Send + 'static,
-) -> Option<Arc<Said>>
-where
-    W: FnOnce(Arc<AppState>, Authentic) -> F + Send + 'static,
-    F: Future<Output = Response> + Send + 'static,
-{
-    let places: &Arc<Semaphore> = match purpose {
-        Purpose::Bill => &door.places,
-        Purpose::Control | Purpose::Inspect | Purpose::Ask => &door.desk,
-    };
-    let Ok(place) = Arc::clone(places).try_acquire_owned() else {
-        note(door, &TurnedAway::Busy, (purpose, begun), None);
-        let said = Said::of(TurnedAway::Busy.into_response()).await;
-        keep(&said, Done::Nothing);
-        return Some(said);
-    };
-    let working = Arc::clone(door);
-    let judged = async move {
-        let said = Said::of(work(working, authentic).await).await;
-        keep(&said, Done::Judged);
-        drop(place);
-        said
-    };
-    let done = door.engine.tasks.spawn(judged.in_current_span());
-    done.await.ok()
-}
-
-/// Counts a request that nothing was done for, and says so in the log now and then.
-fn note(
-    door: &AppState,
-    why: &TurnedAway,
-    (purpose, begun): (Purpose, Instant),
-    guest: Option<&Guest>,
-) {
-    let took: Duration = begun.elapsed();
-    if purpose == Purpose::Bill {
-        let status = why.status().as_u16();
-        door.metrics
-            .billed(&Billed { caller: NOBODY.to_owned(), code: 0, status, refused: vec![] }, took);
-    }
-    if let TurnedAway::Unauthenticated(why) = why {
-        door.metrics.unauthenticated(why.word());
-    }
-    door.strangers.turned_away(why, guest.map(|guest| guest.peer));
 }
 
 fn shutting_down() -> Response {

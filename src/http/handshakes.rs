@@ -1,66 +1,49 @@
-//! What stands before a head where TLS is spoken: a handshake, which has as long as a head has, and a
-//! connection of its own among those that are counted.
+//! What stands before a head where TLS is spoken: what the port works by, and who counts what comes to nothing.
 
 use super::AppState;
+use super::sampled::no_tls;
 use crate::config::HttpConfig;
 use crate::tls::Tls;
+use door::{Handshakes, Terms};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::Error;
-use tokio_rustls::server::TlsStream;
 
 /// In metrics, why a connection proved nothing whose certificate was missing or not accepted.
 const CERTIFICATE: &str = "certificate";
 
-/// How connections begin on a port with TLS.
-#[derive(Clone, Debug)]
-pub struct Handshakes {
+/// The terms of a port.
+#[derive(Debug)]
+struct PortTerms {
     tls: Arc<Tls>,
-    header_timeout: Duration,
-    /// Who counts those that come to nothing.
+    /// Who counts handshakes that come to nothing.
     door: Option<Arc<AppState>>,
 }
 
-impl Handshakes {
-    /// Those of a door that speaks TLS.
-    pub fn of(door: &Arc<AppState>) -> Option<Self> {
-        Some(Self { door: Some(Arc::clone(door)), ..Self::of_nobody(&door.limits)? })
+/// How connections begin at a door that speaks TLS.
+pub fn handshakes_of(door: &Arc<AppState>) -> Option<Handshakes> {
+    let tls = door.limits.tls.clone()?;
+    Some(Handshakes::new(Arc::new(PortTerms { tls, door: Some(Arc::clone(door)) })))
+}
+
+/// The same where nobody counts.
+pub fn uncounted_handshakes(limits: &HttpConfig) -> Option<Handshakes> {
+    Some(Handshakes::new(Arc::new(PortTerms { tls: limits.tls.clone()?, door: None })))
+}
+
+impl Terms for PortTerms {
+    fn acceptor(&self) -> TlsAcceptor {
+        self.tls.acceptor()
     }
 
-    /// The same where nobody counts.
-    pub fn of_nobody(limits: &HttpConfig) -> Option<Self> {
-        let header_timeout = limits.header_timeout;
-        Some(Self { tls: limits.tls.clone()?, header_timeout, door: None })
-    }
-
-    /// What is encrypted from here on; nothing when the other side did not do its part in time.
-    pub(super) async fn shake<S>(&self, stream: S, peer: SocketAddr) -> Option<TlsStream<S>>
-    where
-        S: AsyncRead + AsyncWrite + Unpin,
-    {
-        let accepted = Box::pin(self.tls.acceptor().accept(stream));
-        match timeout(self.header_timeout, accepted).await.ok()? {
-            Ok(stream) => Some(stream),
-            Err(error) => {
-                self.note(&error, peer);
-                None
-            }
-        }
-    }
-
-    /// A certificate that is missing or wrong counts as a failed proof. Whoever hangs up says nothing.
-    fn note(&self, error: &std::io::Error, peer: SocketAddr) {
-        let Some(why) = error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) else {
-            return;
-        };
+    /// A certificate that is missing or wrong counts as a failed proof.
+    fn failed(&self, why: &Error, peer: SocketAddr) {
         let Some(door) = &self.door else { return };
         let unproven = matches!(why, Error::NoCertificatesPresented | Error::InvalidCertificate(_));
         if unproven {
             door.metrics.unauthenticated(CERTIFICATE);
         }
-        door.strangers.shook_no_hands(why, peer, unproven);
+        no_tls(door, why, peer, unproven);
     }
 }

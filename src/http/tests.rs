@@ -121,6 +121,7 @@ fn limits() -> HttpConfig {
         header_timeout: second,
         body_timeout: second,
         write_timeout: second,
+        connection_lifetime: second,
         max_connections: 16,
         max_connections_per_address: 16,
         health_listen: None,
@@ -333,7 +334,7 @@ async fn every_answer_is_as_the_document_describes_it() {
     assert_eq!(dry["code"], 0, "a rehearsal is not taken for a charge");
     fits(&dry["data"], "DryRun");
 
-    let (_, nothing) = text(HttpReply::TurnedAway(TurnedAway::Busy).into_response()).await;
+    let (_, nothing) = text(HttpReply::TurnedAway(TurnedAway::Slow).into_response()).await;
     fits(&serde_json::from_str(&nothing).unwrap(), "NoVerdict");
     let (status, ready) = House::new().ask_json("/health/ready").await;
     assert_eq!(status, StatusCode::OK);

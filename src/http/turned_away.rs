@@ -1,10 +1,12 @@
 //! Why a request does not reach the engine.
 
+use super::budgets::{Budget, UsedUp};
 use super::wire::Malformed;
 use crate::auth::AuthError;
 use crate::billing::{Family, NotAdmitted, PlanId, PlatformChainId};
 use crate::journal::OtherPause;
 use axum::http::StatusCode;
+use door::NotRead;
 
 /// Why a request did not reach the engine. Every variant means: nothing was signed or sent.
 #[derive(Debug, thiserror::Error)]
@@ -21,10 +23,8 @@ pub(super) enum TurnedAway {
     Unreadable,
     #[error("the body did not arrive in time")]
     Slow,
-    #[error("too many bodies are on their way: send it in one piece")]
-    Crowd,
-    #[error("too many requests at once: post it again")]
-    Busy,
+    #[error("{0}: post it again, when less is under way")]
+    UsedUp(UsedUp),
     #[error(
         "these signed bytes were answered before, and the answer is not kept any more: sign them again"
     )]
@@ -86,6 +86,17 @@ pub(super) enum TurnedAway {
     OtherPause(OtherPause),
 }
 
+impl From<NotRead> for TurnedAway {
+    fn from(why: NotRead) -> Self {
+        match why {
+            NotRead::TooLarge { limit } => Self::TooLarge { limit },
+            NotRead::Unreadable => Self::Unreadable,
+            NotRead::Slow => Self::Slow,
+            NotRead::Crowd(by) => Self::UsedUp(UsedUp { what: Budget::Bodies, by }),
+        }
+    }
+}
+
 fn common_name(family: Family) -> &'static str {
     match family {
         Family::Evm => "EVM",
@@ -118,7 +129,7 @@ impl TurnedAway {
             | Self::NotItsChain(_)
             | Self::NotItsPlan(_) => StatusCode::FORBIDDEN,
             Self::Slow => StatusCode::REQUEST_TIMEOUT,
-            Self::Busy | Self::Crowd => StatusCode::TOO_MANY_REQUESTS,
+            Self::UsedUp(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::AnsweredBefore | Self::OtherPause(_) | Self::LostPlace(_) => StatusCode::CONFLICT,
             Self::StillJudged | Self::StandsBy(_) => StatusCode::SERVICE_UNAVAILABLE,
             // Nothing is wrong with any entry: whoever looks for the one that spoils the rest looks in vain.

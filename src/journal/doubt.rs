@@ -1,10 +1,20 @@
 //! Lanes in doubt: the journal was restored from an old copy, so what they have sent since is
 //! forgotten. That is kept in the journal itself until it is learnt, however often it is opened.
 
-use super::sql::{BindValues, Database, OptionalExtension as _, SqlResult, params};
-use super::{LaneId, history};
+use super::columns::hash;
+use super::sql::{BindValues, Database, OptionalExtension as _, Row, SqlResult, params};
+use super::{Journal, JournalError, LaneId, history};
 use alloy::primitives::B256;
 use serde_json::json;
+
+/// A final block up to which everything is learnt that a lane has forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadUpTo {
+    /// Its number.
+    pub number: u64,
+    /// Its id.
+    pub id: B256,
+}
 
 /// Writes down that this journal is an old copy that knows nothing of what came after its newest
 /// row. A lane that was in doubt already stays so since then.
@@ -55,6 +65,33 @@ pub(super) fn since(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<i64>>
     conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice()], |row| row.get(0)).optional()
 }
 
+/// Writes down that everything up to a final block is learnt: a start that comes soon goes on there.
+pub(super) fn has_read(
+    conn: &dyn Database,
+    lane: LaneId,
+    read: ReadUpTo,
+    at_ms: i64,
+) -> SqlResult<()> {
+    let (number, id) = (read.number, read.id);
+    let changed = conn.execute(
+        "UPDATE doubt SET read_number = ?3, read_id = ?4 WHERE chain = ?1 AND signer = ?2",
+        params![lane.chain.0, lane.signer.as_slice(), number, id.as_slice()],
+    )?;
+    if changed == 0 {
+        return Ok(());
+    }
+    let body = json!({"chain": lane.chain.0, "signer": lane.signer, "number": number, "id": id});
+    history::append(conn, at_ms, "blocks read", &body)
+}
+
+/// Up to which final block everything is learnt; none where that was not written down.
+pub(super) fn read_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<ReadUpTo>> {
+    let sql = "SELECT read_number, read_id FROM doubt
+               WHERE chain = ?1 AND signer = ?2 AND read_number IS NOT NULL";
+    let read = |row: &Row<'_>| Ok(ReadUpTo { number: row.get(0)?, id: hash(row, 1)? });
+    conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice()], read).optional()
+}
+
 /// Until when an old copy knows what its lanes did, Unix ms, though nothing could be written of that.
 pub(super) fn newest_row(conn: &dyn Database) -> SqlResult<i64> {
     let newest = "SELECT coalesce((SELECT at_ms FROM history ORDER BY seq DESC LIMIT 1), 0)";
@@ -87,4 +124,21 @@ pub(super) fn unknown(conn: &dyn Database, hashes: Vec<B256>) -> SqlResult<Vec<B
     let found = select.query_each(&hashes, ask, |_| Ok(()))?;
     let unknown = hashes.into_iter().zip(found).filter(|(_, found)| found.is_empty());
     Ok(unknown.map(|(hash, _)| hash).collect())
+}
+
+impl Journal {
+    /// Writes down up to which final block everything is learnt that the lane has forgotten.
+    pub async fn has_read(
+        &self,
+        lane: LaneId,
+        read: ReadUpTo,
+        at_ms: i64,
+    ) -> Result<(), JournalError> {
+        Ok(self.write(move |conn| has_read(conn, lane, read, at_ms)).await??)
+    }
+
+    /// Up to which final block that is; none where it was not written down.
+    pub async fn read_until(&self, lane: LaneId) -> Result<Option<ReadUpTo>, JournalError> {
+        self.read(move |conn| read_until(conn, lane)).await
+    }
 }

@@ -184,6 +184,7 @@ impl Journal {
     ) -> Result<(Self, Writer), OpenError> {
         let files = Files::of(config);
         files.find_mark()?;
+        let was_closed = !files.is_unclosed();
         let conn = open(&files)?;
         let files = if disk.tells_files_apart() { files.opened()? } else { files };
         // A long log is written to the file between commits, and never by one.
@@ -211,6 +212,7 @@ impl Journal {
             min_free_bytes,
             old_copy,
             left_ms,
+            was_closed,
             begun,
             clock,
             pauses,

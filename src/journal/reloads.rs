@@ -17,6 +17,6 @@ impl Journal {
         self.ready()?;
         let newest = self.read(doubt::newest_row).await?;
         let left_ms = Some(newest).filter(|at_ms| *at_ms > 0).or(self.left_ms);
-        Ok(Self { old_copy: false, left_ms, ..self.clone() })
+        Ok(Self { old_copy: false, left_ms, was_closed: true, ..self.clone() })
     }
 }

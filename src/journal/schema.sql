@@ -44,12 +44,16 @@ CREATE TABLE lane (
     PRIMARY KEY (chain, signer)
 ) STRICT, WITHOUT ROWID;
 
--- Lanes that may have forgotten what they did after since_ms: the journal was restored.
+-- Lanes that may have forgotten what they did after since_ms: the journal was restored. Everything up to the final
+-- block read_number, by the name read_id, is learnt (TRON).
 CREATE TABLE doubt (
-    chain    INTEGER NOT NULL,
-    signer   BLOB    NOT NULL CHECK (length(signer) = 20),
-    since_ms INTEGER NOT NULL,
-    PRIMARY KEY (chain, signer)
+    chain       INTEGER NOT NULL,
+    signer      BLOB    NOT NULL CHECK (length(signer) = 20),
+    since_ms    INTEGER NOT NULL,
+    read_number INTEGER CHECK (read_number >= 0),
+    read_id     BLOB    CHECK (length(read_id) = 32),
+    PRIMARY KEY (chain, signer),
+    CHECK ((read_number IS NULL) = (read_id IS NULL))
 ) STRICT, WITHOUT ROWID;
 
 -- How a contract was called and what its events said when batches were signed (contract/written.rs).

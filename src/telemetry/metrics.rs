@@ -74,6 +74,12 @@ struct ReasonLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct BudgetLabels {
+    budget: &'static str,
+    caller: String,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct PortLabels {
     port: &'static str,
 }
@@ -85,6 +91,7 @@ pub struct Metrics {
     answers: Family<AnswerLabels, Counter>,
     refusals: Family<RefusalLabels, Counter>,
     unauthenticated: Family<ReasonLabels, Counter>,
+    used_up: Family<BudgetLabels, Counter>,
     replays: Counter,
     certificates: Family<PortLabels, Gauge>,
     seconds: Histogram,
@@ -93,21 +100,26 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counters at zero, for callers with these labels and these words for why a signature proves
-    /// nothing. The process began at `started_ms`, Unix ms.
-    pub fn new(callers: &[String], reasons: &[&'static str], started_ms: i64) -> Self {
+    /// Counters at zero, for callers with these labels, these words for why a signature proves nothing and for
+    /// what a caller can use up. The process began at `started_ms`, Unix ms.
+    pub fn new(
+        callers: &[String],
+        (reasons, budgets): (&[&'static str], &[&'static str]),
+        started_ms: i64,
+    ) -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("signer"),
             answers: Family::default(),
             refusals: Family::default(),
             unauthenticated: Family::default(),
+            used_up: Family::default(),
             replays: Counter::default(),
             certificates: Family::default(),
             seconds: Histogram::new(SECONDS),
             trends: Trends::default(),
             started_ms,
         };
-        metrics.begin_at_zero(callers, reasons);
+        metrics.begin_at_zero(callers, (reasons, budgets));
         let registry = &mut metrics.registry;
         let answers = "Billing requests by caller, code and HTTP status";
         registry.register("answers", answers, metrics.answers.clone());
@@ -115,6 +127,8 @@ impl Metrics {
         registry.register("refusals", refusals, metrics.refusals.clone());
         let unauthenticated = "Requests whose signature did not prove who sent them";
         registry.register("auth_failures", unauthenticated, metrics.unauthenticated.clone());
+        let used_up = "Requests that heard 429, by the budget that was used up, and whose it is";
+        registry.register("budget_used_up", used_up, metrics.used_up.clone());
         let replays = "Signed messages that came again and heard what the first heard";
         registry.register("replays", replays, metrics.replays.clone());
         let ends = "When the certificate of a port ends, Unix time";
@@ -126,7 +140,11 @@ impl Metrics {
     }
 
     /// What was never told as 0 cannot be seen to rise.
-    fn begin_at_zero(&self, callers: &[String], reasons: &[&'static str]) {
+    fn begin_at_zero(
+        &self,
+        callers: &[String],
+        (reasons, budgets): (&[&'static str], &[&'static str]),
+    ) {
         let of = |caller: &str, (code, status): (u8, u16)| AnswerLabels {
             caller: caller.to_owned(),
             code: code.into(),
@@ -138,6 +156,9 @@ impl Metrics {
         for caller in callers {
             for answer in ANSWERED {
                 begin(of(caller, answer));
+            }
+            for budget in budgets {
+                drop(self.used_up.get_or_create(&BudgetLabels { budget, caller: caller.clone() }));
             }
         }
         for status in TURNED_AWAY {
@@ -186,6 +207,11 @@ impl Metrics {
     /// Counts a request that proved nothing, by the word for why.
     pub fn unauthenticated(&self, reason: &'static str) {
         self.unauthenticated.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    /// Counts a request that met a budget that is used up.
+    pub fn used_up(&self, budget: &'static str, caller: &str) {
+        self.used_up.get_or_create(&BudgetLabels { budget, caller: caller.to_owned() }).inc();
     }
 
     /// Tells when the certificate of the port of callers ends, Unix seconds.

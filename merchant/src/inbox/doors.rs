@@ -5,11 +5,12 @@ use super::ShelfFailed;
 use super::incoming::Incoming;
 use super::metrics::Metrics;
 use super::now_ms;
+use super::serve::Reception;
 use super::shelf::{Kept, NoPlace, Place, Row, Shelf};
-use crate::callback::web::{presented, router};
-use crate::callback::{Callback, Receiver};
+use crate::callback::web::{LONGEST_BODY as LONGEST_CALLBACK, Rejection, presented, router};
+use crate::callback::{Callback, CallbackError, Receiver};
 use crate::clock::{Clock as _, SystemClock};
-use crate::sign::{self, Arrived, Credentials};
+use crate::sign::{self, Arrived, Credentials, SignatureError};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequestParts, Query, Request, State};
@@ -42,11 +43,15 @@ pub(super) struct Doors {
 
 /// The public door: callbacks on each of these paths. `success` is said when the event is on disk.
 pub(super) fn public(doors: &Arc<Doors>, receiver: &Receiver, paths: &[String]) -> Router {
-    paths.iter().fold(Router::new(), |all, path| {
+    let routes = paths.iter().fold(Router::new(), |all, path| {
         let doors = Arc::clone(doors);
         let keep = move |callback: Callback| keep(Arc::clone(&doors), callback);
         all.merge(router(path, receiver.clone(), keep))
-    })
+    });
+    let refuse = |why: &SignatureError| {
+        Rejection::from(CallbackError::Signature(why.clone())).into_response()
+    };
+    Reception::new(LONGEST_CALLBACK, "platform", refuse).before(routes)
 }
 
 async fn keep(doors: Arc<Doors>, callback: Callback) -> Result<(), ShelfFailed> {
@@ -76,12 +81,14 @@ pub(super) fn private(doors: &Arc<Doors>) -> Router {
         .route("/notices", post(notices))
         .layer(from_fn_with_state(Arc::clone(doors), authenticate))
         .layer(DefaultBodyLimit::max(LONGEST_BODY));
+    let signed = signed.with_state(Arc::clone(doors));
+    let signed = Reception::new(LONGEST_BODY, "merchant", unproven).before(signed);
     Router::new()
         .route("/health/live", get(|| async { "live\n" }))
         .route("/health/ready", get(ready))
         .route("/metrics", get(metrics))
-        .merge(signed)
         .with_state(Arc::clone(doors))
+        .merge(signed)
 }
 
 /// `{code, msg, data}`, as the platform and the Signer answer.
@@ -101,6 +108,10 @@ fn answer<T: Serialize>(status: StatusCode, msg: &str, data: T) -> Response {
     }
 }
 
+fn unproven(why: &SignatureError) -> Response {
+    answer(StatusCode::UNAUTHORIZED, &why.to_string(), ())
+}
+
 /// The interface's own signature, with the inbox's own key.
 async fn authenticate(State(doors): State<Arc<Doors>>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
@@ -111,7 +122,7 @@ async fn authenticate(State(doors): State<Arc<Doors>>, request: Request, next: N
     let arrived = Arrived { method: head.method.as_str(), path_and_query: whole, body: &body };
     let presented = presented(&head.headers);
     if let Err(why) = sign::verify(&doors.private, &presented, &arrived, SystemClock.now()) {
-        return answer(StatusCode::UNAUTHORIZED, &why.to_string(), ());
+        return unproven(&why);
     }
     next.run(Request::from_parts(head, body.into())).await
 }

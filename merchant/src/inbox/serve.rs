@@ -1,49 +1,101 @@
-//! Accepts connections: so many at once, and none that is slow to say what it wants.
+//! How both doors treat connections and bodies: by the Signer's own rules (crate `door`), with room of its own for
+//! each.
 
+use crate::callback::web::presented;
+use crate::clock::{Clock as _, SystemClock};
+use crate::sign::{SignatureError, judge_head};
 use axum::Router;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse as _, Response};
+use door::{Arrivals, Guest, Manners, NotRead};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
-use tracing::{debug, warn};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
-/// Connections at once; further ones wait in the kernel's queue.
-const CONNECTIONS: usize = 512;
-/// How long the headers of a request may take, and a connection may be silent between two requests.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait when no connection can be accepted, as when file descriptors run out.
-const PAUSE: Duration = Duration::from_millis(100);
+/// How long a body may take to arrive.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Connections at once, and of one address: a proxy in front is one.
+const MANNERS: Manners = Manners {
+    connections: 512,
+    of_one: 512,
+    header_timeout: Duration::from_secs(10),
+    write_timeout: Duration::from_secs(10),
+    lifetime: Duration::from_mins(5),
+};
 
 /// Serves `router` for ever.
 pub(super) async fn serve(listener: TcpListener, router: Router) {
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-    let (room, mut connections) = (Arc::new(Semaphore::new(CONNECTIONS)), JoinSet::new());
-    loop {
-        while connections.try_join_next().is_some() {}
-        // The semaphore is never closed.
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(PAUSE).await;
-                continue;
-            }
-        };
-        // An answer that sits in the kernel for 40 ms is late, not wrong.
-        stream.set_nodelay(true).unwrap_or_default();
-        let service = TowerToHyperService::new(router.clone());
-        let connection = http.serve_connection(TokioIo::new(stream), service);
-        connections.spawn(async move {
-            if let Err(error) = connection.await {
-                debug!(%error, "a connection ended early");
-            }
-            drop(place);
-        });
+    let manners = MANNERS.within_descriptors();
+    door::serve(listener, router, manners, None, CancellationToken::new()).await;
+}
+
+/// Where the bodies of one door arrive.
+#[derive(Clone, Debug)]
+pub(super) struct Reception {
+    arrivals: Arc<Arrivals>,
+    longest: usize,
+    /// What those are called who prove themselves there.
+    callers: &'static str,
+    /// What is answered to a head that proves nothing.
+    refuse: fn(&SignatureError) -> Response,
+}
+
+impl Reception {
+    /// For bodies of up to `longest` bytes, of callers with this name.
+    pub(super) fn new(
+        longest: usize,
+        callers: &'static str,
+        refuse: fn(&SignatureError) -> Response,
+    ) -> Self {
+        let arrivals = Arc::new(Arrivals::new(longest, TaskTracker::new()));
+        Self { arrivals, longest, callers, refuse }
     }
+
+    /// Whatever these routes are asked has a head with the form of a signed one, and its body whole. Whoever hears
+    /// that it was taken has proven itself.
+    pub(super) fn before(&self, router: Router) -> Router {
+        router.layer(from_fn_with_state(self.clone(), receive))
+    }
+
+    /// The body, and of one that is not taken the reason.
+    async fn read(&self, body: Body, guest: Option<&Guest>) -> Result<Bytes, Response> {
+        let now = Instant::now();
+        let deadline = now.checked_add(BODY_TIMEOUT).unwrap_or(now);
+        self.arrivals.read(body, self.longest, deadline, guest).await.map_err(|why| {
+            let status = match why {
+                NotRead::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+                NotRead::Unreadable => StatusCode::BAD_REQUEST,
+                NotRead::Slow => StatusCode::REQUEST_TIMEOUT,
+                NotRead::Crowd(_) => StatusCode::TOO_MANY_REQUESTS,
+            };
+            (status, why.to_string()).into_response()
+        })
+    }
+}
+
+async fn receive(State(reception): State<Reception>, request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    let guest = head.extensions.get::<Guest>().cloned();
+    if let Err(why) = judge_head(&presented(&head.headers), SystemClock.now()) {
+        reception.arrivals.discard(body);
+        return (reception.refuse)(&why);
+    }
+    let body = match reception.read(body, guest.as_ref()).await {
+        Ok(body) => body,
+        Err(refused) => return refused,
+    };
+    // What is asked is at work from here on, and takes as long as the store does.
+    let _busy = guest.as_ref().map(Guest::waits);
+    let answer = next.run(Request::from_parts(head, body.into())).await;
+    if answer.status().is_success() {
+        drop(guest.map(|guest| guest.works(reception.callers, 1)));
+    }
+    answer
 }

@@ -2,7 +2,11 @@ use super::*;
 use crate::config::{Caller, Rights};
 
 fn message(byte: u8, at_unix_seconds: i64) -> Proven {
-    let key = "k".to_owned();
+    message_of("k", byte, at_unix_seconds)
+}
+
+fn message_of(key: &str, byte: u8, at_unix_seconds: i64) -> Proven {
+    let key = key.to_owned();
     let secret = "a secret of the tests".into();
     let caller = Arc::new(Caller { label: key.clone(), key, secret, rights: Rights::default() });
     Proven { caller, sign: [byte; 32], at_unix_seconds }
@@ -114,13 +118,14 @@ fn what_nobody_can_ask_for_again_takes_no_room_while_nothing_is_signed() {
     }
     let left = || {
         let memory = replays.0.lock();
-        (memory.answers.len(), memory.kept.len(), memory.kept_bytes)
+        let share = memory.shares.get("k").map(|share| (share.kept.len(), share.kept_bytes));
+        (memory.answers.len(), share)
     };
-    assert_eq!(left(), (3, 3, 3 * (100 + OVERHEAD)));
+    assert_eq!(left(), (3, Some((3, 3 * (100 + OVERHEAD)))));
     replays.forget(2 + i64::try_from(CLOCK_WINDOW_SECONDS).unwrap());
-    assert_eq!(left(), (2, 2, 2 * (100 + OVERHEAD)), "the window still has two of them");
+    assert_eq!(left(), (2, Some((2, 2 * (100 + OVERHEAD)))), "the window still has two of them");
     replays.forget(1_000);
-    assert_eq!(left(), (0, 0, 0));
+    assert_eq!(left(), (0, None));
     assert!(replays.check_age(3).is_err(), "forgotten, and so never judged anew");
 }
 
@@ -140,4 +145,25 @@ async fn there_is_room_for_so_many_answers_and_messages_and_no_more() {
         drop(new(replays.begin(&another, 5)));
     }
     assert!(matches!(replays.begin(&message(200, 5), 5), Ok(Judging::Full)));
+}
+
+#[tokio::test]
+async fn whoever_fills_his_own_share_takes_nothing_from_another() {
+    let replays = Replays::holding(0, 4, 4 * (100 + OVERHEAD));
+    replays.share_among(2);
+    let first = message_of("scheduler", 9, 5);
+    new(replays.begin(&first, 5)).answer(Arc::new("charged"), 100);
+    for byte in 1..=2 {
+        new(replays.begin(&message_of("viewer", byte, 5), 5)).answer(Arc::new("no"), 100);
+    }
+    let third = replays.begin(&message_of("viewer", 3, 5), 5);
+    assert!(matches!(third, Ok(Judging::Full)), "two of four are its own: {third:?}");
+    assert_eq!(again(&replays, &first, 5).await, Some("charged"), "another's answer is kept");
+    new(replays.begin(&message_of("scheduler", 10, 5), 5)).give_back(Arc::new("too much to do"));
+    new(replays.begin(&message_of("scheduler", 11, 5), 5)).answer(Arc::new("yes"), 100);
+    assert_eq!(
+        again(&replays, &message_of("renamed", 9, 5), 5).await,
+        Some("charged"),
+        "a message is the same under another label of its caller"
+    );
 }

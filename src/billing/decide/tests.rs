@@ -220,3 +220,11 @@ fn what_one_node_alone_shows_in_a_block_is_offered_on_and_never_replaced() {
     assert_eq!(next_step(&bills(1), shown.clone(), memory, rules(again)), Step::OfferAgain);
     assert_eq!(next_step(&bills(1), shown, NOW, rules(again)), Step::Wait);
 }
+
+#[test]
+fn while_something_may_be_forgotten_nothing_is_renewed() {
+    let rules = |again| Rules { offer_again_ms: 1, again };
+    let renew = Again::Renew { most: 2, within_ms: 1 };
+    assert_eq!(rules(renew).until_all_is_known(), rules(Again::Never));
+    assert_eq!(rules(Again::Never).until_all_is_known(), rules(Again::Never));
+}

@@ -26,7 +26,7 @@ fn closed() -> Gate {
 }
 
 fn blocks(percent: u64, complete: bool) -> AccountView {
-    AccountView::Blocks(Some(BlocksRead { percent, complete }))
+    AccountView::Blocks(Some(BlocksRead { percent, complete, rival: false, young: false }))
 }
 
 #[test]
@@ -179,4 +179,21 @@ proptest! {
         }
         prop_assert!(false, "it goes round in circles: {:?}", lane);
     }
+}
+
+#[test]
+fn a_lane_whose_key_is_in_use_elsewhere_says_so_and_stays_closed_while_new_blocks_tell_of_more() {
+    let read = |rival, young| {
+        let read = BlocksRead { percent: 100, complete: true, rival, young };
+        let account = AccountView::Blocks(Some(read));
+        rule(&LaneView { account, in_doubt: true, learnt: true, ..lane(0, 0, 3) })
+    };
+    assert_eq!(read(false, false), Ruling::Open);
+    assert_eq!(read(true, false), Ruling::Open, "nothing like the newest can land any more");
+    let now = Closed::KeyElsewhere { signer: SIGNER };
+    assert_eq!(read(true, true), Ruling::Closed(now.clone()));
+    let reading = Closed::Reading { gap: Gap::OldCopy, percent: 100 };
+    assert_eq!(read(false, true), Ruling::Closed(reading));
+    assert!(!Gate::Closed(now.clone()).knows_all());
+    assert!(now.to_string().contains("in use elsewhere now: the account T"), "{now}");
 }

@@ -9,6 +9,8 @@ use crate::billing::{Objection, Signed};
 use crate::chain::Delivery;
 use crate::node::{AskError, Fault, NoReply, NodeId};
 use alloy::primitives::B256;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What one answer says about the call that it answers.
@@ -30,7 +32,7 @@ enum BroadcastMeaning {
 const ANSWERS: [(&str, &str, BroadcastMeaning); 13] = [
     ("SUCCESS", "", BroadcastMeaning::Pooled),
     // Known here; or, with trxCacheEnable, once refused here.
-    ("DUP_TRANSACTION_ERROR", "", BroadcastMeaning::Maybe),
+    (KNOWN, "", BroadcastMeaning::Maybe),
     // Pooled first, then handed to nobody.
     ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "P2P broadcast failed.", BroadcastMeaning::Maybe),
     ("NOT_ENOUGH_EFFECTIVE_CONNECTION", "Effective connection:", BUSY),
@@ -48,6 +50,11 @@ const ANSWERS: [(&str, &str, BroadcastMeaning); 13] = [
     ("CONTRACT_VALIDATE_ERROR", "", BroadcastMeaning::Not(Objection::Policy)),
 ];
 
+const KNOWN: &str = "DUP_TRANSACTION_ERROR";
+
+/// How many transactions that nodes took are remembered.
+const KEPT: usize = 512;
+
 const BUSY: BroadcastMeaning = BroadcastMeaning::Not(Objection::Busy);
 
 /// How a node says that it does not take broadcasts at all.
@@ -58,18 +65,48 @@ impl TronChain {
     /// Offers bytes that are on disk to every node. Only [`crate::chain::Chain::deliver`] calls this.
     pub(super) async fn offer(&self, signed: &Signed) -> Delivery {
         let (fleet, ours) = (&self.parts.fleet, signed.hash);
-        let witness = Arc::clone(fleet);
+        let (witness, taken) = (Arc::clone(fleet), Arc::clone(&self.taken));
         let accepts = move |id: NodeId, said: &Result<Broadcast, AskError>| {
             let names_another = |said: &Broadcast| said.txid.is_some_and(|txid| txid != ours);
             if said.as_ref().is_ok_and(names_another) {
                 witness.caught_lying(id, "it was given one transaction and named another");
             }
-            judge(said.as_ref(), ours) == Delivery::Accepted
+            let is_taken = judge(said.as_ref(), ours) == Delivery::Accepted;
+            if is_taken {
+                taken.note((id, ours));
+            }
+            is_taken || taken.is_known_again((id, ours), said)
         };
         let said = fleet.broadcast(offer(&signed.raw), accepts).await;
         let cleaned = |said: Broadcast| said.cleaned(|text| fleet.clean(text));
-        let said = said.into_iter().map(|(_, said)| judge(said.map(cleaned).as_ref(), ours));
+        let said = said.into_iter().map(|(id, said)| match said {
+            said if self.taken.is_known_again((id, ours), &said) => Delivery::Accepted,
+            said => judge(said.map(cleaned).as_ref(), ours),
+        });
         together(said.collect(), fleet.needed())
+    }
+}
+
+/// Which node has taken which transaction, since this process began.
+#[derive(Debug, Default)]
+pub(super) struct Taken(Mutex<VecDeque<(NodeId, B256)>>);
+
+impl Taken {
+    fn note(&self, taken: (NodeId, B256)) {
+        let mut all = self.0.lock();
+        if !all.contains(&taken) {
+            all.push_back(taken);
+        }
+        if all.len() > KEPT {
+            all.pop_front();
+        }
+    }
+
+    /// Whether a node that took the transaction says that it has it: from any other that may mean that it was
+    /// refused there before.
+    fn is_known_again(&self, by: (NodeId, B256), said: &Result<Broadcast, AskError>) -> bool {
+        let known = |said: &Broadcast| said.code == KNOWN && said.txid == Some(by.1);
+        said.as_ref().is_ok_and(known) && self.0.lock().contains(&by)
     }
 }
 
@@ -151,4 +188,34 @@ fn meaning(code: &str, message: &str) -> BroadcastMeaning {
         .iter()
         .find(|(known, start, _)| *known == code && message.starts_with(start))
         .map_or(BroadcastMeaning::Maybe, |(_, _, meaning)| *meaning)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_took_a_transaction_and_says_that_it_has_it_is_no_surprise_and_any_other_is() {
+        let (hash, other) = (B256::repeat_byte(7), B256::ZERO);
+        let known = |txid| Broadcast {
+            result: false,
+            code: KNOWN.to_owned(),
+            message: "Dup transaction.".to_owned(),
+            txid,
+        };
+        let taken = Taken::default();
+        let is_known =
+            |node, hash| taken.is_known_again((NodeId(node), hash), &Ok(known(Some(hash))));
+        assert!(!is_known(0, hash));
+        taken.note((NodeId(0), hash));
+        assert!(is_known(0, hash));
+        assert!(!is_known(1, hash), "there it may have been refused before");
+        assert!(!is_known(0, other));
+        assert!(
+            !taken.is_known_again((NodeId(0), hash), &Ok(known(None))),
+            "it names no transaction"
+        );
+        let busy = Broadcast { code: "SERVER_BUSY".to_owned(), ..known(Some(hash)) };
+        assert!(!taken.is_known_again((NodeId(0), hash), &Ok(busy)));
+    }
 }

@@ -20,6 +20,10 @@ use tokio::time::Instant;
 /// a minute is usual (19 blocks); what is signed while finality stands still stays undecided.
 const SOLID_TOLERANCE_MS: u64 = 600_000;
 
+/// The same where providers tell different irrevocable blocks, ms: one that is behind, or that lies for once, is
+/// none of that.
+const PARTED_MS: u64 = 180_000;
+
 /// The newest block that two nodes have reached, where there are two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tip {
@@ -37,8 +41,12 @@ pub(super) struct TronHead {
     pub(super) newest: Tip,
     /// The newest block that as many providers as have to agree call irrevocable.
     pub(super) solid: TronBlock,
+    /// At which height providers tell different irrevocable blocks, since none was told alike.
+    pub(super) parted: Option<u64>,
     /// What the signing account has, as each fit node tells it.
     pub(super) means: Vec<AccountMeans>,
+    /// When each fit node says that it was last used, what waits in its pool included, Unix ms of blocks.
+    uses: Vec<(NodeId, u64)>,
     /// Why the signing key cannot sign alone, where as many providers as have to agree say so.
     pub(super) not_alone: Option<Authority>,
     pub(super) prices: Prices,
@@ -65,6 +73,9 @@ impl TronHead {
     /// it, to sign anything by them.
     pub(super) fn timely(&self, now_ms: i64) -> Result<(), Unready> {
         let lag = self.newest.time_ms.saturating_sub(self.solid.time_ms);
+        if let Some(number) = self.parted.filter(|_| lag > PARTED_MS) {
+            return Err(Unready::Parted(number));
+        }
         if lag > SOLID_TOLERANCE_MS {
             return Err(Unready::Stalled(Duration::from_millis(lag)));
         }
@@ -73,6 +84,11 @@ impl TronHead {
 }
 
 impl TronHead {
+    /// When this node says that the account was last used; none where it was not asked.
+    pub(super) fn used_ms(&self, node: NodeId) -> Option<u64> {
+        self.uses.iter().find(|(id, _)| *id == node).map(|(_, used_ms)| *used_ms)
+    }
+
     /// Whether a simulation of so many charges took so long that a block might stop it. One charge is
     /// as little as can be asked for: nothing is gained by asking for less.
     pub(super) fn too_long(&self, took: Duration, charges: usize) -> bool {
@@ -121,13 +137,13 @@ impl TronChain {
         let fleet = &self.parts.fleet;
         let looks = told_by_fit(fleet, self.looks().await, TronLook::head_seen)
             .inspect_err(|_| self.forget_another_chain())?;
-        let before = self.head.last().map(|head| head.solid.clone());
-        let solid = self.solid_head(&looks, before).await?;
+        let before = self.head.last();
+        let (solid, parted) = self.solid_head(&looks, before.as_deref()).await?;
         let head = together(&looks, solid, &self.parts.config)?;
         let told: Vec<Authority> = looks.iter().map(|(_, look)| look.own_key).collect();
         let agreed = shared(&told, fleet.needed()).copied();
         let not_alone = agreed.filter(|own_key| !own_key.suffices());
-        Ok(TronHead { not_alone, ..head })
+        Ok(TronHead { not_alone, parted, ..head })
     }
 
     /// What was learnt of another chain is nothing of this one.
@@ -143,23 +159,28 @@ impl TronChain {
     async fn solid_head(
         &self,
         looks: &[(NodeId, TronLook)],
-        before: Option<TronBlock>,
-    ) -> Result<TronBlock, ChainError> {
+        before: Option<&TronHead>,
+    ) -> Result<(TronBlock, Option<u64>), ChainError> {
         let fleet = &self.parts.fleet;
         let needed = fleet.needed();
-        let known = before.as_ref().map(|block| block.number);
+        let known = before.map(|head| head.solid.number);
+        let mut parted = before.and_then(|head| head.parted);
         let number = reached_by(looks.iter().map(|(_, look)| look.solid.number), needed);
         let newer = number.filter(|number| known.is_none_or(|known| *number > known));
-        if let Some(number) = newer
-            && let Some(block) = self.solid_block_at(number, looks).await
-        {
-            return Ok(block);
+        if let Some(number) = newer {
+            match self.solid_block_at(number, looks).await {
+                ToldOfBlock::Alike(block) => return Ok((block, None)),
+                ToldOfBlock::Differently => parted = Some(number),
+                ToldOfBlock::ByTooFew => {}
+            }
         }
-        before.ok_or_else(|| Unanswered::NothingIrrevocable { needed }.into())
+        let solid = before.map(|head| head.solid.clone());
+        let solid = solid.ok_or(Unanswered::NothingIrrevocable { needed })?;
+        Ok((solid, parted))
     }
 
     /// The irrevocable block with this number, as those who have reached it tell it alike.
-    async fn solid_block_at(&self, number: u64, looks: &[(NodeId, TronLook)]) -> Option<TronBlock> {
+    async fn solid_block_at(&self, number: u64, looks: &[(NodeId, TronLook)]) -> ToldOfBlock {
         let fleet = &self.parts.fleet;
         let reached = looks.iter().filter(|(_, look)| look.solid.number >= number);
         let told = reached.map(async |(id, look)| {
@@ -179,8 +200,21 @@ impl TronChain {
                 None => fleet.dissented(*id, "about which block is irrevocable"),
             }
         }
-        agreed
+        match agreed {
+            Some(block) => ToldOfBlock::Alike(block),
+            None if blocks.iter().any(|block| Some(block) != blocks.first()) => {
+                ToldOfBlock::Differently
+            }
+            None => ToldOfBlock::ByTooFew,
+        }
     }
+}
+
+/// What providers tell of one irrevocable block.
+enum ToldOfBlock {
+    Alike(TronBlock),
+    Differently,
+    ByTooFew,
 }
 
 /// What the looks tell together, besides what is irrevocable. The head is the highest that two nodes
@@ -216,11 +250,14 @@ fn together(
     let pulse = Pulse { head: newest.number, head_time, final_time, nonces: None };
     let (clock_tolerance, seen) = (config.clock_tolerance, Instant::now());
     let not_alone = None;
+    let uses = looks.iter().map(|(id, look)| (*id, look.used_ms)).collect();
     Ok(TronHead {
         pulse,
         newest,
         solid,
+        parted: None,
         means,
+        uses,
         not_alone,
         prices,
         longest_run,

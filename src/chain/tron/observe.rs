@@ -37,6 +37,8 @@ pub(super) struct TronLook {
     pub(super) solid: TronBlock,
     /// What the signing account has, with the effects of what waits in the node's pool, sun.
     pub(super) balance: u64,
+    /// When the account was last used, what waits in the node's pool included, Unix ms of blocks.
+    pub(super) used_ms: u64,
     /// What the signing key may do alone.
     pub(super) own_key: Authority,
     pub(super) resources: Resources,
@@ -80,9 +82,10 @@ impl TronChain {
             self.learn_when_due(id, passed_ms),
         )?;
         let balance = account.as_ref().map_or(0, |account| account.balance);
+        let used_ms = account.as_ref().map_or(0, |account| account.used_ms);
         let own_key = account.map_or(Authority::ALONE, |account| account.own_key);
         let TronNodeFacts { prices, cpu_ms, .. } = known;
-        Ok(TronLook { newest, solid, balance, own_key, resources, prices, cpu_ms, way })
+        Ok(TronLook { newest, solid, balance, used_ms, own_key, resources, prices, cpu_ms, way })
     }
 
     /// What the fit nodes know together; they are asked when nothing is known. A contract is there
@@ -158,7 +161,7 @@ pub(super) struct Deployed {
     pub(super) multicall: bool,
 }
 
-async fn newest_of(api: Api<'_>, side: Side) -> Result<TronBlock, ChainError> {
+pub(super) async fn newest_of(api: Api<'_>, side: Side) -> Result<TronBlock, ChainError> {
     api.block(side, None, false).await?.ok_or_else(no_block)
 }
 

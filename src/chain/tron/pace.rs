@@ -18,7 +18,8 @@ const FEW: usize = 3;
 const SIMULATED_MS: i64 = 600_000;
 const BURNT_MS: i64 = 3_600_000;
 
-/// How long after the lane was closed a probe is made, and again until one passes, ms. Twice as long
+/// How long after a stop a larger simulation is tried again, ms; and how long after the lane was closed a probe is
+/// made, and again until one passes. Twice as long
 /// after each further transaction that a block stops, since a simulation may pass where blocks do not.
 const PROBE_MS: i64 = 10_000;
 
@@ -79,9 +80,37 @@ struct Ceiling {
     charges: usize,
     since_ms: i64,
     every_ms: i64,
+    tries: Tries,
+}
+
+/// Simulations of more charges than may be signed, which passed in a row.
+#[derive(Clone, Copy, Debug)]
+struct Tries {
+    /// When the next may be made, Unix ms.
+    due_ms: i64,
+    /// How many charges all of them had at least.
+    charges: usize,
+    passed: usize,
+}
+
+/// What may be done with so many charges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admitted {
+    /// They may be signed, if a simulation passes.
+    Sign,
+    /// They are simulated, and signed only if enough simulations have passed in a row.
+    Try,
+    /// They are refused unasked.
+    Refuse,
 }
 
 impl Ceiling {
+    /// When so many may be signed, or twice as many as now, at the latest, Unix ms.
+    fn raised_ms(self, now_ms: i64) -> i64 {
+        let into = now_ms.saturating_sub(self.since_ms).checked_rem(self.every_ms);
+        now_ms.saturating_add(self.every_ms.saturating_sub(into.unwrap_or_default()))
+    }
+
     fn at(self, now_ms: i64) -> usize {
         let quiet = now_ms.saturating_sub(self.since_ms).checked_div(self.every_ms);
         let steps = u32::try_from(quiet.unwrap_or_default().max(0)).unwrap_or(u32::MAX);
@@ -94,6 +123,44 @@ impl CpuPace {
     /// The most charges that may be signed at once.
     pub(super) fn most(&self, now_ms: i64) -> usize {
         self.ceiling.map_or(usize::MAX, |ceiling| ceiling.at(now_ms))
+    }
+
+    /// Whether so many may be signed. What nodes alone have stopped is tried again from time to time: a simulation
+    /// costs nothing, and a node that was just started stops what passes a moment later.
+    pub(super) fn admits(&mut self, charges: usize, now_ms: i64) -> Admitted {
+        if charges <= self.most(now_ms) {
+            return Admitted::Sign;
+        }
+        match &mut self.ceiling {
+            Some(ceiling) if ceiling.every_ms == SIMULATED_MS && now_ms >= ceiling.tries.due_ms => {
+                ceiling.tries.due_ms = now_ms.saturating_add(PROBE_MS);
+                Admitted::Try
+            }
+            Some(_) | None => Admitted::Refuse,
+        }
+    }
+
+    /// Takes down that a try of so many has passed; whether they may be signed now.
+    pub(super) fn passed(&mut self, charges: usize) -> bool {
+        let Some(ceiling) = &mut self.ceiling else { return true };
+        let Tries { charges: least, passed, .. } = ceiling.tries;
+        let least = if passed == 0 { charges } else { least.min(charges) };
+        (ceiling.tries.charges, ceiling.tries.passed) = (least, passed.saturating_add(1));
+        if ceiling.tries.passed >= FEW {
+            ceiling.charges = ceiling.charges.max(least);
+            ceiling.tries.passed = 0;
+        }
+        charges <= ceiling.charges
+    }
+
+    /// In how many seconds more may be asked for again than may be signed now.
+    pub(super) fn again_s(&self, now_ms: i64) -> u64 {
+        let at = |ceiling: &Ceiling| match ceiling.every_ms {
+            SIMULATED_MS => ceiling.tries.due_ms,
+            _ => ceiling.raised_ms(now_ms),
+        };
+        let wait_ms = self.ceiling.as_ref().map_or(0, at).saturating_sub(now_ms);
+        u64::try_from(wait_ms).unwrap_or(0).div_ceil(1000).max(1)
     }
 
     /// How often a call has to pass before it is signed: more often after a block has stopped one.
@@ -184,7 +251,8 @@ impl CpuPace {
         let young = |before: &Ceiling| now_ms.saturating_sub(before.since_ms) < before.every_ms;
         let before = self.ceiling.filter(young);
         let every_ms = before.map_or(every_ms, |before| before.every_ms.max(every_ms));
-        self.ceiling = Some(Ceiling { charges, since_ms: now_ms, every_ms });
+        let tries = Tries { due_ms: now_ms.saturating_add(PROBE_MS), charges: 0, passed: 0 };
+        self.ceiling = Some(Ceiling { charges, since_ms: now_ms, every_ms, tries });
     }
 
     fn is_new(&mut self, id: B256) -> bool {

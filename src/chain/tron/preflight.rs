@@ -9,6 +9,7 @@ use super::TronChain;
 use super::api::{Api, CALLS_AT_ONCE};
 use super::constant::{ConstantCallOutcome, TRIES, out_of_time};
 use super::head::TronHead;
+use super::pace::Admitted;
 use crate::billing::{Charge, Opinion};
 use crate::chain::trial::{Fit, Group, Outcome, Simulated, Simulator, conclude, note};
 use crate::chain::{CallFault, Chain, ChainError, Estimate, Preflight, TooLong, Unanswered};
@@ -26,6 +27,8 @@ struct TronPreflight<'a> {
     contract: Address,
     head: Arc<TronHead>,
     charges: &'a [Charge],
+    /// Whether so many were stopped lately, and are only tried.
+    tries: bool,
 }
 
 impl<'a> TronPreflight<'a> {
@@ -35,12 +38,13 @@ impl<'a> TronPreflight<'a> {
         api: Api<'a>,
         charges: &'a [Charge],
     ) -> Result<Self, ChainError> {
-        let max = chain.most_at_once();
-        if charges.len() > max {
-            return Err(ChainError::BatchTooSlow { charges: charges.len(), max });
+        let now_ms = chain.account.clock.unix_ms();
+        let admitted = chain.throttle.pace.lock().admits(charges.len(), now_ms);
+        if admitted == Admitted::Refuse {
+            return Err(chain.slow(charges.len()));
         }
         let (head, contract) = (chain.current().await?, chain.facts().contract);
-        Ok(Self { chain, api, contract, head, charges })
+        Ok(Self { chain, api, contract, head, charges, tries: admitted == Admitted::Try })
     }
 }
 
@@ -165,11 +169,30 @@ impl TronPreflight<'_> {
         let chain = self.chain;
         chain.throttle.pace.lock().stopped(max, chain.account.clock.unix_ms());
         warn!(chain = chain.facts().name, charges, max, %why, "the billing call takes too long");
-        ChainError::BatchTooSlow { charges, max: max.max(1) }
+        chain.slow(charges)
+    }
+
+    /// A try that passed is signed once enough have.
+    fn tried(&self, ran: &Simulated, charges: usize) -> Result<(), ChainError> {
+        match ran {
+            Simulated::Passed { .. } if self.tries => {
+                let enough = self.chain.throttle.pace.lock().passed(charges);
+                if enough { Ok(()) } else { Err(self.chain.slow(charges)) }
+            }
+            Simulated::Passed { .. } | Simulated::Failed(_) => Ok(()),
+        }
     }
 }
 
 impl TronChain {
+    /// So many are refused, since they were stopped before.
+    fn slow(&self, charges: usize) -> ChainError {
+        let now_ms = self.account.clock.unix_ms();
+        let pace = self.throttle.pace.lock();
+        let (max, again_s) = (pace.most(now_ms).max(1), pace.again_s(now_ms));
+        ChainError::BatchTooSlow { charges, max, again_s }
+    }
+
     /// Reads all funds and runs the billing call, in parallel.
     pub(super) async fn check_by(
         &self,
@@ -178,9 +201,10 @@ impl TronChain {
     ) -> Result<Preflight, ChainError> {
         let known = self.ready().await?;
         let fit = Fit::of(&self.account.profile, charges, self.account.facts.signer);
-        let trial = TronPreflight::of(self, api, charges).await?;
+        let (trial, tried) = (TronPreflight::of(self, api, charges).await?, fit.places.len());
         let (funds, ran) =
             tokio::try_join!(self.funds(api, known, charges), trial.run(&fit.places, true))?;
+        trial.tried(&ran, tried)?;
         match conclude(&trial, &funds, fit, ran).await? {
             Outcome::Judged(preflight) => Ok(preflight),
             Outcome::Unexplained(failure) => Err(failure.of_all(&self.account.profile)),
@@ -192,7 +216,9 @@ impl TronChain {
         self.ready().await?;
         let trial = TronPreflight::of(self, self.api(), good).await?;
         let all: Group = (0..good.len()).collect();
-        let (used, answer) = match trial.run(&all, true).await? {
+        let ran = trial.run(&all, true).await?;
+        trial.tried(&ran, all.len())?;
+        let (used, answer) = match ran {
             Simulated::Passed { used, answer } => (used, answer),
             Simulated::Failed(failure) => return Err(failure.of_all(&self.account.profile)),
         };

@@ -30,17 +30,17 @@ pub(super) enum Support {
     NotYet,
 }
 
-/// The irrevocable block with this number, as this node proves it; never block 0, which nobody signed. A node whose block does not prove
-/// itself lied, and is caught.
+/// The block with this number on one side of this node, as it proves it; never block 0, which nobody signed. A
+/// node whose block does not prove itself lied, and is caught.
 pub(super) async fn proven(
     (fleet, signers): (&Fleet<Endpoints>, &Signers),
     id: NodeId,
-    number: u64,
+    (side, number): (Side, u64),
 ) -> Option<ProvenBlock> {
     if number == 0 {
         return None;
     }
-    let claimed = Api::of(fleet, id).claimed(Side::Solidity, number, true).await;
+    let claimed = Api::of(fleet, id).claimed(side, number, true).await;
     let claimed = claimed.inspect_err(|error| debug!(block = number, %error, "no answer"));
     match claimed.ok()??.prove_by(|digest, signature| signers.signer_of(digest, signature)) {
         Ok(block) if block.header().number() == number => Some(block),

@@ -12,10 +12,13 @@ use super::death::Misfit;
 use super::head::TronHead;
 use super::look::seconds;
 use super::proofs::{Support, proven};
+use super::reading::{Last, Reading, from_ms};
 use crate::billing::{
     BlockRef, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Slot,
 };
-use crate::chain::{ChainError, Recall, Unanswered};
+use crate::chain::profiles::KnownProfiles;
+use crate::chain::{ChainError, ReadFrom, Recall, Unanswered};
+use crate::journal::ReadUpTo;
 use crate::node::NodeId;
 use alloy::primitives::{Address, B256};
 use futures_util::future::join_all;
@@ -36,89 +39,36 @@ const AT_ONCE: u64 = 6;
 /// `BLOCK_PRODUCED_INTERVAL`.
 const SLOT_MS: u64 = 3_000;
 
-/// How much earlier reading begins than the journal's knowledge ends, besides a transaction's life:
-/// its times are this machine's, and those of blocks are not.
-const MARGIN_MS: u64 = 600_000;
-
-/// How far the irrevocable blocks are read, and what was found.
-#[derive(Clone, Debug)]
-pub(super) struct Reading {
-    /// When the first block's successors began, Unix ms.
-    from_ms: u64,
-    /// Nothing that was signed before lands in a block after the first one at or past this time,
-    /// Unix ms.
-    until_ms: u64,
-    last: Last,
-    /// Whether it is looked at what transactions did.
-    judges: bool,
-    found: Vec<Foreign>,
+/// A call of a contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) to: Address,
+    data: Vec<u8>,
+    /// Until when it can land, Unix ms of blocks.
+    pub(super) expires_ms: u64,
 }
 
-/// The block that was read last.
-#[derive(Clone, Copy, Debug)]
-struct Last {
-    id: B256,
-    number: u64,
-    time_ms: u64,
-}
-
-impl From<&TronBlock> for Last {
-    fn from(block: &TronBlock) -> Self {
-        Self { id: block.id, number: block.number, time_ms: block.time_ms }
-    }
-}
-
-impl Reading {
-    /// Nothing is read yet but the block that comes before all that can hold something forgotten.
-    fn after(first: &TronBlock, until_ms: u64) -> Self {
-        let (last, found) = (first.into(), Vec::new());
-        Self { from_ms: first.time_ms, until_ms, last, judges: true, found }
-    }
-
-    /// The numbers of the blocks to read next, where those up to `solid` are irrevocable.
-    fn wanted(&self, solid: u64, most: u64) -> std::ops::RangeInclusive<u64> {
-        let first = self.last.number.saturating_add(1);
-        let last =
-            if self.complete() { 0 } else { solid.min(self.last.number.saturating_add(most)) };
-        first..=last
-    }
-
-    /// Takes the next block, and what was found in it.
-    fn read(&mut self, block: &TronBlock, found: Vec<Foreign>) -> Result<(), Misfit> {
-        if self.last.number.checked_add(1) != Some(block.number) {
-            return Err(Misfit::Other);
-        }
-        if block.parent != self.last.id || block.time_ms <= self.last.time_ms {
-            return Err(Misfit::Link);
-        }
-        self.last = block.into();
-        self.found.extend(found);
-        Ok(())
-    }
-
-    /// The first block at or past the time counts itself, since its parent's time decides about it.
-    fn complete(&self) -> bool {
-        self.last.time_ms >= self.until_ms
-    }
-
-    fn so_far(&self) -> Recall {
-        let whole = self.until_ms.saturating_sub(self.from_ms).max(1);
-        let read = self.last.time_ms.saturating_sub(self.from_ms).min(whole);
-        let percent = read.saturating_mul(100).checked_div(whole).unwrap_or(100);
-        Recall { found: self.found.clone(), percent, complete: self.complete() }
-    }
-}
-
-/// Whom a transaction of `owner` calls, and with what; none where it calls no contract, or is
-/// another's. Read loosely: what we would not sign may have charged somebody all the same.
-fn call_by(owner: Address, raw_data: &[u8]) -> Option<(Address, Vec<u8>)> {
+/// What a transaction of `owner` calls; none where it calls no contract, or is another's. Read loosely:
+/// what we would not sign may have charged somebody all the same.
+pub(super) fn call_by(owner: Address, raw_data: &[u8]) -> Option<Call> {
     let raw = Raw::decode(raw_data).ok()?;
+    let expires_ms = u64::try_from(raw.expiration).unwrap_or_default();
     let calls = raw.contract.into_iter().filter(|contract| contract.kind == TRIGGER);
     let mut calls = calls.filter_map(|contract| {
         TriggerSmartContract::decode(contract.parameter?.value.as_slice()).ok()
     });
     let call = calls.find(|call| call.owner_address == prefixed(owner))?;
-    Some((unprefixed(&call.contract_address)?, call.data))
+    Some(Call { to: unprefixed(&call.contract_address)?, data: call.data, expires_ms })
+}
+
+fn landed(sent: &ProvenTransaction, block: &TronBlock) -> Landed {
+    let block = BlockRef { number: block.number, time: seconds(block.time_ms) };
+    Landed { hash: sent.id(), block, record: None }
+}
+
+/// A transaction of ours, whatever it did.
+fn use_of_the_account(sent: &ProvenTransaction, block: &TronBlock) -> Foreign {
+    Foreign::Opaque(landed(sent, block))
 }
 
 impl TronChain {
@@ -137,12 +87,12 @@ impl TronChain {
     }
 
     /// Reads on.
-    pub(super) async fn read_on(&self, since_ms: i64) -> Result<Recall, ChainError> {
+    pub(super) async fn read_on(&self, from: ReadFrom) -> Result<Recall, ChainError> {
         let head = self.current().await?;
         let mut state = self.reading.lock().await;
         let reading = match state.take() {
             Some(reading) => reading,
-            None => self.begin_reading(since_ms, &head).await?,
+            None => self.begin_reading(from, &head).await?,
         };
         self.proceed(&mut state, reading, &head).await
     }
@@ -158,11 +108,11 @@ impl TronChain {
         let mut state = self.comparing.lock().await;
         let until_ms = u64::try_from(used_ms).unwrap_or_default().saturating_add(1);
         let reading = if let Some(reading) = state.take() {
-            Reading { until_ms, ..reading }
+            reading.until(until_ms)
         } else {
             let since_ms = u64::try_from(since_ms).unwrap_or_default();
             let first = self.block_before(since_ms, &head).await?;
-            Reading { judges: false, ..Reading::after(&first, until_ms) }
+            Reading::after(&first, until_ms).of_uses()
         };
         self.proceed(&mut state, reading, &head).await
     }
@@ -174,10 +124,17 @@ impl TronChain {
         let reading = if let Some(reading) = state.take() {
             reading
         } else {
-            let until_ms = self.signed_at_the_latest(&head).saturating_add(self.life_ms());
-            Reading { judges: false, ..Reading::after(&head.solid, until_ms) }
+            Reading::after(&head.solid, self.dead_after(&head)).of_uses()
         };
         self.proceed(&mut state, reading, &head).await
+    }
+
+    /// What was read is learnt, also what has landed since this process began.
+    pub(super) async fn forget_what_was_read(&self) {
+        *self.reading.lock().await = None;
+        if let Some(arriving) = self.arriving.lock().await.as_mut() {
+            arriving.forget_found();
+        }
     }
 
     /// What was signed before now was signed by a head that is not later than this one, or than this
@@ -185,6 +142,13 @@ impl TronChain {
     fn signed_at_the_latest(&self, head: &TronHead) -> u64 {
         let now_ms = u64::try_from(self.account.clock.unix_ms()).unwrap_or_default();
         head.newest.time_ms.max(now_ms)
+    }
+
+    /// When nothing can land any more that was signed before this process began, Unix ms of blocks. It
+    /// begins when this is asked first.
+    pub(super) fn dead_after(&self, head: &TronHead) -> u64 {
+        let reckon = || self.signed_at_the_latest(head).saturating_add(self.life_ms());
+        *self.dead_after.get_or_init(reckon)
     }
 
     async fn proceed(
@@ -218,13 +182,22 @@ impl TronChain {
         Ok(so_far)
     }
 
-    async fn begin_reading(&self, since_ms: i64, head: &TronHead) -> Result<Reading, ChainError> {
+    async fn begin_reading(&self, from: ReadFrom, head: &TronHead) -> Result<Reading, ChainError> {
         head.timely(self.account.clock.unix_ms())?;
-        let latest = self.signed_at_the_latest(head);
-        let margin = self.life_ms().saturating_add(MARGIN_MS);
-        let from_ms = u64::try_from(since_ms).unwrap_or_default().saturating_sub(margin);
-        let first = self.block_before(from_ms, head).await?;
-        Ok(Reading::after(&first, latest.saturating_add(self.life_ms())))
+        let until_ms = self.signed_at_the_latest(head).saturating_add(self.life_ms());
+        let first = match self.block_read_last(from.read).await {
+            Some(read) => read,
+            None => self.block_before(from_ms(from.since_ms, self.life_ms()), head).await?,
+        };
+        Ok(Reading::after(&first, until_ms))
+    }
+
+    /// The block that an earlier process has read up to, if it is still what the nodes call irrevocable.
+    async fn block_read_last(&self, read: Option<ReadUpTo>) -> Option<TronBlock> {
+        let ReadUpTo { number, id } = read?;
+        let told = |node: NodeId| self.block_header(node, number);
+        let found = self.parts.fleet.agreed("about an irrevocable block", told).await.ok()?;
+        (found.id == id).then_some(found)
     }
 
     /// An irrevocable block that is at or before this time. As many blocks back as slots fit in
@@ -264,41 +237,44 @@ impl TronChain {
             // A node that lags does not have it yet.
             let Some(proven) = block else { break };
             let (block, mut found) = (TronBlock::from(&proven), Vec::new());
+            let mut lands_until_ms = None;
             for one in proven.transactions() {
-                found.extend(if reading.judges {
-                    self.stranger(one, &block, head).await?
+                let Some(call) = call_by(self.account.facts.signer, one.raw_data()) else {
+                    continue;
+                };
+                let told = if reading.judges {
+                    self.stranger(one, &call, &block, head).await?
                 } else {
-                    self.use_of_the_account(one, &block)
-                });
+                    Some(use_of_the_account(one, &block))
+                };
+                if told.is_some() && call.expires_ms > self.dead_after(head) {
+                    lands_until_ms = lands_until_ms.max(Some(call.expires_ms));
+                }
+                found.extend(told);
             }
             if let Err(misfit) = reading.read(&block, found) {
                 return Ok(Err(misfit));
             }
+            // No longer than what is signed here: somebody else's way to sign is not known.
+            let longest_ms = block.time_ms.saturating_add(self.life_ms());
+            if let Some(until_ms) = lands_until_ms {
+                reading.meets_rival(until_ms.min(longest_ms));
+            }
         }
         Ok(Ok(()))
-    }
-
-    /// A transaction of ours, whatever it did.
-    fn use_of_the_account(&self, sent: &ProvenTransaction, block: &TronBlock) -> Option<Foreign> {
-        call_by(self.account.facts.signer, sent.raw_data())?;
-        let block = BlockRef { number: block.number, time: seconds(block.time_ms) };
-        Some(Foreign::Opaque(Landed { hash: sent.id(), block, record: None }))
     }
 
     /// A transaction of ours that may have charged somebody.
     async fn stranger(
         &self,
         sent: &ProvenTransaction,
+        call: &Call,
         block: &TronBlock,
         head: &TronHead,
     ) -> Result<Option<Foreign>, ChainError> {
-        let Some((to, data)) = call_by(self.account.facts.signer, sent.raw_data()) else {
-            return Ok(None);
-        };
-        let effect = self.effect(sent, (to, &data), block, head).await?;
-        let block = BlockRef { number: block.number, time: seconds(block.time_ms) };
+        let effect = self.effect(sent, (call.to, &call.data), block, head).await?;
         Ok((effect != Ok(ForeignEffect::Other))
-            .then(|| Foreign::new(0, Landed { hash: sent.id(), block, record: None }, effect)))
+            .then(|| Foreign::new(0, landed(sent, block), effect)))
     }
 
     async fn effect(
@@ -327,7 +303,7 @@ impl TronChain {
         if head.solid.number < block.number.saturating_add(LOGS_WITHIN) {
             return Err(untold().into());
         }
-        Ok(self.without_logs(call, succeeded))
+        Ok(without_logs(&self.account.profiles, call, succeeded))
     }
 
     /// What one node records of a transaction in this block, on either side of it.
@@ -344,25 +320,28 @@ impl TronChain {
     /// The irrevocable block with this number and all that is in it, as enough providers tell it.
     async fn block_told_alike(&self, number: u64) -> Option<ProvenBlock> {
         let fleet = &self.parts.fleet;
-        let told = |id: NodeId| proven((fleet, &self.signers), id, number);
+        let told = |id: NodeId| proven((fleet, &self.signers), id, (Side::Solidity, number));
         fleet.agreed("about an irrevocable block", told).await.ok()
     }
+}
 
-    /// The node keeps no logs: whoever was to be charged may have been.
-    fn without_logs(
-        &self,
-        (to, data): (Address, &[u8]),
-        succeeded: bool,
-    ) -> Result<ForeignEffect, Opaque> {
-        let profiles = &self.account.profiles;
-        if !succeeded || !profiles.bills_through(to) {
-            return Ok(ForeignEffect::Other);
-        }
-        let items = profiles.charged_by(to, data).ok_or(Opaque)?;
-        let unproven = items.iter().map(|_| ItemOutcome::Unproven).collect();
-        let execution = Execution::Succeeded(unproven);
-        Ok(ForeignEffect::Billed { contract: to, items, execution })
+/// What a transaction did of which no logs are told. One that succeeded has charged whoever its call
+/// names, or may have; what another contract did with the call is not known at all.
+fn without_logs(
+    profiles: &KnownProfiles,
+    (to, data): (Address, &[u8]),
+    succeeded: bool,
+) -> Result<ForeignEffect, Opaque> {
+    if !succeeded {
+        return Ok(ForeignEffect::Other);
     }
+    if !profiles.bills_through(to) {
+        return Err(Opaque);
+    }
+    let items = profiles.charged_by(to, data).ok_or(Opaque)?;
+    let unproven = items.iter().map(|_| ItemOutcome::Unproven).collect();
+    let execution = Execution::Succeeded(unproven);
+    Ok(ForeignEffect::Billed { contract: to, items, execution })
 }
 
 #[cfg(test)]

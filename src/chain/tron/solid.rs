@@ -1,7 +1,7 @@
 //! Irrevocable blocks with all that is in them, each as many providers as have to agree prove it, and
 //! each read once, however many transactions are looked for in it.
 
-use super::api::{Endpoints, TronBlock};
+use super::api::{Endpoints, Side, TronBlock};
 use super::proofs::proven;
 use super::signers::Signers;
 use crate::node::{Fleet, NodeId};
@@ -70,7 +70,7 @@ impl SolidBlocks {
     }
 
     async fn agreed(&self, fleet: &Fleet<Endpoints>, number: u64) -> Option<ProvenBlock> {
-        let told = |id: NodeId| proven((fleet, &self.signers), id, number);
+        let told = |id: NodeId| proven((fleet, &self.signers), id, (Side::Solidity, number));
         let agreed = fleet.agreed("about an irrevocable block", told).await;
         agreed.inspect_err(|error| debug!(block = number, %error, "not told alike")).ok()
     }

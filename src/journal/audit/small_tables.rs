@@ -1,7 +1,7 @@
 //! The small tables, put together again from the history: what chains stand for, which are paused, how far
 //! each lane is, and which lanes are in doubt.
 
-use crate::journal::columns::address;
+use crate::journal::columns::{address, hash};
 use crate::journal::history::HistoryRow;
 use crate::journal::sql::{Database, Row, SqlResult};
 use serde_json::Value;
@@ -16,8 +16,15 @@ pub(super) struct SmallTables {
     chains: BTreeMap<u64, Bound>,
     pauses: BTreeMap<u64, (String, i64)>,
     lanes: BTreeMap<LaneName, LaneReach>,
-    /// Until when a lane that is in doubt is known, Unix ms.
-    doubts: BTreeMap<LaneName, i64>,
+    /// Lanes that are in doubt.
+    doubts: BTreeMap<LaneName, Doubt>,
+}
+
+/// Until when a lane that is in doubt is known, Unix ms, and up to which block everything else is learnt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Doubt {
+    since_ms: i64,
+    read: Option<(u64, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,6 +77,21 @@ impl LaneReach {
     }
 }
 
+impl Doubt {
+    fn since(body: &Value) -> Option<Self> {
+        Some(Self { since_ms: body.get("known_until_ms")?.as_i64()?, read: None })
+    }
+
+    fn read(row: &Row<'_>) -> SqlResult<Self> {
+        let number: Option<u64> = row.get(3)?;
+        let read = match number {
+            Some(number) => Some((number, format!("{:#x}", hash(row, 4)?))),
+            None => None,
+        };
+        Ok(Self { since_ms: row.get(2)?, read })
+    }
+}
+
 impl SmallTables {
     /// Takes in one row; tells what is wrong with it.
     pub(super) fn follow(&mut self, row: &HistoryRow<'_>, body: &Value) -> Option<String> {
@@ -103,15 +125,21 @@ impl SmallTables {
                 self.lanes.entry(lane(place)?).or_default().learn(position);
             }
             "restored" => {
-                let since = body.get("known_until_ms")?.as_i64()?;
+                let since = Doubt::since(body)?;
                 let opened = self.lanes.iter().filter(|(_, reach)| reach.next.is_some());
                 for (name, _) in opened {
-                    self.doubts.entry(name.clone()).or_insert(since);
+                    self.doubts.entry(name.clone()).or_insert_with(|| since.clone());
                 }
             }
             "used without the journal" => {
-                let since = body.get("known_until_ms")?.as_i64()?;
+                let since = Doubt::since(body)?;
                 self.doubts.entry(lane(body)?).or_insert(since);
+            }
+            "blocks read" => {
+                let read = Some((number(body, "number")?, text(body, "id")));
+                if let Some(doubt) = self.doubts.get_mut(&lane(body)?) {
+                    doubt.read = read;
+                }
             }
             "learnt what was forgotten" => drop(self.doubts.remove(&lane(body)?)),
             _ => {}
@@ -148,9 +176,9 @@ impl SmallTables {
             all(conn, "SELECT chain, signer, next_position FROM lane", |row| {
                 Ok(((row.get(0)?, written(row, 1)?), row.get(2)?))
             })?;
-        let doubts: BTreeMap<LaneName, i64> =
-            all(conn, "SELECT chain, signer, since_ms FROM doubt", |row| {
-                Ok(((row.get(0)?, written(row, 1)?), row.get(2)?))
+        let doubts: BTreeMap<LaneName, Doubt> =
+            all(conn, "SELECT chain, signer, since_ms, read_number, read_id FROM doubt", |row| {
+                Ok(((row.get(0)?, written(row, 1)?), Doubt::read(row)?))
             })?;
         let opened = self.lanes.iter().filter(|(_, reach)| reach.next.is_some());
         let same_lanes = opened.clone().count() == lanes.len()

@@ -114,6 +114,8 @@ pub(super) fn begin(
     };
     let left_ms = doubt::left_ms(conn)?;
     let company = Arc::new(company(conn, boot)?);
+    // Whoever ends in good order strikes itself out.
+    let was_closed = company.clock_before_ms.is_none();
     let known = start(&session, (boot, old_copy), clock)?;
     tell_start(config, conn, &server)?;
     let pauses = Arc::new(RwLock::new(pause::all(conn)?));
@@ -156,6 +158,7 @@ pub(super) fn begin(
         min_free_bytes: 0,
         old_copy,
         left_ms,
+        was_closed,
         begun: Begun::written(),
         clock,
         pauses,

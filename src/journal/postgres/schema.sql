@@ -69,10 +69,13 @@ CREATE TABLE lane (
 );
 
 CREATE TABLE doubt (
-    chain    BIGINT NOT NULL,
-    signer   BYTEA NOT NULL CHECK (length(signer) = 20),
-    since_ms BIGINT NOT NULL,
-    PRIMARY KEY (chain, signer)
+    chain       BIGINT NOT NULL,
+    signer      BYTEA NOT NULL CHECK (length(signer) = 20),
+    since_ms    BIGINT NOT NULL,
+    read_number BIGINT CHECK (read_number >= 0),
+    read_id     BYTEA CHECK (length(read_id) = 32),
+    PRIMARY KEY (chain, signer),
+    CHECK ((read_number IS NULL) = (read_id IS NULL))
 );
 
 CREATE TABLE profile (

@@ -321,3 +321,49 @@ async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_do
     journal.close().await;
     assert_eq!(Journal::audit(&config(&room).path, &[]).unwrap().faults, Vec::<String>::new());
 }
+
+/// A start that comes soon goes on reading there, and whoever moves that place is found out.
+#[tokio::test]
+async fn how_far_a_lane_in_doubt_has_read_outlives_the_process_and_ends_with_the_doubt() {
+    let book = Book::in_a_file().await;
+    let journal = &book.journal;
+    let read = |number| ReadUpTo { number, id: B256::with_last_byte(9) };
+    journal.has_read(lane(), read(6), NOW_MS).await.unwrap();
+    assert_eq!(journal.read_until(lane()).await.unwrap(), None, "it is in no doubt");
+    journal.begin_doubt(lane(), NOW_MS, NOW_MS).await.unwrap();
+    assert_eq!(journal.read_until(lane()).await.unwrap(), None);
+    for number in [7, 8] {
+        journal.has_read(lane(), read(number), NOW_MS).await.unwrap();
+    }
+    let room = closed(book).await;
+    let journal = Journal::open(&config(&room)).unwrap();
+    assert_eq!(journal.read_until(lane()).await.unwrap(), Some(read(8)));
+    journal.close().await;
+    let path = config(&room).path;
+    assert_eq!(Journal::audit(&path, &[]).unwrap().faults, Vec::<String>::new());
+    let conn = Connection::open(&path).unwrap();
+    conn.execute("UPDATE doubt SET read_number = 9", []).unwrap();
+    drop(conn);
+    let faults = Journal::audit(&path, &[]).unwrap().faults;
+    assert_eq!(faults, ["a lane that forgot something is not in doubt any more"]);
+    let journal = Journal::open(&config(&room)).unwrap();
+    journal.end_doubt(lane(), NOW_MS).await.unwrap();
+    journal.begin_doubt(lane(), NOW_MS, NOW_MS).await.unwrap();
+    assert_eq!(
+        journal.read_until(lane()).await.unwrap(),
+        None,
+        "what is forgotten since is another matter"
+    );
+}
+
+/// So a copy of a journal in use is told from one that was put away.
+#[tokio::test]
+async fn it_is_known_whether_the_process_before_closed_the_journal() {
+    let book = Book::in_a_file().await;
+    assert!(book.journal.was_closed(), "nobody had it");
+    assert!(book.takes(item(1, 1)).await);
+    let copy = killed(&book);
+    assert!(!Journal::open(&config(&copy)).unwrap().was_closed());
+    let room = closed(book).await;
+    assert!(Journal::open(&config(&room)).unwrap().was_closed());
+}

@@ -15,6 +15,11 @@ pub(super) fn product() -> Vec<PathBuf> {
     files(&root().join("src"), "rs")
 }
 
+/// What stands before its routes, and before those of the inbox.
+pub(super) fn door() -> Vec<PathBuf> {
+    files(&root().join("crates/door/src"), "rs")
+}
+
 /// Every Rust file of the workspace, tests included.
 pub(super) fn everything() -> Vec<PathBuf> {
     CODE.iter().flat_map(|folder| files(&root().join(folder), "rs")).collect()

@@ -53,13 +53,55 @@ async fn a_captured_resume_does_not_undo_the_next_pause() {
     assert_eq!(first.code(), 1, "{first:?}");
     assert!(!is_paused(&operator).await);
     assert_eq!(operator.post("/PayTool/control/pause", b"").await.unwrap().code(), 1);
-    assert_eq!(sent(&resume).await, first, "the answer that its sender had");
+    let captured = sent(&resume).await;
+    assert_eq!((captured.status, captured.code()), (409, 0), "it names another: {captured:?}");
     assert!(is_paused(&operator).await, "and nothing is done");
     let stale = operator.post(path, body.as_bytes()).await.unwrap();
     assert_eq!((stale.status, stale.code()), (409, 0), "it names the pause before: {stale:?}");
     assert!(is_paused(&operator).await);
     assert_eq!(operator.resume().await.code(), 1);
     assert!(!is_paused(&operator).await);
+}
+
+#[tokio::test]
+async fn a_pause_pauses_however_often_its_bytes_were_sent() {
+    let (_town, _signer, operator) = founded().await;
+    let pause = operator.letter("POST", "/PayTool/control/pause", b"", unix_seconds());
+    for time in 1..=3 {
+        let heard = sent(&pause).await;
+        assert_eq!(heard.code(), 1, "{heard:?}");
+        assert!(!heard.body["data"][0]["paused"].is_null(), "{heard:?}");
+        assert!(is_paused(&operator).await, "told paused and not paused, time {time}");
+        assert_eq!(operator.resume().await.code(), 1);
+        assert!(!is_paused(&operator).await);
+    }
+}
+
+#[tokio::test]
+async fn what_a_clock_that_is_ahead_had_refused_is_not_charged_after_a_crash() {
+    let (town, signer, operator) = founded().await;
+    assert_eq!(operator.post("/PayTool/control/pause", b"").await.unwrap().code(), 1);
+    let body = json!(town.entries([0])).to_string();
+    let far = signer.scheduler.letter("POST", EVM_PATH, body.as_bytes(), unix_seconds() + 50);
+    let far = sent(&far).await;
+    assert_eq!((far.status, far.code()), (401, 0), "{far:?}");
+    let said = far.body["msg"].as_str().unwrap();
+    assert!(said.contains("s ahead of the server's time"), "{said}");
+    let at = unix_seconds() + 4;
+    let near = sent(&signer.scheduler.letter("POST", EVM_PATH, body.as_bytes(), at)).await;
+    assert_eq!((near.status, near.code()), (403, 0), "{near:?}");
+    assert!(unix_seconds() >= at, "it is judged when its time has come");
+    assert_eq!(operator.resume().await.code(), 1);
+    signer.kill();
+    let signer = town.signer().await;
+    for _ in 0..3 {
+        let again = signer.scheduler.letter("POST", EVM_PATH, body.as_bytes(), at);
+        let again = sent(&again).await;
+        assert_eq!((again.status, again.code()), (401, 0), "{again:?}");
+    }
+    let hash = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    town.settled(&signer, &hash).await;
+    town.assert_paid(&[0, 1, 0]).await;
 }
 
 #[tokio::test]

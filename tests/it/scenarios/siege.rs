@@ -2,6 +2,7 @@
 //! signed caller goes on: it is answered, its billings land, and nothing is lost. `./test --siege`; a
 //! short slice of it is `door.rs`.
 
+use super::bulkheads::{SIEGE, a_viewer_floods, strangers_come_and_come};
 use super::door::{head, plausible, stranger};
 use crate::world::anvil::Family;
 use crate::world::patience::eventually;
@@ -108,6 +109,13 @@ async fn withstands(family: Family) {
     signer.terminate().await;
     let audit = town.installation.run(&["audit"]).await;
     assert!(audit.status.success(), "{}", String::from_utf8_lossy(&audit.stdout));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "minutes, and a machine of its own: ./test --siege"]
+async fn a_callers_answers_are_its_own_for_a_minute_of_strangers_and_of_another_caller() {
+    strangers_come_and_come(SIEGE).await;
+    a_viewer_floods(SIEGE).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

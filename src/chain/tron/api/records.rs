@@ -8,6 +8,7 @@ use crate::node::AskError;
 use alloy::primitives::{Address, B256, Bytes, Log, LogData, U256};
 use serde::Deserialize;
 use serde_json::json;
+use tron_primitives::transaction::txid;
 
 /// What a node said to a broadcast, unjudged.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -28,6 +29,17 @@ struct RawTx {
     id: B256,
     #[serde(default)]
     ret: Vec<RawContractRet>,
+}
+
+#[derive(Deserialize)]
+struct RawPool {
+    #[serde(rename = "txId", default)]
+    ids: Vec<B256>,
+}
+
+#[derive(Deserialize)]
+struct RawWaiting {
+    raw_data_hex: Bytes,
 }
 
 #[derive(Deserialize)]
@@ -155,6 +167,23 @@ impl Api<'_> {
             },
             Some(RawTx { .. }) => Err(garbled(QUESTION)),
             None => Ok(None),
+        }
+    }
+
+    /// What waits in the node's pool.
+    pub(in crate::chain::tron) async fn pool(self) -> Result<Vec<B256>, AskError> {
+        let question = "gettransactionlistfrompending";
+        let told: Option<RawPool> = self.ask(Side::Full, question, json!({})).await?;
+        Ok(told.map(|pool| pool.ids).unwrap_or_default())
+    }
+
+    /// What is signed of a transaction in the node's pool; none where it is not in there.
+    pub(in crate::chain::tron) async fn waiting(self, id: B256) -> Result<Option<Bytes>, AskError> {
+        const QUESTION: &str = "gettransactionfrompending";
+        let told: Option<RawWaiting> = self.ask(Side::Full, QUESTION, by_id(id)).await?;
+        match told.map(|waiting| waiting.raw_data_hex) {
+            Some(raw) if txid(&raw) != id => Err(garbled(QUESTION)),
+            raw => Ok(raw),
         }
     }
 

@@ -141,8 +141,10 @@ impl TronChain {
         Finding::fine(
             what,
             format!(
-                "as the nodes tell; to begin with these, whoever tells what, compare them with a \
-                 source of your own and write: witnesses = [{}]",
+                "as the nodes tell, {} that made a block lately: one that is down now is missing. To begin \
+                 with these, whoever tells what, compare them with a source of your own, add who is \
+                 missing (too short a list believes too few), and write: witnesses = [{}]",
+                row.len(),
                 row.join(", ")
             ),
         )

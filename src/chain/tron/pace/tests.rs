@@ -33,6 +33,39 @@ fn a_size_that_was_stopped_is_not_signed_until_it_was_quiet_for_a_while() {
     assert_eq!(pace.most(NOON + 2), 1, "a larger size that was stopped raises nothing");
 }
 
+/// A node that was just started stops what passes a moment later.
+#[test]
+fn a_size_that_nodes_alone_have_stopped_comes_back_when_it_has_passed_a_few_times_in_a_row() {
+    let mut pace = CpuPace::default();
+    pace.stopped(1, NOON);
+    assert_eq!((pace.admits(1, NOON), pace.admits(8, NOON)), (Admitted::Sign, Admitted::Refuse));
+    assert_eq!(pace.again_s(NOON), 10);
+    let at = |n: i64| NOON + n * PROBE_MS;
+    assert_eq!(pace.admits(8, at(1)), Admitted::Try);
+    assert_eq!(pace.admits(8, at(1)), Admitted::Refuse, "one at a time");
+    assert!(!pace.passed(8));
+    assert_eq!(pace.admits(8, at(2)), Admitted::Try);
+    pace.stopped(4, at(2));
+    assert_eq!(pace.most(at(2)), 1, "not in a row");
+    for (n, charges, signed) in [(3, 8, false), (4, 3, false), (5, 8, false)] {
+        assert_eq!(pace.admits(charges, at(n)), Admitted::Try, "{n}");
+        assert_eq!(pace.passed(charges), signed, "{n}");
+    }
+    assert_eq!(pace.most(at(5)), 3, "all of them had so many");
+    assert_eq!(pace.admits(3, at(5)), Admitted::Sign);
+}
+
+#[test]
+fn a_size_that_a_block_has_stopped_comes_back_by_the_clock_alone() {
+    let mut pace = CpuPace::default();
+    pace.failed(burnt(1, 16, NOON));
+    pace.stopped(4, NOON);
+    let later = NOON + BURNT_MS - 1_000;
+    assert_eq!(pace.admits(8, later), Admitted::Refuse);
+    assert_eq!(pace.again_s(later), 1);
+    assert_eq!(pace.admits(8, later + 1_000), Admitted::Sign);
+}
+
 #[test]
 fn each_transaction_that_a_block_stopped_halves_the_size_and_it_stays_small_for_longer() {
     let mut pace = CpuPace::default();

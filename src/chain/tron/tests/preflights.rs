@@ -148,7 +148,7 @@ async fn a_batch_that_the_node_keeps_stopping_is_too_large_and_nobody_is_to_blam
         let say = |group: &[u8]| if group.len() > 2 { stopped() } else { passed(9_000, "") };
         runs(&double, &chain, &head, 8, say);
         let refused = chain.check((1..=8).map(charge).collect()).await.unwrap_err();
-        assert_eq!(refused, ChainError::BatchTooSlow { charges: 8, max: 2 });
+        assert_eq!(refused, ChainError::BatchTooSlow { charges: 8, max: 2, again_s: 10 });
         runs(&double, &chain, &head, 1, |_| stopped());
         let busy = chain.check(vec![charge(1)]).await.unwrap_err();
         assert!(matches!(busy, ChainError::ChargeTooSlow(_)), "{busy}");

@@ -3,6 +3,7 @@
 
 use super::super::lanes::{change_key, introduce_the_new_key};
 use super::*;
+use crate::world::proxy::Act;
 use sandbox_chains::faults::{Fault, On};
 use std::path::PathBuf;
 
@@ -217,7 +218,15 @@ async fn what_landed_beside_an_open_batch_of_a_copy_with_its_mark_is_noticed() {
     scene.finds(&forgotten).await;
 }
 
-/// It was in no irrevocable block when the process began, so nothing told of it then.
+/// The Signer takes no new work, for whomever: what it has forgotten would be charged again.
+async fn bills_nobody(scene: &Scene, people: &[usize]) {
+    for place in people {
+        let refused = scene.post(*place).await;
+        assert_eq!((refused.status, refused.code()), (503, 0), "{place}: {refused:?}");
+    }
+}
+
+/// It was in no irrevocable block when the process began, so the last use that is irrevocable does not tell of it.
 #[tokio::test]
 async fn what_was_on_its_way_when_a_copy_with_its_mark_began_is_noticed() {
     let scene = Scene::set(3).await;
@@ -228,9 +237,90 @@ async fn what_was_on_its_way_when_a_copy_with_its_mark_began_is_noticed() {
     scene.pooled(&forgotten).await;
     scene.world().approach(BEHIND_MS);
     let scene = scene.put_back(&snapshot).await;
-    scene.opens().await;
+    bills_nobody(&scene, &[2, 1]).await;
+    scene.stays_closed().await;
+    bills_nobody(&scene, &[2, 1]).await;
     scene.node().steps(5);
     scene.finds(&forgotten).await;
+}
+
+#[tokio::test]
+async fn what_is_in_a_block_that_can_be_undone_when_a_copy_with_its_mark_began_is_noticed() {
+    let scene = Scene::set(3).await;
+    let known = scene.bill(0).await;
+    assert_eq!(scene.settled(&known).await, "charged");
+    let (scene, snapshot) = scene.snapshot().await;
+    let forgotten = scene.bill(1).await;
+    scene.pooled(&forgotten).await;
+    scene.node().steps(1);
+    scene.world().approach(BEHIND_MS);
+    let scene = scene.put_back(&snapshot).await;
+    bills_nobody(&scene, &[2, 1]).await;
+    scene.stays_closed().await;
+    bills_nobody(&scene, &[2, 1]).await;
+    scene.node().steps(5);
+    scene.finds(&forgotten).await;
+}
+
+/// The batch's first transaction is dead, and the one that renewed it is in a block that can still be undone.
+#[tokio::test]
+async fn a_renewal_that_a_copy_with_its_mark_has_forgotten_is_not_signed_again() {
+    let scene = Scene::with(1, "clock_tolerance = \"1d\"").await;
+    scene.node().faults().set(On::Broadcast, Fault::ActThenDrop);
+    let hash = scene.bill(0).await;
+    let expires = scene.world().now_ms() + 60_000;
+    let (scene, snapshot) = scene.snapshot().await;
+    scene.world().solidify_at(expires);
+    scene.node().faults().clear();
+    let renewed = scene.attempt(&hash, 2).await;
+    scene.pooled(&renewed).await;
+    scene.node().steps(1);
+    let scene = scene.put_back(&snapshot).await;
+    scene.stays_closed().await;
+    scene.town.noticed().await;
+    assert_eq!(scene.billing(&hash).await["txHashes"], json!([hash]), "it got no second one");
+    scene.node().steps(5);
+    scene.becomes(&hash, "expired").await;
+    scene.learns(&renewed).await;
+    scene.world().solidify_at(scene.last_expiry());
+    scene.opens().await;
+    assert_eq!(scene.post(0).await.tx_hash(), renewed);
+    assert_eq!(scene.landed(), 1);
+    scene.town.assert_paid(&[1]).await;
+    scene.audited().await;
+}
+
+/// What waits is what the journal has open: nothing that another would have to be waited for.
+#[tokio::test]
+async fn a_signer_that_was_killed_with_charges_on_their_way_opens_at_once() {
+    let scene = Scene::set(3).await;
+    let included = scene.bill(0).await;
+    scene.pooled(&included).await;
+    scene.node().steps(1);
+    let waiting = scene.bill(1).await;
+    scene.pooled(&waiting).await;
+    let scene = scene.killed().await;
+    scene.opens().await;
+    assert!(!scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
+    scene.bill(2).await;
+    scene.ends_with(&[1, 1, 1]).await;
+}
+
+/// A pool that is not shown may hold what a copy of a running Signer has forgotten.
+#[tokio::test]
+async fn a_signer_that_was_killed_waits_where_a_pool_with_something_of_it_is_not_shown() {
+    let scene = Scene::set(2).await;
+    let waiting = scene.bill(0).await;
+    scene.pooled(&waiting).await;
+    scene.town.proxy.fault("gettransactionlistfrompending", Act::Refuse("not here"));
+    let scene = scene.killed().await;
+    scene.town.noticed().await;
+    bills_nobody(&scene, &[1]).await;
+    scene.node().steps(1);
+    scene.opens().await;
+    assert!(!scene.signer.log().contains("used without this journal"), "{}", scene.signer.log());
+    scene.bill(1).await;
+    scene.ends_with(&[1, 1]).await;
 }
 
 #[tokio::test]

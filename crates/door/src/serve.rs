@@ -1,9 +1,9 @@
 //! Accepts connections until told to stop, then lets every request that has begun finish.
 
-use super::connections::{Connections, Stay};
-use super::handshakes::Handshakes;
-use super::patient::Patient;
-use crate::config::HttpConfig;
+use crate::connections::{Connections, Guest};
+use crate::handshakes::Handshakes;
+use crate::manners::Manners;
+use crate::patient::Patient;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::HeaderValue;
@@ -13,14 +13,13 @@ use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::io::Write as _;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::{debug, warn};
@@ -37,70 +36,9 @@ const HEAD_BYTES: usize = 16 << 10;
 /// The most headers of a request.
 const HEADERS: usize = 64;
 
-/// File descriptors that connections of callers leave alone: for the journal, keys and nodes.
-const RESERVE: usize = 256;
-
-/// More than that are never asked for.
-const MOST_DESCRIPTORS: u64 = 1 << 16;
-
 /// What is said where a connection cannot be taken in.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\nconnection: close\r\n\
     content-length: 0\r\n\r\n";
-
-/// How many connections a port takes, and how patient it is.
-#[derive(Clone, Copy, Debug)]
-pub struct Manners {
-    /// The most connections at once.
-    pub connections: usize,
-    /// The most of them from one address.
-    pub of_one: usize,
-    /// How long a head may take, and a connection lie idle.
-    pub header_timeout: Duration,
-    /// How long somebody may read nothing of his answer.
-    pub write_timeout: Duration,
-}
-
-impl Manners {
-    /// Of the port where callers come in: as configured, or as the descriptors of the process allow.
-    pub fn of_callers(config: &HttpConfig) -> Self {
-        let allowed = descriptors().saturating_sub(RESERVE).max(16);
-        if allowed < config.max_connections {
-            let asked = config.max_connections;
-            warn!(
-                asked,
-                "only {allowed} connections are taken at once: the process may have too few open \
-                 files (ulimit -n)"
-            );
-        }
-        let connections = config.max_connections.min(allowed);
-        Self {
-            connections,
-            of_one: config.max_connections_per_address.min(connections),
-            header_timeout: config.header_timeout,
-            write_timeout: config.write_timeout,
-        }
-    }
-
-    /// Of a port for machines that look after this one.
-    pub fn of_health(config: &HttpConfig) -> Self {
-        let (header_timeout, write_timeout) = (config.header_timeout, config.write_timeout);
-        Self { connections: 32, of_one: 32, header_timeout, write_timeout }
-    }
-}
-
-/// How many descriptors the process may have, after it has asked for as many as it may.
-fn descriptors() -> usize {
-    let limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum.map_or(MOST_DESCRIPTORS, |most| most.min(MOST_DESCRIPTORS));
-    let now = limit.current.unwrap_or(most);
-    if now < most {
-        let raised = Rlimit { current: Some(most), maximum: limit.maximum };
-        if setrlimit(Resource::Nofile, raised).is_ok() {
-            return usize::try_from(most).unwrap_or(usize::MAX);
-        }
-    }
-    usize::try_from(now).unwrap_or(usize::MAX)
-}
 
 /// How long a connection on which nothing is asked stays open at the end: whatever is on its way is answered.
 const LINGER: Duration = Duration::from_millis(250);
@@ -132,14 +70,16 @@ pub async fn serve(
             continue;
         };
         let stream = Patient::new(stream, manners.write_timeout);
-        let talk = Talk { http: http.clone(), router: router.clone(), stop: stop.clone() };
+        let closes = Instant::now().checked_add(manners.lifetime);
+        let talk = Talk { http: http.clone(), router: router.clone(), closes, stop: stop.clone() };
         let (handshakes, stop) = (handshakes.clone(), stop.clone());
         tasks.spawn(async move {
+            let mut guest = stay.guest.clone();
             let served = async {
-                let Some(handshakes) = handshakes else { return talk.over(stream, &stay).await };
-                let shaken = handshakes.shake(stream, peer);
+                let Some(handshakes) = handshakes else { return talk.over(stream, guest).await };
+                let shaken = handshakes.shake(stream, &mut guest, manners.header_timeout);
                 if let Some(stream) = stop.run_until_cancelled(shaken).await.flatten() {
-                    talk.over(stream, &stay).await;
+                    talk.over(stream, guest).await;
                 }
             };
             if stay.go().run_until_cancelled(served).await.is_none() {
@@ -155,16 +95,18 @@ pub async fn serve(
 struct Talk {
     http: http1::Builder,
     router: Router,
+    /// From when on the next answer is the last.
+    closes: Option<Instant>,
     stop: CancellationToken,
 }
 
 impl Talk {
     /// From the first head to the last answer.
-    async fn over<S>(self, stream: S, stay: &Stay)
+    async fn over<S>(self, stream: S, guest: Guest)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let service = service(&self.router, stay, &self.stop);
+        let service = service(&self.router, guest, (self.closes, &self.stop));
         let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
         let lingered = async {
             self.stop.cancelled().await;
@@ -183,18 +125,19 @@ impl Talk {
     }
 }
 
-/// The routes, told who asks. The answer to a request that comes at the end is the last on its connection.
+/// The routes, told who asks. The answer to a request that comes at the end, of the server or of the
+/// connection's time, is the last on its connection.
 fn service(
     router: &Router,
-    stay: &Stay,
-    stop: &CancellationToken,
+    guest: Guest,
+    (closes, stop): (Option<Instant>, &CancellationToken),
 ) -> impl hyper::service::Service<
     hyper::Request<Incoming>,
     Response = axum::response::Response,
     Error = std::convert::Infallible,
     Future: Send,
 > + use<> {
-    let (router, guest) = (TowerToHyperService::new(router.clone()), Arc::new(stay.guest.clone()));
+    let (router, guest) = (TowerToHyperService::new(router.clone()), Arc::new(guest));
     let stop = stop.clone();
     service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(guest.as_ref().clone());
@@ -202,7 +145,7 @@ fn service(
         let stop = stop.clone();
         async move {
             let mut answer = answer.await?;
-            if stop.is_cancelled() {
+            if stop.is_cancelled() || closes.is_some_and(|closes| closes <= Instant::now()) {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok(answer)

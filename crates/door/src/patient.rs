@@ -10,14 +10,14 @@ use tokio::time::{Sleep, sleep};
 
 /// A stream whose writes fail once nothing was taken for as long as its patience.
 #[derive(Debug)]
-pub(super) struct Patient<S> {
+pub(crate) struct Patient<S> {
     stream: S,
     patience: Duration,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Patient<S> {
-    pub(super) fn new(stream: S, patience: Duration) -> Self {
+    pub(crate) fn new(stream: S, patience: Duration) -> Self {
         Self { stream, patience, waiting: None }
     }
 

@@ -1,0 +1,192 @@
+//! Bodies on their way in. Until a body is whole nobody knows who sends it, so what such bodies may take is
+//! bounded: their number, their bytes, and the time of each. When there is no room, one of whoever has most has to
+//! go (`crowd`): whoever sends a body as others do is in nobody's way, however many strangers come.
+
+use crate::connections::Guest;
+use crate::crowd::{Crowd, Member, Owner};
+use axum::body::{Body, Bytes, HttpBody as _};
+use http_body_util::BodyExt as _;
+use parking_lot::Mutex;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How many bodies may be on their way at once.
+const MOST: usize = 256;
+
+/// How many bytes of them may be here, if they are not larger one by one.
+const MOST_BYTES: usize = 32 << 20;
+
+/// How much of a body that is not wanted is read for the sake of its sender, bytes.
+const MOST_DISCARDED: usize = 64 << 20;
+
+/// How long that may take.
+const LONGEST_DISCARDING: Duration = Duration::from_secs(2);
+
+/// Why a body is not here.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRead {
+    /// It is longer than it may be.
+    #[error("the body is larger than {limit} bytes")]
+    TooLarge {
+        /// The longest that may be.
+        limit: usize,
+    },
+    /// It broke off.
+    #[error("the body could not be read to its end")]
+    Unreadable,
+    /// Its time was over.
+    #[error("the body did not arrive in time")]
+    Slow,
+    /// There was no room for all, and it was one of whoever had most.
+    #[error("too many bodies are on their way, and most of them are of {0}: send it in one piece")]
+    Crowd(Owner),
+}
+
+/// The bodies that are on their way.
+#[derive(Debug)]
+pub struct Arrivals {
+    under_way: Mutex<UnderWay>,
+    most: usize,
+    most_bytes: usize,
+    /// Where what is not wanted is read to its end.
+    tasks: TaskTracker,
+}
+
+#[derive(Debug, Default)]
+struct UnderWay {
+    bytes: usize,
+    bodies: Crowd,
+}
+
+/// The place of one body. Given up when it is dropped.
+struct Seat<'a> {
+    arrivals: &'a Arrivals,
+    number: u64,
+    go: CancellationToken,
+}
+
+impl Arrivals {
+    /// Room for bodies of up to `largest` bytes.
+    pub fn new(largest: usize, tasks: TaskTracker) -> Self {
+        Self { tasks, ..Self::holding(MOST, MOST_BYTES.max(largest.saturating_mul(2))) }
+    }
+
+    fn holding(most: usize, most_bytes: usize) -> Self {
+        Self { under_way: Mutex::default(), most, most_bytes, tasks: TaskTracker::new() }
+    }
+
+    /// Reads a whole body of at most `limit` bytes until `deadline`. Of one that is too large the rest is
+    /// read in the background and thrown away.
+    pub async fn read(
+        &self,
+        body: Body,
+        limit: usize,
+        deadline: Instant,
+        guest: Option<&Guest>,
+    ) -> Result<Bytes, NotRead> {
+        // Without a connection there is no address, and all of those are one.
+        let nowhere = Owner::Stranger(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        self.read_of(guest.map_or(nowhere, Guest::owner), body, limit, deadline).await
+    }
+
+    async fn read_of(
+        &self,
+        owner: Owner,
+        mut body: Body,
+        limit: usize,
+        deadline: Instant,
+    ) -> Result<Bytes, NotRead> {
+        if body.size_hint().lower() > u64::try_from(limit).unwrap_or(u64::MAX) {
+            self.discard(body);
+            return Err(NotRead::TooLarge { limit });
+        }
+        let seat = self.sit_down(owner.clone());
+        let collected = timeout_at(deadline, collect(&mut body, limit, &seat));
+        let whole = seat.go.run_until_cancelled(collected).await.ok_or(NotRead::Crowd(owner))?;
+        let whole = whole.map_err(|_| NotRead::Slow)?;
+        if let Err(NotRead::TooLarge { .. }) = whole {
+            self.discard(body);
+        }
+        whole
+    }
+
+    /// Reads on for a while, in the background, and keeps nothing: a connection that is closed on somebody
+    /// who is still sending is reset, and the answer is lost.
+    pub fn discard(&self, mut body: Body) {
+        if body.is_end_stream() {
+            return;
+        }
+        let rest = async move {
+            let mut left = MOST_DISCARDED;
+            while let Some(Ok(frame)) = body.frame().await {
+                left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+                if left == 0 {
+                    return;
+                }
+            }
+        };
+        // However it ends, the answer is the same.
+        self.tasks.spawn(timeout(LONGEST_DISCARDING, rest));
+    }
+
+    fn sit_down(&self, owner: Owner) -> Seat<'_> {
+        let mut under_way = self.under_way.lock();
+        let (number, go) = under_way.bodies.join(owner);
+        while under_way.bodies.len() > self.most && under_way.send_off(|_| 1) {}
+        drop(under_way);
+        Seat { arrivals: self, number, go }
+    }
+}
+
+impl UnderWay {
+    fn send_off(&mut self, measure: impl Fn(&Member) -> usize) -> bool {
+        let gone = self.bodies.send_off(|_| true, measure);
+        self.without(gone.as_ref().map(|(_, part)| part));
+        gone.is_some()
+    }
+
+    /// That part is not here any more.
+    fn without(&mut self, part: Option<&Member>) {
+        self.bytes = self.bytes.saturating_sub(part.map_or(0, |part| part.weight));
+    }
+}
+
+impl Seat<'_> {
+    /// So much of it is in memory now.
+    fn holds(&self, bytes: usize) {
+        let mut under_way = self.arrivals.under_way.lock();
+        let UnderWay { bytes: all, bodies } = &mut *under_way;
+        let Some(part) = bodies.member(self.number) else { return };
+        *all = all.saturating_add(bytes.saturating_sub(part.weight));
+        part.weight = bytes;
+        while under_way.bytes > self.arrivals.most_bytes && under_way.send_off(|part| part.weight) {
+        }
+    }
+}
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        let mut under_way = self.arrivals.under_way.lock();
+        let part = under_way.bodies.leave(self.number);
+        under_way.without(part.as_ref());
+    }
+}
+
+async fn collect(body: &mut Body, limit: usize, seat: &Seat<'_>) -> Result<Bytes, NotRead> {
+    let mut whole = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| NotRead::Unreadable)?.into_data() else { continue };
+        if whole.len().saturating_add(data.len()) > limit {
+            return Err(NotRead::TooLarge { limit });
+        }
+        whole.extend_from_slice(&data);
+        seat.holds(whole.capacity());
+    }
+    Ok(whole.into())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Log lines that somebody else can cause: so many in a while for each name, and the others are counted. Without
+//! that whoever asks often enough fills the disk.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a while is.
+const WHILE: Duration = Duration::from_secs(10);
+
+/// Remembers what was written lately.
+#[derive(Debug)]
+pub struct Lines {
+    each: u32,
+    lately: Mutex<HashMap<String, Lately>>,
+}
+
+#[derive(Debug, Default)]
+struct Lately {
+    since: Option<Instant>,
+    written: u32,
+    unwritten: u64,
+}
+
+impl Lines {
+    /// At most so many lines in ten seconds for `each` name.
+    pub fn new(each: u32) -> Self {
+        Self { each, lately: Mutex::default() }
+    }
+
+    /// How many lines about `name` were left out before this one, if this one may be written. Names are few: those
+    /// of callers, and one for all strangers.
+    pub fn may_write(&self, name: &str) -> Option<u64> {
+        let mut lately = self.lately.lock();
+        if !lately.contains_key(name) {
+            lately.insert(name.to_owned(), Lately::default());
+        }
+        lately.get_mut(name)?.may_write(self.each)
+    }
+}
+
+impl Lately {
+    fn may_write(&mut self, most: u32) -> Option<u64> {
+        if self.since.is_none_or(|since| since.elapsed() >= WHILE) {
+            self.since = Some(Instant::now());
+            self.written = 0;
+        }
+        if self.written >= most {
+            self.unwritten = self.unwritten.saturating_add(1);
+            return None;
+        }
+        self.written = self.written.saturating_add(1);
+        Some(std::mem::take(&mut self.unwritten))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn of_many_lines_a_few_are_written_and_the_others_counted_for_each_name() {
+        let lines = Lines::new(10);
+        let written = |name: &str| (0..1000).filter(|_| lines.may_write(name).is_some()).count();
+        assert_eq!((written("viewer"), written("scheduler")), (10, 10));
+        tokio::time::advance(WHILE).await;
+        assert_eq!(lines.may_write("viewer"), Some(990));
+        assert_eq!(lines.may_write("viewer"), Some(0));
+    }
+}

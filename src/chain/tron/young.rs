@@ -1,0 +1,225 @@
+//! What the account did that is not irrevocable yet, as each node tells by itself: calls in its newest
+//! blocks, and in its pool. One node that tells of a call is enough: it was signed with the account's key.
+
+use super::TronChain;
+use super::api::{Side, TronBlock};
+use super::head::TronHead;
+use super::observe::newest_of;
+use super::proofs::proven;
+use super::reading::Last;
+use super::recall::{Call, call_by};
+use crate::chain::{ChainError, Unanswered, Young, YoungCall};
+use crate::node::NodeId;
+use alloy::primitives::B256;
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many blocks are read at most since the last that was. What is missed when there are more, irrevocable
+/// blocks tell after a start, and nothing later.
+const BLOCKS_AT_MOST: u64 = 600;
+
+/// How many blocks, or transactions of a pool, are asked for at once.
+const AT_ONCE: usize = 6;
+
+/// How many transactions of a pool are asked for in one look.
+const ASKED: usize = 240;
+
+/// How many transactions of others are remembered.
+const KEPT: usize = 8_192;
+
+/// What was read of nodes.
+#[derive(Debug, Default)]
+pub(super) struct NewestBlocks {
+    read: BTreeMap<NodeId, ReadUpTo>,
+    /// Transactions in pools that are none of ours.
+    others: BTreeSet<B256>,
+}
+
+/// How far one node's newest blocks are read.
+#[derive(Clone, Debug)]
+struct ReadUpTo {
+    last: Last,
+    /// Calls of ours, and the number of the block of each.
+    calls: Vec<(u64, YoungCall)>,
+}
+
+impl ReadUpTo {
+    fn after(block: &TronBlock) -> Self {
+        Self { last: block.into(), calls: Vec::new() }
+    }
+
+    /// The calls that are not irrevocable.
+    fn above(&self, solid: u64) -> impl Iterator<Item = YoungCall> {
+        self.calls.iter().filter(move |(number, _)| *number > solid).map(|(_, call)| *call)
+    }
+
+    /// Whether the next blocks up to `newest` can follow what was read.
+    fn leads_to(&self, newest: &TronBlock) -> bool {
+        let reached = self.last.number == newest.number && self.last.id == newest.id;
+        let missing = newest.number.saturating_sub(self.last.number);
+        reached || (1..=BLOCKS_AT_MOST).contains(&missing)
+    }
+}
+
+/// What one node told.
+struct Told {
+    young: Young,
+    read: ReadUpTo,
+    others: Vec<B256>,
+}
+
+impl TronChain {
+    /// What every fit node tells.
+    pub(super) async fn young_calls(&self, ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+        let head = self.current().await?;
+        // From the first look on it is known what was signed before this process began.
+        self.dead_after(&head);
+        let mut state = self.newest_blocks.lock().await;
+        let NewestBlocks { read, others } = &*state;
+        let asked = self.parts.fleet.fit().into_iter();
+        let asked = asked.map(async |node| {
+            let read = read.get(&node).cloned();
+            (node, self.young_at(node, &head, read, (ours, others)).await)
+        });
+        let told = join_all(asked).await;
+        let mut young = Young::default();
+        for (node, told) in told {
+            let Told { young: here, read, others } = told?;
+            young.calls.extend(here.calls);
+            young.untold |= here.untold;
+            state.read.insert(node, read);
+            state.others.extend(others);
+        }
+        while state.others.len() > KEPT {
+            state.others.pop_first();
+        }
+        Ok(young)
+    }
+
+    async fn young_at(
+        &self,
+        node: NodeId,
+        head: &TronHead,
+        read: Option<ReadUpTo>,
+        known: (&BTreeSet<B256>, &BTreeSet<B256>),
+    ) -> Result<Told, ChainError> {
+        let read = read.unwrap_or_else(|| ReadUpTo::after(&head.solid));
+        // What uses the account in a block bears the time of the block before.
+        if head.used_ms(node).is_some_and(|used_ms| used_ms < read.last.time_ms) {
+            let calls = read.above(head.solid.number).collect();
+            let young = Young { calls, untold: false };
+            return Ok(Told { young, read, others: Vec::new() });
+        }
+        let api = self.api_of(node);
+        let before = newest_of(api, Side::Full).await?;
+        let account = api.account(Side::Full, self.account.facts.signer).await?;
+        let waits = account.is_some_and(|account| account.used_ms >= before.time_ms);
+        let mut pool = Pool::default();
+        if waits {
+            pool = self.pool_of(node, head, known).await;
+        }
+        // Asked after the pool: what has left it meanwhile is in a block up to this one.
+        let newest = newest_of(api, Side::Full).await?;
+        let read = self.read_up_to(node, &newest, (read, head)).await?;
+        let mut young = Young { calls: pool.calls, untold: pool.untold };
+        young.calls.extend(read.above(head.solid.number));
+        Ok(Told { young, read, others: pool.others })
+    }
+
+    async fn read_up_to(
+        &self,
+        node: NodeId,
+        newest: &TronBlock,
+        (read, head): (ReadUpTo, &TronHead),
+    ) -> Result<ReadUpTo, ChainError> {
+        if read.leads_to(newest)
+            && let Some(read) = self.read_newer(node, newest, (read, head)).await?
+        {
+            return Ok(read);
+        }
+        // Another fork, or too long ago.
+        let anew = ReadUpTo::after(&head.solid);
+        let unread = || Unanswered::Unread(newest.number).into();
+        self.read_newer(node, newest, (anew, head)).await?.ok_or_else(unread)
+    }
+
+    /// Reads on up to `newest`; none where the blocks do not follow what was read.
+    async fn read_newer(
+        &self,
+        node: NodeId,
+        newest: &TronBlock,
+        (mut read, head): (ReadUpTo, &TronHead),
+    ) -> Result<Option<ReadUpTo>, ChainError> {
+        let wanted = read.last.number.saturating_add(1)..=newest.number;
+        let asked = wanted.map(|number| {
+            let proof = proven((&self.parts.fleet, &self.signers), node, (Side::Full, number));
+            async move { proof.await.ok_or(Unanswered::Unread(number)) }
+        });
+        let mut blocks = stream::iter(asked).buffered(AT_ONCE);
+        while let Some(proven) = blocks.next().await {
+            let proven = proven?;
+            let Ok(last) = read.last.followed_by(&TronBlock::from(&proven)) else {
+                return Ok(None);
+            };
+            for one in proven.transactions() {
+                if let Some(call) = call_by(self.account.facts.signer, one.raw_data()) {
+                    read.calls.push((last.number, self.young_call(one.id(), &call, head)));
+                }
+            }
+            read.last = last;
+        }
+        read.calls.retain(|(number, _)| *number > head.solid.number);
+        Ok(Some(read))
+    }
+
+    fn young_call(&self, hash: B256, call: &Call, head: &TronHead) -> YoungCall {
+        let bills = self.account.profiles.bills_through(call.to);
+        YoungCall { hash, bills, rival: call.expires_ms > self.dead_after(head) }
+    }
+
+    /// What waits in this node's pool and is neither `ours` nor known to be another's.
+    async fn pool_of(
+        &self,
+        node: NodeId,
+        head: &TronHead,
+        (ours, others): (&BTreeSet<B256>, &BTreeSet<B256>),
+    ) -> Pool {
+        let api = self.api_of(node);
+        let Ok(waiting) = api.pool().await else { return Pool::UNTOLD };
+        let news = |id: &B256| !ours.contains(id) && !others.contains(id);
+        let mut pool = Pool::default();
+        let unknown: Vec<B256> = waiting.into_iter().filter(news).collect();
+        pool.untold = unknown.len() > ASKED;
+        let asked_for = unknown.into_iter().take(ASKED);
+        let asked_for = asked_for.map(async |id| (id, api.waiting(id).await));
+        let mut told = stream::iter(asked_for).buffered(AT_ONCE);
+        while let Some((id, told)) = told.next().await {
+            match told {
+                Err(_) => pool.untold = true,
+                // It has left the pool: if that was for a block, the block is read.
+                Ok(None) => {}
+                Ok(Some(raw)) => match call_by(self.account.facts.signer, &raw) {
+                    Some(call) if call.expires_ms > head.solid.time_ms => {
+                        pool.calls.push(self.young_call(id, &call, head));
+                    }
+                    Some(_) | None => pool.others.push(id),
+                },
+            }
+        }
+        pool
+    }
+}
+
+/// What a pool holds besides what is known.
+#[derive(Default)]
+struct Pool {
+    calls: Vec<YoungCall>,
+    others: Vec<B256>,
+    untold: bool,
+}
+
+impl Pool {
+    /// It is not told.
+    const UNTOLD: Self = Self { calls: Vec::new(), others: Vec::new(), untold: true };
+}

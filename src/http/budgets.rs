@@ -1,0 +1,108 @@
+//! What callers take of the Signer while it works for them: each has a budget of its own, which no other can fill,
+//! and whoever has used his up is told so by name.
+
+use super::events::WAITING;
+use crate::config::HttpConfig;
+use door::{Owner, Share, Shares};
+use std::fmt;
+use std::sync::Arc;
+
+/// How many questions of one caller are at work at one time.
+pub(super) const QUESTIONS: usize = 64;
+
+/// How many requests of one caller that control something are at work at one time.
+const CONTROLS: usize = 16;
+
+/// What can be used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Budget {
+    /// Connections on which something is done.
+    Connections,
+    /// Bodies that are not whole yet.
+    Bodies,
+    /// Messages of the last minute.
+    Messages,
+    /// Billing requests at work.
+    Billings,
+    /// Requests at work that change nothing.
+    Questions,
+    /// Requests at work that pause, resume, resolve, reload, or ask for what those change.
+    Control,
+}
+
+impl Budget {
+    /// Every word that there is for one in metrics.
+    pub(super) const WORDS: [&'static str; 6] =
+        ["connections", "bodies", "messages", "billings", "questions", "control"];
+
+    /// The word for it in metrics.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Bodies => "bodies",
+            Self::Messages => "messages",
+            Self::Billings => "billings",
+            Self::Questions => "questions",
+            Self::Control => "control",
+        }
+    }
+}
+
+/// A budget that is used up, and by whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct UsedUp {
+    pub(super) what: Budget,
+    pub(super) by: Owner,
+}
+
+impl fmt::Display for UsedUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.what {
+            Budget::Connections => "connections on which something is done",
+            Budget::Bodies => "bodies on their way",
+            Budget::Messages => "messages in the last minute",
+            Budget::Billings => "billing requests at work",
+            Budget::Questions => "questions at work",
+            Budget::Control => "requests at work that control something",
+        };
+        write!(f, "{} has used up its own budget of {what}", self.by)
+    }
+}
+
+/// The places for work.
+#[derive(Debug)]
+pub(super) struct Budgets {
+    billings: Arc<Shares>,
+    questions: Arc<Shares>,
+    control: Arc<Shares>,
+    /// Of those that ask, who wait for something to happen.
+    waiting: Arc<Shares>,
+}
+
+impl Budgets {
+    pub(super) fn new(limits: &HttpConfig) -> Self {
+        Self {
+            billings: Shares::new(limits.max_concurrent_requests),
+            questions: Shares::new(QUESTIONS),
+            control: Shares::new(CONTROLS),
+            waiting: Shares::new(WAITING),
+        }
+    }
+
+    /// A place for work of one kind, in the name of a caller.
+    pub(super) fn place(&self, what: Budget, caller: &str) -> Result<Option<Share>, UsedUp> {
+        let shares = match what {
+            Budget::Billings => &self.billings,
+            Budget::Questions => &self.questions,
+            Budget::Control => &self.control,
+            Budget::Connections | Budget::Bodies | Budget::Messages => return Ok(None),
+        };
+        let place = shares.take(caller);
+        place.map(Some).ok_or_else(|| UsedUp { what, by: Owner::Caller(caller.into()) })
+    }
+
+    /// A place to wait for something to happen.
+    pub(super) fn waits(&self, caller: &str) -> Option<Share> {
+        self.waiting.take(caller)
+    }
+}

@@ -1,0 +1,94 @@
+//! Two Signers with one key, each with a journal of its own, as after a failover that did not end the first: as soon
+//! as one can see what the other has signed, it signs nothing more.
+
+use super::strangers::{lane, opens};
+use crate::world::anvil::Family;
+use crate::world::patience::{eventually, unix_ms};
+use crate::world::signer::{Heard, Installation, Signer};
+use crate::world::town::{Town, put_key};
+use serde_json::json;
+
+on_both_families![whoever_has_seen_the_other_charges_nobody_whom_that_one_has_charged];
+
+/// Another installation with the same configuration and key, and a journal of its own.
+fn another(town: &Town) -> Installation {
+    let config = std::fs::read_to_string(town.installation.path().join("signer.toml")).unwrap();
+    let (_, chain) = config.split_once("[chains.139]\n").unwrap();
+    let other = Installation::new(&format!("[chains.139]\n{chain}"));
+    put_key(&other);
+    other
+}
+
+async fn post(town: &Town, signer: &Signer, place: usize) -> Heard {
+    signer.scheduler.bill(&json!(town.entries([place]))).await
+}
+
+/// Asks for everybody; tells how many transactions were signed for that.
+async fn asked_for_all(town: &Town, signer: &Signer) -> usize {
+    let mut signed = 0;
+    for place in 0..3 {
+        let heard = post(town, signer, place).await;
+        signed += usize::from(heard.code() == 1 && heard.body["data"]["repeated"] != true);
+    }
+    signed
+}
+
+/// Nothing that was signed until now can land any more.
+async fn outlive(town: &Town) {
+    if town.family() == Family::Tron {
+        town.tron().solidify_at(town.tron().now_ms().max(unix_ms()) + 150_000);
+    }
+    town.anvil.mine(1).await;
+}
+
+async fn whoever_has_seen_the_other_charges_nobody_whom_that_one_has_charged(family: Family) {
+    let town = town(family).await;
+    let elsewhere = another(&town);
+    let (first, second) = (town.signer().await, elsewhere.start().await);
+    for signer in [&first, &second] {
+        eventually("both are open", async || lane(signer).await == "ok").await;
+    }
+    if family == Family::Tron {
+        // What is signed from now on cannot have been signed before either began.
+        town.tron().approach(0);
+        town.noticed().await;
+    }
+    let one = post(&town, &first, 0).await.tx_hash();
+    town.anvil.mine(1).await;
+    eventually("the other has noticed", async || lane(&second).await != "ok").await;
+    assert_eq!(asked_for_all(&town, &second).await, 0);
+    let two = post(&town, &first, 1).await.tx_hash();
+    town.anvil.mine(1).await;
+    for _ in 0..3 {
+        town.noticed().await;
+        let reason = lane(&second).await;
+        assert!(
+            reason.contains("used elsewhere") || reason.contains("in use elsewhere now"),
+            "{reason}"
+        );
+        assert_eq!(asked_for_all(&town, &second).await, 0);
+    }
+    town.quiet(&first).await;
+    assert_eq!(lane(&first).await, "ok", "it has seen nobody");
+    first.terminate().await;
+    outlive(&town).await;
+    opens(&town, &second).await;
+    for (place, hash) in [one, two].into_iter().enumerate() {
+        assert_eq!(post(&town, &second, place).await.tx_hash(), hash, "{place}");
+    }
+    post(&town, &second, 2).await.tx_hash();
+    town.quiet(&second).await;
+    assert_eq!(town.transactions().await, 3);
+    town.assert_paid(&[1, 1, 1]).await;
+}
+
+/// On TRON with transactions that live for a minute, and time to outlive them.
+async fn town(family: Family) -> Town {
+    use crate::world::anvil::Mining;
+    use crate::world::town::Founding;
+    let chain_keys = match family {
+        Family::Evm => String::new(),
+        Family::Tron => "expiry = \"1m\"\nclock_tolerance = \"1d\"".to_owned(),
+    };
+    Town::with(Founding { mining: Mining::OnRequest, chain_keys, ..Founding::on(family) }).await
+}
