@@ -3,6 +3,7 @@
 
 pub mod check;
 pub mod claims;
+mod confine;
 mod connect;
 pub mod copies;
 pub mod export;
@@ -28,6 +29,7 @@ mod standby;
 pub mod totals;
 mod webhook;
 
+pub use confine::confine;
 pub use connect::ConnectError;
 pub use hold_keys::{HoldError, hold};
 pub use lanes::Orphans;

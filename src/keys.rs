@@ -10,6 +10,7 @@ mod apart;
 mod aws;
 mod awskms;
 mod awssecret;
+mod ceiling;
 mod directory;
 #[cfg(test)]
 mod double;
@@ -35,6 +36,7 @@ pub use apart::{
     ApartFault, Ask, Deaths, KeyAnswer, KeyQuestion, KeyReply, Manifest, NotSigned, Opened,
     OpenedAs, Profiles, SignAgain, SignBill, SplitKeys, WireRefusal, frame, read_frame, terms,
 };
+pub use ceiling::{CeilingFault, DayCeiling};
 pub use directory::{generate, import, list, random_password};
 pub use elsewhere::SigningStore;
 pub use error::{KeyError, SignError};
