@@ -4,6 +4,10 @@
 //! A lane is open only while nothing that the account did can be unknown to the journal: whatever is
 //! unknown may have charged somebody.
 
+mod only_follows;
+
+pub use only_follows::OnlyFollows;
+
 use super::{Brake, Family, spell_address};
 use alloy::primitives::{Address, B256};
 use std::fmt;
@@ -89,35 +93,6 @@ pub enum Gap {
     NewJournal,
     /// It is an old copy.
     OldCopy,
-}
-
-/// Why a lane ends what it has begun, and begins nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnlyFollows {
-    /// The account's key is not configured: nothing is signed for it.
-    NoKey,
-    /// The account's key is configured for this alone.
-    RetiredKey,
-    /// The whole chain is.
-    RetiredChain,
-}
-
-impl fmt::Display for OnlyFollows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoKey => {
-                "its key is not configured: what it has open is followed and offered as it is, and \
-                 nothing is signed for it. To have it replaced or renewed as well, name the key in \
-                 retired_keys"
-            }
-            Self::RetiredKey => {
-                "its key is retired: what it has open is brought to its end, and nothing new is begun"
-            }
-            Self::RetiredChain => {
-                "the chain is retired: what is open is brought to its end, and nothing new is begun"
-            }
-        })
-    }
 }
 
 impl fmt::Display for Closed {
