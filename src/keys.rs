@@ -130,7 +130,13 @@ impl Key {
             Ok(_) => {}
             Err(SignError::Store { why, .. }) if why.may_pass() => {}
             Err(source) => {
-                return Err(KeyError::SelfTest { key: config_path.to_owned(), source });
+                let key = config_path.to_owned();
+                return Err(match hand.signs_for().await {
+                    Some(actual) if actual != address => {
+                        KeyError::NotPinned { key, stated: address, actual }
+                    }
+                    Some(_) | None => KeyError::SelfTest { key, source },
+                });
             }
         }
         Ok(Self { hand: Hand::Elsewhere(hand), address })

@@ -293,11 +293,14 @@ async fn serve(
         _ = interrupt.recv() => return Ok(()),
         why = deaths.next() => return Err(why.into()),
     };
+    let gives_way = running.gives_way();
     let ended = loop {
         tokio::select! {
             _ = terminate.recv() => break Ok(()),
             _ = interrupt.recv() => break Ok(()),
-            // Nothing can be signed any more: whoever looks after the Signer starts it again.
+            // Whoever looks after the Signer starts it again, and it stands by.
+            why = gives_way.told() => break Err(why.into()),
+            // Nothing can be signed any more: the same.
             why = deaths.next() => break Err(why.into()),
             _ = hangup.recv() => {
                 // What became of it is in the log.
