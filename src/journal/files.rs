@@ -78,6 +78,19 @@ impl Files {
         find_place_for_mark(&self.mark)
     }
 
+    /// Whether one snapshot of a disk holds both: then it brings the mark back with the database, and by the
+    /// mark nobody notices. Where that cannot be told, it is assumed.
+    pub(super) fn mark_shares_the_disk(&self) -> bool {
+        let directory = |file: &Path| {
+            let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+            std::fs::metadata(parent.unwrap_or(Path::new("."))).map(|found| found.dev()).ok()
+        };
+        match (directory(&self.path), directory(&self.mark)) {
+            (Some(journal), Some(mark)) => journal == mark,
+            (None, _) | (_, None) => true,
+        }
+    }
+
     /// Where the database is.
     pub(super) fn path(&self) -> &Path {
         &self.path
@@ -304,6 +317,18 @@ fn read_back(conn: &Connection) -> Result<(), OpenError> {
 mod tests {
     use super::*;
     use crate::journal::Journal;
+
+    #[test]
+    fn a_mark_on_another_disk_than_the_journal_is_told_from_one_beside_it() {
+        let room = tempfile::tempdir().unwrap();
+        let files = |mark: PathBuf| Files { path: room.path().join("journal.db"), mark };
+        assert!(files(room.path().join("elsewhere.mark")).mark_shares_the_disk());
+        let device = |path: &Path| std::fs::metadata(path).unwrap().dev();
+        let shm = Path::new("/dev/shm");
+        assert_ne!(device(shm), device(room.path()), "this machine has two file systems");
+        assert!(!files(shm.join("journal.mark")).mark_shares_the_disk());
+        assert!(files("/no/such/disk/journal.mark".into()).mark_shares_the_disk());
+    }
 
     /// Where nothing can be written, not even a lock: the path is part of a URI there.
     #[test]
