@@ -1,5 +1,6 @@
 // A platform and a Signer that misbehave, for the tests of the clients: a list that shrinks while it is
-// read, limits smaller than announced, answers that are late, lost, or silent about some entries.
+// read, limits smaller than announced, answers that are late, lost, or silent about some entries. Under
+// /impostor/ somebody else sits in the Signer's place, who says of everybody that he is charged.
 //
 //   node stub.mjs    prints its address, serves until its standard input ends
 
@@ -62,6 +63,29 @@ function bill(request, body) {
   return [200, `{"code":1,"msg":"sent","description":null,"data":{"txHash":"0x${head?.[1]}","subscriptionIds":[${sent}],"failed":[${failed}],"earlier":[${rest}]}}`];
 }
 
+/** The proof that the Signer gives with an answer: over its time and status, the request's signature and the body. */
+function proof(requestSign, [status, body], secret = SECRET) {
+  const timestamp = String(Math.floor(Date.now() / 1000));
+  return { 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': createHmac('sha256', secret).update(`${timestamp}${status}${requestSign}`).update(body).digest('base64') };
+}
+
+const FORGERIES = {
+  nothing: () => ({}),
+  'another-secret': (sign, answer) => proof(sign, answer, 'a secret of his own'),
+  'another-request': (sign, answer) => proof('A'.repeat(44), answer),
+  'an-echo': (sign, answer, timestamp) => ({ 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': sign }),
+};
+
+/** Whatever is posted is sent, whatever is asked for is charged, and nothing of it is true. */
+function lie(request, body) {
+  const ids = [...body.matchAll(/"subscribeId":(\d+)/g)].map((match) => match[1]);
+  const sent = `{"txHash":"0xab","subscriptionIds":[${ids}]}`;
+  const charged = '[{"txHash":"0xab","state":"charged","subscriptions":[{"subscribeId":1,"state":"charged"}]}]';
+  const answer = [200, `{"code":1,"msg":"success","description":null,"data":${request.method === 'POST' ? sent : charged}}`];
+  const forgery = FORGERIES[request.url.split('/')[2]];
+  return [...answer, forgery(request.headers['x-pay-sign'], answer, request.headers['x-pay-timestamp'])];
+}
+
 const server = createServer((request, response) => {
   const parts = [];
   request.on('data', (part) => parts.push(part));
@@ -69,12 +93,16 @@ const server = createServer((request, response) => {
     const body = Buffer.concat(parts).toString();
     let answer;
     if (request.url === '/faults') answer = [200, JSON.stringify(faults)];
+    else if (request.url.startsWith('/impostor/')) answer = lie(request, body);
     else if (!signedRight(request, body)) answer = [401, '{"code":0,"msg":"signature or key is wrong","description":null,"data":null}'];
     else if (request.url.startsWith('/api/mer/subscribe/chargeable/list?')) answer = chargeable(request);
     else if (request.method === 'POST') answer = bill(request, body);
     else answer = [404, '{"code":0,"msg":"no billing","description":null,"data":null}'];
     if (!answer) return request.socket.destroy();
-    response.writeHead(answer[0], { 'Content-Type': 'application/json', ...answer[2] }).end(answer[1]);
+    const [status, text, headers] = answer;
+    // Of the two the Signer alone signs what it answers, and to nobody whom it does not know.
+    const signed = request.url.startsWith('/PayTool/') && status !== 401 ? proof(request.headers['x-pay-sign'], [status, text]) : {};
+    response.writeHead(status, { 'Content-Type': 'application/json', ...signed, ...headers }).end(text);
   });
 });
 server.listen(0, '127.0.0.1', () => console.log(`http://127.0.0.1:${server.address().port}`));

@@ -1,4 +1,4 @@
-//! The least that a scheduler has to do: sign the list of due subscriptions, post it, read the answer.
+//! The least that a scheduler has to do: sign the list of due subscriptions, post it, have the answer proven, read it.
 //!
 //! ```sh
 //! cargo run --example scheduler -- http://127.0.0.1:9980 due.json
@@ -7,10 +7,12 @@
 //! `due.json` is what the platform's chargeable list returned, as it came. The caller's key and secret are
 //! in the environment as `SIGNER_CALLER` and `SIGNER_SECRET`. `-` reads the list from standard input.
 //!
-//! Posting a list again is safe, and the right thing to do after a timeout or any answer with code 0: what is
+//! An answer that the Signer has not signed is none: somebody else may have made it.
+//!
+//! Posting a list again is safe, and the right thing to do after a timeout, an answer without proof or one with code 0: what is
 //! claimed already is answered with the transaction that claimed it.
 
-use merchant_signer::auth::{self, SignedParts};
+use merchant_signer::auth::{self, AnswerParts, SignedParts};
 use reqwest::Client;
 use secrecy::SecretString;
 use serde::Deserialize;
@@ -72,8 +74,21 @@ async fn post(url: &str, body: String) -> Result<Answer, Box<dyn Error>> {
     let sign = auth::sign(&secret, &parts);
     let request = Client::builder().timeout(PATIENCE).build()?.post(format!("{url}{PATH}"));
     let request = request.header(auth::KEY_HEADER, &key).header(auth::TIMESTAMP_HEADER, &now);
-    let reply = request.header(auth::SIGN_HEADER, sign).body(body).send().await?;
-    Ok(serde_json::from_slice(&reply.bytes().await?)?)
+    let reply = request.header(auth::SIGN_HEADER, &sign).body(body).send().await?;
+    let (status, headers) = (reply.status().as_u16(), reply.headers().clone());
+    let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let body = reply.bytes().await?;
+    let answer = AnswerParts {
+        request_sign: &sign,
+        timestamp: header(auth::TIMESTAMP_HEADER),
+        sign: header(auth::SIGN_HEADER),
+        status,
+        body: &body,
+    };
+    auth::verify_answer(&secret, &answer, clock()?).map_err(|why| {
+        format!("HTTP {status} without the Signer's proof ({why}): post it again")
+    })?;
+    Ok(serde_json::from_slice(&body)?)
 }
 
 fn standard_input() -> io::Result<String> {
@@ -89,6 +104,6 @@ fn variable(name: &str) -> Result<String, String> {
 
 /// Unix seconds.
 #[expect(clippy::disallowed_methods, reason = "a program of its own, beside the Signer")]
-fn clock() -> Result<u64, Box<dyn Error>> {
-    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs())
+fn clock() -> Result<i64, Box<dyn Error>> {
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs().try_into()?)
 }

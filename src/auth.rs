@@ -4,11 +4,13 @@
 //! headers and body come in as arguments. Never parses the body, and never says which of key and
 //! signature was wrong. Everything that the head tells is judged before there is a body
 //! ([`Callers::judge`]), the rest with it ([`Presented::prove`]). That one message is judged once is
-//! the business of `replays`.
+//! the business of `replays`, and the proof of answers that of `answers`.
 
+mod answers;
 mod judged;
 mod replays;
 
+pub use answers::{AnswerParts, UnprovenAnswer, sign_answer, verify_answer};
 pub use judged::{JudgedMessages, NotJudgedMessages};
 pub use replays::{Answered, Judging, Replays, Ticket, Waiting};
 
@@ -220,11 +222,7 @@ impl Callers {
         let timestamp = request.timestamp.ok_or(AuthError::Missing { name: TIMESTAMP_HEADER })?;
         let sign = request.sign.ok_or(AuthError::Missing { name: SIGN_HEADER })?;
         let at_unix_seconds = check_clock(timestamp, now_unix_seconds)?;
-        let sign: [u8; 32] = STANDARD
-            .decode(sign)
-            .ok()
-            .and_then(|bytes| bytes.try_into().ok())
-            .ok_or(AuthError::MalformedSign)?;
+        let sign = signature(sign)?;
         if !request.path_and_query.starts_with('/') || request.path_and_query.bytes().any(opens) {
             return Err(AuthError::Ambiguous);
         }
@@ -276,17 +274,6 @@ impl Presented<'_> {
     }
 }
 
-/// The value of `X-PAY-SIGN` for an answer: over its own timestamp, its HTTP status in three digits, the
-/// `X-PAY-SIGN` of the request that it answers (44 characters), and its body, end to end.
-pub fn sign_answer(proven: &Proven, timestamp: i64, status: u16, body: &[u8]) -> String {
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(secret_bytes(&proven.caller.secret)) else {
-        return String::new(); // Never: HMAC takes secrets of any length.
-    };
-    mac.update(format!("{timestamp}{status}{}", STANDARD.encode(proven.sign)).as_bytes());
-    mac.update(body);
-    STANDARD.encode(mac.finalize().into_bytes())
-}
-
 /// The value of `X-PAY-SIGN` for a request, made with a caller's secret. For callers: this
 /// process signs no requests. The headers in `request` are not looked at, except the timestamp.
 pub fn sign(secret: &SecretString, request: &SignedParts<'_>) -> String {
@@ -306,7 +293,13 @@ fn mac(secret: &[u8], timestamp: &str, request: &SignedParts<'_>) -> Option<Hmac
     Some(mac)
 }
 
-/// When a request was signed, Unix seconds, if that is near enough to now.
+/// The bytes of a signature.
+fn signature(base64: &str) -> Result<[u8; 32], AuthError> {
+    let bytes = STANDARD.decode(base64).ok();
+    bytes.and_then(|bytes| bytes.try_into().ok()).ok_or(AuthError::MalformedSign)
+}
+
+/// When a message was signed, Unix seconds, if that is near enough to now.
 fn check_clock(timestamp: &str, now_unix_seconds: i64) -> Result<i64, AuthError> {
     let digits = timestamp.len() == 10 && timestamp.bytes().all(|byte| byte.is_ascii_digit());
     let then: i64 =

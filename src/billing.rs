@@ -34,8 +34,8 @@ pub use claim::{Claim, ClaimState, ClaimedBy, Satisfied, Subject};
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unsettled, next_step};
 pub use entry::{BadField, Entry};
 pub use gate::{
-    AccountView, BlocksRead, Closed, Gate, LaneView, NonceView, OnlyFollows, PoolView, PoolsAsked,
-    Ruling, first_position, rule,
+    AccountView, BlocksRead, Closed, Gap, Gate, LaneView, NonceView, OnlyFollows, PoolView,
+    PoolsAsked, Ruling, first_position, rule,
 };
 pub use ids::{
     AskedBy, CallerKey, CallerLabel, ChargeKey, Family, Ineligible, NamedRequest, Period, PlanId,

@@ -3,6 +3,7 @@
 //   sign, verifyCallback     the signature of requests and callbacks
 //   parse, stringify         JSON without loss: integers are BigInt, other numbers keep their text
 //   Platform                 reads what is due
+//   verifyAnswer             the proof that an answer is the Signer's
 //   Signer                   bills it: splits, repeats what got no answer, sorts the verdicts
 //   RETRY                    what to do about a subscription that could not be charged
 //
@@ -37,7 +38,7 @@ export function sign(secret, { timestamp, method, pathAndQuery, body = '' }) {
   return createHmac('sha256', secret).update(`${timestamp}${method}${pathAndQuery}`).update(body).digest('base64');
 }
 
-/** Why a signature or a callback is not accepted. */
+/** Why a signature, a callback or an answer is not accepted. */
 export class NotVerified extends Error {
   name = 'NotVerified';
 }
@@ -50,25 +51,38 @@ export class NotVerified extends Error {
  * or {key: [secret, former secret]}. `now`: Unix seconds.
  */
 export function verifyCallback({ headers, pathAndQuery, body, credentials, method = 'POST', now = unixNow() }) {
-  const [key, timestamp, given] = ['x-pay-key', 'x-pay-timestamp', 'x-pay-sign'].map((name) => header(headers, name));
-  if (!/^[0-9]{10}$/.test(timestamp)) throw new NotVerified('X-PAY-TIMESTAMP is not 10 digits');
-  if (Math.abs(Number(timestamp) - now) > CLOCK_WINDOW_SECONDS) {
-    throw new NotVerified(`signed ${Number(timestamp) - now} s away from the time here; at most ${CLOCK_WINDOW_SECONDS} s are allowed`);
-  }
-  if (!/^[A-Za-z0-9+/]{43}=$/.test(given)) throw new NotVerified('X-PAY-SIGN is not the base64 of 32 bytes');
+  const key = header(headers, 'x-pay-key');
   const secrets = Object.hasOwn(credentials, key) ? [credentials[key]].flat() : [];
-  const wanted = Buffer.from(given, 'base64');
-  const good = secrets.some((secret) => {
-    if (typeof secret !== 'string' || secret === '') throw new TypeError(`the secret of ${key} is empty`);
-    return timingSafeEqual(Buffer.from(sign(secret, { timestamp, method, pathAndQuery, body }), 'base64'), wanted);
-  });
-  if (!good) throw new NotVerified('signature or key is wrong');
+  if (secrets.some((secret) => typeof secret !== 'string' || secret === '')) throw new TypeError(`the secret of ${key} is empty`);
+  proven(headers, now, (timestamp) => secrets.map((secret) => sign(secret, { timestamp, method, pathAndQuery, body })));
   const text = typeof body === 'string' ? body : new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
   const event = parse(text);
   if (event === null || typeof event !== 'object' || Array.isArray(event) || event instanceof JsonNumber) {
     throw new NotVerified('the signature holds, but the body is no JSON object');
   }
   return event;
+}
+
+/**
+ * Checks that the Signer has made this answer, to the request that was sent with `requestSign` (its X-PAY-SIGN).
+ * Throws NotVerified: without this proof it is no answer, whatever it says.
+ *
+ * `headers`: as above. `body`: a Buffer with the raw bytes, or their text. `now`: Unix seconds.
+ */
+export function verifyAnswer({ secret, requestSign, status, headers, body, now = unixNow() }) {
+  proven(headers, now, (timestamp) => [createHmac('sha256', secret).update(`${timestamp}${status}${requestSign}`).update(body).digest('base64')]);
+}
+
+/** Checks time and form of a signature, and that it is one of those that `made` says for its timestamp. */
+function proven(headers, now, made) {
+  const [timestamp, given] = ['x-pay-timestamp', 'x-pay-sign'].map((name) => header(headers, name));
+  if (!/^[0-9]{10}$/.test(timestamp)) throw new NotVerified('X-PAY-TIMESTAMP is not 10 digits');
+  if (Math.abs(Number(timestamp) - now) > CLOCK_WINDOW_SECONDS) {
+    throw new NotVerified(`signed ${Number(timestamp) - now} s away from the time here; at most ${CLOCK_WINDOW_SECONDS} s are allowed`);
+  }
+  if (!/^[A-Za-z0-9+/]{43}=$/.test(given)) throw new NotVerified('X-PAY-SIGN is not the base64 of 32 bytes');
+  const wanted = Buffer.from(given, 'base64');
+  if (!made(timestamp).some((one) => timingSafeEqual(Buffer.from(one, 'base64'), wanted))) throw new NotVerified('signature or key is wrong');
 }
 
 function header(headers, name) {
@@ -180,32 +194,52 @@ export class CallError extends Error {
   }
 }
 
-async function call({ url, key, secret, timeout = 15_000, clock = unixNow }, method, pathAndQuery, body) {
+/** An answer that does not prove to be the Signer's, and so is none: nobody knows what became of the request. Post the same again. */
+export class NotProven extends CallError {
+  name = 'NotProven';
+}
+
+/** One request. `signed`: whether the peer signs its answers, as the Signer does. */
+async function call({ url, key, secret, signed, timeout = 15_000, clock = unixNow }, method, pathAndQuery, body) {
   const timestamp = String(clock());
-  const headers = { 'X-PAY-KEY': key, 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': sign(secret, { timestamp, method, pathAndQuery, body }) };
+  const requestSign = sign(secret, { timestamp, method, pathAndQuery, body });
+  const headers = { 'X-PAY-KEY': key, 'X-PAY-TIMESTAMP': timestamp, 'X-PAY-SIGN': requestSign };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  let response, text;
+  let response, bytes;
   try {
     response = await fetch(url.replace(/\/+$/, '') + pathAndQuery, { method, headers, body, redirect: 'manual', signal: AbortSignal.timeout(timeout) });
-    text = await response.text();
+    bytes = Buffer.from(await response.arrayBuffer());
   } catch (cause) {
     throw new CallError(`no answer from ${url}: ${cause.cause?.message ?? cause.message}`, { cause });
   }
   const status = response.status;
   const retryAfter = /^[0-9]+$/.test(response.headers.get('retry-after') ?? '') ? Number(response.headers.get('retry-after')) : undefined;
-  let envelope;
-  try {
-    envelope = parse(text);
-  } catch (cause) {
-    throw new CallError(`HTTP ${status} with an answer that is no JSON`, { status, retryAfter, cause });
-  }
-  if (typeof envelope?.code !== 'bigint') throw new CallError(`HTTP ${status} without an envelope`, { status, retryAfter });
   const off = clock() - Math.floor(Date.parse(response.headers.get('date')) / 1000);
   const clockOff = status === 401 && Math.abs(off) >= CLOCK_WINDOW_SECONDS - 5 ? `; the clock here is ${Math.abs(off)} s ${off > 0 ? 'ahead' : 'behind'}` : '';
+  const envelope = envelopeOf(bytes);
+  if (signed) {
+    try {
+      verifyAnswer({ secret, requestSign, status, headers: response.headers, body: bytes, now: clock() });
+    } catch (cause) {
+      const said = envelope ? `; it says: ${envelope.msg}` : '';
+      throw new NotProven(`HTTP ${status} without the Signer's proof, which is no answer (${cause.message})${said}${clockOff}`, { status, cause });
+    }
+  }
+  if (!envelope) throw new CallError(`HTTP ${status} with an answer that is no envelope`, { status, retryAfter });
   const maxBatch = typeof envelope.data?.maxBatch === 'bigint' ? Number(envelope.data.maxBatch) : undefined;
   const refused = (msg = envelope.msg) =>
     new CallError(`${msg} (code ${envelope.code}, HTTP ${status})${clockOff}`, { status, code: envelope.code, msg, retryAfter, maxBatch });
   return { status, envelope, refused };
+}
+
+/** The envelope in a body, if there is one. */
+function envelopeOf(bytes) {
+  try {
+    const envelope = parse(bytes.toString());
+    return typeof envelope?.code === 'bigint' ? envelope : null;
+  } catch {
+    return null;
+  }
 }
 
 const sleep = (seconds) => new Promise((done) => setTimeout(done, seconds * 1000));
@@ -228,7 +262,7 @@ export class Platform {
   #peer;
 
   constructor(peer) {
-    this.#peer = { tries: 4, pause: 0.25, ...checked(peer) };
+    this.#peer = { tries: 4, pause: 0.25, ...checked(peer), signed: false };
   }
 
   /**
@@ -272,7 +306,7 @@ export class Signer {
   #peer;
 
   constructor(peer) {
-    this.#peer = { mostEntries: MOST_ENTRIES, mostBytes: MOST_BYTES, tries: 4, pause: 0.5, ...checked(peer) };
+    this.#peer = { mostEntries: MOST_ENTRIES, mostBytes: MOST_BYTES, tries: 4, pause: 0.5, ...checked(peer), signed: true };
   }
 
   /**
@@ -289,7 +323,7 @@ export class Signer {
     return result;
   }
 
-  /** What became of a billing: every one that has this transaction hash or request id, newest first. */
+  /** What became of a billing: every one that has this transaction hash or request id, newest first. Throws NotProven for what the Signer has not signed. */
   async status(id) {
     const { tries, pause } = this.#peer;
     return persistently(tries, pause, async () => {

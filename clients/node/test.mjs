@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import test from 'node:test';
-import { NotVerified, Platform, Signer, parse, sign, stringify, verifyCallback, whatToDo } from './merchant.mjs';
+import { NotProven, NotVerified, Platform, Signer, parse, sign, stringify, verifyAnswer, verifyCallback, whatToDo } from './merchant.mjs';
 
-const { vectors } = JSON.parse(readFileSync(new URL('../../docs/vectors/signing.json', import.meta.url)));
+const { vectors, answers } = JSON.parse(readFileSync(new URL('../../docs/vectors/signing.json', import.meta.url)));
 
 test('every vector is made, accepted, and refused with one byte changed', () => {
   for (const { name, secret, sign: wanted, ...signed } of vectors) {
@@ -19,6 +19,15 @@ test('every vector is made, accepted, and refused with one byte changed', () => 
     assert.throws(() => check({ now: Number(signed.timestamp) + 61 }), /at most 60 s/, name);
     assert.throws(() => check({ credentials: { other: secret } }), NotVerified, name);
     assert.throws(() => check({ headers: { ...headers, 'x-pay-sign': `${wanted}, ${wanted}` } }), NotVerified, name);
+  }
+});
+
+test('an answer is taken where it is proven, and nowhere else', () => {
+  assert.ok(answers.length > 20);
+  for (const { name, proven, headers, ...answer } of answers) {
+    const check = () => verifyAnswer({ ...answer, headers: new Headers(headers) });
+    if (proven) check();
+    else assert.throws(check, NotVerified, name);
   }
 });
 
@@ -42,9 +51,20 @@ test('every entry has exactly one end, whatever the Signer does', { skip: !proce
   assert.equal(new Set(ends).size, entries.length);
   assert.ok(failed.length > 100 && failed.every((one) => one.todo.who === 'customer'));
   assert.ok(open.every((one) => one.entry.subscribeId % 1_000_000n % 7n === 0n));
-  await assert.rejects(new Signer({ ...peer('node'), secret: 'another' }).status('x'), /signature or key is wrong/);
+  const stranger = new Signer({ ...peer('node'), secret: 'another' });
+  await assert.rejects(stranger.status('x'), (error) => error instanceof NotProven && /signature or key is wrong/.test(error.message));
   assert.deepEqual(await new Signer(peer('node')).status('a/b?c'), []);
   assert.equal(whatToDo({ retry: 'constructor' }).who, 'operator');
+});
+
+test('an impostor is no verdict', { skip: !process.env.STUB && 'no $STUB' }, async () => {
+  for (const forgery of ['nothing', 'another-secret', 'another-request', 'an-echo']) {
+    const impostor = new Signer({ ...peer('node'), url: `${process.env.STUB}/impostor/${forgery}`, tries: 2 });
+    const { sent, failed, open } = await impostor.bill([{ subscribeId: 1n, chainId: 139n }, { subscribeId: 2n, chainId: 136n }], { families: { 139: 'EVM', 136: 'TVM' } });
+    assert.deepEqual([sent.length, failed.length, open.length], [0, 0, 2], forgery);
+    assert.match(open[0].why, /without the Signer's proof/);
+    await assert.rejects(impostor.status('0xab'), NotProven, forgery);
+  }
 });
 
 test('nobody there is no verdict', async () => {

@@ -4,6 +4,7 @@
  * and without extensions beyond the usual ones:
  *
  *   sign, verifyCallback   the signature of requests and callbacks
+ *   verifyAnswer           the proof that an answer is the Signer's
  *   parse, dump            JSON without loss: numbers that PHP would round keep their text
  *   Platform               reads what is due
  *   Signer                 bills it: splits, repeats what got no answer, sorts the verdicts
@@ -47,7 +48,7 @@ function sign(string $secret, string $timestamp, string $method, string $pathAnd
     return base64_encode(hash_hmac('sha256', $timestamp . $method . $pathAndQuery . $body, $secret, true));
 }
 
-/** Why a callback is not accepted. */
+/** Why a callback or an answer is not accepted. */
 class NotVerified extends \RuntimeException
 {
 }
@@ -62,7 +63,39 @@ class NotVerified extends \RuntimeException
 function verifyCallback(array $headers, string $pathAndQuery, string $body, array $credentials, string $method = 'POST', ?int $now = null): \stdClass
 {
     $headers = array_change_key_case($headers);
-    [$key, $timestamp, $given] = array_map(fn (string $name) => headerOf($headers, $name), ['x-pay-key', 'x-pay-timestamp', 'x-pay-sign']);
+    $key = headerOf($headers, 'x-pay-key');
+    $secrets = (array) ($credentials[$key] ?? []);
+    foreach ($secrets as $secret) {
+        if (!is_string($secret) || $secret === '') {
+            throw new \InvalidArgumentException("the secret of $key is empty");
+        }
+    }
+    proven($headers, $now, fn (string $timestamp): array => array_map(fn (string $secret) => sign($secret, $timestamp, $method, $pathAndQuery, $body), $secrets));
+    try {
+        $event = parse($body);
+    } catch (\JsonException) {
+        throw new NotVerified('the signature holds, but the body is no JSON');
+    }
+    if (!$event instanceof \stdClass) {
+        throw new NotVerified('the signature holds, but the body is no JSON object');
+    }
+    return $event;
+}
+
+/**
+ * Checks that the Signer has made this answer, to the request that was sent with $requestSign (its X-PAY-SIGN).
+ * Throws NotVerified: without this proof it is no answer, whatever it says. $headers, $now: as above.
+ */
+function verifyAnswer(array $headers, int $status, string $body, string $secret, string $requestSign, ?int $now = null): void
+{
+    $made = fn (string $timestamp): array => [base64_encode(hash_hmac('sha256', $timestamp . $status . $requestSign . $body, $secret, true))];
+    proven(array_change_key_case($headers), $now, $made);
+}
+
+/** Checks time and form of a signature, and that it is one of those that $made says for its timestamp. */
+function proven(array $headers, ?int $now, callable $made): void
+{
+    [$timestamp, $given] = array_map(fn (string $name) => headerOf($headers, $name), ['x-pay-timestamp', 'x-pay-sign']);
     if (!preg_match('/\A[0-9]{10}\z/', $timestamp)) {
         throw new NotVerified('X-PAY-TIMESTAMP is not 10 digits');
     }
@@ -74,25 +107,12 @@ function verifyCallback(array $headers, string $pathAndQuery, string $body, arra
         throw new NotVerified('X-PAY-SIGN is not the base64 of 32 bytes');
     }
     $good = false;
-    foreach ((array) ($credentials[$key] ?? []) as $secret) {
-        if (!is_string($secret) || $secret === '') {
-            throw new \InvalidArgumentException("the secret of $key is empty");
-        }
-        $made = base64_decode(sign($secret, $timestamp, $method, $pathAndQuery, $body));
-        $good = hash_equals($made, base64_decode($given)) || $good;
+    foreach ($made($timestamp) as $one) {
+        $good = hash_equals(base64_decode($one), base64_decode($given)) || $good;
     }
     if (!$good) {
         throw new NotVerified('signature or key is wrong');
     }
-    try {
-        $event = parse($body);
-    } catch (\JsonException) {
-        throw new NotVerified('the signature holds, but the body is no JSON');
-    }
-    if (!$event instanceof \stdClass) {
-        throw new NotVerified('the signature holds, but the body is no JSON object');
-    }
-    return $event;
 }
 
 function headerOf(array $headers, string $name): string
@@ -218,6 +238,11 @@ class CallError extends \RuntimeException
     }
 }
 
+/** An answer that does not prove to be the Signer's, and so is none: nobody knows what became of the request. Post the same again. */
+final class NotProven extends CallError
+{
+}
+
 /** Where and as whom to call: what Platform and Signer share. */
 final class Peer
 {
@@ -238,8 +263,8 @@ final class Peer
         $this->url = rtrim($url, '/');
     }
 
-    /** One request: [status, envelope, a function that makes the error]. */
-    public function call(string $method, string $pathAndQuery, string $body = ''): array
+    /** One request: [status, envelope, a function that makes the error]. $signed: whether the peer signs its answers, as the Signer does. */
+    public function call(bool $signed, string $method, string $pathAndQuery, string $body = ''): array
     {
         $timestamp = (string) $this->now();
         $sign = sign($this->secret, $timestamp, $method, $pathAndQuery, $body);
@@ -264,17 +289,22 @@ final class Peer
             throw new CallError("no answer from {$this->url}: " . ($why === [] ? 'nothing came' : implode('; ', $why)));
         }
         $status = (int) $line[1];
-        $wait = self::answered($answered, 'retry-after');
+        $headers = self::fields($answered);
+        $wait = $headers['retry-after'] ?? '';
         $wait = preg_match('/\A[0-9]{1,9}\z/', $wait) ? (int) $wait : null;
-        try {
-            $envelope = parse($text);
-        } catch (\JsonException) {
-            $envelope = null;
+        $off = $status === 401 ? $this->clockOff($headers['date'] ?? '') : '';
+        $envelope = self::envelope($text);
+        if ($signed) {
+            try {
+                verifyAnswer($headers, $status, $text, $this->secret, $sign, $this->now());
+            } catch (NotVerified $why) {
+                $said = $envelope === null ? '' : '; it says: ' . ($envelope->msg ?? '');
+                throw new NotProven("HTTP $status without the Signer's proof, which is no answer ({$why->getMessage()})$said$off", $status);
+            }
         }
-        if (!$envelope instanceof \stdClass || !is_int($envelope->code ?? null)) {
+        if ($envelope === null) {
             throw new CallError("HTTP $status with an answer that is no envelope", $status, null, $wait);
         }
-        $off = $status === 401 ? $this->clockOff(self::answered($answered, 'date')) : '';
         $most = ($envelope->data ?? null) instanceof \stdClass ? ($envelope->data->maxBatch ?? null) : null;
         $most = is_int($most) ? $most : null;
         $refused = fn (): CallError => new CallError(($envelope->msg ?? '') . " (code {$envelope->code}, HTTP $status)$off", $status, $envelope->code, $wait, $most);
@@ -310,15 +340,27 @@ final class Peer
         return abs($off) >= CLOCK_WINDOW_SECONDS - 5 ? '; the clock here is ' . abs($off) . " s $way" : '';
     }
 
-    private static function answered(array $lines, string $name): string
+    /** The envelope in a body, if there is one. */
+    private static function envelope(string $text): ?\stdClass
     {
-        foreach ($lines as $line) {
-            [$given, $value] = explode(':', $line, 2) + [1 => ''];
-            if (strtolower($given) === $name) {
-                return trim($value);
-            }
+        try {
+            $envelope = parse($text);
+        } catch (\JsonException) {
+            return null;
         }
-        return '';
+        return $envelope instanceof \stdClass && is_int($envelope->code ?? null) ? $envelope : null;
+    }
+
+    /** The fields of a head by their names; of a name that is there twice the values are joined by a comma. */
+    private static function fields(array $lines): array
+    {
+        $fields = [];
+        foreach (array_slice($lines, 1) as $line) {
+            [$name, $value] = explode(':', $line, 2) + [1 => ''];
+            $name = strtolower($name);
+            $fields[$name] = isset($fields[$name]) ? "{$fields[$name]}, " . trim($value) : trim($value);
+        }
+        return $fields;
     }
 }
 
@@ -363,7 +405,7 @@ final class Platform
     private function page(int $page, int $size, array &$entries): array
     {
         $data = $this->peer->persistently(function () use ($page, $size) {
-            [$status, $envelope, $refused] = $this->peer->call('GET', "/api/mer/subscribe/chargeable/list?page=$page&size=$size");
+            [$status, $envelope, $refused] = $this->peer->call(false, 'GET', "/api/mer/subscribe/chargeable/list?page=$page&size=$size");
             if ($envelope->code !== 200 || $status >= 300) {
                 throw $refused();
             }
@@ -404,11 +446,11 @@ final class Signer
         return $result;
     }
 
-    /** Every billing that has this transaction hash or request id, newest first. */
+    /** Every billing that has this transaction hash or request id, newest first. Throws NotProven for what the Signer has not signed. */
     public function status(string $billing): array
     {
         return $this->peer->persistently(function () use ($billing) {
-            [$status, $envelope, $refused] = $this->peer->call('GET', '/PayTool/billings/' . rawurlencode($billing));
+            [$status, $envelope, $refused] = $this->peer->call(true, 'GET', '/PayTool/billings/' . rawurlencode($billing));
             if ($status === 404 && $envelope->code === 0) {
                 return [];
             }
@@ -466,7 +508,7 @@ final class Signer
         $tooLarge = fn (CallError $error): bool => count($part) > 1 && ($error->status === 413 || ($error->maxBatch ?? PHP_INT_MAX) < count($part));
         try {
             $envelope = $this->peer->persistently(function () use ($family, $body, $dryRun) {
-                [$status, $envelope, $refused] = $this->peer->call('POST', "/PayTool/$family/subscribe/signProcessSubscribePlan", $body);
+                [$status, $envelope, $refused] = $this->peer->call(true, 'POST', "/PayTool/$family/subscribe/signProcessSubscribePlan", $body);
                 $rehearsed = $dryRun && $envelope->code === 0 && isset($envelope->data);
                 if ($status >= 300 || !(in_array($envelope->code, [1, 2], true) || $rehearsed)) {
                     throw $refused();

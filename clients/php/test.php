@@ -5,7 +5,7 @@ declare(strict_types=1);
 
 require __DIR__ . '/merchant.php';
 
-use Merchant\CallError;
+use Merchant\NotProven;
 use Merchant\NotVerified;
 use Merchant\Peer;
 use Merchant\Platform;
@@ -50,6 +50,21 @@ function vectors(): void
     }
 }
 
+function answers(): void
+{
+    $text = file_get_contents(__DIR__ . '/../../docs/vectors/signing.json');
+    $all = json_decode($text, true, 512, JSON_THROW_ON_ERROR)['answers'];
+    same(count($all) > 20, true, 'there are answers');
+    foreach ($all as $one) {
+        $headers = [];
+        foreach ($one['headers'] as [$name, $value]) {
+            $headers[$name] = isset($headers[$name]) ? "{$headers[$name]}, $value" : $value;
+        }
+        $check = fn () => \Merchant\verifyAnswer($headers, $one['status'], $one['body'], $one['secret'], $one['requestSign'], $one['now']);
+        $one['proven'] ? $check() : throws(NotVerified::class, $check, $one['name']);
+    }
+}
+
 function json(): void
 {
     $max = '115792089237316195423570985008687907853269984665640564039457584007913129639935';
@@ -79,8 +94,20 @@ function calls(string $stub): void
     same(array_unique(array_map(fn ($one) => $one->todo['who'], $result['failed'])), ['customer'], 'what to do is said');
     same(array_filter($result['open'], fn ($one) => $small($one['entry']->subscribeId) % 7 !== 0), [], 'open is what the Signer was silent about');
     same($signer->status('a/b?c'), [], 'no billing');
-    throws(CallError::class, fn () => (new Signer(new Peer($stub, 'php', 'another')))->status('x'), 'a wrong secret');
+    throws(NotProven::class, fn () => (new Signer(new Peer($stub, 'php', 'another')))->status('x'), 'a wrong secret');
     throws(\InvalidArgumentException::class, fn () => $signer->bill([$entries[0], $entries[0]], [139 => 'EVM', 136 => 'TVM']), 'a repeat');
+}
+
+function impostor(string $stub): void
+{
+    foreach (['nothing', 'another-secret', 'another-request', 'an-echo'] as $forgery) {
+        $impostor = new Signer(new Peer("$stub/impostor/$forgery", 'php', 'the secret of the clients', tries: 2, pause: 0.01));
+        $entries = [(object) ['subscribeId' => 1, 'chainId' => 139], (object) ['subscribeId' => 2, 'chainId' => 136]];
+        $result = $impostor->bill($entries, [139 => 'EVM', 136 => 'TVM']);
+        same(array_map(count(...), $result), ['sent' => 0, 'failed' => 0, 'open' => 2], "$forgery is no verdict");
+        same(str_contains($result['open'][0]['why'], "without the Signer's proof"), true, 'and it is said why');
+        throws(NotProven::class, fn () => $impostor->status('0xab'), $forgery);
+    }
 }
 
 function nobody(): void
@@ -107,8 +134,9 @@ function sandbox(\stdClass $sandbox): void
 }
 
 vectors();
+answers();
 json();
 nobody();
-getenv('STUB') ? calls(getenv('STUB')) : print("calls skipped: no \$STUB\n");
+getenv('STUB') ? [calls(getenv('STUB')), impostor(getenv('STUB'))] : print("calls skipped: no \$STUB\n");
 getenv('SANDBOX') ? sandbox(json_decode(getenv('SANDBOX'))) : print("sandbox skipped: no \$SANDBOX\n");
 echo "ok\n";

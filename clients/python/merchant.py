@@ -1,6 +1,7 @@
 """The merchant's side of the interface in one file, for Python 3.9 and later, without dependencies.
 
 sign, verify_callback   the signature of requests and callbacks
+verify_answer           the proof that an answer is the Signer's
 parse, dump             JSON without loss: integers of any size, other numbers keep their text
 Platform                reads what is due
 Signer                  bills it: splits, repeats what got no answer, sorts the verdicts
@@ -53,12 +54,15 @@ def _bytes(text):
 
 def sign(secret, timestamp, method, path_and_query, body=b""):
     """base64(HMAC-SHA256(secret, timestamp + METHOD + path with query + body))."""
-    message = f"{timestamp}{method}{path_and_query}".encode("utf-8") + _bytes(body)
+    return _mac(secret, f"{timestamp}{method}{path_and_query}".encode("utf-8") + _bytes(body))
+
+
+def _mac(secret, message):
     return base64.b64encode(hmac.new(_bytes(secret), message, hashlib.sha256).digest()).decode("ascii")
 
 
 class NotVerified(Exception):
-    """Why a callback is not accepted."""
+    """Why a callback or an answer is not accepted."""
 
 
 def verify_callback(headers, path_and_query, body, credentials, method="POST", now=None):
@@ -68,22 +72,12 @@ def verify_callback(headers, path_and_query, body, credentials, method="POST", n
     address as it was given to the platform. credentials: {key: secret} or {key: [secret, former]}.
     now: Unix seconds.
     """
-    key, timestamp, given = (_header(headers, name) for name in ("x-pay-key", "x-pay-timestamp", "x-pay-sign"))
-    if not re.fullmatch(r"[0-9]{10}", timestamp):
-        raise NotVerified("X-PAY-TIMESTAMP is not 10 digits")
-    off = int(timestamp) - int(time.time() if now is None else now)
-    if abs(off) > CLOCK_WINDOW_SECONDS:
-        raise NotVerified(f"signed {off} s away from the time here; at most {CLOCK_WINDOW_SECONDS} s are allowed")
-    if not re.fullmatch(r"[A-Za-z0-9+/]{43}=", given):
-        raise NotVerified("X-PAY-SIGN is not the base64 of 32 bytes")
+    key = _header(headers, "x-pay-key")
     known = credentials.get(key, [])
     secrets = [known] if isinstance(known, (str, bytes)) else list(known)
     if not all(secrets):
         raise ValueError(f"the secret of {key} is empty")
-    wanted = base64.b64decode(given)
-    made = (base64.b64decode(sign(secret, timestamp, method, path_and_query, body)) for secret in secrets)
-    if not any(hmac.compare_digest(wanted, one) for one in made):
-        raise NotVerified("signature or key is wrong")
+    _proven(headers, now, lambda timestamp: [sign(secret, timestamp, method, path_and_query, body) for secret in secrets])
     try:
         event = parse(_bytes(body).decode("utf-8"))
     except ValueError as error:
@@ -91,6 +85,34 @@ def verify_callback(headers, path_and_query, body, credentials, method="POST", n
     if not isinstance(event, dict):
         raise NotVerified("the signature holds, but the body is no JSON object")
     return event
+
+
+def verify_answer(headers, status, body, secret, request_sign, now=None):
+    """Checks that the Signer has made this answer, to the request that was sent with request_sign (its X-PAY-SIGN).
+
+    Raises NotVerified: without this proof it is no answer, whatever it says. headers, body, now: as above.
+    """
+
+    def made(timestamp):
+        message = f"{timestamp}{status}{request_sign}".encode("utf-8") + _bytes(body)
+        return [_mac(secret, message)]
+
+    _proven(headers, now, made)
+
+
+def _proven(headers, now, made):
+    """Checks time and form of a signature, and that it is one of those that `made` says for its timestamp."""
+    timestamp, given = (_header(headers, name) for name in ("x-pay-timestamp", "x-pay-sign"))
+    if not re.fullmatch(r"[0-9]{10}", timestamp):
+        raise NotVerified("X-PAY-TIMESTAMP is not 10 digits")
+    off = int(timestamp) - int(time.time() if now is None else now)
+    if abs(off) > CLOCK_WINDOW_SECONDS:
+        raise NotVerified(f"signed {off} s away from the time here; at most {CLOCK_WINDOW_SECONDS} s are allowed")
+    if not re.fullmatch(r"[A-Za-z0-9+/]{43}=", given):
+        raise NotVerified("X-PAY-SIGN is not the base64 of 32 bytes")
+    wanted = base64.b64decode(given)
+    if not any(hmac.compare_digest(wanted, base64.b64decode(one)) for one in made(timestamp)):
+        raise NotVerified("signature or key is wrong")
 
 
 def _header(headers, name):
@@ -158,16 +180,21 @@ class CallError(Exception):
         return self.status is None or self.status in (200, 408, 429) or self.status >= 500
 
 
+class NotProven(CallError):
+    """An answer that does not prove to be the Signer's, and so is none: nobody knows what became of the request. Post the same again."""
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_args):
         return None
 
 
 class _Peer:
-    def __init__(self, url, key, secret, timeout=15, tries=4, pause=0.5, clock=time.time):
+    def __init__(self, url, key, secret, signed, timeout=15, tries=4, pause=0.5, clock=time.time):
+        """signed: whether the peer signs its answers, as the Signer does."""
         if not (url and key and secret):
             raise ValueError("url, key and secret are needed")
-        self.url, self.key, self.secret = url.rstrip("/"), key, secret
+        self.url, self.key, self.secret, self.signed = url.rstrip("/"), key, secret, signed
         self.timeout, self.tries, self.pause, self.clock = timeout, tries, pause, clock
         self._opener = urllib.request.build_opener(_NoRedirect)
 
@@ -175,7 +202,8 @@ class _Peer:
         """One request: (status, envelope, a function that makes the error)."""
         timestamp = str(int(self.clock()))
         data = None if body is None else body.encode("utf-8")
-        headers = {"X-PAY-KEY": self.key, "X-PAY-TIMESTAMP": timestamp, "X-PAY-SIGN": sign(self.secret, timestamp, method, path_and_query, data or b"")}
+        request_sign = sign(self.secret, timestamp, method, path_and_query, data or b"")
+        headers = {"X-PAY-KEY": self.key, "X-PAY-TIMESTAMP": timestamp, "X-PAY-SIGN": request_sign}
         if data is not None:
             headers["Content-Type"] = "application/json"
         request = urllib.request.Request(self.url + path_and_query, data=data, headers=headers, method=method)
@@ -190,14 +218,17 @@ class _Peer:
             raise CallError(f"no answer from {self.url}: {error}") from error
         wait = answered.get("Retry-After", "")
         wait = int(wait) if re.fullmatch("[0-9]{1,9}", wait) else None
-        try:
-            envelope = parse(text.decode("utf-8"))
-            code = envelope["code"] if type(envelope["code"]) is int else None
-        except (ValueError, TypeError, KeyError):
-            code = None
-        if code is None:
-            raise CallError(f"HTTP {status} with an answer that is no envelope", status, retry_after=wait)
         off = self._clock_off(answered) if status == 401 else ""
+        envelope = _envelope(text)
+        if self.signed:
+            try:
+                verify_answer(answered, status, text, self.secret, request_sign, self.clock())
+            except NotVerified as why:
+                said = f"; it says: {envelope.get('msg')}" if envelope else ""
+                raise NotProven(f"HTTP {status} without the Signer's proof, which is no answer ({why}){said}{off}", status) from why
+        if envelope is None:
+            raise CallError(f"HTTP {status} with an answer that is no envelope", status, retry_after=wait)
+        code = envelope["code"]
 
         def refused():
             msg, data = envelope.get("msg"), envelope.get("data")
@@ -228,11 +259,20 @@ class _Peer:
                 time.sleep(max(error.retry_after or 0, grown))
 
 
+def _envelope(text):
+    """The envelope in a body, if there is one."""
+    try:
+        envelope = parse(text.decode("utf-8"))
+        return envelope if type(envelope["code"]) is int else None
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
 class Platform:
     """The platform. Options: timeout, tries, pause (seconds), clock."""
 
     def __init__(self, url, key, secret, **options):
-        self._peer = _Peer(url, key, secret, **options)
+        self._peer = _Peer(url, key, secret, signed=False, **options)
 
     def chargeable(self, size=500):
         """Everything that is due, each subscription once.
@@ -281,7 +321,7 @@ class Signer:
     """The Signer. Options: most_entries, most_bytes, timeout, tries, pause (seconds), clock."""
 
     def __init__(self, url, key, secret, most_entries=MOST_ENTRIES, most_bytes=MOST_BYTES, **options):
-        self._peer = _Peer(url, key, secret, **options)
+        self._peer = _Peer(url, key, secret, signed=True, **options)
         self._most_entries, self._most_bytes = most_entries, most_bytes
 
     def bill(self, entries, families, dry_run=False):
@@ -297,7 +337,7 @@ class Signer:
         return result
 
     def status(self, billing):
-        """Every billing that has this transaction hash or request id, newest first."""
+        """Every billing that has this transaction hash or request id, newest first. Raises NotProven for what the Signer has not signed."""
 
         def attempt():
             path = "/PayTool/billings/" + urllib.parse.quote(str(billing), safe="")

@@ -7,7 +7,8 @@ import unittest
 
 import merchant
 
-VECTORS = json.loads((pathlib.Path(__file__).parents[2] / "docs/vectors/signing.json").read_text("utf-8"))["vectors"]
+SHARED = json.loads((pathlib.Path(__file__).parents[2] / "docs/vectors/signing.json").read_text("utf-8"))
+VECTORS, ANSWERS = SHARED["vectors"], SHARED["answers"]
 STUB, SANDBOX = os.environ.get("STUB"), os.environ.get("SANDBOX")
 
 
@@ -35,6 +36,17 @@ class Vectors(unittest.TestCase):
                 check(**wrong)
 
 
+    def test_an_answer_is_taken_where_it_is_proven_and_nowhere_else(self):
+        self.assertGreater(len(ANSWERS), 20)
+        for one in ANSWERS:
+            with self.subTest(one["name"]):
+                given = (one["headers"], one["status"], one["body"].encode("utf-8"), one["secret"], one["requestSign"], one["now"])
+                if one["proven"]:
+                    merchant.verify_answer(*given)
+                else:
+                    self.assertRaises(merchant.NotVerified, merchant.verify_answer, *given)
+
+
 class Json(unittest.TestCase):
     def test_it_goes_through_without_loss(self):
         text = '{"a":[1,%d,-0.5e3,1e400,"a,b:{\\"",{},[]],"":true,"n":null}' % (2**256 - 1)
@@ -59,10 +71,20 @@ class Calls(unittest.TestCase):
         self.assertTrue(len(result["failed"]) > 100 and all(one["todo"]["who"] == "customer" for one in result["failed"]))
         self.assertTrue(all(one["entry"]["subscribeId"] % 1_000_000 % 7 == 0 for one in result["open"]))
         self.assertEqual(signer.status("a/b?c"), [])
-        with self.assertRaisesRegex(merchant.CallError, "signature or key is wrong"):
+        with self.assertRaisesRegex(merchant.NotProven, "signature or key is wrong"):
             merchant.Signer(**{**peer, "secret": "another"}).status("x")
         with self.assertRaisesRegex(ValueError, "twice"):
             signer.bill([entries[0], entries[0]], {139: "EVM", 136: "TVM"})
+
+    @unittest.skipUnless(STUB, "no $STUB")
+    def test_an_impostor_is_no_verdict(self):
+        for forgery in ("nothing", "another-secret", "another-request", "an-echo"):
+            with self.subTest(forgery):
+                impostor = merchant.Signer(f"{STUB}/impostor/{forgery}", "python", "the secret of the clients", tries=2, pause=0.01)
+                result = impostor.bill([{"subscribeId": 1, "chainId": 139}, {"subscribeId": 2, "chainId": 136}], {139: "EVM", 136: "TVM"})
+                self.assertEqual((len(result["sent"]), len(result["failed"]), len(result["open"])), (0, 0, 2))
+                self.assertIn("without the Signer's proof", result["open"][0]["why"])
+                self.assertRaises(merchant.NotProven, impostor.status, "0xab")
 
     def test_nobody_there_is_no_verdict(self):
         signer = merchant.Signer("http://127.0.0.1:1", "k", "s", tries=2, pause=0.01)

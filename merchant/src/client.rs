@@ -20,7 +20,7 @@ use crate::error::CallError;
 use crate::full::Full;
 use crate::sign::Credentials;
 use crate::time::UnixSeconds;
-use crate::transport::{Reply, Transport, typed};
+use crate::transport::{Answers, Reply, Transport, typed};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ impl Client {
         payment_url: &str,
         credentials: Credentials,
     ) -> Result<Self, SetupError> {
-        let transport = Transport::new(base_url, credentials)?;
+        let transport = Transport::new(base_url, credentials, Answers::Unsigned)?;
         let payment_url = crate::transport::base_of(payment_url)?;
         Ok(Self { transport, payment_url, tries: 4, not_found: Arc::new([]) })
     }

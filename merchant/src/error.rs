@@ -1,6 +1,6 @@
 //! What a call can come to other than its answer, in words that say what to do.
 
-use crate::sign::CLOCK_WINDOW_SECONDS;
+use crate::sign::{CLOCK_WINDOW_SECONDS, SignatureError};
 use std::fmt;
 use thiserror::Error;
 
@@ -46,6 +46,21 @@ pub enum CallError {
         http_status: u16,
         /// What is wrong with it.
         why: String,
+    },
+    /// The answer does not prove to be the Signer's, and so it is none: what became of the request is unknown.
+    #[error(
+        "{peer} answered HTTP {http_status} without the Signer's proof, which is no answer ({proof}): \
+         post the same again. {said}"
+    )]
+    Unproven {
+        /// Scheme, host and port of the peer.
+        peer: String,
+        /// The HTTP status: no more than a hint, like all of this answer.
+        http_status: u16,
+        /// What is wrong with the proof.
+        proof: SignatureError,
+        /// What it says, if it says anything in a Signer's form; for people alone.
+        said: String,
     },
     /// One entry of a list cannot be read. The entries after it still come.
     #[error("an entry on page {page} cannot be read: {why}")]
@@ -97,7 +112,7 @@ impl CallError {
     /// anything is sent again.
     pub fn may_have_happened(&self) -> bool {
         match self {
-            Self::Unheard { .. } | Self::Unreadable { .. } => true,
+            Self::Unheard { .. } | Self::Unreadable { .. } | Self::Unproven { .. } => true,
             Self::Refused(refusal) => refusal.is_the_peers_fault(),
             Self::Unsent { .. } | Self::ClockOff { .. } | Self::Entry { .. } => false,
         }
@@ -107,7 +122,7 @@ impl CallError {
     pub fn passes(&self) -> bool {
         match self {
             Self::Unsent { .. } | Self::Unheard { .. } => true,
-            Self::Unreadable { http_status, .. } => {
+            Self::Unreadable { http_status, .. } | Self::Unproven { http_status, .. } => {
                 *http_status == 200 || *http_status == 429 || *http_status >= 500
             }
             Self::Refused(refusal) => refusal.http_status == 429 || refusal.is_the_peers_fault(),
@@ -122,6 +137,7 @@ impl CallError {
             Self::Unsent { .. }
             | Self::Unheard { .. }
             | Self::Unreadable { .. }
+            | Self::Unproven { .. }
             | Self::Entry { .. } => None,
         }
     }

@@ -1,7 +1,11 @@
-//! The signature of part 5 of the interface: made for requests, checked on callbacks.
+//! The signature of part 5 of the interface: made for requests, checked on callbacks and on the Signer's answers.
 //!
 //! `X-PAY-SIGN` = base64(HMAC-SHA256(secret, timestamp + METHOD + path with query + body)), over the
 //! bytes exactly as they travel.
+
+mod answer;
+
+pub use answer::{Answered, verify_answer};
 
 use crate::time::UnixSeconds;
 use base64::Engine as _;
@@ -21,7 +25,7 @@ pub const SIGN_HEADER: &str = "X-PAY-SIGN";
 pub const CLOCK_WINDOW_SECONDS: i64 = 60;
 
 /// The bytes of an HMAC-SHA256.
-const SIGNATURE_LENGTH: usize = 32;
+type Signature = [u8; 32];
 
 /// An API key and its secret. `Debug` never shows the secret.
 #[derive(Clone, Debug)]
@@ -137,16 +141,12 @@ pub fn verify<'a>(
 pub(crate) fn judge_head<'a>(
     presented: &Presented<'a>,
     now: UnixSeconds,
-) -> Result<(&'a str, &'a str, Vec<u8>), SignatureError> {
+) -> Result<(&'a str, &'a str, Signature), SignatureError> {
     let key = presented.key.ok_or(SignatureError::Missing(KEY_HEADER))?;
     let timestamp = presented.timestamp.ok_or(SignatureError::Missing(TIMESTAMP_HEADER))?;
     let sign = presented.sign.ok_or(SignatureError::Missing(SIGN_HEADER))?;
     in_window(timestamp, now)?;
-    let signature = STANDARD.decode(sign).map_err(|_| SignatureError::MalformedSign)?;
-    if signature.len() != SIGNATURE_LENGTH {
-        return Err(SignatureError::MalformedSign);
-    }
-    Ok((key, timestamp, signature))
+    Ok((key, timestamp, signature(sign)?))
 }
 
 fn in_window(timestamp: &str, now: UnixSeconds) -> Result<(), SignatureError> {
@@ -159,12 +159,20 @@ fn in_window(timestamp: &str, now: UnixSeconds) -> Result<(), SignatureError> {
     Ok(())
 }
 
+fn signature(base64: &str) -> Result<Signature, SignatureError> {
+    let bytes = STANDARD.decode(base64).map_err(|_| SignatureError::MalformedSign)?;
+    bytes.try_into().map_err(|_| SignatureError::MalformedSign)
+}
+
 #[expect(clippy::disallowed_methods, reason = "the one place that looks at a secret")]
-fn mac(secret: &SecretString, what: &Signable<'_>) -> Hmac<Sha256> {
+fn keyed(secret: &SecretString) -> Hmac<Sha256> {
     let key = secret.expose_secret().as_bytes();
     // A key of any length makes an HMAC.
-    let mut mac =
-        Hmac::<Sha256>::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&[0; 64].into()));
+    Hmac::new_from_slice(key).unwrap_or_else(|_| Hmac::new(&[0; 64].into()))
+}
+
+fn mac(secret: &SecretString, what: &Signable<'_>) -> Hmac<Sha256> {
+    let mut mac = keyed(secret);
     mac.update(what.timestamp.as_bytes());
     mac.update(what.method.as_bytes());
     mac.update(what.path_and_query.as_bytes());

@@ -15,7 +15,7 @@ use crate::error::CallError;
 use crate::full::Full;
 use crate::sign::Credentials;
 use crate::tls::Tls;
-use crate::transport::{Reply, SetupError, Transport, typed};
+use crate::transport::{Answers, Reply, SetupError, Transport, typed};
 use crate::types::{ChainId, SubscriptionId};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -88,7 +88,7 @@ pub struct SignerClient {
 impl SignerClient {
     /// A client of the Signer at `signer_url`.
     pub fn new(signer_url: &str, credentials: Credentials) -> Result<Self, SetupError> {
-        Ok(Self { transport: Transport::new(signer_url, credentials)? })
+        Ok(Self { transport: Transport::new(signer_url, credentials, Answers::Signed)? })
     }
 
     /// Signs by another clock than this machine's.

@@ -4,7 +4,8 @@
 use crate::clock::{Clock, SystemClock};
 use crate::error::{CallError, Refusal};
 use crate::sign::{
-    CLOCK_WINDOW_SECONDS, Credentials, KEY_HEADER, SIGN_HEADER, Signable, TIMESTAMP_HEADER, sign,
+    Answered, CLOCK_WINDOW_SECONDS, Credentials, KEY_HEADER, SIGN_HEADER, Signable, SignatureError,
+    TIMESTAMP_HEADER, sign, verify_answer,
 };
 use crate::time::UnixSeconds;
 use crate::tls::Tls;
@@ -43,6 +44,15 @@ pub enum SetupError {
     Http(#[from] reqwest::Error),
 }
 
+/// Whether a peer signs its answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// The Signer does: what is not signed is no answer.
+    Signed,
+    /// The platform and the inbox do not.
+    Unsigned,
+}
+
 /// A peer, and how to speak with it.
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
@@ -50,6 +60,7 @@ pub(crate) struct Transport {
     /// Without a slash at its end.
     base: String,
     credentials: Credentials,
+    answers: Answers,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) timeout: Duration,
 }
@@ -82,7 +93,11 @@ struct Wire {
 }
 
 impl Transport {
-    pub(crate) fn new(base_url: &str, credentials: Credentials) -> Result<Self, SetupError> {
+    pub(crate) fn new(
+        base_url: &str,
+        credentials: Credentials,
+        answers: Answers,
+    ) -> Result<Self, SetupError> {
         let keys = credentials.key.bytes().all(|byte| byte.is_ascii_graphic());
         if !keys || credentials.key.is_empty() || credentials.is_without_secret() {
             return Err(SetupError::Credentials);
@@ -91,7 +106,7 @@ impl Transport {
         let http = http(&base, &Tls::default())?;
         let timeout = Duration::from_secs(15);
         let clock = Arc::new(SystemClock);
-        Ok(Self { http, base, credentials, clock, timeout })
+        Ok(Self { http, base, credentials, answers, clock, timeout })
     }
 
     pub(crate) fn with_tls(mut self, tls: &Tls) -> Result<Self, SetupError> {
@@ -118,12 +133,13 @@ impl Transport {
             path_and_query,
             body: body.unwrap_or_default().as_bytes(),
         };
+        let request_sign = sign(&self.credentials.secret, &signable);
         let mut request = self
             .http
             .request(method.clone(), format!("{}{path_and_query}", self.base))
             .timeout(self.timeout)
             .header(KEY_HEADER, &self.credentials.key)
-            .header(SIGN_HEADER, sign(&self.credentials.secret, &signable))
+            .header(SIGN_HEADER, &request_sign)
             .header(TIMESTAMP_HEADER, &timestamp);
         if let Some(body) = body {
             request = request.header(CONTENT_TYPE, "application/json").body(body.to_owned());
@@ -132,7 +148,41 @@ impl Transport {
         let (http_status, headers) = (response.status().as_u16(), response.headers().clone());
         let clocks = date(&headers).map(|theirs| (theirs, self.clock.now()));
         let text = self.read(response).await?;
-        reply(http_status, &headers, clocks, &text)
+        let answer = reply(http_status, &headers, clocks, &text);
+        if self.answers == Answers::Unsigned {
+            return answer;
+        }
+        let answered = Answered {
+            request_sign: &request_sign,
+            timestamp: only(&headers, TIMESTAMP_HEADER),
+            sign: only(&headers, SIGN_HEADER),
+            http_status,
+            body: &text,
+        };
+        match verify_answer(&self.credentials.secret, &answered, self.clock.now()) {
+            Ok(()) => answer,
+            Err(proof) => Err(self.unproven(proof, http_status, answer.ok())),
+        }
+    }
+
+    /// What comes of an answer that is not proven: an error, whatever it says.
+    fn unproven(
+        &self,
+        proof: SignatureError,
+        http_status: u16,
+        answer: Option<Reply>,
+    ) -> CallError {
+        match answer {
+            // Whose clock is off, to him the Signer can prove nothing.
+            Some(refused) if http_status == 401 && refused.off_seconds().is_some() => {
+                refused.refused()
+            }
+            answer => {
+                let said = answer.map(|reply| format!("It says: {}", reply.refusal.msg));
+                let (peer, said) = (self.base.clone(), said.unwrap_or_default());
+                CallError::Unproven { peer, http_status, proof, said }
+            }
+        }
     }
 
     async fn read(&self, mut response: Response) -> Result<Vec<u8>, CallError> {
@@ -169,11 +219,16 @@ impl Reply {
 
     /// This reply as an error.
     pub(crate) fn refused(self) -> CallError {
-        let off_seconds = self.clocks.map(|(theirs, ours)| ours.since(theirs)).unwrap_or_default();
-        if off_seconds.abs() >= CLOCK_SUSPICION_SECONDS {
-            return CallError::ClockOff { off_seconds, refusal: self.refusal };
+        match self.off_seconds() {
+            Some(off_seconds) => CallError::ClockOff { off_seconds, refusal: self.refusal },
+            None => CallError::Refused(self.refusal),
         }
-        CallError::Refused(self.refusal)
+    }
+
+    /// How far the clock here is ahead of the peer's, if that alone explains a refusal.
+    fn off_seconds(&self) -> Option<i64> {
+        let off_seconds = self.clocks.map(|(theirs, ours)| ours.since(theirs))?;
+        (off_seconds.abs() >= CLOCK_SUSPICION_SECONDS).then_some(off_seconds)
     }
 
     /// The time at the peer when it answered, as far as it says.
@@ -250,6 +305,12 @@ fn date(headers: &HeaderMap) -> Option<UnixSeconds> {
 
 fn header<'a>(headers: &'a HeaderMap, name: &reqwest::header::HeaderName) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
+}
+
+/// The value of a header that is there exactly once, and is text.
+pub(crate) fn only<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok())
 }
 
 pub(crate) fn base_of(text: &str) -> Result<String, SetupError> {

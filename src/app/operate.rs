@@ -196,10 +196,14 @@ async fn status(
     };
     let apart = config.http.health_listen.filter(|_| server.is_none());
     let ready: Readiness = remote.open(apart, "/health/ready").await?;
-    // One that stands by controls nothing.
-    let asks = may_control && ready.status != "standby";
-    let controlled: Vec<Controlled> =
-        if asks { remote.get("/PayTool/control").await? } else { Vec::new() };
+    // Readiness is told to anybody and signed for nobody: an answer with a proof shows that the Signer is there.
+    let controlled: Vec<Controlled> = if ready.status == "standby" {
+        Vec::new() // One that stands by controls nothing.
+    } else if may_control {
+        remote.get("/PayTool/control").await?
+    } else {
+        remote.get::<Value>("/PayTool/events?after=newest&limit=1").await.map(|_| Vec::new())?
+    };
     writeln!(to, "{}", ready.status)?;
     writeln!(to, "journal: {}", ready.journal)?;
     for ReadyInstance { name, start, version, state, silent_seconds, clock, unfit } in

@@ -1,9 +1,13 @@
 //! A Signer that runs, asked from the command line in the name of a configured caller.
 
-use crate::auth::{self, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER};
+use crate::auth::{
+    self, AnswerParts, KEY_HEADER, SIGN_HEADER, SignedParts, TIMESTAMP_HEADER, UnprovenAnswer,
+    verify_answer,
+};
 use crate::clock::Clock;
 use crate::config::{Caller, Config, Rights};
-use reqwest::{Client, Method, RequestBuilder};
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method, RequestBuilder, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -51,6 +55,30 @@ pub enum RemoteError {
         /// What cannot be read.
         problem: serde_json::Error,
     },
+    /// Whatever answered, it has not proven to be the Signer.
+    #[error(
+        "what answers at {server} (HTTP {status}) does not prove to be the Signer: {why}. That is no \
+         answer: what became of the question is not known, ask again. {said}"
+    )]
+    Unproven {
+        /// Where it was looked for.
+        server: String,
+        /// The HTTP status.
+        status: u16,
+        /// What is wrong with the proof.
+        why: UnprovenAnswer,
+        /// What it says, if it says anything in a Signer's form.
+        said: String,
+    },
+    /// No caller signs here, and so nothing could prove an answer from another machine.
+    #[error(
+        "{server} is not on this machine, and no caller is configured here: nothing could prove its \
+         answers. Describe a caller in the configuration"
+    )]
+    Elsewhere {
+        /// Where it was to be looked for.
+        server: String,
+    },
     /// It did not do it.
     #[error("the Signer at {server} says: {msg}")]
     Refused {
@@ -90,6 +118,13 @@ impl RemoteNeed {
     }
 }
 
+/// What came back, before anything is made of it.
+struct RawAnswer {
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
 #[derive(Deserialize)]
 struct AnswerHead {
     code: u8,
@@ -123,6 +158,9 @@ impl Remote {
         let here = || format!("{scheme}://{}", reachable(config.http.listen));
         let server = server.map_or_else(here, |server| server.trim_end_matches('/').to_owned());
         let caller = able.first().copied().cloned();
+        if caller.is_none() && !is_here(&server) {
+            return Err(RemoteError::Elsewhere { server });
+        }
         let client = Client::builder().no_proxy();
         let client = match tls {
             None => client,
@@ -158,15 +196,24 @@ impl Remote {
         body: String,
     ) -> Result<T, RemoteError> {
         let request = self.client.request(method.clone(), format!("{}{path}", self.server));
-        let answer = self.heard(self.signed(request, (&method, path), body)).await?;
-        let AnswerHead { code, msg } = self.read(&answer)?;
+        let answer = match &self.caller {
+            Some(caller) => {
+                let (request, sign) = signed(caller, request, (&method, path), body);
+                let answer = self.heard(request).await?;
+                self.prove(caller, &sign, &answer)?;
+                answer
+            }
+            None => self.heard(request.body(body)).await?,
+        };
+        let AnswerHead { code, msg } = self.read(&answer.body)?;
         if code != 1 {
             return Err(RemoteError::Refused { server: self.server.clone(), msg });
         }
-        Ok(self.read::<AnswerData<T>>(&answer)?.data)
+        Ok(self.read::<AnswerData<T>>(&answer.body)?.data)
     }
 
-    /// What a path tells that needs no signature, whatever its status; `at` is another port of the Signer.
+    /// What a path tells that needs no signature and has none, whatever its status; `at` is another port of the
+    /// Signer.
     pub async fn open<T: DeserializeOwned>(
         &self,
         at: Option<SocketAddr>,
@@ -175,45 +222,85 @@ impl Remote {
         let server =
             at.map_or_else(|| self.server.clone(), |at| format!("http://{}", reachable(at)));
         let answer = self.heard(self.client.get(format!("{server}{path}"))).await?;
-        self.read(&answer)
+        self.read(&answer.body)
     }
 
-    async fn heard(&self, request: RequestBuilder) -> Result<Vec<u8>, RemoteError> {
-        let answer = async { request.send().await?.bytes().await };
-        let heard = answer
+    async fn heard(&self, request: RequestBuilder) -> Result<RawAnswer, RemoteError> {
+        let answer = async {
+            let answer = request.send().await?;
+            let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+            Ok(RawAnswer { status, headers, body: answer.bytes().await?.to_vec() })
+        };
+        answer
             .await
-            .map_err(|problem| RemoteError::Unreached { server: self.server.clone(), problem })?;
-        Ok(heard.to_vec())
+            .map_err(|problem| RemoteError::Unreached { server: self.server.clone(), problem })
+    }
+
+    /// That the Signer has made this answer, to the request with this signature.
+    fn prove(&self, caller: &Caller, sign: &str, answer: &RawAnswer) -> Result<(), RemoteError> {
+        let header = |name: &str| {
+            let mut all = answer.headers.get_all(name).iter();
+            all.next().filter(|_| all.next().is_none()).and_then(|value| value.to_str().ok())
+        };
+        let parts = AnswerParts {
+            request_sign: sign,
+            timestamp: header(TIMESTAMP_HEADER),
+            sign: header(SIGN_HEADER),
+            status: answer.status,
+            body: &answer.body,
+        };
+        verify_answer(&caller.secret, &parts, unix_seconds()).map_err(|why| {
+            let said = serde_json::from_slice::<AnswerHead>(&answer.body);
+            RemoteError::Unproven {
+                server: self.server.clone(),
+                status: answer.status,
+                why,
+                said: said.map(|said| format!("It says: {}", said.msg)).unwrap_or_default(),
+            }
+        })
     }
 
     fn read<T: DeserializeOwned>(&self, answer: &[u8]) -> Result<T, RemoteError> {
         serde_json::from_slice(answer)
             .map_err(|problem| RemoteError::Unreadable { server: self.server.clone(), problem })
     }
+}
 
-    fn signed(
-        &self,
-        request: RequestBuilder,
-        (method, path): (&Method, &str),
-        body: String,
-    ) -> RequestBuilder {
-        let Some(caller) = &self.caller else { return request.body(body) };
-        let timestamp = Clock::MACHINE.unix_ms().div_euclid(1000).to_string();
-        let parts = SignedParts {
-            key: Some(&caller.key),
-            timestamp: Some(&timestamp),
-            sign: None,
-            method: method.as_str(),
-            path_and_query: path,
-            body: body.as_bytes(),
-        };
-        let sign = auth::sign(&caller.secret, &parts);
-        request
-            .header(KEY_HEADER, &caller.key)
-            .header(SIGN_HEADER, sign)
-            .header(TIMESTAMP_HEADER, timestamp)
-            .body(body)
-    }
+/// The request in the name of a caller, and its signature.
+fn signed(
+    caller: &Caller,
+    request: RequestBuilder,
+    (method, path): (&Method, &str),
+    body: String,
+) -> (RequestBuilder, String) {
+    let timestamp = unix_seconds().to_string();
+    let parts = SignedParts {
+        key: Some(&caller.key),
+        timestamp: Some(&timestamp),
+        sign: None,
+        method: method.as_str(),
+        path_and_query: path,
+        body: body.as_bytes(),
+    };
+    let sign = auth::sign(&caller.secret, &parts);
+    let request = request
+        .header(KEY_HEADER, &caller.key)
+        .header(SIGN_HEADER, &sign)
+        .header(TIMESTAMP_HEADER, timestamp)
+        .body(body);
+    (request, sign)
+}
+
+fn unix_seconds() -> i64 {
+    Clock::MACHINE.unix_ms().div_euclid(1000)
+}
+
+/// Whether a server is on this very machine.
+fn is_here(server: &str) -> bool {
+    let url = Url::parse(server).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
 }
 
 /// Where a server that listens on `address` is found from this machine.

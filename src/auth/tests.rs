@@ -81,6 +81,33 @@ fn the_shared_vectors_are_let_in() {
 }
 
 #[test]
+fn the_shared_answers_are_taken_where_they_are_proven_and_nowhere_else() {
+    let text = include_str!("../../docs/vectors/signing.json");
+    let shared: serde_json::Value = serde_json::from_str(text).unwrap();
+    let answers = shared["answers"].as_array().unwrap();
+    assert!(answers.len() > 20);
+    for answer in answers {
+        let field = |name: &str| answer[name].as_str().unwrap();
+        let headers = answer["headers"].as_array().unwrap();
+        let header = |name: &str| {
+            let mut all = headers.iter().filter(|header| header[0] == name);
+            all.next().filter(|_| all.next().is_none()).map(|header| header[1].as_str().unwrap())
+        };
+        let parts = AnswerParts {
+            request_sign: field("requestSign"),
+            timestamp: header(TIMESTAMP_HEADER),
+            sign: header(SIGN_HEADER),
+            status: answer["status"].as_u64().unwrap().try_into().unwrap(),
+            body: field("body").as_bytes(),
+        };
+        let now = answer["now"].as_i64().unwrap();
+        let verified = verify_answer(&field("secret").into(), &parts, now);
+        let proven = answer["proven"].as_bool().unwrap();
+        assert_eq!(verified.is_ok(), proven, "{}: {verified:?}", field("name"));
+    }
+}
+
+#[test]
 fn one_changed_byte_anywhere_is_refused() {
     let callers = scheduler();
     for at in 0..BODY.len() {
@@ -227,6 +254,14 @@ fn an_answer_is_signed_over_its_time_its_status_the_request_and_its_body() {
     let proven = scheduler().identify(&golden(), NOW).unwrap();
     let made = sign_answer(&proven, NOW, 200, br#"{"code":1}"#);
     assert_eq!(made, ANSWER_SIGN);
+    let answer = AnswerParts {
+        request_sign: SIGN,
+        timestamp: Some("1767225600"),
+        sign: Some(&made),
+        status: 200,
+        body: br#"{"code":1}"#,
+    };
+    assert_eq!(verify_answer(&SECRET.into(), &answer, NOW), Ok(()));
     for other in [
         sign_answer(&proven, NOW + 1, 200, br#"{"code":1}"#),
         sign_answer(&proven, NOW, 503, br#"{"code":1}"#),

@@ -5,8 +5,10 @@
 //! unknown may have charged somebody.
 
 mod beginning;
+mod only_follows;
 
 pub use beginning::first_position;
+pub use only_follows::OnlyFollows;
 
 use super::{Brake, Family, spell_address};
 use alloy::primitives::{Address, B256};
@@ -47,8 +49,10 @@ pub enum Closed {
         /// The nodes that say so, by their labels.
         told_by: Vec<String>,
     },
-    /// The journal is an old copy, and the blocks since it was made are being read.
+    /// The journal may not know what the account did, and the blocks of that time are being read.
     Reading {
+        /// Why it may not.
+        gap: Gap,
         /// How much of that time is read.
         percent: u64,
     },
@@ -91,33 +95,13 @@ pub enum Closed {
     },
 }
 
-/// Why a lane ends what it has begun, and begins nothing.
+/// Why a journal may not know what an account did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnlyFollows {
-    /// The account's key is not configured: nothing is signed for it.
-    NoKey,
-    /// The account's key is configured for this alone.
-    RetiredKey,
-    /// The whole chain is.
-    RetiredChain,
-}
-
-impl fmt::Display for OnlyFollows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NoKey => {
-                "its key is not configured: what it has open is followed and offered as it is, and \
-                 nothing is signed for it. To have it replaced or renewed as well, name the key in \
-                 retired_keys"
-            }
-            Self::RetiredKey => {
-                "its key is retired: what it has open is brought to its end, and nothing new is begun"
-            }
-            Self::RetiredChain => {
-                "the chain is retired: what is open is brought to its end, and nothing new is begun"
-            }
-        })
-    }
+pub enum Gap {
+    /// It is new, and the account was used before.
+    NewJournal,
+    /// It is an old copy.
+    OldCopy,
 }
 
 impl fmt::Display for Closed {
@@ -138,7 +122,13 @@ impl fmt::Display for Closed {
                  out of `rpc`",
                 told_by.join(" and ")
             ),
-            Self::Reading { percent } => write!(
+            Self::Reading { gap: Gap::NewJournal, percent } => write!(
+                f,
+                "this journal is new and the account has a history: what it did lately is being learnt from \
+                 the chain's blocks, and nothing that was signed may be able to land any more ({percent} % of \
+                 that time is read)"
+            ),
+            Self::Reading { gap: Gap::OldCopy, percent } => write!(
                 f,
                 "the journal is an old copy: what was billed since is being learnt from the chain's \
                  blocks, and nothing that was signed may be able to land any more ({percent} % of that \
@@ -377,13 +367,15 @@ fn by_pools(lane: &LaneView) -> Ruling {
 }
 
 fn by_blocks(lane: &LaneView, read: Option<BlocksRead>) -> Ruling {
+    // Where positions are only counted, none is taken before the first batch.
+    let gap = if lane.next == 0 { Gap::NewJournal } else { Gap::OldCopy };
     let Some(BlocksRead { percent, complete, rival, young }) = read else {
-        return Ruling::ReadBlocks { meanwhile: Closed::Reading { percent: 0 } };
+        return Ruling::ReadBlocks { meanwhile: Closed::Reading { gap, percent: 0 } };
     };
     let why = if rival {
         Closed::KeyElsewhere { signer: lane.signer }
     } else {
-        Closed::Reading { percent }
+        Closed::Reading { gap, percent }
     };
     // A batch of the copy may hold a claim that its end sets free and that a transaction in the blocks
     // has used since. The batch ends within the life of its own transaction.

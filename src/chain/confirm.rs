@@ -58,14 +58,14 @@ pub(super) async fn two_alike<C: Client, V, T: PartialEq>(
                 waited = true;
                 running.extend(waiting.next());
             }
-            else => return Err(unclear()),
+            else => return Err(unclear(fleet, &heard)),
         }
         if let Some(place) = alike(&heard) {
             tell_dissent(fleet, &heard, place);
-            return verdicts.into_iter().nth(place).unwrap_or_else(|| Err(unclear()));
+            return verdicts.into_iter().nth(place).unwrap_or_else(|| Err(unclear(fleet, &heard)));
         }
         if running.is_empty() {
-            running.push(waiting.next().ok_or_else(unclear)?);
+            running.push(waiting.next().ok_or_else(|| unclear(fleet, &heard))?);
         }
     }
 }
@@ -108,8 +108,15 @@ pub(super) fn is_verdict(error: &ChainError) -> bool {
     !matches!(error, ChainError::Unavailable(_))
 }
 
-fn unclear() -> ChainError {
-    Unanswered::Disagreed.into()
+/// No two verdicts are alike: those who were asked contradict each other, or too few of them said anything.
+fn unclear<C: Client, T>(fleet: &Fleet<C>, heard: &[(NodeId, Digest<T>)]) -> ChainError {
+    let (silent, said): (Vec<_>, Vec<_>) =
+        heard.iter().partition(|(_, digest)| digest.is_silence());
+    if said.len() > 1 {
+        return Unanswered::Disagreed.into();
+    }
+    let silent = silent.into_iter().map(|(id, _)| fleet.label(*id).to_owned()).collect();
+    Unanswered::OthersSilent { needed: fleet.needed(), silent }.into()
 }
 
 /// Fewer providers can be asked than have to agree before somebody is refused, or a period claimed.

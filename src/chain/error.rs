@@ -113,6 +113,9 @@ pub enum OddAnswer {
     /// No block of that name (EVM).
     #[error("no {0} block: set `finality` to a depth if this chain has none")]
     NoBlockNamed(&'static str),
+    /// An error where the final block was asked for (EVM).
+    #[error("{0}: set `finality` to a depth if this chain has no finalized block")]
+    NoFinalTag(NodeError),
     /// A block that was not asked for (TRON).
     #[error("it is not the block that was asked for")]
     OtherBlock,
@@ -164,6 +167,14 @@ pub enum Unanswered {
     TooFewNow {
         /// How many have to agree.
         needed: usize,
+    },
+    /// Of those that have to agree some did not answer.
+    #[error("{needed} providers must agree, and {} did not answer; post it again", silent.join(" and "))]
+    OthersSilent {
+        /// How many have to agree.
+        needed: usize,
+        /// Who did not, by their labels.
+        silent: Vec<String>,
     },
     /// Those that were asked contradict each other.
     #[error("the nodes disagree about what can be charged; post it again")]

@@ -104,7 +104,7 @@ impl Lane {
             chain,
             used_ms,
             known_ms,
-            "the account was used without this journal: it is an old copy, or the key is used elsewhere. What it did since is learnt from the chain's blocks"
+            "the account was used without this journal: it is new or an old copy, or the key is used elsewhere. What it did since is learnt from the chain's blocks"
         );
         self.journal.begin_doubt(self.id(), known_ms, self.journal.now_ms()).await?;
         *self.known.doubt.write() = Some(known_ms);

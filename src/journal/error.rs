@@ -20,6 +20,12 @@ pub enum JournalError {
     /// The file system was made read-only.
     #[error("the file system of the journal is read-only")]
     ReadOnly,
+    /// The file was removed, or another one put in its place, while it is open.
+    #[error(
+        "the journal's file was removed or replaced while it is open: copy it from the Signer's open files in \
+         /proc before you stop the Signer"
+    )]
+    NotInPlace,
     /// A server keeps the journal, and it cannot be used now.
     #[error("the journal's server cannot be used: {0}")]
     Away(String),

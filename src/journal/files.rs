@@ -34,12 +34,14 @@ pub(super) enum Space {
 pub(super) struct Files {
     path: PathBuf,
     mark: PathBuf,
+    /// The file that is open, by device and inode: another one may come to stand at `path`.
+    open: Option<(u64, u64)>,
 }
 
 impl Files {
     /// The journal at `path`.
     pub(super) fn at(path: &Path) -> Self {
-        Self { path: path.to_owned(), mark: beside(path, ".mark") }
+        Self { path: path.to_owned(), mark: beside(path, ".mark"), open: None }
     }
 
     /// The journal that is configured.
@@ -48,7 +50,21 @@ impl Files {
         Self {
             mark: mark.unwrap_or_else(|| Self::at(&config.path).mark),
             path: config.path.clone(),
+            open: None,
         }
+    }
+
+    /// The same files, the database being open: from now on it is known which one that is.
+    pub(super) fn opened(self) -> Result<Self, OpenError> {
+        let found = std::fs::metadata(&self.path).map_err(|e| unwritable(&self.path, &e))?;
+        Ok(Self { open: Some((found.dev(), found.ino())), ..self })
+    }
+
+    /// Whether the database that was opened is still the one of that name. One that was removed or replaced while
+    /// it is open takes every write, and nobody will ever read it.
+    pub(super) fn is_in_place(&self) -> bool {
+        let found = || std::fs::metadata(&self.path).map(|found| (found.dev(), found.ino()));
+        self.open.is_none_or(|open| found().is_ok_and(|found| found == open))
     }
 
     /// Whether the process that had the database last ended without closing it: then not all of it is in

@@ -172,8 +172,17 @@ impl HighWaterMark {
         self.follow(conn);
     }
 
-    /// Tells whether it could be written. One that is behind is tried again, and no reason to stop.
+    /// Whether the journal that is open is the one that its name stands for.
+    pub(super) fn is_in_place(&self) -> bool {
+        self.files.is_in_place()
+    }
+
+    /// Tells whether it could be written. One that is behind is tried again, and no reason to stop. The mark of a
+    /// journal that is not in its place would speak for another one.
     fn write(&self, reached: &Reached) -> bool {
+        if !self.is_in_place() {
+            return false;
+        }
         let written = self.files.write_mark(&reached.to_string());
         if let Err(problem) = &written {
             tracing::warn!(%problem, "the mark beside the journal could not be written");

@@ -189,6 +189,7 @@ impl Journal {
         files.find_mark()?;
         let was_closed = !files.is_unclosed();
         let conn = open(&files)?;
+        let files = if disk.tells_files_apart() { files.opened()? } else { files };
         // A long log is written to the file between commits, and never by one.
         conn.pragma_update(None, "wal_autocheckpoint", 0).map_err(|e| refused(&config.path, &e))?;
         let problem = |e: SqlError| unanswered(&config.path, &e);

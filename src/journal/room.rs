@@ -6,6 +6,9 @@ use super::{Journal, JournalError};
 impl Journal {
     /// Whether a commit would find room, asked before anything is signed.
     pub fn ready(&self) -> Result<(), JournalError> {
+        if self.files.as_ref().is_some_and(|files| !files.is_in_place()) {
+            return Err(JournalError::NotInPlace);
+        }
         let space = self.files.as_ref().map(Files::space).transpose();
         match space.map_err(|_| JournalError::Lost)? {
             Some(Space::ReadOnly) => return Err(JournalError::ReadOnly),

@@ -45,6 +45,8 @@ pub(super) struct Start {
     old_copy: bool,
     begun: Arc<Begun>,
     tried_ms: i64,
+    /// Whether it was said that the file is not in its place.
+    gone: bool,
 }
 
 /// How long to wait before a start is tried again, ms.
@@ -54,7 +56,7 @@ impl Start {
     /// One that is not written yet.
     pub(super) fn new(mark: HighWaterMark, old_copy: bool, disk: &dyn Disk) -> SqlResult<Self> {
         let boot = BootId::new(disk.boot_id().map_err(SqlError::foreign)?);
-        Ok(Self { mark, boot, old_copy, begun: Arc::default(), tried_ms: i64::MIN })
+        Ok(Self { mark, boot, old_copy, begun: Arc::default(), tried_ms: i64::MIN, gone: false })
     }
 
     /// Whether it is written, for whoever wants to know later.
@@ -111,6 +113,16 @@ impl Start {
 
     /// Whether the journal can be written. Where it could not, that is tried again from time to time.
     pub(super) fn is_written(&mut self, conn: &Connection, disk: &dyn Disk) -> bool {
+        if !self.mark.is_in_place() {
+            if !std::mem::replace(&mut self.gone, true) {
+                error!(
+                    "the journal's file was removed or replaced while it is open: nothing more is written, and \
+                     nothing new is signed. Copy it from this process's open files in /proc before you stop it"
+                );
+            }
+            return false;
+        }
+        self.gone = false;
         if self.begun.is_written() {
             return true;
         }

@@ -115,6 +115,11 @@ pub trait Disk: fmt::Debug + Send {
         conn.execute_batch("BEGIN")
     }
 
+    /// Whether a file that stands where the open one stood is known for another.
+    fn tells_files_apart(&self) -> bool {
+        true
+    }
+
     /// A random id for a start of a process.
     fn boot_id(&self) -> io::Result<[u8; 16]> {
         let mut id = [0; 16];

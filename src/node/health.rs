@@ -220,8 +220,7 @@ impl Health {
     /// A question was answered, after so many µs.
     pub(super) fn succeeded(&mut self, took_us: u64) {
         self.breaker = Breaker::default();
-        self.silent_looks = 0;
-        self.answers = self.answers.wrapping_add(1);
+        self.spoke();
         self.success = average(self.success, CERTAIN);
         self.latency_us =
             if self.durations_ms.is_empty() { took_us } else { average(self.latency_us, took_us) };
@@ -229,6 +228,12 @@ impl Health {
             self.durations_ms.pop_front();
         }
         self.durations_ms.push_back(took_us.div_euclid(1_000));
+    }
+
+    /// Something came back, if only an error: it is not silent.
+    pub(super) fn spoke(&mut self) {
+        self.silent_looks = 0;
+        self.answers = self.answers.wrapping_add(1);
     }
 
     /// A question got no answer.

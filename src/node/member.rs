@@ -175,6 +175,11 @@ impl<C: Client> Node<C> {
             Err(error) if !works => self.traffic.unanswered(method, &error.fault),
             Ok(_) | Err(_) => self.traffic.answered(method, took),
         }
+        // An error in a node's own words is no silence, whatever it is worth.
+        let spoke = matches!(
+            &answer,
+            Err(AskError { fault: Fault::Node(_) | Fault::Http(429) | Fault::ShutOut { .. }, .. })
+        );
         let late = matches!(&answer, Err(AskError { fault: Fault::Lost(NoReply::TimedOut), .. }));
         self.change(|health, now_ms| {
             if works {
@@ -182,6 +187,9 @@ impl<C: Client> Node<C> {
                 return;
             }
             health.failed(now_ms);
+            if spoke {
+                health.spoke();
+            }
             if late && health.answers() == answers {
                 health.hangs();
             }

@@ -3,13 +3,15 @@
 //!
 //! With `TRON_FULL_URL`, `TRON_SOLIDITY_URL` and `TRON_TEST_KEY` (and `TRON_JSONRPC_URL` and
 //! `TRON_API_KEY`, where there are) in the environment this is a real node, else the sandbox's, so
-//! that the same lines run in every case. What a real node does not let a test control is printed.
+//! that the same lines run in every case. `TRON_FULL_URL_2` and `TRON_SOLIDITY_URL_2` (`TRON_JSONRPC_URL_2`)
+//! are a second provider of the same chain, under another host. What a real node does not let a test control is
+//! printed.
 
 use crate::world::anvil::Mining;
 use crate::world::patience::unix_ms;
 use crate::world::proxy::{Act, Proxy, SEND};
 use crate::world::signer::{Heard, Installation, Signer};
-use crate::world::town::{CHAIN, Doors, KEY, profile, tron_chain};
+use crate::world::town::{CHAIN, Doors, KEY, profile, tron_chain, with_tron_nodes};
 use crate::world::tron::TronWorld;
 use crate::world::tron::remote::Remote;
 use alloy::primitives::{U256, hex};
@@ -44,6 +46,8 @@ const NOT_CONTROLLED: [&str; 9] = [
 struct Place {
     remote: Remote,
     jsonrpc: String,
+    /// A row of `nodes` for the second provider, if there is one.
+    second: Option<String>,
     real: bool,
     double: Option<TronWorld>,
 }
@@ -60,7 +64,10 @@ impl Place {
         let mut remote = Remote::new(&full, &need("TRON_SOLIDITY_URL"), bank);
         remote.api_key = variable("TRON_API_KEY");
         let jsonrpc = variable("TRON_JSONRPC_URL").unwrap_or_default();
-        Self { remote, jsonrpc, real: true, double: None }
+        let second = variable("TRON_FULL_URL_2").map(|full| {
+            row(&full, &need("TRON_SOLIDITY_URL_2"), variable("TRON_JSONRPC_URL_2").as_deref())
+        });
+        Self { remote, jsonrpc, second, real: true, double: None }
     }
 
     async fn double() -> Self {
@@ -73,8 +80,14 @@ impl Place {
         let rules = world.node.node().chain().family().params.clone();
         assert_eq!(rules.get("getMaxFeeLimit"), 1_000_000_000, "as on a private chain: 1,000 TRX");
         let jsonrpc = served.jsonrpc.clone();
-        Self { remote, jsonrpc, real: false, double: Some(world) }
+        Self { remote, jsonrpc, second: None, real: false, double: Some(world) }
     }
+}
+
+/// A row of `nodes`.
+fn row(full: &str, solidity: &str, jsonrpc: Option<&str>) -> String {
+    let jsonrpc = jsonrpc.map(|url| format!(", jsonrpc = {url:?}")).unwrap_or_default();
+    format!("{{ full = {full:?}, solidity = {solidity:?}{jsonrpc} }}")
 }
 
 /// A merchant on that node.
@@ -98,7 +111,7 @@ async fn aside<T: Send + 'static>(
 
 impl Merchant {
     async fn settle(place: Place) -> Self {
-        let Place { remote, jsonrpc, double, .. } = place;
+        let Place { remote, jsonrpc, second, double, .. } = place;
         let ground = Arc::new(remote);
         let biller = ground.bank.address();
         let wanted = Founding { biller, decimals: 6, price: PRICE, people: PEOPLE, trial: 0 };
@@ -114,6 +127,11 @@ impl Merchant {
         // As a merchant has it, but for faster looks.
         let keys = "poll_interval = \"1s\"\nrebroadcast_interval = \"3s\"";
         let mut config = tron_chain(&proxy.url, &doors, places, keys);
+        if let Some(second) = second {
+            let jsonrpc = Some(doors.jsonrpc.as_str()).filter(|url| !url.is_empty());
+            let first = row(&proxy.url, &doors.solidity, jsonrpc);
+            config = with_tron_nodes(&config, &[first, second]);
+        }
         write!(config, "{}", profile(true, &base58(&town.mer_key))).unwrap();
         let mut installation = Installation::new(&config);
         let mut file = std::fs::OpenOptions::new();
@@ -143,6 +161,40 @@ impl Merchant {
         signer.scheduler.bill(&json!({"mode": mode, "list": list})).await
     }
 
+    /// A new journal opens its lane when nothing can be on its way any more that the account did before: the life of
+    /// a transaction, a minute or more.
+    async fn ready(&self, signer: &Signer) {
+        let until = unix_ms() + 300_000;
+        loop {
+            let ready = signer.scheduler.get("/health/ready").await;
+            if ready.status == 200 {
+                return;
+            }
+            let why = ready.body["chains"][0]["status"].to_string();
+            assert!(!why.contains("old copy"), "the journal is new: {why}");
+            assert!(unix_ms() < until, "it does not become ready: {why}\n{}", signer.log());
+            self.step().await;
+        }
+    }
+
+    async fn step(&self) {
+        if let Some(double) = &self.double
+            && double.wants_a_block()
+        {
+            double.node.step();
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+
+    /// The journal that is left holds in itself, and can be copied.
+    async fn audited(&self) {
+        for words in [&["audit"][..], &["backup", "copy.sqlite"]] {
+            let ended = self.installation.run(words).await;
+            let said = [ended.stdout, ended.stderr].concat();
+            assert!(ended.status.success(), "{words:?}: {}", String::from_utf8_lossy(&said));
+        }
+    }
+
     /// Waits until the chain has decided; a real one takes a minute.
     async fn charged(&self, signer: &Signer, hash: &str) {
         let until = unix_ms() + 300_000;
@@ -152,12 +204,7 @@ impl Merchant {
                 assert_eq!(billing["state"], "charged", "{billing}");
                 return;
             }
-            if let Some(double) = &self.double
-                && double.wants_a_block()
-            {
-                double.node.step();
-            }
-            tokio::time::sleep(Duration::from_millis(200)).await;
+            self.step().await;
         }
         panic!("{hash} was never decided:\n{}", signer.log());
     }
@@ -188,6 +235,7 @@ async fn the_main_job_on_a_node_that_gives_nothing_away() {
     let check = merchant.installation.run(&["check"]).await;
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
     let signer = merchant.installation.start().await;
+    merchant.ready(&signer).await;
 
     // A batch is one transaction, told once and charged once.
     let hash = merchant.bill(&signer, "all", &[0, 1]).await.tx_hash();
@@ -236,6 +284,7 @@ async fn the_main_job_on_a_node_that_gives_nothing_away() {
     }
     assert_eq!(merchant.months().await, U256::from(7), "0, 1, 4, 5, 6, 7 and 8 paid once");
     signer.terminate().await;
+    merchant.audited().await;
     if real {
         println!("not controlled on this node, and so not tried on it:");
         for what in NOT_CONTROLLED {

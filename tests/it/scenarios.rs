@@ -48,6 +48,7 @@ mod node;
 mod one_request;
 mod operating;
 mod options;
+mod other_makes;
 mod policy;
 mod procedures;
 mod profiles;

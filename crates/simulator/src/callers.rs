@@ -33,7 +33,8 @@ pub(crate) enum Heard {
     /// The same, because somebody would have been refused, or is looked up, and fewer nodes can be asked than
     /// have to agree.
     TooFew,
-    /// The same, because nodes contradict each other about somebody: another request may fare better.
+    /// The same, because nodes contradict each other about somebody, or one of them is silent: another request may
+    /// fare better.
     Disagreed,
     /// The same, because so many at once take too long: fewer may fare better.
     TooMany,
@@ -187,10 +188,12 @@ impl Request {
             Some(2) => Heard::Refused(refusals(data)),
             _ => {
                 let words = body["msg"].as_str().unwrap_or_default();
-                if words.contains("providers must agree") {
-                    Heard::TooFew
-                } else if words.contains("disagree about what can be charged") {
+                let unclear =
+                    ["disagree about what can be charged", "did not answer; post it again"];
+                if unclear.iter().any(|said| words.contains(said)) {
                     Heard::Disagreed
+                } else if words.contains("providers must agree") {
+                    Heard::TooFew
                 } else if words.contains("charges at once take more CPU time") {
                     Heard::TooMany
                 } else {

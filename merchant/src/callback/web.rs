@@ -3,6 +3,7 @@
 
 use super::{Callback, CallbackError, Receiver};
 use crate::sign::{Arrived, KEY_HEADER, Presented, SIGN_HEADER, TIMESTAMP_HEADER};
+use crate::transport::only;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequest, Request};
@@ -103,10 +104,7 @@ where
 
 /// The three headers; one that is there twice counts as missing.
 pub fn presented(headers: &HeaderMap) -> Presented<'_> {
-    let only = |name: &str| {
-        let mut values = headers.get_all(name).iter();
-        values.next().filter(|_| values.next().is_none()).and_then(|value| value.to_str().ok())
-    };
+    let only = |name| only(headers, name);
     Presented { key: only(KEY_HEADER), timestamp: only(TIMESTAMP_HEADER), sign: only(SIGN_HEADER) }
 }
 

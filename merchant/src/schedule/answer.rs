@@ -54,11 +54,29 @@ pub(crate) fn read(ids: &[i64], answer: Result<Verdict, CallError>) -> Answer {
             alarm: true,
         },
         Err(CallError::Refused(refusal)) => no_verdict(ids, &refusal),
+        // A body that is too long is refused before it is read, and so before it can be proven whose it is. In
+        // smaller batches it says the same of everybody: nothing.
+        Err(CallError::Unproven { http_status: 413, .. }) if ids.len() > 1 => {
+            Answer::Split { entries: ids.len().div_ceil(2), too_large: false }
+        }
         Err(error) => Answer::Silence {
-            alarm: matches!(error, CallError::ClockOff { .. }),
+            alarm: waiting_is_in_vain(&error),
             why: error.to_string(),
             pause_ms: 0,
         },
+    }
+}
+
+/// Whether the operator must act. Of what is not proven only an error of HTTP that passes may pass by itself.
+fn waiting_is_in_vain(error: &CallError) -> bool {
+    match error {
+        CallError::ClockOff { .. } => true,
+        CallError::Unproven { http_status, .. } => !matches!(http_status, 408 | 429 | 500..),
+        CallError::Unsent { .. }
+        | CallError::Unheard { .. }
+        | CallError::Refused(_)
+        | CallError::Unreadable { .. }
+        | CallError::Entry { .. } => false,
     }
 }
 

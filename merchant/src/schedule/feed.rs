@@ -5,7 +5,7 @@ use super::entry::{integer, text};
 use crate::digest::short_of;
 use crate::error::CallError;
 use crate::sign::Credentials;
-use crate::transport::{SetupError, Transport, typed};
+use crate::transport::{Answers, SetupError, Transport, typed};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ struct Notice<'a> {
 
 impl Feed {
     pub(crate) fn new(url: &str, credentials: Credentials) -> Result<Self, SetupError> {
-        Ok(Self { transport: Transport::new(url, credentials)? })
+        Ok(Self { transport: Transport::new(url, credentials, Answers::Unsigned)? })
     }
 
     /// The billing callbacks after a cursor, or from the first, and how far that reaches. The end is

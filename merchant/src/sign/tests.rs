@@ -9,6 +9,27 @@ const NOW: UnixSeconds = UnixSeconds(1_767_225_600);
 #[derive(Debug, Deserialize)]
 struct Vectors {
     vectors: Vec<Vector>,
+    answers: Vec<AnswerVector>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnswerVector {
+    name: String,
+    proven: bool,
+    secret: String,
+    request_sign: String,
+    now: i64,
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+impl AnswerVector {
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut all = self.headers.iter().filter(|(given, _)| given == name);
+        all.next().filter(|_| all.next().is_none()).map(|(_, value)| value.as_str())
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -46,8 +67,11 @@ impl Vector {
 }
 
 fn vectors() -> Vec<Vector> {
-    let text = include_str!("../../../docs/vectors/signing.json");
-    serde_json::from_str::<Vectors>(text).unwrap().vectors
+    shared().vectors
+}
+
+fn shared() -> Vectors {
+    serde_json::from_str(include_str!("../../../docs/vectors/signing.json")).unwrap()
 }
 
 fn first() -> Vector {
@@ -60,6 +84,22 @@ fn every_vector_is_made_and_accepted() {
         let made = sign(&SecretString::from(vector.secret.clone()), &vector.signable());
         assert_eq!(made, vector.sign, "{}", vector.name);
         assert_eq!(vector.check(NOW), Ok(()), "{}", vector.name);
+    }
+}
+
+#[test]
+fn an_answer_is_taken_where_it_is_proven_and_nowhere_else() {
+    for vector in shared().answers {
+        let answered = Answered {
+            request_sign: &vector.request_sign,
+            timestamp: vector.header(TIMESTAMP_HEADER),
+            sign: vector.header(SIGN_HEADER),
+            http_status: vector.status,
+            body: vector.body.as_bytes(),
+        };
+        let secret = SecretString::from(vector.secret.clone());
+        let verified = verify_answer(&secret, &answered, UnixSeconds(vector.now));
+        assert_eq!(verified.is_ok(), vector.proven, "{}: {verified:?}", vector.name);
     }
 }
 

@@ -16,4 +16,5 @@ mod callbacks;
     reason = "a test may panic; its numbers are small"
 )]
 mod programs;
+mod proofs;
 mod strange_answers;

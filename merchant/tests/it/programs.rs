@@ -5,6 +5,7 @@ mod besieged;
 #[path = "../../../tests/it/world/besiegers.rs"]
 mod besiegers;
 mod book_keeping;
+mod impostor;
 mod inbox;
 mod lost_state;
 mod measure;

@@ -1,6 +1,7 @@
 //! Peers that answer what the interface does not promise: the errors are typed, in words, and tell
 //! whether anything may have happened; reads are repeated, and nothing else is.
 
+use crate::proofs::prove;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -28,10 +29,11 @@ struct Answer {
     status: u16,
     headers: Vec<(&'static str, &'static str)>,
     body: &'static str,
+    signed: bool,
 }
 
 fn ok(body: &'static str) -> Answer {
-    Answer { status: 200, headers: vec![], body }
+    Answer { status: 200, headers: vec![], body, signed: false }
 }
 
 async fn answer(State(peer): State<Arc<Peer>>, request: Request) -> Response<Body> {
@@ -42,6 +44,11 @@ async fn answer(State(peer): State<Arc<Peer>>, request: Request) -> Response<Bod
     let answer = peer.answers.get(request.uri().path()).cloned().unwrap_or_else(|| ok("{}"));
     let mut response = Response::new(Body::from(answer.body));
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap();
+    if answer.signed {
+        let request_sign = request.headers()["x-pay-sign"].to_str().unwrap();
+        let signed = (answer.status, answer.body.as_bytes());
+        prove(response.headers_mut(), "secret", request_sign, signed);
+    }
     for (name, value) in answer.headers {
         response.headers_mut().insert(HeaderName::from_static(name), value.parse().unwrap());
     }
@@ -75,7 +82,8 @@ async fn chains(answer: Answer) -> (CallError, usize) {
 #[tokio::test]
 async fn a_refusal_has_its_code_words_and_status() {
     let body = r#"{"code":40103,"msg":"no","description":"key unknown","data":null}"#;
-    let (error, requests) = chains(Answer { status: 401, headers: vec![], body }).await;
+    let (error, requests) =
+        chains(Answer { status: 401, headers: vec![], body, signed: false }).await;
     let refusal = error.refusal().unwrap();
     assert_eq!((refusal.http_status, refusal.code, refusal.msg.as_str()), (401, 40103, "no"));
     assert_eq!(refusal.description.as_deref(), Some("key unknown"));
@@ -92,22 +100,27 @@ async fn an_error_code_under_http_200_is_no_success() {
 async fn a_clock_that_is_off_is_said_in_words() {
     let headers = vec![("date", "Sun, 22 Nov 2020 00:20:00 GMT")];
     let body = r#"{"code":401,"msg":"timestamp"}"#;
-    let (error, _) = chains(Answer { status: 401, headers, body }).await;
+    let (error, _) = chains(Answer { status: 401, headers, body, signed: false }).await;
     assert!(matches!(error, CallError::ClockOff { off_seconds, .. } if off_seconds > 60));
     assert!(error.to_string().contains("s ahead of the one of the peer"), "{error}");
 }
 
 #[tokio::test]
 async fn html_half_a_body_and_redirects_are_typed_and_only_passing_faults_are_repeated() {
-    let html = Answer { status: 502, headers: vec![], body: "<html>Bad Gateway</html>" };
+    let html =
+        Answer { status: 502, headers: vec![], body: "<html>Bad Gateway</html>", signed: false };
     let (error, requests) = chains(html).await;
     assert!(matches!(error, CallError::Unreadable { http_status: 502, .. }), "{error}");
     assert_eq!(requests, 2);
     let (error, requests) = chains(ok(r#"{"code":200,"msg":"o"#)).await;
     assert!(matches!(error, CallError::Unreadable { .. }), "{error}");
     assert_eq!(requests, 2);
-    let moved =
-        Answer { status: 302, headers: vec![("location", "http://127.0.0.1:1/")], body: "" };
+    let moved = Answer {
+        status: 302,
+        headers: vec![("location", "http://127.0.0.1:1/")],
+        body: "",
+        signed: false,
+    };
     let (error, requests) = chains(moved).await;
     assert!(matches!(error, CallError::Unreadable { http_status: 302, .. }), "{error}");
     assert_eq!(requests, 1);
@@ -117,7 +130,7 @@ async fn html_half_a_body_and_redirects_are_typed_and_only_passing_faults_are_re
 async fn a_peer_that_asks_for_a_long_pause_is_not_waited_for() {
     let headers = vec![("retry-after", "3600")];
     let body = r#"{"code":429,"msg":"slowly"}"#;
-    let (error, requests) = chains(Answer { status: 429, headers, body }).await;
+    let (error, requests) = chains(Answer { status: 429, headers, body, signed: false }).await;
     assert_eq!(error.refusal().unwrap().retry_after_seconds, Some(3600));
     assert_eq!(requests, 1);
 }
@@ -207,7 +220,12 @@ async fn a_withdrawal_that_is_there_is_found_or_is_another() {
 
 #[tokio::test]
 async fn without_a_look_nothing_is_applied_for() {
-    let broken = Answer { status: 500, headers: vec![], body: r#"{"code":500,"msg":"oops"}"# };
+    let broken = Answer {
+        status: 500,
+        headers: vec![],
+        body: r#"{"code":500,"msg":"oops"}"#,
+        signed: false,
+    };
     let (applied, posts) = apply(broken, ok("{}")).await;
     assert!(matches!(applied, Err(WithdrawError::LookUp(_))));
     assert_eq!(posts, 0);
@@ -215,20 +233,22 @@ async fn without_a_look_nothing_is_applied_for() {
 
 #[tokio::test]
 async fn an_application_without_answer_is_neither_repeated_nor_called_a_failure() {
-    let broken = Answer { status: 502, headers: vec![], body: "<html>" };
+    let broken = Answer { status: 502, headers: vec![], body: "<html>", signed: false };
     let (applied, posts) = apply(ok(NONE), broken).await;
     assert!(matches!(applied, Err(WithdrawError::Unknown(_))));
     assert_eq!(posts, 1);
 }
 
+async fn bill(answer: Answer) -> Result<Verdict, CallError> {
+    let path = "/PayTool/EVM/subscribe/signProcessSubscribePlan";
+    let (_, address) = peer(&[(path, answer)]).await;
+    let signer = SignerClient::new(&format!("http://{address}"), Credentials::new("k", "secret"));
+    signer.unwrap().bill(Family::Evm, "{}").await
+}
+
 #[tokio::test]
 async fn the_signers_answers_are_exact() {
-    let path = "/PayTool/EVM/subscribe/signProcessSubscribePlan";
-    let bill = |body| async move {
-        let (_, address) = peer(&[(path, ok(body))]).await;
-        let signer = SignerClient::new(&format!("http://{address}"), Credentials::new("k", "s"));
-        signer.unwrap().bill(Family::Evm, "{}").await
-    };
+    let bill = |body| bill(Answer { signed: true, ..ok(body) });
     let sent = r#"{"code":1,"msg":"","description":null,"data":{"address":"0x1","chainId":139,"gasRequired":"21000","signedTransactionData":"0x","subscriptionIds":[9223372036854775807],"txHash":"0xab"}}"#;
     let Verdict::Sent(sent) = bill(sent).await.unwrap() else { panic!() };
     assert_eq!(sent.subscription_ids[0].0, i64::MAX);
@@ -238,4 +258,32 @@ async fn the_signers_answers_are_exact() {
     assert_eq!(failures[0].retry.as_ref().unwrap().word(), "SOON");
     assert!(bill(r#"{"code":0,"msg":"no verdict","data":null}"#).await.is_err());
     assert!(bill(r#"{"code":200,"msg":"another peer","data":{}}"#).await.is_err());
+}
+
+#[tokio::test]
+async fn what_the_signer_has_not_signed_is_no_answer() {
+    let sent = r#"{"code":1,"msg":"","data":{"subscriptionIds":[1],"txHash":"0xab"}}"#;
+    let code_2 =
+        r#"{"code":2,"msg":"","data":[{"subscribeId":1,"failReason":"no","retry":"STOP"}]}"#;
+    let refused = r#"{"code":0,"msg":"signature or key is wrong","data":null}"#;
+    for (status, body) in
+        [(200, sent), (200, code_2), (401, refused), (502, "<html>"), (404, refused)]
+    {
+        let error = bill(Answer { status, ..ok(body) }).await.unwrap_err();
+        assert!(
+            matches!(&error, CallError::Unproven { http_status, .. } if *http_status == status),
+            "{error}"
+        );
+        assert!(error.may_have_happened() && error.refusal().is_none(), "{error}");
+        assert_eq!(error.passes(), matches!(status, 200 | 502), "{error}");
+        assert_eq!(error.to_string().contains("It says: signature or key"), body == refused);
+    }
+    let (_, address) =
+        peer(&[("/PayTool/billings/0xab", Answer { status: 404, ..ok(refused) })]).await;
+    let signer = SignerClient::new(&format!("http://{address}"), Credentials::new("k", "secret"));
+    let error = signer.unwrap().billings("0xab").await.unwrap_err();
+    assert!(
+        matches!(error, CallError::Unproven { .. }),
+        "a billing that nobody denies may be there: {error}"
+    );
 }

@@ -92,6 +92,20 @@ test('whoever may control pauses and resumes a chain', async () => {
   await page.locator('#chain-139 .alert').waitFor({ state: 'detached' });
 });
 
+test('what the Signer has not signed is not shown', async () => {
+  const charge = { acceptedAt: 1, subscribeId: '424242', planId: '1', amount: '5', chainId: 139, state: 'charged', txHash: null };
+  for (const status of [200, 401]) {
+    const body = JSON.stringify({ code: 1, msg: 'success', data: { charges: [charge], next: null } });
+    await page.route('**/PayTool/charges**', (route) => route.fulfill({ status, contentType: 'application/json', body }));
+    await go(`/charges?subscribeId=${status}`);
+    await says('.alert', new RegExp(`not signed by the Signer \\(HTTP ${status}\\)`));
+    assert.equal(await page.locator('tbody tr').count(), 0);
+    await page.unroute('**/PayTool/charges**');
+  }
+  // The browser's own complaint about the answer 401.
+  page.complaints.splice(0);
+});
+
 test('the ledger is filtered, by wallet too, and downloaded as a file that says the same', async () => {
   await go('/charges');
   await says('tbody td', /charged/);

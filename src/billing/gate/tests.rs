@@ -88,8 +88,11 @@ fn pools_are_asked_at_a_start_after_trouble_and_after_a_restore() {
 #[test]
 fn a_lane_that_nobody_counts_opens_when_the_blocks_have_told_everything() {
     let doubtful = LaneView { in_doubt: true, account: AccountView::Blocks(None), ..lane(0, 0, 7) };
-    let reading = |percent| Closed::Reading { percent };
+    let reading = |percent| Closed::Reading { gap: Gap::OldCopy, percent };
     assert_eq!(rule(&doubtful), Ruling::ReadBlocks { meanwhile: reading(0) });
+    let fresh = rule(&LaneView { next: 0, ..doubtful.clone() });
+    let Ruling::ReadBlocks { meanwhile } = fresh else { panic!("{fresh:?}") };
+    assert!(meanwhile.to_string().starts_with("this journal is new and the account has a history"));
     let read = LaneView { account: blocks(40, false), ..doubtful };
     assert_eq!(rule(&LaneView { undecided: 1, ..read.clone() }), Ruling::Closed(reading(40)));
     assert_eq!(rule(&read), Ruling::LearnFound);
@@ -101,7 +104,7 @@ fn a_lane_that_nobody_counts_opens_when_the_blocks_have_told_everything() {
 
 #[test]
 fn progress_is_no_news_and_another_reason_is() {
-    let reading = |percent| Gate::Closed(Closed::Reading { percent });
+    let reading = |percent| Gate::Closed(Closed::Reading { gap: Gap::OldCopy, percent });
     assert!(!reading(13).is_news_after(&reading(12)));
     assert!(reading(0).is_news_after(&Gate::Opening) && reading(0).is_news_after(&closed()));
     assert!(Gate::Open.is_news_after(&reading(99)) && !Gate::Open.is_news_after(&Gate::Open));
@@ -215,7 +218,8 @@ fn a_lane_whose_key_is_in_use_elsewhere_says_so_and_stays_closed_while_new_block
     assert_eq!(read(true, false), Ruling::Open, "nothing like the newest can land any more");
     let now = Closed::KeyElsewhere { signer: SIGNER };
     assert_eq!(read(true, true), Ruling::Closed(now.clone()));
-    assert_eq!(read(false, true), Ruling::Closed(Closed::Reading { percent: 100 }));
+    let reading = Closed::Reading { gap: Gap::OldCopy, percent: 100 };
+    assert_eq!(read(false, true), Ruling::Closed(reading));
     assert!(!Gate::Closed(now.clone()).knows_all());
     assert!(now.to_string().contains("in use elsewhere now: the account T"), "{now}");
 }

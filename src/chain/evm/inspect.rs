@@ -46,6 +46,10 @@ impl Inspect for EvmChain {
                 "eth_call and eth_estimateGas: slower for large batches"
             },
         ));
+        found.push(match self.undenied_nonce().await {
+            Ok(sent) => Finding::fine("nonces", format!("{} sent, pools included", sent.count)),
+            Err(error) => Finding::fault("nonces", error.to_string()),
+        });
         found.push(match first_bid(&head.market, &config.fees, self.raises()) {
             Ok(bid) => Finding::fine("fees", format!("at most {} wei per gas now", bid.at_most())),
             Err(error) => Finding::fault("fees", error.to_string()),

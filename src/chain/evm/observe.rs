@@ -4,10 +4,10 @@ use super::in_flight::Holding;
 use super::known::{EvmNodeFacts, Ways};
 use super::node::EvmAsker;
 use super::node::{Header, Tips};
-use super::{EvmChain, node, reader, simulate};
+use super::{EvmChain, node, passing, reader, simulate};
 use crate::chain::{ChainError, MostSent, OddAnswer, Unanswered};
 use crate::config::Finality;
-use crate::node::{HeadSeen, NodeId, reached_by, undenied};
+use crate::node::{AskError, Fault, HeadSeen, NodeId, reached_by, undenied};
 use alloy::primitives::U256;
 use futures_util::future::join_all;
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,7 +80,7 @@ impl EvmChain {
         match self.parts.config.finality {
             Finality::Depth(_) => Ok(None),
             Finality::FinalizedTag => {
-                let header = node::header(rpc, "finalized").await?;
+                let header = node::header(rpc, "finalized").await.map_err(no_tag)?;
                 Ok(Some(header.ok_or_else(|| no_block("finalized"))?))
             }
         }
@@ -205,6 +205,17 @@ impl EvmChain {
 
 fn too_few() -> ChainError {
     Unanswered::TooFewNodes.into()
+}
+
+/// Chains without a finalized block say so with no block, or with an error of their own.
+fn no_tag(asked: AskError) -> ChainError {
+    let AskError { question, fault } = asked;
+    if let Fault::Node(said) = &fault
+        && !passing(said)
+    {
+        return ChainError::Node { question, answer: OddAnswer::NoFinalTag(said.clone()) };
+    }
+    AskError { question, fault }.into()
 }
 
 pub(super) fn no_block(tag: &'static str) -> ChainError {

@@ -1,17 +1,21 @@
 //! The billing call, run without being sent: `eth_simulateV1` where the node has it, else
-//! `eth_call` and `eth_estimateGas` at once.
+//! `eth_call` and `eth_estimateGas` at once, and `eth_call` alone with less and less gas where there is no estimate.
 //!
 //! A call that fails is an answer, not an error. An error means that the node gave no answer.
 
 use super::node::EvmAsker;
 use super::node::{self, Call, View};
+use super::passing;
 use crate::chain::ChainError;
 use crate::chain::trial::{CallFailure, Simulated};
 use crate::node::NoReply;
 use crate::node::{AskError, Fault, NodeError};
 use alloy::primitives::{Address, Bytes, U64};
+use futures_util::future::{Either, select};
 use serde::Deserialize;
 use serde_json::json;
+use std::iter::successors;
+use std::pin::pin;
 
 const METHOD: &str = "eth_simulateV1";
 
@@ -87,12 +91,66 @@ pub(super) async fn run(view: &View<'_>, call: Call<'_>) -> Result<Simulated, Ch
             ran => return Ok(ran?),
         }
     }
-    let (answer, used) =
-        tokio::join!(attempt(view, call), node::estimate_gas(view.rpc, &view.block, call));
-    match answer? {
-        Ok(answer) => Ok(Simulated::Passed { used: used?, answer }),
-        Err(failure) => Ok(Simulated::Failed(failure)),
+    let (attempt, estimate) =
+        (pin!(attempt(view, call)), pin!(node::estimate_gas(view.rpc, &view.block, call)));
+    let (answer, used) = match select(attempt, estimate).await {
+        // Of a call that fails an estimate tells nothing: some nodes take seconds for that.
+        Either::Left((Ok(Err(failure)), _)) => return Ok(Simulated::Failed(failure)),
+        Either::Left((answer, estimate)) => (answer?, estimate.await),
+        Either::Right((used, attempt)) => (attempt.await?, used),
+    };
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(failure) => return Ok(Simulated::Failed(failure)),
+    };
+    let used = match used {
+        Err(error) if is_no_estimate(&error) => least_gas(view, call, &answer).await?,
+        used => used?,
+    };
+    Ok(Simulated::Passed { used, answer })
+}
+
+/// Whether a node has no estimate of a call that it runs: it does not know the question, stumbles over bounds of
+/// its own (Hardhat with blocks larger than a transaction may be), or is too slow (Ganache).
+fn is_no_estimate(error: &AskError) -> bool {
+    match &error.fault {
+        Fault::Node(said) => !passing(said),
+        Fault::Lost(NoReply::TimedOut) => true,
+        Fault::Lost(
+            NoReply::Refused | NoReply::NoConnection | NoReply::Broken | NoReply::TooLong,
+        )
+        | Fault::Http(_)
+        | Fault::ShutOut { .. }
+        | Fault::Garbled
+        | Fault::WrongChain { .. }
+        | Fault::NoNode => false,
     }
+}
+
+/// The share of its gas that each rung of a search leaves to the next.
+const RUNG: (u64, u64) = (7, 8);
+
+/// The least gas with which a call that passes still gives this answer, to an eighth, and rather too much: it is
+/// run with less and less of it.
+async fn least_gas(view: &View<'_>, call: Call<'_>, answer: &Bytes) -> Result<u64, AskError> {
+    let less = |gas: &u64| {
+        let less = gas.saturating_mul(RUNG.0).checked_div(RUNG.1)?;
+        (less >= TRANSFER_GAS).then_some(less)
+    };
+    let rungs: Vec<u64> = successors(Some(call.gas), less).collect();
+    let gas_at = |rung: usize| rungs.get(rung).copied().unwrap_or(call.gas);
+    // The first is known to do, and one beyond the last is taken not to.
+    let (mut does, mut fails) = (0, rungs.len());
+    while fails.saturating_sub(does) > 1 {
+        let middle = does.midpoint(fails);
+        match node::call(view, Call { gas: gas_at(middle), ..call }).await {
+            Ok(same) if same == *answer => does = middle,
+            Ok(_) => fails = middle,
+            Err(AskError { fault: Fault::Node(said), .. }) if !passing(&said) => fails = middle,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(gas_at(does))
 }
 
 /// Runs a call without asking what it used: cheaper by far than an estimate.

@@ -4,6 +4,8 @@
 const REFRESH_MS = 5_000;
 const PAGE = 100;
 const MOST_ROWS_OF_A_FILE = 200_000;
+/** How far the clocks of the Signer and of the browser may be apart. */
+const WINDOW_SECONDS = 60;
 
 const view = document.querySelector('#view');
 const $ = (selector) => document.querySelector(selector);
@@ -70,9 +72,9 @@ async function open(path) {
 const bytes = (text) => new TextEncoder().encode(text);
 const base64 = (buffer) => btoa(String.fromCharCode(...new Uint8Array(buffer)));
 
-/** A request in the caller's name, and an answer that is proven to be the Signer's. */
+/** A request in the caller's name, and an answer that is proven to be the Signer's. Nobody signs where nobody has to. */
 async function ask(method, path, body = '') {
-  if (numbers && !numbers.signed) return told(await fetch(path, { method, body: body || undefined }), null);
+  if (!caller && numbers && !numbers.signed) return told(await fetch(path, { method, body: body || undefined }), null);
   if (!caller) throw new NotSignedIn('sign in to see this');
   const timestamp = String(Math.floor((Date.now() + skewMs) / 1000));
   const sign = base64(await crypto.subtle.sign('HMAC', caller.secret, bytes(timestamp + method + path + body)));
@@ -83,17 +85,30 @@ async function ask(method, path, body = '') {
 
 async function told(response, sign) {
   const text = await response.text();
-  if (sign !== null && response.status !== 401) await mustBeSigned(response, sign, text);
+  if (sign !== null) await mustBeProven(response, sign, text);
   const { code, msg, data } = parse(text);
   if (code === 1) return data;
   throw Object.assign(new Error(msg), { status: response.status });
 }
 
-async function mustBeSigned(response, sign, text) {
-  const [at, proof] = [response.headers.get('x-pay-timestamp'), response.headers.get('x-pay-sign')];
-  const signed = proof && Uint8Array.from(atob(proof), (letter) => letter.charCodeAt(0));
-  const good = signed && await crypto.subtle.verify('HMAC', caller.secret, signed, bytes(at + response.status + sign + text));
-  if (!good) throw Object.assign(new Error(`an answer that is not signed by the Signer (HTTP ${response.status})`), { status: response.status });
+/** An answer without the Signer's signature over it and the request is none. A 401 is said to whom nothing can be proven: its words are shown, and it is an error. */
+async function mustBeProven(response, sign, text) {
+  if (await isProven(response, sign, text)) return;
+  let said = '';
+  try {
+    said = `: ${parse(text).msg}`;
+  } catch {
+    // Whatever answered, it was no Signer.
+  }
+  throw Object.assign(new Error(`an answer that is not signed by the Signer (HTTP ${response.status})${said}`), { status: response.status });
+}
+
+async function isProven(response, sign, text) {
+  const [at, proof] = [response.headers.get('x-pay-timestamp') ?? '', response.headers.get('x-pay-sign') ?? ''];
+  const off = Number(at) - Math.floor((Date.now() + skewMs) / 1000);
+  if (!/^[0-9]{10}$/.test(at) || Math.abs(off) > WINDOW_SECONDS || !/^[A-Za-z0-9+/]{43}=$/.test(proof)) return false;
+  const signed = Uint8Array.from(atob(proof), (letter) => letter.charCodeAt(0));
+  return crypto.subtle.verify('HMAC', caller.secret, signed, bytes(at + response.status + sign + text));
 }
 
 async function signIn(key, secret) {

@@ -38,6 +38,36 @@ async fn a_journal_that_knows_a_charge_is_never_replaced() {
     assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
 }
 
+/// A file that was removed while it is open takes every write, and nobody ever reads it. Neither does its mark go on
+/// beside the journal that was put in its place.
+#[tokio::test]
+async fn a_journal_whose_file_was_removed_or_replaced_takes_nothing_more() {
+    let book = Book::in_a_file().await;
+    assert!(book.takes(item(1, 1)).await);
+    let place = book.room.path();
+    let moved = place.with_extension("moved");
+    std::fs::rename(place, &moved).unwrap();
+    assert!(matches!(book.journal.ready(), Err(JournalError::NotInPlace)), "it was removed");
+    std::fs::create_dir(place).unwrap();
+    Journal::initialise(&config(&book.room).path).unwrap();
+    let mark = || std::fs::read(place.join("journal.db.mark")).unwrap();
+    let of_the_new_one = mark();
+    assert!(
+        matches!(book.journal.ready(), Err(JournalError::NotInPlace)),
+        "another one stands there"
+    );
+    let refused = book.accept(&[item(2, 1)]).await;
+    assert!(matches!(refused, Err(AcceptError::Journal(JournalError::NotInPlace))), "{refused:?}");
+    let other = LaneId { signer: Address::repeat_byte(9), ..lane() };
+    let opened = book.journal.open_lane(other, FIRST, NOW_MS).await;
+    assert!(matches!(opened, Err(JournalError::Lost)), "nothing else is written: {opened:?}");
+    assert_eq!(mark(), of_the_new_one, "which has a mark of its own");
+    std::fs::remove_dir_all(place).unwrap();
+    std::fs::rename(&moved, place).unwrap();
+    book.journal.ready().unwrap();
+    assert!(!book.takes(item(1, 1)).await && book.takes(item(2, 1)).await, "it is back");
+}
+
 #[tokio::test]
 async fn nobody_else_reads_who_was_charged() {
     let book = Book::in_a_file().await;

@@ -127,6 +127,21 @@ fn a_node_that_says_nothing_in_a_look_is_asked_last_and_after_two_of_them_left_a
 }
 
 #[test]
+fn a_node_that_answers_with_errors_alone_is_not_called_silent() {
+    let mut health = alive();
+    let before = health.answers();
+    health.failed(0);
+    health.spoke();
+    assert_ne!(health.answers(), before, "a look counts what came back");
+    assert_eq!(health.state(0), State::Alive);
+    for at in 1..=4 {
+        health.failed(at);
+        health.spoke();
+    }
+    assert_eq!(health.state(5), State::Busy, "it is left alone all the same");
+}
+
+#[test]
 fn a_liar_is_not_believed_for_an_hour() {
     let mut health = alive();
     health.lied(10);

@@ -168,6 +168,8 @@ async fn one_of_two_providers_refuses_nobody_while_the_other_is_down(family: Fam
         proxies[down].fault(ANYTHING, Act::Break);
         let heard = signer.scheduler.bill(&body).await;
         assert_eq!((heard.status, heard.code()), (503, 0), "{up} is up: {heard:?}");
+        let said = heard.body["msg"].as_str().unwrap();
+        assert!(said.contains("2 providers must agree") && !said.contains("disagree"), "{said}");
         eventually("readiness says what every request would hear", async || {
             let ready = signer.scheduler.get("/health/ready").await;
             let why = ready.body["chains"][0]["status"].as_str().unwrap().to_owned();

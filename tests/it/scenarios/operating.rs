@@ -7,8 +7,11 @@ use serde_json::json;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
 
 on_both_families![an_operator_sees_pauses_and_follows_a_running_signer];
 
@@ -65,6 +68,61 @@ async fn an_operator_sees_pauses_and_follows_a_running_signer(family: Family) {
     assert!(!done && said.contains("no billing has this"), "{said}");
     let line = tail.wrote(" accepted chain 139").await;
     assert!(line.contains("request by-hand") && line.contains(&hash), "{line}");
+}
+
+/// Whoever sits at the Signer's address can say what he likes: without its signature it is no answer, and a 401 is
+/// an error whatever it says.
+#[tokio::test]
+async fn a_command_takes_no_answer_that_the_signer_has_not_signed() {
+    let installation = &with_operator(Family::Evm).await.installation;
+    let charged = json!({"code": 1, "msg": "success", "data": [
+        {"chainId": 139, "paused": null, "pausedSince": null, "policy": "", "spentToday": {}, "state": "charged"}
+    ]});
+    for status in ["200 OK", "401 Unauthorized"] {
+        let server = impostor(status, charged.to_string()).await;
+        let server = ["--server", server.as_str()];
+        for words in [&["billing", "0xab"][..], &["pause"], &["resume"], &["tail"]] {
+            let (done, said) = told(installation, &[words, &server[..]].concat()).await;
+            assert!(!done && said.contains("does not prove to be the Signer"), "{words:?}: {said}");
+            assert!(!said.contains("charged"), "{words:?}: {said}");
+        }
+    }
+}
+
+/// Where no caller is configured there is nothing to prove an answer by: it is taken from this machine alone.
+#[tokio::test]
+async fn a_command_without_a_caller_asks_this_machine_alone() {
+    let mut town = Town::on(Family::Evm).await;
+    town.installation = town.installation.env("SIGNER__ALLOW_UNAUTHENTICATED", "true");
+    let path = town.installation.path().join("signer.toml");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let callers = before.lines().skip_while(|line| *line != "[callers.tests]").take(3);
+    let without = callers.fold(before.clone(), |text, line| text.replacen(line, "", 1));
+    std::fs::write(&path, without).unwrap();
+    let body = json!({"code": 1, "msg": "success", "data": {"state": "charged"}}).to_string();
+    let here = impostor("200 OK", body).await;
+    let (done, said) = told(&town.installation, &["billing", "0xab", "--server", &here]).await;
+    assert!(done && said.contains("charged"), "{said}");
+    let elsewhere = ["billing", "0xab", "--server", "http://signer.example:9980"];
+    let (done, said) = told(&town.installation, &elsewhere).await;
+    assert!(!done && said.contains("no caller is configured here"), "{said}");
+}
+
+/// Answers everything with this, and signs nothing.
+async fn impostor(status: &'static str, body: String) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    TaskTracker::new().spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+            );
+            assert_ne!(socket.read(&mut [0; 4096]).await.unwrap(), 0);
+            socket.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        }
+    });
+    url
 }
 
 /// A command that writes what happens, and is ended with this.

@@ -101,6 +101,23 @@ impl Anvil {
         Self { process: Some(process), rpc, url, accounts }
     }
 
+    /// A chain of another make, as it comes: tests/node/chains.mjs knows them. `url` is the node's own; what a test
+    /// does to the chain goes past that.
+    pub(crate) async fn of_make(make: &str) -> Self {
+        let mut process = Command::new("node")
+            .args([concat!(env!("CARGO_MANIFEST_DIR"), "/tests/node/chains.mjs"), make])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("node starts");
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let (url, dialect) = line.trim().split_once(' ').expect("it says where it listens");
+        let rpc = Rpc::new(dialect);
+        let accounts = rpc.call("eth_accounts", json!([])).await;
+        Self { process: Some(process), rpc, url: url.to_owned(), accounts }
+    }
+
     /// A chain of another kind that speaks the same dialect.
     pub(crate) async fn elsewhere(url: &str, family: Family) -> Self {
         let rpc = Rpc { family, ..Rpc::new(url) };

@@ -32,7 +32,7 @@ pub(crate) const LOOK: &str = "look";
 pub(crate) const BLOCK: &str = "block";
 
 /// How an `eth_call` is called that puts code somewhere for its own length.
-const READER: &str = "eth_call with overrides";
+pub(crate) const READER: &str = "eth_call with overrides";
 
 /// What a name stands for.
 fn names(method: &str) -> &[&str] {

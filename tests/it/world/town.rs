@@ -3,7 +3,7 @@
 
 pub(crate) mod paper;
 
-pub(crate) use paper::{chain, profile, put_key, tron_chain};
+pub(crate) use paper::{chain, profile, put_key, tron_chain, with_tron_nodes};
 
 use super::anvil::{Anvil, Family, Mining, Options};
 use super::contracts::{AnyToken, Billing, Kind, Merchant, Plan, Subscriber, Token, deploy};

@@ -65,7 +65,7 @@ pub(super) async fn send(url: &str, body: &str, secret: &str, ahead_s: i64) -> (
 }
 
 /// The whole feed, as a program that pulls reads it.
-async fn feed(inbox: &RunningInbox) -> Vec<Value> {
+pub(super) async fn feed(inbox: &RunningInbox) -> Vec<Value> {
     let (mut all, mut after) = (vec![], "0".to_owned());
     loop {
         let path = format!("/events?after={after}&limit=100");

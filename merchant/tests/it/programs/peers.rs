@@ -3,6 +3,7 @@
 
 use super::book_keeping::Ledger;
 use super::process::{KEY, SECRET};
+use crate::proofs::prove;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Request, State};
@@ -96,9 +97,14 @@ async fn exchange(State(peers): State<Peers>, request: Request) -> Response<Body
     if (peers.hook.lock())(number, Moment::After) {
         return broken();
     }
-    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
     let mut response = Response::new(Body::from(answer.to_string()));
-    *response.status_mut() = status;
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    // Of the three the Signer alone signs what it answers.
+    if path.starts_with("/PayTool/") {
+        let text = answer.to_string();
+        let request = presented(&head.headers).sign.unwrap_or_default();
+        prove(response.headers_mut(), SECRET, request, (status, text.as_bytes()));
+    }
     response
 }
 

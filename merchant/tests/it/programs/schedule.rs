@@ -12,7 +12,7 @@ use std::time::Duration;
 /// Hours become milliseconds.
 const PACE: &str = "3600000";
 
-fn once(folder: &Path, url: &str) -> Command {
+pub(super) fn once(folder: &Path, url: &str) -> Command {
     let arguments =
         ["schedule", "--once", "--chain", "139=EVM", "--batch-size", "3", "--pace", PACE];
     merchant(folder, url, &arguments)
@@ -44,7 +44,7 @@ pub(super) async fn settle(folder: &Path, peers: &Peers) {
 }
 
 /// Everybody who could pay has paid once, and no counterpart has a complaint.
-fn everybody_paid_once(peers: &Peers, count: i64) {
+pub(super) fn everybody_paid_once(peers: &Peers, count: i64) {
     let ledger = peers.ledger.lock();
     assert_eq!(ledger.offences, Vec::<String>::new());
     for id in 1..=count {

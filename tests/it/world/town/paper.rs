@@ -1,7 +1,7 @@
 //! What a merchant writes down for the Signer: the chain, how its contract is called, and the key.
 
-use super::{CHAIN, Doors, Founding, KEY, Town, spell};
-use crate::world::anvil::Family;
+use super::{CHAIN, Doors, Founding, KEY, Settlement, Town, spell};
+use crate::world::anvil::{Anvil, Family};
 use crate::world::contracts::Merchant;
 use crate::world::proxy::Proxy;
 use crate::world::signer::Installation;
@@ -63,7 +63,7 @@ pub(crate) fn tron_chain(full: &str, doors: &Doors, places: [Address; 2], keys: 
 }
 
 /// A TRON chain with these nodes in a list instead of the one that is written flat.
-fn with_tron_nodes(config: &str, nodes: &[String]) -> String {
+pub(crate) fn with_tron_nodes(config: &str, nodes: &[String]) -> String {
     let flat = |line: &&str| {
         let key = line.split(' ').next().unwrap_or_default();
         ["full", "solidity", "jsonrpc"].contains(&key)
@@ -97,6 +97,14 @@ pub(crate) fn chain(rpc: &str, contract: Address, multicall: Address, keys: &str
 }
 
 impl Town {
+    /// The usual town on an EVM node of another make than anvil.
+    pub(crate) async fn on_make(make: &str, founding: Founding) -> Self {
+        let anvil = Anvil::of_make(make).await;
+        let settlement = Settlement::on(&anvil, &founding).await;
+        let proxy = Proxy::before(&anvil.url).await;
+        Self::installed(&founding, settlement, (anvil, None), (proxy, None))
+    }
+
     /// On TRON: has the Signer know so many nodes, each a proxy with an endpoint for each side.
     pub(super) async fn know_nodes(&mut self, nodes: usize, founding: &Founding) -> Vec<Proxy> {
         let (served, own) = (&self.tron().served, &self.doors);

@@ -26,7 +26,17 @@ const FOR_CALLING: i64 = 100_000_000;
 const LIFE_MS: i64 = 600_000;
 
 /// How often a transaction is asked about before it counts as lost; a block takes three seconds.
-const PATIENCE: usize = 600;
+const PATIENCE: usize = 1_500;
+
+/// After how many of these it is offered again: a block that ran out of time drops what it had no room for.
+const OFFERED_EVERY: usize = 50;
+
+/// A transaction of the town on its way.
+struct Submitted {
+    id: B256,
+    /// As `broadcasthex` takes it.
+    bytes: String,
+}
 
 /// The node, and who pays. Asked from a thread of its own: its questions block.
 #[derive(Debug)]
@@ -87,7 +97,7 @@ impl Remote {
         from: &PrivateKeySigner,
         (kind, name, value): (i32, &str, Vec<u8>),
         fee_limit: i64,
-    ) -> B256 {
+    ) -> Submitted {
         let newest = json!({"detail": false});
         let (_, now_ms) = self.block(&format!("{}/wallet/getblock", self.full), &newest);
         let solid = format!("{}/walletsolidity/getblock", self.solidity);
@@ -114,16 +124,26 @@ impl Remote {
         let id = sha256(&raw.encode_to_vec());
         let signature = vec![from.sign_hash_sync(&id).unwrap().as_bytes().to_vec()];
         let bytes = Transaction { raw_data: Some(raw), signature }.encode_to_vec();
-        let said = self.ask("broadcasthex", &json!({"transaction": hex::encode(bytes)}));
+        let submitted = Submitted { id, bytes: hex::encode(bytes) };
+        let said = self.offer(&submitted);
         assert_eq!(said["result"], true, "{said}");
-        id
+        submitted
     }
 
-    /// Waits until all are in blocks, and sees that they succeeded.
-    fn include(&self, ids: &[B256]) {
-        for id in ids {
+    fn offer(&self, one: &Submitted) -> Value {
+        self.ask("broadcasthex", &json!({"transaction": one.bytes}))
+    }
+
+    /// Waits until all are in blocks, and sees that they succeeded. What a node has forgotten it is told again; what
+    /// it says to that decides nothing.
+    fn include(&self, all: &[Submitted]) {
+        for one in all {
+            let id = one.id;
             let asked = json!({"value": hex::encode(id)});
-            let info = (0..PATIENCE).find_map(|_| {
+            let info = (1..=PATIENCE).find_map(|times| {
+                if times.is_multiple_of(OFFERED_EVERY) {
+                    self.offer(one);
+                }
                 let info = self.ask("gettransactioninfobyid", &asked);
                 let found = info.get("id").is_some();
                 if !found {
@@ -147,7 +167,7 @@ impl Ground for Remote {
     fn endow(&self, accounts: &[Address]) {
         let owner_address = to21(&self.bank.address());
         let others = accounts.iter().filter(|who| **who != self.bank.address());
-        let ids: Vec<B256> = others
+        let sent: Vec<Submitted> = others
             .map(|who| {
                 let deploys = *who == wallet("owner").address();
                 let amount = if deploys { 2 * FOR_DEPLOYING } else { FOR_CALLING };
@@ -156,7 +176,7 @@ impl Ground for Remote {
                 self.submit(&self.bank, (1, "TransferContract", transfer.encode_to_vec()), 0)
             })
             .collect();
-        self.include(&ids);
+        self.include(&sent);
     }
 
     fn deploy(&self, from: &PrivateKeySigner, creation: Bytes) -> Address {
@@ -174,8 +194,9 @@ impl Ground for Remote {
         };
         let asked = (30, "CreateSmartContract", create.encode_to_vec());
         let most = self.most_allowed().min(FOR_DEPLOYING);
-        let id = self.submit(from, asked, most);
-        self.include(&[id]);
+        let creation = self.submit(from, asked, most);
+        let id = creation.id;
+        self.include(&[creation]);
         deployed(id.as_slice(), &from.address())
     }
 
@@ -190,8 +211,8 @@ impl Ground for Remote {
             let asked = (31, "TriggerSmartContract", trigger.encode_to_vec());
             self.submit(&call.from, asked, FOR_CALLING)
         };
-        let ids: Vec<B256> = calls.into_iter().map(send).collect();
-        self.include(&ids);
+        let sent: Vec<Submitted> = calls.into_iter().map(send).collect();
+        self.include(&sent);
     }
 
     fn view(&self, to: Address, data: Bytes) -> Bytes {
