@@ -116,7 +116,7 @@ impl Files {
 
     /// The same journal as it is called while nobody knows whether it is whole.
     pub(super) fn unfinished(&self) -> Self {
-        Self { path: beside(&self.path, ".part"), mark: self.mark.clone() }
+        Self { path: beside(&self.path, ".part"), mark: self.mark.clone(), open: None }
     }
 
     /// Takes the database away, with its log.
@@ -321,7 +321,8 @@ mod tests {
     #[test]
     fn a_mark_on_another_disk_than_the_journal_is_told_from_one_beside_it() {
         let room = tempfile::tempdir().unwrap();
-        let files = |mark: PathBuf| Files { path: room.path().join("journal.db"), mark };
+        let files =
+            |mark: PathBuf| Files { path: room.path().join("journal.db"), mark, open: None };
         assert!(files(room.path().join("elsewhere.mark")).mark_shares_the_disk());
         let device = |path: &Path| std::fs::metadata(path).unwrap().dev();
         let shm = Path::new("/dev/shm");
