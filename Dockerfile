@@ -23,9 +23,13 @@
 # long as `http.shutdown_grace`, 20 s, so wait longer than that before you kill it. Two containers
 # cannot share one journal: replace the old one, do not roll over.
 
+# operate/pin-images writes the digest of each image into this file; from then on the tests want one for all.
 FROM rust:1.95-bookworm AS build
 WORKDIR /build
 COPY . .
+# Where it was built is nobody's business: paths in messages begin at the name of a crate.
+ENV RUSTFLAGS="--remap-path-prefix=/usr/local/cargo/registry/src/index.crates.io-1949cf8c6b5b557f/= --remap-path-prefix=/build/= --remap-path-prefix=/usr/local/cargo/="
+ENV CFLAGS="-ffile-prefix-map=/usr/local/cargo/registry/src/index.crates.io-1949cf8c6b5b557f/= -ffile-prefix-map=/build/="
 # The program has the defaults and the schema built in and needs no other file.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/build/target \

@@ -3,10 +3,12 @@
 
 pub mod check;
 pub mod claims;
+mod confine;
 mod connect;
 pub mod copies;
 pub mod export;
 pub mod first;
+mod fitness;
 mod gates;
 mod handover;
 mod head;
@@ -28,7 +30,9 @@ mod standby;
 pub mod totals;
 mod webhook;
 
+pub use confine::confine;
 pub use connect::ConnectError;
+pub use fitness::GivesWay;
 pub use hold_keys::{HoldError, hold};
 pub use lanes::Orphans;
 pub use reload::NotReloaded;
@@ -127,6 +131,7 @@ pub struct Running {
     config: Config,
     reloads: Receiver<ReloadRequest>,
     copier: Option<Copier>,
+    gives_way: GivesWay,
 }
 
 /// What a Signer needs of the machine that it runs on.
@@ -197,7 +202,7 @@ pub async fn start_on(
     let (limits, copies) =
         (config.http.clone(), config.journal.file().and_then(|file| file.copy_dir.clone()));
     let chains = connect::all(&config, machine).await?;
-    let (journal, lobby) = standby::in_turn(&config, &mut sockets).await?;
+    let (journal, lobby) = standby::in_turn(&config, &chains, &mut sockets).await?;
     let Assembled {
         engine,
         watchers,
@@ -220,6 +225,7 @@ pub async fn start_on(
     let copier = copies.and_then(|directory| copies::keep(&engine.journal, &directory));
     webhook.map_or(Ok(()), |desk| tell_webhook(&config, desk, &engine, stop_others.clone()))?;
     keep_house((&others, &stop_others), &engine, &door, refusals);
+    let gives_way = GivesWay::begin(&config.journal, &engine, (&others, &stop_others));
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = sockets.listen(at)?;
@@ -248,6 +254,7 @@ pub async fn start_on(
         config,
         reloads,
         copier,
+        gives_way,
     })
 }
 
@@ -360,6 +367,11 @@ async fn look_once(watchers: &[Watcher]) {
 }
 
 impl Running {
+    /// Tells when another Signer is to serve in this one's place.
+    pub fn gives_way(&self) -> GivesWay {
+        self.gives_way.clone()
+    }
+
     /// Stops taking requests, finishes those that have begun, and ends. What the chain has not
     /// decided is taken up by the next process.
     pub async fn shutdown(self) {

@@ -8,6 +8,7 @@ mod callers;
 mod chain;
 mod database_url;
 mod faults;
+mod for_keys;
 mod http;
 mod incumbent;
 mod journal;
@@ -35,7 +36,7 @@ mod tests;
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tracing_subscriber::EnvFilter;
@@ -48,6 +49,7 @@ pub use chain::{
 };
 pub use database_url::{DatabaseUrl, NotADatabaseUrl};
 pub use faults::{ConfigError, ConfigErrors};
+pub use for_keys::{ForKeys, TextForKeys};
 pub use http::HttpConfig;
 pub use journal::{JournalConfig, JournalPlace, JournalServer};
 pub use key_ref::{AwsSecret, GcpKey, KeyRef, KmsKey, TokenKey, VaultSecret};
@@ -148,7 +150,9 @@ impl Config {
         let keys = read_file(path, &faults).and_then(|text| {
             let tree = layers::merge(&text, &environment, &faults)?;
             TableReader::read_all(&tree, &faults, |root| {
-                let keys = root.section("keys", |reader| KeysConfig::read(reader, &environment));
+                let keys = root.section("keys", |reader| {
+                    KeysConfig::read(reader, &environment, PathBuf::new())
+                });
                 root.ignore_the_rest();
                 keys
             })
@@ -175,7 +179,10 @@ impl Config {
         TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);
             let journal = root.section("journal", JournalPlace::read);
-            let keys = root.section("keys", |reader| KeysConfig::read(reader, environment));
+            let ceiling = journal.as_ref().map(|journal| journal.beside(".signed"));
+            let ceiling = ceiling.unwrap_or_default();
+            let keys =
+                root.section("keys", |reader| KeysConfig::read(reader, environment, ceiling));
             let log = root.section("log", LogConfig::read);
             let outbound = root.section("outbound", OutboundConfig::read);
             let webhook = root.has("webhook");
@@ -300,11 +307,15 @@ fn read_file(path: Option<&Path>, faults: &Faults) -> Result<String, Reported> {
 
 /// What another process of this program has to be started with to read the same configuration.
 pub fn own_environment() -> impl Iterator<Item = (OsString, OsString)> {
-    // Where certificates are, by which stores of keys are known.
-    let certificates = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
-    std::env::vars_os().filter(move |(name, _)| {
-        name.to_str().is_some_and(|name| is_ours(name) || certificates.contains(&name))
-    })
+    let ours = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_ours));
+    ours.chain(certificates())
+}
+
+/// Where certificates are, by which stores of keys are known.
+pub fn certificates() -> impl Iterator<Item = (OsString, OsString)> {
+    let known = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+    let of_them = move |name: &OsString| name.to_str().is_some_and(|name| known.contains(&name));
+    std::env::vars_os().filter(move |(name, _)| of_them(name))
 }
 
 /// Whether a variable of the process says something to us.

@@ -10,6 +10,7 @@ mod apart;
 mod aws;
 mod awskms;
 mod awssecret;
+mod ceiling;
 mod directory;
 #[cfg(test)]
 mod double;
@@ -35,6 +36,7 @@ pub use apart::{
     ApartFault, Ask, Deaths, KeyAnswer, KeyQuestion, KeyReply, Manifest, NotSigned, Opened,
     OpenedAs, Profiles, SignAgain, SignBill, SplitKeys, WireRefusal, frame, read_frame, terms,
 };
+pub use ceiling::{CeilingFault, DayCeiling};
 pub use directory::{generate, import, list, random_password};
 pub use elsewhere::SigningStore;
 pub use error::{KeyError, SignError};
@@ -128,7 +130,13 @@ impl Key {
             Ok(_) => {}
             Err(SignError::Store { why, .. }) if why.may_pass() => {}
             Err(source) => {
-                return Err(KeyError::SelfTest { key: config_path.to_owned(), source });
+                let key = config_path.to_owned();
+                return Err(match hand.signs_for().await {
+                    Some(actual) if actual != address => {
+                        KeyError::NotPinned { key, stated: address, actual }
+                    }
+                    Some(_) | None => KeyError::SelfTest { key, source },
+                });
             }
         }
         Ok(Self { hand: Hand::Elsewhere(hand), address })

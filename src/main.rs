@@ -10,9 +10,8 @@ use merchant_signer::config::{Config, ConfigErrors, DatabaseUrl};
 use merchant_signer::journal::{HistoryHead, Journal, Renaming};
 use merchant_signer::keys::SplitKeys;
 use merchant_signer::node::Http;
-use merchant_signer::{keys, telemetry};
+use merchant_signer::{keys, owner_only, telemetry};
 use std::error::Error;
-use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -57,7 +56,11 @@ enum Command {
     Keys(keystores::KeysCommand),
     /// Hold the keys of a Signer, which starts this itself.
     #[command(hide = true)]
-    HoldKeys,
+    HoldKeys {
+        /// The configuration was read, and what is needed of it is the standard output.
+        #[arg(long)]
+        begun: bool,
+    },
 }
 
 /// What needs the whole configuration.
@@ -155,7 +158,7 @@ enum NetworksCommand {
 enum ClaimsCommand {
     /// Write every billing that the chain has decided, with its claims, as JSON lines.
     Export {
-        /// Where to; standard output otherwise.
+        /// Where to; standard output otherwise. A file that is there is not replaced.
         #[arg(long)]
         out: Option<PathBuf>,
     },
@@ -202,7 +205,7 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
                 say(&told)?;
             }
         }
-        Some(Command::HoldKeys) => app::hold(path)?,
+        Some(Command::HoldKeys { begun }) => app::hold(path, *begun)?,
         Some(Command::Configured(command)) => return carry_out(path, command),
         None => return carry_out(path, &Configured::Serve),
     }
@@ -216,6 +219,11 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
         warn!("{variable} is set and not used: see outbound.environment_proxies");
     }
     let sockets = Sockets::handed_over()?;
+    if matches!(command, Configured::Serve) {
+        for lack in app::confine(&config) {
+            warn!("the Signer is not confined: {lack}");
+        }
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match command {
         Configured::Serve => runtime.block_on(serve(config, path, sockets))?,
@@ -285,11 +293,14 @@ async fn serve(
         _ = interrupt.recv() => return Ok(()),
         why = deaths.next() => return Err(why.into()),
     };
+    let gives_way = running.gives_way();
     let ended = loop {
         tokio::select! {
             _ = terminate.recv() => break Ok(()),
             _ = interrupt.recv() => break Ok(()),
-            // Nothing can be signed any more: whoever looks after the Signer starts it again.
+            // Whoever looks after the Signer starts it again, and it stands by.
+            why = gives_way.told() => break Err(why.into()),
+            // Nothing can be signed any more: the same.
             why = deaths.next() => break Err(why.into()),
             _ = hangup.recv() => {
                 // What became of it is in the log.
@@ -317,7 +328,7 @@ fn write_ledger(
     let (from, until) = (asked.from, asked.to);
     let (after, server) = (asked.after.clone(), asked.server.clone());
     let to: Box<dyn io::Write> = match &asked.out {
-        Some(path) => Box::new(File::create_new(path)?),
+        Some(path) => Box::new(owner_only::create(path)?),
         None => Box::new(io::stdout()),
     };
     let wanted = export::Export { from, until, format, after, server };

@@ -1,7 +1,9 @@
 //! Whether a file is its owner's alone: asked of every file that holds a secret.
 
-use std::fs::Metadata;
-use std::os::unix::fs::MetadataExt as _;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
 
 /// The permission bits of group and others.
 const OTHERS: u32 = 0o077;
@@ -32,6 +34,11 @@ pub enum Looseness {
     },
 }
 
+/// Makes a file that nobody else may read, for what concerns customers. One that is there is not replaced.
+pub fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+}
+
 /// Checks a file that was opened.
 pub(crate) fn check(file: &Metadata) -> Result<(), Looseness> {
     if !file.is_file() {
@@ -53,4 +60,18 @@ pub(crate) fn open_to_everybody(place: &Metadata) -> Option<u32> {
     let (everybody, sticky) = (0o002, 0o1000);
     let mode = place.mode() & 0o7777;
     (mode & everybody != 0 && (place.is_file() || mode & sticky == 0)).then_some(mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_about_customers_is_its_owners_alone_and_replaces_none() {
+        let room = tempfile::tempdir().unwrap();
+        let path = room.path().join("claims.jsonl");
+        let made = create(&path).unwrap().metadata().unwrap();
+        assert_eq!(made.mode() & 0o7777, 0o600);
+        assert_eq!(create(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+    }
 }

@@ -17,6 +17,7 @@ use crate::billing::{
 use crate::config::{PolicyConfig, TokenLimits};
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, Selector, U256};
+use std::collections::HashSet;
 use std::error::Error;
 
 /// Why something is not signed: the rule that says so, and what to do. Nothing was signed or sent.
@@ -139,22 +140,25 @@ impl Policy {
         }
     }
 
-    /// What these charges add to the sums of the day.
-    pub fn counts(&self, charges: &[Charge]) -> Result<Vec<Count>, Refusal> {
+    /// What charges add to the sums of the day: the token of each and its amount.
+    pub fn counts(
+        &self,
+        charges: impl Iterator<Item = (Address, U256)>,
+    ) -> Result<Vec<Count>, Refusal> {
         let mut counts = Vec::<Count>::new();
-        for (place, charge) in charges.iter().enumerate() {
-            let unit = Unit::Token(charge.token);
+        for (place, (token, amount)) in charges.enumerate() {
+            let unit = Unit::Token(token);
             if let Some(count) = counts.iter_mut().find(|count| count.unit == unit) {
-                count.amount = count.amount.saturating_add(charge.amount);
+                count.amount = count.amount.saturating_add(amount);
                 count.items.push(place);
                 continue;
             }
-            let limits = self.limits_of(charge.token)?;
-            let name = limits.map_or_else(|| self.spell(charge.token), |(name, _)| name.to_owned());
+            let limits = self.limits_of(token)?;
+            let name = limits.map_or_else(|| self.spell(token), |(name, _)| name.to_owned());
             counts.push(Count {
                 unit,
                 items: vec![place],
-                amount: charge.amount,
+                amount,
                 most: limits.and_then(|(_, limits)| limits.max_amount_per_day),
                 rule: self.key(&format!("max_amount_per_day.{name}")),
             });
@@ -287,6 +291,7 @@ impl Policy {
             return Err(Refusal::of("tokens", "not every charge has a token"));
         }
         self.admit_batch(tokens.len())?;
+        check_once(meant.items)?;
         let mut rows = charges.iter().zip(meant.items).zip(tokens);
         rows.try_for_each(|((told, item), token)| self.check_charge(told.token, item, *token))
     }
@@ -351,6 +356,17 @@ impl Policy {
     pub fn key(&self, key: &str) -> String {
         format!("chains.{}.policy.{key}", self.chain)
     }
+}
+
+/// Whether no subscription, and no user of a plan, is charged twice: a request that names one twice is never
+/// admitted as that.
+fn check_once(items: &[Item]) -> Result<(), Refusal> {
+    let (mut ids, mut users) = (HashSet::new(), HashSet::new());
+    let again =
+        |item: &&Item| !(ids.insert(item.subscribe) & users.insert((item.key.plan, item.key.user)));
+    let Some(twice) = items.iter().find(again) else { return Ok(()) };
+    let why = format!("it charges subscription {} twice", twice.subscribe.0);
+    Err(Refusal::of("charges", why))
 }
 
 /// Of bytes that should never have come to be.

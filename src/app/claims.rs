@@ -3,7 +3,9 @@
 use crate::billing::SubscribeId;
 use crate::config::JournalPlace;
 use crate::journal::{Journal, PersonsWord, Resolution};
+use crate::owner_only;
 use std::error::Error;
+use std::io::Write as _;
 use std::path::Path;
 
 /// Who says so, in the history: whoever may run commands here.
@@ -37,7 +39,7 @@ pub async fn export(journal: &JournalPlace, to: Option<&Path>) -> Result<String,
     journal.close().await;
     let exported = exported?;
     let Some(path) = to else { return Ok(exported.text.trim_end().to_owned()) };
-    std::fs::write(path, &exported.text)?;
+    owner_only::create(path)?.write_all(exported.text.as_bytes())?;
     let (billings, open) = (exported.billings, exported.open);
     Ok(format!(
         "{billings} billings in {}; {open} are still open, and are not in it",

@@ -1,17 +1,20 @@
 //! The process that holds the keys. It is started by the Signer itself, with one end of a pair of sockets as its
-//! standard input; opens the keys by its own reading of the configuration; takes from itself whatever it does
-//! not need to sign; and then answers questions until the other end is closed.
+//! standard input, or by systemd, with a connection to a socket that is the Signer's alone; reads the configuration for itself; begins anew with the part of it that signing needs, so
+//! that no other secret is in its memory; opens the keys; takes from itself whatever it does not need to sign;
+//! and then answers questions until the other end is closed.
 //!
-//! It logs nothing: what there is to say, the other process says. Whatever it cannot read ends it.
+//! It logs nothing: what there is to say, the other process says. Whatever it cannot read ends it, with all of
+//! its threads: behind a frame that is none, nothing is known to begin where a frame does.
 
 use super::keyring::key_place;
 use crate::chain::Desk;
-use crate::config::{ChainConfig, Config, ConfigErrors, KeysConfig};
+use crate::clock::Clock;
+use crate::config::{ChainConfig, ConfigErrors, ForKeys, KeysConfig, TextForKeys, certificates};
 use crate::contract::Profile;
 use crate::keys::{
-    Ask, EveryStore, HardenError, KeyAnswer, KeyPlace, KeyReply, Manifest, NotSigned,
-    OpenKeys as _, Opened, OpenedAs, PinnedKey, frame, harden_process, lock_down, read_frame,
-    terms,
+    Ask, CeilingFault, DayCeiling, EveryStore, HardenError, KeyAnswer, KeyPlace, KeyQuestion,
+    KeyReply, Manifest, NotSigned, OpenKeys as _, Opened, OpenedAs, PinnedKey, frame,
+    harden_process, lock_down, read_frame, terms,
 };
 use alloy::primitives::Signature;
 use parking_lot::Mutex;
@@ -20,10 +23,14 @@ use rustix::net::sockopt::{socket_domain, socket_peercred, socket_type};
 use rustix::net::{AddressFamily, SocketType};
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use std::fmt::Display;
-use std::io::{self, BufReader, Write as _};
+use std::fs::File;
+use std::io::{self, BufReader, Seek as _, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Arc, Barrier};
 use std::thread;
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,14 +42,33 @@ const MOST_THREADS: usize = 4;
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
     /// Somebody started it by hand.
-    #[error("hold-keys is a part of the Signer, which starts it itself")]
+    #[error(
+        "hold-keys is a part of the Signer, which starts it itself, or has systemd start it for a connection"
+    )]
     NotOurs,
+    /// Somebody else than the owner of the socket asks.
+    #[error("user {asks} asks for keys over a socket of user {owner}, who alone may")]
+    Stranger {
+        /// Who asks.
+        asks: u32,
+        /// Whose socket it is.
+        owner: u32,
+    },
     /// The process could not be closed to its neighbours.
     #[error(transparent)]
     Open(#[from] HardenError),
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigErrors),
+    /// The file of what was signed today cannot be used.
+    #[error("keys.ceiling_file: what was signed today cannot be read from {}: {why}. Find out how that came to be, \
+             then move the file away: the ceilings of today begin at zero without it", path.display())]
+    Ceiling {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: CeilingFault,
+    },
     /// What came over the socket is no question.
     #[error("the process that holds the keys was told something that it does not understand: {0}")]
     Nonsense(#[from] prost::DecodeError),
@@ -57,14 +83,27 @@ struct HeldKey {
     _pinned: Option<PinnedKey>,
 }
 
+/// A question that was read.
+struct ReadAsk<'a> {
+    id: u64,
+    key: &'a HeldKey,
+    asks: KeyQuestion,
+}
+
 /// Every key that was to be opened, in the order of the [`Manifest`].
 type HeldKeys = Vec<Option<HeldKey>>;
 
-/// Holds keys until whoever started it has ended, or wants no more.
-pub fn hold(config: Option<&Path>) -> Result<(), HoldError> {
+/// Holds keys until whoever started it has ended, or wants no more. `begun` says whether the configuration was
+/// read before, and the part of it that is needed stands in the file that is the standard output.
+pub fn hold(config: Option<&Path>, begun: bool) -> Result<(), HoldError> {
     harden_process()?;
     let socket = handed_over()?;
-    let config = Config::load(config)?;
+    if !begun {
+        return Err(begin_anew(TextForKeys::load(config)?).into());
+    }
+    let config = ForKeys::read(&io::read_to_string(File::from(
+        io::stdout().as_fd().try_clone_to_owned()?,
+    ))?)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (manifest, held) = runtime.block_on(open(&config))?;
     drop(runtime);
@@ -72,27 +111,59 @@ pub fn hold(config: Option<&Path>) -> Result<(), HoldError> {
     serve(socket, manifest, held, threads)
 }
 
-/// The socket that the process was started with, if it was started by who made it.
+/// Executes this program once more, with nothing in its memory but what it is given: why it could not.
+#[cfg(target_os = "linux")]
+fn begin_anew(TextForKeys { text, environment }: TextForKeys) -> io::Error {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    let given = memfd_create("configuration", MemfdFlags::CLOEXEC).map_err(io::Error::from);
+    let given = given.map(File::from).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.rewind()?;
+        Ok(file)
+    });
+    let file = match given {
+        Ok(file) => file,
+        Err(why) => return why,
+    };
+    let mut command = Command::new("/proc/self/exe");
+    command.args(["hold-keys", "--begun"]).env_clear().envs(certificates()).envs(environment);
+    command.stdout(file).exec()
+}
+
+/// Tells that there is nothing of the kind here.
+#[cfg(not(target_os = "linux"))]
+fn begin_anew(_: TextForKeys) -> io::Error {
+    io::ErrorKind::Unsupported.into()
+}
+
+/// The socket that the process was started with: made by who started it, or a connection by whose socket it is.
 fn handed_over() -> Result<UnixStream, HoldError> {
     let socket = io::stdin().as_fd().try_clone_to_owned()?;
     let kind = (socket_domain(&socket).ok(), socket_type(&socket).ok());
     if kind != (Some(AddressFamily::UNIX), Some(SocketType::STREAM)) {
         return Err(HoldError::NotOurs);
     }
+    let made_by = socket_peercred(&socket).map_err(io::Error::from)?;
+    let socket = UnixStream::from(socket);
+    if let Some(path) = socket.local_addr()?.as_pathname() {
+        let (asks, owner) = (made_by.uid.as_raw(), std::fs::metadata(path)?.uid());
+        return if asks == owner { Ok(socket) } else { Err(HoldError::Stranger { asks, owner }) };
+    }
     // With the process, or the thread of it, that started this one.
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(io::Error::from)?;
-    let made_by = socket_peercred(&socket).map_err(io::Error::from)?.pid;
-    if getppid() == Some(made_by) { Ok(socket.into()) } else { Err(HoldError::NotOurs) }
+    if getppid() == Some(made_by.pid) { Ok(socket) } else { Err(HoldError::NotOurs) }
 }
 
 /// Opens every key that can be held here, one after the other: one that is encrypted takes 256 MiB meanwhile.
-async fn open(config: &Config) -> io::Result<(Manifest, HeldKeys)> {
+async fn open(config: &ForKeys) -> Result<(Manifest, HeldKeys), HoldError> {
     // They mean the Signer, which ends this process when it has done what it had to.
     for stays in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
         drop(signal(stays)?);
     }
-    let mut manifest = Manifest { terms: terms(config).to_vec(), ..Manifest::default() };
+    let mut manifest =
+        Manifest { terms: terms(&config.chains, &config.keys).to_vec(), ..Manifest::default() };
     let mut held = HeldKeys::new();
+    let ceiling = Arc::new(ceiling(config, &mut manifest.lacks)?);
     for chain in &config.chains {
         let family = &chain.family;
         // What is wrong with it, the other process finds as well, and says.
@@ -104,7 +175,7 @@ async fn open(config: &Config) -> io::Result<(Manifest, HeldKeys)> {
                 Ok(key) => {
                     let pinned = key.pin();
                     manifest.lacks.extend(pinned.as_ref().err().map(|why| unpinned(&path, why)));
-                    let desk = Desk::new(chain, Arc::clone(&profile), key);
+                    let desk = Desk::new(chain, Arc::clone(&profile), key, Arc::clone(&ceiling));
                     let address = OpenedAs::Address(desk.address().to_vec());
                     (address, Some(HeldKey { desk, _pinned: pinned.ok().flatten() }))
                 }
@@ -115,6 +186,28 @@ async fn open(config: &Config) -> io::Result<(Manifest, HeldKeys)> {
         }
     }
     Ok((manifest, held))
+}
+
+/// What was signed today, and says so where that is not known. No file is needed where no day has a limit.
+fn ceiling(config: &ForKeys, lacks: &mut Vec<String>) -> Result<DayCeiling, HoldError> {
+    let limited = |chain: &ChainConfig| chain.policy.limits_of_day();
+    if !config.chains.iter().any(limited) {
+        return Ok(DayCeiling::unlimited(Clock::MACHINE));
+    }
+    let path = config.keys.ceiling_file.clone();
+    match DayCeiling::open(&path, Clock::MACHINE) {
+        Ok((ceiling, new)) => {
+            let path = path.display();
+            lacks.extend(new.then(|| {
+                format!(
+                    "what was signed today counts from zero ({path} was not there): right on the first day, \
+                     and otherwise somebody took the file away"
+                )
+            }));
+            Ok(ceiling)
+        }
+        Err(why) => Err(HoldError::Ceiling { path, why }),
+    }
 }
 
 /// Where the keys of a chain are that can be held here, and how the operator knows them.
@@ -142,7 +235,7 @@ fn serve(
 ) -> Result<(), HoldError> {
     let mut first = socket.try_clone()?;
     let window = Arc::new(Window {
-        questions: Mutex::new(BufReader::new(socket.try_clone()?)),
+        questions: Mutex::new(Some(BufReader::new(socket.try_clone()?))),
         answers: Mutex::new(socket),
         held,
     });
@@ -162,38 +255,54 @@ fn serve(
     manifest.lacks.extend(lock_down().err());
     first.write_all(&frame(&manifest)?)?;
     ready.wait();
-    window.answer_all()?;
+    let mut ended = window.answer_all();
     for other in others {
-        other.join().map_err(|_| io::Error::other("one of its threads has ended"))??;
+        let other = other.join().map_err(|_| io::Error::other("one of its threads has ended"))?;
+        ended = ended.and(other);
     }
-    Ok(())
+    ended
 }
 
 /// Where questions come in and answers go out.
 struct Window {
-    questions: Mutex<BufReader<UnixStream>>,
+    /// None once there is nothing more to read, for any thread.
+    questions: Mutex<Option<BufReader<UnixStream>>>,
     answers: Mutex<UnixStream>,
     held: HeldKeys,
 }
 
 impl Window {
+    /// Answers until there are no more questions. On an error no thread reads another one.
     fn answer_all(&self) -> Result<(), HoldError> {
-        loop {
-            let read = read_frame(&mut *self.questions.lock())?;
-            let Some(read) = read else { return Ok(()) };
-            let Ask { id, key, question } = Ask::decode(read.as_slice())?;
-            let place = usize::try_from(key).unwrap_or(usize::MAX);
-            let held = self.held.get(place).and_then(Option::as_ref);
-            let (Some(held), Some(question)) = (held, question) else {
-                return Err(io::Error::other(
-                    "a question without a key, or a key that is not held",
-                )
-                .into());
-            };
-            let Some(signed) = held.desk.answer(&question) else { continue };
+        while let Some(ReadAsk { id, key, asks }) = self.next()? {
+            let Some(signed) = key.desk.answer(&asks) else { continue };
             let answer = frame(&KeyAnswer { id, said: Some(said(signed)) })?;
-            self.answers.lock().write_all(&answer)?;
+            if let Err(why) = self.answers.lock().write_all(&answer) {
+                *self.questions.lock() = None;
+                return Err(why.into());
+            }
         }
+        Ok(())
+    }
+
+    /// The next question and the key that it is for; none where there will be no more.
+    fn next(&self) -> Result<Option<ReadAsk<'_>>, HoldError> {
+        let mut questions = self.questions.lock();
+        let Some(from) = questions.as_mut() else { return Ok(None) };
+        let read = self.question(from);
+        if !matches!(read, Ok(Some(_))) {
+            *questions = None;
+        }
+        read
+    }
+
+    fn question(&self, from: &mut impl io::Read) -> Result<Option<ReadAsk<'_>>, HoldError> {
+        let Some(read) = read_frame(from)? else { return Ok(None) };
+        let Ask { id, key, question } = Ask::decode(read.as_slice())?;
+        let place = usize::try_from(key).unwrap_or(usize::MAX);
+        let held = self.held.get(place).and_then(Option::as_ref);
+        let odd = || io::Error::other("a question without a key, or a key that is not held");
+        Ok(Some(ReadAsk { id, key: held.ok_or_else(odd)?, asks: question.ok_or_else(odd)? }))
     }
 }
 

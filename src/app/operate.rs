@@ -133,6 +133,8 @@ struct ReadyInstance {
     version: String,
     state: String,
     silent_seconds: u64,
+    clock: String,
+    unfit: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -200,12 +202,20 @@ async fn status(
         if asks { remote.get("/PayTool/control").await? } else { Vec::new() };
     writeln!(to, "{}", ready.status)?;
     writeln!(to, "journal: {}", ready.journal)?;
-    for ReadyInstance { name, start, version, state, silent_seconds } in &ready.instances {
+    for ReadyInstance { name, start, version, state, silent_seconds, clock, unfit } in
+        &ready.instances
+    {
         let does = if state == "serves" { "serves" } else { "stands by" };
         writeln!(
             to,
             "instance {name} {does}: start {start}, version {version}, heard of {silent_seconds} s ago"
         )?;
+        if clock != "ok" {
+            writeln!(to, "  {clock}")?;
+        }
+        if let Some(unfit) = unfit {
+            writeln!(to, "  could bill nothing now: {unfit}")?;
+        }
     }
     for chain in &ready.chains {
         show(chain, controlled.iter().find(|one| one.chain_id == chain.chain_id), to)?;

@@ -1,7 +1,8 @@
 //! A Signer that waits for its turn: it listens, says that it is not ready and who is, and opens the journal as
 //! soon as nobody else has it.
 
-use super::{Sockets, StartError, renewal};
+use super::connect::Connected;
+use super::{Sockets, StartError, fitness, renewal};
 use crate::config::Config;
 use crate::http::{self, Forwarder, StandbyDoor};
 use crate::journal::{Journal, Outbox, Standby, StandbySight, Turn};
@@ -25,12 +26,13 @@ pub(super) struct Lobby {
 /// Opens the journal, when it is this process's turn; then with what has answered meanwhile.
 pub(super) async fn in_turn(
     config: &Config,
+    chains: &[Connected],
     sockets: &mut Sockets,
 ) -> Result<(Journal, Option<Lobby>), StartError> {
     match Journal::open_in_turn_at(&config.journal)? {
         Turn::Now(journal) => Ok((journal, None)),
         Turn::Later(waits) => {
-            let (journal, lobby) = wait(config, sockets, waits).await?;
+            let (journal, lobby) = wait(config, (chains, sockets), waits).await?;
             Ok((journal, Some(lobby)))
         }
     }
@@ -39,7 +41,7 @@ pub(super) async fn in_turn(
 /// Waits for the journal, and answers meanwhile.
 async fn wait(
     config: &Config,
-    sockets: &mut Sockets,
+    (chains, sockets): (&[Connected], &mut Sockets),
     mut standby: Standby,
 ) -> Result<(Journal, Lobby), StartError> {
     let sight = Arc::clone(&standby.sight);
@@ -51,6 +53,7 @@ async fn wait(
     let journal = tokio::select! {
         journal = standby.turn() => journal?,
         never = follow => match never {},
+        never = fitness::look_on(chains, &sight) => match never {},
     };
     Ok((journal, lobby))
 }

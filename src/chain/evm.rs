@@ -60,7 +60,7 @@ use l1_fee::DataFee;
 use look::{LandedIn, Searched};
 use milestones::Milestones;
 use parking_lot::RwLock;
-pub(super) use seal::EvmPreimage;
+pub(super) use seal::{EvmPreimage, signed_cost};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::watch;

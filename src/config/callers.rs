@@ -92,8 +92,13 @@ fn some_of<T: 'static>(
     reader.several(key, kind).map(|values| stated.then_some(values))
 }
 
-/// Secrets that stand in the examples. Anybody can read them there.
-const EXAMPLES: [&str; 1] = ["local-example-secret-do-not-use-elsewhere"];
+/// Secrets that stand in the examples and in the sandbox. Anybody can read them there.
+const EXAMPLES: [&str; 4] = [
+    "local-example-secret-do-not-use-elsewhere",
+    "everybody-knows-this-secret",
+    "everybody-knows-this-one-too",
+    "everybody-knows-this-api-secret",
+];
 
 /// A secret with fewer different bytes was typed, and can be guessed.
 const FEWEST: usize = 8;
@@ -187,7 +192,7 @@ fn accept(text: &str, non_test_chain: Option<&str>) -> Result<SecretString, Stri
             different(text)
         )),
         (_, Some(chain)) if known_to_all => {
-            Err(format!("is the one of the example, and {chain} is not marked as a test chain"))
+            Err(format!("is one of the examples, and {chain} is not marked as a test chain"))
         }
         (_, _) => Ok(SecretString::from(text)),
     }

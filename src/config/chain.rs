@@ -100,6 +100,14 @@ impl FamilyConfig {
         }
     }
 
+    /// How far the newest block may be from this machine's clock before nothing new is signed.
+    pub fn clock_tolerance(&self) -> Duration {
+        match self {
+            Self::Evm(evm) => evm.clock_tolerance,
+            Self::Tvm(tvm) => tvm.clock_tolerance,
+        }
+    }
+
     /// How many transactions may be in no block at one time.
     pub fn max_in_flight(&self) -> u32 {
         match self {

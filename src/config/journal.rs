@@ -122,6 +122,14 @@ impl JournalPlace {
         }))
     }
 
+    /// After how long another Signer that says nothing is taken for gone, where several share the journal.
+    pub fn takeover_after(&self) -> Option<Duration> {
+        match self {
+            Self::File(_) => None,
+            Self::Server(server) => Some(server.takeover_after),
+        }
+    }
+
     /// The journal in a file, where it is in one.
     pub fn file(&self) -> Option<&JournalConfig> {
         match self {

@@ -37,6 +37,10 @@ pub struct KeysConfig {
     pub directory: PathBuf,
     /// Whether a process of their own holds the keys that are not in a store which signs itself.
     pub split: bool,
+    /// Where that process is reached, where it is a service of its own; none where the Signer starts it.
+    pub socket: Option<PathBuf>,
+    /// Where that process counts what it has signed on a day. Beside the journal unless stated.
+    pub ceiling_file: PathBuf,
     /// The store of `vault:`; none where it is not described.
     pub vault: Option<VaultConfig>,
     /// How `awskms:` and `awssecret:` are reached.
@@ -154,9 +158,15 @@ impl KeysConfig {
     pub(super) fn read(
         reader: &mut TableReader<'_>,
         environment: &Environment,
+        beside_the_journal: PathBuf,
     ) -> Result<Self, Reported> {
         let directory = reader.get("directory", &path("the path of the keystore directory"));
         let split = reader.get("split", &flag());
+        let socket = reader.optional("socket", &path("the path of a socket"));
+        let ceiling_file = reader.optional("ceiling_file", &path("the path of a file"));
+        if let (Ok(false), Ok(Some(_))) = (&split, &socket) {
+            reader.fault("socket", "goes with keys.split = true alone");
+        }
         let vault = reader.section("vault", VaultConfig::read);
         let pkcs11 = reader.section("pkcs11", Pkcs11Config::read);
         let kms_url = reader.optional("aws_kms_url", &web_address());
@@ -168,7 +178,16 @@ impl KeysConfig {
             url: gcp_url?.unwrap_or_else(|| "https://cloudkms.googleapis.com".to_owned()),
             metadata_url: metadata_url(environment),
         };
-        Ok(Self { directory: directory?, split: split?, vault: vault?, aws, gcp, pkcs11: pkcs11? })
+        Ok(Self {
+            directory: directory?,
+            split: split?,
+            socket: socket?,
+            ceiling_file: ceiling_file?.unwrap_or(beside_the_journal),
+            vault: vault?,
+            aws,
+            gcp,
+            pkcs11: pkcs11?,
+        })
     }
 }
 

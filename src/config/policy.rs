@@ -81,6 +81,12 @@ impl PolicyConfig {
         self.max_fee_per_day.is_some() || !self.tokens.is_empty()
     }
 
+    /// Whether it says of anything how much a day may come to.
+    pub fn limits_of_day(&self) -> bool {
+        let mut tokens = self.tokens.values();
+        self.max_fee_per_day.is_some() || tokens.any(|token| token.max_amount_per_day.is_some())
+    }
+
     /// What is wrong with it where something of value is on the chain.
     pub(super) fn check_serious(&self, reader: &TableReader<'_>) {
         let path = format!("{}.policy", reader.path());

@@ -269,7 +269,7 @@ fn nobody_is_served_unsigned_from_elsewhere() {
 fn the_secret_of_the_example_is_worth_nothing_elsewhere() {
     let unlimited = [("SIGNER__CHAINS__139__POLICY__UNLIMITED", "true")];
     let text = complaints(&local("test = true", "test = false"), &unlimited);
-    let line = "callers.local.secret: is the one of the example, and chains.139 is not marked as a \
+    let line = "callers.local.secret: is one of the examples, and chains.139 is not marked as a \
                 test chain; expected a secret of 16 to 4096 bytes";
     assert_eq!(text, line);
 }

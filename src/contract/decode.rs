@@ -64,6 +64,15 @@ impl Profile {
         named.filter_map(|(slot, value)| Some((slot.name.clone(), value.as_address()?))).collect()
     }
 
+    /// Until when `calldata` may charge (Unix seconds), as often as it says so; none where it cannot be read,
+    /// which [`Self::carried`] says.
+    pub fn deadlines(&self, calldata: &[u8]) -> Vec<U256> {
+        let args = self.call.read_args(calldata).unwrap_or_default();
+        let read = self.call.args.iter().zip(&args).flat_map(|(arg, value)| arg.each_slot(value));
+        let stated = read.filter(|(slot, _)| matches!(slot.source, Source::Deadline));
+        stated.filter_map(|(_, value)| Some(value.as_uint()?.0)).collect()
+    }
+
     /// The same call, with what the Signer computes computed anew and nothing else changed.
     pub fn renew(&self, calldata: &[u8], computed: &Computed) -> Result<Bytes, Undecodable> {
         self.shorten(calldata, usize::MAX, computed)

@@ -104,7 +104,8 @@ async fn build(lane: &Lane, asked: &Asked, order: Order<Admitted>) -> Result<Rea
         return Err(asked.refused(lane, rest.refused, rest.earlier).await);
     }
     let draft = within("draft", lane.chain.draft(&judged.good, &preflight.estimate)).await?;
-    let mut counts = policy.counts(&judged.good)?;
+    let mut counts =
+        policy.counts(judged.good.iter().map(|charge| (charge.token, charge.amount)))?;
     counts.push(policy.fee(AttemptKind::Bill, draft.cost()));
     if dry_run {
         lane.journal.room(lane.id().chain, counts, lane.journal.now_ms()).await?;

@@ -74,6 +74,22 @@ impl Obstacle {
         }
     }
 
+    /// Whether it may be about this machine alone: its way to the nodes or to the store of its key, or its clock.
+    pub fn may_be_of_this_machine(self) -> bool {
+        match self {
+            Self::Unseen | Self::Nodes | Self::Key | Self::Clock => true,
+            Self::GasMoney
+            | Self::Fees
+            | Self::Finality
+            | Self::Journal
+            | Self::OldCopy
+            | Self::UnknownTransactions
+            | Self::KeyElsewhere
+            | Self::Brake
+            | Self::Other => false,
+        }
+    }
+
     fn of_trouble(trouble: &Trouble) -> Self {
         match trouble {
             Trouble::Unseen => Self::Unseen,
@@ -82,7 +98,8 @@ impl Obstacle {
         }
     }
 
-    fn of_chain(error: &ChainError) -> Self {
+    /// What a chain says that cannot be billed on.
+    pub fn of_chain(error: &ChainError) -> Self {
         match error {
             ChainError::Unavailable(_)
             | ChainError::Node { .. }

@@ -13,6 +13,8 @@ pub(super) fn shown(instances: &[Instance]) -> Value {
             "state": state(instance),
             "this": instance.is_this,
             "silentSeconds": instance.silent.as_secs(),
+            "clock": instance.clock_trouble().unwrap_or_else(|| "ok".to_owned()),
+            "unfit": instance.unfit,
         })
     };
     instances.iter().map(one).collect()

@@ -1,12 +1,11 @@
 //! Copies of a journal, made beside whoever has it open, and put in its place when it is lost.
 
 use super::audit::{Audit, HistoryHead};
-use super::duplicate::{CopyFault, Duplicate, Original, sync_directory};
-use super::files::{Files, beside};
+use super::duplicate::{CopyFault, Duplicate, Original};
+use super::files::{Files, beside, give_name};
 use super::open::{self, OpenError};
 use super::{Journal, copier};
 use crate::config::JournalConfig;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -162,13 +161,12 @@ fn whole_copy(from: &Path, part: &Path) -> Result<(), CopyFault> {
 /// Gives an audited copy its name.
 fn name(to: &Path) -> Result<(), NotCopied> {
     let part = unfinished(to);
-    match renameat_with(CWD, &part, CWD, to, RenameFlags::NOREPLACE) {
-        Ok(()) => sync_directory(to).map_err(at(to)),
-        Err(rustix::io::Errno::EXIST) => {
+    match give_name(&part, to) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
             remove(&part);
             Err(NotCopied::InPlace(to.to_owned()))
         }
-        Err(other) => Err(at(to)(other.into())),
+        named => named.map_err(at(to)),
     }
 }
 

@@ -84,6 +84,7 @@ impl From<SqlError> for AcceptError {
         match wall {
             Wall::Place => Self::Moved,
             Wall::Claim => Self::Claimed,
+            Wall::Session => Self::Journal(error.into()),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! The files of a journal: the database, and its high-water mark beside it.
 
+use super::duplicate::sync_directory;
 use super::open::{OpenError, refused, unwritable};
 use crate::config::JournalConfig;
 use crate::owner_only::open_to_everybody;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use rustix::fs::StatVfsMountFlags;
+use rustix::fs::{CWD, RenameFlags, StatVfsMountFlags, renameat_with};
 use std::ffi::OsString;
 use std::fmt;
 use std::fs::Metadata;
@@ -82,6 +83,30 @@ impl Files {
             Err(e) => return Err(problem(&e)),
         }
         Ok(())
+    }
+
+    /// The same journal as it is called while nobody knows whether it is whole.
+    pub(super) fn unfinished(&self) -> Self {
+        Self { path: beside(&self.path, ".part"), mark: self.mark.clone() }
+    }
+
+    /// Takes the database away, with its log.
+    pub(super) fn remove(&self) {
+        for path in [self.path.clone(), beside(&self.path, "-wal"), beside(&self.path, "-shm")] {
+            std::fs::remove_file(path).ok();
+        }
+    }
+
+    /// Gives a database that is whole and closed its name, durably. None is replaced.
+    pub(super) fn finish(&self, part: &Self) -> Result<(), OpenError> {
+        let (path, problem) = (&self.path, |e: io::Error| unwritable(&self.path, &e));
+        std::fs::File::open(&part.path).and_then(|file| file.sync_all()).map_err(problem)?;
+        match give_name(&part.path, path) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                Err(OpenError::Exists(path.clone()))
+            }
+            named => named.map_err(problem),
+        }
     }
 
     /// Connects to the database without changing a byte of it.
@@ -189,6 +214,12 @@ impl Files {
     pub(super) fn space(&self) -> io::Result<Space> {
         space(&self.path)
     }
+}
+
+/// Gives a file that is whole its name, durably. None is replaced.
+pub(super) fn give_name(part: &Path, to: &Path) -> io::Result<()> {
+    renameat_with(CWD, part, CWD, to, RenameFlags::NOREPLACE)?;
+    sync_directory(to)
 }
 
 /// A mark is kept where its directory is there.

@@ -22,6 +22,33 @@ pub struct Instance {
     pub is_this: bool,
     /// How long ago it last said that it is there, by the server's clock.
     pub silent: Duration,
+    /// How far its clock was before the server's then, ms.
+    pub ahead_ms: i64,
+    /// Why it could bill on no chain, as far as that is about its machine; none where it could.
+    pub unfit: Option<String>,
+}
+
+/// After how long somebody who says nothing is not counted on.
+const COUNTED_ON: Duration = Duration::from_secs(5);
+
+/// How far a clock may be from the server's before that is said.
+const CLOCKS_MS: u64 = 5_000;
+
+impl Instance {
+    /// Whether it waits for the journal, and could bill if it had it.
+    pub fn stands_by_and_could_serve(&self) -> bool {
+        !self.serves && self.unfit.is_none() && self.silent < COUNTED_ON
+    }
+
+    /// What is wrong with its clock; none where it is in step. Callers whose messages it judges hear 401 for as
+    /// much as it is ahead.
+    pub fn clock_trouble(&self) -> Option<String> {
+        let seconds = self.ahead_ms.unsigned_abs().div_ceil(1000);
+        let way = if self.ahead_ms > 0 { "ahead of" } else { "behind" };
+        (self.ahead_ms.unsigned_abs() > CLOCKS_MS).then(|| {
+            format!("its clock is {seconds} s {way} that of the journal's server: see to its time service")
+        })
+    }
 }
 
 /// Which of them there are.
@@ -51,6 +78,8 @@ pub(super) struct Company {
     pub(super) roll: Arc<Roll>,
     /// How far the webhook was told.
     pub(super) told: Mutex<Option<String>>,
+    /// Why it could bill on no chain, if that is so.
+    pub(super) unfit: Mutex<Option<String>>,
 }
 
 /// The newest start that is written down.
@@ -85,6 +114,13 @@ impl Journal {
     pub fn opens_ms(&self) -> i64 {
         let before = self.company.as_ref().and_then(|company| company.clock_before_ms);
         before.unwrap_or(i64::MIN).max(self.now_ms())
+    }
+
+    /// Leaves word for the others whether this process could bill, or why not.
+    pub fn note_fitness(&self, unfit: Option<String>) {
+        if let Some(company) = &self.company {
+            *company.unfit.lock() = unfit;
+        }
     }
 
     /// Leaves word for the others how far the webhook was told.

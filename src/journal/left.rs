@@ -55,7 +55,7 @@ fn known_lanes(conn: &dyn Database, now_s: i64) -> SqlResult<Vec<KnownLane>> {
                  WHERE claim.live = 1 AND claim.period = '' AND claim.guard_until_s > ?1
              UNION ALL SELECT chain, signer, 0, 0, 1
                  FROM doubt WHERE chain IN (SELECT id FROM chain)
-             UNION ALL SELECT chain, signer, 0, 0, 0 FROM lane)
+             UNION ALL SELECT chain, signer, 0, 0, 0 FROM lane) AS every
          GROUP BY chain, signer ORDER BY chain, signer",
     )?
     .query_map(params![now_s], |row| {

@@ -11,6 +11,8 @@ pub(super) enum Use {
     Writes,
     /// To read.
     Reads,
+    /// To have kept what is written: the way is open, and the server has no room, or may not be written to.
+    Commits,
 }
 
 /// What is wrong with each of them.
@@ -18,33 +20,37 @@ pub(super) enum Use {
 pub(super) struct Link {
     writes: Mutex<Option<String>>,
     reads: Mutex<Option<String>>,
+    commits: Mutex<Option<String>>,
 }
 
 impl Link {
     /// Why the server cannot be used now; none where it can.
     pub(super) fn trouble(&self) -> Option<String> {
         let writes = self.writes.lock().clone();
-        writes.or_else(|| self.reads.lock().clone())
+        writes.or_else(|| self.reads.lock().clone()).or_else(|| self.commits.lock().clone())
     }
 
     /// Whether one of the ways is closed.
     #[cfg(feature = "postgres")]
     pub(super) fn is_closed(&self, way: Use) -> bool {
-        match way {
-            Use::Writes => self.writes.lock().is_some(),
-            Use::Reads => self.reads.lock().is_some(),
-        }
+        self.of(way).lock().is_some()
     }
 
     /// One of the ways is open, or closed for a reason. Tells whether that is news.
     #[cfg(feature = "postgres")]
     pub(super) fn set(&self, way: Use, trouble: Option<String>) -> bool {
-        let mut now = match way {
-            Use::Writes => self.writes.lock(),
-            Use::Reads => self.reads.lock(),
-        };
+        let mut now = self.of(way).lock();
         let news = *now != trouble;
         *now = trouble;
         news
+    }
+
+    #[cfg(feature = "postgres")]
+    fn of(&self, way: Use) -> &Mutex<Option<String>> {
+        match way {
+            Use::Writes => &self.writes,
+            Use::Reads => &self.reads,
+            Use::Commits => &self.commits,
+        }
     }
 }

@@ -155,6 +155,9 @@ pub enum OpenError {
     /// A server keeps the journal, and this works on one in a file.
     #[error("the journal is on a PostgreSQL server, and this works on one in a file: {0}")]
     OnServer(&'static str),
+    /// A server keeps the journal, and somebody has to make its tables.
+    #[error("the journal is on a PostgreSQL server: {0}")]
+    NoOwner(&'static str),
     /// The disk is full, read-only or broken, or the permissions do not allow it.
     #[error("the journal at {path} cannot be used: {problem}")]
     Unwritable {

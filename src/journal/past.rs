@@ -54,7 +54,7 @@ pub(super) fn known_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option
     let block_s: Option<i64> = conn.query_row(
         "SELECT max(block_s) FROM (
              SELECT block_s FROM batch WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped'
-             AND winner IS NOT NULL ORDER BY position DESC LIMIT ?3)",
+             AND winner IS NOT NULL ORDER BY position DESC LIMIT ?3) AS newest",
         params![chain, signer, NEWEST],
         |row| row.get(0),
     )?;
@@ -68,7 +68,7 @@ pub(super) fn known_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option
 /// end to end.
 const ENDED: &str = "FROM (
         SELECT id, position, state, winner, settled_ms FROM batch
-        WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped' ORDER BY position DESC LIMIT 4096)
+        WHERE chain = ?1 AND signer = ?2 AND state <> 'usurped' ORDER BY position DESC LIMIT 4096) AS newest
     WHERE state = ?3 ORDER BY position DESC LIMIT ?4";
 
 /// How the newest batches ended, as far back as `since_ms` (Unix ms of this machine).
@@ -95,7 +95,7 @@ pub(super) fn past(conn: &dyn Database, lane: LaneId, since_ms: i64) -> SqlResul
             })
         })?
         .collect::<Result<_, _>>()?;
-    let newest = format!("SELECT max(settled_ms) FROM (SELECT settled_ms {ENDED})");
+    let newest = format!("SELECT max(settled_ms) FROM (SELECT settled_ms {ENDED}) AS ended");
     let charged_ms =
         conn.query_row(&newest, params![chain, signer, "charged", NEWEST], |row| row.get(0))?;
     Ok(Past { failed, charged_ms, profiles: profiles::all(conn, lane.chain)? })

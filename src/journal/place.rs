@@ -12,7 +12,7 @@ use crate::clock::Clock;
 use crate::config::{DatabaseUrl, JournalPlace};
 
 /// Who makes the tables of a journal on a server.
-const NO_OWNER: OpenError = OpenError::OnServer(
+const NO_OWNER: OpenError = OpenError::NoOwner(
     "give `--owner-url-file FILE`, a file with the URL of the role that is to own its tables in that \
      database; the role of journal.url is granted what a Signer needs",
 );

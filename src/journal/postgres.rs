@@ -7,9 +7,11 @@ mod alive;
 mod beat;
 mod begin;
 mod fit;
+mod greeting;
 mod hold;
 mod line;
 mod mark;
+mod pooler;
 mod question;
 mod reader;
 mod roll;
@@ -44,7 +46,7 @@ use session::Committed;
 use standby::stand_by;
 use std::path::PathBuf;
 use std::time::Duration;
-use token::Token;
+pub(in crate::journal) use token::Token;
 
 /// How long a Signer that starts waits for one that is just ending before it stands by, and listens.
 const STAND_BY_SOON: Duration = Duration::from_millis(500);
@@ -221,6 +223,7 @@ fn tables(
     role: &str,
 ) -> Result<(NewTables, Server), Lost> {
     let session = Session::open(owner, config, "merchant-signer owner")?;
+    pooler::is_alone(&session, owner, config)?;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     session.batch("BEGIN")?;
     session.batch(include_str!("postgres/schema.sql"))?;

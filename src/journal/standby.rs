@@ -32,14 +32,29 @@ impl Standby {
 }
 
 /// What a standby knows of the others.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct StandbySight {
     pub(super) roll: Roll,
     pub(super) trouble: Mutex<Option<String>>,
     pub(super) told: Mutex<Option<String>>,
+    pub(super) unfit: Mutex<Option<String>>,
+}
+
+impl Default for StandbySight {
+    /// Nobody is counted on who has not looked yet.
+    fn default() -> Self {
+        let unfit = Mutex::new(Some("its chains were not looked at yet".to_owned()));
+        let (roll, trouble, told) = Default::default();
+        Self { roll, trouble, told, unfit }
+    }
 }
 
 impl StandbySight {
+    /// Tells the others whether this process could bill if it had the journal, or why not.
+    pub fn note_fitness(&self, unfit: Option<String>) {
+        *self.unfit.lock() = unfit;
+    }
+
     /// Who is there.
     pub fn instances(&self) -> Vec<Instance> {
         self.roll.all()
@@ -55,6 +70,14 @@ impl StandbySight {
         if let Some(trouble) = self.trouble.lock().as_ref() {
             return format!("standing by, and could not take over now: {trouble}");
         }
+        let said = self.who_serves();
+        match self.unfit.lock().as_ref() {
+            Some(unfit) => format!("{said}; this one could bill nothing now: {unfit}"),
+            None => said,
+        }
+    }
+
+    fn who_serves(&self) -> String {
         let serves = self.instances().into_iter().find(|instance| instance.serves);
         match serves {
             Some(Instance { name, start, silent, .. }) if silent.as_secs() > 2 => {

@@ -15,7 +15,7 @@ pub use wire::{
 };
 
 use super::SignError;
-use crate::config::Config;
+use crate::config::{ChainConfig, KeysConfig};
 use crate::policy::{Meant, Refusal};
 use alloy::primitives::{Address, B256, Signature};
 use parking_lot::Mutex;
@@ -179,13 +179,16 @@ async fn write(mut to: OwnedWriteHalf, mut queue: mpsc::Receiver<Vec<u8>>) {
 /// Takes answers to those who wait for them, until there will be no more.
 async fn hear(from: OwnedReadHalf, waiting: Arc<AwaitedReplies>, holder: Arc<Holder>) {
     let mut from = BufReader::new(from);
-    while let Ok(KeyAnswer { id, said: Some(said) }) = next_message(&mut from).await {
+    let closed = holder.closed.clone();
+    while let Some(Ok(KeyAnswer { id, said: Some(said) })) =
+        closed.run_until_cancelled(next_message(&mut from)).await
+    {
         if let Some(told) = waiting.lock().remove(&id) {
             told.send(said).ok();
         }
     }
     holder.end();
-    holder.gone.cancel();
+    holder.hung_up();
     waiting.lock().clear();
 }
 
@@ -207,7 +210,12 @@ impl fmt::Debug for ApartKey {
 }
 
 /// A digest of all that two processes have to have read alike: chains, limits, and where keys are.
-pub fn terms(config: &Config) -> B256 {
-    let read = format!("{:?}{:?}", config.chains, config.keys);
-    B256::from_slice(&Sha256::digest(read))
+pub fn terms(chains: &[ChainConfig], keys: &KeysConfig) -> B256 {
+    // An explorer is for people; credentials of stores are for those that hand keys out.
+    let mut chains = chains.to_vec();
+    for chain in &mut chains {
+        chain.explorer = None;
+    }
+    let places = (&keys.directory, &keys.ceiling_file, &keys.vault, &keys.aws.secrets_url);
+    B256::from_slice(&Sha256::digest(format!("{chains:?}{places:?}")))
 }

@@ -122,22 +122,29 @@ impl Elsewhere {
         }
     }
 
+    /// The address that the key of the store has, where it signs what it is given: a signature leads to two, and
+    /// of two signatures one of them is the same.
+    pub(super) async fn signs_for(&self) -> Option<Address> {
+        let mut led = Vec::new();
+        for digest in [SELF_TEST_DIGEST, !SELF_TEST_DIGEST] {
+            let signed = timeout(ONE_TRY, self.store.sign(digest)).await;
+            let signature = signed.ok()?.ok()?;
+            let leads = both(signature).into_iter();
+            led.push(
+                leads.filter_map(|one| one.recover_address_from_prehash(&digest).ok()).collect(),
+            );
+        }
+        let [one, other]: [Vec<Address>; 2] = led.try_into().ok()?;
+        one.into_iter().find(|address| other.contains(address))
+    }
+
     /// The signature with low s, and the parity by which it leads back to the address.
     fn leads_back(
         &self,
         signature: k256::ecdsa::Signature,
         digest: B256,
     ) -> Result<Signature, StoreError> {
-        let low = signature.normalize_s().unwrap_or(signature);
-        let (r, s) = low.split_bytes();
-        [false, true]
-            .map(|parity| {
-                Signature::from_scalars_and_parity(
-                    B256::from_slice(&r),
-                    B256::from_slice(&s),
-                    parity,
-                )
-            })
+        both(signature)
             .into_iter()
             .find(|one| {
                 one.recover_address_from_prehash(&digest).is_ok_and(|who| who == self.address)
@@ -161,6 +168,15 @@ impl Elsewhere {
         *standing =
             failure.map_or(StoreStanding::Signs(now), |why| StoreStanding::Fails(why.fault, now));
     }
+}
+
+/// The signature with low s, by each parity.
+fn both(signature: k256::ecdsa::Signature) -> [Signature; 2] {
+    let low = signature.normalize_s().unwrap_or(signature);
+    let (r, s) = low.split_bytes();
+    [false, true].map(|parity| {
+        Signature::from_scalars_and_parity(B256::from_slice(&r), B256::from_slice(&s), parity)
+    })
 }
 
 #[cfg(test)]

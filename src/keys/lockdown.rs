@@ -27,7 +27,7 @@ mod linux {
     use std::error::Error;
 
     /// What threads need that read and write what is open already, compute, and wait for each other.
-    const NEEDED: [i64; 25] = [
+    const NEEDED: [i64; 28] = [
         libc::SYS_read,
         libc::SYS_readv,
         libc::SYS_recvfrom,
@@ -36,6 +36,9 @@ mod linux {
         libc::SYS_writev,
         libc::SYS_sendto,
         libc::SYS_sendmsg,
+        libc::SYS_pread64,
+        libc::SYS_pwrite64,
+        libc::SYS_flock,
         libc::SYS_close,
         libc::SYS_futex,
         libc::SYS_sched_yield,

@@ -26,7 +26,7 @@ pub(super) struct StoreReply {
 }
 
 impl Web {
-    /// Trusts public authorities, and those in `authorities` (PEM).
+    /// Trusts public authorities; instead of them those in `authorities` (PEM), where there are any.
     pub(super) fn new(authorities: Option<&[u8]>) -> Result<Self, StoreError> {
         let odd = |_| StoreError::new(StoreFault::Unreachable, "its authority cannot be read");
         let mut client = Client::builder()
@@ -35,7 +35,7 @@ impl Web {
             .timeout(TIMEOUT)
             .redirect(redirect::Policy::none());
         if let Some(pem) = authorities {
-            client = client.tls_certs_merge(Certificate::from_pem_bundle(pem).map_err(odd)?);
+            client = client.tls_certs_only(Certificate::from_pem_bundle(pem).map_err(odd)?);
         }
         Ok(Self(client.build().map_err(odd)?))
     }

@@ -3,24 +3,38 @@
 use super::sheet::Sheet;
 use crate::journal::Instance;
 use prometheus_client::encoding::text::encode_eof;
+use std::time::Duration;
 
 /// Whether this one serves, and who else is there.
 pub(super) fn tell(sheet: &mut Sheet, serves: bool, instances: &[Instance]) {
     let help = "1 where this process serves, 0 where it stands by";
     sheet.gauges(("serves", help), vec![([], i64::from(serves))]);
-    let row = |instance: &Instance| {
-        let Instance { name, start, program, serves, .. } = instance;
-        let state = if *serves { "serves" } else { "standby" }.to_owned();
-        let labels = [
-            ("instance_name", name.clone()),
-            ("start", start.clone()),
-            ("version", program.clone()),
-            ("state", state),
-        ];
-        (labels, instance.silent.as_secs_f64())
-    };
     let help = "Seconds since each Signer on the journal's server said that it is there";
-    sheet.floats(("instance_silent_seconds", help), instances.iter().map(row).collect());
+    let silent = instances.iter().map(|one| (labels(one), one.silent.as_secs_f64()));
+    sheet.floats(("instance_silent_seconds", help), silent.collect());
+    let help = "Seconds that the clock of each Signer is before that of the journal's server";
+    let ahead = instances.iter().map(|one| (labels(one), seconds(one.ahead_ms)));
+    sheet.floats(("instance_clock_offset_seconds", help), ahead.collect());
+    let help = "1 where a Signer could bill on some chain if it had the journal, 0 where its machine reaches no \
+                node or no key of any";
+    let fit = instances.iter().map(|one| (labels(one), i64::from(one.unfit.is_none())));
+    sheet.gauges(("instance_fit", help), fit.collect());
+}
+
+fn labels(instance: &Instance) -> [(&'static str, String); 4] {
+    let Instance { name, start, program, serves, .. } = instance;
+    let state = if *serves { "serves" } else { "standby" }.to_owned();
+    [
+        ("instance_name", name.clone()),
+        ("start", start.clone()),
+        ("version", program.clone()),
+        ("state", state),
+    ]
+}
+
+fn seconds(ms: i64) -> f64 {
+    let size = Duration::from_millis(ms.unsigned_abs()).as_secs_f64();
+    size.copysign(if ms < 0 { f64::MIN } else { f64::MAX })
 }
 
 /// A scrape of a process that stands by: nothing else is known there. Its certificate is good `until` then, Unix

@@ -6,6 +6,7 @@
 mod columns;
 mod cycles;
 mod documents;
+mod images;
 mod layers;
 mod log_lines;
 mod names;

@@ -12,6 +12,7 @@ pub mod simulate;
 
 use crate::chain::{Chain, Place};
 use crate::evm::Evm;
+use crate::local;
 use crate::node::Node;
 use alloy::eips::{BlockId, BlockNumberOrTag};
 use alloy::primitives::{Address, B256, Bytes, U64, U128, U256};
@@ -20,6 +21,7 @@ use alloy::rpc::types::{BlockOverrides, Filter, FilterBlockOption, Log, Transact
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::from_fn;
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use jsonrpc::{Answer, Args, Error, value};
@@ -32,7 +34,8 @@ const BODY_LIMIT: usize = 5 << 20;
 
 /// The face of a node, at `/`.
 pub fn router(node: Node<Evm>) -> Router {
-    Router::new().route("/", post(answer)).layer(DefaultBodyLimit::max(BODY_LIMIT)).with_state(node)
+    let answers = Router::new().route("/", post(answer)).layer(DefaultBodyLimit::max(BODY_LIMIT));
+    answers.layer(from_fn(local::only)).with_state(node)
 }
 
 async fn answer(State(node): State<Node<Evm>>, body: axum::body::Bytes) -> Response {

@@ -17,6 +17,7 @@ mod curve;
 pub mod eth;
 pub mod evm;
 pub mod faults;
+pub mod local;
 mod memo;
 pub mod node;
 pub mod serve;

@@ -2,6 +2,7 @@
 //!
 //! Hyper is used directly where the product uses axum, because only it can close a connection without an answer.
 
+use crate::local;
 use crate::tron::TronNode;
 use crate::tron::http::{Port, Reply, Wire};
 use http_body_util::{BodyExt, Full, Limited};
@@ -120,6 +121,10 @@ async fn answer(
     request: Request<Incoming>,
 ) -> Result<Response<Full<Bytes>>, HangUp> {
     let (parts, body) = request.into_parts();
+    if let Some((status, words)) = local::refusal(&parts.method, &parts.headers) {
+        let refused = Response::builder().status(status);
+        return Ok(refused.body(Full::new(Bytes::from(words))).unwrap_or_default());
+    }
     let body = Limited::new(body, BODY).collect().await.map_err(|_| HangUp)?.to_bytes();
     let body = String::from_utf8_lossy(&body).into_owned();
     match node.serve_one(port, parts.method.as_str(), parts.uri.path(), &body) {

@@ -1,6 +1,5 @@
 //! Everything that listens: the platform's three hosts, and the faces of both nodes.
 
-mod local;
 mod port;
 
 pub use port::Port;
@@ -14,6 +13,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use parking_lot::RwLock;
 use sandbox_chains::eth;
+use sandbox_chains::local;
 use sandbox_chains::serve::{Ports as TronPorts, Served};
 use std::sync::Arc;
 use tokio::net::TcpListener;

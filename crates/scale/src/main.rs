@@ -1,7 +1,8 @@
 //! What the journal costs at a size: `cargo run --release -p scale -- 0 1000000`. Fills a journal through the
 //! journal's own commits, so that its history and its digests are real ones, and prints a line for each size.
 //! `-- --questions 1000000` prints how long the questions of operators take instead; with the feature `postgres`,
-//! `-- --server` the journal on a server beside the one in a file. `SCALE_DIR` is where it is made; about 1 GB for each million claims is needed, and given back.
+//! `-- --server` the journal on a server beside the one in a file, and `-- --grown 10000000` one on a server that has
+//! grown. `SCALE_DIR` is where it is made; about 1 GB for each million claims is needed, and given back.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,6 +18,8 @@
 )]
 
 mod book;
+#[cfg(feature = "postgres")]
+mod grown;
 mod questions;
 mod sample;
 #[cfg(feature = "postgres")]
@@ -48,10 +51,14 @@ async fn main() {
             let path = room.path().join("journal.sqlite");
             Journal::initialise(&path).unwrap();
             questions::questions(&path, size).await;
-            close_books(&path);
         }
         #[cfg(feature = "postgres")]
         Some("--server") => server::beside_a_file().await,
+        #[cfg(feature = "postgres")]
+        Some("--grown") => {
+            let claims = arguments.next().map_or(10_000_000, |claims| claims.parse().unwrap());
+            grown::grown(claims).await;
+        }
         first => {
             let sizes = first.map(str::to_owned).into_iter().chain(arguments);
             let mut sizes: Vec<u64> = sizes.map(|size| size.parse().unwrap()).collect();
@@ -114,14 +121,6 @@ async fn table(sizes: &[u64]) {
             ms(crashed)
         );
     }
-    close_books(&path);
-}
-
-/// Backs up what was made, and restores that backup.
-fn close_books(path: &Path) {
-    let room = room();
-    let restored = Journal::rehearse_restore(path, room.path()).unwrap();
-    assert_eq!(restored.faults, Vec::<String>::new());
 }
 
 fn ms(time: std::time::Duration) -> f64 {

@@ -64,14 +64,10 @@ async fn line((name, signers): (&str, usize), size: u64, book: &mut Book) {
 }
 
 /// A journal in a schema of its own, and who stands by.
-fn on_server(room: &Path, size: u64, signers: usize) -> (Journal, Vec<Standby>) {
-    let given = std::env::var_os("SIGNER_TEST_POSTGRES").unwrap().into_string().unwrap();
+pub(crate) fn on_server(room: &Path, size: u64, signers: usize) -> (Journal, Vec<Standby>) {
     let schema = format!("scale_{size}_{signers}");
-    let mut owner: Config = given.parse().unwrap();
-    owner.options(format!("-c search_path={schema}"));
-    let make = format!("CREATE ROLE {schema} LOGIN; CREATE SCHEMA {schema}");
-    let plain: Config = given.parse().unwrap();
-    std::thread::spawn(move || run(&plain, &make)).join().unwrap();
+    let owner = schema_of(size, signers);
+    run(&owner, &format!("CREATE ROLE {schema} LOGIN; CREATE SCHEMA {schema}"));
     let mut server = owner.clone();
     server.user(schema.as_str());
     let config = |number: usize| ServerConfig {
@@ -96,13 +92,33 @@ fn on_server(room: &Path, size: u64, signers: usize) -> (Journal, Vec<Standby>) 
     (journal, others.collect())
 }
 
-fn run(server: &Config, sql: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let (client, connection) = server.connect(tokio_postgres::NoTls).await.unwrap();
-        tokio::select! {
-            made = client.batch_execute(sql) => made.unwrap(),
-            lost = connection => lost.unwrap(),
-        }
-    });
+/// The server, as the owner of such a schema reaches it.
+pub(crate) fn schema_of(size: u64, signers: usize) -> Config {
+    let given = std::env::var_os("SIGNER_TEST_POSTGRES").unwrap().into_string().unwrap();
+    let mut owner: Config = given.parse().unwrap();
+    owner.options(format!("-c search_path=scale_{size}_{signers}"));
+    owner
+}
+
+/// Runs statements; tells the rows that they find.
+pub(crate) fn run(server: &Config, sql: &str) -> Vec<String> {
+    let (server, sql) = (server.clone(), sql.to_owned());
+    let work = move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (client, connection) = server.connect(tokio_postgres::NoTls).await.unwrap();
+            tokio::select! {
+                told = client.simple_query(&sql) => told.unwrap(),
+                lost = connection => panic!("{lost:?}"),
+            }
+        })
+    };
+    let told = std::thread::spawn(work).join().unwrap();
+    let row = |message| {
+        let tokio_postgres::SimpleQueryMessage::Row(row) = message else { return None };
+        let value =
+            |n: usize| format!("{} {:<10}", row.columns()[n].name(), row.get(n).unwrap_or(""));
+        Some((0..row.len()).map(value).collect::<Vec<_>>().join(" "))
+    };
+    told.into_iter().filter_map(row).collect()
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::billing::{Charge, Entry, Item, Period, PlatformChainId, Scalar, Values};
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::contract::Computed;
 use crate::keys::KeySource;
@@ -47,7 +48,12 @@ fn profile(chain: &ChainConfig) -> Profile {
 fn desk_of(byte: &str, chain: &ChainConfig) -> Desk {
     let source = KeySource::Env { json_or_hex: byte.repeat(32).into(), platform_chain_id: 139 };
     let key = Key::load(source, "chains.139.key", true).unwrap();
-    Desk::new(chain, Arc::new(profile(chain)), key)
+    Desk::new(
+        chain,
+        Arc::new(profile(chain)),
+        key,
+        DayCeiling::unlimited(Clock::telling(|| 1_000_000)).into(),
+    )
 }
 
 fn desk(family: Family) -> Desk {
@@ -195,6 +201,101 @@ fn a_new_batch_is_held_to_the_limits_that_were_read_here() {
         let price = 1_000_000_000_001;
         assert_eq!(says(Made { price, ..made(data) }, &good), "cost", "more than is configured");
     }
+}
+
+#[test]
+fn a_batch_that_could_charge_for_longer_than_is_configured_or_somebody_twice_is_refused() {
+    for family in FAMILIES {
+        let desk = desk(family);
+        let good = [charge(1, 100, PAYEE)];
+        let until = |deadline| rule(bill(&desk, &made(call(&desk, &good, deadline)), &good));
+        // The clock says 1,000 s; a deadline is 1,800 s ahead of the chain, which may be off; and a minute.
+        let tolerated = if family == Family::Evm { 300 } else { 60 };
+        let latest = 1_000 + 1_800 + tolerated + 60;
+        assert_eq!([until(latest), until(latest + 1)], ["none", "deadline"]);
+        assert_eq!(until(u64::MAX), "deadline");
+        let mut other_name = charge(1, 7, PAYEE);
+        other_name.entry.subscribe = crate::billing::SubscribeId(2);
+        for twice in [charge(1, 9, PAYEE), other_name] {
+            let both = [good[0].clone(), twice];
+            assert_eq!(rule(bill(&desk, &made(call(&desk, &both, 5)), &both)), "charges");
+        }
+        if family == Family::Tvm {
+            let first = made(call(&desk, &good, 5));
+            let before = first.signed(&desk, &bill(&desk, &first, &good).unwrap());
+            let renewed =
+                |deadline| rule(again(&desk, &made(call(&desk, &good, deadline)), &before));
+            assert_eq!([renewed(latest), renewed(latest + 1)], ["none", "again"]);
+        }
+    }
+}
+
+#[test]
+fn a_day_comes_to_three_times_its_limits_and_each_place_in_the_line_is_counted_once() {
+    for family in FAMILIES {
+        let room = tempfile::tempdir().unwrap();
+        let (day, _) = DayCeiling::open(&room.path().join("signed"), Clock::telling(|| 0)).unwrap();
+        let mut chain = chain(family, CALL, CONTRACT);
+        let limits = &mut chain.policy;
+        limits.tokens.get_mut("USDT").unwrap().max_amount_per_day = Some(U256::from(100));
+        let mut desk = desk_of("09", &chain);
+        desk.ceiling = Arc::new(day);
+        let of = |nonce, n, amount| {
+            let charges = [charge(n, amount, PAYEE)];
+            rule(bill(&desk, &Made { nonce, ..made(call(&desk, &charges, 5)) }, &charges))
+        };
+        let most = "chains.139.policy.max_amount_per_day.USDT";
+        assert_eq!([of(1, 1, 100), of(2, 2, 90)], ["none", "none"]);
+        match family {
+            // What is refused by the commit is signed again for the same place.
+            Family::Evm => {
+                assert_eq!([of(2, 3, 100), of(2, 4, 90)], ["none", "none"]);
+                assert_eq!([of(3, 5, 100), of(4, 6, 1)], ["none", most]);
+            }
+            Family::Tvm => {
+                assert_eq!([of(2, 3, 10), of(2, 4, 1)], ["none", "none"]);
+                assert_eq!([of(3, 5, 100), of(3, 6, 99)], [most, "none"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn gas_and_bids_are_held_to_what_is_configured_however_little_the_whole_costs() {
+    const GWEI: u128 = 1_000_000_000;
+    let desk = desk(Family::Evm);
+    let good = [charge(1, 100, PAYEE)];
+    let items: Vec<Item> = good.iter().map(Charge::item).collect();
+    let first = made(call(&desk, &good, 5)).evm();
+    let says = |tx: &TxEip1559| {
+        let question = KeyQuestion::of(&tx.encoded_for_signing(), &meant(&items, &[USDT]));
+        rule(told(&desk, &question.unwrap()))
+    };
+    let cheap = TxEip1559 { max_fee_per_gas: 2, ..first.clone() };
+    assert_eq!(says(&TxEip1559 { gas_limit: 16_777_216, ..cheap.clone() }), "none");
+    assert_eq!(says(&TxEip1559 { gas_limit: 16_777_217, ..cheap }), "gas_limit_cap");
+    let bid = |fee, tip| {
+        let (max_fee_per_gas, max_priority_fee_per_gas) = (fee, tip);
+        TxEip1559 { gas_limit: 50_000, max_fee_per_gas, max_priority_fee_per_gas, ..first.clone() }
+    };
+    assert_eq!(says(&bid(100 * GWEI, GWEI)), "none");
+    assert_eq!(says(&bid(101 * GWEI, GWEI)), "max_fee_per_gas");
+    assert_eq!(says(&bid(100 * GWEI, GWEI + 1)), "max_priority_fee_per_gas");
+    // Another attempt bids by what is configured now, and asks for no more gas than the first.
+    let modest = bid(GWEI, 1);
+    let signature = told(
+        &desk,
+        &KeyQuestion::of(&modest.encoded_for_signing(), &meant(&items, &[USDT])).unwrap(),
+    );
+    let earlier = TxEnvelope::from(modest.clone().into_signed(signature.unwrap())).encoded_2718();
+    let again = |tx: TxEip1559| {
+        let (bytes, earlier) = (tx.encoded_for_signing(), earlier.clone());
+        rule(told(&desk, &KeyQuestion::Again(SignAgain { bytes, earlier })))
+    };
+    assert_eq!(again(bid(100 * GWEI, GWEI)), "none");
+    assert_eq!(again(bid(101 * GWEI, GWEI)), "max_fee_per_gas");
+    assert_eq!(again(bid(100 * GWEI, GWEI + 1)), "max_priority_fee_per_gas");
+    assert_eq!(again(TxEip1559 { gas_limit: 50_001, ..modest }), "again");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use super::draft::EvmDraft;
 use crate::billing::Family;
 use crate::chain::SealError;
 use crate::chain::signing::data;
+use crate::config::{EvmConfig, FeeConfig};
 use crate::contract::Profile;
-use crate::policy::{Intent, Meant, Unsigned};
+use crate::policy::{Intent, Meant, Refusal, Unsigned};
 use alloy::consensus::{SignableTransaction, Signed, Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::eips::Decodable2718 as _;
 use alloy::primitives::{Address, B256, Signature, TxKind, U256};
@@ -92,6 +93,41 @@ impl EvmPreimage<'_> {
         if written == self.bytes { Ok(tx) } else { Err(OddPreimage::OtherForm) }
     }
 
+    /// Its place in the line; none where it cannot be read.
+    pub(in crate::chain) fn nonce(&self) -> Option<u64> {
+        Some(self.read().ok()?.nonce())
+    }
+
+    /// What it calls with; none where it cannot be read.
+    pub(in crate::chain) fn input(&self) -> Option<Vec<u8>> {
+        Some(self.read().ok()?.input().to_vec())
+    }
+
+    /// Whether it asks for no more gas, and bids no more for it, than is configured.
+    pub(in crate::chain) fn within(&self, config: &EvmConfig) -> Result<(), Refusal> {
+        let tx = self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
+        if tx.gas_limit() > config.gas_limit_cap {
+            return Err(Refusal::told("gas_limit_cap", "it asks for more gas than is configured"));
+        }
+        self.bids_within(&config.fees)
+    }
+
+    /// The same of the bid alone: another attempt keeps the gas of its batch, whatever is configured since.
+    pub(in crate::chain) fn bids_within(&self, fees: &FeeConfig) -> Result<(), Refusal> {
+        let tx = self.read().map_err(|_| Refusal::told("function", "its bytes cannot be read"))?;
+        if tx.max_fee_per_gas() > fees.max_fee_per_gas.0 {
+            return Err(Refusal::told("max_fee_per_gas", "it bids more than is configured"));
+        }
+        let tip = tx.max_priority_fee_per_gas();
+        if tip.is_some_and(|tip| tip > fees.max_priority_fee_per_gas.0) {
+            return Err(Refusal::told(
+                "max_priority_fee_per_gas",
+                "it tips more than is configured",
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether this is the call of `earlier`, which `signer` has signed, in the same place: then only one of
     /// the two can land.
     pub(in crate::chain) fn repeats(
@@ -109,9 +145,18 @@ impl EvmPreimage<'_> {
         if (new.chain_id(), new.nonce()) != (earlier.chain_id(), earlier.nonce()) {
             return Err("it has another place than what was signed before, so both could land");
         }
+        if new.gas_limit() > earlier.gas_limit() {
+            return Err("it asks for more gas than what was signed before");
+        }
         let same = (new.kind(), new.input()) == (earlier.kind(), earlier.input());
         if same { Ok(()) } else { Err("it does something else than what was signed before") }
     }
+}
+
+/// What a signed transaction may cost at most, wei; nothing where it cannot be read.
+pub(in crate::chain) fn signed_cost(raw: &[u8]) -> U256 {
+    let Ok(tx) = TxEnvelope::decode_2718_exact(raw) else { return U256::ZERO };
+    U256::from(tx.gas_limit()).saturating_mul(U256::from(tx.max_fee_per_gas()))
 }
 
 /// A value that takes up all of these bytes.

@@ -44,6 +44,13 @@ pub(in crate::chain) struct TronPreimage<'a> {
     pub(in crate::chain) profile: &'a Profile,
 }
 
+impl TronPreimage<'_> {
+    /// What it calls with; none where it cannot be read.
+    pub(in crate::chain) fn input(&self) -> Option<Vec<u8>> {
+        Some(Unsigned::read(&self.raw_data).ok()?.data)
+    }
+}
+
 impl policy::Unsigned for TronPreimage<'_> {
     type Unreadable = Unreadable;
 
@@ -70,12 +77,14 @@ impl policy::Unsigned for TronPreimage<'_> {
 }
 
 /// Whether these bytes call what `earlier` calls, which `signer` has signed, with nothing but another deadline.
-/// Which argument is the deadline is for the profiles of batches to say. That `earlier` is dead is not shown.
+/// Which argument is the deadline is for the profiles of batches to say; a new one is not after `latest` (Unix
+/// seconds). That `earlier` is dead is not shown.
 pub(in crate::chain) fn repeats(
     bytes: &[u8],
     earlier: &[u8],
     signer: Address,
     profiles: &[&Profile],
+    latest: U256,
 ) -> Result<(), &'static str> {
     let before = SignedBytes::read(earlier);
     let before = before.map_err(|_| "what was to be signed before is no transaction")?;
@@ -95,6 +104,11 @@ pub(in crate::chain) fn repeats(
         (Ok(now), Ok(before)) => now == before,
         _ => false,
     };
-    let same = now.data == before.data || profiles.iter().any(|profile| same_by(profile));
-    if same { Ok(()) } else { Err("it does something else than what was signed before") }
+    if now.data == before.data {
+        return Ok(());
+    }
+    let mut knowing = profiles.iter().filter(|profile| same_by(profile));
+    let by = knowing.next().ok_or("it does something else than what was signed before")?;
+    let timely = by.deadlines(&now.data).iter().all(|deadline| *deadline <= latest);
+    if timely { Ok(()) } else { Err("it could charge for longer than is configured") }
 }

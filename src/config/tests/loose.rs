@@ -34,7 +34,7 @@ fn the_local_example_pointed_at_a_main_network_is_refused_with_what_to_do() {
     for (id, name) in [(1, "Ethereum"), (56, "BNB Chain"), (8453, "Base")] {
         let told = complaints(&local("eip155_id = 31337", &format!("eip155_id = {id}")), &[]);
         for fault in [
-            "callers.local.secret: is the one of the example".to_owned(),
+            "callers.local.secret: is one of the examples".to_owned(),
             "chains.139.finality: 1 blocks can be undone".to_owned(),
             "chains.139.policy: missing".to_owned(),
             format!("chains.139.test: is true, but this is {name}, where money is; write false"),
@@ -54,6 +54,28 @@ fn a_secret_that_somebody_typed_is_refused_where_money_is() {
     ];
     let told = complaints(&weak, &environment);
     assert!(told.starts_with("callers.local.secret: has only 2 different bytes"), "{told}");
+}
+
+#[test]
+fn secrets_that_the_documents_print_are_refused_where_money_is() {
+    let pages = [
+        include_str!("../../../docs/sandbox.md"),
+        include_str!("../../../docs/integrate.md"),
+        include_str!("../../../sandbox/src/demo/scheduler.rs"),
+    ];
+    let printed = pages.into_iter().flat_map(|page| page.split(['`', '"']));
+    let printed: Vec<&str> = printed.filter(|word| word.starts_with("everybody-knows-")).collect();
+    assert!(printed.len() > 4, "{printed:?}");
+    let environment = [
+        ("SIGNER__CHAINS__139__TEST", "false"),
+        ("SIGNER__CHAINS__139__POLICY__UNLIMITED", "true"),
+    ];
+    for secret in printed {
+        let text = local("local-example-secret-do-not-use-elsewhere", secret);
+        assert!(load(&text, &[]).is_ok(), "a test chain may do with it");
+        let told = complaints(&text, &environment);
+        assert!(told.starts_with("callers.local.secret: is one of the examples"), "{told}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::super::sql::SqlResult;
 use super::super::writer::Job;
 use super::ServerConfig;
 use super::hold::opened;
-use super::roll::{self, EVERY, Oneself};
+use super::roll::{self, EVERY, Oneself, SaidState};
 use super::session::Session;
 use crate::clock::Clock;
 use std::sync::Arc;
@@ -51,8 +51,11 @@ impl Alive {
 
     fn beat(&self, session: &Session) -> SqlResult<()> {
         if !self.link.is_closed(Use::Writes) {
-            let told = self.company.told.lock().clone();
-            self.oneself.say(session, self.clock.unix_ms(), told.as_deref())?;
+            let Company { told, unfit, .. } = &*self.company;
+            let (told, unfit) = (told.lock().clone(), unfit.lock().clone());
+            let (told, unfit) = (told.as_deref(), unfit.as_deref());
+            let clock_ms = self.clock.unix_ms();
+            self.oneself.say(session, &SaidState { clock_ms, told, unfit })?;
         }
         self.company.roll.replace(self.oneself.read(session)?.0);
         Ok(())

@@ -10,11 +10,11 @@ use super::super::writer::Job;
 use super::super::{Figures, Journal, doubt, pause};
 use super::alive::Alive;
 use super::beat::Beat;
-use super::hold::opened;
+use super::hold::{opened, opened_alone};
 use super::line::{ServerLine, Way};
 use super::mark::{Known, LastSeen, MarkFile, Server};
 use super::reader::ServerReader;
-use super::roll::{self, Oneself};
+use super::roll::{self, Oneself, SaidState};
 use super::session::{Committed, Session};
 use super::telling::HeldReplies;
 use super::token::Token;
@@ -50,7 +50,7 @@ pub(super) fn reach_for(
     soon: Duration,
 ) -> Result<Result<Candidate, Candidate>, Lost> {
     let boot = BootId::random().map_err(SqlError::foreign)?;
-    let session = opened(config, &roll::name(used_for, boot))?;
+    let session = opened_alone(config, &roll::name(used_for, boot))?;
     let server = Server::of(&session)?.ok_or(Lost::Follows)?;
     fits(&session, config)?;
     let oneself = Oneself { boot, name: config.instance.clone() };
@@ -95,7 +95,8 @@ pub(super) fn serve(
     candidate: Candidate,
     clock: Clock,
 ) -> Result<Journal, Lost> {
-    candidate.oneself.say(&candidate.session, clock.unix_ms(), None)?;
+    let state = SaidState { clock_ms: clock.unix_ms(), told: None, unfit: None };
+    candidate.oneself.say(&candidate.session, &state)?;
     begin(config, candidate, clock)?.serve()
 }
 
@@ -170,8 +171,9 @@ pub(super) fn begin(
 fn company(conn: &dyn Database, boot: BootId) -> SqlResult<Company> {
     let before = newest_boot(conn)?;
     let clock = before.map(|before| roll::clock_of(conn, before)).transpose()?;
-    let (clock_before_ms, roll, told) = (clock.flatten(), Arc::default(), Mutex::default());
-    Ok(Company { boot, before, clock_before_ms, roll, told })
+    let (clock_before_ms, roll) = (clock.flatten(), Arc::default());
+    let (told, unfit) = (Mutex::default(), Mutex::default());
+    Ok(Company { boot, before, clock_before_ms, roll, told, unfit })
 }
 
 /// Says where the journal is, and what to know of it.

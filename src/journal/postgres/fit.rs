@@ -3,9 +3,6 @@
 use super::super::sql::{Database, OptionalExtension as _, ServerFault, SqlError, SqlResult};
 use super::Lost;
 
-/// The oldest server that knows every setting that a session makes.
-const OLDEST_SERVER: i64 = 140_000;
-
 /// What makes a server, its tables or the role unfit to keep a journal. `known` is the newest version of tables that the program knows.
 pub(super) fn unfit(conn: &dyn Database, known: i64) -> SqlResult<Option<String>> {
     for check in [server, takes_writes] {
@@ -20,13 +17,8 @@ pub(super) fn unfit(conn: &dyn Database, known: i64) -> SqlResult<Option<String>
 }
 
 fn server(conn: &dyn Database) -> SqlResult<Option<String>> {
-    let version = "SELECT current_setting('server_version_num')::bigint,
-                          current_setting('server_version'), current_setting('synchronous_commit')";
-    let (number, name, commit): (i64, String, String) =
-        conn.query_row(version, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    if number < OLDEST_SERVER {
-        return Ok(Some(format!("it is PostgreSQL {name}, and 14 is the oldest that will do")));
-    }
+    let commit = "SELECT current_setting('synchronous_commit')";
+    let commit: String = conn.query_row(commit, [], |row| row.get(0))?;
     let settings = "SELECT name || ' is ' || setting FROM pg_settings
                     WHERE name IN ('fsync', 'full_page_writes') AND setting <> 'on'";
     let lossy = conn.query_row(settings, [], |row| row.get::<String>(0)).optional()?;
@@ -105,6 +97,11 @@ pub(super) fn weak(conn: &dyn Database) -> SqlResult<Option<String>> {
 /// The same problem for an operator, with what can be done.
 pub(super) fn in_words(lost: &Lost) -> String {
     let Lost::Sql(SqlError::Server(fault)) = lost else { return lost.to_string() };
+    said(fault)
+}
+
+/// What a server says, with what can be done.
+pub(super) fn said(fault: &ServerFault) -> String {
     let ServerFault { state, problem, .. } = fault;
     match state.as_deref() {
         None => format!("it does not answer: {problem}"),
@@ -123,6 +120,7 @@ pub(super) fn in_words(lost: &Lost) -> String {
         Some("53100") => format!("its disk is full: {problem}"),
         Some("53300") => format!("it takes no more connections: {problem}"),
         Some("57P03") => format!("it is starting or stopping: {problem}"),
-        Some(_) => problem.clone(),
+        Some("25006") => format!("it is read-only: {problem}"),
+        Some(_) => fault.to_string(),
     }
 }

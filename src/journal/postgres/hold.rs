@@ -2,8 +2,8 @@
 
 use super::super::migrate::OLDEST;
 use super::super::sql::{Database, SqlError, SqlResult};
-use super::ServerConfig;
 use super::session::Session;
+use super::{Lost, ServerConfig, pooler};
 use std::time::Duration;
 
 /// How long to wait for a process that is just ending to let go of the journal.
@@ -29,6 +29,14 @@ pub(super) const NOT_IN_TIME: &str = "55P03";
 /// A session of a Signer. While it lives its tables are made none that its program could not use.
 pub(super) fn opened(config: &ServerConfig, name: &str) -> SqlResult<Session> {
     let session = Session::open(&config.server, config, name)?;
+    session.knows(config.steps.newest())?;
+    Ok(session)
+}
+
+/// The same of one that is to hold the journal: no pooler gives what it holds to others.
+pub(super) fn opened_alone(config: &ServerConfig, name: &str) -> Result<Session, Lost> {
+    let session = Session::open(&config.server, config, name)?;
+    pooler::is_alone(&session, &config.server, config)?;
     session.knows(config.steps.newest())?;
     Ok(session)
 }

@@ -4,7 +4,7 @@
 use super::super::instances::newest_boot;
 use super::super::link::{Link, Use};
 use super::super::sql::Database;
-use super::hold::opened;
+use super::hold::{opened, opened_alone};
 use super::mark::{LastSeen, Server};
 use super::session::Session;
 use super::{Lost, ServerConfig, fit};
@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::thread::sleep;
 use std::time::Duration;
+use tokio::time::Instant;
 use tracing::{error, info};
 
 /// How long to wait before a server that could not be used is tried again: at first, and at most.
@@ -39,6 +40,8 @@ pub(super) struct ServerLine {
     way: Arc<Way>,
     session: Option<Session>,
     coming: Option<Receiver<Result<Session, Lost>>>,
+    /// When the server last refused to keep what was written, and has not kept anything since.
+    refused: Option<Instant>,
 }
 
 impl Drop for ServerLine {
@@ -50,7 +53,7 @@ impl Drop for ServerLine {
 impl ServerLine {
     /// With the session that there is.
     pub(super) fn new(way: Way, session: Option<Session>) -> Self {
-        Self { way: Arc::new(way), session, coming: None }
+        Self { way: Arc::new(way), session, coming: None, refused: None }
     }
 
     /// Has a session that can be used, or another one made. Waits for nothing. An error is for good: this
@@ -80,6 +83,30 @@ impl ServerLine {
     /// The session, if there is one.
     pub(super) fn session(&self) -> Option<&Session> {
         self.session.as_ref()
+    }
+
+    /// Says what the server has refused, as far as that will not pass by itself.
+    pub(super) fn note_refusal(&mut self) {
+        if let Some(fault) = self.session.as_ref().and_then(Session::take_refusal) {
+            self.refused = Some(Instant::now());
+            let problem = fit::said(&fault);
+            if self.way.link.set(Use::Commits, Some(problem.clone())) {
+                error!(problem, "the server of the journal keeps nothing that is written");
+            }
+        }
+    }
+
+    /// Whether it has refused that, and not in this last while.
+    pub(super) fn refuses_for(&self, pause: Duration) -> bool {
+        self.refused.is_some_and(|then| then.elapsed() >= pause)
+    }
+
+    /// Something was kept.
+    pub(super) fn takes_writes(&mut self) {
+        self.refused = None;
+        if self.way.link.set(Use::Commits, None) {
+            info!("the server of the journal keeps what is written again");
+        }
     }
 
     /// Finds out whether the session still works, when nothing else does.
@@ -146,7 +173,10 @@ impl Way {
 
     /// A session with the database that this process knows.
     fn open(&self) -> Result<Session, Lost> {
-        let session = opened(&self.config, &self.name)?;
+        let session = match self.used_for {
+            Use::Writes => opened_alone(&self.config, &self.name)?,
+            Use::Reads | Use::Commits => opened(&self.config, &self.name)?,
+        };
         let server = Server::of(&session)?.ok_or(Lost::Follows)?;
         let problem = match fit::takes_writes(&session)? {
             None => fit::tables(&session, self.config.steps.newest())?,

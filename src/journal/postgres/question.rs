@@ -1,13 +1,17 @@
 //! A statement with its values on its way to the server, and what comes back.
 
-use super::super::sql::{ServerFault, SqlError, SqlResult};
+use super::super::sql::{ServerFault, SqlError, SqlResult, Wall};
 use bytes::BytesMut;
 use futures_util::TryStreamExt as _;
+use futures_util::future::poll_fn;
+use parking_lot::Mutex;
 use rusqlite::types::{ToSql, ToSqlOutput, Value};
 use std::error::Error;
 use std::pin::pin;
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::types::{FromSql, IsNull, ToSql as Wire, Type, to_sql_checked};
-use tokio_postgres::{Client, RowStream};
+use tokio_postgres::{AsyncMessage, Client, Connection, RowStream, Socket};
 
 /// A statement and its values.
 #[derive(Clone, Debug)]
@@ -164,12 +168,37 @@ pub(super) fn late() -> SqlError {
 }
 
 /// What the server, or the connection to it, says instead of an answer.
-pub(super) fn fault(error: &tokio_postgres::Error) -> SqlError {
+pub(super) fn fault(error: &tokio_postgres::Error) -> ServerFault {
     if let Some(told) = error.as_db_error() {
         let state = Some(told.code().code().to_owned());
         let constraint = told.constraint().map(str::to_owned);
-        return ServerFault { state, constraint, problem: told.message().to_owned() }.into();
+        return ServerFault { state, constraint, problem: told.message().to_owned() };
     }
     let source = error.source().map(|source| format!(": {source}")).unwrap_or_default();
-    ServerFault::said(format!("{error}{source}")).into()
+    ServerFault::said(format!("{error}{source}"))
+}
+
+/// What it means for a statement that had to change a row.
+pub(super) fn ran_into(wall: Option<Wall>, answer: SqlResult<ServerReply>) -> SqlResult<()> {
+    let Some(wall) = wall else { return answer.map(drop) };
+    match answer {
+        Ok(ServerReply { changed: 1, .. }) => Ok(()),
+        Ok(_) => Err(wall.into()),
+        Err(error) if error.is_at(wall) => Err(wall.into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Takes in what the server says, and keeps what it warns of.
+pub(super) async fn follow(
+    mut connection: Connection<Socket, impl AsyncRead + AsyncWrite + Unpin>,
+    warning: Arc<Mutex<Option<String>>>,
+) {
+    while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+        if let AsyncMessage::Notice(notice) = message
+            && notice.severity() != "NOTICE"
+        {
+            *warning.lock() = Some(notice.message().to_owned());
+        }
+    }
 }

@@ -36,8 +36,10 @@ impl ServerReader {
                 match (job, self.line.session().filter(|_| usable)) {
                     (Job::Read(read), Some(session)) => {
                         let losses = self.telling.losses();
-                        self.telling.tell(losses, read(session));
+                        let reply = read(session);
+                        // Before whoever hears of it can look at the count.
                         self.figures.trips.fetch_add(session.take_trips(), Ordering::Relaxed);
+                        self.telling.tell(losses, reply);
                     }
                     // What is dropped here was not read, and its waiter hears so. Writes have another thread.
                     (Job::Read(_) | Job::Write(_), _) => {}

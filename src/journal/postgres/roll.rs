@@ -28,6 +28,16 @@ fn start(boot: BootId) -> String {
     boot.to_string().chars().take(8).collect()
 }
 
+/// What a process says of itself.
+pub(super) struct SaidState<'a> {
+    /// What its clock tells, Unix ms.
+    pub(super) clock_ms: i64,
+    /// How far it has told its webhook.
+    pub(super) told: Option<&'a str>,
+    /// Why it could bill on no chain.
+    pub(super) unfit: Option<&'a str>,
+}
+
 /// This process, on the roll.
 #[derive(Clone, Debug)]
 pub(super) struct Oneself {
@@ -36,20 +46,18 @@ pub(super) struct Oneself {
 }
 
 impl Oneself {
-    /// Says that it is there, and what its clock tells.
-    pub(super) fn say(
-        &self,
-        session: &Session,
-        clock_ms: i64,
-        told: Option<&str>,
-    ) -> SqlResult<()> {
-        let sql = "INSERT INTO instance (boot, name, program, clock_ms, told, seen)
-            VALUES (?1, ?2, ?3, ?4, ?5, clock_timestamp())
+    /// Says that it is there, and how it is.
+    pub(super) fn say(&self, session: &Session, state: &SaidState<'_>) -> SqlResult<()> {
+        let sql = "INSERT INTO instance (boot, name, program, clock_ms, told, unfit, seen)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, clock_timestamp())
             ON CONFLICT (boot) DO UPDATE
-            SET clock_ms = EXCLUDED.clock_ms, told = EXCLUDED.told, seen = EXCLUDED.seen";
+            SET clock_ms = EXCLUDED.clock_ms, told = EXCLUDED.told, unfit = EXCLUDED.unfit,
+                seen = EXCLUDED.seen";
         let conn: &dyn Database = session;
         let (boot, program) = (self.boot.bytes(), env!("CARGO_PKG_VERSION"));
-        conn.prepare_cached(sql)?.execute(params![boot, self.name, program, clock_ms, told])?;
+        let SaidState { clock_ms, told, unfit } = state;
+        let values = params![boot, self.name, program, clock_ms, told, unfit];
+        conn.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
 
@@ -59,15 +67,17 @@ impl Oneself {
         conn.execute("DELETE FROM instance WHERE boot = ?1", [self.boot.bytes()]).map(drop)
     }
 
-    /// Who is there, the one that serves first; and how far that one has told its webhook.
+    /// Who is there, the one that serves first; and how far that one has told its webhook. Whose sessions have all
+    /// ended has ended, or makes another one at once.
     pub(super) fn read(&self, session: &Session) -> SqlResult<(Vec<Instance>, Option<String>)> {
         let sql = format!(
-            "WITH every AS (SELECT boot, name, program, told, seen, substr(encode(boot, 'hex'), 1, 8) =
-                 (SELECT right(application_name, 8) FROM pg_stat_activity WHERE pid = ({HOLDER})) AS has
-                 FROM instance)
+            "WITH live AS (SELECT right(application_name, 8) AS start, coalesce(bool_or(pid = ({HOLDER})), false) AS has
+                 FROM pg_stat_activity WHERE application_name LIKE 'merchant-signer % %' GROUP BY 1)
              SELECT boot, name, program, told, (extract(epoch FROM clock_timestamp() - seen) * 1000)::bigint,
-                    CASE WHEN has THEN 1 ELSE 0 END AS serves
-             FROM every WHERE has OR seen > clock_timestamp() - interval '10 min'
+                    CASE WHEN has THEN 1 ELSE 0 END AS serves, unfit,
+                    clock_ms - (extract(epoch FROM seen) * 1000)::bigint
+             FROM instance LEFT JOIN live ON start = substr(encode(boot, 'hex'), 1, 8)
+             WHERE has OR seen > clock_timestamp() - CASE WHEN start IS NULL THEN interval '5 s' ELSE interval '10 min' END
              ORDER BY serves DESC, name, boot"
         );
         let conn: &dyn Database = session;
@@ -82,6 +92,8 @@ impl Oneself {
                 serves: row.get(5)?,
                 is_this: boot == self.boot,
                 silent: Duration::from_millis(silent_ms),
+                unfit: row.get(6)?,
+                ahead_ms: row.get(7)?,
             };
             Ok((instance, row.get::<Option<String>>(3)?))
         })?;

@@ -225,12 +225,28 @@ CREATE FUNCTION json_extract(body TEXT, path TEXT) RETURNS TEXT IMMUTABLE LANGUA
 
 -- Who is there: a row of each process that serves or waits to, which says so itself every second. No history: it is
 -- not in the server's log, so nobody waits for a disk or a standby, and it is empty after a crash.
--- program is its version; clock_ms what its own clock said; told how far its webhook was told.
+-- program is its version; clock_ms what its own clock said; told how far its webhook was told; unfit why it could
+-- bill on no chain, as far as that is about its machine: its ways to nodes and keys, and its clock.
 CREATE UNLOGGED TABLE instance (
     boot     BYTEA       PRIMARY KEY CHECK (length(boot) = 16),
     name     TEXT        NOT NULL,
     program  TEXT        NOT NULL,
     clock_ms BIGINT      NOT NULL,
     told     TEXT,
+    unfit    TEXT,
     seen     TIMESTAMPTZ NOT NULL
 );
+
+-- Room in their pages for the one change that rows of these see soon after they were written: then no index gets an
+-- entry for it. And what a server does by itself is done by the hundredth of a table, where it would wait for a fifth:
+-- dead rows are taken away, new ones are frozen and counted while they are few.
+ALTER TABLE claim SET (fillfactor = 70);
+ALTER TABLE attempt SET (fillfactor = 90);
+ALTER TABLE counted SET (fillfactor = 90);
+DO $$ DECLARE grows TEXT; BEGIN
+    FOREACH grows IN ARRAY ARRAY['batch', 'attempt', 'claim', 'payer', 'counted', 'history', 'request', 'request_batch', 'ending']
+    LOOP
+        EXECUTE format('ALTER TABLE %I SET (autovacuum_vacuum_scale_factor = 0.01,
+            autovacuum_vacuum_insert_scale_factor = 0.01, autovacuum_analyze_scale_factor = 0.01)', grows);
+    END LOOP;
+END $$;

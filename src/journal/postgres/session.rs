@@ -8,9 +8,9 @@
 
 use super::super::sql::{Database, Row, ServerFault, SqlError, SqlResult, Statement, Wall};
 use super::mark::Known;
-use super::question::{ServerQuestion, ServerReply, fault, late};
+use super::question::{ServerQuestion, ServerReply, fault, follow, late, ran_into};
 use super::token::Token;
-use super::{ServerConfig, tls};
+use super::{ServerConfig, greeting, tls};
 use futures_util::FutureExt as _;
 use futures_util::future::{maybe_done, poll_fn, try_join_all};
 use parking_lot::Mutex;
@@ -22,19 +22,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, SimpleQueryMessage, Socket};
-
-/// What the server is told of each session: that a commit is on disk, and where there are standbys on theirs,
-/// before it is answered; that nobody waits for ever; and that a session whose Signer is gone is over soon.
-const SETTINGS: &str = "SET synchronous_commit = on; SET statement_timeout = '30s';
-    SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s';
-    SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;
-    SET client_connection_check_interval = '5s'";
+use tokio_postgres::{Client, Config, SimpleQueryMessage};
 
 /// How a COMMIT ended.
 #[derive(Debug)]
@@ -63,6 +55,10 @@ pub(crate) struct Session {
     /// How often an answer was waited for.
     trips: Cell<u64>,
     broken: Cell<bool>,
+    /// What the server had no room or no permission for, if anything, since this was last asked.
+    refused: RefCell<Option<ServerFault>>,
+    /// The process of the server that answers.
+    pub(in crate::journal) backend: i64,
     pub(super) patience: Duration,
 }
 
@@ -94,7 +90,7 @@ impl Session {
         let (client, connection) = connected.map_err(|_| late())?.map_err(|e| fault(&e))?;
         let warning = Arc::default();
         runtime.spawn(follow(connection, Arc::clone(&warning)));
-        let session = Self {
+        let mut session = Self {
             runtime,
             client,
             warning,
@@ -103,14 +99,16 @@ impl Session {
             opening: Cell::default(),
             trips: Cell::default(),
             broken: Cell::new(false),
+            refused: RefCell::default(),
+            backend: 0,
             patience,
         };
-        session.batch(SETTINGS)?;
+        session.backend = greeting::greet(|sql| session.first_values(sql))?;
         Ok(session)
     }
 
     /// Whether it is of no more use.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(in crate::journal) fn is_broken(&self) -> bool {
         self.broken.get() || self.client.is_closed()
     }
 
@@ -119,16 +117,34 @@ impl Session {
         self.trips.take()
     }
 
+    /// What the server refused since this was last asked, if that will not pass by itself.
+    pub(super) fn take_refusal(&self) -> Option<ServerFault> {
+        self.refused.take()
+    }
+
+    /// The first value of every row that statements find which take nothing.
+    pub(super) fn first_values(&self, sql: &str) -> SqlResult<Vec<String>> {
+        let told = self.wait(self.client.simple_query(sql))?;
+        let first = |message| {
+            let SimpleQueryMessage::Row(row) = message else { return None };
+            row.get(0).map(str::to_owned)
+        };
+        Ok(told.into_iter().filter_map(first).collect())
+    }
+
     /// Runs statements that take nothing and give nothing.
     pub(in crate::journal) fn batch(&self, sql: &str) -> SqlResult<()> {
         self.flush()?;
         self.wait(self.client.batch_execute(sql))
     }
 
-    /// Begins a transaction of this name when it is this session's turn to write.
-    pub(super) fn begin(&self, token: Token) {
+    /// Begins a transaction of this name when it is this session's turn to write. The process of the server that
+    /// has the journal has to be the one that writes, whatever is between.
+    pub(in crate::journal) fn begin(&self, token: Token) {
+        const TURN: &str = "SELECT taken FROM turn WHERE pg_backend_pid() = ?1 FOR UPDATE";
         self.open_by("BEGIN");
-        self.put(ServerQuestion::kept("SELECT taken FROM turn FOR UPDATE", Vec::new()), None);
+        let turn = ServerQuestion::kept(TURN, vec![Value::Integer(self.backend)]);
+        self.put(turn, Some(Wall::Session));
         self.name(token);
     }
 
@@ -166,7 +182,7 @@ impl Session {
     }
 
     /// Ends the transaction with nothing of it written.
-    pub(super) fn roll_back(&self) {
+    pub(in crate::journal) fn roll_back(&self) {
         self.queue.take();
         self.opening.set(false);
         // A session that cannot do this is broken, and ends with its transaction.
@@ -264,7 +280,11 @@ impl Session {
         let mut answers = self.wait(async { Ok(self.send(&all).await) })?.into_iter();
         for wall in walls {
             let answer = answers.next().unwrap_or_else(|| Ok(ServerReply::default()));
-            ran_into(wall, self.told(answer))?;
+            let ran = ran_into(wall, self.told(answer));
+            if ran == Err(Wall::Session.into()) {
+                self.broken.set(true);
+            }
+            ran?;
         }
         self.opening.set(false);
         answers.map(|answer| self.told(answer)).collect()
@@ -331,19 +351,12 @@ impl Session {
             if error.as_db_error().is_none() {
                 self.broken.set(true);
             }
-            fault(&error)
+            let fault = fault(&error);
+            if fault.lasts() {
+                *self.refused.borrow_mut() = Some(fault.clone());
+            }
+            fault.into()
         })
-    }
-}
-
-/// What it means for a statement that had to change a row.
-fn ran_into(wall: Option<Wall>, answer: SqlResult<ServerReply>) -> SqlResult<()> {
-    let Some(wall) = wall else { return answer.map(drop) };
-    match answer {
-        Ok(ServerReply { changed: 1, .. }) => Ok(()),
-        Ok(_) => Err(wall.into()),
-        Err(error) if error.is_at(wall) => Err(wall.into()),
-        Err(error) => Err(error),
     }
 }
 
@@ -374,19 +387,5 @@ impl Database for Session {
     /// The server lets none come about.
     fn orphans(&self) -> SqlResult<Vec<(String, String)>> {
         Ok(Vec::new())
-    }
-}
-
-/// Takes in what the server says, and keeps what it warns of.
-async fn follow(
-    mut connection: Connection<Socket, impl AsyncRead + AsyncWrite + Unpin>,
-    warning: Arc<Mutex<Option<String>>>,
-) {
-    while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
-        if let AsyncMessage::Notice(notice) = message
-            && notice.severity() != "NOTICE"
-        {
-            *warning.lock() = Some(notice.message().to_owned());
-        }
     }
 }

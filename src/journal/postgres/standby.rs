@@ -4,15 +4,15 @@
 use super::super::HistoryHead;
 use super::super::Journal;
 use super::super::history;
-use super::super::instances::newest_boot;
+use super::super::instances::{Instance, newest_boot};
 use super::super::mark::BootId;
 use super::super::open::OpenError;
 use super::super::sql::{Database, SqlError};
 use super::super::standby::{Standby, StandbySight};
 use super::begin::{self, Candidate};
-use super::hold::opened;
+use super::hold::opened_alone;
 use super::mark::{Known, LastSeen, MarkFile, Server};
-use super::roll::{self, EVERY, Oneself, Silent};
+use super::roll::{self, EVERY, Oneself, SaidState, Silent};
 use super::session::Session;
 use super::{Lost, ServerConfig, fit};
 use crate::clock::Clock;
@@ -105,10 +105,13 @@ impl Post {
     fn round(&mut self, session: Option<Session>, yields: bool) -> Result<Round, Lost> {
         let session = match session {
             Some(session) => session,
-            None => opened(&self.config, &roll::name(roll::SERVES, self.oneself.boot))?,
+            None => opened_alone(&self.config, &roll::name(roll::SERVES, self.oneself.boot))?,
         };
         begin::fits(&session, &self.config)?;
-        self.oneself.say(&session, self.clock.unix_ms(), None)?;
+        let unfit = self.sight.unfit.lock().clone();
+        let state =
+            SaidState { clock_ms: self.clock.unix_ms(), told: None, unfit: unfit.as_deref() };
+        self.oneself.say(&session, &state)?;
         if let Some(former) = &self.former {
             former.leave(&session)?;
             self.former = None;
@@ -116,6 +119,9 @@ impl Post {
         let (instances, told) = self.oneself.read(&session)?;
         *self.sight.told.lock() = told;
         let serves = instances.iter().any(|instance| instance.serves);
+        // Whoever could bill nothing leaves the journal to somebody who could.
+        let fitter = instances.iter().any(Instance::stands_by_and_could_serve);
+        let yields = yields || (unfit.is_some() && fitter);
         self.sight.roll.replace(instances);
         if let Some(Silent { name, start, quiet }) =
             roll::end_silent(&session, self.config.takeover_after)?

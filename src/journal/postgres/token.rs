@@ -5,11 +5,11 @@ use std::fmt;
 
 /// The name of one transaction, which nobody can guess.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token([u8; 16]);
+pub(in crate::journal) struct Token([u8; 16]);
 
 impl Token {
     /// One that was never used.
-    pub(super) fn random() -> SqlResult<Self> {
+    pub(in crate::journal) fn random() -> SqlResult<Self> {
         let mut token = [0; 16];
         getrandom::getrandom(&mut token).map_err(|e| SqlError::foreign(std::io::Error::from(e)))?;
         Ok(Self(token))

@@ -151,25 +151,24 @@ pub(in crate::journal) fn to_file(
 ) -> Result<Audit, OpenError> {
     let files = Files::of(to);
     files.find_mark()?;
-    files.create()?;
-    let made = apart(|| fill_file(from, &files, watch));
-    let made = made.map_err(|problem| problem.opening(&from.place)).and_then(|(audit, file)| {
-        remove_mark(&from.mark_path)?;
-        boots::first(&file, &files, &Real, Clock::MACHINE.unix_ms())
-            .map_err(|e| open::unwritable(&to.path, &e))?;
-        files::merge_when_closed(&file, true).map_err(|e| open::unwritable(&to.path, &e))?;
-        Ok(audit)
-    });
-    if made.is_err() {
-        // It was made a moment ago, by this process.
-        std::fs::remove_file(&to.path).ok();
+    if to.path.symlink_metadata().is_ok() {
+        return Err(OpenError::Exists(to.path.clone()));
     }
-    made
+    let part = files.unfinished();
+    let made = apart(|| fill_file(from, &part, watch));
+    let (audit, file) = made.map_err(|problem| problem.opening(&from.place))?;
+    remove_mark(&from.mark_path)?;
+    let problem = |e: &dyn std::fmt::Display| open::unwritable(&to.path, e);
+    boots::first(&file, &files, &Real, Clock::MACHINE.unix_ms()).map_err(|e| problem(&e))?;
+    files::merge_when_closed(&file, true).map_err(|e| problem(&e))?;
+    file.close().map_err(|(_, e)| problem(&e))?;
+    files.finish(&part)?;
+    Ok(audit)
 }
 
 fn fill_file(
     from: &ServerConfig,
-    files: &Files,
+    part: &Files,
     watch: AuditWatch<'_>,
 ) -> Result<(Audit, Connection), Lost> {
     let session = Session::open(&from.server, from, "merchant-signer copy")?;
@@ -191,7 +190,11 @@ fn fill_file(
     }
     session.batch("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
     let original = audited(&session, watch)?;
-    let file = open::empty(files).map_err(|e| Lost::Unfit(e.to_string()))?;
+    // Nobody else copies this journal meanwhile, so what is there is left of a copy that was cut off.
+    part.remove();
+    let unmade = |e: OpenError| Lost::Unfit(e.to_string());
+    part.create().map_err(unmade)?;
+    let file = open::empty(part).map_err(unmade)?;
     file.execute_batch("BEGIN; PRAGMA defer_foreign_keys = ON").map_err(SqlError::from)?;
     for table in names(&file)? {
         copy_to_file(&session, &file, &table)?;

@@ -21,6 +21,9 @@ use tracing::{error, info, warn};
 /// How old the mark may get while the journal is written.
 const MARK_EVERY: Duration = Duration::from_secs(1);
 
+/// How often a server that refuses what is written is tried again.
+const TRY_EVERY: Duration = Duration::from_secs(1);
+
 /// Writes a journal that a server keeps.
 #[derive(Debug)]
 pub(super) struct ServerWriter {
@@ -121,6 +124,7 @@ impl ServerWriter {
         self.mark.catch_up();
         if count.is_none() {
             self.line.prove();
+            self.try_again();
         }
         if count == Some(0) || closed.is_some() { self.end(closed) } else { Served::Going }
     }
@@ -135,7 +139,19 @@ impl ServerWriter {
         Served::Closed
     }
 
+    /// Finds out whether the server keeps what is written again, when nobody else does.
+    fn try_again(&mut self) {
+        if self.line.refuses_for(TRY_EVERY) && self.unanswered.is_none() {
+            self.commit(vec![Box::new(|_| RanWrite { keep: true, reply: Box::new(|| {}) })]);
+        }
+    }
+
     fn commit(&mut self, writes: Vec<Write>) {
+        self.write(writes);
+        self.line.note_refusal();
+    }
+
+    fn write(&mut self, writes: Vec<Write>) {
         let begun = Instant::now();
         let Some(session) = self.line.session() else { return };
         let ran = Token::random()
@@ -172,6 +188,7 @@ impl ServerWriter {
     /// Tells all who waited for a COMMIT that it happened.
     fn tell(&mut self, LostCommit { waiting, begun, written, .. }: LostCommit, known: Known) {
         self.mark.reached(known);
+        self.line.takes_writes();
         let kept = waiting.iter().filter(|ran| ran.keep).count();
         self.figures.committed(begun, written, kept);
         // Before whoever hears of it can ask: a read that is told nothing then would be refused for no reason.

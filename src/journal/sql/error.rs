@@ -27,6 +27,12 @@ pub enum Wall {
     /// Around the charges that are claimed.
     #[error("another batch claims one of these charges")]
     Claim,
+    /// Around the session that has the journal: nothing is written by another one.
+    #[error(
+        "a pooler gives the sessions of the Signer to one another (PgBouncer in transaction mode): have journal.url \
+         lead to the server itself, or to a pool in session mode"
+    )]
+    Session,
 }
 
 impl Wall {
@@ -44,14 +50,15 @@ impl Wall {
                     "claim.period, claim.subscribe_id, claim.contract, claim.chain",
                 ),
             ],
+            Self::Session => &[],
         }
     }
 }
 
 /// Why a server did not do what it was asked for.
 #[cfg(feature = "postgres")]
-#[derive(Debug, PartialEq, thiserror::Error)]
-#[error("{problem}")]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{}", self.words())]
 pub struct ServerFault {
     /// What the server calls it (SQLSTATE). None where the connection failed, and nobody knows what it did.
     pub state: Option<String>,
@@ -67,7 +74,37 @@ impl ServerFault {
     pub(in crate::journal) fn said(problem: impl Into<String>) -> Self {
         Self { state: None, constraint: None, problem: problem.into() }
     }
+
+    /// What the server is found to be, in whole sentences.
+    pub(in crate::journal) fn found(problem: impl Into<String>) -> Self {
+        Self { state: Some(FOUND.to_owned()), ..Self::said(problem) }
+    }
+
+    /// Whether it was found out here, and the server has said nothing of the kind.
+    pub(in crate::journal) fn is_found(&self) -> bool {
+        self.state.as_deref() == Some(FOUND)
+    }
+
+    /// Whether the next write would fare no better: there is no room, the disk fails, nothing may be written, or
+    /// not by this role.
+    pub(in crate::journal) fn lasts(&self) -> bool {
+        let state = self.state.as_deref().unwrap_or_default();
+        state.starts_with("53") || state.starts_with("58") || ["25006", "42501"].contains(&state)
+    }
+
+    fn words(&self) -> String {
+        match self.state.as_deref() {
+            Some(state) if !self.is_found() => {
+                format!("{} (SQLSTATE {state}: the server's log has the statement)", self.problem)
+            }
+            Some(_) | None => self.problem.clone(),
+        }
+    }
 }
+
+/// Stands for the SQLSTATE of what was found out here. A server's has five letters.
+#[cfg(feature = "postgres")]
+const FOUND: &str = "found";
 
 impl SqlError {
     /// A row that has to be there is not.

@@ -7,6 +7,7 @@ mod losing;
 mod migrating;
 mod moving;
 mod plans;
+mod pooled;
 mod standing_by;
 mod trips;
 mod unfit;

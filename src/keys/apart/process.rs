@@ -1,8 +1,9 @@
-//! The process that holds the keys: how it is started, told apart from one that died, and ended.
+//! The process that holds the keys: how it is started or reached, told apart from one that died, and ended.
 //!
 //! It is this program again, with one end of a pair of sockets as its standard input and nothing else of
 //! ours: no descriptor, no variable but those that the configuration is read from. A thread starts it and
-//! waits for its end, for the system ends it with the thread that started it.
+//! waits for its end, for the system ends it with the thread that started it. Where it is a service of its own,
+//! systemd starts one for each connection, and it ends with that.
 
 use super::wire::{Manifest, OpenedAs};
 use super::{ApartKey, HolderLink, next_message, terms};
@@ -17,7 +18,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as Socket;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -69,17 +70,17 @@ impl SplitKeys {
     }
 
     async fn begin(&self, config: &Config) -> io::Result<ApartKeys> {
-        let (ours, theirs) = Socket::pair()?;
-        ours.set_nonblocking(true)?;
-        let mut socket = UnixStream::from_std(ours)?;
-        let holder = self.start(theirs).await?;
+        let (mut socket, holder) = match &config.keys.socket {
+            Some(path) => self.reach(path).await?,
+            None => self.start().await?,
+        };
         let mut from = BufReader::new(&mut socket);
         let told = timeout(OPENING, next_message::<Manifest>(&mut from)).await;
         let told =
             told.map_err(|_| io::Error::other("it does not come back from opening the keys"));
         let manifest = told.and_then(|read| read.map_err(|_| io::Error::other(ENDED)));
         let manifest = manifest.inspect_err(|_| holder.end())?;
-        if manifest.terms != terms(config).as_slice() {
+        if manifest.terms != terms(&config.chains, &config.keys).as_slice() {
             holder.end();
             return Err(io::Error::other(
                 "it read another configuration: it has just been changed",
@@ -91,14 +92,38 @@ impl SplitKeys {
         if holder.gone.is_cancelled() {
             return Err(io::Error::other(ENDED));
         }
-        info!(process = holder.number.as_raw_pid(), "the keys are held by a process of their own");
+        info!(
+            process = holder.number.map(Pid::as_raw_pid),
+            "the keys are held by a process of their own"
+        );
         for lack in &manifest.lacks {
             warn!("the process that holds the keys: {lack}");
         }
         Ok(ApartKeys { manifest, link: Arc::new(link) })
     }
 
-    async fn start(&self, theirs: Socket) -> io::Result<Arc<Holder>> {
+    /// Of the service. Whoever runs it must be able to do what this user cannot: systemd listens as root.
+    async fn reach(&self, path: &Path) -> io::Result<(UnixStream, Arc<Holder>)> {
+        let at = path.display();
+        let told = |why: io::Error| {
+            io::Error::other(format!(
+                "keys.socket {at} cannot be reached ({why}): is its service enabled?"
+            ))
+        };
+        let socket = UnixStream::connect(path).await.map_err(told)?;
+        let (who, ours) = (socket.peer_cred()?.uid(), rustix::process::geteuid());
+        if who == ours.as_raw() && !ours.is_root() {
+            return Err(io::Error::other(format!(
+                "keys.socket {at} is served by this very user, {who}: run its service as another one"
+            )));
+        }
+        Ok((socket, Arc::new(Holder::new(None, self.deaths.clone()))))
+    }
+
+    async fn start(&self) -> io::Result<(UnixStream, Arc<Holder>)> {
+        let (ours, theirs) = Socket::pair()?;
+        ours.set_nonblocking(true)?;
+        let socket = UnixStream::from_std(ours)?;
         let mut command = Command::new(SELF);
         if let Some(config) = &self.config {
             command.arg("--config").arg(config);
@@ -109,31 +134,51 @@ impl SplitKeys {
         command.process_group(0);
         let (told, heard) = oneshot::channel();
         let deaths = self.deaths.clone();
-        let keep = move || keep(command, told, &deaths);
+        let keep = move || keep(command, told, deaths);
         std::thread::Builder::new().name("holds-keys".to_owned()).spawn(keep)?;
-        heard.await.map_err(io::Error::other)?
+        Ok((socket, heard.await.map_err(io::Error::other)??))
     }
 }
 
 /// A process that holds keys.
 pub(super) struct Holder {
-    number: Pid,
+    /// None where it is a service of its own: it ends with the line to it.
+    number: Option<Pid>,
     /// Whether somebody wants its keys: then its end is told.
     pub(super) wanted: AtomicBool,
     /// Whether it has ended.
     pub(super) gone: CancellationToken,
+    /// Whether nothing more is to be heard from it.
+    pub(super) closed: CancellationToken,
+    deaths: mpsc::Sender<String>,
 }
 
 impl Holder {
-    fn of(child: &Child) -> Self {
-        let number = Pid::from_child(child);
-        Self { number, wanted: AtomicBool::new(false), gone: CancellationToken::new() }
+    fn new(number: Option<Pid>, deaths: mpsc::Sender<String>) -> Self {
+        let (gone, closed) = (CancellationToken::new(), CancellationToken::new());
+        Self { number, wanted: AtomicBool::new(false), gone, closed, deaths }
     }
 
     /// Ends it, if it has not ended.
     pub(super) fn end(&self) {
-        if !self.gone.is_cancelled() {
-            kill_process(self.number, Signal::KILL).ok();
+        self.closed.cancel();
+        if let Some(number) = self.number.filter(|_| !self.gone.is_cancelled()) {
+            kill_process(number, Signal::KILL).ok();
+        }
+    }
+
+    /// Notes that the line to it has ended. A process that was started here is waited for, which tells more.
+    pub(super) fn hung_up(&self) {
+        self.gone.cancel();
+        if self.number.is_none() {
+            self.tell("its service says why");
+        }
+    }
+
+    fn tell(&self, how: &str) {
+        if self.wanted.load(Ordering::SeqCst) {
+            // One is enough to end the Signer.
+            self.deaths.try_send(format!("the process that held the keys has ended ({how})")).ok();
         }
     }
 }
@@ -142,26 +187,23 @@ impl Holder {
 fn keep(
     mut command: Command,
     told: oneshot::Sender<io::Result<Arc<Holder>>>,
-    deaths: &mpsc::Sender<String>,
+    deaths: mpsc::Sender<String>,
 ) {
-    let started = command.spawn().map(|child| (Arc::new(Holder::of(&child)), child));
+    let started = command.spawn();
     // With it goes our copy of the other end.
     drop(command);
-    let (holder, mut child) = match started {
-        Ok(started) => started,
+    let mut child = match started {
+        Ok(child) => child,
         Err(why) => {
             told.send(Err(why)).ok();
             return;
         }
     };
+    let holder = Arc::new(Holder::new(Some(Pid::from_child(&child)), deaths));
     told.send(Ok(Arc::clone(&holder))).ok();
     let ended = child.wait();
     holder.gone.cancel();
-    if holder.wanted.load(Ordering::SeqCst) {
-        let how = ended.map_or_else(|why| why.to_string(), |status| status.to_string());
-        // One is enough to end the Signer.
-        deaths.try_send(format!("the process that held the keys has ended ({how})")).ok();
-    }
+    holder.tell(&ended.map_or_else(|why| why.to_string(), |status| status.to_string()));
 }
 
 /// The keys that another process has opened.

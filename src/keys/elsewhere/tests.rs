@@ -171,6 +171,10 @@ async fn a_process_starts_without_its_store_but_not_with_another_key_or_one_that
             Err(refused) => {
                 assert!(!starts, "{does:?}");
                 assert!(refused.to_string().starts_with("chains.139.key: "), "{refused}");
+                // Whoever signs what it is given tells which address to write.
+                let other = Address::from_public_key(signer(8).verifying_key());
+                let named = refused.to_string().contains(&other.to_string());
+                assert_eq!(named, matches!(does, Does::SignsAs(8)), "{refused}");
             }
         }
     }

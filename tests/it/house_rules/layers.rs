@@ -53,6 +53,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
             "journal",
             "keys",
             "node",
+            "owner_only",
             "policy",
             "telemetry",
             "tls",

@@ -5,6 +5,7 @@
 
 mod around;
 mod dashboard;
+mod pairs;
 mod played;
 
 use super::gas_money::set_balance;

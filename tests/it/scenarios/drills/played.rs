@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// The rules.
-const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/operate/alerts.yml");
+pub(super) const RULES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/operate/alerts.yml");
 
 /// The document that tells what every drill comes to.
 const DOCUMENT: &str = include_str!("../../../../docs/alerts.md");

@@ -1,4 +1,5 @@
-//! Who may use the pages and the controls: a person at this machine, and nobody who only lured their browser here.
+//! Who may use the pages, the controls and the nodes: a person at this machine, and nobody who only lured their
+//! browser here.
 //!
 //! A foreign name that resolves to this machine (DNS rebinding) is told by `Host`, and a foreign page that posts here by
 //! `Origin`. Programs send no `Origin`.
@@ -12,20 +13,25 @@ use axum::response::{IntoResponse as _, Response};
 const NAMES: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// Lets through what is asked of this machine by a name of its own, and, if it changes something, from a page of its own.
-pub(super) async fn only(request: Request, next: Next) -> Response {
-    let Some(host) = one(request.headers(), &header::HOST).filter(|host| is_local(host)) else {
-        let words = "this is a sandbox on one machine: open it as http://127.0.0.1 with its port\n";
-        return (StatusCode::MISDIRECTED_REQUEST, words).into_response();
-    };
-    let reads = matches!(*request.method(), Method::GET | Method::HEAD);
-    let own = format!("http://{host}");
-    if !reads
-        && request.headers().contains_key(header::ORIGIN)
-        && one(request.headers(), &header::ORIGIN) != Some(&own)
-    {
-        return (StatusCode::FORBIDDEN, "a page of another host asked for this\n").into_response();
+pub async fn only(request: Request, next: Next) -> Response {
+    match refusal(request.method(), request.headers()) {
+        Some(refused) => refused.into_response(),
+        None => next.run(request).await,
     }
-    next.run(request).await
+}
+
+/// Why such a request is not let through, in a status and words.
+pub(crate) fn refusal(method: &Method, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+    let Some(host) = one(headers, &header::HOST).filter(|host| is_local(host)) else {
+        let words = "this is a sandbox on one machine: open it as http://127.0.0.1 with its port\n";
+        return Some((StatusCode::MISDIRECTED_REQUEST, words));
+    };
+    let reads = matches!(*method, Method::GET | Method::HEAD);
+    let own = format!("http://{host}");
+    let foreign =
+        headers.contains_key(header::ORIGIN) && one(headers, &header::ORIGIN) != Some(&own);
+    (!reads && foreign)
+        .then_some((StatusCode::FORBIDDEN, "a page of another host asked for this\n"))
 }
 
 /// The value of a header that is there once.

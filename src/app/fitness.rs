@@ -1,0 +1,125 @@
+//! Whether this process could bill on any chain, as far as that is about its machine: its ways to the nodes and to the
+//! stores of its keys, and its clock. Signers that share a journal tell each other. One that serves and could bill
+//! nothing for long gives way where another stands by that could; between two of whom neither could the journal
+//! stays where it is.
+
+use super::connect::Connected;
+use crate::chain::Inspect;
+use crate::config::JournalPlace;
+use crate::engine::{Engine, Obstacle};
+use crate::journal::{Instance, StandbySight};
+use futures_util::future::join_all;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tracing::warn;
+
+/// How often one that serves is looked at.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// How often a standby looks at its chains, and how long it waits for them.
+const STANDING_BY: Duration = Duration::from_secs(5);
+
+/// For how many times `journal.takeover_after` one that serves may be of no use before it gives way.
+const PATIENCE: u32 = 3;
+
+/// Says why a process gives way.
+#[derive(Clone, Debug)]
+pub struct GivesWay(CancellationToken);
+
+impl GivesWay {
+    /// Begins to look after it beside a process that serves, where others wait for its journal.
+    pub(super) fn begin(
+        journal: &JournalPlace,
+        engine: &Arc<Engine>,
+        (others, stop): (&TaskTracker, &CancellationToken),
+    ) -> Self {
+        let gives_way = Self(CancellationToken::new());
+        if let Some(after) = journal.takeover_after() {
+            let looks = give_way(Arc::clone(engine), (after, gives_way.clone()), stop.clone());
+            others.spawn(looks);
+        }
+        gives_way
+    }
+
+    /// Waits until another Signer is to serve in this one's place.
+    pub async fn told(&self) -> &'static str {
+        self.0.cancelled().await;
+        "this Signer could bill nothing, and another stands by that can: it gives way. Start it again, and it stands by"
+    }
+}
+
+/// Looks after it until `stop`.
+async fn give_way(
+    engine: Arc<Engine>,
+    (takeover_after, gives_way): (Duration, GivesWay),
+    stop: CancellationToken,
+) {
+    let mut since = None;
+    while stop.run_until_cancelled(sleep(EVERY)).await.is_some() {
+        let unfit = unfit(&engine);
+        engine.journal.note_fitness(unfit.clone());
+        let Some(why) = unfit else {
+            since = None;
+            continue;
+        };
+        let begun = *since.get_or_insert_with(Instant::now);
+        let instances = engine.journal.instances();
+        let other = instances.into_iter().find(Instance::stands_by_and_could_serve);
+        if let Some(Instance { name, start, .. }) = other
+            && begun.elapsed() >= takeover_after.saturating_mul(PATIENCE)
+        {
+            warn!(
+                why,
+                name, start, "nothing can be billed here, and another Signer could: it gives way"
+            );
+            gives_way.0.cancel();
+            return;
+        }
+    }
+}
+
+/// Why a process that serves could bill on no chain; none where it could on one, or where no other process would
+/// fare better.
+fn unfit(engine: &Engine) -> Option<String> {
+    let set = engine.lanes();
+    let mut said = None;
+    for lane in set.chains().iter().flat_map(|lanes| lanes.all()) {
+        let (obstacle, why) = lane.standing()?;
+        if !obstacle.may_be_of_this_machine() {
+            return None;
+        }
+        said.get_or_insert(why);
+    }
+    said
+}
+
+/// Has the others know how a standby is, for as long as it stands by.
+pub(super) async fn look_on(chains: &[Connected], sight: &StandbySight) -> Infallible {
+    loop {
+        let accounts = chains.iter().flat_map(Connected::signers);
+        let looks = accounts.map(|account| async { trouble_of(account.as_ref()).await });
+        let found = join_all(looks).await;
+        let fit = found.is_empty() || found.iter().any(Option::is_none);
+        sight.note_fitness(if fit { None } else { found.into_iter().flatten().next() });
+        sleep(STANDING_BY).await;
+    }
+}
+
+/// Why a standby could not bill with an account; none where it could, or where no other process would fare better.
+async fn trouble_of(account: &dyn Inspect) -> Option<String> {
+    let look = async {
+        account.look_after_key().await;
+        account.beat().await.err().or_else(|| account.unready())
+    };
+    match timeout(STANDING_BY, look).await {
+        Err(_) => Some("its chains do not answer in time".to_owned()),
+        Ok(found) => {
+            let found = found?;
+            Obstacle::of_chain(&found).may_be_of_this_machine().then(|| found.to_string())
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Whether a pooler stands between, and gives one session's transactions to several processes of the server. What one
+//! of them holds another would write.
+
+use super::super::sql::{SqlResult, Wall};
+use super::greeting;
+use super::session::Session;
+use super::{Lost, ServerConfig};
+use tokio_postgres::Config;
+
+/// Makes sure that `session` has a process of the server to itself. A pooler that shares them gives the process that
+/// answered last to whoever begins next, or to each in turn: two questions in a row tell of the latter, and one
+/// more beside a transaction of another session of the former.
+pub(super) fn is_alone(
+    session: &Session,
+    server: &Config,
+    config: &ServerConfig,
+) -> Result<(), Lost> {
+    let before = [backend(session)?, backend(session)?];
+    let other = Session::open(server, config, "merchant-signer alone")?;
+    other.batch("BEGIN")?;
+    let (taken, now) = (backend(&other)?, backend(session)?);
+    let same = before.into_iter().chain([now]).all(|answers| answers == session.backend);
+    if same && taken != now { Ok(()) } else { Err(Lost::Unfit(Wall::Session.to_string())) }
+}
+
+fn backend(session: &Session) -> SqlResult<i64> {
+    greeting::backend(|sql| session.first_values(sql))
+}

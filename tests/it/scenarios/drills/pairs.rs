@@ -1,0 +1,46 @@
+//! What is rung for where several Signers have one journal, of which a standby tells little: scrapes as it makes them.
+
+use super::played::{RULES, promtool};
+use serde_json::{Value, json};
+
+/// Twenty minutes of two Signers: what each tells of itself, and what both tell of the second.
+fn rings(serves: [u8; 2], second_fit: u8, alert: &str) -> bool {
+    let series = |name: String, value: u8| json!({"series": name, "values": format!("{value}x20")});
+    let of = |name: &str, instance: &str| format!("signer_{name}{{instance=\"{instance}\"}}");
+    let state = if serves[1] == 1 { "serves" } else { "standby" };
+    let labels = format!("instance_name=\"b\",start=\"1f\",state=\"{state}\"");
+    let told = |by: &str| format!("signer_instance_fit{{instance=\"{by}\",{labels}}}");
+    let input: Vec<Value> = vec![
+        series(of("serves", "a"), serves[0]),
+        series(of("serves", "b"), serves[1]),
+        series(told("a"), second_fit),
+        series(told("b"), second_fit),
+    ];
+    let fires = format!("ALERTS{{alertname=\"{alert}\",alertstate=\"firing\"}}");
+    let test = json!({
+        "rule_files": [RULES],
+        "evaluation_interval": "1m",
+        "tests": [{
+            "interval": "1m",
+            "input_series": input,
+            "promql_expr_test": [{"expr": fires, "eval_time": "15m", "exp_samples": []}],
+        }],
+    });
+    !promtool(&test).0
+}
+
+#[test]
+fn a_pair_of_which_nobody_serves_or_whose_standby_is_of_no_use_is_rung_for() {
+    for (serves, fit, nobody, unfit) in [
+        ([1, 0], 1, false, false),
+        ([0, 1], 1, false, false),
+        ([0, 0], 1, true, false),
+        ([1, 0], 0, false, true),
+        // Of the one that serves its readiness tells.
+        ([0, 1], 0, false, false),
+    ] {
+        let rung =
+            (rings(serves, fit, "SignerNobodyServes"), rings(serves, fit, "SignerStandbyUnfit"));
+        assert_eq!(rung, (nobody, unfit), "{serves:?}, {fit}");
+    }
+}
