@@ -43,7 +43,9 @@ use crate::clock::Clock;
 use crate::config::{Config, JournalPlace};
 use crate::engine::{Engine, Lane, Watcher};
 use crate::http::{self, AppState, ReloadRequest, WebhookDesk};
-use crate::journal::{Copier, Journal, JournalError, OpenError, Outbox, Refusals};
+use crate::journal::{
+    Copier, Journal, JournalError, OpenError, Outbox, Refusals, mark_shares_the_disk,
+};
 use crate::keys::{EveryStore, OpenKeys};
 use crate::node::Dial;
 use axum::Router;
@@ -297,6 +299,13 @@ async fn put_together(
     machine: Machine<'_>,
     (chains, journal): (&[Connected], Journal),
 ) -> Result<Assembled, StartError> {
+    if mark_shares_the_disk(&config.journal) {
+        warn!(
+            "the mark is on the disk of the journal: a snapshot of that disk that is put back brings both \
+             back, and what waited in a pool since may be charged twice. Set journal.mark_path to a file on \
+             another disk"
+        );
+    }
     let opens_ms = journal.opens_ms();
     let Lanes { set, watchers } = lanes::take_up(chains, &journal).await?;
     set.of_chains.values().for_each(|lanes| tell_limits(lanes.any()));

@@ -37,8 +37,8 @@ pub use seal::{SealError, SealFault};
 pub use vitals::{FreeResources, Headroom, Vitals};
 
 use crate::billing::{
-    Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, Foreign, NonceView, Objection,
-    PlatformChainId, Sighting, Slot,
+    Admitted, Attempt, AttemptKind, Brake, Charge, Checked, Family, NonceView, Objection,
+    PlaceTakers, PlatformChainId, Sighting, Slot,
 };
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past, Sealed};
@@ -259,9 +259,8 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Offers committed bytes to the chain.
     async fn deliver(&self, attempt: &Durable<Attempt>) -> Delivery;
 
-    /// The transactions of our account that took the positions from `from` up to, not including,
-    /// `to`, all of them in final blocks.
-    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError>;
+    /// What took the positions from `from` up to, not including, `to`, all of it in final blocks.
+    async fn strangers(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError>;
 
     /// Reads on in the final blocks since a little before a time, or after a block that was read, for
     /// transactions of our account, and tells all that was found so far. Each call reads a bounded

@@ -62,7 +62,7 @@ pub use backup::{AuditWatch, NotCopied};
 pub use columns::LineOutcome;
 pub use commit::{Addition, LaneId, Origin, Proposal};
 pub use copier::Copier;
-pub use doubt::ReadUpTo;
+pub use doubt::LearntUpTo;
 pub use duplicate::CopyFault;
 pub use durable::Durable;
 pub use end::Settlement;
@@ -84,6 +84,7 @@ pub use open::OpenError;
 pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
 pub use pause::{OtherPause, Pause, Switch};
+pub use place::mark_shares_the_disk;
 #[cfg(feature = "postgres")]
 pub use postgres::{Migrated, ServerConfig, ServerFault};
 pub use record::{Billing, Line, Recorded};

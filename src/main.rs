@@ -7,7 +7,7 @@ use merchant_signer::app::{
 };
 use merchant_signer::billing::PlatformChainId;
 use merchant_signer::config::{Config, ConfigErrors, DatabaseUrl};
-use merchant_signer::journal::{HistoryHead, Journal, Renaming};
+use merchant_signer::journal::{HistoryHead, Journal, Renaming, mark_shares_the_disk};
 use merchant_signer::keys::SplitKeys;
 use merchant_signer::node::Http;
 use merchant_signer::{keys, owner_only, telemetry};
@@ -20,6 +20,10 @@ use tracing::warn;
 
 /// Read when --config is not given, if it is there.
 const USUAL_CONFIG: &str = "signer.toml";
+
+/// What `init` says where one snapshot of a disk would bring the journal and its mark back.
+const MARK_BESIDE: &str = "Its mark is on the same disk: set journal.mark_path to a file on another disk, or a \
+    snapshot of this disk that is put back is not noticed by it (docs/journal.md).";
 
 /// Bills due subscriptions on EVM chains and on TRON; charges nobody twice for one period.
 #[derive(Parser, Debug)]
@@ -198,6 +202,9 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
             let owner = owner_url_file.as_deref().map(DatabaseUrl::in_file).transpose()?;
             Journal::create_at(&journal, owner.as_ref())?;
             say(&format!("made the journal {journal}"))?;
+            if mark_shares_the_disk(&journal) {
+                say(MARK_BESIDE)?;
+            }
         }
         Some(Command::Keys(command)) => {
             let told = keystores::run(&Config::load_keys(path)?.directory, command)?;

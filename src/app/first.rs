@@ -70,6 +70,9 @@ pub fn text(network: &str, platform_id: u32) -> Option<String> {
 
 [journal]
 path = \"data/journal.sqlite\"
+# By the mark it is noticed that an old copy of the journal was put back. Beside the journal, a snapshot of
+# the disk brings it back as well: give it a place on another disk.
+# mark_path = \"/another/disk/journal.mark\"
 
 [keys]
 directory = \"keys\"

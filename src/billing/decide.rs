@@ -16,9 +16,9 @@ pub enum Sighting {
     Usurped(Foreign),
     /// No attempt ever landed, and none can any more: proven by this final block.
     Never(BlockRef),
-    /// The slot's place is taken for good, but by no transaction that could be identified.
-    /// No proof of anything: the claims stay.
-    Unidentified,
+    /// No transaction took the slot's place, and it is used all the same: as of this final block no attempt
+    /// can land. It tells nothing of whom that let charge.
+    UsedUp(BlockRef),
     /// The slot's place is taken, and for this reason it cannot be told for good by what: the claims
     /// stay.
     Unsettled(Unsettled),
@@ -30,8 +30,8 @@ impl Sighting {
     /// Whether a block holds the slot's place; none where the look did not tell.
     pub fn in_block(&self) -> Option<bool> {
         match self {
-            Self::Absent(_) | Self::Never(_) => Some(false),
-            Self::Included | Self::Final(..) | Self::Usurped(_) | Self::Unidentified => Some(true),
+            Self::Absent(_) | Self::Never(_) | Self::UsedUp(_) => Some(false),
+            Self::Included | Self::Final(..) | Self::Usurped(_) => Some(true),
             Self::Unsettled(Unsettled::Late) | Self::Nothing => None,
             Self::Unsettled(Unsettled::Disputed | Unsettled::NoRecord | Unsettled::NoState) => {
                 Some(true)
@@ -202,7 +202,7 @@ pub fn next_step<A: AsRef<Attempt>>(
     match sighting {
         Sighting::Final(landed, execution) => settle(slot, landed, execution),
         Sighting::Usurped(Foreign::Opaque(landed)) => Step::Alarm(Some(landed)),
-        Sighting::Unidentified => Step::Alarm(None),
+        Sighting::UsedUp(block) => Step::Settle(Verdict::UsedUp(block)),
         Sighting::Usurped(Foreign::Readable(tx)) => Step::Settle(Verdict::Usurped(tx)),
         Sighting::Never(block) => late(slot, block, memory, rules.again),
         Sighting::Absent(standing) => absent(slot, standing, memory, rules),

@@ -4,6 +4,10 @@
 //! A lane is open only while nothing that the account did can be unknown to the journal: whatever is
 //! unknown may have charged somebody.
 
+mod beginning;
+
+pub use beginning::first_position;
+
 use super::{Brake, Family, spell_address};
 use alloy::primitives::{Address, B256};
 use std::fmt;
@@ -55,6 +59,13 @@ pub enum Closed {
     },
     /// This transaction of the account may have charged somebody, and it cannot be told whom.
     Opaque(B256),
+    /// No transaction has this place, and it is used all the same: whom that let charge cannot be told.
+    UsedUp {
+        /// The account.
+        signer: Address,
+        /// The place.
+        position: u64,
+    },
     /// A new lane waits until everything that the account has sent is final.
     NotFinal {
         /// The account.
@@ -145,6 +156,13 @@ impl fmt::Display for Closed {
                 "the account's transaction {hash} called the contract, and nobody can tell whom it \
                  charged: the lane stays closed, since any of its charges may be made twice"
             ),
+            Self::UsedUp { signer, position } => write!(
+                f,
+                "no transaction of the account {signer} has the nonce {position}, and the nonce is used: an \
+                 EIP-7702 authorization that was signed with its key? Nobody can tell whom that let \
+                 charge: the lane stays closed until a person says, with `claims import`, or with \
+                 `resolve` for each subscription of the billing that had the nonce"
+            ),
             Self::NotFinal { signer } => write!(
                 f,
                 "the account {signer} has sent transactions that are not final yet, or its nodes \
@@ -184,6 +202,7 @@ impl Gate {
                 | Closed::Reading { .. }
                 | Closed::KeyElsewhere { .. }
                 | Closed::Opaque(_)
+                | Closed::UsedUp { .. }
                 | Closed::NotFinal { .. }
                 | Closed::UsedLater => false,
             },
@@ -261,6 +280,9 @@ pub struct LaneView {
     pub learnt: bool,
     /// A transaction that may have charged somebody, of which it cannot be told whom.
     pub opaque: Option<B256>,
+    /// A place that no transaction took, and that is used all the same, of which no person has said whom
+    /// that let charge.
+    pub used_up: Option<u64>,
 }
 
 /// What to do about the gate of a lane. After everything but [`Ruling::Open`] and [`Ruling::Closed`]
@@ -306,6 +328,9 @@ pub enum PoolsAsked {
 pub fn rule(lane: &LaneView) -> Ruling {
     if let Some(hash) = lane.opaque {
         return Ruling::Closed(Closed::Opaque(hash));
+    }
+    if let Some(position) = lane.used_up {
+        return Ruling::Closed(Closed::UsedUp { signer: lane.signer, position });
     }
     match lane.account {
         AccountView::Nonces(nonces) => by_nonces(lane, nonces),
@@ -368,22 +393,6 @@ fn by_blocks(lane: &LaneView, read: Option<BlocksRead>) -> Ruling {
         return Ruling::LearnFound;
     }
     if complete && !young { Ruling::Open } else { Ruling::Closed(why) }
-}
-
-/// Where a lane begins that the journal does not know, when its account has sent `sent` transactions,
-/// those in pools included. What is not final can still vanish, and would leave a gap that nobody
-/// closes.
-pub fn first_position(
-    signer: Address,
-    sent: u64,
-    nonces: Option<NonceView>,
-) -> Result<u64, Closed> {
-    match nonces {
-        Some(nonces) if nonces.finalized < nonces.mined.max(sent) => {
-            Err(Closed::NotFinal { signer })
-        }
-        Some(_) | None => Ok(sent),
-    }
 }
 
 #[cfg(test)]

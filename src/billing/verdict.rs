@@ -228,6 +228,15 @@ impl Foreign {
     }
 }
 
+/// What is known of a range of places in an account's line, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlaceTakers {
+    /// The transactions that took the first of them.
+    pub found: Vec<Foreign>,
+    /// Whether no transaction took the place behind those, and it is used all the same.
+    pub then_used_up: bool,
+}
+
 /// How a batch ended. Each is told by final blocks alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -239,6 +248,10 @@ pub enum Verdict {
     Cancelled(Landed),
     /// Another transaction of the account took the batch's place: no attempt can land.
     Usurped(ForeignTx),
+    /// No transaction took the batch's place, and it is used all the same, as of this block: no attempt can
+    /// land. On EVM an authorization of EIP-7702 does that. Whom it let charge is not known, so the claims
+    /// stay until a person says.
+    UsedUp(BlockRef),
     /// No attempt landed while it could, and none can any more: proven by this block.
     Expired(BlockRef),
 }
@@ -248,7 +261,11 @@ impl Verdict {
     pub fn outcomes(&self) -> &[ItemOutcome] {
         match self {
             Self::Charged(_, outcomes) => outcomes,
-            Self::Reverted(_) | Self::Cancelled(_) | Self::Usurped(_) | Self::Expired(_) => &[],
+            Self::Reverted(_)
+            | Self::Cancelled(_)
+            | Self::Usurped(_)
+            | Self::UsedUp(_)
+            | Self::Expired(_) => &[],
         }
     }
 
@@ -258,7 +275,7 @@ impl Verdict {
             Self::Charged(..) => BatchState::Charged,
             Self::Reverted(_) => BatchState::Reverted,
             Self::Cancelled(_) => BatchState::Cancelled,
-            Self::Usurped(_) => BatchState::Usurped,
+            Self::Usurped(_) | Self::UsedUp(_) => BatchState::Usurped,
             Self::Expired(_) => BatchState::Expired,
         }
     }
@@ -270,7 +287,7 @@ impl Verdict {
                 Some(landed)
             }
             Self::Usurped(tx) => Some(&tx.landed),
-            Self::Expired(_) => None,
+            Self::UsedUp(_) | Self::Expired(_) => None,
         }
     }
 
@@ -286,7 +303,7 @@ impl Verdict {
                 landed.block
             }
             Self::Usurped(tx) => tx.landed.block,
-            Self::Expired(block) => *block,
+            Self::UsedUp(block) | Self::Expired(block) => *block,
         }
     }
 }

@@ -39,7 +39,7 @@ use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
     Preflight, Pulse, SigningAccount, TxOnRecord, Vitals,
 };
-use crate::billing::{Admitted, Attempt, AttemptKind, Charge, Foreign, Sighting, Slot};
+use crate::billing::{Admitted, Attempt, AttemptKind, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::EvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};
@@ -233,7 +233,7 @@ impl Chain for EvmChain {
         Ok(Box::new(self.recompose(slot, kind).await?))
     }
 
-    async fn strangers(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError> {
+    async fn strangers(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError> {
         self.learn(from, to).await
     }
 

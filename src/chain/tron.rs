@@ -45,7 +45,7 @@ use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
     Preflight, Pulse, ReadFrom, Recall, SigningAccount, TxOnRecord, Vitals, Young,
 };
-use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, Foreign, Sighting, Slot};
+use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::TvmConfig;
 use crate::contract::{Looked, Profile};
 use crate::journal::{Durable, Past};
@@ -306,8 +306,8 @@ impl Chain for TronChain {
     }
 
     /// No place of a lane is ever taken by a transaction that is not ours.
-    async fn strangers(&self, _from: u64, _to: u64) -> Result<Vec<Foreign>, ChainError> {
-        Ok(Vec::new())
+    async fn strangers(&self, _from: u64, _to: u64) -> Result<PlaceTakers, ChainError> {
+        Ok(PlaceTakers::default())
     }
 
     async fn recall(&self, from: ReadFrom) -> Result<Recall, ChainError> {

@@ -56,13 +56,12 @@ impl Hindrance {
         }
         match sighting {
             Sighting::Absent(standing) => Self::absent(*standing, objection),
-            Sighting::Usurped(Foreign::Opaque(_)) | Sighting::Unidentified => {
-                Some(Self::Unidentified)
-            }
+            Sighting::Usurped(Foreign::Opaque(_)) => Some(Self::Unidentified),
             Sighting::Unsettled(why) => Some(Self::Unsettled(*why)),
             Sighting::Included
             | Sighting::Final(..)
             | Sighting::Usurped(Foreign::Readable(_))
+            | Sighting::UsedUp(_)
             | Sighting::Never(_)
             | Sighting::Nothing => None,
         }

@@ -7,10 +7,10 @@ use super::last_use::CLOCKS_MS;
 use super::trouble::Trouble;
 use crate::billing::{
     AccountView, BlocksRead, Closed, Foreign, ForeignTx, Gate, LaneView, NonceView, OnlyFollows,
-    PoolView, PoolsAsked, Rules, Ruling, first_position, rule, spell_address,
+    PlaceTakers, PoolView, PoolsAsked, Rules, Ruling, first_position, rule, spell_address,
 };
 use crate::chain::{MostSent, Pulse, ReadFrom, Recall};
-use crate::journal::ReadUpTo;
+use crate::journal::LearntUpTo;
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
 use tracing::warn;
@@ -56,6 +56,7 @@ impl Lane {
             pools: PoolView::NotAsked,
             learnt: false,
             opaque: None,
+            used_up: self.journal.used_up(self.id()).await?,
         };
         let (mut in_blocks, mut read) = (Vec::new(), None);
         loop {
@@ -67,8 +68,10 @@ impl Lane {
                 }
                 Ruling::LearnPositions { from, to, meanwhile } => {
                     self.close_meanwhile(meanwhile);
-                    let found = self.chain.strangers(from, to).await?;
+                    let PlaceTakers { found, then_used_up } =
+                        self.chain.strangers(from, to).await?;
                     self.take_in(&mut lane, found).await?;
+                    lane.used_up = lane.used_up.or(then_used_up.then_some(lane.next));
                 }
                 Ruling::ReadBlocks { meanwhile } => {
                     self.close_meanwhile(meanwhile);
@@ -102,7 +105,7 @@ impl Lane {
 
     /// Everything up to this block is learnt: that is written down now and then, so that a start that comes soon
     /// goes on there.
-    async fn has_read(&self, read: Option<ReadUpTo>) -> Result<(), Trouble> {
+    async fn has_read(&self, read: Option<LearntUpTo>) -> Result<(), Trouble> {
         let Some(read) = read else { return Ok(()) };
         let before = self.journal.read_until(self.id()).await?;
         let from = before.map_or(0, |before| before.number);
@@ -140,20 +143,19 @@ impl Lane {
     async fn begin(&self, nonces: Option<NonceView>) -> Result<Option<u64>, Trouble> {
         self.was_used_since_it_was_left().await?;
         let left_ms = self.doubt().or(self.journal.left_ms());
-        let sent = match left_ms {
+        let left = match left_ms {
             Some(left_ms) => self.chain.sent_before(left_ms.saturating_sub(CLOCKS_MS)).await?,
             None => None,
         };
-        let first = if let Some(sent) = sent {
-            sent
-        } else {
-            let MostSent { count, .. } = self.chain.undenied_sent().await?;
-            match first_position(self.id().signer, count, nonces) {
-                Ok(first) => first,
-                Err(why) => {
-                    self.set_gate(Gate::Closed(why));
-                    return Ok(None);
-                }
+        let sent = match left {
+            Some(left) => left,
+            None => self.chain.undenied_sent().await?.count,
+        };
+        let first = match first_position(self.id().signer, left, sent, nonces) {
+            Ok(first) => first,
+            Err(why) => {
+                self.set_gate(Gate::Closed(why));
+                return Ok(None);
             }
         };
         if first > 0 {

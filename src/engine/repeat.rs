@@ -126,7 +126,10 @@ impl Asked {
 fn progress(billing: &Billing, satisfied: &[Satisfied]) -> Option<HowFar> {
     let (progress, state) = match (billing.state, billing.block) {
         (BatchState::Open, _) => (HowFar::Open, ClaimState::Open),
-        (BatchState::Charged, Some(block)) => (HowFar::Charged(block), ClaimState::Charged),
+        // What a batch holds whose place was used up, it holds because a person said that it was charged.
+        (BatchState::Charged | BatchState::Usurped, Some(block)) => {
+            (HowFar::Charged(block), ClaimState::Charged)
+        }
         (
             BatchState::Charged
             | BatchState::Reverted

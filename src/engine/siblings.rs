@@ -33,6 +33,23 @@ pub struct Siblings {
     pub(super) reservations: Reservations,
 }
 
+/// Another account of the chain, for one that has something to learn.
+#[derive(Clone, Copy, Debug)]
+struct OtherAccount {
+    takes_new_work: bool,
+    undecided: usize,
+}
+
+/// How many batches end first: the account's `own`, and those of others that it waits for.
+fn ending_first(
+    own: usize,
+    in_doubt: bool,
+    others: impl IntoIterator<Item = OtherAccount>,
+) -> usize {
+    let waited_for = others.into_iter().filter(|other| in_doubt || !other.takes_new_work);
+    waited_for.fold(own, |sum, other| sum.saturating_add(other.undecided))
+}
+
 impl Lane {
     /// One of these lanes.
     #[must_use]
@@ -80,13 +97,34 @@ impl Lane {
         let in_doubt = self.doubt().is_some();
         let accounts = self.siblings.accounts.read();
         let others = accounts.iter().filter(|other| !Arc::ptr_eq(other, &self.known));
-        let waited_for = others.filter(|other| in_doubt || *other.gate.read() != Gate::Open);
-        waited_for
-            .fold(self.undecided(), |sum, other| sum.saturating_add(other.undecided.lock().len()))
+        let others = others.map(|other| OtherAccount {
+            takes_new_work: *other.gate.read() == Gate::Open,
+            undecided: other.undecided.lock().len(),
+        });
+        ending_first(self.undecided(), in_doubt, others)
     }
 
     /// Whether it waits for nothing but another account.
     pub fn waits_for_another(&self) -> bool {
         matches!(self.gate(), Gate::Closed(Closed::OtherUnlearnt { .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_learnt_before_the_open_batches_of_other_accounts_have_ended() {
+        let serving = OtherAccount { takes_new_work: true, undecided: 3 };
+        let waiting = OtherAccount { takes_new_work: false, undecided: 2 };
+        assert_eq!(ending_first(1, true, [serving, waiting]), 6, "the journal is an old copy");
+        assert_eq!(
+            ending_first(1, false, [serving, waiting]),
+            3,
+            "there would be no end of waiting"
+        );
+        assert_eq!(ending_first(0, true, [waiting]), 2);
+        assert_eq!(ending_first(0, true, []), 0);
     }
 }

@@ -130,6 +130,7 @@ impl Obstacle {
             Closed::Ahead { .. }
             | Closed::InPools { .. }
             | Closed::Opaque(_)
+            | Closed::UsedUp { .. }
             | Closed::UsedLater => Some(Self::UnknownTransactions),
             Closed::KeyElsewhere { .. } => Some(Self::KeyElsewhere),
             Closed::NotFinal { .. } => Some(Self::Finality),

@@ -118,6 +118,9 @@ impl Tally {
             | Verdict::Expired(_) => {
                 self.charge((word, NONE), u64::try_from(charges).unwrap_or(u64::MAX));
             }
+            Verdict::UsedUp(_) => {
+                self.charge(("unproven", NONE), u64::try_from(charges).unwrap_or(u64::MAX));
+            }
         }
     }
 

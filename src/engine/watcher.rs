@@ -8,8 +8,8 @@ use super::tracked::Tracked;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Attempt, AttemptKind, BatchId, BatchState, ItemOutcome, Landed, Memory, Sighting, Slot, Step,
-    Verdict, next_step,
+    Attempt, AttemptKind, BatchId, ItemOutcome, Landed, Memory, Sighting, Slot, Step, Verdict,
+    next_step,
 };
 use crate::chain::ChainError;
 use crate::journal::{Addition, Durable, Settlement};
@@ -270,13 +270,23 @@ impl Watcher {
     async fn settle_one(&self, end: Settlement) -> Result<(), Trouble> {
         self.lane.journal.settle(vec![end.clone()], self.lane.journal.now_ms()).await?;
         let hash = end.verdict.hash().map(|hash| hash.to_string());
-        if end.verdict.state() == BatchState::Usurped {
-            warn!(
+        match &end.verdict {
+            Verdict::Usurped(_) => warn!(
                 batch = end.batch.0,
                 tx.hash = hash,
                 "a transaction that was not signed here took a batch's nonce: the key is used \
                  elsewhere, or the journal was an old copy"
-            );
+            ),
+            Verdict::UsedUp(block) => error!(
+                batch = end.batch.0,
+                block = block.number,
+                "no transaction has a batch's nonce, and the nonce is used: an EIP-7702 authorization? It \
+                 is not known whom that let charge; its claims stay until a person says"
+            ),
+            Verdict::Charged(..)
+            | Verdict::Reverted(_)
+            | Verdict::Cancelled(_)
+            | Verdict::Expired(_) => {}
         }
         tell_end(&end, hash.as_deref());
         tell_what_was_taken(&end, hash.as_deref());

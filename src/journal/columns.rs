@@ -130,8 +130,9 @@ pub(super) fn claim_state(row: &Row<'_>, at: usize) -> SqlResult<ClaimState> {
     let outcome: Option<String> = row.get(outcome_at)?;
     match (state(row, at)?, outcome.as_deref()) {
         (BatchState::Open, None) => Ok(ClaimState::Open),
-        (BatchState::Charged, Some("charged")) => Ok(ClaimState::Charged),
-        (BatchState::Charged, Some("unproven")) => Ok(ClaimState::Unproven),
+        // Of a place that was used up, a person has said so.
+        (BatchState::Charged | BatchState::Usurped, Some("charged")) => Ok(ClaimState::Charged),
+        (BatchState::Charged | BatchState::Usurped, Some("unproven")) => Ok(ClaimState::Unproven),
         (state, outcome) => {
             let value = format!(
                 "{} claim of a batch that is {}",

@@ -58,6 +58,7 @@ pub(super) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlRe
     }
     match &end.verdict {
         Verdict::Charged(_, outcomes) => settle_items(conn, end, outcomes)?,
+        Verdict::UsedUp(_) => hold_unproven(conn, end)?,
         Verdict::Reverted(_)
         | Verdict::Cancelled(_)
         | Verdict::Usurped(_)
@@ -70,7 +71,8 @@ pub(super) fn settle(conn: &dyn Database, end: &Settlement, at_ms: i64) -> SqlRe
         write_record(conn, hash, record)?;
     }
     let (batch, winner, outcomes) = (end.batch, hash, told(&end.verdict));
-    let guard_until = (state == BatchState::Charged).then(|| end.guard_until());
+    let holds = matches!(end.verdict, Verdict::Charged(..) | Verdict::UsedUp(_));
+    let guard_until = holds.then(|| end.guard_until());
     let settled =
         history::Settled { batch, state, winner, block, record, outcomes, guard_until, corrected };
     history::append(conn, at_ms, "settled", &settled.body())?;
@@ -90,6 +92,7 @@ fn told(verdict: &Verdict) -> serde_json::Value {
         Verdict::Reverted(_)
         | Verdict::Cancelled(_)
         | Verdict::Usurped(_)
+        | Verdict::UsedUp(_)
         | Verdict::Expired(_) => json!([]),
     }
 }
@@ -116,6 +119,15 @@ fn settle_items(conn: &dyn Database, end: &Settlement, outcomes: &[ItemOutcome])
         update.queue(params![end.batch.0, index, word, code, detail, held, guard])?;
     }
     Ok(())
+}
+
+/// Nobody can tell whether they were charged.
+fn hold_unproven(conn: &dyn Database, end: &Settlement) -> SqlResult<()> {
+    conn.prepare_cached(
+        "UPDATE claim SET outcome = 'unproven', guard_until_s = CASE WHEN period = '' THEN ?2 END
+         WHERE batch = ?1",
+    )?
+    .queue(params![end.batch.0, end.guard_until()])
 }
 
 fn write_record(conn: &dyn Database, hash: B256, record: &TxRecord) -> SqlResult<()> {

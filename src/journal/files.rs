@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -60,6 +60,19 @@ impl Files {
     /// Where the mark is kept, which is there for as long as its disk is.
     pub(super) fn find_mark(&self) -> Result<(), OpenError> {
         find_place_for_mark(&self.mark)
+    }
+
+    /// Whether one snapshot of a disk holds both: then it brings the mark back with the database, and by the
+    /// mark nobody notices. Where that cannot be told, it is assumed.
+    pub(super) fn mark_shares_the_disk(&self) -> bool {
+        let directory = |file: &Path| {
+            let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+            std::fs::metadata(parent.unwrap_or(Path::new("."))).map(|found| found.dev()).ok()
+        };
+        match (directory(&self.path), directory(&self.mark)) {
+            (Some(journal), Some(mark)) => journal == mark,
+            (None, _) | (_, None) => true,
+        }
     }
 
     /// Where the database is.
@@ -288,6 +301,18 @@ fn read_back(conn: &Connection) -> Result<(), OpenError> {
 mod tests {
     use super::*;
     use crate::journal::Journal;
+
+    #[test]
+    fn a_mark_on_another_disk_than_the_journal_is_told_from_one_beside_it() {
+        let room = tempfile::tempdir().unwrap();
+        let files = |mark: PathBuf| Files { path: room.path().join("journal.db"), mark };
+        assert!(files(room.path().join("elsewhere.mark")).mark_shares_the_disk());
+        let device = |path: &Path| std::fs::metadata(path).unwrap().dev();
+        let shm = Path::new("/dev/shm");
+        assert_ne!(device(shm), device(room.path()), "this machine has two file systems");
+        assert!(!files(shm.join("journal.mark")).mark_shares_the_disk());
+        assert!(files("/no/such/disk/journal.mark".into()).mark_shares_the_disk());
+    }
 
     /// Where nothing can be written, not even a lock: the path is part of a URI there.
     #[test]

@@ -7,7 +7,7 @@ use super::record::{Billing, Line};
 use super::sql::{Database, SqlError, SqlResult};
 use super::{
     Journal, JournalError, LaneId, Network, Origin, Resolution, Settlement, commit, doubt, end,
-    history, networks, rows, takers,
+    history, networks, resolve, rows, takers,
 };
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, Execution, Family, ForeignEffect,
@@ -185,16 +185,19 @@ fn guard(conn: &dyn Database, billing: &Billing) -> SqlResult<u64> {
 
 /// A billing of which a transaction of its own landed. What another one took is that one's line.
 fn told(billing: &Billing, guard: u64) -> Option<BillingLine> {
-    let (winner, block) = (billing.winner?, billing.block?);
-    if billing.state == BatchState::Usurped {
-        return None;
-    }
+    let block = billing.block?;
+    let transaction = match (billing.state, billing.winner) {
+        // What a person said of it, or has not said yet, is not lost with this journal.
+        (BatchState::Usurped, None) => billing.current().hash(),
+        (BatchState::Usurped, Some(_)) => return None,
+        (_, winner) => winner?,
+    };
     Some(BillingLine {
         chain: billing.origin.lane.chain.0,
         contract: billing.origin.contract,
         signer: billing.origin.lane.signer,
         position: billing.position,
-        transaction: winner,
+        transaction,
         block: block.number,
         block_time: block.time,
         guard,
@@ -257,7 +260,7 @@ fn import(
         if !header.networks.iter().any(|known| known.chain == told.chain) {
             return Err(at(number, format!("the first line says nothing of chain {}", told.chain)));
         }
-        let added = take(conn, number, &told, at_ms)?;
+        let added = take(conn, number, &told, Word { by, why, at_ms })?;
         let count = if added { &mut imported.added } else { &mut imported.known };
         *count = count.saturating_add(1);
     }
@@ -292,12 +295,20 @@ fn bind(conn: &dyn Database, header: &FirstLine, at_ms: i64) -> Result<(), NotIm
     Ok(())
 }
 
+/// Who imports a file, why, and when.
+#[derive(Clone, Copy)]
+struct Word<'a> {
+    by: &'a str,
+    why: &'a str,
+    at_ms: i64,
+}
+
 /// Adds one billing; tells whether it was not known.
 fn take(
     conn: &dyn Database,
     number: usize,
     told: &BillingLine,
-    at_ms: i64,
+    Word { by, why, at_ms }: Word<'_>,
 ) -> Result<bool, NotImported> {
     let lane = LaneId { chain: PlatformChainId(told.chain), signer: told.signer };
     let origin = Origin { lane, contract: told.contract };
@@ -328,6 +339,9 @@ fn take(
     let learnt = ForeignTx { position, landed, effect };
     let guard_s = told.guard;
     if !commit::is_taken(conn, lane, position)? {
+        if let Some(batch) = takers::used_up_at(conn, lane, position)? {
+            resolve::free_the_rest(conn, batch, (by, why), at_ms)?;
+        }
         end::adopt(conn, &origin, &learnt, guard_s, at_ms)?;
     } else if let Some(batch) = takers::lost(conn, lane, position, told.transaction)? {
         end::settle(

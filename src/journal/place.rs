@@ -3,6 +3,7 @@
 use super::Journal;
 use super::audit::{Audit, HistoryHead};
 use super::backup::AuditWatch;
+use super::files::Files;
 use super::open::OpenError;
 #[cfg(feature = "postgres")]
 use super::postgres::{Migrated, ServerAndOwner, ServerConfig, to_file, to_server};
@@ -34,6 +35,15 @@ const SERVER_TO_SERVER: OpenError =
 const MIGRATED_THERE: OpenError = OpenError::InFile(
     "the Signer brings a file to its own version when it first opens it, and there is nothing else to do",
 );
+
+/// Whether one snapshot holds the journal and its mark: put back, it fits its mark, and looks like an ordinary
+/// start.
+pub fn mark_shares_the_disk(place: &JournalPlace) -> bool {
+    match place {
+        JournalPlace::File(file) => Files::of(file).mark_shares_the_disk(),
+        JournalPlace::Server(_) => false,
+    }
+}
 
 impl Journal {
     /// Opens the journal that is configured for this process alone, on the machine's own clock.

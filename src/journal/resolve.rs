@@ -138,6 +138,31 @@ pub(super) fn resolve(
     Ok(Ok(Resolved { billing, repeated: false }))
 }
 
+/// Frees every charge of a batch of which nobody has said yet what became of it, by a person's word on all of
+/// them.
+pub(super) fn free_the_rest(
+    conn: &dyn Database,
+    batch: BatchId,
+    (by, why): (&str, &str),
+    at_ms: i64,
+) -> SqlResult<()> {
+    let Some(billing) = rows::billing(conn, batch)? else { return Ok(()) };
+    for (place, line) in billing.items.iter().enumerate() {
+        if matches!(state(&billing, line), ClaimStanding::Unproven) {
+            let finding = PersonsWord {
+                billing: batch.0.to_string(),
+                subscribe: line.item.subscribe,
+                resolution: Resolution::Free,
+                by: by.to_owned(),
+                why: why.to_owned(),
+                at_ms,
+            };
+            write(conn, &finding, (batch, place))?;
+        }
+    }
+    Ok(())
+}
+
 fn write(
     conn: &dyn Database,
     finding: &PersonsWord,

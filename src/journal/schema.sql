@@ -67,7 +67,9 @@ CREATE TABLE profile (
 
 -- profile is NULL for what was learnt from the chain: its outcomes were read when it was learnt.
 -- caller_label and caller_key are those of whoever asked; NULL where nobody had to sign, and for what was
--- learnt from the chain. trace is the span of the request, where spans are sent (spans.rs). winner, block and block_s tell what decided; a batch that expired has no winner.
+-- learnt from the chain. trace is the span of the request, where spans are sent (spans.rs). winner, block
+-- and block_s tell what decided; a batch that expired has no winner, and so has one that was usurped by no
+-- transaction: its place is used up, and its claims are unproven.
 CREATE TABLE batch (
     id          INTEGER PRIMARY KEY,
     chain       INTEGER NOT NULL REFERENCES chain (id),
@@ -90,11 +92,12 @@ CREATE TABLE batch (
     CHECK ((state = 'open') = (settled_ms IS NULL)),
     CHECK ((state = 'open') = (block IS NULL)),
     CHECK ((state = 'open') = (block_s IS NULL)),
-    CHECK ((state IN ('open', 'expired')) = (winner IS NULL))
+    CHECK (state = 'usurped' OR (state IN ('open', 'expired')) = (winner IS NULL))
 ) STRICT;
 -- A place in the lane belongs to one batch. One that lost its place to another keeps the number.
 CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <> 'usurped';
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
+CREATE INDEX batch_used_up ON batch (chain, signer) WHERE state = 'usurped' AND winner IS NULL;
 -- What the ledger asks for by time.
 CREATE INDEX batch_accepted ON batch (accepted_ms);
 

@@ -1,5 +1,5 @@
-//! Transactions that took the place of a batch and do not tell whom they charged: what the nodes have shown
-//! of them, for the person who says it.
+//! What took the place of a batch and does not tell whom it charged, for the person who says it: transactions
+//! that nodes have shown, and places that are used up by none.
 
 use super::sql::{Database, OptionalExtension as _, SqlResult, params};
 use super::{Journal, JournalError, LaneId, history};
@@ -28,6 +28,33 @@ impl Journal {
         let body = json!({"batch": batch.0, "transaction": by.hash, "block": by.block.number});
         Ok(self.write(move |conn| history::append(conn, at_ms, EVENT, &body)).await??)
     }
+}
+
+impl Journal {
+    /// The first place of the lane that was used up by no transaction, and of whose batch no person has said
+    /// yet whom that let charge.
+    pub async fn used_up(&self, lane: LaneId) -> Result<Option<u64>, JournalError> {
+        self.read(move |conn| {
+            let sql = "SELECT min(position) FROM batch WHERE chain = ?1 AND signer = ?2
+                       AND state = 'usurped' AND winner IS NULL AND EXISTS
+                       (SELECT 1 FROM claim WHERE claim.batch = batch.id AND resolved IS NULL)";
+            let place = params![lane.chain.0, lane.signer.as_slice()];
+            conn.prepare_cached(sql)?.query_row(place, |row| row.get(0))
+        })
+        .await
+    }
+}
+
+/// The batch whose place was used up by no transaction, if that happened to the one at this position.
+pub(super) fn used_up_at(
+    conn: &dyn Database,
+    lane: LaneId,
+    position: u64,
+) -> SqlResult<Option<BatchId>> {
+    let sql = "SELECT id FROM batch WHERE chain = ?1 AND signer = ?2 AND position = ?3
+               AND state = 'usurped' AND winner IS NULL";
+    let place = params![lane.chain.0, lane.signer.as_slice(), position];
+    conn.query_row(sql, place, |row| row.get(0).map(BatchId)).optional()
 }
 
 /// The open batch that has this position, if it was seen that `transaction` took its place.

@@ -24,6 +24,7 @@ mod room;
 mod settling;
 mod sharing;
 mod spending;
+mod used_up;
 mod versions;
 
 use super::sql::SqlResult;

@@ -16,6 +16,7 @@ macro_rules! on_both_families {
 mod accounts;
 mod answers;
 mod auditing;
+mod authorizations;
 mod bad_input;
 mod bad_setup;
 mod beginning;
@@ -79,3 +80,4 @@ mod totals;
 mod traces;
 mod tron;
 mod verdicts;
+mod waiting_claims;

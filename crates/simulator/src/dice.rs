@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     NodeDown,
+    NodeAway,
     Blackout,
     NodeSilent,
     SilentAfterTaking,
@@ -21,6 +22,7 @@ pub(crate) enum Fault {
     NoState,
     LostReceipt,
     Lie,
+    SecretPool,
     LieAboutTime,
     AlteredBlock,
     EmptyBlock,
@@ -31,12 +33,14 @@ pub(crate) enum Fault {
     CutOff,
     BlockMissed,
     EmptySlot,
+    LastSlot,
     Reorg,
     FeeSpike,
     CustomerPoor,
     PoorAtLast,
     NoGasMoney,
     KeyUsedElsewhere,
+    Rival,
     CallerSends,
     SlowJournal,
     Kill,
@@ -51,8 +55,9 @@ pub(crate) enum Fault {
 }
 
 /// The fault, its name in reports, and how rare it is: one in so many occasions.
-const TABLE: [(Fault, &str, u64); 42] = [
+const TABLE: [(Fault, &str, u64); 46] = [
     (Fault::NodeDown, "node down", 40),
+    (Fault::NodeAway, "one node answers nobody for long", 60),
     (Fault::Blackout, "no node answers for long", 150),
     (Fault::NodeSilent, "node gives no answer", 60),
     (Fault::SilentAfterTaking, "node acts and gives no answer", 40),
@@ -67,6 +72,7 @@ const TABLE: [(Fault, &str, u64); 42] = [
     (Fault::NoState, "state of a past block missing", 20),
     (Fault::LostReceipt, "receipt missing", 12),
     (Fault::Lie, "lie", 4),
+    (Fault::SecretPool, "nothing said of what waits in a pool", 3),
     (Fault::LieAboutTime, "lie about time", 12),
     (Fault::AlteredBlock, "altered block", 12),
     (Fault::EmptyBlock, "emptied block", 12),
@@ -77,12 +83,14 @@ const TABLE: [(Fault, &str, u64); 42] = [
     (Fault::CutOff, "nodes cut off from who makes blocks", 200),
     (Fault::BlockMissed, "slot missed", 12),
     (Fault::EmptySlot, "block without the pool", 6),
+    (Fault::LastSlot, "blocks take only what can wait no longer", 60),
     (Fault::Reorg, "reorganisation", 14),
     (Fault::FeeSpike, "base fee spike", 25),
     (Fault::CustomerPoor, "customer cannot pay", 20),
     (Fault::PoorAtLast, "customer emptied before the block", 15),
     (Fault::NoGasMoney, "signing account has no money, or again", 50),
     (Fault::KeyUsedElsewhere, "key used elsewhere", 90),
+    (Fault::Rival, "another installation bills with the key", 120),
     (Fault::CallerSends, "caller sends the bytes", 12),
     (Fault::SlowJournal, "slow journal", 8),
     (Fault::Kill, "killed", 1200),

@@ -4,14 +4,9 @@
 use crate::dice::Fault;
 use crate::mutants::Mutant;
 use crate::world::{Kind, Shared, Side, World};
-use alloy::consensus::Transaction as _;
 use alloy::primitives::B256;
 use merchant_signer::journal::Disk;
 use rusqlite::Connection;
-use sandbox_chains::eth::pool;
-use sandbox_chains::evm::Evm;
-use sandbox_chains::node::Node;
-use sandbox_chains::tron::tx::Tx;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,6 +38,11 @@ impl Files {
     /// Where the journal of the process that runs is.
     pub(crate) fn journal(&self) -> PathBuf {
         self.root.join("live").join(NAMES[0])
+    }
+
+    /// A file that nothing else is called.
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
+        self.root.join("look").join(name)
     }
 
     /// As if nothing had ever been written.
@@ -104,7 +104,7 @@ impl Files {
         if self.newer && self.can_be_learnt("newer", world) && world.fault("both", Fault::NewerBack)
         {
             self.newer = false;
-            self.put_back("newer", false, world);
+            self.put_back("newer", comes_with_its_mark(world), world);
         } else if self.backup
             && self.can_be_learnt("backup", world)
             && world.fault("both", Fault::OldCopy)
@@ -112,66 +112,28 @@ impl Files {
             self.copy("live", "newer", true);
             self.newer = true;
             let trusted = world.breaks(Mutant::TrustOldCopy);
-            let marked = world.dice.one_in(2) && self.lacks_only_what_is_settled("backup", world);
-            if marked {
-                world.note("both", "restored together with its mark", 0);
-            }
-            self.put_back("backup", trusted || marked, world);
+            self.put_back("backup", trusted || comes_with_its_mark(world), world);
         }
     }
 
-    /// Whether everything that the copy has forgotten on TRON is irrevocable, or can never land: there what lands
-    /// later is noticed when it is irrevocable, and not before. What the file in whose place it is put had forgotten
-    /// itself, it has forgotten as well.
-    fn lacks_only_what_is_settled(&self, copy: &str, world: &World) -> bool {
-        let known: Vec<B256> = self.attempts(copy).into_iter().map(|(hash, _)| hash).collect();
-        let chain = world.tron.truth.node().chain();
-        let solid = &chain.solid().header;
-        let settled = |raw: &[u8]| {
-            let tx = Tx::decode(raw).expect("it was signed");
-            let expires_ms = u64::try_from(tx.raw().expiration).unwrap_or(u64::MAX);
-            let landed = chain.find(&tx.id).map(|place| place.block.header.number);
-            known.contains(&tx.id)
-                || landed.map_or(expires_ms <= solid.time_ms, |number| number <= solid.number)
-        };
-        let on_chain = |hash: &B256| {
-            let irrevocable = |number| number <= solid.number;
-            world.evm.truth.chain().find(hash).is_some()
-                || chain.find(hash).is_some_and(|place| irrevocable(place.block.header.number))
-        };
-        if !world.forgotten.iter().all(on_chain) {
+    /// Whether a Signer can learn what a copy has forgotten: on EVM everybody can see it, and nothing of it waits
+    /// behind a gap. Who signed is named.
+    fn can_be_learnt(&self, copy: &str, world: &mut World) -> bool {
+        if !world.dice.knows(Fault::OldCopy) {
             return false;
         }
-        let sql = "SELECT raw FROM attempt JOIN batch ON batch.id = attempt.batch
-                    WHERE chain = ?1 AND raw IS NOT NULL";
-        let conn = self.copied("live");
-        let mut select = conn.prepare(sql).expect("the schema has it");
-        let rows = select.query_map([Side::Tron.platform_id()], |row| row.get::<_, Vec<u8>>(0));
-        rows.expect("it is read").all(|raw| settled(&raw.expect("a row")))
-    }
-
-    /// Whether a Signer can learn what a copy has forgotten: nothing of it waits behind a gap, where no count of
-    /// pending transactions shows it; and where the copy is as old as the mark that is left, it is as one that
-    /// comes with its own.
-    fn can_be_learnt(&self, copy: &str, world: &World) -> bool {
-        let mut nodes = world.evm.members.iter().chain([&world.evm.truth]);
-        nodes.all(waits_without_a_gap)
+        world.keep_in_sight(&self.signed("live"));
+        world.waits_without_a_gap()
             && (!world.scene.changes_key() || self.names_every_account(copy))
-            && (self.is_older_than_the_mark(copy) || self.lacks_only_what_is_settled(copy, world))
     }
 
-    /// Whether the mark that is left tells that a copy is one.
-    fn is_older_than_the_mark(&self, copy: &str) -> bool {
-        let mark = fs::read_to_string(self.root.join("live").join(NAMES[2])).expect("it is there");
-        let mut mark = mark.split_whitespace();
-        let (boot, rows) = (mark.next().expect("a start"), mark.next().expect("rows"));
-        let sql = "SELECT (SELECT lower(hex(id)) FROM boot ORDER BY seq DESC LIMIT 1),
-                          (SELECT coalesce(max(seq), 0) FROM history)";
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?));
-        let (copied_boot, copied_rows) =
-            self.copied(copy).query_row(sql, [], read).expect("the schema has it");
-        let named = boot == copied_boot || mark.next() == Some(copied_boot.as_str());
-        !named || copied_rows < rows.parse().expect("a number")
+    /// The bytes of everything that a journal has signed.
+    fn signed(&self, of: &str) -> Vec<Vec<u8>> {
+        let conn = self.copied(of);
+        let sql = "SELECT raw FROM attempt WHERE raw IS NOT NULL";
+        let mut select = conn.prepare(sql).expect("the schema has it");
+        let rows = select.query_map([], |row| row.get(0)).expect("it is read");
+        rows.map(|row| row.expect("a row")).collect()
     }
 
     /// Whether a copy names every account that has signed. What one did that neither the copy nor the
@@ -231,9 +193,13 @@ impl Files {
     }
 }
 
-fn waits_without_a_gap(node: &Node<Evm>) -> bool {
-    let chain = node.chain();
-    chain.pool().iter().all(|one| one.tx.nonce() < pool::next_nonce(&chain, &one.tx.signer()))
+/// Whether the mark comes back as well, as in a snapshot of the whole disk.
+fn comes_with_its_mark(world: &mut World) -> bool {
+    let marked = world.dice.one_in(2);
+    if marked {
+        world.note("both", "restored together with its mark", 0);
+    }
+    marked
 }
 
 /// The transactions that were signed after the first `known`.
@@ -326,7 +292,7 @@ impl Disk for SimDisk {
         }
         conn.execute_batch("COMMIT")?;
         world.log.mix(u64::try_from(signed.len()).unwrap_or(u64::MAX));
-        world.durable.extend(signed);
+        world.note_signed(signed);
         world.committed = true;
         if unclear {
             world.kill();
@@ -355,7 +321,7 @@ fn shrug_off(
 ) -> rusqlite::Result<()> {
     conn.execute_batch("COMMIT")?;
     world.denied |= !signed.is_empty();
-    world.durable.extend(signed);
+    world.note_signed(signed);
     Ok(())
 }
 

@@ -226,7 +226,9 @@ impl Cable {
             ),
             (Fault::ActTwice, Course::Twice),
         ];
-        let dark = world.is_dark(question.at.side());
+        let (away, until_ms) = world.away[question.at.side().place()];
+        let gone = away == question.at.number() && world.now_ms < until_ms;
+        let dark = gone || world.is_dark(question.at.side());
         let mut course = if dark { Course::Down } else { Course::Well };
         for (fault, then) in usual {
             if course == Course::Well && world.fault(name, fault) {

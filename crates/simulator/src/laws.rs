@@ -90,6 +90,7 @@ fn nobody_twice(world: &World, charges: &Charges) -> Law {
         let too_early = |first: &Charge, second: &Charge| {
             first.contract == second.contract
                 && (world.scene.shape(*side) != Shape::Guarded || second.at_s < first.at_s + GUARD)
+                && !nobody_could_know(world, *side, (first.hash, second.hash))
         };
         let again = |at: usize| paid[at + 1..].iter().find(|second| too_early(&paid[at], second));
         if let Some(first) = (0..paid.len()).find(|at| again(*at).is_some()) {
@@ -102,6 +103,16 @@ fn nobody_twice(world: &World, charges: &Charges) -> Law {
         }
     }
     Ok(())
+}
+
+/// Whether one of the two is of others who have the key, and the Signer could not know of it when it signed.
+fn nobody_could_know(world: &World, side: Side, (first, second): (B256, B256)) -> bool {
+    match (world.is_strangers(first), world.is_strangers(second)) {
+        (false, false) => false,
+        (true, true) => true,
+        (true, false) => !world.ought_to_know(side, second, first),
+        (false, true) => !world.ought_to_know(side, first, second),
+    }
 }
 
 /// I4 and I6: who was told that nothing was done is not charged by that request, and who was told to treat a

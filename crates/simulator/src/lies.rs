@@ -78,6 +78,7 @@ fn tron_instead(world: &mut World, question: &Question) -> Option<Value> {
                 .fault(name, Fault::FalseRefusal)
                 .then(|| json!({"code": code, "message": message}))
         }
+        "gettransactioninfobyid" if world.scene.recordless && world.dice.faults => Some(json!({})),
         "gettransactioninfobyid" | "gettransactionbyid" => {
             world.fault(name, Fault::LostReceipt).then(|| json!({}))
         }
@@ -115,6 +116,15 @@ fn evm_falsified(
         return eth::respond_to(&world.evm.members[number], asked);
     }
     let name = Side::Evm.name();
+    let of_pools =
+        question.name == "eth_getTransactionCount" && question.body.contains("\"pending\"");
+    let silent = world.breaks(Mutant::SilenceOfPools);
+    if of_pools && (silent || (world.is_liar(question.at) && world.fault(name, Fault::SecretPool)))
+    {
+        let mut asked = question.json.clone();
+        asked["params"][1] = json!("latest");
+        return eth::respond_to(&world.evm.members[number], asked);
+    }
     if final_block && world.fault(name, Fault::StaleFinal) {
         let mut asked = question.json.clone();
         let solid = world.evm.members[number].chain().solid().header.number;

@@ -3,17 +3,14 @@
 
 use crate::dice::Fault;
 use crate::mutants::Mutant;
-use crate::scene::Shape;
-use crate::town::{BILLERS, CUSTOMERS, biller, customer, purse, silence};
-use crate::world::{Side, World};
+use crate::town::{BILLERS, CUSTOMERS, biller, purse, silence};
+use crate::world::{NODES, Side, World};
 use alloy::consensus::transaction::Recovered;
 use alloy::consensus::{SignableTransaction as _, TxEip1559, TxEnvelope};
 use alloy::eips::eip2718::Encodable2718 as _;
-use alloy::primitives::{Address, B256, Signature, TxKind, U256};
+use alloy::primitives::{Address, Signature, TxKind, U256, keccak256};
 use alloy::signers::SignerSync as _;
 use alloy::signers::local::PrivateKeySigner;
-use alloy::sol_types::SolCall as _;
-use sandbox_chains::contracts::Careless;
 use sandbox_chains::eth;
 use sandbox_chains::evm::Evm;
 use sandbox_chains::town::wallet;
@@ -22,13 +19,10 @@ use sandbox_chains::town::wallet;
 const CALM: u64 = 10_000_000_000;
 
 /// What every customer has in the beginning, and at the end.
-const RICH: u64 = 1_000_000_000_000;
+pub(crate) const RICH: u64 = 1_000_000_000_000;
 
 /// So long (ms) patient callers wait: what they send then has perhaps been given up.
 const PATIENCE_MS: u64 = 65_000;
-
-/// Who uses the key elsewhere charges for periods from here on, which no caller asks for.
-const ELSEWHERE: u32 = 900;
 
 impl World {
     /// A second's worth of mishaps.
@@ -54,13 +48,15 @@ impl World {
             if !self.is_dark(side) && self.fault(name, Fault::Blackout) {
                 self.dark_until_ms[side.place()] = self.now_ms + 1000 * (40 + self.dice.below(30));
             }
+            if self.away[side.place()].1 <= self.now_ms && self.fault(name, Fault::NodeAway) {
+                let until_ms = self.now_ms + 1000 * (20 + self.dice.below(40));
+                self.away[side.place()] = (self.dice.place(NODES), until_ms);
+            }
             if self.liar_may_fork(side) && self.fault(name, Fault::ForgedFork) {
                 self.fork_the_liar();
             }
         }
-        if self.only != Some(Side::Tron) && self.fault("EVM", Fault::KeyUsedElsewhere) {
-            self.use_key_elsewhere();
-        }
+        self.strangers_sign();
         let wait = if self.scene.patient { PATIENCE_MS } else { 0 };
         let now = self.now_ms;
         let due = self.handed_out.iter().filter(|(.., since)| now >= since + wait).count();
@@ -68,39 +64,15 @@ impl World {
             // They are in the order in which they were handed out.
             let which = self.dice.place(due);
             let (side, raw, _) = self.handed_out[which].clone();
-            self.send_straight(side, &raw);
+            if side == Side::Tron || !self.is_out_of_sight(keccak256(&raw)) {
+                self.send_straight(side, &raw);
+            }
         }
     }
 
     /// Whether no node of a chain answers.
     pub(crate) fn is_dark(&self, side: Side) -> bool {
         self.now_ms < self.dark_until_ms[side.place()]
-    }
-
-    /// Somebody signs with the Signer's key: an empty transfer, or charges that no caller asked for.
-    fn use_key_elsewhere(&mut self) {
-        (self.foreign, self.foreign_ms) = (self.foreign + 1, self.now_ms);
-        let from = biller(0);
-        // What the call of a profile without plan and user does not carry, nobody can learn.
-        let plain = self.scene.shape(Side::Evm) == Shape::Bare;
-        let raw = if self.dice.one_in(2) || plain {
-            self.signed(&from, from.address(), vec![])
-        } else {
-            let who = 1 + self.dice.below(CUSTOMERS);
-            let item = Careless::Item {
-                subscribeId: who,
-                planId: 1,
-                userHash: B256::from(U256::from(who + 1000)),
-                period: ELSEWHERE + self.foreign,
-                amount: 500,
-                userWallet: customer(who),
-                tokenAddress: self.evm_at.token,
-                tag: 0,
-            };
-            let call = Careless::chargeCall { items: vec![item] };
-            self.signed(&from, self.evm_at.billing, call.abi_encode())
-        };
-        self.send_straight(Side::Evm, &raw);
     }
 
     /// Whether the world has a liar on TRON that may be asked for a chain of its own.
@@ -178,7 +150,7 @@ impl World {
         }
     }
 
-    fn fill_purse(&mut self, side: Side, who: u64, value: u64) {
+    pub(crate) fn fill_purse(&mut self, side: Side, who: u64, value: u64) {
         self.emptied[side.place()] |= value == 0;
         let owner = wallet("owner").address();
         match side {
@@ -191,22 +163,29 @@ impl World {
 
     /// A transaction on EVM of somebody who need not sign.
     fn impersonate(&self, from: Address, to: Address, data: Vec<u8>) {
-        let tx = self.outbidding(from, to, data).into_signed(Signature::test_signature());
+        let nonce = eth::pool::next_nonce(&self.evm.truth.chain(), &from);
+        let tx = self.outbidding((to, nonce), data).into_signed(Signature::test_signature());
         let tx = Recovered::new_unchecked(TxEnvelope::from(tx), from);
         Evm::admit(&mut self.evm.truth.chain(), tx).ok();
     }
 
-    fn signed(&self, from: &PrivateKeySigner, to: Address, data: Vec<u8>) -> Vec<u8> {
-        let tx = self.outbidding(from.address(), to, data);
+    /// The bytes of a transaction on EVM at this nonce.
+    pub(crate) fn signed(
+        &self,
+        from: &PrivateKeySigner,
+        (to, nonce): (Address, u64),
+        data: Vec<u8>,
+    ) -> Vec<u8> {
+        let tx = self.outbidding((to, nonce), data);
         let signature = from.sign_hash_sync(&tx.signature_hash()).expect("a key signs any digest");
         TxEnvelope::from(tx.into_signed(signature)).encoded_2718()
     }
 
     /// A transaction on EVM that is not the Signer's, and outbids every other.
-    fn outbidding(&self, from: Address, to: Address, data: Vec<u8>) -> TxEip1559 {
+    fn outbidding(&self, (to, nonce): (Address, u64), data: Vec<u8>) -> TxEip1559 {
         TxEip1559 {
             chain_id: self.evm_at.chain_id,
-            nonce: eth::pool::next_nonce(&self.evm.truth.chain(), &from),
+            nonce,
             gas_limit: 500_000,
             max_fee_per_gas: 6_000_000_000_000,
             max_priority_fee_per_gas: 200_000_000_000,

@@ -71,6 +71,10 @@ pub(crate) enum Mutant {
     ClaimsGoWithTheKey,
     /// That another one is said to serve is all there is: who was taken over from goes on writing, where it can.
     LeaseOnly,
+    /// What others have charged with the key is let go by the batch that had the claim, and not held.
+    StrangerLetGo,
+    /// That nodes say nothing of what waits in their pools is taken for proof that nothing does.
+    SilenceOfPools,
 }
 
 /// How a broken rule is played.
@@ -116,6 +120,10 @@ const UNGUARDED: &str = "CREATE TEMP TRIGGER broken AFTER UPDATE OF guard_until_
     WHEN new.guard_until_s IS NOT NULL BEGIN
     UPDATE claim SET guard_until_s = 1 WHERE batch = new.batch AND item = new.item; END";
 
+const LET_GO: &str = "CREATE TEMP TRIGGER broken AFTER UPDATE OF live ON main.claim
+    WHEN new.live = 1 AND new.elsewhere = 1 BEGIN
+    UPDATE claim SET live = 0 WHERE batch = new.batch AND item = new.item; END";
+
 /// The lane is where the signature has it.
 const ANY_POSITION: &str = "DROP INDEX IF EXISTS batch_place;
     CREATE TEMP TRIGGER broken BEFORE INSERT ON main.batch BEGIN
@@ -130,12 +138,19 @@ const SLOW_AND_LOST: &[(Fault, u64)] =
 const CUT_OFF: &[(Fault, u64)] =
     &[(Fault::CutOff, 20), (Fault::NotPassedOn, 1), (Fault::CallerSends, 3)];
 
+/// What has several billings wait when somebody else takes the place of the first.
+const USED_ELSEWHERE: &[(Fault, u64)] = &[(Fault::KeyUsedElsewhere, 8), (Fault::LastSlot, 20)];
+
+/// What has a billing wait while an old copy takes the journal's place.
+const WAITS_AND_COMES_BACK: &[(Fault, u64)] =
+    &[(Fault::OldCopy, 1), (Fault::Kill, 300), (Fault::LastSlot, 10)];
+
 /// What takes away a block that somebody took for final, and what was in it: otherwise it lands again, and nobody
 /// is the worse for it.
 const UNDONE: &[(Fault, u64)] =
     &[(Fault::Reorg, 2), (Fault::PoolForgets, 2), (Fault::PoorAtLast, 3)];
 
-const TABLE: [Row; 31] = [
+const TABLE: [Row; 33] = [
     row(Mutant::ReleaseOnReject, BOTH, &[(Fault::FalseRefusal, 6)], None),
     row(Mutant::ReleaseOnSendError, BOTH, &[(Fault::SilentAfterTaking, 12)], None),
     row(Mutant::TooLateIsDead, BOTH, &[(Fault::FalseRefusal, 4)], None),
@@ -167,6 +182,8 @@ const TABLE: [Row; 31] = [
     row(Mutant::ClaimsPerAccount, BOTH, &[], Some(PER_ACCOUNT)),
     row(Mutant::ClaimsGoWithTheKey, BOTH, &[(Fault::Kill, 300)], None),
     row(Mutant::LeaseOnly, BOTH, &[(Fault::TakenOver, 20)], None),
+    row(Mutant::StrangerLetGo, EVM, USED_ELSEWHERE, Some(LET_GO)),
+    row(Mutant::SilenceOfPools, EVM, WAITS_AND_COMES_BACK, None),
 ];
 
 impl Mutant {

@@ -7,6 +7,7 @@ use sandbox_chains::chain::{Family, Orphans, Pending};
 use sandbox_chains::evm::Evm;
 use sandbox_chains::node::Node;
 use sandbox_chains::tron::cpu::Cpu;
+use sandbox_chains::tron::tx::Tx;
 use sandbox_chains::tron::witness::Election;
 use sandbox_chains::tron::{Tron, TronNode};
 use std::fmt::Debug;
@@ -16,6 +17,9 @@ const TIGHT_BLOCK: [u64; 2] = [5_000, 16_000];
 
 /// The same of a call that is only asked about.
 const TIGHT_CALL: [u64; 2] = [5_000, 18_000];
+
+/// For so many slots blocks may take nothing but what can land in no later one.
+const HELD: u64 = 30;
 
 /// A node of either family.
 pub(crate) trait Member: Clone + Debug + Send + 'static {
@@ -31,6 +35,9 @@ pub(crate) trait Member: Clone + Debug + Send + 'static {
 
     /// Passes everything that waits here on to another node.
     fn pass_on(&self, to: &Self);
+
+    /// Whether all that waits here can also land in the block after the next one.
+    fn has_time(&self) -> bool;
 }
 
 impl Member for Node<Evm> {
@@ -55,6 +62,11 @@ impl Member for Node<Evm> {
             Evm::admit(&mut to.chain(), tx).ok();
         }
     }
+
+    /// On EVM nothing ends that waits.
+    fn has_time(&self) -> bool {
+        true
+    }
 }
 
 impl Member for TronNode {
@@ -77,6 +89,13 @@ impl Member for TronNode {
         for Pending { tx, .. } in waiting.into_iter().filter(|one| !knows(to.node(), &one.id)) {
             to.broadcast(tx).ok();
         }
+    }
+
+    fn has_time(&self) -> bool {
+        let chain = self.node().chain();
+        let next_ms = chain.head().header.time_ms + chain.clock().slot_ms();
+        let ends_ms = |tx: &Tx| u64::try_from(tx.raw().expiration).unwrap_or(0);
+        chain.pool().iter().all(|one| ends_ms(&one.tx) > next_ms)
     }
 }
 
@@ -103,6 +122,8 @@ pub(crate) struct Net<M: Member> {
     forked: Option<usize>,
     /// Until when nothing that waits at a node gets further.
     cut_until_ms: u64,
+    /// Until when blocks take nothing but what can land in no later one.
+    held_until_ms: u64,
     slot_ms: u64,
     /// When the next block is due.
     due_ms: u64,
@@ -127,9 +148,17 @@ impl<M: Member> Net<M> {
             stuck_until_ms,
             forked,
             cut_until_ms: 0,
+            held_until_ms: 0,
             slot_ms,
             due_ms,
         }
+    }
+
+    /// Whether a transaction is in a block that nobody undoes.
+    pub(crate) fn is_final(&self, hash: &B256) -> bool {
+        let chain = self.truth.node().chain();
+        let number = chain.find(hash).map(|place| place.block.header.number);
+        number.is_some_and(|number| number <= chain.solid().header.number)
     }
 
     /// The head's number and its time (ms).
@@ -161,12 +190,18 @@ impl<M: Member> Net<M> {
         self.spread(now_ms, dice, log);
     }
 
-    fn block(&self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
+    fn block(&mut self, now_ms: u64, dice: &mut Dice, log: &mut Log) {
         let (_, head_ms) = self.head();
         let missed = (now_ms.saturating_sub(head_ms) / self.slot_ms).saturating_sub(1);
         self.truth.node().skip(missed);
+        if dice.strikes(Fault::LastSlot) {
+            log.note(now_ms, self.name, Fault::LastSlot.word(), 0);
+            self.held_until_ms = now_ms + HELD * self.slot_ms;
+        }
         if now_ms < self.cut_until_ms {
             // Whoever makes blocks takes nothing from pools either.
+            self.truth.node().chain().step_empty();
+        } else if now_ms < self.held_until_ms && self.truth.has_time() {
             self.truth.node().chain().step_empty();
         } else if dice.strikes(Fault::EmptySlot) {
             log.note(now_ms, self.name, Fault::EmptySlot.word(), 0);
@@ -267,7 +302,7 @@ impl<M: Member> Net<M> {
             self.members[liar] = self.truth.split();
             self.members[liar].node().chain().pool_mut().clear();
         }
-        self.cut_until_ms = 0;
+        (self.cut_until_ms, self.held_until_ms) = (0, 0);
         self.behind.fill(0);
         self.stuck_until_ms.fill(0);
     }

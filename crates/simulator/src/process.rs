@@ -80,6 +80,8 @@ impl Process {
             world.life += 1;
             world.dead = false;
             world.note("both", "started", 0);
+            let wrong = world.scene.clock_ms;
+            world.clock_ms = [wrong, wrong, 0, -wrong][world.dice.place(4)];
             clock::begin(world.machine_ms());
             world.life
         };

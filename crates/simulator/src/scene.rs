@@ -72,6 +72,9 @@ pub(crate) const GUARD: u64 = 45;
 const LONG: u64 = 130;
 const SHORT: (u64, u64) = (40, 80);
 
+/// How far this machine's clock may be from that of the chains (ms).
+const CLOCKS_MS: [i64; 12] = [0, 0, 0, 0, 0, 0, 4_000, -4_000, 50_000, -50_000, 150_000, -150_000];
+
 /// The settings of a seed.
 #[expect(clippy::struct_excessive_bools, reason = "a world has that many independent settings")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +103,8 @@ pub(crate) struct Scene {
     pub(crate) change: Option<(Side, Change)>,
     /// Whether the keys are in a store that signs with them.
     pub(crate) elsewhere: bool,
+    /// Whether TRON's nodes keep no records of what transactions did, while things go wrong.
+    pub(crate) recordless: bool,
     /// How many accounts sign on each chain, before anything changes.
     signers: [usize; 2],
 }
@@ -133,15 +138,17 @@ impl Scene {
             pinned: !dice.one_in(4),
             patient: dice.one_in(4),
             muted: dice.one_in(4),
-            clock_ms: [0, 0, 0, 0, 4_000, -4_000, 150_000, -150_000][dice.place(8)],
+            clock_ms: CLOCKS_MS[dice.place(CLOCKS_MS.len())],
             change: if dice.one_in(4) { Some(change(&mut dice)) } else { None },
             jsonrpc: dice.one_in(2),
             tight: dice.one_in(6),
             elsewhere: dice.one_in(2),
+            recordless: false,
             signers: [1; 2],
         };
         // What came to a scene later is drawn last: what was drawn before it stays as it was.
         scene.signers = [(); 2].map(|()| [1, 1, 2, 3][dice.place(4)]);
+        scene.recordless = dice.one_in(6);
         let side = Side::ALL[dice.place(2)];
         if scene.change.is_none() && scene.signers(side) > 1 && dice.one_in(2) {
             scene.change = Some((side, Change::Key));
@@ -184,6 +191,7 @@ impl Scene {
                 (mutant == Mutant::AnyNumber).then_some((side, Change::Number))
             },
             elsewhere: mutant == Mutant::AnyPosition,
+            recordless: false,
             signers: if of_several.contains(&mutant) { [2; 2] } else { [1; 2] },
         };
     }
@@ -240,6 +248,7 @@ impl Scene {
         words.extend((!self.replaces).then_some(("EVM", "world: nothing is replaced")));
         words.extend((!self.pinned).then_some(("TRON", "world: witnesses are read")));
         words.extend(self.jsonrpc.then_some(("TRON", "world: providers have a JSON-RPC door")));
+        words.extend(self.recordless.then_some(("TRON", "world: nodes keep no records")));
         words.extend(self.tight.then_some(("TRON", "world: long calls are stopped")));
         words.extend(self.patient.then_some(("both", "world: callers are patient")));
         words.extend(self.elsewhere.then_some(("both", "world: keys in a store that signs")));

@@ -7,6 +7,7 @@ use crate::exchange::Place;
 use crate::mutants::Mutant;
 use crate::net::Net;
 use crate::scene::{Change, Scene};
+use crate::strangers::Stranger;
 use crate::takeover::Stale;
 use crate::town::{BILLERS, Places, Towns, biller};
 use alloy::primitives::{Address, B256, U256};
@@ -14,7 +15,7 @@ use alloy::sol_types::SolEvent as _;
 use parking_lot::Mutex;
 use sandbox_chains::contracts::Careless;
 use sandbox_chains::eth;
-use sandbox_chains::evm::Evm;
+use sandbox_chains::evm::{Evm, Tx};
 use sandbox_chains::node::Node;
 use sandbox_chains::tron::TronNode;
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +73,7 @@ pub(crate) struct Charge {
     /// The number of the request that asked for it.
     pub(crate) tag: u64,
     pub(crate) contract: Address,
+    pub(crate) hash: B256,
     /// The time of its block (Unix s).
     pub(crate) at_s: u64,
 }
@@ -95,6 +97,9 @@ pub(crate) struct World {
     pub(crate) dice: Dice,
     pub(crate) log: Log,
     pub(crate) now_ms: u64,
+    pub(crate) begun_ms: u64,
+    /// How far this machine's clock is from that of the chains (ms) as long as this process lives.
+    pub(crate) clock_ms: i64,
     pub(crate) mutant: Option<Mutant>,
     /// The chain that callers bill on, if it is not both.
     pub(crate) only: Option<Side>,
@@ -118,6 +123,14 @@ pub(crate) struct World {
     pub(crate) foreign: u32,
     /// And when it was last (ms).
     pub(crate) foreign_ms: u64,
+    /// What others signed with the key.
+    pub(crate) strangers: Vec<Stranger>,
+    /// Customers who are out of money because of them, and until when (ms).
+    pub(crate) refills: Vec<(Side, u64, u64)>,
+    /// Transactions on EVM that a restored copy may have forgotten, and that everybody can see.
+    pub(crate) in_sight: Vec<Tx>,
+    /// Which node of each chain answers nobody, and until when (ms).
+    pub(crate) away: [(usize, u64); 2],
     /// The transactions that callers were told of.
     pub(crate) told: BTreeSet<B256>,
     /// Which process runs: what an earlier one left behind is not heard any more.
@@ -130,6 +143,8 @@ pub(crate) struct World {
     pub(crate) death: Arc<Notify>,
     /// Everything that was ever committed.
     pub(crate) durable: BTreeMap<B256, Kind>,
+    /// And when it was first (ms).
+    pub(crate) signed_ms: BTreeMap<B256, u64>,
     /// Everything that was ever offered to a node by the Signer.
     pub(crate) sent: BTreeSet<B256>,
     /// Transactions whose claims a broken rule has set free: nothing brings them back.
@@ -160,18 +175,7 @@ impl World {
     /// The world of a seed.
     pub(crate) fn new(seed: u64, rules: Rules, towns: &Towns) -> Self {
         let Rules { mutant, only, talkative } = rules;
-        let mut dice = Dice::new(seed);
-        let mut scene = Scene::of(seed, mutant);
-        for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
-            dice.demand(*fault, *rate);
-        }
-        // What is billed on alone is there throughout, and nothing else changes.
-        if let Some(only) = only {
-            let stays =
-                |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
-            scene.change = scene.change.filter(stays);
-        }
-        crate::worlds::narrow(&mut dice, &scene, mutant);
+        let (mut dice, scene) = setting(seed, rules);
         let evm = Net::new(Side::Evm.name(), &towns.evm, NODES);
         let tron = Net::new(Side::Tron.name(), &towns.tron, NODES);
         let now_ms = evm.head().1.max(tron.head().1);
@@ -183,6 +187,8 @@ impl World {
             dice,
             log,
             now_ms,
+            begun_ms: now_ms,
+            clock_ms: scene.clock_ms,
             mutant,
             only,
             evm,
@@ -197,12 +203,17 @@ impl World {
             emptied: [false; 2],
             foreign: 0,
             foreign_ms: 0,
+            strangers: vec![],
+            refills: vec![],
+            in_sight: vec![],
+            away: [(0, 0); 2],
             told: BTreeSet::new(),
             life: 0,
             stale: None,
             dead: true,
             death: Arc::default(),
             durable: BTreeMap::new(),
+            signed_ms: BTreeMap::new(),
             sent: BTreeSet::new(),
             released: BTreeSet::new(),
             known_attempts: 0,
@@ -234,7 +245,7 @@ impl World {
 
     /// What this machine's clock says (Unix ms). It is set right when nothing goes wrong any more.
     pub(crate) fn machine_ms(&self) -> u64 {
-        let wrong = if self.dice.faults { self.scene.clock_ms } else { 0 };
+        let wrong = if self.dice.faults { self.clock_ms } else { 0 };
         self.now_ms.saturating_add_signed(wrong)
     }
 
@@ -246,6 +257,14 @@ impl World {
     /// Whether this node may say what is not so.
     pub(crate) fn is_liar(&self, at: Place) -> bool {
         self.dice.faults && self.liars[at.side().place()] == Some(at.number())
+    }
+
+    /// These are on disk now.
+    pub(crate) fn note_signed(&mut self, signed: Vec<(B256, Kind)>) {
+        for (hash, kind) in signed {
+            self.durable.insert(hash, kind);
+            self.signed_ms.entry(hash).or_insert(self.now_ms);
+        }
     }
 
     /// Whether a fault happens now; it is written down.
@@ -280,6 +299,7 @@ impl World {
         self.evm.turn(now, dice, log);
         self.tron.turn(now, dice, log);
         self.mishaps();
+        self.show();
     }
 
     /// Every charge that the chains hold: who paid what, and for which requests, the oldest first.
@@ -287,14 +307,18 @@ impl World {
         let mut charges = Charges::new();
         let evm = self.evm.truth.chain();
         for block in (0..=evm.head().header.number).filter_map(|number| evm.block(number)) {
-            let mut logs = block.body.iter().flat_map(|one| one.receipt.result.logs());
-            note_charges(&mut charges, (Side::Evm, block.header.time_ms), &mut logs);
+            for one in &block.body {
+                let mut logs = one.receipt.result.logs().iter();
+                let at = (Side::Evm, *one.tx.tx_hash(), block.header.time_ms);
+                note_charges(&mut charges, at, &mut logs);
+            }
         }
         let tron = self.tron.truth.node().chain();
         for block in (0..=tron.head().header.number).filter_map(|number| tron.block(number)) {
-            let included = block.body.iter().filter(|one| one.receipt.succeeded());
-            let mut logs = included.flat_map(|one| &one.receipt.logs);
-            note_charges(&mut charges, (Side::Tron, block.header.time_ms), &mut logs);
+            for one in block.body.iter().filter(|one| one.receipt.succeeded()) {
+                let at = (Side::Tron, one.tx.id, block.header.time_ms);
+                note_charges(&mut charges, at, &mut one.receipt.logs.iter());
+            }
         }
         charges
     }
@@ -312,6 +336,22 @@ impl World {
             }
         }
     }
+}
+
+/// The dice of a seed, which know what its world has, and its scene.
+fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
+    let mut dice = Dice::new(seed);
+    let mut scene = Scene::of(seed, mutant);
+    for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
+        dice.demand(*fault, *rate);
+    }
+    // What is billed on alone is there throughout, and nothing else changes.
+    if let Some(only) = only {
+        let stays = |(side, change): &(Side, Change)| *side == only && *change != Change::Removed;
+        scene.change = scene.change.filter(stays);
+    }
+    crate::worlds::narrow(&mut dice, &scene, mutant);
+    (dice, scene)
 }
 
 /// What the signing accounts have in the beginning.
@@ -333,12 +373,12 @@ fn liars(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) -> [Option<usiz
 
 fn note_charges(
     charges: &mut Charges,
-    (side, time_ms): (Side, u64),
+    (side, hash, time_ms): (Side, B256, u64),
     logs: &mut dyn Iterator<Item = &alloy::primitives::Log>,
 ) {
     for log in logs {
         let Ok(moved) = Careless::Moved::decode_log(log) else { continue };
-        let charge = Charge { tag: moved.tag, contract: log.address, at_s: time_ms / 1000 };
+        let charge = Charge { tag: moved.tag, contract: log.address, hash, at_s: time_ms / 1000 };
         charges.entry((side, moved.subscribeId, moved.period)).or_default().push(charge);
     }
 }

@@ -5,6 +5,9 @@ use crate::mutants::Mutant;
 use crate::scene::Scene;
 use crate::world::Side;
 
+/// Whether another installation bills on TRON with the same key, now.
+const RIVALS_ON_TRON: bool = false;
+
 /// Takes out of a seed what is not played, and what a restored journal is not safe from: what it has
 /// forgotten has to be on the chain, or to wait in a pool that answers (and there behind no gap: `disk.rs`).
 pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
@@ -18,28 +21,20 @@ pub(crate) fn narrow(dice: &mut Dice, scene: &Scene, mutant: Option<Mutant>) {
             dice.forbid(fault);
         }
     }
-    if mutant != Some(Mutant::LearnTooEarly) && dice.knows(Fault::OldCopy) {
-        dice.forbid(Fault::KeyUsedElsewhere);
+    if !RIVALS_ON_TRON {
+        dice.forbid(Fault::Rival);
     }
     if dice.knows(Fault::OldCopy) && scene.nodes(Side::Tron) == 1 {
         // When the account was last used is the word of whoever is asked.
         dice.forbid(Fault::ForgedFork);
     }
     if dice.knows(Fault::OldCopy) {
-        for fault in [
-            Fault::Lagging,
-            Fault::StuckOnFork,
-            Fault::CallerSends,
-            Fault::PoolForgets,
-            Fault::NoGasMoney,
-            Fault::NotPassedOn,
-            Fault::CutOff,
-            Fault::Reorg,
-            Fault::Lie,
-            Fault::NodeDown,
-            Fault::NodeFails,
-        ] {
-            dice.forbid(fault);
+        // A copy that nobody puts back shows nothing.
+        dice.demand(Fault::Kill, 300);
+        if dice.one_in(2) {
+            dice.demand(Fault::LastSlot, 40);
         }
+        // Pools drop what an account cannot pay for: then nobody sees it, until it can.
+        dice.forbid(Fault::NoGasMoney);
     }
 }

@@ -91,6 +91,16 @@ fn a_stranger_that_is_understood_ends_a_batch() {
 }
 
 #[test]
+fn a_batch_whose_place_no_transaction_took_ends_without_a_word_on_whom_that_charged() {
+    let block = BlockRef { number: 9, time: 90 };
+    let step = next_step(&bills(1), Sighting::UsedUp(block), LATER, rules(REPLACE));
+    assert_eq!(step, Step::Settle(Verdict::UsedUp(block)));
+    let verdict = Verdict::UsedUp(block);
+    assert_eq!((verdict.state(), verdict.hash()), (BatchState::Usurped, None));
+    assert_eq!(verdict.outcomes(), []);
+}
+
+#[test]
 fn the_same_bytes_go_out_again_while_absent() {
     let step = |age| {
         let memory = Memory { since_offer_ms: age, ..NOW };
@@ -195,7 +205,7 @@ proptest! {
             1 => Sighting::Absent(Standing::Underpriced),
             2 => Sighting::Absent(Standing::Starved),
             3 => Sighting::Included,
-            4 => Sighting::Unidentified,
+            4 => Sighting::Unsettled(Unsettled::NoRecord),
             _ => Sighting::Nothing,
         };
         let memory = Memory {

@@ -14,6 +14,7 @@ fn lane(mined: u64, finalized: u64, next: u64) -> LaneView {
         pools: PoolView::NotAsked,
         learnt: false,
         opaque: None,
+        used_up: None,
     }
 }
 
@@ -44,6 +45,20 @@ fn what_is_final_is_learnt_after_every_open_batch_has_ended_and_once_in_a_look()
     assert_eq!(rule(&LaneView { undecided: 1, ..lane(9, 8, 7) }), ruled);
     assert_eq!(rule(&LaneView { learnt: true, ..lane(9, 8, 7) }), ruled);
     assert_eq!(rule(&lane(9, 7, 7)), ruled, "not final yet");
+}
+
+#[test]
+fn a_place_that_no_transaction_took_keeps_the_lane_closed_until_a_person_has_said_whom_that_charged()
+ {
+    let used_up = LaneView { used_up: Some(6), ..lane(7, 7, 7) };
+    for gate in [Gate::Opening, Gate::Open, closed()] {
+        let ruled = rule(&LaneView { gate, ..used_up.clone() });
+        assert_eq!(ruled, Ruling::Closed(Closed::UsedUp { signer: SIGNER, position: 6 }));
+    }
+    let why = Closed::UsedUp { signer: SIGNER, position: 6 };
+    let told = why.to_string();
+    assert!(told.contains("has the nonce 6") && told.contains("EIP-7702"), "{told}");
+    assert!(!Gate::Closed(why).knows_all());
 }
 
 #[test]
@@ -97,11 +112,20 @@ fn progress_is_no_news_and_another_reason_is() {
 #[test]
 fn a_new_lane_begins_behind_everything_that_its_account_has_sent() {
     let nonces = |mined, finalized| Some(NonceView { mined, finalized });
+    let first_position = |signer, sent, nonces| first_position(signer, None, sent, nonces);
     assert_eq!(first_position(SIGNER, 7, nonces(7, 7)), Ok(7));
     let waits = Err(Closed::NotFinal { signer: SIGNER });
     assert_eq!(first_position(SIGNER, 7, nonces(7, 6)), waits, "the last is not final");
     assert_eq!(first_position(SIGNER, 8, nonces(7, 7)), waits, "one is in a pool");
     assert_eq!(first_position(SIGNER, 0, None), Ok(0));
+}
+
+/// Of a copy from before the lane, whatever the account has sent since it was left is forgotten.
+#[test]
+fn a_lane_that_a_copy_does_not_know_begins_where_its_account_stood_when_the_journal_was_left() {
+    let nonces = Some(NonceView { mined: 9, finalized: 9 });
+    assert_eq!(first_position(SIGNER, Some(4), 9, nonces), Ok(4));
+    assert_eq!(first_position(SIGNER, Some(0), 9, nonces), Ok(0));
 }
 
 fn any_gate() -> impl Strategy<Value = Gate> {
@@ -121,8 +145,9 @@ fn any_account() -> impl Strategy<Value = AccountView> {
 fn any_lane() -> impl Strategy<Value = LaneView> {
     let known = (any_gate(), 0..9_u64, any::<bool>(), 0..3_usize, any::<bool>());
     let pools = proptest::option::of(0..12_u64);
-    (known, any_account(), pools, any::<Option<[u8; 32]>>()).prop_map(
-        |((gate, next, in_doubt, undecided, learnt), account, pools, opaque)| LaneView {
+    let used_up = proptest::option::weighted(0.1, 0..9_u64);
+    (known, any_account(), pools, any::<Option<[u8; 32]>>(), used_up).prop_map(
+        |((gate, next, in_doubt, undecided, learnt), account, pools, opaque, used_up)| LaneView {
             signer: SIGNER,
             gate,
             next,
@@ -132,6 +157,7 @@ fn any_lane() -> impl Strategy<Value = LaneView> {
             pools: pools.map_or(PoolView::NotAsked, |count| PoolView::Count(count, vec![])),
             learnt,
             opaque: opaque.map(B256::from),
+            used_up,
         },
     )
 }
@@ -142,7 +168,7 @@ proptest! {
         if rule(&lane) != Ruling::Open {
             return Ok(());
         }
-        prop_assert!(lane.opaque.is_none());
+        prop_assert!(lane.opaque.is_none() && lane.used_up.is_none());
         match lane.account {
             AccountView::Nonces(nonces) => prop_assert!(nonces.mined <= lane.next),
             AccountView::Blocks(Some(read)) => prop_assert!(read.complete || !lane.in_doubt),

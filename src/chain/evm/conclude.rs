@@ -1,13 +1,12 @@
 //! From what each node testified to what became of one place in the account's line: a pure function.
 //!
 //! Only presence counts: a transaction that took the place, in a block that is canonical and final
-//! for the node that shows it, and the same one at as many nodes as have to agree. An absence, an
-//! error or a silence is no part of a testimony, so nothing can be concluded from one.
+//! for the node that shows it, and the same one at as many nodes as have to agree. An error or a silence is
+//! no part of a testimony, so nothing can be concluded from one. One absence is: that a whole final block in
+//! which the account's nonce passes the place holds no transaction with it. It ends a batch and frees nothing.
 
-use crate::billing::{
-    BlockRef, CallEnding, Execution, Foreign, ForeignEffect, ItemOutcome, Landed, Opaque, Sighting,
-    Standing, TxRecord, Unsettled,
-};
+use crate::billing::{BlockRef, CallEnding, Landed, TxRecord};
+use crate::node::shared;
 use alloy::primitives::{Address, B256, Bytes, Log, U256};
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,8 +54,9 @@ pub enum Identified {
         /// What it asks for.
         call: TxCall,
     },
-    /// The node's final blocks hold none.
-    Nobody,
+    /// The account's nonce passes the place in this block, and no transaction of the account that has it
+    /// is there.
+    Nobody(Block),
 }
 
 /// What one node testified in one look. What it did not answer is left out.
@@ -110,8 +110,8 @@ pub enum NonceFate {
     Ours(Taker),
     /// Another transaction took it for good.
     Foreign(Taker),
-    /// It is taken for good, and the nodes that were searched do not know by what.
-    Unidentified,
+    /// It is used for good as of this block, and no transaction took it.
+    UsedUp(Block),
     /// It is taken in some block, no node shows an attempt of ours, and none knows whether it is taken
     /// for good.
     Unwitnessed,
@@ -163,9 +163,20 @@ pub fn conclude<T: Borrow<EvmTestimony>>(
         Agreed::Twice => disputed(&told),
         Agreed::No => {
             let fate = undecided(position, attempts, &said, quorum);
-            let taken =
-                matches!(fate, NonceFate::Included | NonceFate::Unrecorded | NonceFate::Unclear);
-            if taken && contradictory(&told) {
+            let contradicted = match fate {
+                // One that shows a taker contradicts those who say that there is none.
+                NonceFate::UsedUp(_) => told.iter().any(|told| !matches!(told, TakerTold::Nothing)),
+                NonceFate::Included | NonceFate::Unrecorded | NonceFate::Unclear => {
+                    contradictory(&told)
+                }
+                NonceFate::Absent
+                | NonceFate::Shown
+                | NonceFate::Ours(_)
+                | NonceFate::Foreign(_)
+                | NonceFate::Unwitnessed
+                | NonceFate::Disputed => false,
+            };
+            if contradicted {
                 return disputed(&told);
             }
             EvmConclusion { fate, liars: vec![], disputing: vec![] }
@@ -194,11 +205,9 @@ fn contradictory(told: &[TakerTold]) -> bool {
 fn undecided(position: u64, attempts: &[B256], said: &[&EvmTestimony], quorum: usize) -> NonceFate {
     let settled = said.iter().filter(|node| node.settled.is_some_and(|nonce| nonce > position));
     if settled.count() >= quorum {
-        let lost = |node: &&&EvmTestimony| {
-            matches!(node.identified.get(&position), Some(Identified::Nobody))
-        };
-        let unknown = said.iter().filter(lost).count() >= quorum;
-        return if unknown { NonceFate::Unidentified } else { NonceFate::Unrecorded };
+        let by_nobody = said.iter().filter_map(|node| node.used_up(position));
+        let agreed = shared(&by_nobody.collect::<Vec<_>>(), quorum).copied();
+        return agreed.map_or(NonceFate::Unrecorded, NonceFate::UsedUp);
     }
     let showing = said.iter().enumerate().filter(|(at, node)| {
         node.shows_since(position, attempts)
@@ -284,6 +293,16 @@ impl EvmTestimony {
         }
     }
 
+    /// The final block as of which the place is used by no transaction, if this node says so.
+    fn used_up(&self, position: u64) -> Option<Block> {
+        match self.identified.get(&position) {
+            Some(Identified::Nobody(block)) => {
+                Some(*block).filter(|at| at.number <= self.final_block)
+            }
+            Some(Identified::Transaction { .. }) | None => None,
+        }
+    }
+
     /// The block since which this node shows the place as taken, if it does.
     fn shows_since(&self, position: u64, attempts: &[B256]) -> Option<u64> {
         let seen = self.candidates(position, attempts).into_iter();
@@ -310,7 +329,7 @@ impl EvmTestimony {
     fn call(&self, position: u64, hash: B256) -> Option<&TxCall> {
         match self.identified.get(&position) {
             Some(Identified::Transaction { hash: found, call }) if *found == hash => Some(call),
-            Some(Identified::Transaction { .. } | Identified::Nobody) | None => None,
+            Some(Identified::Transaction { .. } | Identified::Nobody(_)) | None => None,
         }
     }
 }
@@ -340,49 +359,6 @@ impl Taker {
     pub fn landed(&self) -> Landed {
         let block = BlockRef { number: self.block.number, time: self.block.time };
         Landed { hash: self.hash, block, record: self.record.clone() }
-    }
-}
-
-/// Puts what the logs and calls of a chain mean into words.
-pub trait ReadsOutcomes {
-    /// What a successful transaction of ours that took the place did for each item of its slot; none
-    /// for a cancel.
-    fn outcomes(&self, ours: &Taker) -> Vec<ItemOutcome>;
-
-    /// What a transaction that is not ours did.
-    fn effect(&self, foreign: &Taker) -> Result<ForeignEffect, Opaque>;
-}
-
-impl NonceFate {
-    /// What the engine hears of it. `standing` counts only while nothing took the place.
-    pub fn sighting(
-        self,
-        position: u64,
-        standing: Standing,
-        reader: &impl ReadsOutcomes,
-    ) -> Sighting {
-        match self {
-            Self::Absent => Sighting::Absent(standing),
-            Self::Included => Sighting::Included,
-            Self::Shown => Sighting::Absent(Standing::Shown),
-            Self::Ours(taker) => {
-                let execution = if taker.succeeded {
-                    Execution::Succeeded(reader.outcomes(&taker))
-                } else {
-                    Execution::Reverted
-                };
-                Sighting::Final(taker.landed(), execution)
-            }
-            Self::Foreign(taker) => {
-                let effect = reader.effect(&taker);
-                Sighting::Usurped(Foreign::new(position, taker.landed(), effect))
-            }
-            Self::Unidentified => Sighting::Unidentified,
-            Self::Unwitnessed => Sighting::Unsettled(Unsettled::NoState),
-            Self::Unrecorded => Sighting::Unsettled(Unsettled::NoRecord),
-            Self::Unclear => Sighting::Nothing,
-            Self::Disputed => Sighting::Unsettled(Unsettled::Disputed),
-        }
     }
 }
 

@@ -184,7 +184,8 @@ impl EvmChain {
     }
 
     /// The highest block that as many nodes call final as have to agree. What was final once stays
-    /// so; where too few answer, nothing new is.
+    /// so; where too few answer, nothing new is. No claim hangs on it alone: what took a place counts in blocks
+    /// that each node which shows it calls final itself, and guards end by times that enough bear out.
     fn final_block(
         &self,
         looks: &[(NodeId, EvmLook)],

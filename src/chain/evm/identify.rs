@@ -52,11 +52,11 @@ impl Archive<'_> {
         let Some(block) = first_above(place, walk.below, self.final_block, nonce_at).await? else {
             return Ok(None);
         };
-        let Some(transactions) = node::transactions(self.rpc, block).await? else {
-            return Ok(None);
-        };
-        (walk.below, walk.block) = (block.checked_sub(1), transactions);
-        Ok(Some(walk.holds(self.account, place).unwrap_or(Identified::Nobody)))
+        let Some(full) = node::full_block(self.rpc, block).await? else { return Ok(None) };
+        let nobody = full.is_whole().then(|| full.block());
+        (walk.below, walk.block) = (block.checked_sub(1), full.transactions);
+        let found = walk.holds(self.account, place);
+        Ok(found.or(nobody.filter(|at| at.number == block).map(Identified::Nobody)))
     }
 
     /// Some nodes keep an index. One that has none errs.

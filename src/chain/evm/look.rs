@@ -6,8 +6,7 @@
 
 use super::EvmChain;
 use super::conclude::{
-    Block, EvmConclusion, EvmTestimony, Identified, NonceFate, ReadsOutcomes as _, Receipt,
-    conclude,
+    Block, EvmConclusion, EvmTestimony, Identified, NonceFate, Receipt, conclude,
 };
 use super::fees::Market;
 use super::head::EvmHead;
@@ -16,7 +15,7 @@ use super::node;
 use super::node::EvmAsker;
 use super::observe::EvmLook;
 use super::outcomes::OutcomeReader;
-use crate::billing::{Attempt, Foreign, Sighting, Slot, Standing};
+use crate::billing::{Attempt, Foreign, PlaceTakers, Sighting, Slot, Standing};
 use crate::chain::{ChainError, Unanswered};
 use crate::config::Finality;
 use crate::node::NodeId;
@@ -76,11 +75,8 @@ impl EvmChain {
         each.map(|(slot, fate)| {
             let starved = unpaid.is_some_and(|from| slot.position >= from);
             let standing = if starved { Standing::Starved } else { self.price(slot, &head.market) };
-            fate.sighting(
-                slot.position,
-                standing,
-                &OutcomeReader { chain: self, slot: Some(*slot) },
-            )
+            let reader = OutcomeReader { chain: self, slot: Some(*slot) };
+            reader.sighting(fate, slot.position, standing)
         })
         .collect()
     }
@@ -207,7 +203,7 @@ impl EvmChain {
         self.gather(said, |testimony| {
             let identified = testimony.identified.values().filter_map(|who| match who {
                 Identified::Transaction { hash, .. } => Some(*hash),
-                Identified::Nobody => None,
+                Identified::Nobody(_) => None,
             });
             identified.filter(|hash| !testimony.receipts.contains_key(hash)).collect()
         })
@@ -275,14 +271,14 @@ impl EvmChain {
         }
     }
 
-    /// The transactions of the account that took the places from `from` on: up to `to`, or to the
-    /// first that cannot be told, or as many as are learnt at once.
-    pub(super) async fn learn(&self, from: u64, to: u64) -> Result<Vec<Foreign>, ChainError> {
+    /// What took the places from `from` on: up to `to`, or to the first of which that cannot be told, or as
+    /// many as are learnt at once.
+    pub(super) async fn learn(&self, from: u64, to: u64) -> Result<PlaceTakers, ChainError> {
         let head = self.current().await?;
         let to = to.min(head.nonces.finalized).min(from.saturating_add(LEARNT_AT_ONCE));
         let mut said = testimonies(&head, self.parts.config.finality);
         self.search(&mut said, std::iter::once(from..to)).await;
-        let mut strangers = Vec::new();
+        let mut strangers = PlaceTakers::default();
         for position in from..to {
             match self.judged(
                 &WatchedNonce { position, attempts: vec![], limits: BTreeMap::new() },
@@ -290,20 +286,23 @@ impl EvmChain {
             ) {
                 NonceFate::Foreign(taker) => {
                     let effect = OutcomeReader { chain: self, slot: None::<&Slot> }.effect(&taker);
-                    strangers.push(Foreign::new(position, taker.landed(), effect));
+                    strangers.found.push(Foreign::new(position, taker.landed(), effect));
+                }
+                NonceFate::UsedUp(_) => {
+                    strangers.then_used_up = true;
+                    break;
                 }
                 NonceFate::Absent
                 | NonceFate::Included
                 | NonceFate::Shown
                 | NonceFate::Ours(_)
-                | NonceFate::Unidentified
                 | NonceFate::Unrecorded
                 | NonceFate::Unwitnessed
                 | NonceFate::Disputed
                 | NonceFate::Unclear => break,
             }
         }
-        if strangers.is_empty() && from < to {
+        if strangers == PlaceTakers::default() && from < to {
             let needed = self.parts.fleet.needed();
             return Err(Unanswered::Unnamed { needed, nonce: from }.into());
         }

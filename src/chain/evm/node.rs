@@ -2,9 +2,11 @@
 //!
 //! Own structures, since chains differ in the fields that we don't need.
 
+use super::conclude::Block;
 use super::fees::median_tip;
 use super::known::EvmNodeFacts;
 use crate::node::{self, AskError, Fault, JsonRpc};
+use alloy::consensus::constants::EMPTY_ROOT_HASH;
 use alloy::primitives::{Address, B256, Bytes, Log, U64, U128, U256};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -209,19 +211,34 @@ impl Transaction {
     }
 }
 
-#[derive(Deserialize)]
-struct FullBlock {
-    transactions: Vec<Transaction>,
+/// A block with its transactions.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FullBlock {
+    #[serde(flatten)]
+    header: Header,
+    transactions_root: Option<B256>,
+    pub(super) transactions: Vec<Transaction>,
 }
 
-/// The transactions of a block; none where the node has no such block.
-pub(super) async fn transactions(
+impl FullBlock {
+    /// Which block it is.
+    pub(super) fn block(&self) -> Block {
+        Block { number: self.header.number(), hash: self.header.hash, time: self.header.time() }
+    }
+
+    /// Whether the node told the block's transactions: one that has thrown them away may tell of none.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.transactions.is_empty() || self.transactions_root == Some(EMPTY_ROOT_HASH)
+    }
+}
+
+/// A block with its transactions; none where the node has no such block.
+pub(super) async fn full_block(
     rpc: EvmAsker<'_>,
     block: u64,
-) -> Result<Option<Vec<Transaction>>, AskError> {
-    let asked = json!([quantity(block), true]);
-    let full: Option<FullBlock> = rpc.ask("eth_getBlockByNumber", asked).await?;
-    Ok(full.map(|block| block.transactions))
+) -> Result<Option<FullBlock>, AskError> {
+    rpc.ask("eth_getBlockByNumber", json!([quantity(block), true])).await
 }
 
 /// The transaction of `who` with this nonce, of nodes that can look it up.

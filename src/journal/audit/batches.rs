@@ -262,11 +262,14 @@ impl<'a> Telling<'a> {
         if settled.body() != *self.body || billing.settled_ms != Some(self.at_ms) {
             return Ok(Some("did not end as its rows say"));
         }
+        // A place that no transaction took, and that is used all the same.
+        let used_up = billing.state == BatchState::Usurped && billing.winner.is_none();
         let right = |line: &Line| {
             let freed = line.resolved == Some(Resolution::Free);
             let failed =
                 matches!(line.outcome, Some(LineOutcome::Told(ItemOutcome::Failed { .. })));
-            let holds = charged && !failed && !freed;
+            let untold = line.outcome == Some(LineOutcome::Told(ItemOutcome::Unproven));
+            let holds = (charged && !failed || used_up && untold) && !freed;
             // Those whose guards ended are counted; those that waited are compared one by one.
             let guarded = line.item.key.period == Period::Guarded;
             line.live == holds || (holds && guarded) || line.elsewhere

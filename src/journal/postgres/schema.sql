@@ -108,10 +108,11 @@ CREATE TABLE batch (
     CHECK ((state = 'open') = (settled_ms IS NULL)),
     CHECK ((state = 'open') = (block IS NULL)),
     CHECK ((state = 'open') = (block_s IS NULL)),
-    CHECK ((state IN ('open', 'expired')) = (winner IS NULL))
+    CHECK (state = 'usurped' OR (state IN ('open', 'expired')) = (winner IS NULL))
 );
 CREATE UNIQUE INDEX batch_place ON batch (chain, signer, position) WHERE state <> 'usurped';
 CREATE INDEX batch_open ON batch (chain, signer) WHERE state = 'open';
+CREATE INDEX batch_used_up ON batch (chain, signer) WHERE state = 'usurped' AND winner IS NULL;
 CREATE INDEX batch_accepted ON batch (accepted_ms);
 
 CREATE TABLE request (

@@ -14,6 +14,8 @@ type Who = (u8, u64);
 enum Move {
     /// Batches that are posted at the same time.
     Post(Vec<BTreeSet<Who>>),
+    /// A transaction that nobody here signed has charged these.
+    Learn(BTreeSet<Who>),
     /// The end of the n-th batch, counted from the last; which of its items failed is in the bits.
     End(usize, BatchState, u8),
     /// The process is restarted.
@@ -28,7 +30,8 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         BatchState::Cancelled,
     ]);
     let one = prop_oneof![
-        6 => prop::collection::vec(batch, 1..6).prop_map(Move::Post),
+        6 => prop::collection::vec(batch.clone(), 1..6).prop_map(Move::Post),
+        2 => batch.prop_map(Move::Learn),
         4 => (0..6_usize, state, any::<u8>()).prop_map(|(n, state, bits)| Move::End(n, state, bits)),
         1 => Just(Move::Restart),
     ];
@@ -40,6 +43,10 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
 struct Model {
     batches: Vec<Accepted>,
     held: BTreeMap<Who, BatchId>,
+    /// Who was charged by what was learnt while another batch held the charge.
+    waiting: BTreeMap<Who, Vec<BatchId>>,
+    /// How many places of the lane are taken.
+    taken: usize,
 }
 
 struct Accepted {
@@ -57,9 +64,22 @@ impl Model {
         let free = !wanted.iter().any(|who| self.held.contains_key(who));
         assert_eq!(got.is_ok(), free, "{wanted:?} while {:?} is held", self.held);
         let Ok(slot) = got else { return };
-        assert_eq!(slot.position, place(self.batches.len()));
+        assert_eq!(slot.position, place(self.taken));
+        self.taken = self.taken.saturating_add(1);
         self.held.extend(wanted.iter().map(|who| (*who, slot.batch)));
         self.batches.push(Accepted { slot, charges: wanted.iter().copied().collect(), open: true });
+    }
+
+    /// What was learnt became this batch.
+    fn learnt(&mut self, charged: &BTreeSet<Who>, batch: BatchId) {
+        self.taken = self.taken.saturating_add(1);
+        for who in charged {
+            if self.held.contains_key(who) {
+                self.waiting.entry(*who).or_default().push(batch);
+            } else {
+                self.held.insert(*who, batch);
+            }
+        }
     }
 
     /// The settlement of the n-th batch from the last, if there are so many.
@@ -71,7 +91,11 @@ impl Model {
         let outcomes = (0..batch.charges.len()).filter(|_| charged).map(outcome).collect();
         for (item, who) in batch.charges.iter().enumerate() {
             if batch.open && (!charged || fails(item)) {
-                self.held.remove(who);
+                let waiting = self.waiting.get_mut(who).filter(|waiting| !waiting.is_empty());
+                match waiting.map(|waiting| waiting.remove(0)) {
+                    Some(next) => self.held.insert(*who, next),
+                    None => self.held.remove(who),
+                };
             }
         }
         batch.open = false;
@@ -93,6 +117,10 @@ async fn carry_out(moves: Vec<Move>) {
                     model.posted(wanted, got);
                 }
             }
+            Move::Learn(charged) => {
+                let batch = learn(&book, &charged, place(model.taken)).await;
+                model.learnt(&charged, batch);
+            }
             Move::End(n, state, failed) => {
                 if let Some(end) = model.ended(n, state, failed) {
                     book.settle(end).await;
@@ -104,6 +132,18 @@ async fn carry_out(moves: Vec<Move>) {
     }
     let audit = book.journal.read(|conn| audit::audit(conn, &[])).await.unwrap();
     assert_eq!(audit.faults, Vec::<String>::new());
+}
+
+/// Has the journal learn of a transaction at this position; tells the batch that this made.
+async fn learn(book: &Book, charged: &BTreeSet<Who>, position: u64) -> BatchId {
+    let items: Vec<Item> = charged.iter().map(|(who, period)| item(*who, *period)).collect();
+    let hash = B256::from(U256::from(position.saturating_add(1_000_000)));
+    let execution = Execution::Succeeded(vec![ItemOutcome::Charged; items.len()]);
+    let effect = ForeignEffect::Billed { contract: CONTRACT, items, execution };
+    let landed = Landed { hash, block: BLOCK, record: None };
+    let learnt = vec![ForeignTx { position, landed, effect }];
+    book.journal.adopt(origin(), learnt, 600, NOW_MS).await.unwrap();
+    book.journal.billing_by_hash(hash).await.unwrap().unwrap().batch
 }
 
 async fn agree(book: &Book, model: &Model) {

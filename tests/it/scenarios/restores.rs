@@ -5,6 +5,7 @@ use super::lanes::{change_key, introduce_the_new_key};
 use super::strangers::{opens, transfer_elsewhere};
 use crate::world::anvil::{Family, Mining};
 use crate::world::patience::eventually;
+use crate::world::proxy::{ANYTHING, Act, Proxy};
 use crate::world::signer::Signer;
 use crate::world::town::{Founding, Town};
 use serde_json::json;
@@ -211,6 +212,37 @@ async fn what_waits_in_a_pool_keeps_a_snapshot_closed_until_it_has_landed() {
     );
     let refused = signer.scheduler.bill(&json!(town.entries([2]))).await;
     assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+    learns(&town, &signer, 1, &waiting).await;
+    opens(&town, &signer).await;
+    billed(&town, &signer, 2).await;
+    town.assert_paid(&[1, 1, 1]).await;
+    audited(&town, signer).await;
+}
+
+/// Of three nodes one is down and one hides what waits in its pool: the third alone knows of it.
+#[tokio::test]
+async fn what_one_of_three_nodes_alone_tells_of_its_pool_keeps_a_snapshot_closed() {
+    let founding = Founding { mining: Mining::OnRequest, ..Founding::on(Family::Evm) };
+    let (town, nodes) = Town::with_nodes(3, founding).await;
+    let signer = town.signer().await;
+    billed(&town, &signer, 0).await;
+    signer.terminate().await;
+    let snapshot = Snapshot::of(&town);
+    let signer = town.signer().await;
+    let waiting = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    signer.terminate().await;
+    snapshot.put_back(&town);
+    nodes[1].fault("eth_getTransactionCount", Act::Rewrite(|answer| *answer = json!("0x1")));
+    nodes[2].fault(ANYTHING, Act::Break);
+    let signer = town.signer().await;
+    for _ in 0..3 {
+        town.noticed().await;
+        let refused = signer.scheduler.bill(&json!(town.entries([1]))).await;
+        assert_eq!((refused.status, refused.code()), (503, 0), "{refused:?}");
+    }
+    let why = lane(&signer).await;
+    assert!(why.contains("wait in a pool"), "{why}");
+    nodes.iter().for_each(Proxy::heal);
     learns(&town, &signer, 1, &waiting).await;
     opens(&town, &signer).await;
     billed(&town, &signer, 2).await;

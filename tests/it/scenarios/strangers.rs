@@ -138,6 +138,34 @@ async fn a_place_that_another_signer_took_for_the_same_person_is_one_payment() {
     town.assert_paid(&[1, 1, 1]).await;
 }
 
+/// The stranger takes the place of one batch and charges what the next one holds: that one ends without
+/// having charged it.
+#[tokio::test]
+async fn what_a_stranger_charged_is_held_when_the_batch_that_had_the_claim_ends_without_it() {
+    let town = Town::on_request(Family::Evm).await;
+    let elsewhere = another(&town);
+    let (signer, other) = (town.signer().await, elsewhere.start().await);
+    town.proxy.fault("eth_sendRawTransaction", Act::Refuse("not now"));
+    let first = signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    let second = signer.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    let theirs = other.scheduler.bill(&json!(town.entries([1]))).await.tx_hash();
+    town.quiet(&other).await;
+    assert_eq!(town.settled(&signer, &first).await["state"], "usurped");
+    let held = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!(held.tx_hash(), second, "it is open: {held:?}");
+    town.proxy.heal();
+    let ended = town.settled(&signer, &second).await;
+    assert_eq!(ended["subscriptions"][0]["state"], "failed", "{ended}");
+    let again = signer.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!((again.code(), again.tx_hash()), (1, theirs), "{again:?}");
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.quiet(&signer).await;
+    town.assert_paid(&[1, 1, 0]).await;
+    signer.terminate().await;
+    let audit = town.installation.run(&["audit"]).await;
+    assert!(audit.status.success(), "{audit:?}");
+}
+
 #[tokio::test]
 async fn an_old_copy_of_the_journal_learns_what_it_has_forgotten() {
     let town = Town::on_request(Family::Evm).await;

@@ -59,7 +59,7 @@ fn with(mut node: EvmTestimony, change: impl FnOnce(&mut EvmTestimony)) -> EvmTe
 fn lost() -> EvmTestimony {
     with(fresh(), |node| {
         (node.taken, node.settled) = (Some(PLACE + 1), Some(PLACE + 1));
-        node.identified.insert(PLACE, Identified::Nobody);
+        node.identified.insert(PLACE, Identified::Nobody(block(80, 0)));
     })
 }
 
@@ -71,7 +71,7 @@ fn about(said: &[EvmTestimony], quorum: usize) -> (String, Vec<usize>) {
         NonceFate::Absent => "absent".to_owned(),
         NonceFate::Included => "included".to_owned(),
         NonceFate::Shown => "shown".to_owned(),
-        NonceFate::Unidentified => "unidentified".to_owned(),
+        NonceFate::UsedUp(block) => format!("used up {}", block.number),
         NonceFate::Unwitnessed => "unwitnessed".to_owned(),
         NonceFate::Unrecorded => "unrecorded".to_owned(),
         NonceFate::Disputed => "disputed".to_owned(),
@@ -91,7 +91,7 @@ fn one_node_alone_decides_where_there_is_one() {
     assert_eq!(word(&[shows(OTHER, 80)], 1), "foreign 3");
     assert_eq!(word(&[shows(1, 91)], 1), "included");
     assert_eq!(word(&[fresh()], 1), "absent");
-    assert_eq!(word(&[lost()], 1), "unidentified");
+    assert_eq!(word(&[lost()], 1), "used up 80");
     assert_eq!(word(&[EvmTestimony::default()], 1), "unclear");
     assert_eq!(word(&[], 1), "unclear");
 }
@@ -106,12 +106,29 @@ fn two_have_to_name_the_same_transaction() {
     assert_eq!(word(&[shows(1, 80), shows(1, 81)], 2), "disputed", "in two blocks at once");
     assert_eq!(word(&[shows(OTHER, 80)], 2), "shown", "one node's word for a usurper");
     assert_eq!(word(&[lost(), shows(1, 80)], 2), "unrecorded");
-    assert_eq!(word(&[lost(), lost()], 2), "unidentified");
+    assert_eq!(word(&[lost(), lost()], 2), "used up 80");
     let split = [shows(1, 80), shows(1, 80), shows(2, 80), shows(2, 80)];
     assert_eq!(about(&split, 2), ("disputed".to_owned(), vec![]), "nobody knows who lies");
     assert_eq!(conclude(PLACE, &OURS.map(hash), &split, 2).disputing, [0, 1, 2, 3]);
     let one = [shows(1, 80), lost(), shows(2, 80)];
     assert_eq!(conclude(PLACE, &OURS.map(hash), &one, 2).disputing, [0, 2]);
+}
+
+#[test]
+fn a_place_is_used_up_by_no_transaction_where_enough_say_so_of_one_final_block_and_none_shows_a_taker()
+ {
+    let at = |number, fork| {
+        with(lost(), |node| {
+            node.identified.insert(PLACE, Identified::Nobody(block(number, fork)));
+        })
+    };
+    assert_eq!(word(&[lost(), lost(), fresh()], 2), "used up 80");
+    assert_eq!(word(&[lost(), at(81, 0)], 2), "unrecorded", "not of one block");
+    assert_eq!(word(&[lost(), at(80, 1)], 2), "unrecorded", "not of one block");
+    assert_eq!(word(&[at(91, 0), at(91, 0)], 2), "unrecorded", "it is not final");
+    assert_eq!(word(&[lost(), lost(), shows(1, 80)], 2), "disputed", "one shows what took it");
+    assert_eq!(word(&[lost(), lost(), shows(OTHER, 80)], 2), "disputed");
+    assert_eq!(word(&[lost(), with(lost(), |node| node.identified.clear())], 2), "unrecorded");
 }
 
 #[test]
@@ -227,7 +244,7 @@ fn liar() -> impl Strategy<Value = EvmTestimony> {
         }
         let call = TxCall { to: None, input: Bytes::new() };
         let identified = match named {
-            0 => Identified::Nobody,
+            0 => Identified::Nobody(block(80, 0)),
             tx => Identified::Transaction { hash: hash(tx), call },
         };
         node.identified.insert(PLACE, identified);
@@ -276,7 +293,7 @@ proptest! {
                 prop_assert_eq!(Some((taker.hash.0[0], taker.block.number)), truth);
                 prop_assert!(taker.succeeded && taker.block.number <= 90);
             }
-            NonceFate::Unidentified => prop_assert!(false, "an honest node was not searched in vain"),
+            NonceFate::UsedUp(_) => prop_assert!(false, "an honest node was not searched in vain"),
             NonceFate::Absent
             | NonceFate::Included
             | NonceFate::Shown
@@ -310,7 +327,7 @@ proptest! {
             NonceFate::Absent
             | NonceFate::Included
             | NonceFate::Shown
-            | NonceFate::Unidentified
+            | NonceFate::UsedUp(_)
             | NonceFate::Unwitnessed
             | NonceFate::Unrecorded
             | NonceFate::Disputed

@@ -1,0 +1,62 @@
+//! What a restored copy has forgotten on EVM, and where it can be seen: each pool that answers holds what was in a
+//! block or in any pool when the copy came back. Where every pool is blind no Signer can know of it.
+
+use crate::world::World;
+use alloy::consensus::Transaction as _;
+use alloy::primitives::B256;
+use sandbox_chains::eth::pool;
+use sandbox_chains::evm::{Evm, decode};
+use sandbox_chains::node::Node;
+
+/// So many blocks behind the newest one is everybody.
+const EVERYBODY: u64 = 20;
+
+impl World {
+    /// From now on, those of these transactions that are on EVM and can be seen anywhere stay to be seen.
+    pub(crate) fn keep_in_sight(&mut self, raws: &[Vec<u8>]) {
+        for tx in raws.iter().filter_map(|raw| decode(raw)) {
+            let hash = *tx.tx_hash();
+            let seen = |node: &Node<Evm>| {
+                let chain = node.chain();
+                let recent = chain.head().header.number.saturating_sub(EVERYBODY);
+                let landed = chain.find(&hash).map(|place| place.block.header.number);
+                chain.pool().get(&hash).is_some() || landed.is_some_and(|number| number >= recent)
+            };
+            let known = self.in_sight.iter().any(|one| *one.tx_hash() == hash);
+            if !known && (seen(&self.evm.truth) || self.evm.members.iter().any(seen)) {
+                self.in_sight.push(tx);
+            }
+        }
+        self.show();
+    }
+
+    /// Passes what is kept in sight to every node that has lost it, the lower places first.
+    pub(crate) fn show(&mut self) {
+        self.in_sight.sort_by_key(|tx| tx.nonce());
+        for node in self.evm.members.iter().chain([&self.evm.truth]) {
+            let mut chain = node.chain();
+            for tx in &self.in_sight {
+                if chain.find(tx.tx_hash()).is_none() && chain.pool().get(tx.tx_hash()).is_none() {
+                    // Another one may have taken its place.
+                    Evm::admit(&mut chain, tx.clone()).ok();
+                }
+            }
+        }
+    }
+
+    /// Whether nothing waits behind a gap, where no count of pending transactions shows it.
+    pub(crate) fn waits_without_a_gap(&self) -> bool {
+        self.evm.members.iter().chain([&self.evm.truth]).all(|node| {
+            let chain = node.chain();
+            chain
+                .pool()
+                .iter()
+                .all(|one| one.tx.nonce() < pool::next_nonce(&chain, &one.tx.signer()))
+        })
+    }
+
+    /// Whether a caller who sends these bytes brings back what nobody can see.
+    pub(crate) fn is_out_of_sight(&self, hash: B256) -> bool {
+        self.forgotten.contains(&hash) && !self.in_sight.iter().any(|one| *one.tx_hash() == hash)
+    }
+}
