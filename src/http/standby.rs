@@ -123,6 +123,8 @@ mod tests {
             serves: true,
             is_this: false,
             silent: Duration::ZERO,
+            ahead_ms: 0,
+            unfit: Some(script.clone()),
         };
         let page = page_of(&script, &[instance]);
         assert!(!page.contains("<script"), "{page}");
