@@ -62,7 +62,7 @@ pub use backup::{AuditWatch, NotCopied};
 pub use columns::LineOutcome;
 pub use commit::{Addition, LaneId, Origin, Proposal};
 pub use copier::Copier;
-pub use doubt::ReadUpTo;
+pub use doubt::LearntUpTo;
 pub use duplicate::CopyFault;
 pub use durable::Durable;
 pub use end::Settlement;

@@ -380,9 +380,10 @@ fn by_blocks(lane: &LaneView, read: Option<BlocksRead>) -> Ruling {
     let Some(BlocksRead { percent, complete, rival, young }) = read else {
         return Ruling::ReadBlocks { meanwhile: Closed::Reading { percent: 0 } };
     };
-    let why = match rival {
-        true => Closed::KeyElsewhere { signer: lane.signer },
-        false => Closed::Reading { percent },
+    let why = if rival {
+        Closed::KeyElsewhere { signer: lane.signer }
+    } else {
+        Closed::Reading { percent }
     };
     // A batch of the copy may hold a claim that its end sets free and that a transaction in the blocks
     // has used since. The batch ends within the life of its own transaction.

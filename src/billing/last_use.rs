@@ -53,10 +53,9 @@ pub struct YoungUse {
     pub unknown: bool,
     /// Whether something waits in a pool, and its node does not tell what.
     pub untold: bool,
-    /// Whether a batch of ours is in no block yet, so that it may be that.
-    pub own_waits: bool,
-    /// Whether the process before this one closed the journal. If not, this may be a copy of a running one.
-    pub closed: bool,
+    /// Whether that may be a batch of ours which is in no block yet. Only where the process before this one
+    /// closed the journal: otherwise this may be a copy of a running one.
+    pub explained: bool,
 }
 
 /// What follows from that.
@@ -73,11 +72,10 @@ pub enum YoungRuling {
 impl YoungUse {
     /// Rules.
     pub fn rule(self) -> YoungRuling {
-        let explained = self.own_waits && self.closed;
-        match (self.unknown, self.untold) {
-            (true, _) => YoungRuling::Unknown,
-            (false, true) if !explained => YoungRuling::Wait,
-            (false, _) => YoungRuling::Known,
+        match self {
+            Self { unknown: true, .. } => YoungRuling::Unknown,
+            Self { untold: true, explained: false, .. } => YoungRuling::Wait,
+            Self { unknown: false, .. } => YoungRuling::Known,
         }
     }
 }
@@ -125,11 +123,10 @@ mod tests {
 
     #[test]
     fn what_waits_untold_is_explained_by_own_batches_alone_and_only_where_the_journal_was_closed() {
-        let young = YoungUse { unknown: false, untold: true, own_waits: true, closed: true };
+        let young = YoungUse { unknown: false, untold: true, explained: true };
         assert_eq!(young.rule(), YoungRuling::Known);
-        assert_eq!(YoungUse { closed: false, ..young }.rule(), YoungRuling::Wait);
-        assert_eq!(YoungUse { own_waits: false, ..young }.rule(), YoungRuling::Wait);
-        let told = YoungUse { untold: false, own_waits: false, closed: false, ..young };
+        assert_eq!(YoungUse { explained: false, ..young }.rule(), YoungRuling::Wait);
+        let told = YoungUse { untold: false, explained: false, ..young };
         assert_eq!(told.rule(), YoungRuling::Known, "a crash is no reason to wait");
         assert_eq!(YoungUse { unknown: true, ..told }.rule(), YoungRuling::Unknown);
         assert_eq!(YoungUse { unknown: true, ..young }.rule(), YoungRuling::Unknown);

@@ -1,7 +1,7 @@
 //! What blocks and pools tell of an account whose transactions nothing counts (TRON).
 
 use crate::billing::Foreign;
-use crate::journal::ReadUpTo;
+use crate::journal::LearntUpTo;
 use alloy::primitives::B256;
 
 /// From where the final blocks are read for what the journal may have forgotten.
@@ -10,7 +10,7 @@ pub struct ReadFrom {
     /// Until when the journal knows everything, Unix ms of this machine.
     pub since_ms: i64,
     /// The last block of which everything is learnt; none where none is.
-    pub read: Option<ReadUpTo>,
+    pub read: Option<LearntUpTo>,
 }
 
 /// What was found so far of the transactions that an old copy of the journal may not know.
@@ -26,7 +26,7 @@ pub struct Recall {
     /// Whether any of them was signed after this process began: somebody signs with the key now.
     pub rival: bool,
     /// The last block that was read; none where nothing has to be.
-    pub read: Option<ReadUpTo>,
+    pub read: Option<LearntUpTo>,
 }
 
 impl Recall {

@@ -24,10 +24,11 @@ impl Lane {
         let last = LastUse { used_ms, known_at_start_ms, known_ms, undecided: self.undecided() };
         match last.rule() {
             LastUseRuling::Known => {}
-            LastUseRuling::ReadBlocks if !self.knows_what_landed_before(used_ms).await? => {
-                return Ok(false);
+            LastUseRuling::ReadBlocks => {
+                if !self.knows_what_landed_before(used_ms).await? {
+                    return Ok(false);
+                }
             }
-            LastUseRuling::ReadBlocks => {}
             LastUseRuling::Unknown => self.doubt_since(known_ms, used_ms).await?,
         }
         Ok(self.has_compared())

@@ -10,7 +10,7 @@ use crate::billing::{
     PlaceTakers, PoolView, PoolsAsked, Rules, Ruling, first_position, rule, spell_address,
 };
 use crate::chain::{MostSent, Pulse, ReadFrom, Recall};
-use crate::journal::ReadUpTo;
+use crate::journal::LearntUpTo;
 use alloy::primitives::B256;
 use std::sync::atomic::Ordering;
 use tracing::warn;
@@ -105,7 +105,7 @@ impl Lane {
 
     /// Everything up to this block is learnt: that is written down now and then, so that a start that comes soon
     /// goes on there.
-    async fn has_read(&self, read: Option<ReadUpTo>) -> Result<(), Trouble> {
+    async fn has_read(&self, read: Option<LearntUpTo>) -> Result<(), Trouble> {
         let Some(read) = read else { return Ok(()) };
         let before = self.journal.read_until(self.id()).await?;
         let from = before.map_or(0, |before| before.number);

@@ -72,7 +72,8 @@ impl Lane {
         let unknown = self.unknown_young(&told, later).await?;
         self.young.unknown.store(unknown, Ordering::Relaxed);
         let closed = settled || self.journal.was_closed();
-        let young = YoungUse { unknown, untold: told.untold, own_waits, closed };
+        let explained = own_waits && closed;
+        let young = YoungUse { unknown, untold: told.untold, explained };
         match young.rule() {
             YoungRuling::Known => {
                 self.young.settled.store(true, Ordering::Relaxed);

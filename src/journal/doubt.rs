@@ -9,7 +9,7 @@ use serde_json::json;
 
 /// A final block up to which everything is learnt that a lane has forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadUpTo {
+pub struct LearntUpTo {
     /// Its number.
     pub number: u64,
     /// Its id.
@@ -69,7 +69,7 @@ pub(super) fn since(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<i64>>
 pub(super) fn has_read(
     conn: &dyn Database,
     lane: LaneId,
-    read: ReadUpTo,
+    read: LearntUpTo,
     at_ms: i64,
 ) -> SqlResult<()> {
     let (number, id) = (read.number, read.id);
@@ -85,10 +85,10 @@ pub(super) fn has_read(
 }
 
 /// Up to which final block everything is learnt; none where that was not written down.
-pub(super) fn read_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<ReadUpTo>> {
+pub(super) fn read_until(conn: &dyn Database, lane: LaneId) -> SqlResult<Option<LearntUpTo>> {
     let sql = "SELECT read_number, read_id FROM doubt
                WHERE chain = ?1 AND signer = ?2 AND read_number IS NOT NULL";
-    let read = |row: &Row<'_>| Ok(ReadUpTo { number: row.get(0)?, id: hash(row, 1)? });
+    let read = |row: &Row<'_>| Ok(LearntUpTo { number: row.get(0)?, id: hash(row, 1)? });
     conn.query_row(sql, params![lane.chain.0, lane.signer.as_slice()], read).optional()
 }
 
@@ -131,14 +131,14 @@ impl Journal {
     pub async fn has_read(
         &self,
         lane: LaneId,
-        read: ReadUpTo,
+        read: LearntUpTo,
         at_ms: i64,
     ) -> Result<(), JournalError> {
         Ok(self.write(move |conn| has_read(conn, lane, read, at_ms)).await??)
     }
 
     /// Up to which final block that is; none where it was not written down.
-    pub async fn read_until(&self, lane: LaneId) -> Result<Option<ReadUpTo>, JournalError> {
+    pub async fn read_until(&self, lane: LaneId) -> Result<Option<LearntUpTo>, JournalError> {
         self.read(move |conn| read_until(conn, lane)).await
     }
 }

@@ -143,7 +143,7 @@ impl TronChain {
         let told: Vec<Authority> = looks.iter().map(|(_, look)| look.own_key).collect();
         let agreed = shared(&told, fleet.needed()).copied();
         let not_alone = agreed.filter(|own_key| !own_key.suffices());
-        Ok(TronHead { not_alone, parted, ..head })
+        Ok(TronHead { parted, not_alone, ..head })
     }
 
     /// What was learnt of another chain is nothing of this one.

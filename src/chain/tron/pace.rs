@@ -95,7 +95,7 @@ struct Tries {
 
 /// What may be done with so many charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Admitted {
+pub(super) enum PaceRuling {
     /// They may be signed, if a simulation passes.
     Sign,
     /// They are simulated, and signed only if enough simulations have passed in a row.
@@ -127,16 +127,16 @@ impl CpuPace {
 
     /// Whether so many may be signed. What nodes alone have stopped is tried again from time to time: a simulation
     /// costs nothing, and a node that was just started stops what passes a moment later.
-    pub(super) fn admits(&mut self, charges: usize, now_ms: i64) -> Admitted {
+    pub(super) fn admits(&mut self, charges: usize, now_ms: i64) -> PaceRuling {
         if charges <= self.most(now_ms) {
-            return Admitted::Sign;
+            return PaceRuling::Sign;
         }
         match &mut self.ceiling {
             Some(ceiling) if ceiling.every_ms == SIMULATED_MS && now_ms >= ceiling.tries.due_ms => {
                 ceiling.tries.due_ms = now_ms.saturating_add(PROBE_MS);
-                Admitted::Try
+                PaceRuling::Try
             }
-            Some(_) | None => Admitted::Refuse,
+            Some(_) | None => PaceRuling::Refuse,
         }
     }
 

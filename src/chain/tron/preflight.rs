@@ -9,7 +9,7 @@ use super::TronChain;
 use super::api::{Api, CALLS_AT_ONCE};
 use super::constant::{ConstantCallOutcome, TRIES, out_of_time};
 use super::head::TronHead;
-use super::pace::Admitted;
+use super::pace::PaceRuling;
 use crate::billing::{Charge, Opinion};
 use crate::chain::trial::{Fit, Group, Outcome, Simulated, Simulator, conclude, note};
 use crate::chain::{CallFault, Chain, ChainError, Estimate, Preflight, TooLong, Unanswered};
@@ -40,11 +40,11 @@ impl<'a> TronPreflight<'a> {
     ) -> Result<Self, ChainError> {
         let now_ms = chain.account.clock.unix_ms();
         let admitted = chain.throttle.pace.lock().admits(charges.len(), now_ms);
-        if admitted == Admitted::Refuse {
+        if admitted == PaceRuling::Refuse {
             return Err(chain.slow(charges.len()));
         }
         let (head, contract) = (chain.current().await?, chain.facts().contract);
-        Ok(Self { chain, api, contract, head, charges, tries: admitted == Admitted::Try })
+        Ok(Self { chain, api, contract, head, charges, tries: admitted == PaceRuling::Try })
     }
 }
 

@@ -4,7 +4,7 @@ use super::api::TronBlock;
 use super::death::Misfit;
 use crate::billing::Foreign;
 use crate::chain::Recall;
-use crate::journal::ReadUpTo;
+use crate::journal::LearntUpTo;
 use alloy::primitives::B256;
 
 /// How much earlier reading begins than the journal's knowledge ends, besides a transaction's life:
@@ -108,7 +108,7 @@ impl Reading {
         let read = self.last.time_ms.saturating_sub(self.from_ms).min(whole);
         let percent = read.saturating_mul(100).checked_div(whole).unwrap_or(100);
         let (found, complete, rival) = (self.found.clone(), self.complete(), self.rival);
-        let read = Some(ReadUpTo { number: self.last.number, id: self.last.id });
+        let read = Some(LearntUpTo { number: self.last.number, id: self.last.id });
         Recall { found, percent, complete, rival, read }
     }
 }

@@ -18,7 +18,7 @@ use crate::billing::{
 };
 use crate::chain::profiles::KnownProfiles;
 use crate::chain::{ChainError, ReadFrom, Recall, Unanswered};
-use crate::journal::ReadUpTo;
+use crate::journal::LearntUpTo;
 use crate::node::NodeId;
 use alloy::primitives::{Address, B256};
 use futures_util::future::join_all;
@@ -41,7 +41,7 @@ const SLOT_MS: u64 = 3_000;
 
 /// A call of a contract.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct OwnCall {
     pub(super) to: Address,
     data: Vec<u8>,
     /// Until when it can land, Unix ms of blocks.
@@ -50,7 +50,7 @@ pub(super) struct Call {
 
 /// What a transaction of `owner` calls; none where it calls no contract, or is another's. Read loosely:
 /// what we would not sign may have charged somebody all the same.
-pub(super) fn call_by(owner: Address, raw_data: &[u8]) -> Option<Call> {
+pub(super) fn call_by(owner: Address, raw_data: &[u8]) -> Option<OwnCall> {
     let raw = Raw::decode(raw_data).ok()?;
     let expires_ms = u64::try_from(raw.expiration).unwrap_or_default();
     let calls = raw.contract.into_iter().filter(|contract| contract.kind == TRIGGER);
@@ -58,7 +58,7 @@ pub(super) fn call_by(owner: Address, raw_data: &[u8]) -> Option<Call> {
         TriggerSmartContract::decode(contract.parameter?.value.as_slice()).ok()
     });
     let call = calls.find(|call| call.owner_address == prefixed(owner))?;
-    Some(Call { to: unprefixed(&call.contract_address)?, data: call.data, expires_ms })
+    Some(OwnCall { to: unprefixed(&call.contract_address)?, data: call.data, expires_ms })
 }
 
 fn landed(sent: &ProvenTransaction, block: &TronBlock) -> Landed {
@@ -193,8 +193,8 @@ impl TronChain {
     }
 
     /// The block that an earlier process has read up to, if it is still what the nodes call irrevocable.
-    async fn block_read_last(&self, read: Option<ReadUpTo>) -> Option<TronBlock> {
-        let ReadUpTo { number, id } = read?;
+    async fn block_read_last(&self, read: Option<LearntUpTo>) -> Option<TronBlock> {
+        let LearntUpTo { number, id } = read?;
         let told = |node: NodeId| self.block_header(node, number);
         let found = self.parts.fleet.agreed("about an irrevocable block", told).await.ok()?;
         (found.id == id).then_some(found)
@@ -268,7 +268,7 @@ impl TronChain {
     async fn stranger(
         &self,
         sent: &ProvenTransaction,
-        call: &Call,
+        call: &OwnCall,
         block: &TronBlock,
         head: &TronHead,
     ) -> Result<Option<Foreign>, ChainError> {

@@ -7,7 +7,7 @@ use super::head::TronHead;
 use super::observe::newest_of;
 use super::proofs::proven;
 use super::reading::Last;
-use super::recall::{Call, call_by};
+use super::recall::{OwnCall, call_by};
 use crate::chain::{ChainError, Unanswered, Young, YoungCall};
 use crate::node::NodeId;
 use alloy::primitives::B256;
@@ -31,20 +31,20 @@ const KEPT: usize = 8_192;
 /// What was read of nodes.
 #[derive(Debug, Default)]
 pub(super) struct NewestBlocks {
-    read: BTreeMap<NodeId, ReadUpTo>,
+    read: BTreeMap<NodeId, NewestRead>,
     /// Transactions in pools that are none of ours.
     others: BTreeSet<B256>,
 }
 
 /// How far one node's newest blocks are read.
 #[derive(Clone, Debug)]
-struct ReadUpTo {
+struct NewestRead {
     last: Last,
     /// Calls of ours, and the number of the block of each.
     calls: Vec<(u64, YoungCall)>,
 }
 
-impl ReadUpTo {
+impl NewestRead {
     fn after(block: &TronBlock) -> Self {
         Self { last: block.into(), calls: Vec::new() }
     }
@@ -63,9 +63,9 @@ impl ReadUpTo {
 }
 
 /// What one node told.
-struct Told {
+struct NodeTold {
     young: Young,
-    read: ReadUpTo,
+    read: NewestRead,
     others: Vec<B256>,
 }
 
@@ -85,7 +85,7 @@ impl TronChain {
         let told = join_all(asked).await;
         let mut young = Young::default();
         for (node, told) in told {
-            let Told { young: here, read, others } = told?;
+            let NodeTold { young: here, read, others } = told?;
             young.calls.extend(here.calls);
             young.untold |= here.untold;
             state.read.insert(node, read);
@@ -101,21 +101,21 @@ impl TronChain {
         &self,
         node: NodeId,
         head: &TronHead,
-        read: Option<ReadUpTo>,
+        read: Option<NewestRead>,
         known: (&BTreeSet<B256>, &BTreeSet<B256>),
-    ) -> Result<Told, ChainError> {
-        let read = read.unwrap_or_else(|| ReadUpTo::after(&head.solid));
+    ) -> Result<NodeTold, ChainError> {
+        let read = read.unwrap_or_else(|| NewestRead::after(&head.solid));
         // What uses the account in a block bears the time of the block before.
         if head.used_ms(node).is_some_and(|used_ms| used_ms < read.last.time_ms) {
             let calls = read.above(head.solid.number).collect();
             let young = Young { calls, untold: false };
-            return Ok(Told { young, read, others: Vec::new() });
+            return Ok(NodeTold { young, read, others: Vec::new() });
         }
         let api = self.api_of(node);
         let before = newest_of(api, Side::Full).await?;
         let account = api.account(Side::Full, self.account.facts.signer).await?;
         let waits = account.is_some_and(|account| account.used_ms >= before.time_ms);
-        let mut pool = Pool::default();
+        let mut pool = PoolTold::default();
         if waits {
             pool = self.pool_of(node, head, known).await;
         }
@@ -124,22 +124,22 @@ impl TronChain {
         let read = self.read_up_to(node, &newest, (read, head)).await?;
         let mut young = Young { calls: pool.calls, untold: pool.untold };
         young.calls.extend(read.above(head.solid.number));
-        Ok(Told { young, read, others: pool.others })
+        Ok(NodeTold { young, read, others: pool.others })
     }
 
     async fn read_up_to(
         &self,
         node: NodeId,
         newest: &TronBlock,
-        (read, head): (ReadUpTo, &TronHead),
-    ) -> Result<ReadUpTo, ChainError> {
+        (read, head): (NewestRead, &TronHead),
+    ) -> Result<NewestRead, ChainError> {
         if read.leads_to(newest)
             && let Some(read) = self.read_newer(node, newest, (read, head)).await?
         {
             return Ok(read);
         }
         // Another fork, or too long ago.
-        let anew = ReadUpTo::after(&head.solid);
+        let anew = NewestRead::after(&head.solid);
         let unread = || Unanswered::Unread(newest.number).into();
         self.read_newer(node, newest, (anew, head)).await?.ok_or_else(unread)
     }
@@ -149,8 +149,8 @@ impl TronChain {
         &self,
         node: NodeId,
         newest: &TronBlock,
-        (mut read, head): (ReadUpTo, &TronHead),
-    ) -> Result<Option<ReadUpTo>, ChainError> {
+        (mut read, head): (NewestRead, &TronHead),
+    ) -> Result<Option<NewestRead>, ChainError> {
         let wanted = read.last.number.saturating_add(1)..=newest.number;
         let asked = wanted.map(|number| {
             let proof = proven((&self.parts.fleet, &self.signers), node, (Side::Full, number));
@@ -173,7 +173,7 @@ impl TronChain {
         Ok(Some(read))
     }
 
-    fn young_call(&self, hash: B256, call: &Call, head: &TronHead) -> YoungCall {
+    fn young_call(&self, hash: B256, call: &OwnCall, head: &TronHead) -> YoungCall {
         let bills = self.account.profiles.bills_through(call.to);
         YoungCall { hash, bills, rival: call.expires_ms > self.dead_after(head) }
     }
@@ -184,11 +184,11 @@ impl TronChain {
         node: NodeId,
         head: &TronHead,
         (ours, others): (&BTreeSet<B256>, &BTreeSet<B256>),
-    ) -> Pool {
+    ) -> PoolTold {
         let api = self.api_of(node);
-        let Ok(waiting) = api.pool().await else { return Pool::UNTOLD };
+        let Ok(waiting) = api.pool().await else { return PoolTold::UNTOLD };
         let news = |id: &B256| !ours.contains(id) && !others.contains(id);
-        let mut pool = Pool::default();
+        let mut pool = PoolTold::default();
         let unknown: Vec<B256> = waiting.into_iter().filter(news).collect();
         pool.untold = unknown.len() > ASKED;
         let asked_for = unknown.into_iter().take(ASKED);
@@ -213,13 +213,13 @@ impl TronChain {
 
 /// What a pool holds besides what is known.
 #[derive(Default)]
-struct Pool {
+struct PoolTold {
     calls: Vec<YoungCall>,
     others: Vec<B256>,
     untold: bool,
 }
 
-impl Pool {
+impl PoolTold {
     /// It is not told.
     const UNTOLD: Self = Self { calls: Vec::new(), others: Vec::new(), untold: true };
 }

@@ -327,7 +327,7 @@ async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_do
 async fn how_far_a_lane_in_doubt_has_read_outlives_the_process_and_ends_with_the_doubt() {
     let book = Book::in_a_file().await;
     let journal = &book.journal;
-    let read = |number| ReadUpTo { number, id: B256::with_last_byte(9) };
+    let read = |number| LearntUpTo { number, id: B256::with_last_byte(9) };
     journal.has_read(lane(), read(6), NOW_MS).await.unwrap();
     assert_eq!(journal.read_until(lane()).await.unwrap(), None, "it is in no doubt");
     journal.begin_doubt(lane(), NOW_MS, NOW_MS).await.unwrap();

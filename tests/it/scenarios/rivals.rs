@@ -44,13 +44,13 @@ async fn outlive(town: &Town) {
 async fn whoever_has_seen_the_other_charges_nobody_whom_that_one_has_charged(family: Family) {
     let town = town(family).await;
     let elsewhere = another(&town);
-    let (first, second) = (town.signer().await, elsewhere.start().await);
+    let (first, second) = (elsewhere.start().await, town.signer().await);
     for signer in [&first, &second] {
         eventually("both are open", async || lane(signer).await == "ok").await;
     }
     if family == Family::Tron {
         // What is signed from now on cannot have been signed before either began.
-        town.tron().approach(0);
+        town.tron().solidify_at(unix_ms() + 9_000);
         town.noticed().await;
     }
     let one = post(&town, &first, 0).await.tx_hash();

@@ -38,21 +38,24 @@ fn a_size_that_was_stopped_is_not_signed_until_it_was_quiet_for_a_while() {
 fn a_size_that_nodes_alone_have_stopped_comes_back_when_it_has_passed_a_few_times_in_a_row() {
     let mut pace = CpuPace::default();
     pace.stopped(1, NOON);
-    assert_eq!((pace.admits(1, NOON), pace.admits(8, NOON)), (Admitted::Sign, Admitted::Refuse));
+    assert_eq!(
+        (pace.admits(1, NOON), pace.admits(8, NOON)),
+        (PaceRuling::Sign, PaceRuling::Refuse)
+    );
     assert_eq!(pace.again_s(NOON), 10);
     let at = |n: i64| NOON + n * PROBE_MS;
-    assert_eq!(pace.admits(8, at(1)), Admitted::Try);
-    assert_eq!(pace.admits(8, at(1)), Admitted::Refuse, "one at a time");
+    assert_eq!(pace.admits(8, at(1)), PaceRuling::Try);
+    assert_eq!(pace.admits(8, at(1)), PaceRuling::Refuse, "one at a time");
     assert!(!pace.passed(8));
-    assert_eq!(pace.admits(8, at(2)), Admitted::Try);
+    assert_eq!(pace.admits(8, at(2)), PaceRuling::Try);
     pace.stopped(4, at(2));
     assert_eq!(pace.most(at(2)), 1, "not in a row");
     for (n, charges, signed) in [(3, 8, false), (4, 3, false), (5, 8, false)] {
-        assert_eq!(pace.admits(charges, at(n)), Admitted::Try, "{n}");
+        assert_eq!(pace.admits(charges, at(n)), PaceRuling::Try, "{n}");
         assert_eq!(pace.passed(charges), signed, "{n}");
     }
     assert_eq!(pace.most(at(5)), 3, "all of them had so many");
-    assert_eq!(pace.admits(3, at(5)), Admitted::Sign);
+    assert_eq!(pace.admits(3, at(5)), PaceRuling::Sign);
 }
 
 #[test]
@@ -61,9 +64,9 @@ fn a_size_that_a_block_has_stopped_comes_back_by_the_clock_alone() {
     pace.failed(burnt(1, 16, NOON));
     pace.stopped(4, NOON);
     let later = NOON + BURNT_MS - 1_000;
-    assert_eq!(pace.admits(8, later), Admitted::Refuse);
+    assert_eq!(pace.admits(8, later), PaceRuling::Refuse);
     assert_eq!(pace.again_s(later), 1);
-    assert_eq!(pace.admits(8, later + 1_000), Admitted::Sign);
+    assert_eq!(pace.admits(8, later + 1_000), PaceRuling::Sign);
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn what_is_learnt_is_not_found_again() {
     reading.forget_found();
     reading.read(&block(FIRST + 2), vec![stranger(FIRST + 2)]).unwrap();
     assert_eq!(reading.so_far().found, vec![stranger(FIRST + 2)]);
-    let read = ReadUpTo { number: FIRST + 2, id: id(FIRST + 2) };
+    let read = LearntUpTo { number: FIRST + 2, id: id(FIRST + 2) };
     assert_eq!(reading.so_far().read, Some(read));
 }
 
@@ -151,7 +151,7 @@ fn raw(owner: Address) -> Raw {
 
 #[test]
 fn a_call_of_ours_is_recognised_also_with_what_we_would_never_sign() {
-    let call = Some(Call { to: CONTRACT, data: vec![1, 2, 3], expires_ms: 2 });
+    let call = Some(OwnCall { to: CONTRACT, data: vec![1, 2, 3], expires_ms: 2 });
     assert_eq!(call_by(ME, &raw(ME).encode_to_vec()), call);
     assert_eq!(call_by(ME, &raw(Address::repeat_byte(1)).encode_to_vec()), None);
     let memo = Raw { data: b"memo".to_vec(), ..raw(ME) };

@@ -1,9 +1,10 @@
 //! The look at the head, against a node that plays recordings.
 
 use super::super::api::Side;
+use super::super::head::TronHead;
 use super::node::*;
 use super::*;
-use crate::chain::{CallFault, Signatory};
+use crate::chain::{CallFault, Signatory, Unready};
 use crate::config::FamilyConfig;
 use serde_json::json;
 use std::sync::Arc;
@@ -47,6 +48,25 @@ async fn prices_are_asked_again_after_maintenance_and_after_a_broken_exchange() 
         assert!(chain.api().call_result(Side::Full, SOLID_ID.parse().unwrap()).await.is_err());
         chain.beat().await.unwrap();
         assert_eq!(double.asked("/wallet/getchainparameters"), 4, "it may be another node now");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn providers_that_have_parted_are_named_when_nothing_was_irrevocable_for_a_while() {
+    let double = node();
+    serving(&double, async |url| {
+        let chain = connected(url).await;
+        chain.beat().await.unwrap();
+        let seen = chain.current().await.unwrap();
+        let timely = |parted, lag_ms: u64| {
+            let mut head = TronHead::clone(&seen);
+            (head.parted, head.newest.time_ms) = (parted, head.solid.time_ms + lag_ms);
+            head.timely(head.newest.time_ms.try_into().unwrap())
+        };
+        assert_eq!(timely(Some(61), 60_000), Ok(()), "one that is behind, or lies for once");
+        assert_eq!(timely(Some(61), 200_000), Err(Unready::Parted(61)));
+        assert_eq!(timely(None, 200_000), Ok(()), "blocks may stand still");
     })
     .await;
 }
