@@ -25,8 +25,8 @@ const NETWORKS: [(&str, &str); 13] = [
     ("tron", include_str!("../../config/networks/tron.toml")),
 ];
 
-/// Where the scheduler's secret is left, beside the configuration.
-const SECRET: &str = "secrets/scheduler";
+/// Where the secrets of the first callers are left, beside the configuration.
+const SECRETS: [&str; 2] = ["secrets/scheduler", "secrets/operator"];
 
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +55,7 @@ pub fn names() -> [&'static str; 13] {
 /// The text of a configuration for the network of this name, under the id that the platform gave it; none
 /// where no network has the name.
 pub fn text(network: &str, platform_id: u32) -> Option<String> {
+    let [scheduler, operator] = SECRETS;
     let (_, chain) = NETWORKS.iter().find(|(name, _)| *name == network)?;
     let (about, chain) = chain.split_once('\n')?;
     let below = format!("[chains.{platform_id}.");
@@ -76,10 +77,17 @@ path = \"data/journal.sqlite\"
 [keys]
 directory = \"keys\"
 
-# Who asks. A person who pauses or resolves gets a section of their own, with control = true.
+# Who asks for charges.
 [callers.scheduler]
 key = \"scheduler\"
-secret_file = \"{SECRET}\"
+secret_file = \"{scheduler}\"
+
+# Who pauses, resumes and resolves, and never charges: people, and the commands of this program.
+[callers.operator]
+key = \"operator\"
+secret_file = \"{operator}\"
+bill = false
+control = true
 
 {about}
 [chains.{platform_id}]
@@ -88,22 +96,29 @@ default = true
     ))
 }
 
-/// Writes that text to a new file, and a new secret beside it. Never replaces a file.
+/// Writes that text to a new file, and new secrets beside it. Never replaces a file.
 pub fn write(text: &str, to: &Path) -> Result<(), NoFirstConfig> {
     if to.exists() {
         return Err(NoFirstConfig::Exists(to.display().to_string()));
     }
     let here = to.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let secret = here.unwrap_or(Path::new(".")).join(SECRET);
-    if !secret.exists() {
-        let directory = secret.parent().unwrap_or(Path::new("."));
-        let made = keys::create_closed_directory(directory);
-        made.map_err(|problem| unwritable(directory, problem))?;
-        let drawn = keys::random_password()?;
-        #[expect(clippy::disallowed_methods, reason = "its own file is where it belongs")]
-        create(&secret, drawn.expose_secret().as_bytes())?;
+    for secret in SECRETS {
+        draw(&here.unwrap_or(Path::new(".")).join(secret))?;
     }
     create(to, text.as_bytes())
+}
+
+/// A new secret, where there is none.
+fn draw(secret: &Path) -> Result<(), NoFirstConfig> {
+    if secret.exists() {
+        return Ok(());
+    }
+    let directory = secret.parent().unwrap_or(Path::new("."));
+    let made = keys::create_closed_directory(directory);
+    made.map_err(|problem| unwritable(directory, problem))?;
+    let drawn = keys::random_password()?;
+    #[expect(clippy::disallowed_methods, reason = "its own file is where it belongs")]
+    create(secret, drawn.expose_secret().as_bytes())
 }
 
 fn create(path: &Path, contents: &[u8]) -> Result<(), NoFirstConfig> {
@@ -144,10 +159,9 @@ mod tests {
             }
             filled.push_str(rest);
         }
-        filled.replace(
-            "secret_file = \"secrets/scheduler\"",
-            "secret = \"8f14e45fceea167a5a36dedd4bea2543\"",
-        )
+        let [scheduler, operator] = SECRETS.map(|file| format!("secret_file = \"{file}\""));
+        let filled = filled.replace(&scheduler, "secret = \"8f14e45fceea167a5a36dedd4bea2543\"");
+        filled.replace(&operator, "secret = \"c9f0f895fb98ab9159f51fd0297e236d\"")
     }
 
     #[test]
@@ -161,6 +175,14 @@ mod tests {
             let play = ["amoy", "sepolia", "testnet", "nile", "shasta"];
             assert_eq!(chain.test, play.iter().any(|word| network.contains(word)), "{network}");
             assert!(!chain.policy.unlimited, "{network}");
+            let may = |caller: &crate::config::Caller| {
+                let rights = &caller.rights;
+                (caller.label.clone(), rights.bill, rights.control)
+            };
+            let [operator, scheduler] = [("operator", false, true), ("scheduler", true, false)]
+                .map(|(label, bill, control)| (label.to_owned(), bill, control));
+            let callers: Vec<_> = config.callers.iter().map(may).collect();
+            assert_eq!(callers, [operator, scheduler], "somebody may pause from the first day on");
         }
     }
 

@@ -1,7 +1,6 @@
 //! What callers take of the Signer while it works for them: each has a budget of its own, which no other can fill,
 //! and whoever has used his up is told so by name.
 
-use super::events::WAITING;
 use crate::config::HttpConfig;
 use door::{Owner, Share, Shares};
 use std::fmt;
@@ -9,6 +8,9 @@ use std::sync::Arc;
 
 /// How many questions of one caller are at work at one time.
 pub(super) const QUESTIONS: usize = 64;
+
+/// How many of those may wait for something to happen. One more is answered at once.
+const WAITING: usize = 32;
 
 /// How many requests of one caller that control something are at work at one time.
 const CONTROLS: usize = 16;

@@ -31,9 +31,6 @@ pub const NEWEST: &str = "newest";
 /// How long a page is looked for. What is found by then is answered, with the cursor to go on from.
 const LONGEST_LOOK: Duration = Duration::from_secs(2);
 
-/// How many requests of one caller wait for something to happen at one time. One more is answered at once.
-pub(super) const WAITING: usize = 32;
-
 /// Something that happened. Ids and amounts are digits in text, addresses and hashes are spelt as the
 /// chain's family does. What a kind of event does not have is null.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -124,12 +124,12 @@ where
     let (parts, body) = request.into_parts();
     let guest = parts.extensions.get::<Guest>();
     let deadline = begun.checked_add(door.limits.request_deadline).unwrap_or(begun);
-    let asked = Asked { door: &door, purpose, begun, deadline, guest };
-    let proven = match asked.prove(&parts, body).await {
+    let passage = Passage { door: &door, purpose, begun, deadline, guest };
+    let proven = match passage.prove(&parts, body).await {
         Ok((body, None)) => match purpose.allowed(None) {
             Ok(()) => {
                 let authentic = Authentic { body, deadline, caller: None };
-                let done = asked.set_to_work(authentic, work, |_, _| ()).await;
+                let done = passage.set_to_work(authentic, work, |_, _| ()).await;
                 return done.as_ref().map_or_else(shutting_down, Said::response);
             }
             Err(why) => Err(why),
@@ -140,14 +140,14 @@ where
     let (body, proven) = match proven {
         Ok(proven) => proven,
         Err(why) => {
-            asked.note(&why, None);
+            passage.note(&why, None);
             return why.into_response();
         }
     };
-    let said = match asked.judge(&proven, body, work).await {
+    let said = match passage.judge(&proven, body, work).await {
         Ok(said) => said,
         Err(why) => {
-            asked.note(&why, Some(&proven.caller.label));
+            passage.note(&why, Some(&proven.caller.label));
             Some(Said::of(why.into_response()).await)
         }
     };
@@ -160,7 +160,7 @@ where
 
 /// A request on its way through.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct Passage<'a> {
     door: &'a Arc<AppState>,
     purpose: Purpose,
     begun: Instant,
@@ -168,7 +168,7 @@ struct Asked<'a> {
     guest: Option<&'a Guest>,
 }
 
-impl Asked<'_> {
+impl Passage<'_> {
     /// The body and who sent it; nobody where nobody has to sign.
     async fn prove(
         &self,

@@ -32,7 +32,8 @@ pub(super) fn routes(router: Router<Arc<AppState>>) -> Router<Arc<AppState>> {
         .route("/page/numbers", get(numbers))
 }
 
-fn file(kind: &str, text: &'static str) -> Response {
+/// Something for a browser, with what it may do with it.
+pub(super) fn file(kind: &str, text: impl IntoResponse) -> Response {
     let headers: [(HeaderName, String); 5] = [
         (header::CONTENT_TYPE, format!("{kind}; charset=utf-8")),
         (header::CONTENT_SECURITY_POLICY, POLICY.to_owned()),

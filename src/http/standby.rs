@@ -4,6 +4,7 @@
 use super::forward::Forwarder;
 use super::health::{certificate, live, openapi, readable};
 use super::instances::{shown, state};
+use super::page::file;
 use super::turned_away::TurnedAway;
 use crate::clock::Clock;
 use crate::config::HttpConfig;
@@ -14,7 +15,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::http::{HeaderMap, header};
-use axum::response::{Html, IntoResponse as _, Response};
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
 use serde_json::json;
 use std::sync::Arc;
@@ -71,20 +72,28 @@ async fn metrics(State(door): State<StandbyDoor>, headers: HeaderMap) -> Respons
 
 /// For a person who came to the wrong machine.
 async fn page(State(door): State<StandbyDoor>) -> Response {
-    let rows = door.sight.instances().into_iter().map(|instance| {
-        let Instance { name, start, program, silent, .. } = &instance;
-        let (state, silent) = (state(&instance), silent.as_secs());
-        let name = name.replace('&', "&amp;").replace('<', "&lt;");
+    file("text/html", page_of(&door.sight.sentence(), &door.sight.instances()))
+}
+
+/// The page. Whatever another machine has written to the server is text on it, and nothing else.
+fn page_of(said: &str, instances: &[Instance]) -> String {
+    let rows = instances.iter().map(|instance| {
+        let Instance { name, start, program, silent, .. } = instance;
+        let [name, start, program] = [name, start, program].map(|text| escaped(text));
+        let (state, silent) = (state(instance), silent.as_secs());
         format!("<tr><td>{name}<td>{start}<td>{program}<td>{state}<td>{silent} s ago</tr>")
     });
-    let said = door.sight.sentence().replace('&', "&amp;").replace('<', "&lt;");
-    Html(format!(
+    let said = escaped(said);
+    format!(
         "<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>\
          <title>Signer: standing by</title><h1>Standing by</h1><p>{said}</p>\
          <table><tr><th>instance<th>start<th>version<th>state<th>last heard of</tr>{}</table></html>",
         rows.collect::<String>()
-    ))
-    .into_response()
+    )
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 /// What callers ask goes to the one that serves. Everything else is turned away.
@@ -96,5 +105,32 @@ async fn turned_away(State(door): State<StandbyDoor>, request: Request) -> Respo
             forwarder.pass_on(&name, said, request).await
         }
         (None, _) | (_, None) => TurnedAway::StandsBy(said).into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn what_another_machine_has_written_is_text_on_the_page() {
+        let script = "<script>alert(1)</script>".to_owned();
+        let instance = Instance {
+            name: script.clone(),
+            start: script.clone(),
+            program: script.clone(),
+            serves: true,
+            is_this: false,
+            silent: Duration::ZERO,
+            ahead_ms: 0,
+            unfit: Some(script.clone()),
+        };
+        let page = page_of(&script, &[instance]);
+        assert!(!page.contains("<script"), "{page}");
+        assert_eq!(page.matches("&lt;script&gt;alert(1)&lt;/script&gt;").count(), 4);
+        let told = file("text/html", page);
+        let policy = told.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.contains("default-src 'none'"), "{policy}");
     }
 }

@@ -164,3 +164,46 @@ async fn ready<P>(accepted: std::io::Result<(TcpStream, P)>) -> Option<(TcpStrea
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    const ASKS: &[u8] = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+    /// Asks once more; what is answered, in small letters.
+    async fn asked(stream: &mut TcpStream) -> String {
+        stream.write_all(ASKS).await.unwrap();
+        let mut answer = vec![0; 1024];
+        let length = stream.read(&mut answer).await.unwrap();
+        String::from_utf8_lossy(&answer[..length]).to_lowercase()
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_closed_with_the_next_answer_when_its_time_is_over() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let second = Duration::from_secs(1);
+        let manners = Manners {
+            connections: 16,
+            of_one: 16,
+            header_timeout: Duration::from_secs(10),
+            write_timeout: second,
+            lifetime: second,
+        };
+        let router = Router::new().route("/", get(async || "here"));
+        let stop = CancellationToken::new();
+        let server = TaskTracker::new();
+        server.spawn(serve(listener, router, manners, None, stop.clone()));
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let first = asked(&mut stream).await;
+        assert!(first.contains("200 ok") && !first.contains("connection: close"), "{first}");
+        sleep(second).await;
+        let last = asked(&mut stream).await;
+        assert!(last.contains("200 ok") && last.contains("connection: close"), "{last}");
+        assert_eq!(stream.read(&mut [0; 8]).await.unwrap(), 0, "nothing more is heard on it");
+        stop.cancel();
+    }
+}

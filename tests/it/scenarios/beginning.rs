@@ -32,11 +32,12 @@ async fn a_first_configuration_asks_for_what_only_the_merchant_knows() {
     assert!(made.status.success() && said(&made).contains("keys new billing"), "{}", said(&made));
     let mode = |path: &str| fs::metadata(room.join(path)).unwrap().permissions().mode() & 0o777;
     assert_eq!(
-        (mode("signer.toml"), mode("secrets"), mode("secrets/scheduler")),
-        (0o600, 0o700, 0o600)
+        (mode("signer.toml"), mode("secrets"), mode("secrets/scheduler"), mode("secrets/operator")),
+        (0o600, 0o700, 0o600, 0o600)
     );
-    let secret = fs::read_to_string(room.join("secrets/scheduler")).unwrap();
-    assert_eq!(secret.len(), 32);
+    let secret = |of: &str| fs::read_to_string(room.join("secrets").join(of)).unwrap();
+    assert_eq!((secret("scheduler").len(), secret("operator").len()), (32, 32));
+    assert_ne!(secret("scheduler"), secret("operator"));
 
     let open = run(&["check"]).await;
     let open = said(&open);
