@@ -41,7 +41,7 @@ pub use sockets::Sockets;
 use crate::auth::{CallerError, Callers};
 use crate::clock::Clock;
 use crate::config::{Config, JournalPlace};
-use crate::engine::{Engine, Lane, Watcher};
+use crate::engine::{Engine, Watcher};
 use crate::http::{self, AppState, ReloadRequest, WebhookDesk};
 use crate::journal::{
     Copier, Journal, JournalError, OpenError, Outbox, Refusals, mark_shares_the_disk,
@@ -308,7 +308,7 @@ async fn put_together(
     }
     let opens_ms = journal.opens_ms();
     let Lanes { set, watchers } = lanes::take_up(chains, &journal).await?;
-    set.of_chains.values().for_each(|lanes| tell_limits(lanes.any()));
+    set.of_chains.values().for_each(|lanes| limits::tell(lanes.any()));
     look_once(&watchers).await;
     let engine = Arc::new(Engine::new(set, journal));
     let callers =
@@ -338,22 +338,6 @@ async fn put_together(
         webhook,
         refusals,
     })
-}
-
-/// Says what may be signed, and louder where an amount or a fee has no limit.
-fn tell_limits(lane: &Lane) {
-    let (chain, policy) = (&lane.chain.facts().name, lane.chain.policy());
-    match policy.describe() {
-        (limits, false) => info!(chain, "policy: {limits}"),
-        (limits, true) => {
-            let section = policy.key("");
-            let section = section.trim_end_matches('.');
-            warn!(chain, "policy: {limits}. Not everything is limited: see [{section}]");
-        }
-    }
-    if let Some(why) = lane.paused() {
-        warn!(chain, "paused {why}: nothing new is signed");
-    }
 }
 
 /// Takes up what an earlier process left open, before anybody can ask: first the accounts that take no new

@@ -43,7 +43,7 @@ use axum::http::HeaderName;
 use axum::http::request::Parts;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
-use budgets::{Budget, Budgets};
+use budgets::{Budgets, CallerBudget};
 use door::Arrivals;
 use guard::Said;
 use parking_lot::RwLock;
@@ -128,7 +128,7 @@ impl AppState {
             arrivals,
             replays,
             sampled: Sampled::default(),
-            metrics: Metrics::new(&labels, (&AuthError::WORDS, &Budget::WORDS), started_ms),
+            metrics: Metrics::new(&labels, (&AuthError::WORDS, &CallerBudget::WORDS), started_ms),
             limits,
         }
     }

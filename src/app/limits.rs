@@ -2,6 +2,24 @@
 
 use crate::config::ChainConfig;
 use crate::contract::Profile;
+use crate::engine::Lane;
+use tracing::{info, warn};
+
+/// Says what may be signed, and louder where an amount or a fee has no limit.
+pub(super) fn tell(lane: &Lane) {
+    let (chain, policy) = (&lane.chain.facts().name, lane.chain.policy());
+    match policy.describe() {
+        (limits, false) => info!(chain, "policy: {limits}"),
+        (limits, true) => {
+            let section = policy.key("");
+            let section = section.trim_end_matches('.');
+            warn!(chain, "policy: {limits}. Not everything is limited: see [{section}]");
+        }
+    }
+    if let Some(why) = lane.paused() {
+        warn!(chain, "paused {why}: nothing new is signed");
+    }
+}
 
 /// What is wrong with the limits of a chain, each with its key path, and what to do.
 pub(super) fn faults(config: &ChainConfig, profile: &Profile) -> Vec<String> {

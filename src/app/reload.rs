@@ -6,7 +6,7 @@
 
 use super::connect::{self, Connected};
 use super::lanes::{self, Lanes};
-use super::{Machine, Running, look_once, tell_limits};
+use super::{Machine, Running, limits, look_once};
 use crate::auth::Callers;
 use crate::config::{Changes, Config, ConfigErrors};
 use crate::engine::{LaneSet, Watcher};
@@ -154,7 +154,7 @@ impl Running {
                 {
                     lane.go_on_from(old);
                 }
-                set.of_chains.values().for_each(|lanes| tell_limits(lanes.any()));
+                set.of_chains.values().for_each(|lanes| limits::tell(lanes.any()));
                 look_once(&watchers).await;
                 idle.replace(set);
                 self.watch = Watch::begin(watchers);

@@ -17,7 +17,7 @@ const CONTROLS: usize = 16;
 
 /// What can be used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Budget {
+pub(super) enum CallerBudget {
     /// Connections on which something is done.
     Connections,
     /// Bodies that are not whole yet.
@@ -32,7 +32,7 @@ pub(super) enum Budget {
     Control,
 }
 
-impl Budget {
+impl CallerBudget {
     /// Every word that there is for one in metrics.
     pub(super) const WORDS: [&'static str; 6] =
         ["connections", "bodies", "messages", "billings", "questions", "control"];
@@ -53,19 +53,19 @@ impl Budget {
 /// A budget that is used up, and by whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UsedUp {
-    pub(super) what: Budget,
+    pub(super) what: CallerBudget,
     pub(super) by: Owner,
 }
 
 impl fmt::Display for UsedUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.what {
-            Budget::Connections => "connections on which something is done",
-            Budget::Bodies => "bodies on their way",
-            Budget::Messages => "messages in the last minute",
-            Budget::Billings => "billing requests at work",
-            Budget::Questions => "questions at work",
-            Budget::Control => "requests at work that control something",
+            CallerBudget::Connections => "connections on which something is done",
+            CallerBudget::Bodies => "bodies on their way",
+            CallerBudget::Messages => "messages in the last minute",
+            CallerBudget::Billings => "billing requests at work",
+            CallerBudget::Questions => "questions at work",
+            CallerBudget::Control => "requests at work that control something",
         };
         write!(f, "{} has used up its own budget of {what}", self.by)
     }
@@ -92,12 +92,14 @@ impl Budgets {
     }
 
     /// A place for work of one kind, in the name of a caller.
-    pub(super) fn place(&self, what: Budget, caller: &str) -> Result<Option<Share>, UsedUp> {
+    pub(super) fn place(&self, what: CallerBudget, caller: &str) -> Result<Option<Share>, UsedUp> {
         let shares = match what {
-            Budget::Billings => &self.billings,
-            Budget::Questions => &self.questions,
-            Budget::Control => &self.control,
-            Budget::Connections | Budget::Bodies | Budget::Messages => return Ok(None),
+            CallerBudget::Billings => &self.billings,
+            CallerBudget::Questions => &self.questions,
+            CallerBudget::Control => &self.control,
+            CallerBudget::Connections | CallerBudget::Bodies | CallerBudget::Messages => {
+                return Ok(None);
+            }
         };
         let place = shares.take(caller);
         place.map(Some).ok_or_else(|| UsedUp { what, by: Owner::Caller(caller.into()) })

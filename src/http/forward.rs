@@ -4,7 +4,7 @@
 
 use super::FORWARDED;
 use super::answer::envelope;
-use super::budgets::{Budget, QUESTIONS, UsedUp};
+use super::budgets::{CallerBudget, QUESTIONS, UsedUp};
 use super::events::LONGEST_WAIT_S;
 use super::trace::TRACE_HEADER;
 use super::turned_away::TurnedAway;
@@ -122,7 +122,7 @@ impl Forwarder {
             (&self.questions, Duration::from_secs(LONGEST_WAIT_S))
         };
         let Ok(_place) = places.try_acquire() else {
-            let what = if bills { Budget::Billings } else { Budget::Questions };
+            let what = if bills { CallerBudget::Billings } else { CallerBudget::Questions };
             let by = Owner::Caller(PASSED_ON.into());
             return TurnedAway::UsedUp(UsedUp { what, by }).into_response();
         };

@@ -4,7 +4,7 @@
 //! of its own budgets (`budgets`), from here on.
 
 use super::answer::HttpReply;
-use super::budgets::{Budget, UsedUp};
+use super::budgets::{CallerBudget, UsedUp};
 use super::turned_away::TurnedAway;
 use super::{AppState, FORWARDED, sampled, signed_parts};
 use crate::auth::{Answered, Judging, Proven, SIGN_HEADER, TIMESTAMP_HEADER, sign_answer};
@@ -63,11 +63,11 @@ impl Purpose {
     }
 
     /// What the work for it is taken from.
-    fn budget(self) -> Budget {
+    fn budget(self) -> CallerBudget {
         match self {
-            Self::Bill => Budget::Billings,
-            Self::Control | Self::Inspect => Budget::Control,
-            Self::Ask => Budget::Questions,
+            Self::Bill => CallerBudget::Billings,
+            Self::Control | Self::Inspect => CallerBudget::Control,
+            Self::Ask => CallerBudget::Questions,
         }
     }
 }
@@ -223,7 +223,7 @@ impl Passage<'_> {
             |what| TurnedAway::UsedUp(UsedUp { what, by: Owner::Caller(label.as_str().into()) });
         let works = self.guest.map(|guest| guest.works(label, door.known_callers()));
         let _busy =
-            works.map(|busy| busy.ok_or_else(|| used_up(Budget::Connections))).transpose()?;
+            works.map(|busy| busy.ok_or_else(|| used_up(CallerBudget::Connections))).transpose()?;
         let allowed = self.purpose.allowed(Some(&proven.caller.rights));
         let authentic =
             Authentic { body, deadline: self.deadline, caller: Some(Arc::clone(&proven.caller)) };
@@ -255,7 +255,7 @@ impl Passage<'_> {
                 }
             }
             // A refusal is one whether or not it can be remembered.
-            Judging::Full => allowed.and(Err(used_up(Budget::Messages))),
+            Judging::Full => allowed.and(Err(used_up(CallerBudget::Messages))),
         }
     }
 

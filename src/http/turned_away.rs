@@ -1,6 +1,6 @@
 //! Why a request does not reach the engine.
 
-use super::budgets::{Budget, UsedUp};
+use super::budgets::{CallerBudget, UsedUp};
 use super::wire::Malformed;
 use crate::auth::AuthError;
 use crate::billing::{Family, NotAdmitted, PlanId, PlatformChainId};
@@ -92,7 +92,7 @@ impl From<NotRead> for TurnedAway {
             NotRead::TooLarge { limit } => Self::TooLarge { limit },
             NotRead::Unreadable => Self::Unreadable,
             NotRead::Slow => Self::Slow,
-            NotRead::Crowd(by) => Self::UsedUp(UsedUp { what: Budget::Bodies, by }),
+            NotRead::Crowd(by) => Self::UsedUp(UsedUp { what: CallerBudget::Bodies, by }),
         }
     }
 }
