@@ -27,8 +27,8 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /build
 COPY . .
-# Where it was built is nobody's business: paths in messages begin at the name of a crate.
-ENV RUSTFLAGS="--remap-path-prefix=/usr/local/cargo/registry/src/index.crates.io-1949cf8c6b5b557f/= --remap-path-prefix=/build/= --remap-path-prefix=/usr/local/cargo/="
+# Where it was built is nobody's business: paths in messages begin at the name of a crate. The last that fits counts.
+ENV RUSTFLAGS="--remap-path-prefix=/build/= --remap-path-prefix=/usr/local/cargo/= --remap-path-prefix=/usr/local/cargo/registry/src/index.crates.io-1949cf8c6b5b557f/="
 ENV CFLAGS="-ffile-prefix-map=/usr/local/cargo/registry/src/index.crates.io-1949cf8c6b5b557f/= -ffile-prefix-map=/build/="
 # The program has the defaults and the schema built in and needs no other file.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
