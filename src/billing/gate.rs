@@ -104,6 +104,17 @@ pub enum Gap {
     OldCopy,
 }
 
+impl fmt::Display for Gap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NewJournal => {
+                "this journal is new and the account has a history: what it did lately"
+            }
+            Self::OldCopy => "the journal is an old copy: what was billed since",
+        })
+    }
+}
+
 impl fmt::Display for Closed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -122,17 +133,10 @@ impl fmt::Display for Closed {
                  out of `rpc`",
                 told_by.join(" and ")
             ),
-            Self::Reading { gap: Gap::NewJournal, percent } => write!(
+            Self::Reading { gap, percent } => write!(
                 f,
-                "this journal is new and the account has a history: what it did lately is being learnt from \
-                 the chain's blocks, and nothing that was signed may be able to land any more ({percent} % of \
-                 that time is read)"
-            ),
-            Self::Reading { gap: Gap::OldCopy, percent } => write!(
-                f,
-                "the journal is an old copy: what was billed since is being learnt from the chain's \
-                 blocks, and nothing that was signed may be able to land any more ({percent} % of that \
-                 time is read)"
+                "{gap} is being learnt from the chain's blocks, and nothing that was signed may be able to \
+                 land any more ({percent} % of that time is read)"
             ),
             Self::KeyElsewhere { signer } => write!(
                 f,
