@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use tempfile::TempDir;
 
 /// What the merchant signs with at the platform.
@@ -54,10 +55,12 @@ struct Ports {
 }
 
 /// Ports that programs come back to after they were killed. The system gives those from 32768 on to any connection that
-/// leaves this machine, also while their program is away.
+/// leaves this machine, also while their program is away. Plays of one process get ports of their own.
 fn free_ports() -> [u16; 3] {
+    static PLAYS: AtomicU16 = AtomicU16::new(0);
     let is_free = |port: &u16| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok();
     let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    let first = first + 100 * PLAYS.fetch_add(1, Ordering::SeqCst);
     let mut free = (first..32_768).filter(is_free);
     [(); 3].map(|()| free.next().unwrap())
 }

@@ -192,6 +192,7 @@ async fn claims_are_taken_from_one_installation_to_another(family: Family) {
     assert_eq!(town.settled(&signer, &open).await["state"], "charged");
     town.quiet(&signer).await;
     signer.terminate().await;
+    fs::remove_file(town.installation.path().join("claims.jsonl")).unwrap();
     let told = manual::run(&town.installation, export, &[]).await;
     let said = String::from_utf8_lossy(&told.stdout).into_owned();
     assert!(said.contains("2 billings") && said.contains("0 are still open"), "{said}");
