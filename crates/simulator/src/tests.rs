@@ -8,7 +8,7 @@ const TRIES: u64 = 60;
 
 #[test]
 fn nobody_is_charged_twice_on_either_chain_whatever_goes_wrong() {
-    let what = Campaign { from: 0, seeds: 16, mutant: None, only: None, threads: 2 };
+    let what = Campaign { from: 0, seeds: 20, mutant: None, only: None, threads: 2 };
     let tally = campaign(&what).unwrap();
     assert!(tally.broken.is_empty(), "{:?}", tally.broken);
     for at in ["EVM", "TRON"] {

@@ -5,7 +5,7 @@ use axum::Router;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderName, Response, header};
+use axum::http::{HeaderMap, HeaderName, Response, header};
 use parking_lot::RwLock;
 use serde_json::Value;
 use std::sync::Arc;
@@ -58,34 +58,39 @@ async fn travel(State(road): State<Road>, request: Request) -> Response<Body> {
     if (road.hook)(&step, Moment::Before) {
         return broken();
     }
-    let Some((status, kind, answer)) = forward(&road, head, body).await else { return broken() };
+    let Some((status, headers, answer)) = forward(&road, head, body).await else { return broken() };
     if (road.hook)(&step, Moment::After) {
         return broken();
     }
     let mut response = Response::new(Body::from(answer));
     *response.status_mut() = status;
-    if let Some(kind) = kind {
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
-    }
+    *response.headers_mut() = headers;
     response
 }
 
-type Came = (axum::http::StatusCode, Option<axum::http::HeaderValue>, Bytes);
+type Came = (axum::http::StatusCode, HeaderMap, Bytes);
+
+/// What is of one connection alone.
+const OF_A_CONNECTION: [HeaderName; 4] =
+    [header::HOST, header::CONTENT_LENGTH, header::CONNECTION, header::TRANSFER_ENCODING];
+
+/// The headers that go on: an answer's own prove it.
+fn passed_on(mut headers: HeaderMap) -> HeaderMap {
+    for name in &OF_A_CONNECTION {
+        headers.remove(name);
+    }
+    headers
+}
 
 async fn forward(road: &Road, head: Parts, body: Bytes) -> Option<Came> {
     // A road may lead to an address with a path of its own.
     let path = head.uri.path_and_query().map_or("/", |whole| whole.as_str());
     let path = if path == "/" { "" } else { path };
     let url = format!("{}{path}", road.to.read());
-    let mut headers = head.headers;
-    let own: [HeaderName; 3] = [header::HOST, header::CONTENT_LENGTH, header::CONNECTION];
-    for name in &own {
-        headers.remove(name);
-    }
-    let request = road.client.request(head.method, url).headers(headers).body(body);
+    let request = road.client.request(head.method, url).headers(passed_on(head.headers)).body(body);
     let answer = request.send().await.ok()?;
-    let (status, kind) = (answer.status(), answer.headers().get(header::CONTENT_TYPE).cloned());
-    Some((status, kind, answer.bytes().await.ok()?))
+    let (status, headers) = (answer.status(), passed_on(answer.headers().clone()));
+    Some((status, headers, answer.bytes().await.ok()?))
 }
 
 /// What a request is about, without anything that is new each time.
