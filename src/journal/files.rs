@@ -115,11 +115,13 @@ impl Files {
     }
 
     /// The same journal as it is called while nobody knows whether it is whole.
+    #[cfg(feature = "postgres")]
     pub(super) fn unfinished(&self) -> Self {
         Self { path: beside(&self.path, ".part"), mark: self.mark.clone(), open: None }
     }
 
     /// Takes the database away, with its log.
+    #[cfg(feature = "postgres")]
     pub(super) fn remove(&self) {
         for path in [self.path.clone(), beside(&self.path, "-wal"), beside(&self.path, "-shm")] {
             std::fs::remove_file(path).ok();
@@ -127,6 +129,7 @@ impl Files {
     }
 
     /// Gives a database that is whole and closed its name, durably. None is replaced.
+    #[cfg(feature = "postgres")]
     pub(super) fn finish(&self, part: &Self) -> Result<(), OpenError> {
         let (path, problem) = (&self.path, |e: io::Error| unwritable(&self.path, &e));
         std::fs::File::open(&part.path).and_then(|file| file.sync_all()).map_err(problem)?;

@@ -198,8 +198,8 @@ async fn a_copy_that_is_killed_at_its_commit_leaves_no_half_journal_and_nobody_p
         let signer = town.signer().await;
         assert!(!signer.log().contains("may have forgotten something"), "{}", signer.log());
         billed(&town, &signer, 2).await;
-        town.assert_paid(&[1, 1, 1]).await;
         town.installation.database = Some(database);
+        town.assert_paid(&[1, 1, 1]).await;
         town.nothing_is_stuck(signer).await;
     }
 }

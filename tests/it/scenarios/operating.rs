@@ -106,6 +106,7 @@ async fn a_command_without_a_caller_asks_this_machine_alone() {
     let elsewhere = ["billing", "0xab", "--server", "http://signer.example:9980"];
     let (done, said) = told(&town.installation, &elsewhere).await;
     assert!(!done && said.contains("no caller is configured here"), "{said}");
+    std::fs::write(&path, before).unwrap();
 }
 
 /// Answers everything with this, and signs nothing.
