@@ -38,7 +38,7 @@ impl Scheduler {
                 if let Answer::NameTaken { why } = &answer
                     && !renamed.insert((batch.chain, batch.ids.clone()))
                 {
-                    // Two names in a row: that is no Signer to give a third one to at once.
+                    // A Signer that refuses two names for the same subscriptions in one pass would refuse a third.
                     answer = Answer::Silence { why: why.clone(), pause_ms: 0, alarm: true };
                 }
                 if self.take(&batch, answer, report)? {
