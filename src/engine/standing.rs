@@ -31,6 +31,8 @@ pub enum Obstacle {
     UnknownTransactions,
     /// Somebody else signs with the key now (TRON).
     KeyElsewhere,
+    /// The contract does not let the account bill.
+    Permission,
     /// Transactions fail too often, or the key may not sign alone (TRON).
     Brake,
     /// Something else: the sentence tells.
@@ -39,7 +41,7 @@ pub enum Obstacle {
 
 impl Obstacle {
     /// Every one.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Unseen,
         Self::Nodes,
         Self::Key,
@@ -51,6 +53,7 @@ impl Obstacle {
         Self::OldCopy,
         Self::UnknownTransactions,
         Self::KeyElsewhere,
+        Self::Permission,
         Self::Brake,
         Self::Other,
     ];
@@ -69,6 +72,7 @@ impl Obstacle {
             Self::OldCopy => "old_copy",
             Self::UnknownTransactions => "unknown_transactions",
             Self::KeyElsewhere => "key_elsewhere",
+            Self::Permission => "permission",
             Self::Brake => "brake",
             Self::Other => "other",
         }
@@ -85,6 +89,7 @@ impl Obstacle {
             | Self::OldCopy
             | Self::UnknownTransactions
             | Self::KeyElsewhere
+            | Self::Permission
             | Self::Brake
             | Self::Other => false,
         }
@@ -109,6 +114,7 @@ impl Obstacle {
             }
             ChainError::FeeTooHigh(_) => Self::Fees,
             ChainError::Unready(Unready::Key { .. }) => Self::Key,
+            ChainError::Unready(Unready::Permission { .. }) => Self::Permission,
             ChainError::Unready(Unready::Clock(_)) => Self::Clock,
             ChainError::Unready(Unready::Stalled(_)) => Self::Finality,
             ChainError::NoKey { .. }

@@ -3,6 +3,7 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::lane::Lane;
+use super::standing::Obstacle;
 use super::tally::SignedAgain;
 use super::tracked::Tracked;
 use super::trouble::Trouble;
@@ -42,6 +43,12 @@ const OFFERS_AT_ONCE: usize = 8;
 /// that did is known before nodes forget the states that tell of it.
 const RESTING: Duration = Duration::from_mins(2);
 
+/// How often a contract is asked whether it lets the account bill, which a request finds out as well.
+const PERMISSION: Duration = Duration::from_mins(5);
+
+/// The same where the contract does not, and at the start.
+const PERMISSION_UNKNOWN: Duration = Duration::from_secs(10);
+
 /// Follows the batches of one lane.
 #[derive(Debug)]
 pub struct Watcher {
@@ -67,7 +74,19 @@ impl Watcher {
             };
             while stop.run_until_cancelled(once()).await.is_some() {}
         };
-        tokio::join!(looks, key);
+        let permission =
+            async { while stop.run_until_cancelled(self.permission()).await.is_some() {} };
+        tokio::join!(looks, key, permission);
+    }
+
+    /// Looks, once it is due, whether the contract lets the account bill.
+    async fn permission(&self) {
+        let unknown =
+            matches!(self.lane.standing(), Some((Obstacle::Unseen | Obstacle::Permission, _)));
+        sleep(if unknown { PERMISSION_UNKNOWN } else { PERMISSION }).await;
+        if self.lane.follows.is_none() {
+            self.lane.chain.look_after_permission().await;
+        }
     }
 
     /// How long to wait for the next look.
