@@ -79,14 +79,14 @@ impl Watcher {
         tokio::join!(looks, key, permission);
     }
 
-    /// Looks, once it is due, whether the contract lets the account bill.
+    /// Looks whether the contract lets the account bill, and waits until that is due again.
     async fn permission(&self) {
-        let unknown =
-            matches!(self.lane.standing(), Some((Obstacle::Unseen | Obstacle::Permission, _)));
-        sleep(if unknown { PERMISSION_UNKNOWN } else { PERMISSION }).await;
         if self.lane.follows.is_none() {
             self.lane.chain.look_after_permission().await;
         }
+        let unknown =
+            matches!(self.lane.standing(), Some((Obstacle::Unseen | Obstacle::Permission, _)));
+        sleep(if unknown { PERMISSION_UNKNOWN } else { PERMISSION }).await;
     }
 
     /// How long to wait for the next look.

@@ -6,10 +6,13 @@ use crate::journal::{Instance, StandbySight};
 use prometheus_client::encoding::text::encode_eof;
 use std::time::Duration;
 
-/// Whether this one serves, and who else is there.
-pub(super) fn tell(sheet: &mut Sheet, serves: bool, instances: &[Instance]) {
+/// Whether this one serves or stands by, and who else is there.
+pub(super) fn tell(sheet: &mut Sheet, standby: Option<&StandbySight>, instances: &[Instance]) {
     let help = "1 where this process serves, 0 where it stands by";
-    sheet.gauges(("serves", help), vec![([], i64::from(serves))]);
+    sheet.gauges(("serves", help), vec![([], i64::from(standby.is_none()))]);
+    let help = "1 where this process could take the journal over now, and bill with it";
+    let could = standby.map(|sight| ([], i64::from(sight.could_take_over())));
+    sheet.gauges(("could_take_over", help), could.into_iter().collect());
     let help = "Seconds since each Signer on the journal's server said that it is there";
     let silent = instances.iter().map(|one| (labels(one), one.silent.as_secs_f64()));
     sheet.floats(("instance_silent_seconds", help), silent.collect());
@@ -54,9 +57,7 @@ pub fn stands_by(sight: &StandbySight, until: Option<i64>) -> String {
     let ends =
         ("certificate_end_timestamp_seconds", "When the certificate of a port ends, Unix time");
     sheet.gauges(ends, until.map(port).into_iter().collect());
-    let help = "1 where this process could take the journal over now, and bill with it";
-    sheet.gauges(("could_take_over", help), vec![([], i64::from(sight.could_take_over()))]);
-    tell(&mut sheet, false, &sight.instances());
+    tell(&mut sheet, Some(sight), &sight.instances());
     let mut text = String::new();
     match sheet.write(&mut text).and_then(|()| encode_eof(&mut text)) {
         Ok(()) => text,

@@ -283,7 +283,7 @@ impl Metrics {
         chains::tell(&mut sheet, &chains);
         nodes::tell(&mut sheet, &chains);
         journal::tell(&mut sheet, &engine.journal, refusals);
-        instances::tell(&mut sheet, true, &engine.journal.instances());
+        instances::tell(&mut sheet, None, &engine.journal.instances());
         super::webhook::tell(&mut sheet, webhook);
         super::otlp::tell(&mut sheet);
         encode_registry(text, &self.registry)?;

@@ -48,8 +48,10 @@ async fn a_chain_that_is_out_takes_no_other_down(family: Family) {
         Family::Evm => ("eip155_id = 31337", "eip155_id = 31338"),
         Family::Tron => ("chain_id = ", "chain_id = \"0x1234abcd\" # was "),
     };
+    let name = ("name = \"", "name = \"other-");
     let dead = ("http://127.0.0.1:", "http://127.0.0.1:9/");
-    std::fs::write(&path, format!("{before}\n{}", second_chain(&before, &[id, dead]))).unwrap();
+    std::fs::write(&path, format!("{before}\n{}", second_chain(&before, &[id, dead, name])))
+        .unwrap();
     let signer = town.signer().await;
     eventually("the chain whose node answers is ready", async || {
         status(&signer, "/health/chains/139").await == 200
