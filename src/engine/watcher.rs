@@ -8,8 +8,7 @@ use super::tracked::Tracked;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Attempt, AttemptKind, BatchId, ItemOutcome, Landed, Memory, Sighting, Slot, Step, Verdict,
-    next_step,
+    Attempt, AttemptKind, BatchId, Item, Landed, Memory, Sighting, Slot, Step, Verdict, next_step,
 };
 use crate::chain::ChainError;
 use crate::journal::{Addition, Durable, Settlement};
@@ -289,10 +288,10 @@ impl Watcher {
             | Verdict::Expired(_) => {}
         }
         tell_end(&end, hash.as_deref());
-        tell_what_was_taken(&end, hash.as_deref());
         let ended = self.lane.tracked.lock().remove(&end.batch);
         if let Some(ended) = ended {
-            self.lane.tally.lock().ended(&end.verdict, ended.slot.items.len());
+            tell_what_was_taken(&end, &ended.slot.items, hash.as_deref());
+            self.lane.tally.lock().ended(&end.verdict, &ended.slot.items);
             self.tell_trace(&ended, &end).await;
         }
         Ok(())
@@ -348,13 +347,14 @@ fn tell_end(end: &Settlement, hash: Option<&str>) {
 }
 
 /// Calls a person where the chain charged otherwise than was claimed.
-fn tell_what_was_taken(end: &Settlement, hash: Option<&str>) {
-    for (item, outcome) in end.verdict.outcomes().iter().enumerate() {
-        if let ItemOutcome::ChargedOtherwise(taken) = outcome {
+fn tell_what_was_taken(end: &Settlement, items: &[Item], hash: Option<&str>) {
+    for (place, (item, outcome)) in items.iter().zip(end.verdict.outcomes()).enumerate() {
+        let taken = outcome.taken_otherwise(item);
+        if !taken.is_claimed() {
             error!(
                 batch = end.batch.0,
                 tx.hash = hash,
-                item,
+                item = place,
                 %taken,
                 "the contract charged something else than was claimed: find out why before more is billed"
             );

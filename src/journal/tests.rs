@@ -32,8 +32,8 @@ use super::*;
 use crate::billing::{
     AskedBy, AttemptKind, BatchState, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
     ChargeTerms, ClaimState, Execution, FailCode, Family, ForeignEffect, InBlocks, Item,
-    ItemOutcome, Landed, NamedRequest, Period, PlanId, RequestId, Signed, SubscribeId,
-    TakenOtherwise, TxRecord, UserHash, Verdict,
+    ItemOutcome, Landed, NamedRequest, Period, PlanId, RequestId, Signed, SubscribeId, Taken,
+    TxRecord, UserHash, Verdict,
 };
 use crate::config::JournalConfig;
 use crate::policy::Unit;
