@@ -18,6 +18,7 @@ mod reads;
 mod ready;
 mod recall;
 mod records;
+mod requests;
 mod seal;
 mod signing;
 mod trial;
@@ -33,6 +34,7 @@ pub use moved::{TokenOfWallet, TxOnRecord};
 pub use ready::{ClockGap, Purse, TooDear, Unready};
 pub use recall::{ReadFrom, Recall, Young, YoungCall};
 pub use records::Records;
+pub use requests::Requests;
 pub use seal::{SealError, SealFault};
 pub use vitals::{FreeResources, Headroom, Vitals};
 
@@ -70,6 +72,8 @@ pub struct Facts {
     pub max_in_flight: u64,
     /// How often it is looked at.
     pub poll_interval: Duration,
+    /// How often while nothing is open.
+    pub idle_poll_interval: Duration,
 }
 
 /// The last look at the head of a chain.

@@ -4,7 +4,7 @@ use super::Machine;
 use super::connect::{self, Connected};
 use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
-use crate::chain::{Finding, Inspect};
+use crate::chain::{Finding, Inspect, Requests};
 use crate::clock::Clock;
 use crate::config::{Config, NewWork};
 use crate::journal::{Journal, JournalError, KnownLane, LaneId, Misbound, Network, OpenError};
@@ -130,6 +130,8 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     if let Some(misbound) = seen.misbound(id, network).await {
         found.push(Finding::fault("network", misbound.to_string()));
     }
+    let requests = Requests::of(facts, accounts.len());
+    found.push(Finding::fine("requests", requests.to_string()));
     found.push(Finding::fine("policy", connected.chain.policy().describe().0));
     let configured =
         (connected.config.new_work == NewWork::Paused).then(|| "by the configuration".to_owned());

@@ -53,6 +53,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         contract,
         multicall: NOWHERE,
         poll_interval: Duration::from_mins(1),
+        idle_poll_interval: Duration::from_mins(1),
         finality: Finality::Depth(3),
         max_in_flight: 4,
         fees: FeeConfig {
