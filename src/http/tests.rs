@@ -11,13 +11,13 @@ use super::answer::HttpReply;
 use super::*;
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
-    FailCode, InBlocks, Item, NamedRequest, Period, PlanId, Refused, RequestId, Retry, Satisfied,
-    Scalar, Signed, SubscribeId, UserHash,
+    FailCode, InBlocks, Item, NamedRequest, Period, PeriodNaming, PlanId, Refused, RequestId,
+    Retry, Satisfied, Scalar, Signed, SubscribeId, UserHash,
 };
 use crate::chain::Facts;
 use crate::config::JournalConfig;
 use crate::engine::{Answer, HowFar, LaneSet, NamedTransaction, Rehearsed, Sent};
-use crate::journal::{Journal, LaneId, Network, Origin, Proposal, Sealed};
+use crate::journal::{Binding, Journal, LaneId, Network, Origin, Proposal, Sealed};
 use alloy::primitives::{Address, B256, U256};
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
@@ -80,7 +80,9 @@ impl House {
     async fn accept(&self, request_id: &str, hash: B256) {
         let journal = &self.door.engine.journal;
         let network = Network { family: Family::Evm, id: 31337 };
-        journal.bind(CHAIN, network, SIGNER, 0).await.unwrap();
+        let naming = PeriodNaming::Field("period".to_owned());
+        let binding = Binding { chain: CHAIN, network, contract: SIGNER, naming };
+        journal.bind(binding, 0).await.unwrap();
         let lane = LaneId { chain: CHAIN, signer: SIGNER };
         let position = journal.open_lane(lane, 0, 0).await.unwrap();
         let signed = Signed { hash, raw: vec![1], gas_required: 1 };
