@@ -43,7 +43,7 @@ use crate::billing::{
     PlaceTakers, PlatformChainId, Sighting, Slot,
 };
 use crate::contract::{Looked, Profile};
-use crate::journal::{Durable, Past, Sealed};
+use crate::journal::{Binding, Durable, Network, Past, Sealed};
 use crate::node::{NodeTraffic, NodeView, Trust};
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, B256, Selector, U256};
@@ -174,6 +174,13 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// How the billing contract is called.
     fn profile(&self) -> &Profile;
+
+    /// What the journal has to know it as.
+    fn binding(&self) -> Binding {
+        let Facts { id, family, network, contract, .. } = *self.facts();
+        let (network, naming) = (Network { family, id: network }, self.profile().period_naming());
+        Binding { chain: id, network, contract, naming }
+    }
 
     /// The function that charges, by the profile that a batch was signed by.
     fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector;
