@@ -18,7 +18,6 @@ use crate::spans::{self, SpanPlace};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -38,16 +37,12 @@ enum Renewed {
 /// How many batches are offered to a node at the same time.
 const OFFERS_AT_ONCE: usize = 8;
 
-/// How often a lane is looked at of which there is nothing to tell. Somebody may still use its key: what
-/// that did is known before nodes forget the states that tell of it.
-const RESTING: Duration = Duration::from_mins(2);
-
 /// Follows the batches of one lane.
 #[derive(Debug)]
 pub struct Watcher {
     /// The lane.
     pub lane: Arc<Lane>,
-    /// How often to look.
+    /// How often to look while the lane is at work.
     pub every: Duration,
 }
 
@@ -55,7 +50,7 @@ impl Watcher {
     /// Looks until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let looks = async {
-            while stop.run_until_cancelled(sleep(self.pause())).await.is_some() {
+            while stop.run_until_cancelled(self.lane.rests_for(self.every)).await.is_some() {
                 self.look().await;
             }
         };
@@ -70,16 +65,11 @@ impl Watcher {
         tokio::join!(looks, key);
     }
 
-    /// How long to wait for the next look.
-    fn pause(&self) -> Duration {
-        let idle = self.lane.rests() && self.lane.watched.load(Ordering::Relaxed);
-        if idle { self.every.max(RESTING) } else { self.every }
-    }
-
     /// A tick whose failure is remembered, and is no reason to stop.
     pub async fn look(&self) {
         let trouble = self.tick().await.err();
         self.lane.set_trouble(trouble);
+        self.lane.has_been_looked_at();
         self.lane.watch_gas().await;
         self.lane.watch_limits().await;
     }
