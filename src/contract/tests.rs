@@ -43,7 +43,7 @@ fn blank() -> BillingConfig {
 
 /// The reference contract: rows, a lookup, both events. Its reasons are a few of every sort.
 fn rows() -> BillingConfig {
-    let config = Config::from_toml(include_str!("../../config/local.toml"), &[]).unwrap();
+    let config = Config::from_toml(include_str!("../config/tests/local.toml"), &[]).unwrap();
     let FamilyConfig::Evm(evm) = &config.chains[0].family else { panic!("it is an EVM chain") };
     BillingConfig {
         constants: texts(&[("merKey", &MERCHANT.to_checksum(None))]),
