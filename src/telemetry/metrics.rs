@@ -18,6 +18,7 @@ use prometheus_client::registry::Registry;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+use strum::IntoEnumIterator;
 
 /// In metrics, the caller of a request that did not prove who sent it.
 pub const NOBODY: &str = "nobody";
@@ -221,7 +222,9 @@ impl Metrics {
     }
 
     fn refusable(&self) -> impl Iterator<Item = (&str, FailCode)> {
-        self.chains.iter().flat_map(|chain| FailCode::ALL.map(|code| (chain.as_str(), code)))
+        self.chains
+            .iter()
+            .flat_map(|chain| FailCode::iter().map(move |code| (chain.as_str(), code)))
     }
 
     /// Counts a request that proved nothing, by the word for why.
