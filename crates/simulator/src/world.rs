@@ -1,6 +1,7 @@
 //! Everything outside the Signer: both chains with their nodes, the dice, and what has been seen to leave.
 
 use crate::Rules;
+use crate::authorized::Authorized;
 use crate::callers::Named;
 use crate::dice::{Dice, Fault, Log};
 use crate::exchange::Place;
@@ -125,6 +126,8 @@ pub(crate) struct World {
     pub(crate) foreign_ms: u64,
     /// What others signed with the key.
     pub(crate) strangers: Vec<Stranger>,
+    /// Authorisations that were signed with the key of the first account on EVM.
+    pub(crate) authorized: Vec<Authorized>,
     /// Customers who are out of money because of them, and until when (ms).
     pub(crate) refills: Vec<(Side, u64, u64)>,
     /// Transactions on EVM that a restored copy may have forgotten, and that everybody can see.
@@ -204,6 +207,7 @@ impl World {
             foreign: 0,
             foreign_ms: 0,
             strangers: vec![],
+            authorized: vec![],
             refills: vec![],
             in_sight: vec![],
             away: [(0, 0); 2],
