@@ -41,7 +41,7 @@ use crate::billing::{
     PlaceTakers, PlatformChainId, Sighting, Slot,
 };
 use crate::contract::{Looked, Profile};
-use crate::journal::{Durable, Past, Sealed};
+use crate::journal::{Binding, Durable, Network, Past, Sealed};
 use crate::node::{NodeTraffic, NodeView, Trust};
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, B256, Selector, U256};
@@ -171,6 +171,13 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// How the billing contract is called.
     fn profile(&self) -> &Profile;
 
+    /// What the journal has to know it as.
+    fn binding(&self) -> Binding {
+        let Facts { id, family, network, contract, .. } = *self.facts();
+        let (network, naming) = (Network { family, id: network }, self.profile().period_naming());
+        Binding { chain: id, network, contract, naming }
+    }
+
     /// The function that charges, by the profile that a batch was signed by.
     fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector;
 
@@ -286,9 +293,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     }
 
     /// The calls of our account that are in blocks which are not irrevocable yet, or wait in pools, as any node
-    /// tells. What is among `ours` waits by right, and no pool is asked about it. Fails while a node that is fit to
-    /// be asked does not tell of its blocks. Nothing to do where positions tell more.
-    async fn young(&self, _ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+    /// tells. What is among `ours` waits by right, and no pool is asked about it; where that is none, no pool is
+    /// asked at all. Fails while a node that is fit to be asked does not tell of its blocks. Nothing to do where positions tell more.
+    async fn young(&self, _ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
         Ok(Young::default())
     }
 

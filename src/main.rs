@@ -156,6 +156,15 @@ enum NetworksCommand {
         #[arg(long)]
         why: String,
     },
+    /// Bill a chain as the configuration says from now on: through another contract, or by another name of its
+    /// periods. Claims that were taken before do not meet the new ones. No Signer may be running.
+    Accept {
+        /// The platform's id.
+        chain: u32,
+        /// Why, for the history.
+        #[arg(long)]
+        why: String,
+    },
 }
 
 #[derive(Subcommand, Debug)]
@@ -252,12 +261,7 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
             let told = runtime.block_on(claims::resolve(&config.journal, finding, outcome))?;
             say(&told)?;
         }
-        Configured::Networks(NetworksCommand::Rename { from, to, why }) => {
-            let (from, to) = (PlatformChainId(*from), PlatformChainId(*to));
-            let renaming = Renaming { from, to, why: why.clone() };
-            runtime.block_on(app::networks::rename(&config.journal, renaming))?;
-            say(&format!("chain {from} is chain {to} now: rename [chains.{from}] as well"))?;
-        }
+        Configured::Networks(command) => say(&runtime.block_on(networks(&config, command))?)?,
         Configured::Claims(ClaimsCommand::Export { out }) => {
             say(&runtime.block_on(claims::export(&config.journal, out.as_deref()))?)?;
         }
@@ -278,6 +282,21 @@ fn carry_out(path: Option<&Path>, command: &Configured) -> Result<ExitCode, Box<
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What became of a network, in words.
+async fn networks(config: &Config, command: &NetworksCommand) -> Result<String, Box<dyn Error>> {
+    match command {
+        NetworksCommand::Rename { from, to, why } => {
+            let (from, to) = (PlatformChainId(*from), PlatformChainId(*to));
+            let renaming = Renaming { from, to, why: why.clone() };
+            app::networks::rename(&config.journal, renaming).await?;
+            Ok(format!("chain {from} is chain {to} now: rename [chains.{from}] as well"))
+        }
+        NetworksCommand::Accept { chain, why } => {
+            app::networks::accept(config, PlatformChainId(*chain), why.clone()).await
+        }
+    }
 }
 
 async fn serve(

@@ -69,7 +69,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, watch};
 use tracks::Tracks;
-pub(super) use transaction::{TronPreimage, repeats};
+pub(super) use transaction::{KnownCalls, TronPreimage};
 use tron_primitives::address;
 use vouched::Vouched;
 
@@ -326,7 +326,7 @@ impl Chain for TronChain {
         self.read_arrivals().await
     }
 
-    async fn young(&self, ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+    async fn young(&self, ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
         self.young_calls(ours).await
     }
 

@@ -14,7 +14,7 @@ use crate::billing::{
     spell_address,
 };
 use crate::chain::{Chain, ChainError, Delivery, Headroom, Pulse, Unready};
-use crate::journal::{Durable, Journal, JournalError, LaneId, Network, Origin};
+use crate::journal::{Durable, Journal, JournalError, LaneId, Origin};
 use crate::policy::Refusal;
 use parking_lot::{Mutex, RwLock};
 use std::sync::Arc;
@@ -374,9 +374,7 @@ impl Lane {
 
     /// Takes up every batch that an earlier process left open.
     pub async fn resume(&self) -> Result<(), JournalError> {
-        let facts = self.chain.facts();
-        let network = Network { family: facts.family, id: facts.network };
-        self.journal.bind(facts.id, network, facts.contract, self.journal.now_ms()).await?;
+        self.journal.bind(self.chain.binding(), self.journal.now_ms()).await?;
         let (doubt, open) = self.journal.take_up(self.id()).await?;
         *self.known.doubt.write() = doubt;
         *self.known_at_start.write() = self.journal.known_until(self.id()).await?;

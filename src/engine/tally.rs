@@ -4,6 +4,7 @@
 use crate::billing::{AttemptKind, BatchState, FailCode, ItemOutcome, Verdict};
 use alloy::primitives::U256;
 use std::collections::BTreeMap;
+use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
 
 /// Where a reason has nothing to add.
 const NONE: &str = "none";
@@ -14,7 +15,8 @@ const ENDS: [&str; 7] =
     ["charged", "charged_otherwise", "unproven", "reverted", "cancelled", "usurped", "expired"];
 
 /// Another transaction that was signed for an open batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum SignedAgain {
     /// It bids more on the same place.
     Replacement,
@@ -25,16 +27,9 @@ pub enum SignedAgain {
 }
 
 impl SignedAgain {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::Replacement, Self::Cancel, Self::Renewal];
-
     /// The word for it in metrics.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Replacement => "replacement",
-            Self::Cancel => "cancel",
-            Self::Renewal => "renewal",
-        }
+        self.into()
     }
 
     /// What an attempt is that takes the place of one that may still land.
@@ -64,10 +59,10 @@ pub struct Tally {
 impl Default for Tally {
     fn default() -> Self {
         let ended = || {
-            let states = BatchState::ALL.into_iter().filter(|state| *state != BatchState::Open);
+            let states = BatchState::iter().filter(|state| *state != BatchState::Open);
             states.map(BatchState::word)
         };
-        let failed = FailCode::ALL.into_iter().map(|code| ("failed", code.token()));
+        let failed = FailCode::iter().map(|code| ("failed", code.token()));
         Self {
             accepted: 0,
             ended: ended().map(|word| (word, 0)).collect(),
@@ -78,7 +73,7 @@ impl Default for Tally {
                 .map(|at| (at, 0))
                 .collect(),
             fees: ended().map(|word| (word, U256::ZERO)).collect(),
-            signed_again: SignedAgain::ALL.into_iter().map(|kind| (kind, 0)).collect(),
+            signed_again: SignedAgain::iter().map(|kind| (kind, 0)).collect(),
         }
     }
 }
@@ -151,7 +146,7 @@ mod tests {
         let mut tally = before.clone();
         let block = BlockRef { number: 1, time: 2 };
         tally.ended(&Verdict::Expired(block), 3);
-        for code in FailCode::ALL {
+        for code in FailCode::iter() {
             tally.charge(end_of(&ItemOutcome::Failed { code, detail: None }), 1);
         }
         tally.charge(end_of(&ItemOutcome::Charged), 1);

@@ -11,6 +11,7 @@ use crate::spans::SpanPlace;
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::types::{Type, ValueRef};
 use std::borrow::Cow;
+use strum::IntoEnumIterator;
 
 /// What became of one subscription of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -152,7 +153,7 @@ pub(super) fn ending(row: &Row<'_>, at: usize) -> SqlResult<CallEnding> {
 /// Reads the column `resolved`.
 pub(super) fn resolved(row: &Row<'_>, at: usize) -> SqlResult<Option<Resolution>> {
     let Some(word) = row.get::<Option<String>>(at)? else { return Ok(None) };
-    let found = Resolution::ALL.into_iter().find(|one| one.column() == word);
+    let found = Resolution::iter().find(|one| one.column() == word);
     found.ok_or_else(|| garbage(at, &word)).map(Some)
 }
 

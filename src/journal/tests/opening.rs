@@ -173,7 +173,7 @@ fn another_process() {
         Err(error) => return println!("told: {error}"),
     };
     let accepted = runtime.block_on(async {
-        journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS).await.unwrap();
+        journal.bind(binding(), NOW_MS).await.unwrap();
         journal.open_lane(lane(), FIRST, NOW_MS).await.unwrap();
         journal.accept(proposal(&[item(1, 1)])).await
     });
