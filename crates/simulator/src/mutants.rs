@@ -2,7 +2,7 @@
 //! never inside it: the world answers differently, the disk keeps less, or somebody writes into the
 //! journal what the product would not.
 
-use crate::dice::Fault;
+use crate::dice::{Dice, Fault};
 use crate::world::Side;
 
 /// A broken rule.
@@ -147,8 +147,13 @@ const CUT_OFF: &[(Fault, u64)] =
 const USED_ELSEWHERE: &[(Fault, u64)] = &[(Fault::KeyUsedElsewhere, 8), (Fault::LastSlot, 20)];
 
 /// What has a billing wait while an old copy takes the journal's place.
-const WAITS_AND_COMES_BACK: &[(Fault, u64)] =
-    &[(Fault::OldCopy, 1), (Fault::Kill, 300), (Fault::LastSlot, 10)];
+const WAITS_AND_COMES_BACK: &[(Fault, u64)] = &[
+    (Fault::OldCopy, 1),
+    (Fault::Kill, 300),
+    (Fault::LastSlot, 10),
+    (Fault::SecretPool, 2),
+    (Fault::NodeAway, 20),
+];
 
 /// What takes away a block that somebody took for final, and what was in it: otherwise it lands again, and nobody
 /// is the worse for it.
@@ -197,6 +202,11 @@ impl Mutant {
     /// All of them.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.mutant)
+    }
+
+    /// One of them.
+    pub(crate) fn any(dice: &mut Dice) -> Self {
+        TABLE[dice.place(TABLE.len())].mutant
     }
 
     /// The mutant of that name.

@@ -50,7 +50,8 @@ pub(crate) async fn import(world: &Shared, config: &Config, callers: &Callers) {
     let text = {
         let world = world.lock();
         let lines = world.forgotten.iter().filter_map(|hash| landed(&world, *hash));
-        let lines = lines.chain(world.used_up().into_iter().map(|used| without_effect(&world, used)));
+        let lines =
+            lines.chain(world.used_up().into_iter().map(|used| without_effect(&world, used)));
         lines.fold(networks, |text, landed| format!("{text}\n{}", line(&world, callers, &landed)))
     };
     let (by, why) = ("a person".to_owned(), "the books say so".to_owned());

@@ -346,7 +346,9 @@ impl World {
 fn setting(seed: u64, Rules { mutant, only, .. }: Rules) -> (Dice, Scene) {
     let mut dice = Dice::new(seed);
     let mut scene = Scene::of(seed, mutant);
-    for (fault, rate) in mutant.map(Mutant::demands).unwrap_or_default() {
+    // Half of all worlds are as hard as one in which some rule is broken, with that rule in force.
+    let hard = mutant.or_else(|| dice.one_in(2).then(|| Mutant::any(&mut dice)));
+    for (fault, rate) in hard.map(Mutant::demands).unwrap_or_default() {
         dice.demand(*fault, *rate);
     }
     // What is billed on alone is there throughout, and nothing else changes.

@@ -92,9 +92,6 @@ async fn whoever_has_seen_the_other_charges_nobody_whom_that_one_has_charged(fam
 async fn on_tron_the_other_is_noticed_while_own_transactions_wait() {
     let town = town(Family::Tron).await;
     let elsewhere = another(&town);
-    let config = elsewhere.path().join("signer.toml");
-    let direct = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, direct.replace(&town.proxy.url, &town.anvil.url)).unwrap();
     let (first, second) = (elsewhere.start().await, town.signer().await);
     for signer in [&first, &second] {
         eventually("both are open", async || lane(signer).await == "ok").await;
@@ -103,7 +100,7 @@ async fn on_tron_the_other_is_noticed_while_own_transactions_wait() {
     town.noticed().await;
     town.proxy.fault("broadcasthex", Act::Refuse("not now"));
     let own = post(&town, &second, 0).await.tx_hash();
-    town.noticed().await;
+    town.proxy.heal();
     post(&town, &first, 1).await.tx_hash();
     town.anvil.mine(1).await;
     town.tron().solidify_at(town.tron().now_ms() + 3_000);
@@ -121,7 +118,9 @@ async fn town(family: Family) -> Town {
     use crate::world::town::Founding;
     let chain_keys = match family {
         Family::Evm => String::new(),
-        Family::Tron => "expiry = \"1m\"\nclock_tolerance = \"1d\"".to_owned(),
+        Family::Tron => {
+            "expiry = \"1m\"\nclock_tolerance = \"1d\"\nrebroadcast_interval = \"10m\"".to_owned()
+        }
     };
     Town::with(Founding { mining: Mining::OnRequest, chain_keys, ..Founding::on(family) }).await
 }
