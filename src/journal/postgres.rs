@@ -28,8 +28,7 @@ pub use super::sql::ServerFault;
 pub(crate) use question::{ServerQuestion, ServerReply};
 pub(crate) use session::Session;
 pub use steps::Migrated;
-use transfer::to_file;
-pub(super) use transfer::{ServerAndOwner, to_server};
+pub(super) use transfer::{ServerAndOwner, to_file, to_server};
 
 use super::backup::AuditWatch;
 use super::files::find_place_for_mark;
