@@ -15,15 +15,14 @@ pub(super) fn plans(desk: &Desk, admin: &str) -> Result<Markup, store::Error> {
     Ok(html! {
         p { "A plan takes effect when the contract has the approval of a second admin. Both sign with a wallet of their own." }
         div class="scroll table" { table id="plans" {
-            thead { tr { th { "Plan" } th { "Name" } th { "Chain" } th class="number" { "Price" } th { "Every" } th { "Status" } th { "Signed by" } th { "" } } }
+            thead { tr { th { "Plan" } th { "Name" } th { "Chain" } th { "Price" } th { "Status" } th { "Signed by" } th { "" } } }
             tbody {
                 @for plan in &rows {
                     @if let Some(side) = platform.side(plan.chain) {
                         @let state = side.state_of(plan);
                         tr id=(format!("plan-{}-{}-{}", plan.id, plan.chain, plan.version)) {
                             td data-label="Plan" { (plan.id) span class="soft" { ", version " (plan.version) } } td data-label="Name" class="wrap" { (plan.name) } td data-label="Chain" { (side.name()) }
-                            td data-label="Price" class="number" { (side.show(&plan.amount)) " " (SYMBOL) }
-                            td data-label="Every" { (plan.interval_s / 86_400) " days" @if plan.periods > 0 { ", " (plan.periods) " times" } }
+                            td data-label="Price" { (side.show(&plan.amount)) " " (SYMBOL) span class="soft" { " / " (plan.interval_s / 86_400) " days" @if plan.periods > 0 { ", " (plan.periods) " times" } } }
                             td data-label="Status" class="state" { (badge(if state == PlanState::Active { "good" } else { "warn" }, state.word())) }
                             td data-label="Signed by" { (plan.proposer) @if let Some(approver) = &plan.approver { ", " (approver) } }
                             td {
