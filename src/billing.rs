@@ -30,7 +30,7 @@ pub use attempt::{
 };
 pub use brake::Brake;
 pub use carried::{Carried, Undecodable};
-pub use claim::{Claim, ClaimState, ClaimedBy, Satisfied, Subject};
+pub use claim::{Claim, ClaimState, ClaimedBy, PeriodNaming, Satisfied, Subject};
 pub use decide::{Again, Memory, Objection, Rules, Sighting, Standing, Step, Unsettled, next_step};
 pub use entry::{BadField, Entry};
 pub use gate::{
@@ -51,5 +51,5 @@ pub use spelling::{Digits, Scalar, Spelling};
 pub use tx_record::{CallEnding, TxRecord};
 pub use verdict::{
     BlockRef, Execution, Foreign, ForeignEffect, ForeignTx, ItemOutcome, Landed, NoCharge, Opaque,
-    PlaceTakers, TakenOtherwise, Verdict,
+    PlaceTakers, Taken, Verdict,
 };

@@ -18,6 +18,7 @@ mod reads;
 mod ready;
 mod recall;
 mod records;
+mod requests;
 mod seal;
 mod signing;
 mod trial;
@@ -33,6 +34,7 @@ pub use moved::{TokenOfWallet, TxOnRecord};
 pub use ready::{ClockGap, Purse, TooDear, Unready};
 pub use recall::{ReadFrom, Recall, Young, YoungCall};
 pub use records::Records;
+pub use requests::Requests;
 pub use seal::{SealError, SealFault};
 pub use vitals::{FreeResources, Headroom, Vitals};
 
@@ -41,7 +43,7 @@ use crate::billing::{
     PlaceTakers, PlatformChainId, Sighting, Slot,
 };
 use crate::contract::{Looked, Profile};
-use crate::journal::{Durable, Past, Sealed};
+use crate::journal::{Binding, Durable, Network, Past, Sealed};
 use crate::node::{NodeTraffic, NodeView, Trust};
 use crate::policy::{Meant, Policy};
 use alloy::primitives::{Address, B256, Selector, U256};
@@ -70,6 +72,8 @@ pub struct Facts {
     pub max_in_flight: u64,
     /// How often it is looked at.
     pub poll_interval: Duration,
+    /// How often while nothing is open.
+    pub idle_poll_interval: Duration,
 }
 
 /// The last look at the head of a chain.
@@ -170,6 +174,13 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// How the billing contract is called.
     fn profile(&self) -> &Profile;
+
+    /// What the journal has to know it as.
+    fn binding(&self) -> Binding {
+        let Facts { id, family, network, contract, .. } = *self.facts();
+        let (network, naming) = (Network { family, id: network }, self.profile().period_naming());
+        Binding { chain: id, network, contract, naming }
+    }
 
     /// The function that charges, by the profile that a batch was signed by.
     fn function(&self, slot: &Slot<Durable<Attempt>>) -> Selector;

@@ -17,7 +17,9 @@ mod written;
 
 pub use lookup::Looked;
 
-use crate::billing::{Admitted, BadField, Charge, FailCode, Family, Item, ItemOutcome, Opinion};
+use crate::billing::{
+    Admitted, BadField, Charge, FailCode, Family, Item, ItemOutcome, Opinion, PeriodNaming,
+};
 use crate::config::BillingConfig;
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::{Address, Log, Selector};
@@ -93,6 +95,24 @@ impl Profile {
     /// Whether the call charges one subscription at a time.
     pub fn single(&self) -> bool {
         self.call.single()
+    }
+
+    /// What names the periods of charges.
+    pub fn period_naming(&self) -> PeriodNaming {
+        self.period.clone().map_or(PeriodNaming::Guard, PeriodNaming::Field)
+    }
+
+    /// The names in `call` and `lookup` that look like those of a period, where none numbers it.
+    pub fn unused_periods(&self) -> Vec<&str> {
+        if self.period.is_some() {
+            return Vec::new();
+        }
+        let looks_like = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            ["period", "cycle", "month", "epoch", "round"].iter().any(|word| name.contains(word))
+        };
+        let named = self.needs.iter().map(|need| need.name.as_str());
+        named.filter(|name| looks_like(name)).collect()
     }
 
     /// Whether the contract is asked for a subscription's terms.

@@ -3,6 +3,7 @@
 //! One commit stands between a request and a byte on the wire. Before it nothing happened; after
 //! it the transaction counts as public. One thread owns the file; this is its handle.
 
+mod accept;
 mod audit;
 mod backup;
 mod base;
@@ -57,6 +58,7 @@ mod whole;
 mod work;
 mod writer;
 
+pub use accept::{Accepting, NotAccepted};
 pub use audit::{Audit, HistoryHead, NoHead};
 pub use backup::{AuditWatch, NotCopied};
 pub use columns::LineOutcome;
@@ -79,7 +81,7 @@ pub use ledger::{
 pub use left::KnownLane;
 #[cfg(feature = "postgres")]
 pub use migrate::Steps;
-pub use networks::{Misbound, Network};
+pub use networks::{Binding, Misbound, Network};
 pub use open::OpenError;
 pub use outbox::{Outbox, UntakenEvent};
 pub use past::{FailedBilling, Past};
@@ -102,10 +104,11 @@ pub use writer::{Disk, Figures, Served, Writer};
 use crate::billing::{Attempt, BatchId, Claim, ForeignTx, PlatformChainId, Slot, Subject};
 use crate::clock::Clock;
 use crate::policy::Count;
-use alloy::primitives::{Address, B256};
+use alloy::primitives::B256;
 use files::Files;
 use instances::Company;
 use link::Link;
+use networks::Renamed;
 use parking_lot::RwLock;
 use sql::Database;
 use start::Begun;
@@ -134,6 +137,8 @@ pub struct Journal {
     /// Whether the start of this process is written down: nothing is written before it.
     begun: Arc<Begun>,
     clock: Clock,
+    /// The contracts whose periods were named otherwise before.
+    renamed: Arc<Renamed>,
     /// As the last commit left it: written by the journal's thread alone.
     pauses: Arc<RwLock<BTreeMap<PlatformChainId, Pause>>>,
 }
@@ -181,7 +186,8 @@ impl Journal {
         scope: ClaimScope,
         subjects: Vec<Subject>,
     ) -> Result<Vec<Vec<Claim>>, JournalError> {
-        self.read(move |conn| rows::claims(conn, scope, &subjects)).await
+        let since = self.renamed.since(scope.chain, scope.contract);
+        self.read(move |conn| rows::claims(conn, scope, since, &subjects)).await
     }
 
     /// THE COMMIT: position, claims, signed bytes and history in one transaction.
@@ -230,21 +236,13 @@ impl Journal {
         Ok(self.write(all).await??)
     }
 
-    /// Has the platform's id `chain` stand for `network`, and be billed through `contract`, from now
-    /// on. Refused where the journal knows the id or the network otherwise.
-    pub async fn bind(
-        &self,
-        chain: PlatformChainId,
-        network: Network,
-        contract: Address,
-        at_ms: i64,
-    ) -> Result<(), JournalError> {
-        let bound = self.read(move |conn| networks::is_bound(conn, chain, network, contract));
-        if bound.await? {
+    /// Has the journal know a chain as the configuration has it. Refused where it knows the chain otherwise.
+    pub async fn bind(&self, binding: Binding, at_ms: i64) -> Result<(), JournalError> {
+        let wanted = binding.clone();
+        if self.read(move |conn| networks::is_bound(conn, &wanted)).await? {
             return Ok(());
         }
-        let bind = move |conn: &dyn Database| networks::bind(conn, chain, network, contract, at_ms);
-        Ok(self.write(bind).await???)
+        Ok(self.write(move |conn| networks::bind(conn, &binding, at_ms)).await???)
     }
 
     /// Opens the lane at position `first`, unless it is open; tells the next position. Its chain must

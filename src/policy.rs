@@ -2,12 +2,13 @@
 //! asked in vain, and last at the final bytes, read again as a node would read them.
 //!
 //! Pure: no clock, socket or database. The journal keeps the sums of a day and compares them in the
-//! commit; a key signs nothing but what is [`Approved`], and only [`Policy::approve`] makes that.
+//! commit; a key signs nothing but what is [`Approved`]: what [`Policy::approve`] compared with a batch, or
+//! [`Policy::approve_again`] with a transaction that the key has signed before.
 
 mod approval;
 mod count;
 
-pub use approval::{Approved, Data, Intent, Meant, Unsigned};
+pub use approval::{Approved, Data, Intent, Meant, Repeating, Unsigned};
 pub use count::{Count, Unit, utc_day};
 
 use crate::billing::{
@@ -201,17 +202,19 @@ impl Policy {
         Ok(Approved::new(tx))
     }
 
-    /// Approves final bytes that do again what the account has signed before, and may cost as much. `proof`
-    /// says whether they do: for whoever knows nothing of a batch but what is shown to him.
-    pub fn approve_again<T: Unsigned>(
+    /// Approves final bytes that do what `earlier` does, which this account has signed, and cost at most `cost`
+    /// (wei or sun). The process of the keys knows a batch by its earlier transaction alone.
+    pub fn approve_again<T: Repeating>(
         &self,
         tx: T,
         cost: U256,
-        proof: Result<(), &'static str>,
+        earlier: &[u8],
+        known: &T::Known<'_>,
     ) -> Result<Approved<T>, Refusal> {
         let intent = tx.intent().map_err(|why| strange("its bytes cannot be read", &why))?;
         self.check_frame(&intent, cost)?;
-        proof.map_err(|why| Refusal::of("again", why))?;
+        let repeats = tx.repeats(earlier, self.signer, known);
+        repeats.map_err(|why| Refusal::of("again", why))?;
         Ok(Approved::new(tx))
     }
 

@@ -4,10 +4,10 @@ use super::Machine;
 use super::connect::{self, Connected};
 use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
-use crate::chain::{Finding, Inspect};
+use crate::chain::{Finding, Inspect, Requests};
 use crate::clock::Clock;
 use crate::config::{Config, NewWork};
-use crate::journal::{Journal, JournalError, KnownLane, LaneId, Misbound, Network, OpenError};
+use crate::journal::{Binding, Journal, JournalError, KnownLane, LaneId, Misbound, OpenError};
 use crate::keys::OpenKeys;
 use alloy::primitives::Address;
 use std::collections::BTreeMap;
@@ -126,10 +126,15 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
             found.push(Finding::fine("follows", said));
         }
     }
-    let network = Network { family: facts.family, id: facts.network };
-    if let Some(misbound) = seen.misbound(id, network).await {
+    if let Some(misbound) = seen.misbound(connected.chain.binding()).await {
         found.push(Finding::fault("network", misbound.to_string()));
     }
+    let requests = Requests::of(facts, accounts.len());
+    found.push(Finding::fine("requests", requests.to_string()));
+    let naming = connected.chain.binding().naming;
+    let guarded = connected.guarded_only().map(|told| told.to_string());
+    let said = guarded.unwrap_or_else(|| format!("told apart by {naming}"));
+    found.push(Finding::fine("periods", said));
     found.push(Finding::fine("policy", connected.chain.policy().describe().0));
     let configured =
         (connected.config.new_work == NewWork::Paused).then(|| "by the configuration".to_owned());
@@ -235,7 +240,7 @@ impl JournalSeen {
     }
 
     /// Why the chain is not the one that the journal knows.
-    async fn misbound(&self, chain: PlatformChainId, network: Network) -> Option<Misbound> {
-        self.journal.as_ref()?.misbound(chain, network).await.ok()?
+    async fn misbound(&self, binding: Binding) -> Option<Misbound> {
+        self.journal.as_ref()?.misbound(binding).await.ok()?
     }
 }

@@ -3,11 +3,11 @@
 
 use super::StartError;
 use super::connect::Connected;
-use crate::billing::{OnlyFollows, spell_address};
+use crate::billing::{OnlyFollows, PeriodNaming, spell_address};
 use crate::chain::Inspect;
 use crate::config::NewWork;
 use crate::engine::{Lane, LaneSet, Siblings, SigningLanes, Watcher};
-use crate::journal::{Journal, KnownLane, Network};
+use crate::journal::{Journal, KnownLane};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -22,9 +22,17 @@ pub(super) struct Lanes {
 /// Takes up everything that an earlier process left, of whichever account.
 pub(super) async fn take_up(chains: &[Connected], journal: &Journal) -> Result<Lanes, StartError> {
     for chain in chains {
-        let facts = chain.chain.facts();
-        let network = Network { family: facts.family, id: facts.network };
-        journal.bind(facts.id, network, facts.contract, journal.now_ms()).await?;
+        journal.bind(chain.chain.binding(), journal.now_ms()).await?;
+        if let Some(told) = chain.guarded_only() {
+            let (name, guard_s, unused) = (&chain.chain.facts().name, told.guard_s, told.unused());
+            warn!(
+                chain = name,
+                guard_s,
+                unused,
+                "charges are guarded for a time alone: nothing names their period, and after it the same \
+                 month is charged again"
+            );
+        }
     }
     let known = journal.known_lanes().await?;
     let orphans = Orphans::among(&known, chains);
@@ -142,5 +150,40 @@ impl fmt::Display for Orphans {
 impl Connected {
     fn guard(&self) -> std::time::Duration {
         self.config.family.billing().guard
+    }
+
+    /// How charges are guarded that no period tells apart; none where one does.
+    pub(super) fn guarded_only(&self) -> Option<GuardedOnly<'_>> {
+        let profile = self.chain.profile();
+        let (unused, guard_s) = (profile.unused_periods(), self.guard().as_secs());
+        (profile.period_naming() == PeriodNaming::Guard).then_some(GuardedOnly { guard_s, unused })
+    }
+}
+
+/// Charges that nothing but a time keeps from being repeated.
+pub(super) struct GuardedOnly<'a> {
+    guard_s: u64,
+    /// Fields that look like a period.
+    unused: Vec<&'a str>,
+}
+
+impl GuardedOnly<'_> {
+    fn unused(&self) -> String {
+        self.unused.join(", ")
+    }
+}
+
+impl fmt::Display for GuardedOnly<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "charges are guarded for {} s after they are final, and not for ever: neither call nor lookup has \
+             a field `period`",
+            self.guard_s
+        )?;
+        if self.unused.is_empty() {
+            return Ok(());
+        }
+        write!(f, "; {} looks like one: billing.period says which field it is", self.unused())
     }
 }

@@ -1,7 +1,11 @@
-//! `merchant-signer networks rename`: gives a network another id of the platform, with all its claims.
+//! `merchant-signer networks`: gives a network another id of the platform, with all its claims; or has it billed
+//! through another contract, or by another name of its periods.
 
-use crate::config::JournalPlace;
-use crate::journal::{Journal, NotRenamed, OpenError, Renaming};
+use crate::billing::{PlatformChainId, spell_address};
+use crate::config::{Config, JournalPlace};
+use crate::contract::Profile;
+use crate::journal::{Accepting, Journal, NotRenamed, OpenError, Renaming};
+use std::error::Error;
 
 /// Why a network keeps its id. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -29,4 +33,30 @@ pub async fn rename(journal: &JournalPlace, renaming: Renaming) -> Result<(), Re
     let renamed = journal.rename(renaming).await;
     journal.close().await;
     Ok(renamed?)
+}
+
+/// Has a chain billed as `config` says. No Signer may be running. What was done, in words.
+pub async fn accept(
+    config: &Config,
+    chain: PlatformChainId,
+    why: String,
+) -> Result<String, Box<dyn Error>> {
+    let configured = config.chains.iter().find(|one| one.platform_id == chain);
+    let family = &configured.ok_or_else(|| format!("there is no [chains.{chain}]"))?.family;
+    let (contract, billing) = (family.contract(), family.billing());
+    let profile = Profile::parse(billing, family.family()).map_err(|faults| {
+        let told = faults.iter().map(|fault| format!("chains.{chain}.billing.{fault}"));
+        told.collect::<Vec<_>>().join("\n")
+    })?;
+    let (naming, guard) = (profile.period_naming(), billing.guard);
+    let said = format!(
+        "chain {chain} is billed through {}, and its periods are told apart by {naming}: bill nothing that was \
+         billed before under the old contract or the old name",
+        spell_address(family.family(), contract)
+    );
+    let journal = Journal::open_at(&config.journal)?;
+    let accepted = journal.accept_config(Accepting { chain, contract, naming, guard, why }).await;
+    journal.close().await;
+    accepted?;
+    Ok(said)
 }

@@ -5,6 +5,7 @@
 use super::{ChargeKey, SubscribeId};
 use alloy::primitives::{Address, B256, U256};
 use std::sync::Arc;
+use strum::{EnumIter, EnumString, IntoStaticStr};
 
 /// The journal's number of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -152,7 +153,8 @@ pub struct Slot<A = Attempt> {
 }
 
 /// Where a batch stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum BatchState {
     /// The chain has not decided.
     Open,
@@ -169,24 +171,13 @@ pub enum BatchState {
 }
 
 impl BatchState {
-    /// Every state.
-    pub const ALL: [Self; 6] =
-        [Self::Open, Self::Charged, Self::Reverted, Self::Cancelled, Self::Usurped, Self::Expired];
-
     /// The word for it in answers and in the journal.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Charged => "charged",
-            Self::Reverted => "reverted",
-            Self::Cancelled => "cancelled",
-            Self::Usurped => "usurped",
-            Self::Expired => "expired",
-        }
+        self.into()
     }
 
     /// The state that `word` names, if it names one.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.word() == word)
+        word.parse().ok()
     }
 }

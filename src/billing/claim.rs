@@ -2,6 +2,25 @@
 
 use super::{BatchId, ChargeKey, ChargeTerms, Digits, Period, PlanId, SubscribeId, UserHash};
 use alloy::primitives::{B256, U256};
+use std::fmt;
+
+/// What tells one charge of a subscription from the next, under one contract.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeriodNaming {
+    /// The entry field that numbers the period: each is charged once, for ever.
+    Field(String),
+    /// Nothing does: a charge is guarded for a time after it is final.
+    Guard,
+}
+
+impl fmt::Display for PeriodNaming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(f, "the entry field `{name}`"),
+            Self::Guard => f.write_str("a guard time alone"),
+        }
+    }
+}
 
 /// What to look claims up by. Without a period only open batches count, in any period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

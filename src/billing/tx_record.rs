@@ -1,6 +1,7 @@
 //! What the chain's records tell people of a transaction in a final block. Nothing is decided by it.
 
 use alloy::primitives::U256;
+use strum::{EnumIter, EnumString, IntoStaticStr};
 
 /// How the call of a transaction in a final block went, and what it cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +17,8 @@ pub struct TxRecord {
 }
 
 /// How a call went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum CallEnding {
     /// It did what it was meant to do.
     Success,
@@ -33,31 +35,14 @@ pub enum CallEnding {
 }
 
 impl CallEnding {
-    /// Every ending.
-    pub const ALL: [Self; 6] = [
-        Self::Success,
-        Self::Revert,
-        Self::OutOfGas,
-        Self::OutOfEnergy,
-        Self::OutOfTime,
-        Self::Faulty,
-    ];
-
     /// The word for it in answers and in the journal.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Success => "SUCCESS",
-            Self::Revert => "REVERT",
-            Self::OutOfGas => "OUT_OF_GAS",
-            Self::OutOfEnergy => "OUT_OF_ENERGY",
-            Self::OutOfTime => "OUT_OF_TIME",
-            Self::Faulty => "FAULTY",
-        }
+        self.into()
     }
 
     /// The ending that `word` names, if it names one.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|ending| ending.word() == word)
+        word.parse().ok()
     }
 
     /// What to do about a billing that ended so; none where nothing is to be done.

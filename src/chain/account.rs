@@ -72,6 +72,7 @@ impl SigningAccount {
             signer: signatory.address(),
             max_in_flight: family.max_in_flight().into(),
             poll_interval: family.poll_interval(),
+            idle_poll_interval: family.idle_poll_interval(),
         };
         let policy = Arc::new(policy(chain, &profile, facts.signer));
         let signing = match signatory {

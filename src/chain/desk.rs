@@ -8,7 +8,7 @@
 
 use super::account::policy;
 use super::evm::{EvmPreimage, dearest, signed_cost};
-use super::tron::{TronPreimage, repeats};
+use super::tron::{KnownCalls, TronPreimage};
 use crate::billing::{AttemptKind, Family};
 use crate::config::{ChainConfig, EvmConfig, FamilyConfig};
 use crate::contract::Profile;
@@ -214,13 +214,12 @@ impl Desk {
     }
 
     fn again(&self, SignAgain { bytes, earlier }: &SignAgain) -> Result<Signature, NotSigned> {
-        let (signer, cost) = (self.address(), self.dearest.bill);
+        let cost = self.dearest.bill;
         let (new, profile) = (bytes.clone(), self.profile.as_ref());
         match self.policy.family {
             Family::Evm => {
                 let tx = EvmPreimage { bytes: new, profile };
-                let proof = tx.repeats(earlier, signer);
-                let approved = self.policy.approve_again(tx, cost, proof)?;
+                let approved = self.policy.approve_again(tx, cost, earlier, &())?;
                 if let Some(gas) = &self.gas {
                     approved.get().bids_within(&gas.fees)?;
                 }
@@ -231,9 +230,9 @@ impl Desk {
                 let known = self.earlier.lock().known.clone();
                 let profiles: Vec<&Profile> =
                     std::iter::once(profile).chain(known.iter().map(AsRef::as_ref)).collect();
-                let proof = repeats(bytes, earlier, signer, &profiles, self.latest());
+                let calls = KnownCalls { profiles: &profiles, latest: self.latest() };
                 let tx = TronPreimage { raw_data: new, profile };
-                let approved = self.policy.approve_again(tx, cost, proof)?;
+                let approved = self.policy.approve_again(tx, cost, earlier, &calls)?;
                 self.count_again(approved.get(), U256::ZERO)?;
                 self.sign(&approved)
             }

@@ -69,7 +69,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{Mutex, watch};
 use tracks::Tracks;
-pub(super) use transaction::{TronPreimage, repeats};
+pub(super) use transaction::{KnownCalls, TronPreimage};
 use tron_primitives::address;
 use vouched::Vouched;
 

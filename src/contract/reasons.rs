@@ -8,6 +8,7 @@ use crate::billing::{FailCode, Family, Opinion, Scalar};
 use alloy::dyn_abi::{DynSolType, DynSolValue};
 use alloy::primitives::Selector;
 use std::collections::BTreeMap;
+use strum::IntoEnumIterator;
 
 /// `Error(string)`, which `require` and `revert` make.
 const ERROR: Selector = Selector::new([0x08, 0xc3, 0x79, 0xa0]);
@@ -156,7 +157,7 @@ impl Reasons {
 }
 
 fn unknown_token(token: &str) -> String {
-    let all = FailCode::ALL.into_iter().filter(|code| *code != FailCode::Policy);
+    let all = FailCode::iter().filter(|code| *code != FailCode::Policy);
     let all: Vec<_> = all.map(FailCode::token).collect();
     format!("`{token}` is no fail code: use one of {}", all.join(", "))
 }

@@ -5,9 +5,11 @@ use super::lane::Lane;
 use super::trouble::Trouble;
 use crate::billing::{Closed, Gate};
 use crate::chain::{ChainError, Unready};
+use strum::{EnumIter, IntoStaticStr};
 
 /// What stands in the way of new work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Obstacle {
     /// The chain was not seen since the start.
     Unseen,
@@ -38,40 +40,9 @@ pub enum Obstacle {
 }
 
 impl Obstacle {
-    /// Every one.
-    pub const ALL: [Self; 13] = [
-        Self::Unseen,
-        Self::Nodes,
-        Self::Key,
-        Self::GasMoney,
-        Self::Fees,
-        Self::Clock,
-        Self::Finality,
-        Self::Journal,
-        Self::OldCopy,
-        Self::UnknownTransactions,
-        Self::KeyElsewhere,
-        Self::Brake,
-        Self::Other,
-    ];
-
     /// The word for it in metrics and answers.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Unseen => "unseen",
-            Self::Nodes => "nodes",
-            Self::Key => "key",
-            Self::GasMoney => "gas_money",
-            Self::Fees => "fees",
-            Self::Clock => "clock",
-            Self::Finality => "finality",
-            Self::Journal => "journal",
-            Self::OldCopy => "old_copy",
-            Self::UnknownTransactions => "unknown_transactions",
-            Self::KeyElsewhere => "key_elsewhere",
-            Self::Brake => "brake",
-            Self::Other => "other",
-        }
+        self.into()
     }
 
     /// Whether it may be about this machine alone: its way to the nodes or to the store of its key, or its clock.

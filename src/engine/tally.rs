@@ -1,9 +1,10 @@
 //! What one lane has come to since the start, counted for machines. Nothing is decided by it, and the
 //! journal knows all of it better.
 
-use crate::billing::{AttemptKind, BatchState, FailCode, ItemOutcome, Verdict};
+use crate::billing::{AttemptKind, BatchState, FailCode, Item, ItemOutcome, Verdict};
 use alloy::primitives::U256;
 use std::collections::BTreeMap;
+use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
 
 /// Where a reason has nothing to add.
 const NONE: &str = "none";
@@ -14,7 +15,8 @@ const ENDS: [&str; 7] =
     ["charged", "charged_otherwise", "unproven", "reverted", "cancelled", "usurped", "expired"];
 
 /// Another transaction that was signed for an open batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum SignedAgain {
     /// It bids more on the same place.
     Replacement,
@@ -25,16 +27,9 @@ pub enum SignedAgain {
 }
 
 impl SignedAgain {
-    /// Every one.
-    pub const ALL: [Self; 3] = [Self::Replacement, Self::Cancel, Self::Renewal];
-
     /// The word for it in metrics.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Replacement => "replacement",
-            Self::Cancel => "cancel",
-            Self::Renewal => "renewal",
-        }
+        self.into()
     }
 
     /// What an attempt is that takes the place of one that may still land.
@@ -64,10 +59,10 @@ pub struct Tally {
 impl Default for Tally {
     fn default() -> Self {
         let ended = || {
-            let states = BatchState::ALL.into_iter().filter(|state| *state != BatchState::Open);
+            let states = BatchState::iter().filter(|state| *state != BatchState::Open);
             states.map(BatchState::word)
         };
-        let failed = FailCode::ALL.into_iter().map(|code| ("failed", code.token()));
+        let failed = FailCode::iter().map(|code| ("failed", code.token()));
         Self {
             accepted: 0,
             ended: ended().map(|word| (word, 0)).collect(),
@@ -78,7 +73,7 @@ impl Default for Tally {
                 .map(|at| (at, 0))
                 .collect(),
             fees: ended().map(|word| (word, U256::ZERO)).collect(),
-            signed_again: SignedAgain::ALL.into_iter().map(|kind| (kind, 0)).collect(),
+            signed_again: SignedAgain::iter().map(|kind| (kind, 0)).collect(),
         }
     }
 }
@@ -95,8 +90,8 @@ impl Tally {
         *count = count.saturating_add(1);
     }
 
-    /// A batch of so many charges ended.
-    pub(super) fn ended(&mut self, verdict: &Verdict, charges: usize) {
+    /// A batch of these charges ended.
+    pub(super) fn ended(&mut self, verdict: &Verdict, items: &[Item]) {
         let word = verdict.state().word();
         let count = self.ended.entry(word).or_default();
         *count = count.saturating_add(1);
@@ -106,20 +101,21 @@ impl Tally {
             let sum = self.fees.entry(word).or_default();
             *sum = sum.saturating_add(record.fee);
         }
+        let charges = u64::try_from(items.len()).unwrap_or(u64::MAX);
         match verdict {
             Verdict::Charged(_, outcomes) => {
-                for outcome in outcomes {
-                    self.charge(end_of(outcome), 1);
+                for (item, outcome) in items.iter().zip(outcomes) {
+                    self.charge(end_of(item, outcome), 1);
                 }
             }
             Verdict::Reverted(_)
             | Verdict::Cancelled(_)
             | Verdict::Usurped(_)
             | Verdict::Expired(_) => {
-                self.charge((word, NONE), u64::try_from(charges).unwrap_or(u64::MAX));
+                self.charge((word, NONE), charges);
             }
             Verdict::UsedUp(_) => {
-                self.charge(("unproven", NONE), u64::try_from(charges).unwrap_or(u64::MAX));
+                self.charge(("unproven", NONE), charges);
             }
         }
     }
@@ -130,10 +126,12 @@ impl Tally {
     }
 }
 
-fn end_of(outcome: &ItemOutcome) -> (&'static str, &'static str) {
+fn end_of(item: &Item, outcome: &ItemOutcome) -> (&'static str, &'static str) {
     match outcome {
-        ItemOutcome::Charged => ("charged", NONE),
-        ItemOutcome::ChargedOtherwise(_) => ("charged_otherwise", NONE),
+        ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_) => {
+            let as_claimed = outcome.taken_otherwise(item).is_claimed();
+            (if as_claimed { "charged" } else { "charged_otherwise" }, NONE)
+        }
         ItemOutcome::Failed { code, .. } => ("failed", code.token()),
         ItemOutcome::Unproven => ("unproven", NONE),
     }
@@ -142,27 +140,43 @@ fn end_of(outcome: &ItemOutcome) -> (&'static str, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::billing::{BlockRef, CallEnding, Landed, TakenOtherwise, TxRecord};
-    use alloy::primitives::B256;
+    use crate::billing::{
+        BlockRef, CallEnding, ChargeKey, ChargeTerms, Landed, Period, PlanId, SubscribeId, Taken,
+        TxRecord, UserHash,
+    };
+    use alloy::primitives::{Address, B256};
 
     #[test]
     fn every_end_was_there_before_it_happened() {
         let before = Tally::default();
         let mut tally = before.clone();
         let block = BlockRef { number: 1, time: 2 };
-        tally.ended(&Verdict::Expired(block), 3);
-        for code in FailCode::ALL {
-            tally.charge(end_of(&ItemOutcome::Failed { code, detail: None }), 1);
+        let (key, terms) = (
+            ChargeKey { plan: PlanId(1), user: UserHash(B256::ZERO), period: Period::Guarded },
+            ChargeTerms::default(),
+        );
+        let item = Item { subscribe: SubscribeId(1), key, amount: U256::from(5), terms };
+        tally.ended(&Verdict::Expired(block), &[item; 3]);
+        for code in FailCode::iter() {
+            tally.charge(end_of(&item, &ItemOutcome::Failed { code, detail: None }), 1);
         }
-        tally.charge(end_of(&ItemOutcome::Charged), 1);
-        tally.charge(end_of(&ItemOutcome::Unproven), 1);
-        tally.charge(end_of(&ItemOutcome::ChargedOtherwise(TakenOtherwise::default())), 1);
+        tally.charge(end_of(&item, &ItemOutcome::Charged), 1);
+        tally.charge(end_of(&item, &ItemOutcome::Unproven), 1);
+        // The event adds the wallet that the claim does not name, which is nothing else than was claimed.
+        let wallet = Some(Address::ZERO);
+        let told = ItemOutcome::ChargedAsTold(Taken { wallet, ..Taken::default() });
+        let named =
+            Item { terms: ChargeTerms { wallet: Some(Address::repeat_byte(1)), ..terms }, ..item };
+        tally.charge(end_of(&item, &told), 1);
+        tally.charge(end_of(&named, &told), 1);
+        assert_eq!(tally.charges.get(&("charged", NONE)), Some(&2));
+        assert_eq!(tally.charges.get(&("charged_otherwise", NONE)), Some(&1));
         assert_eq!(tally.charges.get(&("expired", NONE)), Some(&3));
         assert_eq!(tally.ended.get("expired"), Some(&1));
         let record =
             TxRecord { ending: CallEnding::Revert, message: None, used: 1, fee: U256::from(7) };
         let landed = Landed { hash: B256::ZERO, block, record: Some(record) };
-        tally.ended(&Verdict::Reverted(landed), 2);
+        tally.ended(&Verdict::Reverted(landed), &[item; 2]);
         assert_eq!(tally.fees.get("reverted"), Some(&U256::from(7)));
         assert_eq!(tally.charges.get(&("reverted", NONE)), Some(&2));
         assert!(tally.charges.keys().eq(before.charges.keys()), "{tally:?}");

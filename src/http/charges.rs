@@ -24,6 +24,7 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use strum::IntoEnumIterator;
 
 /// How many charges a page has at most, and when nothing else is asked for.
 pub const LARGEST_PAGE: usize = 1_000;
@@ -116,7 +117,7 @@ impl From<Direction> for LedgerOrder {
 /// The states that a charge can be in: those of its batch, two that the chain tells of it alone, and that of
 /// one which was never signed.
 fn states() -> impl Iterator<Item = &'static str> {
-    BatchState::ALL.into_iter().map(BatchState::word).chain(["failed", "unproven", REFUSED])
+    BatchState::iter().map(BatchState::word).chain(["failed", "unproven", REFUSED])
 }
 
 impl LedgerQuery {
@@ -132,7 +133,7 @@ impl LedgerQuery {
         if let Some(reason) = &asked.reason
             && FailCode::from_token(reason).is_none()
         {
-            let known = FailCode::ALL.map(FailCode::token).join(", ");
+            let known = FailCode::iter().map(FailCode::token).collect::<Vec<_>>().join(", ");
             return Err(TurnedAway::Ledger(format!("reason is one of {known}")));
         }
         for (name, id) in [("subscribeId", asked.subscribe_id), ("planId", asked.plan_id)] {

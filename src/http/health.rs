@@ -61,6 +61,7 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
         "warnings": lanes.warnings(),
         "accounts": lanes.all().map(|lane| account(lane)).collect::<Vec<_>>(),
         "head": pulse.map(|pulse| pulse.head),
+        "lookedSecondsAgo": lanes.all().map(|lane| age(lane)).max().flatten(),
         "paused": lane.paused_since(),
         "retired": lane.follows.is_some(),
         "undecided": all().map(Lane::undecided).sum::<usize>(),
@@ -70,6 +71,11 @@ fn chain(set: &LaneSet, lanes: &SigningLanes) -> Value {
         "nodes": nodes.iter().map(node).collect::<Vec<_>>(),
         "trust": lane.chain.trust().sentence(),
     })
+}
+
+/// How old what is told of a lane and its nodes is, whole seconds.
+fn age(lane: &Lane) -> Option<u64> {
+    Some(lane.chain.vitals()?.age.as_secs())
 }
 
 /// A lane that takes new work.

@@ -11,13 +11,13 @@ use super::answer::HttpReply;
 use super::*;
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, ClaimState, ClaimedBy, Digits, Entry,
-    FailCode, InBlocks, Item, NamedRequest, Period, PlanId, Refused, RequestId, Retry, Satisfied,
-    Scalar, Signed, SubscribeId, UserHash,
+    FailCode, InBlocks, Item, NamedRequest, Period, PeriodNaming, PlanId, Refused, RequestId,
+    Retry, Satisfied, Scalar, Signed, SubscribeId, UserHash,
 };
 use crate::chain::Facts;
 use crate::config::JournalConfig;
 use crate::engine::{Answer, HowFar, LaneSet, NamedTransaction, Rehearsed, Sent};
-use crate::journal::{Journal, LaneId, Network, Origin, Proposal, Sealed};
+use crate::journal::{Binding, Journal, LaneId, Network, Origin, Proposal, Sealed};
 use alloy::primitives::{Address, B256, U256};
 use axum::body::{Body, to_bytes};
 use axum::extract::Request;
@@ -28,6 +28,7 @@ use hyper_util::service::TowerToHyperService;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use strum::IntoEnumIterator;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -80,7 +81,9 @@ impl House {
     async fn accept(&self, request_id: &str, hash: B256) {
         let journal = &self.door.engine.journal;
         let network = Network { family: Family::Evm, id: 31337 };
-        journal.bind(CHAIN, network, SIGNER, 0).await.unwrap();
+        let naming = PeriodNaming::Field("period".to_owned());
+        let binding = Binding { chain: CHAIN, network, contract: SIGNER, naming };
+        journal.bind(binding, 0).await.unwrap();
         let lane = LaneId { chain: CHAIN, signer: SIGNER };
         let position = journal.open_lane(lane, 0, 0).await.unwrap();
         let signed = Signed { hash, raw: vec![1], gas_required: 1 };
@@ -225,7 +228,7 @@ async fn the_document_is_served_and_every_reference_in_it_leads_somewhere() {
 #[test]
 fn the_document_knows_every_reason_and_every_state() {
     let document = document();
-    let codes = FailCode::ALL.map(FailCode::token);
+    let codes: Vec<_> = FailCode::iter().map(FailCode::token).collect();
     assert_eq!(words(&schema(&document, "FailCode")["enum"]), codes);
     let retries =
         [Retry::User, Retry::Wait, Retry::Done, Retry::Lost, Retry::Stop, Retry::Fix, Retry::Retry];
@@ -234,7 +237,7 @@ fn the_document_knows_every_reason_and_every_state() {
     let described = &schema(&document, "Failure")["properties"]["retry"]["enum"];
     assert_eq!(words(described), retries.map(Retry::token));
     let states = words(&schema(&document, "Report")["properties"]["state"]["enum"]);
-    assert_eq!(states, BatchState::ALL.map(BatchState::word));
+    assert_eq!(states, BatchState::iter().map(BatchState::word).collect::<Vec<_>>());
 }
 
 fn facts() -> Facts {
@@ -247,6 +250,7 @@ fn facts() -> Facts {
         signer: SIGNER,
         max_in_flight: 1,
         poll_interval: Duration::from_secs(3),
+        idle_poll_interval: Duration::from_mins(1),
     }
 }
 

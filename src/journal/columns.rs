@@ -11,6 +11,7 @@ use crate::spans::SpanPlace;
 use alloy::primitives::{Address, B256, U256};
 use rusqlite::types::{Type, ValueRef};
 use std::borrow::Cow;
+use strum::IntoEnumIterator;
 
 /// What became of one subscription of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl OutcomeWords<'_> {
 pub(super) fn outcome_words(outcome: &ItemOutcome) -> OutcomeWords<'_> {
     match outcome {
         ItemOutcome::Charged => OutcomeWords { outcome: "charged", code: None, detail: None },
-        ItemOutcome::ChargedOtherwise(taken) => {
+        ItemOutcome::ChargedAsTold(taken) => {
             OutcomeWords { outcome: "charged", code: None, detail: Some(taken.to_string().into()) }
         }
         ItemOutcome::Unproven => OutcomeWords { outcome: "unproven", code: None, detail: None },
@@ -64,7 +65,7 @@ pub(super) fn outcome(row: &Row<'_>, at: usize) -> SqlResult<Option<LineOutcome>
             None => ItemOutcome::Charged,
             Some(taken) => {
                 let read = taken.parse().map_err(|_| garbage(detail_at, &taken))?;
-                ItemOutcome::ChargedOtherwise(read)
+                ItemOutcome::ChargedAsTold(read)
             }
         }),
         "unproven" => LineOutcome::Told(ItemOutcome::Unproven),
@@ -152,7 +153,7 @@ pub(super) fn ending(row: &Row<'_>, at: usize) -> SqlResult<CallEnding> {
 /// Reads the column `resolved`.
 pub(super) fn resolved(row: &Row<'_>, at: usize) -> SqlResult<Option<Resolution>> {
     let Some(word) = row.get::<Option<String>>(at)? else { return Ok(None) };
-    let found = Resolution::ALL.into_iter().find(|one| one.column() == word);
+    let found = Resolution::iter().find(|one| one.column() == word);
     found.ok_or_else(|| garbage(at, &word)).map(Some)
 }
 

@@ -3,16 +3,17 @@
 //! from the chain.
 
 use super::columns::LineOutcome;
+use super::networks::ContractKey;
 use super::record::{Billing, Line};
 use super::sql::{Database, SqlError, SqlResult};
 use super::{
-    Journal, JournalError, LaneId, Network, Origin, Resolution, Settlement, commit, doubt, end,
-    history, networks, resolve, rows, takers,
+    Binding, Journal, JournalError, LaneId, Network, Origin, Resolution, Settlement, commit, doubt,
+    end, history, networks, resolve, rows, takers,
 };
 use crate::billing::{
     BatchId, BatchState, BlockRef, ChargeKey, ChargeTerms, Execution, Family, ForeignEffect,
-    ForeignTx, Item, ItemOutcome, Landed, Period, PlanId, PlatformChainId, SubscribeId, UserHash,
-    Verdict,
+    ForeignTx, Item, ItemOutcome, Landed, Period, PeriodNaming, PlanId, PlatformChainId,
+    SubscribeId, UserHash, Verdict,
 };
 use alloy::primitives::{Address, B256, U256};
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,9 @@ struct NetworkLine {
     family: String,
     network: u64,
     contract: Address,
+    /// The entry field that numbers periods; null where a guard time alone tells charges apart.
+    #[serde(deserialize_with = "Option::deserialize")]
+    period: Option<String>,
 }
 
 /// A transaction in a final block, and what it charged.
@@ -147,10 +151,15 @@ fn at(line: usize, problem: impl Into<String>) -> NotImported {
 /// Every billing that the chain has decided, in the order of the journal.
 fn export(conn: &dyn Database) -> SqlResult<Exported> {
     let mut networks = Vec::new();
-    for (chain, contract) in networks::all(conn)? {
+    for key in networks::all(conn)? {
+        let ContractKey { chain, contract } = key;
         let Network { family, id } = networks::of(conn, chain)?;
         let family = super::columns::family_word(family).to_owned();
-        networks.push(NetworkLine { chain: chain.0, family, network: id, contract });
+        let period = match networks::named(conn, key)? {
+            Some((PeriodNaming::Field(name), _)) => Some(name),
+            Some((PeriodNaming::Guard, _)) | None => None,
+        };
+        networks.push(NetworkLine { chain: chain.0, family, network: id, contract, period });
     }
     let header = FirstLine { format: FORMAT.to_owned(), version: VERSION, networks };
     let mut exported = Exported { text: line_of(&header)?, billings: 0, open: 0 };
@@ -210,10 +219,9 @@ fn claim(line: &Line) -> Option<ClaimLine> {
     let outcome = match (&line.outcome, line.resolved) {
         (_, Some(Resolution::Free)) => return None,
         (_, Some(Resolution::Charged))
-        | (
-            Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_))),
-            None,
-        ) => "charged",
+        | (Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_))), None) => {
+            "charged"
+        }
         (Some(LineOutcome::Told(ItemOutcome::Unproven)), None) => "unproven",
         (
             Some(LineOutcome::Told(ItemOutcome::Failed { .. }) | LineOutcome::Released) | None,
@@ -222,7 +230,7 @@ fn claim(line: &Line) -> Option<ClaimLine> {
             return None;
         }
     };
-    let (key, terms) = (line.item.key, line.item.terms);
+    let (key, terms) = (line.item.key, line.terms());
     Some(ClaimLine {
         subscribe_id: line.item.subscribe.0,
         plan_id: key.plan.0,
@@ -283,14 +291,9 @@ fn bind(conn: &dyn Database, header: &FirstLine, at_ms: i64) -> Result<(), NotIm
             .find(|family| super::columns::family_word(*family) == told.family)
             .ok_or_else(|| at(1, format!("there is no family {:?}", told.family)))?;
         let network = Network { family, id: told.network };
-        if let Some((_, contract)) = networks::all(conn)?.into_iter().find(|(id, _)| *id == chain)
-            && contract != told.contract
-        {
-            let (here, there) = (contract, told.contract);
-            return Err(at(1, format!("chain {chain} bills through {here} here, and not {there}")));
-        }
-        networks::bind(conn, chain, network, told.contract, at_ms)?
-            .map_err(|why| at(1, why.to_string()))?;
+        let naming = told.period.clone().map_or(PeriodNaming::Guard, PeriodNaming::Field);
+        let binding = Binding { chain, network, contract: told.contract, naming };
+        networks::bind(conn, &binding, at_ms)?.map_err(|why| at(1, why.of_a_file()))?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 
 use super::columns::address;
 use super::sql::{Database, SqlResult, params};
-use super::{Journal, JournalError, LaneId, Misbound, Network, networks};
+use super::{Binding, Journal, JournalError, LaneId, Misbound, Network, networks};
 use crate::billing::PlatformChainId;
 
 /// A lane that the journal knows.
@@ -35,13 +35,9 @@ impl Journal {
         self.read(move |conn| known_lanes(conn, now_s)).await
     }
 
-    /// Why the platform's id `chain` cannot stand for `network`; none where nothing contradicts.
-    pub async fn misbound(
-        &self,
-        chain: PlatformChainId,
-        network: Network,
-    ) -> Result<Option<Misbound>, JournalError> {
-        self.read(move |conn| networks::contradiction(conn, chain, network)).await
+    /// Why a chain cannot be what the configuration says; none where nothing contradicts.
+    pub async fn misbound(&self, binding: Binding) -> Result<Option<Misbound>, JournalError> {
+        self.read(move |conn| networks::contradiction(conn, &binding)).await
     }
 }
 

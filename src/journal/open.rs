@@ -4,6 +4,7 @@
 use super::files::{self, Files};
 use super::mark::{self, HighWaterMark};
 use super::migrate::Migration;
+use super::networks::Renamed;
 use super::sql::SqlError;
 use super::start::Start;
 use super::writer::{Disk, Job, Real, Writer};
@@ -199,6 +200,7 @@ impl Journal {
         let mut start = Start::new(mark, old_copy, disk.as_ref()).map_err(problem)?;
         start.write(&conn, disk.as_ref()).map_err(problem)?;
         let pauses = Arc::new(RwLock::new(pause::all(&conn).map_err(problem)?));
+        let renamed = Arc::new(Renamed::read(&conn).map_err(problem)?);
         let (jobs, queue) = mpsc::channel::<Job>(config.queue_length);
         let figures = Arc::new(Figures::default());
         let (counted, closed) = (Arc::clone(&figures), None);
@@ -219,6 +221,7 @@ impl Journal {
             begun,
             clock,
             pauses,
+            renamed,
         };
         Ok((journal, writer))
     }

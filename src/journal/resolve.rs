@@ -7,9 +7,11 @@ use super::{history, passing, requests, rows};
 use crate::billing::{BatchId, BatchState, ItemOutcome, SubscribeId};
 use alloy::primitives::B256;
 use serde_json::json;
+use strum::{EnumIter, EnumString, IntoStaticStr};
 
 /// What became of the charge after all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, IntoStaticStr, EnumString)]
+#[strum(serialize_all = "snake_case")]
 pub enum Resolution {
     /// It was charged: it is never charged again.
     Charged,
@@ -18,20 +20,14 @@ pub enum Resolution {
 }
 
 impl Resolution {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Charged, Self::Free];
-
     /// The word for it in commands and answers.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Charged => "charged",
-            Self::Free => "free",
-        }
+        self.into()
     }
 
     /// The resolution that `word` names, if it names one.
     pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|one| one.word() == word)
+        word.parse().ok()
     }
 
     /// The word for it in the table of claims.
@@ -202,7 +198,7 @@ fn state(billing: &Billing, line: &Line) -> ClaimStanding {
             ClaimStanding::Resolved(said)
         }
         (Some(LineOutcome::Told(ItemOutcome::Unproven)), None) => ClaimStanding::Unproven,
-        (Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_))), _) => {
+        (Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_))), _) => {
             ClaimStanding::Told("charged")
         }
         (Some(LineOutcome::Told(ItemOutcome::Failed { .. })), _) => ClaimStanding::Told("failed"),

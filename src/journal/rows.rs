@@ -10,7 +10,7 @@ use super::sql::{Database, OptionalExtension as _, Row, SqlResult, params};
 use super::{Durable, networks};
 use crate::billing::{
     AskedBy, Attempt, Attempts, BatchId, BlockRef, CallerKey, CallerLabel, ChargeKey, Claim,
-    ClaimedBy, Item, PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId, TxRecord,
+    ClaimedBy, Item, Period, PlanId, PlatformChainId, Signed, Slot, Subject, SubscribeId, TxRecord,
     UserHash,
 };
 use alloy::primitives::{Address, B256};
@@ -42,60 +42,88 @@ pub(super) fn lookups() -> [String; 2] {
         .map(|which| format!("{CLAIM} FROM claim, batch {HELD} AND period = ?4 AND {which}"))
 }
 
-/// The live claims on each subject, in order.
+/// The live claims on each subject, in order. Batches before `since` have named periods otherwise: what is open of
+/// them meets every period, and so does what is charged without one, until its guard is over.
 pub(super) fn claims(
     conn: &dyn Database,
     scope: ClaimScope,
+    since: i64,
     subjects: &[Subject],
 ) -> SqlResult<Vec<Vec<Claim>>> {
     let open = if subjects.iter().any(|subject| subject.period.is_none()) {
-        open_claims(conn, scope)?
+        open_claims(conn, scope, i64::MAX)?
+    } else if since > 0 {
+        open_claims(conn, scope, since)?
     } else {
         Vec::new()
     };
-    let [by_key, by_id] = lookups();
-    let mut by_key = conn.prepare_cached(&by_key)?;
-    let mut by_id = conn.prepare_cached(&by_id)?;
-    let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
-    let time = scope.chain_time;
-    let of_period = |subject: &&Subject| subject.period.is_some();
-    let by_key = by_key.query_each(
-        subjects.iter().filter(of_period),
-        |subject, ask| {
-            let (period, user) = (subject.period.map(period_text), subject.user.0.as_slice());
-            ask(params![chain, contract, time, period, subject.plan.0, user])
-        },
-        claim,
-    )?;
-    let by_id = by_id.query_each(
-        subjects.iter().filter(of_period),
-        |subject, ask| {
-            let period = subject.period.map(period_text);
-            ask(params![chain, contract, time, period, subject.subscribe.0])
-        },
-        claim,
-    )?;
-    let mut named = by_key.into_iter().zip(by_id);
+    let of_period: Vec<(&Subject, Period)> =
+        subjects.iter().filter_map(|subject| Some((subject, subject.period?))).collect();
+    let mut named = looked_up(conn, scope, &of_period)?;
+    if since > 0 {
+        let guarded: Vec<_> =
+            of_period.iter().map(|(subject, _)| (*subject, Period::Guarded)).collect();
+        for (claims, more) in named.iter_mut().zip(looked_up(conn, scope, &guarded)?) {
+            claims.extend(more);
+        }
+    }
+    let mut named = named.into_iter();
     let found = subjects.iter().map(|subject| {
         if subject.period.is_none() {
             return open.iter().filter(|claim| is_on(claim, subject)).copied().collect();
         }
-        let (mut claims, by_id) = named.next().unwrap_or_default();
-        claims.extend(by_id);
-        claims.dedup();
+        let renamed = open.iter().filter(|claim| claim.by.batch.0 < since && is_on(claim, subject));
+        let mut claims: Vec<Claim> = Vec::new();
+        for claim in named.next().unwrap_or_default().into_iter().chain(renamed.copied()) {
+            if !claims.contains(&claim) {
+                claims.push(claim);
+            }
+        }
         claims
     });
     Ok(found.collect())
 }
 
-/// Every claim of a batch that the chain has not decided. There are few of them at any time.
-fn open_claims(conn: &dyn Database, scope: ClaimScope) -> SqlResult<Vec<Claim>> {
+/// The live claims on each subject in a period.
+fn looked_up(
+    conn: &dyn Database,
+    scope: ClaimScope,
+    subjects: &[(&Subject, Period)],
+) -> SqlResult<Vec<Vec<Claim>>> {
+    let [by_key, by_id] = lookups();
+    let mut by_key = conn.prepare_cached(&by_key)?;
+    let mut by_id = conn.prepare_cached(&by_id)?;
+    let (chain, contract) = (scope.chain.0, scope.contract.as_slice());
+    let time = scope.chain_time;
+    let by_key = by_key.query_each(
+        subjects.iter(),
+        |(subject, period), ask| {
+            let (period, user) = (period_text(*period), subject.user.0.as_slice());
+            ask(params![chain, contract, time, period, subject.plan.0, user])
+        },
+        claim,
+    )?;
+    let by_id = by_id.query_each(
+        subjects.iter(),
+        |(subject, period), ask| {
+            ask(params![chain, contract, time, period_text(*period), subject.subscribe.0])
+        },
+        claim,
+    )?;
+    let both = by_key.into_iter().zip(by_id);
+    Ok(both.map(|(by_key, by_id)| by_key.into_iter().chain(by_id).collect()).collect())
+}
+
+/// Every claim of a batch below `before` that the chain has not decided. There are few of them at any time.
+fn open_claims(conn: &dyn Database, scope: ClaimScope, before: i64) -> SqlResult<Vec<Claim>> {
     let time = scope.chain_time;
     // CROSS JOIN is how SQLite is told to begin with the open batches.
     let from = "FROM batch CROSS JOIN claim";
-    conn.prepare_cached(&format!("{CLAIM} {from} {HELD} AND state = 'open' AND batch.chain = ?1"))?
-        .query_map(params![scope.chain.0, scope.contract.as_slice(), time], claim)?
-        .collect()
+    conn.prepare_cached(&format!(
+        "{CLAIM} {from} {HELD} AND state = 'open' AND batch.chain = ?1 AND batch.id < ?4"
+    ))?
+    .query_map(params![scope.chain.0, scope.contract.as_slice(), time, before], claim)?
+    .collect()
 }
 
 fn is_on(claim: &Claim, subject: &Subject) -> bool {

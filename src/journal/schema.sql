@@ -29,6 +29,16 @@ CREATE TABLE chain (
     UNIQUE (family, network)
 ) STRICT;
 
+-- What names the periods of a contract's charges: an entry field, or '' where a guard time alone does. Batches
+-- before since were charged by another name.
+CREATE TABLE contract (
+    chain   INTEGER NOT NULL REFERENCES chain (id),
+    address BLOB    NOT NULL CHECK (length(address) = 20),
+    period  TEXT    NOT NULL,
+    since   INTEGER NOT NULL CHECK (since >= 0),
+    PRIMARY KEY (chain, address)
+) STRICT, WITHOUT ROWID;
+
 -- Paused chains: nothing new is signed on them.
 CREATE TABLE pause (
     chain    INTEGER PRIMARY KEY,

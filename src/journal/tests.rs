@@ -32,12 +32,12 @@ use super::*;
 use crate::billing::{
     AskedBy, AttemptKind, BatchState, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
     ChargeTerms, ClaimState, Execution, FailCode, Family, ForeignEffect, InBlocks, Item,
-    ItemOutcome, Landed, NamedRequest, Period, PlanId, RequestId, Signed, SubscribeId,
-    TakenOtherwise, TxRecord, UserHash, Verdict,
+    ItemOutcome, Landed, NamedRequest, Period, PeriodNaming, PlanId, RequestId, Signed,
+    SubscribeId, Taken, TxRecord, UserHash, Verdict,
 };
 use crate::config::JournalConfig;
 use crate::policy::Unit;
-use alloy::primitives::U256;
+use alloy::primitives::{Address, U256};
 use futures_util::future::join_all;
 use room::Room;
 use rusqlite::Connection;
@@ -54,10 +54,11 @@ const NOW_MS: i64 = 1_767_225_600_000;
 const NETWORK: Network = Network { family: Family::Evm, id: 31_337 };
 /// How the contract is called, as far as the journal cares: a text.
 const PROFILE: &str = "a profile";
-const TABLES: [&str; 16] = [
+const TABLES: [&str; 17] = [
     "boot",
     "restored",
     "chain",
+    "contract",
     "pause",
     "lane",
     "profile",
@@ -99,7 +100,7 @@ impl Book {
     }
 
     async fn begin(journal: Journal, room: Room) -> Self {
-        journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS).await.unwrap();
+        journal.bind(binding(), NOW_MS).await.unwrap();
         assert_eq!(journal.open_lane(lane(), FIRST, NOW_MS).await.unwrap(), FIRST);
         Self { journal, room }
     }
@@ -368,6 +369,12 @@ fn end(slot: &Slot<Durable<Attempt>>, state: BatchState, outcomes: Vec<ItemOutco
 fn foreign(position: u64, effect: ForeignEffect) -> ForeignTx {
     let landed = Landed { hash: B256::repeat_byte(0xEE), block: BLOCK, record: None };
     ForeignTx { position, landed, effect }
+}
+
+/// As the chain is known.
+fn binding() -> Binding {
+    let naming = PeriodNaming::Field("period".to_owned());
+    Binding { chain: CHAIN, network: NETWORK, contract: CONTRACT, naming }
 }
 
 fn lane() -> LaneId {

@@ -1,9 +1,11 @@
 //! What can be the matter with a store of keys.
 
 use std::fmt;
+use strum::{EnumIter, IntoStaticStr};
 
 /// What is the matter with a store. The sentences say what to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum StoreFault {
     /// There is no connection to it.
     #[error("it cannot be reached: check the network, its address and its certificate")]
@@ -42,34 +44,9 @@ pub enum StoreFault {
 }
 
 impl StoreFault {
-    /// Every one.
-    pub const ALL: [Self; 10] = [
-        Self::Unreachable,
-        Self::Silent,
-        Self::Busy,
-        Self::Down,
-        Self::Denied,
-        Self::Pin,
-        Self::Disabled,
-        Self::Missing,
-        Self::Odd,
-        Self::OtherKey,
-    ];
-
     /// The word for it in metrics.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Unreachable => "unreachable",
-            Self::Silent => "silent",
-            Self::Busy => "busy",
-            Self::Down => "down",
-            Self::Denied => "denied",
-            Self::Pin => "pin",
-            Self::Disabled => "disabled",
-            Self::Missing => "missing",
-            Self::Odd => "odd",
-            Self::OtherKey => "other_key",
-        }
+        self.into()
     }
 
     /// What the status of an answer over HTTP says that is no good one, where nothing else does.

@@ -3,6 +3,7 @@
 
 use super::error::RealChain;
 use std::collections::VecDeque;
+use strum::EnumIter;
 
 /// So many failures within [`FAILURE_WINDOW_MS`] open the breaker.
 const FAILURES: usize = 5;
@@ -44,7 +45,7 @@ const HALF_SCORE_MS: u64 = 500;
 const DURATIONS: usize = 40;
 
 /// What a node may be used for at present.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, EnumIter)]
 pub enum State {
     /// Nobody knows yet which chain it is on.
     Unverified,
@@ -64,17 +65,6 @@ pub enum State {
 }
 
 impl State {
-    /// Every one.
-    pub const ALL: [Self; 7] = [
-        Self::Unverified,
-        Self::Alive,
-        Self::Silent,
-        Self::OutOfSync,
-        Self::Busy,
-        Self::Quarantined,
-        Self::WrongChain,
-    ];
-
     /// The word for it in logs, metrics and answers.
     pub fn word(self) -> &'static str {
         match self {

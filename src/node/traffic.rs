@@ -8,12 +8,14 @@ use prometheus_client::metrics::histogram::Histogram;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use strum::{EnumCount, EnumIter, IntoEnumIterator, IntoStaticStr};
 
 /// Upper bounds of the durations of answers, seconds.
 const SECONDS: [f64; 9] = [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0, 10.0];
 
 /// Why a question was not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumCount, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum NoAnswer {
     /// Nothing came in time: it hangs.
     Timeout,
@@ -34,30 +36,9 @@ pub enum NoAnswer {
 }
 
 impl NoAnswer {
-    /// Every one.
-    pub const ALL: [Self; 8] = [
-        Self::Timeout,
-        Self::Unreachable,
-        Self::Broken,
-        Self::Http,
-        Self::ShutOut,
-        Self::Garbled,
-        Self::Overloaded,
-        Self::WrongChain,
-    ];
-
     /// The word for it in metrics.
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Timeout => "timeout",
-            Self::Unreachable => "unreachable",
-            Self::Broken => "broken",
-            Self::Http => "http",
-            Self::ShutOut => "shut_out",
-            Self::Garbled => "garbled",
-            Self::Overloaded => "overloaded",
-            Self::WrongChain => "wrong_chain",
-        }
+        self.into()
     }
 
     /// What a fault comes to. A node's own error is one that says that it cannot answer.
@@ -101,7 +82,7 @@ pub struct NodeTraffic {
 #[derive(Debug, Default)]
 pub(super) struct Traffic {
     methods: Mutex<BTreeMap<&'static str, MethodTraffic>>,
-    unanswered: [AtomicU64; NoAnswer::ALL.len()],
+    unanswered: [AtomicU64; NoAnswer::COUNT],
 }
 
 impl Traffic {
@@ -125,8 +106,8 @@ impl Traffic {
             traffic.unanswered = traffic.unanswered.saturating_add(1);
         }
         let why = NoAnswer::of(fault);
-        let counters = NoAnswer::ALL.iter().zip(&self.unanswered);
-        for (_, counter) in counters.filter(|(each, _)| **each == why) {
+        let counters = NoAnswer::iter().zip(&self.unanswered);
+        for (_, counter) in counters.filter(|(each, _)| *each == why) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -137,7 +118,7 @@ impl Traffic {
         NodeTraffic {
             label: label.to_owned(),
             methods: self.methods.lock().clone(),
-            unanswered: NoAnswer::ALL.into_iter().zip(counts).collect(),
+            unanswered: NoAnswer::iter().zip(counts).collect(),
         }
     }
 }

@@ -20,6 +20,20 @@ pub trait Unsigned {
     fn intent(&self) -> Result<Intent, Self::Unreadable>;
 }
 
+/// One that can be compared with a transaction of the same account, so that both are known to do the same.
+pub trait Repeating: Unsigned {
+    /// The configuration that the comparison needs.
+    type Known<'a>;
+
+    /// Ok if this transaction does what `earlier` does, which `signer` has signed, and nothing else.
+    fn repeats(
+        &self,
+        earlier: &[u8],
+        signer: Address,
+        known: &Self::Known<'_>,
+    ) -> Result<(), &'static str>;
+}
+
 /// What a transaction does, by its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intent {
@@ -83,7 +97,7 @@ pub struct Approved<T> {
 }
 
 impl<T: Unsigned> Approved<T> {
-    /// Made by [`super::Policy::approve`] alone.
+    /// Made by [`super::Policy::approve`] and [`super::Policy::approve_again`] alone.
     pub(super) fn new(tx: T) -> Self {
         let digest = match tx.family() {
             Family::Evm => keccak256(tx.bytes()),

@@ -9,6 +9,7 @@ use crate::engine::{Gate, Lane, LaneSet, Obstacle, SigningLanes, Tally};
 use alloy::primitives::U256;
 use std::sync::Arc;
 use std::time::Duration;
+use strum::IntoEnumIterator;
 
 /// One chain at one moment: the lanes that take new work, and those that only end what they have begun.
 pub(super) struct ChainNow<'a> {
@@ -112,10 +113,11 @@ fn tell_standing(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
     sheet.gauges(
         ("obstacle", "1 for the reason why a chain is not ready"),
         many(chains, |chain| {
-            Obstacle::ALL.map(|reason| {
+            let of = |reason: Obstacle| {
                 let now = i64::from(chain.standing.contains(&reason));
                 ([of_chain(chain.id), ("reason", reason.word().to_owned())], now)
-            })
+            };
+            Obstacle::iter().map(of).collect::<Vec<_>>()
         }),
     );
     sheet.gauges(

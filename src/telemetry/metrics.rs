@@ -18,6 +18,7 @@ use prometheus_client::registry::Registry;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+use strum::IntoEnumIterator;
 
 /// In metrics, the caller of a request that did not prove who sent it.
 pub const NOBODY: &str = "nobody";
@@ -164,7 +165,7 @@ impl Metrics {
         for status in TURNED_AWAY {
             begin(of(NOBODY, (0, status)));
         }
-        for code in FailCode::ALL {
+        for code in FailCode::iter() {
             drop(self.refusals.get_or_create(&RefusalLabels { fail_code: code.token() }));
         }
         for reason in reasons {
@@ -201,7 +202,7 @@ impl Metrics {
             let labels = RefusalLabels { fail_code: code.token() };
             (code.token(), self.refusals.get_or_create(&labels).get())
         };
-        FailCode::ALL.into_iter().map(of).filter(|(_, count)| *count > 0).collect()
+        FailCode::iter().map(of).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Counts a request that proved nothing, by the word for why.

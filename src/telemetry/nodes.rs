@@ -4,6 +4,7 @@ use super::chains::{ChainNow, of_chain, whole};
 use super::sheet::{Labels, Samples, Sheet};
 use crate::billing::PlatformChainId;
 use crate::node::{NodeTraffic, NodeView, State};
+use strum::IntoEnumIterator;
 
 /// One node at one moment.
 struct NodeNow {
@@ -36,8 +37,9 @@ pub(super) fn tell(sheet: &mut Sheet, chains: &[ChainNow<'_>]) {
         nodes.iter().map(|n| (n.labels(), i64::from(n.view.state == State::Alive))).collect(),
     );
     let states = |node: &NodeNow| {
-        State::ALL
+        State::iter()
             .map(|state| (node.with("state", state.word()), i64::from(node.view.state == state)))
+            .collect::<Vec<_>>()
     };
     sheet.gauges(
         ("node_state", "1 for the state that a node is in"),

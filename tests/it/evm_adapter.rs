@@ -24,7 +24,7 @@ use merchant_signer::config::{
     JournalConfig, KeyRef, L1Fee, NewWork, PolicyConfig, Replacement, RpcUrl, Wei,
 };
 use merchant_signer::contract::Profile;
-use merchant_signer::journal::{Journal, LaneId, Network, Origin, Proposal};
+use merchant_signer::journal::{Journal, LaneId, Origin, Proposal};
 use merchant_signer::keys::{Key, KeySource};
 use merchant_signer::node::{Http, RealChain};
 use merchant_signer::policy::Meant;
@@ -53,6 +53,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         contract,
         multicall: NOWHERE,
         poll_interval: Duration::from_mins(1),
+        idle_poll_interval: Duration::from_mins(1),
         finality: Finality::Depth(3),
         max_in_flight: 4,
         fees: FeeConfig {
@@ -212,8 +213,7 @@ async fn committed(chain: &EvmChain, good: &[Charge], estimate: &Estimate) -> Si
     };
     let journal = Journal::open(&config).unwrap();
     let facts = chain.facts();
-    let network = Network { family: facts.family, id: facts.network };
-    journal.bind(facts.id, network, contract, 0).await.unwrap();
+    journal.bind(chain.binding(), 0).await.unwrap();
     let lane = LaneId { chain: facts.id, signer: facts.signer };
     journal.open_lane(lane, position, 0).await.unwrap();
     let proposal = Proposal {

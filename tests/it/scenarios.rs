@@ -62,6 +62,7 @@ mod resolve;
 mod restarts;
 mod restores;
 mod rivals;
+mod rpc_bill;
 mod secrets;
 mod several;
 mod shipped;

@@ -5,12 +5,13 @@ use alloy::primitives::{Address, B256, U256, keccak256};
 use futures_util::future::join_all;
 use merchant_signer::billing::{
     AskedBy, Attempt, BatchId, BlockRef, CallEnding, CallerKey, CallerLabel, ChargeKey,
-    ChargeTerms, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period, PlanId,
-    PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash, Verdict,
+    ChargeTerms, Family, InBlocks, Item, ItemOutcome, Landed, NamedRequest, Period, PeriodNaming,
+    PlanId, PlatformChainId, RequestId, Signed, Slot, Subject, SubscribeId, TxRecord, UserHash,
+    Verdict,
 };
 use merchant_signer::config::JournalConfig;
 use merchant_signer::journal::{
-    ClaimScope, Durable, Journal, LaneId, Network, Origin, Proposal, Sealed, Settlement,
+    Binding, ClaimScope, Durable, Journal, LaneId, Network, Origin, Proposal, Sealed, Settlement,
 };
 use merchant_signer::policy::{Count, Unit};
 use std::path::Path;
@@ -106,7 +107,9 @@ impl Book {
     /// The same of one that is open.
     pub(crate) async fn take_up(journal: Journal) -> Self {
         let network = Network { family: Family::Evm, id: 31337 };
-        journal.bind(LANE.chain, network, CONTRACT, journal.now_ms()).await.unwrap();
+        let naming = PeriodNaming::Field("period".to_owned());
+        let binding = Binding { chain: LANE.chain, network, contract: CONTRACT, naming };
+        journal.bind(binding, journal.now_ms()).await.unwrap();
         journal.known_lanes().await.unwrap();
         let (_, open) = journal.take_up(LANE).await.unwrap();
         journal.known_until(LANE).await.unwrap();

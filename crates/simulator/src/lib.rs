@@ -176,9 +176,9 @@ impl Simulation<'_> {
             self.between_two_starts();
             if self.asks_a_person() {
                 self.asked_a_person = true;
-                let journal = self.config.journal.file().expect("a simulated journal is a file");
-                runtime.block_on(person::import(&self.world, journal, &self.callers));
+                runtime.block_on(person::import(&self.world, &self.config, &self.callers));
             }
+            runtime.block_on(person::accept(&self.world, &self.config));
             self.world.lock().stale = None;
             let stop = runtime.block_on(tokio::task::unconstrained(self.live()));
             // What a killed process leaves is what is on disk now, before its files are closed.

@@ -5,18 +5,20 @@ use crate::callers::Callers;
 use crate::clock;
 use crate::disk::SimDisk;
 use crate::process::serve;
-use crate::scene::Shape;
+use crate::scene::{Change, Shape};
 use crate::town::customer;
 use crate::world::{Shared, Side, World};
 use alloy::consensus::Transaction as _;
 use alloy::primitives::{Address, B256, Log, U256};
 use alloy::sol_types::SolEvent as _;
-use merchant_signer::config::JournalConfig;
-use merchant_signer::journal::Journal;
+use merchant_signer::billing::PeriodNaming;
+use merchant_signer::config::Config;
+use merchant_signer::journal::{Accepting, Journal, OpenError};
 use sandbox_chains::contracts::Careless;
 use sandbox_chains::tron::tx::Action;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
 /// A transaction in a block that nobody undoes.
@@ -39,20 +41,9 @@ pub(crate) fn is_needed(world: &World) -> bool {
 }
 
 /// Imports what the journal has forgotten, on the simulated disk: between two processes, as one of its own.
-pub(crate) async fn import(world: &Shared, config: &JournalConfig, callers: &Callers) {
-    let life = {
-        let mut world = world.lock();
-        world.life += 1;
-        world.dead = false;
-        world.note("both", "claims imported", 0);
-        clock::begin(world.machine_ms());
-        world.life
-    };
-    let disk = Box::new(SimDisk { world: Arc::clone(world), life });
-    let (journal, writer) =
-        Journal::with_writer(config, clock::CLOCK, disk).expect("the journal is whole");
-    let tasks = TaskTracker::new();
-    tasks.spawn(serve(writer, Arc::clone(world), Arc::default()));
+pub(crate) async fn import(world: &Shared, config: &Config, callers: &Callers) {
+    let opened = opened(world, config, "claims imported");
+    let (journal, tasks) = opened.expect("the journal is whole");
     let exported = journal.export_claims().await.expect("the journal is read");
     let networks = exported.text.lines().next().unwrap_or_default().to_owned();
     let text = {
@@ -64,6 +55,52 @@ pub(crate) async fn import(world: &Shared, config: &JournalConfig, callers: &Cal
     let told = journal.import_claims(text, by, why).await.expect("the journal is written");
     if let Err(problem) = told {
         world.lock().broken.get_or_insert(format!("I3: what was forgotten is refused: {problem}"));
+    }
+    drop(journal);
+    tasks.close();
+    tasks.wait().await;
+}
+
+/// The journal, as a command has it between two processes; and whatever works on it.
+fn opened(
+    world: &Shared,
+    config: &Config,
+    for_what: &'static str,
+) -> Result<(Journal, TaskTracker), OpenError> {
+    let place = config.journal.file().expect("a simulated journal is a file");
+    let life = {
+        let mut world = world.lock();
+        world.life += 1;
+        world.dead = false;
+        world.note("both", for_what, 0);
+        clock::begin(world.machine_ms());
+        world.life
+    };
+    let disk = Box::new(SimDisk { world: Arc::clone(world), life });
+    let (journal, writer) = Journal::with_writer(place, clock::CLOCK, disk)?;
+    let tasks = TaskTracker::new();
+    tasks.spawn(serve(writer, Arc::clone(world), Arc::default()));
+    Ok((journal, tasks))
+}
+
+/// Says that the contract of the configuration is meant, where it is another one than the first. Where the disk does
+/// not take that, the start is refused, and it is said again before the next one.
+pub(crate) async fn accept(world: &Shared, config: &Config) {
+    if !matches!(world.lock().changed, Some((_, Change::Contract))) {
+        return;
+    }
+    let opened = opened(world, config, "another contract is accepted");
+    let Ok((journal, tasks)) = opened else { return };
+    for chain in &config.chains {
+        let accepting = Accepting {
+            chain: chain.platform_id,
+            contract: chain.family.contract(),
+            naming: PeriodNaming::Field("period".to_owned()),
+            guard: Duration::ZERO,
+            why: "the contract was exchanged".to_owned(),
+        };
+        // Of the other chain there is nothing to accept.
+        drop(journal.accept_config(accepting).await);
     }
     drop(journal);
     tasks.close();

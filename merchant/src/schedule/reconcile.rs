@@ -6,9 +6,24 @@
 use super::rules::Patience;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use strum::{EnumIter, EnumString, IntoStaticStr};
 
 /// How two books can differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    EnumIter,
+    IntoStaticStr,
+    EnumString,
+)]
+#[strum(serialize_all = "kebab-case")]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Kind {
     /// A final block charged it, and no callback says so.
@@ -30,35 +45,14 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All kinds, in the order of the documentation.
-    pub(crate) const ALL: [Self; 8] = [
-        Self::ChargedWithoutCallback,
-        Self::CallbackWithoutCharge,
-        Self::OpenTooLong,
-        Self::NoVerdict,
-        Self::UnknownToTheSigner,
-        Self::ListedButNotPosted,
-        Self::ChargedButListed,
-        Self::EndedButListed,
-    ];
-
     /// The word for it in the store, in metrics and in the documentation.
     pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::ChargedWithoutCallback => "charged-without-callback",
-            Self::CallbackWithoutCharge => "callback-without-charge",
-            Self::OpenTooLong => "open-too-long",
-            Self::NoVerdict => "no-verdict",
-            Self::UnknownToTheSigner => "unknown-to-the-signer",
-            Self::ListedButNotPosted => "listed-but-not-posted",
-            Self::ChargedButListed => "charged-but-listed",
-            Self::EndedButListed => "ended-but-listed",
-        }
+        self.into()
     }
 
     /// The kind that has this word.
     pub(crate) fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
+        word.parse().ok()
     }
 
     /// How long it may last without a name.
@@ -111,13 +105,7 @@ pub(crate) fn compare(
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[test]
-    fn every_kind_has_a_word_of_its_own() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::of_word(kind.word()), Some(kind));
-        }
-    }
+    use strum::IntoEnumIterator;
 
     proptest! {
         /// Whatever lasts when, each difference is named exactly once, and its end is told whenever its
@@ -129,7 +117,8 @@ mod tests {
             let mut named = BTreeMap::new();
             for present in looks {
                 let difference = |(kind, subject): &(usize, u8)| {
-                    (Difference { kind: Kind::ALL[*kind], subject: subject.to_string() }, 7)
+                    let kind = Kind::iter().nth(*kind).unwrap();
+                    (Difference { kind, subject: subject.to_string() }, 7)
                 };
                 let now: BTreeMap<Difference, i64> = present.iter().map(difference).collect();
                 for change in compare(&now, &named) {

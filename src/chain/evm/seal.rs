@@ -6,7 +6,7 @@ use crate::chain::SealError;
 use crate::chain::signing::data;
 use crate::config::{EvmConfig, FeeConfig};
 use crate::contract::Profile;
-use crate::policy::{Intent, Meant, Refusal, Unsigned};
+use crate::policy::{Intent, Meant, Refusal, Repeating, Unsigned};
 use alloy::consensus::{SignableTransaction, Signed, Transaction, TxEip1559, TxEnvelope, TxLegacy};
 use alloy::eips::Decodable2718 as _;
 use alloy::primitives::{Address, B256, Signature, TxKind, U256};
@@ -127,14 +127,13 @@ impl EvmPreimage<'_> {
         }
         Ok(())
     }
+}
 
-    /// Whether this is the call of `earlier`, which `signer` has signed, in the same place: then only one of
-    /// the two can land.
-    pub(in crate::chain) fn repeats(
-        &self,
-        earlier: &[u8],
-        signer: Address,
-    ) -> Result<(), &'static str> {
+impl Repeating for EvmPreimage<'_> {
+    type Known<'a> = ();
+
+    /// The same call in the same place: only one of the two can land.
+    fn repeats(&self, earlier: &[u8], signer: Address, (): &()) -> Result<(), &'static str> {
         let earlier = TxEnvelope::decode_2718_exact(earlier);
         let earlier = earlier.map_err(|_| "what was to be signed before is no transaction")?;
         let signed_by = earlier.signature().recover_address_from_prehash(&earlier.signature_hash());

@@ -76,39 +76,50 @@ impl policy::Unsigned for TronPreimage<'_> {
     }
 }
 
-/// Whether these bytes call what `earlier` calls, which `signer` has signed, with nothing but another deadline.
-/// Which argument is the deadline is for the profiles of batches to say; a new one is not after `latest` (Unix
-/// seconds). That `earlier` is dead is not shown.
-pub(in crate::chain) fn repeats(
-    bytes: &[u8],
-    earlier: &[u8],
-    signer: Address,
-    profiles: &[&Profile],
-    latest: U256,
-) -> Result<(), &'static str> {
-    let before = SignedBytes::read(earlier);
-    let before = before.map_err(|_| "what was to be signed before is no transaction")?;
-    if before.signer() != Some(signer) {
-        return Err("what was to be signed before was not signed by this key");
+/// The calls that another attempt of a TRON batch may be: by the profiles of batches, until a moment.
+pub(in crate::chain) struct KnownCalls<'a> {
+    /// They tell which argument is the deadline.
+    pub(in crate::chain) profiles: &'a [&'a Profile],
+    /// A new deadline is not after this, Unix seconds.
+    pub(in crate::chain) latest: U256,
+}
+
+impl policy::Repeating for TronPreimage<'_> {
+    type Known<'a> = KnownCalls<'a>;
+
+    /// The same call with nothing but another deadline. That `earlier` is dead is not shown.
+    fn repeats(
+        &self,
+        earlier: &[u8],
+        signer: Address,
+        known: &KnownCalls<'_>,
+    ) -> Result<(), &'static str> {
+        let before = SignedBytes::read(earlier);
+        let before = before.map_err(|_| "what was to be signed before is no transaction")?;
+        if before.signer() != Some(signer) {
+            return Err("what was to be signed before was not signed by this key");
+        }
+        let (now, before) = (
+            Unsigned::read(&self.raw_data).map_err(|_| "its bytes cannot be read")?,
+            before.unsigned,
+        );
+        if now.contract != before.contract {
+            return Err("it calls another contract than what was signed before");
+        }
+        let one = Computed { deadline: 0, signer };
+        let same_by = |profile: &Profile| match (
+            profile.renew(&now.data, &one),
+            profile.renew(&before.data, &one),
+        ) {
+            (Ok(now), Ok(before)) => now == before,
+            _ => false,
+        };
+        if now.data == before.data {
+            return Ok(());
+        }
+        let mut knowing = known.profiles.iter().filter(|profile| same_by(profile));
+        let by = knowing.next().ok_or("it does something else than what was signed before")?;
+        let timely = by.deadlines(&now.data).iter().all(|deadline| *deadline <= known.latest);
+        if timely { Ok(()) } else { Err("it could charge for longer than is configured") }
     }
-    let (now, before) =
-        (Unsigned::read(bytes).map_err(|_| "its bytes cannot be read")?, before.unsigned);
-    if now.contract != before.contract {
-        return Err("it calls another contract than what was signed before");
-    }
-    let one = Computed { deadline: 0, signer };
-    let same_by = |profile: &Profile| match (
-        profile.renew(&now.data, &one),
-        profile.renew(&before.data, &one),
-    ) {
-        (Ok(now), Ok(before)) => now == before,
-        _ => false,
-    };
-    if now.data == before.data {
-        return Ok(());
-    }
-    let mut knowing = profiles.iter().filter(|profile| same_by(profile));
-    let by = knowing.next().ok_or("it does something else than what was signed before")?;
-    let timely = by.deadlines(&now.data).iter().all(|deadline| *deadline <= latest);
-    if timely { Ok(()) } else { Err("it could charge for longer than is configured") }
 }

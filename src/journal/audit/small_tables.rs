@@ -10,10 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A chain and an account, as the history spells it.
 type LaneName = (u64, String);
 
+/// A chain and a contract.
+type ContractName = (u64, String);
+
 /// What the history says stands.
 #[derive(Debug, Default)]
 pub(super) struct SmallTables {
     chains: BTreeMap<u64, Bound>,
+    /// What names the periods of a contract's charges, and from which batch on.
+    contracts: BTreeMap<ContractName, (String, u64)>,
     pauses: BTreeMap<u64, (String, i64)>,
     lanes: BTreeMap<LaneName, LaneReach>,
     /// Lanes that are in doubt.
@@ -96,10 +101,15 @@ impl SmallTables {
     /// Takes in one row; tells what is wrong with it.
     pub(super) fn follow(&mut self, row: &HistoryRow<'_>, body: &Value) -> Option<String> {
         match row.event {
-            "chain bound" | "contract changed" => {
+            "chain bound" => {
                 let network = number(body, "network")?;
                 let (family, contract) = (text(body, "family"), text(body, "contract"));
                 self.chains.insert(number(body, "chain")?, Bound { family, network, contract });
+                self.bill_through(body)?;
+            }
+            "contract changed" => {
+                self.chains.get_mut(&number(body, "chain")?)?.contract = text(body, "contract");
+                self.bill_through(body)?;
             }
             "chain renamed" => self.rename(number(body, "from")?, number(body, "to")?),
             "paused" => {
@@ -147,6 +157,12 @@ impl SmallTables {
         None
     }
 
+    fn bill_through(&mut self, body: &Value) -> Option<()> {
+        let name = (number(body, "chain")?, text(body, "contract"));
+        self.contracts.insert(name, (text(body, "period"), number(body, "since")?));
+        Some(())
+    }
+
     fn rename(&mut self, from: u64, to: u64) {
         if let Some(bound) = self.chains.remove(&from) {
             self.chains.insert(to, bound);
@@ -154,9 +170,12 @@ impl SmallTables {
         if let Some(pause) = self.pauses.remove(&from) {
             self.pauses.insert(to, pause);
         }
-        let by_now = |(chain, signer): LaneName| (if chain == from { to } else { chain }, signer);
+        let by_now =
+            |(chain, signer): (u64, String)| (if chain == from { to } else { chain }, signer);
         let moved = |(name, value)| (by_now(name), value);
         self.lanes = std::mem::take(&mut self.lanes).into_iter().map(moved).collect();
+        let moved = |(name, value)| (by_now(name), value);
+        self.contracts = std::mem::take(&mut self.contracts).into_iter().map(moved).collect();
         let moved = |(name, value)| (by_now(name), value);
         self.doubts = std::mem::take(&mut self.doubts).into_iter().map(moved).collect();
     }
@@ -167,6 +186,10 @@ impl SmallTables {
             all(conn, "SELECT id, family, network, contract FROM chain", |row| {
                 let (family, network, contract) = (row.get(1)?, row.get(2)?, written(row, 3)?);
                 Ok((row.get(0)?, Bound { family, network, contract }))
+            })?;
+        let contracts: BTreeMap<ContractName, (String, u64)> =
+            all(conn, "SELECT chain, address, period, since FROM contract", |row| {
+                Ok(((row.get(0)?, written(row, 1)?), (row.get(2)?, row.get(3)?)))
             })?;
         let pauses: BTreeMap<u64, (String, i64)> =
             all(conn, "SELECT chain, by, since_ms FROM pause", |row| {
@@ -189,6 +212,7 @@ impl SmallTables {
         let same_doubts = self.doubts.iter().all(|(name, since)| doubts.get(name) == Some(since));
         let table = [
             (chains == self.chains, "what chains stand for is not what the history says"),
+            (contracts == self.contracts, "what names periods is not what the history says"),
             (pauses == self.pauses, "the paused chains are not those of the history"),
             (same_lanes, "a lane is not where the history says"),
             (same_doubts, "a lane that forgot something is not in doubt any more"),

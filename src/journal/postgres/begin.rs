@@ -4,6 +4,7 @@
 use super::super::instances::{Company, newest_boot};
 use super::super::link::{Link, Use};
 use super::super::mark::{self as boots, BootId};
+use super::super::networks::Renamed;
 use super::super::sql::{Database, SqlError, SqlResult};
 use super::super::start::Begun;
 use super::super::writer::Job;
@@ -120,6 +121,7 @@ pub(super) fn begin(
     let known = start(&session, (boot, old_copy), clock)?;
     tell_start(config, conn, &server)?;
     let pauses = Arc::new(RwLock::new(pause::all(conn)?));
+    let renamed = Arc::new(Renamed::read(conn)?);
     let seen = Arc::new(Mutex::new(LastSeen { boot, known, server }));
     let link = Arc::new(Link::default());
     let line = |used_for, name: &str, session| {
@@ -163,6 +165,7 @@ pub(super) fn begin(
         begun: Begun::written(),
         clock,
         pauses,
+        renamed,
     };
     Ok(OpenedJournal { journal, writer, reader, alive })
 }

@@ -5,6 +5,7 @@ GRANT USAGE ON SCHEMA {schema} TO {role};
 REVOKE INSERT ON about, migration, turn FROM {role};
 GRANT UPDATE (taken) ON turn TO {role};
 GRANT UPDATE (contract) ON chain TO {role};
+GRANT UPDATE (period, since) ON contract TO {role};
 GRANT UPDATE (next_position) ON lane TO {role};
 GRANT UPDATE (state, settled_ms, winner, block, block_s) ON batch TO {role};
 GRANT UPDATE (ending, message, used, fee) ON attempt TO {role};

@@ -55,6 +55,14 @@ CREATE TABLE chain (
     UNIQUE (family, network)
 );
 
+CREATE TABLE contract (
+    chain   BIGINT NOT NULL REFERENCES chain (id) DEFERRABLE,
+    address BYTEA  NOT NULL CHECK (length(address) = 20),
+    period  TEXT   NOT NULL,
+    since   BIGINT NOT NULL CHECK (since >= 0),
+    PRIMARY KEY (chain, address)
+);
+
 CREATE TABLE pause (
     chain    BIGINT PRIMARY KEY,
     by       TEXT    NOT NULL,

@@ -18,7 +18,8 @@ async fn positions_are_taken_one_after_the_other_and_signed_for() {
 async fn every_account_of_every_chain_counts_for_itself() {
     let book = Book::new().await;
     let (chain, signer) = (PlatformChainId(140), Address::repeat_byte(0x52));
-    book.journal.bind(chain, Network { id: 1, ..NETWORK }, CONTRACT, NOW_MS).await.unwrap();
+    let network = Network { id: 1, ..NETWORK };
+    book.journal.bind(Binding { chain, network, ..binding() }, NOW_MS).await.unwrap();
     for (chain, signer) in [(chain, SIGNER), (CHAIN, signer)] {
         let lane = LaneId { chain, signer };
         assert_eq!(book.journal.open_lane(lane, 0, NOW_MS).await.unwrap(), 0);

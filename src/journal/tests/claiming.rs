@@ -36,7 +36,8 @@ async fn a_user_and_a_subscription_are_claimed_separately_for_each_period() {
 async fn another_contract_or_chain_claims_for_itself() {
     let book = Book::new().await;
     let chain = PlatformChainId(140);
-    book.journal.bind(chain, Network { id: 1, ..NETWORK }, CONTRACT, NOW_MS).await.unwrap();
+    let network = Network { id: 1, ..NETWORK };
+    book.journal.bind(Binding { chain, network, ..binding() }, NOW_MS).await.unwrap();
     let elsewhere = LaneId { chain, signer: SIGNER };
     book.journal.open_lane(elsewhere, 500, NOW_MS).await.unwrap();
     for (contract, chain) in [(CONTRACT, CHAIN), (SIGNER, CHAIN), (CONTRACT, chain)] {

@@ -90,6 +90,21 @@ async fn nonsense_is_refused_as_a_whole_with_its_line() {
 }
 
 #[tokio::test]
+async fn a_file_whose_periods_have_another_name_is_refused() {
+    let text = exported(&full().await).await;
+    assert!(text.starts_with(r#"{"format":"merchant-signer claims","version":1"#), "{text}");
+    let named = r#""period":"period""#;
+    for other in [r#""period":"month""#, r#""period":null"#] {
+        let book = Book::new().await;
+        let told = imports(&book, &text.replacen(named, other, 1)).await.unwrap_err();
+        assert!(told.contains("line 1") && told.contains("told apart by"), "{told}");
+    }
+    let silent = text.replacen(&format!(",{named}"), "", 1);
+    let told = imports(&Book::new().await, &silent).await.unwrap_err();
+    assert!(told.contains("missing field `period`"), "{told}");
+}
+
+#[tokio::test]
 async fn a_place_that_another_transaction_has_here_is_refused() {
     let text = exported(&full().await).await;
     let other = Book::new().await;

@@ -1,6 +1,7 @@
 //! What the chain does not tell, a person may; nothing else.
 
 use super::*;
+use strum::IntoEnumIterator;
 
 async fn ended(outcomes: Vec<ItemOutcome>) -> (Book, BatchId) {
     ended_in(Book::new().await, outcomes).await
@@ -60,7 +61,7 @@ async fn nothing_but_what_is_unproven_is_resolved() {
     let before = book.everything().await;
     let number = batch.0.to_string();
     let hash = signed(FIRST).hash.to_string();
-    for resolution in Resolution::ALL {
+    for resolution in Resolution::iter() {
         let refused = [
             (finding(&number, 1, resolution), Unresolved::Told("charged")),
             (finding(&hash, 2, resolution), Unresolved::Told("failed")),

@@ -294,7 +294,7 @@ async fn with_a_full_disk_a_journal_is_read_and_what_an_old_copy_forgot_is_in_do
     let serving = tasks.spawn(async move { while writer.turn().await == Served::Going {} });
     assert!(journal.is_old_copy());
     assert!(matches!(journal.ready(), Err(JournalError::NoRoom)), "{:?}", journal.ready());
-    journal.bind(CHAIN, NETWORK, CONTRACT, NOW_MS).await.unwrap();
+    journal.bind(binding(), NOW_MS).await.unwrap();
     let unknown = LaneId { signer: Address::repeat_byte(0x77), ..lane() };
     assert_eq!(journal.take_up(unknown).await.unwrap(), (Some(NOW_MS), vec![]));
     let (doubt, left) = journal.take_up(lane()).await.unwrap();

@@ -37,7 +37,7 @@ fn file(charged: &[u8]) -> String {
         .collect();
     let transaction = B256::repeat_byte(0x77);
     format!(
-        r#"{{"format":"merchant-signer claims","version":1,"networks":[{{"chain":139,"family":"evm","network":31337,"contract":"{CONTRACT}"}}]}}
+        r#"{{"format":"merchant-signer claims","version":1,"networks":[{{"chain":139,"family":"evm","network":31337,"contract":"{CONTRACT}","period":"period"}}]}}
 {{"chain":139,"contract":"{CONTRACT}","signer":"{SIGNER}","position":{FIRST},"transaction":"{transaction}","block":88,"blockTime":1000,"guard":600,"claims":[{}]}}"#,
         claims.join(",")
     )

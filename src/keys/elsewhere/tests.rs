@@ -4,6 +4,7 @@ use k256::ecdsa::SigningKey;
 use std::collections::VecDeque;
 use std::future::pending;
 use std::sync::Arc;
+use strum::IntoEnumIterator;
 
 /// What a store does with one question.
 #[derive(Clone, Copy, Debug)]
@@ -131,7 +132,7 @@ async fn a_store_that_does_not_answer_costs_five_seconds_once_and_is_tried_again
 
 #[tokio::test(start_paused = true)]
 async fn what_may_pass_is_tried_again_and_what_does_not_is_told_at_once() {
-    for fault in StoreFault::ALL {
+    for fault in StoreFault::iter() {
         let (script, key) = at_work().await;
         script.does(&[Does::Says(fault), Does::Says(fault), Does::Signs]);
         let signed = key.sign_digest(DIGEST).await;

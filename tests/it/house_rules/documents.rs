@@ -4,6 +4,7 @@ use super::none;
 use super::rust::texts;
 use super::tree::{documents, product, root, shown, text};
 use merchant_signer::billing::BatchState;
+use strum::IntoEnumIterator;
 
 /// Where the words for the states of a batch are explained.
 const ARCHITECTURE: &str = "docs/architecture.md";
@@ -32,7 +33,7 @@ fn what_the_documents_name_exists() {
 #[test]
 fn the_documented_states_are_the_states() {
     let documented = documented_states(&text(&root().join(ARCHITECTURE)));
-    let real = BatchState::ALL.map(|state| state.word().to_owned());
+    let real = BatchState::iter().map(|state| state.word().to_owned()).collect::<Vec<_>>();
     assert_eq!(
         documented, real,
         "the section on states in {ARCHITECTURE} starts one line per state, in the order of the \

@@ -189,9 +189,20 @@ impl History {
             self.setup = changed;
         }
         self.setup.write(&self.town.installation);
+        self.accept_contract().await;
         let signer = self.started().await;
         self.names_what_is_open(&signer).await;
         signer
+    }
+
+    /// A person says that the contract is meant, where it is another one than the last time.
+    async fn accept_contract(&self) {
+        let number = self.setup.number.to_string();
+        let words = ["networks", "accept", &number, "--why", "a history of changes"];
+        let accepted = self.town.installation.run(&words).await;
+        let told = String::from_utf8_lossy(&accepted.stderr).into_owned();
+        let same = told.contains("there is nothing to accept");
+        assert!(accepted.status.success() || same, "SEED={}\n{told}", self.seed);
     }
 
     /// A process that does not know the chain: it names what is open there, or nothing is.
@@ -268,6 +279,7 @@ impl History {
         drop(signer.kill());
         self.setup = self.setup.settled();
         self.setup.write(&self.town.installation);
+        self.accept_contract().await;
         let signer = self.town.signer().await;
         self.quiet(&signer).await;
         let mut charged = BTreeSet::new();

@@ -252,6 +252,13 @@ async fn a_changed_contract_does_not_change_what_an_open_batch_is_read_by(family
     town.anvil.drop_transaction(hash.parse::<B256>().unwrap()).await;
     let (from, to) = (town.spell(town.contract), town.spell(other.billing));
     town.installation.edit(&from, &to);
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains("merchant-signer networks accept 139"), "{log}");
+    let checked = said(&town.installation.run(&["check"]).await);
+    assert!(checked.contains("merchant-signer networks accept 139"), "{checked}");
+    let written = "merchant-signer networks accept 139 --why \"…\"";
+    let accepted = manual::run(&town.installation, written, &[("…", "a new contract")]).await;
+    assert!(accepted.status.success() && said(&accepted).contains(&to), "{}", said(&accepted));
     let signer = town.signer().await;
     let ended = town.settled(&signer, &hash).await;
     assert_eq!(ended["state"], "charged");

@@ -12,6 +12,7 @@ use alloy::sol_types::{SolCall as _, SolValue as _};
 use serde_json::{Value, json};
 
 on_both_families![
+    another_name_of_the_period_is_accepted_by_a_person_and_charges_nobody_twice,
     a_contract_that_fails_as_a_whole_has_its_culprits_named_one_by_one,
     a_wallet_that_can_pay_once_pays_for_one_of_two_where_nothing_isolates_them,
     two_at_once_are_turned_away_by_a_contract_for_one_at_a_time,
@@ -81,6 +82,52 @@ async fn a_contract_that_fails_as_a_whole_has_its_culprits_named_one_by_one(fami
     assert_eq!(heard.failures(), named);
     assert_eq!(town.settled(&signer, &heard.tx_hash()).await["state"], "charged");
     town.assert_paid(&[1; 6]).await;
+}
+
+/// Nothing of the contract keeps it from charging a month twice: the claims alone do.
+async fn another_name_of_the_period_is_accepted_by_a_person_and_charges_nobody_twice(
+    family: Family,
+) {
+    let town = without_periods(family, 3).await;
+    let month = |who: usize, month: u32| {
+        let mut entries = town.entries([who]);
+        entries[0]["month"] = json!(month);
+        json!(entries)
+    };
+    let signer = town.signer().await;
+    signer.wrote("charges are guarded for a time alone").await;
+    let hash = signer.scheduler.bill(&month(0, 11)).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    signer.terminate().await;
+    let run = async |words: &[&str]| {
+        let ended = town.installation.run(words).await;
+        let told = String::from_utf8([ended.stdout, ended.stderr].concat()).unwrap();
+        (ended.status.success(), told)
+    };
+    let (_, checked) = run(&["check"]).await;
+    assert!(checked.contains("charges are guarded for 3600 s"), "{checked}");
+    town.installation.edit("guard = \"1h\"", "guard = \"1h\"\nperiod = \"month\"");
+    let log = town.installation.try_start().await.unwrap_err();
+    let told = "told apart by a guard time alone";
+    assert!(log.contains(told) && log.contains("networks accept 139"), "{log}");
+    assert!(run(&["check"]).await.1.contains("networks accept 139"));
+    let (accepted, told) = run(&["networks", "accept", "139", "--why", "entries have one"]).await;
+    assert!(accepted && told.contains("the entry field `month`"), "{told}");
+    let signer = town.signer().await;
+    let again = signer.scheduler.bill(&month(0, 11)).await;
+    assert_eq!(again.tx_hash(), hash, "the guard meets every period: {again:?}");
+    let hash = signer.scheduler.bill(&month(1, 11)).await.tx_hash();
+    assert_eq!(town.settled(&signer, &hash).await["state"], "charged");
+    town.assert_paid(&[1, 1]).await;
+    signer.terminate().await;
+    town.installation.edit("period = \"month\"", "period = \"billed_month\"");
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains("`month`") && log.contains("`billed_month`"), "{log}");
+    town.installation.edit("period = \"billed_month\"", "");
+    let log = town.installation.try_start().await.unwrap_err();
+    assert!(log.contains("networks accept 139"), "{log}");
+    let (accepted, told) = run(&["networks", "accept", "139", "--why", "back again"]).await;
+    assert!(!accepted && told.contains("Bill nothing on chain 139 for"), "{told}");
 }
 
 #[tokio::test]

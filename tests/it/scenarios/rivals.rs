@@ -11,7 +11,7 @@ use serde_json::json;
 on_both_families![whoever_has_seen_the_other_charges_nobody_whom_that_one_has_charged];
 
 /// Another installation with the same configuration and key, and a journal of its own.
-fn another(town: &Town) -> Installation {
+pub(super) fn another(town: &Town) -> Installation {
     let config = std::fs::read_to_string(town.installation.path().join("signer.toml")).unwrap();
     let (_, chain) = config.split_once("[chains.139]\n").unwrap();
     let other = Installation::new(&format!("[chains.139]\n{chain}"));

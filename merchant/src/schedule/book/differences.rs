@@ -7,6 +7,7 @@ use crate::store::StoreError;
 use rusqlite::{Connection, params};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use strum::IntoEnumIterator;
 
 /// For each kind, the query that finds (subject, since when) where that is before `?1`. What has not lasted
 /// is not read: there may be one for everybody who is due.
@@ -63,7 +64,7 @@ impl Book {
     ) -> Result<(Vec<Change>, BTreeMap<Kind, u64>), StoreError> {
         self.store.write(|t| {
             let mut now = BTreeMap::new();
-            let kinds = Kind::ALL.into_iter();
+            let kinds = Kind::iter();
             for kind in kinds.filter(|kind| has_inbox || *kind != Kind::ChargedWithoutCallback) {
                 now.extend(lasting(
                     t,
@@ -71,7 +72,7 @@ impl Book {
                     now_ms.saturating_sub(kind.patience_ms(&rules.patience)),
                 )?);
             }
-            let mut names: BTreeMap<Kind, u64> = Kind::ALL.map(|kind| (kind, 0)).into();
+            let mut names: BTreeMap<Kind, u64> = Kind::iter().map(|kind| (kind, 0)).collect();
             for difference in now.keys() {
                 let count = names.entry(difference.kind).or_default();
                 *count = count.saturating_add(1);

@@ -5,6 +5,7 @@ use crate::schedule::reconcile::Kind;
 use crate::schedule::rules::Rules;
 use crate::schedule::standing::{Advice, Decline, Heard};
 use serde_json::value::RawValue;
+use strum::IntoEnumIterator;
 
 const CHAIN: i64 = 139;
 const MINUTE: i64 = 60_000;
@@ -214,7 +215,7 @@ fn a_transaction_that_the_signer_forgot_is_not_given_up() {
 #[test]
 fn what_is_asked_all_the_time_reads_no_whole_table() {
     let mut desk = Desk::new();
-    for sql in Kind::ALL.map(differences::query).into_iter().chain([CENSUS]) {
+    for sql in Kind::iter().map(differences::query).into_iter().chain([CENSUS]) {
         let conn = desk.book().store.conn();
         let mut plan = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let unbound = vec![0; plan.parameter_count()];
