@@ -75,6 +75,9 @@ fn advice(obstacle: Obstacle) -> &'static str {
             "Find out who used the account; what the page on incidents says is next."
         }
         Obstacle::KeyElsewhere => "Stop whoever else signs with the key: two must not.",
+        Obstacle::Permission => {
+            "Give the signing account the permission that it lacks; nothing is to be done here."
+        }
         Obstacle::Brake => "Read why transactions fail, mend it, and restart.",
         Obstacle::Other => {
             "The sentence says what is wrong; the page on incidents says what is next."

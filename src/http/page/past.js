@@ -40,7 +40,7 @@ function life(one, act) {
   return h('article', { class: 'card' },
     h('div', { class: 'row apart' }, h('h2', {}, `Billing on ${nameOf(one.chainId)}`), badge(one.state)),
     h('ol', { class: 'life' }, told.filter(([is]) => is).map(([, kind, ...words]) => h('li', { class: kind }, words))),
-    h('dl', {}, h('dt', {}, 'Account'), h('dd', {}, copied(one.address)), h('dt', {}, 'Contract'), h('dd', {}, copied(one.contract)), h('dt', {}, 'Place of the account'), h('dd', {}, one.nonce)),
+    h('dl', {}, h('dt', {}, 'Account'), h('dd', {}, copied(one.address)), h('dt', {}, 'Contract'), h('dd', {}, copied(one.contract)), h('dt', {}, chainOf(one.chainId)?.family === 'tvm' ? 'Place' : 'Nonce'), h('dd', {}, one.nonce)),
     table(LINES, h('tbody', {}, one.subscriptions.map((line) => subscription(one, line, act)))));
 }
 

@@ -33,7 +33,7 @@ async fn a_trouble_is_told_with_its_beginning_and_what_to_do() {
     let first = &told["data"]["chains"][0]["troubles"][0];
     let since = first["since"].as_i64().unwrap();
     assert!(since > 0 && first["whatToDo"].as_str().unwrap().len() > 10, "{told}");
-    tokio::time::sleep(std::time::Duration::from_millis(1_100)).await;
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
     let (_, later) = house.ask_json("/page/numbers").await;
     assert_eq!(later["data"]["chains"][0]["troubles"][0]["since"].as_i64(), Some(since), "{later}");
 }
