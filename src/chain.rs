@@ -29,7 +29,7 @@ pub use account::{NotConnected, Signatory, SigningAccount};
 pub use desk::Desk;
 pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
-pub use inspect::{Finding, Inspect};
+pub use inspect::{Finding, Inspect, Weight};
 pub use moved::{TokenOfWallet, TxOnRecord};
 pub use ready::{ClockGap, Purse, TooDear, Unready};
 pub use recall::{ReadFrom, Recall, Young, YoungCall};

@@ -4,6 +4,8 @@ use super::faults::Reported;
 use super::kinds::rpc_url;
 use super::reader::TableReader;
 use super::secret_url::RpcUrl;
+use super::{ChainConfig, FamilyConfig};
+use std::collections::BTreeSet;
 
 /// The URLs of nodes, none of them twice: a node that agrees with itself proves nothing.
 pub(super) fn rpc_urls(
@@ -20,4 +22,18 @@ pub(super) fn rpc_urls(
         }
     }
     outcome.map(|()| urls)
+}
+
+impl ChainConfig {
+    /// Where nodes are that are asked over http on another machine.
+    pub fn nodes_in_the_clear(&self) -> BTreeSet<String> {
+        let all: Vec<&RpcUrl> = match &self.family {
+            FamilyConfig::Evm(evm) => evm.rpc.iter().chain(&evm.send_only).collect(),
+            FamilyConfig::Tvm(tvm) => {
+                let nodes = tvm.nodes.iter();
+                nodes.flat_map(|node| [&node.full, &node.solidity].into_iter().chain(&node.jsonrpc)).collect()
+            }
+        };
+        all.into_iter().filter(|url| !url.is_private()).map(ToString::to_string).collect()
+    }
 }
