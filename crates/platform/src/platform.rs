@@ -4,6 +4,7 @@ mod beat;
 mod controls;
 mod deliver;
 mod follow;
+mod late;
 mod links;
 mod payout;
 mod planning;
@@ -21,6 +22,7 @@ pub(crate) use tell::{RECHARGE_URL, withdrawal_body};
 use crate::auth::Credentials;
 use crate::chain::{self, Nodes, Setup};
 use crate::clock::Clock;
+use crate::roads::Roads;
 use crate::store::plans::Plan;
 use crate::store::{self, Store, subscriptions};
 use parking_lot::RwLock;
@@ -140,6 +142,7 @@ struct Inner {
     step: parking_lot::Mutex<()>,
     /// Held while callbacks are sent by the schedule.
     sending: tokio::sync::Mutex<()>,
+    roads: Roads,
 }
 
 impl Platform {
@@ -185,6 +188,7 @@ impl Platform {
             turn: tokio::sync::Mutex::new(()),
             step: parking_lot::Mutex::new(()),
             sending: tokio::sync::Mutex::new(()),
+            roads: Roads::default(),
         }));
         platform.restore()?;
         if stored.is_none() {
@@ -307,6 +311,11 @@ impl Platform {
     /// Makes blocks by another pace from now on.
     pub fn set_pace(&self, pace: Pace) {
         *self.0.pace.write() = pace;
+    }
+
+    /// What goes wrong between programs.
+    pub fn roads(&self) -> &Roads {
+        &self.0.roads
     }
 
     /// Every call as it arrives or leaves, one line each.

@@ -1,4 +1,4 @@
-//! After the story: what can be tried, and every call as it arrives, until Ctrl-C.
+//! After the story: what can be tried; then every call as it arrives, until Ctrl-C.
 
 use super::paper::Paper;
 use super::scheduler::{OPERATOR, OPERATOR_SECRET, Scheduler};
@@ -11,8 +11,8 @@ use std::path::Path;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::broadcast::error::RecvError;
 
-/// Says what can be tried, shows every call, and waits for Ctrl-C.
-pub(super) async fn stay(
+/// Says what can be tried. From then on the sandbox's own subscribers are due to whoever makes a link.
+pub(super) async fn prepare(
     paper: &Paper,
     (running, scheduler): (&Running, &Scheduler),
     sides: &[Side],
@@ -51,7 +51,7 @@ pub(super) async fn stay(
     }
     paper.line(&format!("  # The console: {}", running.admin_url));
     paper.line(&format!("  # The Signer's page: {url}/, as {OPERATOR} with {OPERATOR_SECRET}"));
-    watch(paper, running).await
+    Ok(running.platform.wait_for_a_link()?)
 }
 
 /// Shows every call until Ctrl-C.
