@@ -9,8 +9,8 @@ mod written;
 
 use super::*;
 use crate::billing::{
-    ChargeTerms, Entry, Item, NoCharge, Period, PlanId, Refused, Scalar, SubscribeId,
-    TakenOtherwise, UserHash,
+    ChargeTerms, Entry, Item, NoCharge, Period, PlanId, Refused, Scalar, SubscribeId, Taken,
+    UserHash,
 };
 use crate::config::{Config, FamilyConfig};
 use alloy::primitives::{B256, U256, address};
