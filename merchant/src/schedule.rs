@@ -28,6 +28,7 @@ pub use options::{ChainAndId, ChainFamily, ChainFamilyError, Connections, Schedu
 pub use run::RunReport;
 pub use standing::Whereabouts;
 
+use crate::clock::PauseClock;
 use crate::error::CallError;
 use crate::stop::stopped;
 use crate::store::StoreError;

@@ -84,10 +84,15 @@ impl Options {
     fn clock(&self) -> Result<Clock, Error> {
         let Some(at_ms) = self.at_ms else { return Ok(Clock::new(0)) };
         if self.state.as_deref().is_some_and(sandbox_platform::is_founded) {
-            return Err("--at is for a new state: this one has a time of its own, and `advance` moves it".into());
+            return Err(
+                "--at is for a new state: this one has a time of its own, and `advance` moves it"
+                    .into(),
+            );
         }
         let ahead_ms = at_ms.checked_sub(Clock::new(0).machine_ms());
-        Ok(Clock::new(ahead_ms.ok_or("--at is in the past: time in the sandbox is ahead of the machine's")?))
+        Ok(Clock::new(
+            ahead_ms.ok_or("--at is in the past: time in the sandbox is ahead of the machine's")?,
+        ))
     }
 
     /// Tells the addresses to whoever started it.

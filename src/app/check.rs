@@ -161,9 +161,15 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     let told_apart = || Finding::fine("periods", format!("told apart by {naming}"));
     found.push(guarded.unwrap_or_else(told_apart));
     let (limits, is_open) = connected.chain.policy().describe();
-    found.push(if is_open { Finding::warning("policy", limits) } else { Finding::fine("policy", limits) });
+    found.push(if is_open {
+        Finding::warning("policy", limits)
+    } else {
+        Finding::fine("policy", limits)
+    });
     found.extend(connected.config.nodes_in_the_clear().into_iter().map(|node| {
-        let said = format!("{node}: whoever is on the way reads its API key and answers in its name: take https");
+        let said = format!(
+            "{node}: whoever is on the way reads its API key and answers in its name: take https"
+        );
         Finding::warning("in the clear", said)
     }));
     let configured =
@@ -277,5 +283,30 @@ impl JournalSeen {
     /// Why the chain is not the one that the journal knows.
     async fn misbound(&self, binding: Binding) -> Option<Misbound> {
         self.journal.as_ref()?.misbound(binding).await.ok()?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_word_alone_and_open_limits_are_warnings_where_money_is() {
+        let on = |test: bool| {
+            let told = [
+                Finding::warning("trust", "one provider"),
+                Finding::warning("policy", "any fees"),
+                Finding::warning("in the clear", "http://node.example"),
+                Finding::fine("head", "block 7"),
+            ];
+            let told = told.map(|finding| ("chains.7".to_owned(), finding.on_test(test)));
+            CheckReport(told.into())
+        };
+        let (play, money) = (on(true), on(false));
+        assert!(play.passed(true) && money.passed(false) && !money.passed(true));
+        assert!(play.to_string().ends_with("ready to bill"), "{play}");
+        let said = money.to_string();
+        assert!(said.ends_with("ready to bill, with 3 warnings"), "{said}");
+        assert!(said.lines().next().is_some_and(|line| line.starts_with("WARN ")), "{said}");
     }
 }

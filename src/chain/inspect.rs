@@ -76,9 +76,10 @@ pub(super) fn nodes_found<C: Client>(fleet: &Fleet<C>) -> Vec<Finding> {
     };
     let sentence = fleet.trust().sentence();
     let trust = match fleet.trust() {
-        Trust::Alone => {
-            Finding::warning("trust", format!("{sentence}; configure three providers to rely on none"))
-        }
+        Trust::Alone => Finding::warning(
+            "trust",
+            format!("{sentence}; configure three providers to rely on none"),
+        ),
         Trust::Two => Finding::fine("trust", sentence),
     };
     let repeated = repetitions(fleet).into_iter().map(|said| Finding::warning("providers", said));

@@ -22,5 +22,5 @@ mod serve;
 mod store;
 
 pub use platform::{Options, Pace, Platform, StartError};
-pub use store::is_founded;
 pub use serve::{Port, Ports, Running};
+pub use store::is_founded;

@@ -232,7 +232,7 @@ impl Platform {
             for (plan, name, delay_s) in
                 [(PLAN, "Monthly", 0), (TRIAL, "Monthly, first month free", MONTH_S)]
             {
-                self.store().add_plan(&Plan {
+                let plan = Plan {
                     id: plan,
                     chain: side.id,
                     version: side.town.version,
@@ -243,10 +243,12 @@ impl Platform {
                     delay_s,
                     proposer: "alice".to_owned(),
                     propose_tx: String::new(),
-                    approver: None,
+                    approver: Some("bob".to_owned()),
                     approve_tx: None,
                     created_ms: now_ms,
-                })?;
+                };
+                self.store().add_plan(&plan)?;
+                self.store().approved(&plan)?;
             }
             for (number, person) in (1..).zip(&side.town.people) {
                 subscriptions::put(

@@ -137,7 +137,10 @@ mod tests {
         let roads = Roads::default();
         roads.break_down(Road::Api, Mishap::Lost, Some(2));
         roads.break_down(Road::Signer, Mishap::Down, None);
-        assert_eq!([(); 3].map(|()| roads.next(Road::Api)), [Some(Mishap::Lost), Some(Mishap::Lost), None]);
+        assert_eq!(
+            [(); 3].map(|()| roads.next(Road::Api)),
+            [Some(Mishap::Lost), Some(Mishap::Lost), None]
+        );
         assert_eq!([(); 3].map(|()| roads.next(Road::Signer)), [Some(Mishap::Down); 3]);
         roads.mend(Road::Signer);
         assert_eq!(roads.next(Road::Signer), None);

@@ -4,8 +4,8 @@ use super::ShelfFailed;
 use super::metrics::Metrics;
 use super::outcome::{Billed, Looked, look};
 use super::shelf::{Shelf, Unchecked, Verdict};
-use crate::clock::PauseClock;
 use crate::Client;
+use crate::clock::PauseClock;
 use crate::signer::SignerClient;
 use futures_util::{StreamExt as _, pin_mut, stream};
 use std::collections::BTreeMap;
@@ -56,7 +56,9 @@ impl Checker {
             for which in asked {
                 unnamed |= which?;
             }
-            if unnamed && self.clock.now_ms() >= listed_ms.saturating_add(LIST_PAUSE_MS.div_euclid(self.pace))
+            if unnamed
+                && self.clock.now_ms()
+                    >= listed_ms.saturating_add(LIST_PAUSE_MS.div_euclid(self.pace))
             {
                 listed_ms = self.clock.now_ms();
                 self.read_orders().await?;

@@ -22,7 +22,7 @@ pub struct ScheduleOptions {
     /// The state file; made if there is none. One scheduler to one file
     #[arg(long, default_value = "schedule.db")]
     pub state: PathBuf,
-    /// A platform chain id and its family, such as 139=EVM or 136=TVM; once for each chain
+    /// A platform chain id and its family, such as 139=EVM or 136=TVM; once for each chain. Those of `schedule.chains` if none
     #[arg(long = "chain", value_name = "ID=FAMILY")]
     pub chains: Vec<ChainFamily>,
     /// Run once and end; fails when something could not be done

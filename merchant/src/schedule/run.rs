@@ -80,7 +80,8 @@ impl Scheduler {
             report.faults.push(format!("{batches} without a verdict: {why}"));
         }
         self.tend(&mut report).await?;
-        let dropped = self.book.prune(self.peers.feed.is_some(), self.clock.now_ms(), &self.setup.rules)?;
+        let dropped =
+            self.book.prune(self.peers.feed.is_some(), self.clock.now_ms(), &self.setup.rules)?;
         if dropped > 0 {
             debug!(rows = dropped, "what is settled has left the state");
         }

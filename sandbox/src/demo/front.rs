@@ -20,8 +20,13 @@ const OF_A_CONNECTION: [header::HeaderName; 4] =
     [header::CONNECTION, header::CONTENT_LENGTH, header::TRANSFER_ENCODING, header::UPGRADE];
 
 /// Serves at `listener` what the Signer at `to` serves.
-pub(super) fn serve(listener: TcpListener, to: SocketAddr, platform: &Platform) -> Result<(), Error> {
-    let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?;
+pub(super) fn serve(
+    listener: TcpListener,
+    to: SocketAddr,
+    platform: &Platform,
+) -> Result<(), Error> {
+    let client =
+        Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).build()?;
     let router = Router::new().fallback(pass_on).with_state((client, to));
     doors::serve(listener, platform.roads().before(Road::Signer, router));
     Ok(())

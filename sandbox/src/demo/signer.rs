@@ -89,8 +89,8 @@ path = "{}"
 min_free = "16MiB"
 
 [log]
-# A chain on one machine has one node, and nobody else to ask; it is away whenever time is moved.
-filter = "warn,merchant_signer::chain::evm=error,merchant_signer::engine::lane=error"
+# A chain on one machine has one node, nothing that limits it, and is away whenever time is moved: no warning of that.
+filter = "error"
 
 [callers.scheduler]
 key = "{CALLER}"

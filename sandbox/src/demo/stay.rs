@@ -59,10 +59,12 @@ pub(super) async fn watch(paper: &Paper, running: &Running) -> Result<(), Error>
     paper.title("Every call, as it arrives:");
     let mut lines = running.platform.lines();
     let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
     loop {
         tokio::select! {
             interrupted = tokio::signal::ctrl_c() => { interrupted?; break }
             _ = terminate.recv() => break,
+            _ = hangup.recv() => break,
             line = lines.recv() => match line {
                 Ok(line) => paper.line(&format!("  {line}")),
                 Err(RecvError::Lagged(missed)) => paper.line(&format!("  … {missed} more …")),

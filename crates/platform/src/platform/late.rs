@@ -13,13 +13,13 @@ const LOOKED_AT: u64 = 10_000;
 const PASSED: &str = "late_until_s";
 
 impl Platform {
-    /// Moves time on to shortly before the first period that is due on a chain ends, and holds blocks: what is posted now
-    /// waits.
+    /// Moves time on to shortly before the last of the periods ends that are due on a chain, mostly that of the newest
+    /// subscriber, and holds blocks: what is posted now waits.
     pub(crate) async fn come_to_the_end(&self, side: &Side) -> Result<(), String> {
         let page = Page { page: 1, size: LOOKED_AT };
         let (_, due) = self.store().due(clocks(self), page).map_err(words)?;
         let of_chain = due.iter().filter(|due| due.subscription.chain == side.id);
-        let end_s = of_chain.map(|due| due.until_s).min();
+        let end_s = of_chain.map(|due| due.until_s).max();
         let end_s = end_s.ok_or("nothing is due on this chain: no period can pass")?;
         let left_s = end_s.saturating_sub(BEFORE_S).saturating_sub(self.clock().now_s());
         if left_s > 0 {

@@ -3,8 +3,8 @@
 use super::super::{Desk, input};
 use super::words;
 use crate::clock::date;
-use crate::roads::Road;
 use crate::platform::{Case, Platform, Proposal, RECHARGE_URL};
+use crate::roads::Road;
 use crate::store::subscriptions::{Purpose, Stage};
 use alloy::primitives::U256;
 use serde_json::{Value, json};
