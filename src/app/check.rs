@@ -160,18 +160,7 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     let guarded = guarded.map(|told| Finding::warning("periods", told.to_string()));
     let told_apart = || Finding::fine("periods", format!("told apart by {naming}"));
     found.push(guarded.unwrap_or_else(told_apart));
-    let (limits, is_open) = connected.chain.policy().describe();
-    found.push(if is_open {
-        Finding::warning("policy", limits)
-    } else {
-        Finding::fine("policy", limits)
-    });
-    found.extend(connected.config.nodes_in_the_clear().into_iter().map(|node| {
-        let said = format!(
-            "{node}: whoever is on the way reads its API key and answers in its name: take https"
-        );
-        Finding::warning("in the clear", said)
-    }));
+    found.extend(exposed(connected));
     let configured =
         (connected.config.new_work == NewWork::Paused).then(|| "by the configuration".to_owned());
     let paused = configured.or_else(|| seen.pauses.get(&id).cloned());
@@ -197,6 +186,19 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
         first.get_or_insert(told);
     }
     found.into_iter().map(|finding| finding.on_test(connected.config.test)).collect()
+}
+
+/// What limits a stolen secret, and what others hear on the way to nodes.
+fn exposed(connected: &Connected) -> Vec<Finding> {
+    let (limits, is_open) = connected.chain.policy().describe();
+    let policy = if is_open { Finding::warning } else { Finding::fine };
+    let clear = connected.config.nodes_in_the_clear().into_iter().map(|node| {
+        let said = format!(
+            "{node}: whoever is on the way reads its API key and answers in its name: take https"
+        );
+        Finding::warning("in the clear", said)
+    });
+    [policy("policy", limits)].into_iter().chain(clear).collect()
 }
 
 /// The same, with the account that it is told of.

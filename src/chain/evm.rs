@@ -119,7 +119,7 @@ impl EvmChain {
             parts,
             learnt: RwLock::default(),
             head: KeptHead::unseen(),
-            in_flight: Arc::new(InFlight::of(payer)),
+            in_flight: Arc::new(InFlight::of_account(payer)),
             milestones: Milestones::default(),
             disputes: Disputes::default(),
             landed: parking_lot::Mutex::default(),

@@ -43,7 +43,7 @@ struct Ledger<C> {
 
 impl<C> Promises<C> {
     /// Nothing yet, of an account.
-    pub(super) fn of(payer: Payer) -> Self {
+    pub(super) fn of_account(payer: Payer) -> Self {
         let (signed, drafts) = (BTreeMap::new(), BTreeMap::new());
         Self { payer, open: Mutex::new(Ledger { signed, drafts, next_draft: 0 }) }
     }

@@ -181,7 +181,7 @@ impl TronChain {
             head: KeptHead::unseen(),
             tracks: Tracks::default(),
             disputes: Disputes::default(),
-            promises: Arc::new(Promises::of(payer)),
+            promises: Arc::new(Promises::of_account(payer)),
             last_draft: parking_lot::Mutex::default(),
             taken: Arc::default(),
             solid: SolidBlocks::unread(Arc::clone(&signers)),

@@ -23,7 +23,11 @@ use crate::signer::{Family, SignerClient};
 use futures_util::{StreamExt as _, pin_mut};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tracing::{debug, warn};
+
+/// How long Signer and inbox have for what they hear after the time of a sandbox was moved.
+const SETTLING: Duration = Duration::from_secs(3);
 
 /// Whom the scheduler speaks with.
 #[derive(Debug)]
@@ -59,6 +63,10 @@ impl Scheduler {
     /// an error.
     pub(crate) async fn run(&mut self) -> Result<RunReport, ScheduleError> {
         self.clock.follow().await;
+        if self.clock.is_followed() {
+            // Time may have been moved on just now, by more than anybody is waited for.
+            tokio::time::sleep(SETTLING).await;
+        }
         let mut report = RunReport { run: self.book.begin_run()?, ..RunReport::default() };
         // What an earlier run planned and heard no verdict on comes first, with the same bytes.
         self.post_all(&mut report).await?;

@@ -3,6 +3,7 @@
 use super::paper::Paper;
 use super::scheduler::{OPERATOR, OPERATOR_SECRET, Scheduler};
 use super::side::Side;
+use super::stories::BLOCKED;
 
 use super::{ADMIN_PORT, Error, SIGNER_PORT, loops, shown};
 use sandbox_platform::{Pace, Running};
@@ -19,7 +20,14 @@ pub(super) async fn prepare(
     place: &Path,
 ) -> Result<(), Error> {
     running.platform.set_pace(Pace::Live);
-    let due = loops::Merchant::new(running)?.due().await?;
+    let merchant = loops::Merchant::new(running)?;
+    for side in sides {
+        // Whom the token blocks the Signer takes off for good, and the platform's list would not: the books would differ.
+        let who = side.family.spell(side.town.people[BLOCKED].wallet.address());
+        let free = json!({"kind": "block", "chainId": side.chain, "wallet": who, "on": false});
+        merchant.press("fault", free).await?;
+    }
+    let due = merchant.due().await?;
     paper.title("Everything stays up until Ctrl-C. In another terminal:");
     let port = match scheduler.port() {
         SIGNER_PORT => String::new(),

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_waits_for_a_block_is_what_the_dearest_attempt_of_each_place_may_cost() {
-        let in_flight = InFlight::of(Payer::nobody(Family::Evm));
+        let in_flight = InFlight::of_account(Payer::nobody(Family::Evm));
         let hash = B256::repeat_byte;
         in_flight.offered(hash(1), &raw(7, 100, 10));
         in_flight.offered(hash(2), &raw(8, 100, 20));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn drafts_that_are_made_at_the_same_time_share_the_money() {
-        let in_flight = Arc::new(InFlight::of(Payer::nobody(Family::Evm)));
+        let in_flight = Arc::new(InFlight::of_account(Payer::nobody(Family::Evm)));
         let holdings = [holding(7, 2500)];
         let reserve = || in_flight.reserve(draft(1000), &holdings, 1);
         let (first, second) = (reserve().unwrap(), reserve().unwrap());
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn of_what_nodes_say_the_account_holds_two_have_to_be_enough_or_else_the_least() {
-        let in_flight = Arc::new(InFlight::of(Payer::nobody(Family::Evm)));
+        let in_flight = Arc::new(InFlight::of_account(Payer::nobody(Family::Evm)));
         in_flight.offered(B256::repeat_byte(1), &raw(7, 100, 10));
         // The second node has seen the block that holds the first transaction, and what it cost.
         let both = [holding(7, 1500), holding(8, 600)];

@@ -142,7 +142,8 @@ async fn what_is_dangerous_is_a_warning_and_strict_fails_on_it() {
     let open = async |arguments: &[&str]| {
         let mut command = town.installation.command();
         command.env("SIGNER__HTTP__LISTEN", "0.0.0.0:9").env("SIGNER__CHAINS__139__PAUSED", "true");
-        command.args(arguments).output().await.unwrap()
+        command.args(arguments);
+        tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
     };
     let warned = open(&["check"]).await;
     let told = said(&warned);

@@ -155,7 +155,7 @@ async fn the_subscribers_of_the_founding_are_due_to_whoever_takes_their_callback
     for chain in CHAINS {
         assert!(world.due(chain).await.is_empty(), "nobody would hear of them");
     }
-    world.link(CHAINS[0], "ada").await.data();
+    world.link(CHAINS[0], "ada").await;
     for chain in CHAINS {
         let due = world.due(chain).await;
         assert_eq!(due.len(), 2);
