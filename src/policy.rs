@@ -124,6 +124,12 @@ impl Policy {
         }
     }
 
+    /// What the operator calls a token; none where the configuration does not name it.
+    pub fn token_name(&self, token: Address) -> Option<&str> {
+        let mut named = self.limits.tokens.iter();
+        named.find(|(_, limits)| limits.address == token).map(|(name, _)| name.as_str())
+    }
+
     /// The limits of a token; none where any token may be charged.
     fn limits_of(&self, token: Address) -> Result<Option<(&str, &TokenLimits)>, Refusal> {
         let tokens = &self.limits.tokens;
@@ -323,6 +329,11 @@ impl Policy {
             return Err(Refusal::of("charges", why));
         }
         self.admit_one(item.subscribe, token, item.amount)
+    }
+
+    /// The tokens that may be charged, by the names of the configuration; none where any may be.
+    pub fn tokens(&self) -> impl Iterator<Item = (&str, Address)> {
+        self.limits.tokens.iter().map(|(name, limits)| (name.as_str(), limits.address))
     }
 
     /// The limits in words, and whether an amount or a fee is without one.

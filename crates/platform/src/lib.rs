@@ -21,6 +21,6 @@ pub mod roads;
 mod serve;
 mod store;
 
-pub use platform::{Options, Pace, Platform, StartError};
+pub use platform::{Options, Pace, Platform, SYMBOL, StartError};
 pub use serve::{Port, Ports, Running};
 pub use store::is_founded;

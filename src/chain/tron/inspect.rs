@@ -1,6 +1,7 @@
 //! What `check` wants to know about a TRON chain.
 
 mod doors;
+mod energy;
 
 use super::TronChain;
 use super::address::to_base58;
@@ -43,6 +44,7 @@ impl Inspect for TronChain {
         found.push(self.reading().await);
         found.push(self.account(&head).await);
         found.push(self.fees(&head));
+        found.extend(self.energy_of_charges(&head).await);
         found.push(self.may_bill(&head).await);
         found
     }
