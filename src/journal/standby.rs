@@ -36,6 +36,8 @@ impl Standby {
 pub struct StandbySight {
     pub(super) roll: Roll,
     pub(super) trouble: Mutex<Option<String>>,
+    /// Why this process must not take over.
+    pub(super) misbound: Mutex<Option<String>>,
     pub(super) told: Mutex<Option<String>>,
     pub(super) unfit: Mutex<Option<String>>,
 }
@@ -44,8 +46,8 @@ impl Default for StandbySight {
     /// Nobody is counted on who has not looked yet.
     fn default() -> Self {
         let unfit = Mutex::new(Some("its chains were not looked at yet".to_owned()));
-        let (roll, trouble, told) = Default::default();
-        Self { roll, trouble, told, unfit }
+        let (roll, trouble, misbound, told) = Default::default();
+        Self { roll, trouble, misbound, told, unfit }
     }
 }
 
@@ -69,6 +71,9 @@ impl StandbySight {
     pub fn sentence(&self) -> String {
         if let Some(trouble) = self.trouble.lock().as_ref() {
             return format!("standing by, and could not take over now: {trouble}");
+        }
+        if let Some(misbound) = self.misbound.lock().as_ref() {
+            return format!("standing by, and will not take over: {misbound}");
         }
         let said = self.who_serves();
         match self.unfit.lock().as_ref() {

@@ -19,6 +19,9 @@ pub(super) fn tell(sheet: &mut Sheet, serves: bool, instances: &[Instance]) {
                 node or no key of any";
     let fit = instances.iter().map(|one| (labels(one), i64::from(one.unfit.is_none())));
     sheet.gauges(("instance_fit", help), fit.collect());
+    let help = "What money depends on and is configured otherwise than at the Signer that serves";
+    let differs = instances.iter().map(|one| (labels(one), count(&one.differs)));
+    sheet.gauges(("instance_differs", help), differs.collect());
 }
 
 fn labels(instance: &Instance) -> [(&'static str, String); 4] {
@@ -30,6 +33,10 @@ fn labels(instance: &Instance) -> [(&'static str, String); 4] {
         ("version", program.clone()),
         ("state", state),
     ]
+}
+
+fn count(names: &[String]) -> i64 {
+    i64::try_from(names.len()).unwrap_or(i64::MAX)
 }
 
 fn seconds(ms: i64) -> f64 {

@@ -220,7 +220,8 @@ async function overview(token = current) {
     ready.instances.length > 0 && h('ul', { class: 'plain', 'aria-label': 'Instances' }, ready.instances.map((one) => h('li', {},
       h('span', { class: one.state === 'serves' ? 'good' : 'soft' }, one.state === 'serves' ? 'serves' : 'stands by'), ` ${one.name}${one.this ? ', this one' : ''}`,
       h('span', { class: one.silentSeconds > 5 ? 'bad' : 'soft' }, ` ${one.start}, version ${one.version}, heard of ${one.silentSeconds} s ago`),
-      one.clock !== 'ok' && h('span', { class: 'bad' }, ` ${one.clock}`), one.unfit && h('span', { class: 'bad' }, ` could bill nothing now: ${one.unfit}`)))),
+      one.clock !== 'ok' && h('span', { class: 'bad' }, ` ${one.clock}`), one.unfit && h('span', { class: 'bad' }, ` could bill nothing now: ${one.unfit}`),
+      one.differs.length > 0 && h('span', { class: 'bad' }, ` is configured otherwise than the one that serves: ${one.differs.join(', ')}`)))),
     caller?.controls && h('p', { class: 'soft', id: 'key' }, 'A signing key is changed in the configuration and by a restart, and from here by nobody: see “Changing the signing key” in docs/changes.md.'),
     h('p', { class: 'soft' }, `Signer ${numbers.version}. Charts begin with the process and reach back a week at most; what lies further back is in the ledger.`),
   );
