@@ -3,12 +3,13 @@
 #   docker build -t merchant-signer .
 #   docker run --read-only --cap-drop ALL --security-opt no-new-privileges --stop-timeout 30 \
 #     -p 127.0.0.1:9980:9980 -v signer-journal:/data \
-#     -v "$PWD/signer":/etc/signer:ro -v "$PWD/keys":/keys:ro merchant-signer
+#     -v "$PWD/signer":/etc/signer:ro merchant-signer
 #
-# /etc/signer/signer.toml   the configuration. A relative path in it starts at /.
-# /data                     the journal, by its default path. It has to outlive the container: without
-#                           it a period can be charged twice. On a local disk, never on a network share.
-# /keys                     the keystores, by their default path.
+# /etc/signer   signer.toml, secrets/ and keys/, as these write them on any machine:
+#                 merchant-signer -c signer/signer.toml init --network polygon --chain 7 --data /data
+#                 merchant-signer -c signer/signer.toml keys new billing
+# /data         the journal. It has to outlive the container: without it a period can be charged twice.
+#               On a local disk, never on a network share.
 #
 # The user is 65532. It must be able to write /data, and must own the key files, which nobody else may
 # read. A command goes at the end: `docker run … merchant-signer check`.

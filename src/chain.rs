@@ -18,6 +18,7 @@ mod reads;
 mod ready;
 mod recall;
 mod records;
+mod requests;
 mod seal;
 mod signing;
 mod trial;
@@ -33,6 +34,7 @@ pub use moved::{TokenOfWallet, TxOnRecord};
 pub use ready::{ClockGap, Purse, TooDear, Unready};
 pub use recall::{ReadFrom, Recall, Young, YoungCall};
 pub use records::Records;
+pub use requests::Requests;
 pub use seal::{SealError, SealFault};
 pub use vitals::{FreeResources, Headroom, Vitals};
 
@@ -70,6 +72,8 @@ pub struct Facts {
     pub max_in_flight: u64,
     /// How often it is looked at.
     pub poll_interval: Duration,
+    /// How often while nothing is open.
+    pub idle_poll_interval: Duration,
 }
 
 /// The last look at the head of a chain.
@@ -207,6 +211,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Has a key store that did not sign, or was not asked for long, sign a test.
     async fn look_after_key(&self) {}
 
+    /// Asks the contract whether it lets the account bill, where it can be asked to bill nobody.
+    async fn look_after_permission(&self) {}
+
     /// What the last look told besides, for metrics and warnings; none before the first.
     fn vitals(&self) -> Option<Vitals>;
 
@@ -293,9 +300,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     }
 
     /// The calls of our account that are in blocks which are not irrevocable yet, or wait in pools, as any node
-    /// tells. What is among `ours` waits by right, and no pool is asked about it. Fails while a node that is fit to
-    /// be asked does not tell of its blocks. Nothing to do where positions tell more.
-    async fn young(&self, _ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+    /// tells. What is among `ours` waits by right, and no pool is asked about it; where that is none, no pool is
+    /// asked at all. Fails while a node that is fit to be asked does not tell of its blocks. Nothing to do where positions tell more.
+    async fn young(&self, _ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
         Ok(Young::default())
     }
 

@@ -19,6 +19,7 @@ mod l1_fee;
 mod layers;
 mod nodes;
 mod peers;
+mod places;
 mod policy;
 mod profiles;
 mod reader;
@@ -138,7 +139,8 @@ impl Config {
             let file = std::fs::metadata(path).ok()?;
             owner_only::check(&file).err()
         });
-        let outcome = text.and_then(|text| Self::read(&text, looseness, &environment, &faults));
+        let outcome =
+            text.and_then(|text| Self::read((&text, path), looseness, &environment, &faults));
         faults.settle(outcome)
     }
 
@@ -148,7 +150,8 @@ impl Config {
         let faults = Faults::default();
         let environment = process_environment(&faults);
         let keys = read_file(path, &faults).and_then(|text| {
-            let tree = layers::merge(&text, &environment, &faults)?;
+            let mut tree = layers::merge(&text, &environment, &faults)?;
+            places::start_at(path, &mut tree);
             TableReader::read_all(&tree, &faults, |root| {
                 let keys = root.section("keys", |reader| {
                     KeysConfig::read(reader, &environment, PathBuf::new())
@@ -164,17 +167,18 @@ impl Config {
     /// of the process nor any file other than the `secret_file`s that the text names.
     pub fn from_toml(text: &str, environment: &[(String, String)]) -> Result<Self, ConfigErrors> {
         let faults = Faults::default();
-        let outcome = Self::read(text, None, environment, &faults);
+        let outcome = Self::read((text, None), None, environment, &faults);
         faults.settle(outcome)
     }
 
     fn read(
-        text: &str,
+        (text, file): (&str, Option<&Path>),
         looseness: Option<Looseness>,
         environment: &Environment,
         faults: &Faults,
     ) -> Result<Self, Reported> {
-        let tree = layers::merge(text, environment, faults)?;
+        let mut tree = layers::merge(text, environment, faults)?;
+        places::start_at(file, &mut tree);
         let stated = Stated::of(&tree);
         TableReader::read_all(&tree, faults, |root| {
             let http = root.section("http", HttpConfig::read);

@@ -10,6 +10,7 @@ mod ready;
 mod recall;
 mod repeat;
 mod reservation;
+mod rest;
 mod runway;
 mod siblings;
 mod sign;

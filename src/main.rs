@@ -50,6 +50,9 @@ enum Command {
         /// What the platform calls that chain: `chainId` in its lists.
         #[arg(long, requires = "network")]
         chain: Option<u32>,
+        /// The directory of the journal, where that is not `data` beside the configuration: /var/lib/merchant-signer.
+        #[arg(long, requires = "network", default_value = "data")]
+        data: String,
         /// Of a journal on a PostgreSQL server: a file with the URL of the role that is to own its tables in
         /// that database. The role of journal.url is granted what a Signer needs, and nothing else.
         #[arg(long, conflicts_with = "network")]
@@ -203,8 +206,8 @@ fn run(cli: &Cli) -> Result<ExitCode, Box<dyn Error>> {
     let usual = Path::new(USUAL_CONFIG);
     let path = cli.config.as_deref().or_else(|| usual.exists().then_some(usual));
     match &cli.command {
-        Some(Command::Init { network: Some(network), chain: Some(chain), .. }) => {
-            begin(network, *chain, cli.config.as_deref().unwrap_or(usual))?;
+        Some(Command::Init { network: Some(network), chain: Some(chain), data, .. }) => {
+            begin((network, *chain, data), cli.config.as_deref().unwrap_or(usual))?;
         }
         Some(Command::Init { owner_url_file, .. }) => {
             let journal = Config::load(path)?.journal;
@@ -364,16 +367,24 @@ fn write_ledger(
 }
 
 /// Writes a first configuration.
-fn begin(network: &str, chain: u32, to: &Path) -> Result<(), Box<dyn Error>> {
-    let text = first::text(network, chain).unwrap_or_default();
+fn begin((network, chain, data): (&str, u32, &str), to: &Path) -> Result<(), Box<dyn Error>> {
+    let text = first::text(network, chain, data).unwrap_or_default();
     first::write(&text, to)?;
-    let to = to.display();
+    let of_it =
+        if to == Path::new(USUAL_CONFIG) { String::new() } else { format!(" -c {}", to.display()) };
+    // A local node has nothing that the merchant alone knows.
+    let own = if network == "local" {
+        "  sandbox deploy --biller ADDRESS      on a fresh local node, such as anvil"
+    } else {
+        "  fill in what stands in <…>"
+    };
     say(&format!(
-        "wrote {to}, and a secret for the scheduler in secrets/scheduler. Next:
-  merchant-signer keys new billing     and fund the address that it prints
-  fill in what stands in <…>
-  merchant-signer init
-  merchant-signer check"
+        "wrote {}, and secrets for the scheduler and the operator in secrets/ beside it. Next:
+  merchant-signer{of_it} keys new billing     and fund the address that it prints
+{own}
+  merchant-signer{of_it} init
+  merchant-signer{of_it} check",
+        to.display()
     ))?;
     Ok(())
 }

@@ -76,6 +76,14 @@ pub(crate) enum Control {
         #[arg(long)]
         amount: Option<String>,
     },
+    /// Let an account of your own bill for the merchant, and give it coins for its fees.
+    Biller {
+        /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
+        #[arg(long)]
+        chain: u32,
+        /// Its address, as `merchant-signer keys new` prints it.
+        account: String,
+    },
     /// Move a user's deposits to the merchant's wallet.
     Sweep {
         /// The platform's id of the chain: 139 (EVM) or 136 (TRON).
@@ -219,6 +227,9 @@ impl Control {
             }
             Self::Fund { chain, wallet, amount } => {
                 ("fund", json!({"chainId": chain, "wallet": wallet, "amount": amount}))
+            }
+            Self::Biller { chain, account } => {
+                ("biller", json!({"chainId": chain, "account": account}))
             }
             Self::Sweep { chain, uuid } => ("sweep", json!({"chainId": chain, "uuid": uuid})),
             Self::Follow { link, wallet, allowance, sign_only } => (

@@ -9,7 +9,7 @@ mod loops;
 mod paper;
 mod report;
 pub(crate) mod scheduler;
-mod side;
+pub(crate) mod side;
 mod sides;
 mod signer;
 mod stay;

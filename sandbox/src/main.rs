@@ -5,9 +5,11 @@
 
 mod control;
 mod demo;
+mod deploy;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use demo::scheduler;
+use merchant::sign::Credentials;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,7 +62,15 @@ enum Command {
         family: Named,
         /// A file with the body, or - for standard input.
         body: PathBuf,
+        /// Whose request: the key of a caller, and the file with its secret. The sandbox's scheduler otherwise.
+        #[arg(long, requires = "secret_file")]
+        key: Option<String>,
+        /// As `merchant-signer init` wrote it: secrets/scheduler.
+        #[arg(long, requires = "key")]
+        secret_file: Option<PathBuf>,
     },
+    /// Put what a Signer bills on a local node, such as anvil: a token, the reference contract, a plan, subscribers.
+    Deploy(deploy::Deploy),
     #[command(flatten)]
     Control(control::Control),
 }
@@ -75,7 +85,11 @@ fn main() -> ExitCode {
     let started = Instant::now();
     let cli = Cli::parse();
     let done = match &cli.command {
-        Some(Command::Curl { family, body }) => curl(*family, body, cli.signer_port),
+        Some(Command::Curl { family, body, key, secret_file }) => {
+            let caller = key.as_deref().zip(secret_file.as_deref());
+            curl((*family, body), caller, cli.signer_port)
+        }
+        Some(Command::Deploy(deploy)) => on_one_thread(deploy.carry_out()),
         Some(Command::Control(control)) => steer(control, cli.at),
         None => show(&cli, started),
     };
@@ -114,11 +128,20 @@ fn show(cli: &Cli, started: Instant) -> Result<bool, demo::Error> {
 }
 
 fn steer(control: &control::Control, at: control::Where) -> Result<bool, demo::Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(control::ask(control, at))
+    on_one_thread(control::ask(control, at))
 }
 
-fn curl(family: Named, body: &Path, port: Option<u16>) -> Result<bool, demo::Error> {
+fn on_one_thread(
+    work: impl Future<Output = Result<bool, demo::Error>>,
+) -> Result<bool, demo::Error> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}
+
+fn curl(
+    (family, body): (Named, &Path),
+    caller: Option<(&str, &Path)>,
+    port: Option<u16>,
+) -> Result<bool, demo::Error> {
     let mut text = String::new();
     if body == Path::new("-") {
         io::stdin().read_to_string(&mut text)?;
@@ -129,7 +152,11 @@ fn curl(family: Named, body: &Path, port: Option<u16>) -> Result<bool, demo::Err
         Named::Evm => merchant::signer::Family::Evm.path(),
         Named::Tron => merchant::signer::Family::Tvm.path(),
     };
+    let caller = match caller {
+        None => Credentials::new(scheduler::CALLER, scheduler::SECRET),
+        Some((key, file)) => Credentials::new(key, std::fs::read_to_string(file)?.trim_end()),
+    };
     let url = format!("http://127.0.0.1:{}", port.unwrap_or(demo::SIGNER_PORT));
-    writeln!(io::stdout(), "{}", scheduler::curl(&url, path, text.trim()))?;
+    writeln!(io::stdout(), "{}", scheduler::curl((&url, path), &caller, text.trim()))?;
     Ok(true)
 }

@@ -78,6 +78,7 @@ contract = "{contract}"
 multicall = "{multicall}"
 key = "file:{place}/key"
 poll_interval = "50ms"
+idle_poll_interval = "50ms"
 clock_tolerance = "3650d"
 fees = {{ max_fee_per_gas = "100 gwei", max_priority_fee_per_gas = "2 gwei", max_tx_cost = "1 ether" }}
 [chains.139.billing]

@@ -4,7 +4,7 @@ use super::Machine;
 use super::connect::{self, Connected};
 use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
-use crate::chain::{Finding, Inspect};
+use crate::chain::{Finding, Inspect, Requests};
 use crate::clock::Clock;
 use crate::config::{Config, NewWork};
 use crate::journal::{Binding, Journal, JournalError, KnownLane, LaneId, Misbound, OpenError};
@@ -129,6 +129,8 @@ async fn look_at(connected: &Connected, seen: &JournalSeen) -> Vec<Finding> {
     if let Some(misbound) = seen.misbound(connected.chain.binding()).await {
         found.push(Finding::fault("network", misbound.to_string()));
     }
+    let requests = Requests::of(facts, accounts.len());
+    found.push(Finding::fine("requests", requests.to_string()));
     let naming = connected.chain.binding().naming;
     let guarded = connected.guarded_only().map(|told| told.to_string());
     let said = guarded.unwrap_or_else(|| format!("told apart by {naming}"));

@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 
 /// Networks by name, each with the keys of its chain.
-const NETWORKS: [(&str, &str); 13] = [
+const NETWORKS: [(&str, &str); 14] = [
     ("amoy", include_str!("../../config/networks/amoy.toml")),
     ("arbitrum", include_str!("../../config/networks/arbitrum.toml")),
     ("arbitrum-sepolia", include_str!("../../config/networks/arbitrum-sepolia.toml")),
@@ -18,6 +18,7 @@ const NETWORKS: [(&str, &str); 13] = [
     ("bnb", include_str!("../../config/networks/bnb.toml")),
     ("bnb-testnet", include_str!("../../config/networks/bnb-testnet.toml")),
     ("ethereum", include_str!("../../config/networks/ethereum.toml")),
+    ("local", include_str!("../../config/networks/local.toml")),
     ("nile", include_str!("../../config/networks/nile.toml")),
     ("polygon", include_str!("../../config/networks/polygon.toml")),
     ("sepolia", include_str!("../../config/networks/sepolia.toml")),
@@ -48,14 +49,15 @@ pub enum NoFirstConfig {
 }
 
 /// The names of the networks that are known.
-pub fn names() -> [&'static str; 13] {
+pub fn names() -> [&'static str; 14] {
     NETWORKS.map(|(name, _)| name)
 }
 
-/// The text of a configuration for the network of this name, under the id that the platform gave it; none
-/// where no network has the name.
-pub fn text(network: &str, platform_id: u32) -> Option<String> {
+/// The text of a configuration for the network of this name, under the id that the platform gave it, with the
+/// journal in a directory; none where no network has the name.
+pub fn text(network: &str, platform_id: u32, data: &str) -> Option<String> {
     let [scheduler, operator] = SECRETS;
+    let journal = serde_json::Value::from(format!("{data}/journal.sqlite"));
     let (_, chain) = NETWORKS.iter().find(|(name, _)| *name == network)?;
     let (about, chain) = chain.split_once('\n')?;
     let below = format!("[chains.{platform_id}.");
@@ -66,10 +68,11 @@ pub fn text(network: &str, platform_id: u32) -> Option<String> {
     let chain: String = lines.collect();
     Some(format!(
         "# A first configuration. What stands in <…> is yours to fill in; `merchant-signer check` says what
-# is missing. Every key and its default: config/default.toml.
+# is missing. Every key and its default: config/default.toml. A path that is relative starts at the directory of
+# this file.
 
 [journal]
-path = \"data/journal.sqlite\"
+path = {journal}
 # By the mark it is noticed that an old copy of the journal was put back. Beside the journal, a snapshot of
 # the disk brings it back as well: give it a place on another disk.
 # mark_path = \"/another/disk/journal.mark\"
@@ -140,7 +143,7 @@ mod tests {
 
     /// The text as a merchant fills it in.
     fn filled(network: &str) -> String {
-        let text = text(network, 139).unwrap();
+        let text = text(network, 139, "data").unwrap();
         let tron = text.contains("\"tvm\"");
         let address = if tron {
             "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"
@@ -172,7 +175,7 @@ mod tests {
                 Config::from_toml(&text, &[]).unwrap_or_else(|e| panic!("{network}: {e}\n{text}"));
             let chain = &config.chains[0];
             assert_eq!((chain.name.as_str(), chain.platform_id.0), (network, 139));
-            let play = ["amoy", "sepolia", "testnet", "nile", "shasta"];
+            let play = ["amoy", "local", "sepolia", "testnet", "nile", "shasta"];
             assert_eq!(chain.test, play.iter().any(|word| network.contains(word)), "{network}");
             assert!(!chain.policy.unlimited, "{network}");
             let may = |caller: &crate::config::Caller| {
@@ -188,15 +191,16 @@ mod tests {
 
     #[test]
     fn what_only_the_merchant_knows_is_asked_for() {
-        for network in names() {
-            let told =
-                Config::from_toml(&text(network, 139).unwrap(), &[]).unwrap_err().to_string();
+        for network in names().into_iter().filter(|network| *network != "local") {
+            let told = Config::from_toml(&text(network, 139, "/data").unwrap(), &[])
+                .unwrap_err()
+                .to_string();
             assert!(told.contains("chains.139.contract: "), "{network}: {told}");
             assert!(
-                told.contains("callers.scheduler.secret_file: the file cannot be read"),
+                told.contains("secret_file: the file secrets/scheduler cannot be read"),
                 "{told}"
             );
         }
-        assert_eq!(text("atlantis", 139), None);
+        assert_eq!(text("atlantis", 139, "data"), None);
     }
 }

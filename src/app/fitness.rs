@@ -20,7 +20,7 @@ use tracing::warn;
 /// How often one that serves is looked at.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// How often a standby looks at its chains, and how long it waits for them.
+/// How often a standby looks at its chains that may be needed soon, and how long it waits for them.
 const STANDING_BY: Duration = Duration::from_secs(5);
 
 /// For how many times `journal.takeover_after` one that serves may be of no use before it gives way.
@@ -97,16 +97,31 @@ fn unfit(engine: &Engine) -> Option<String> {
     said
 }
 
-/// Has the others know how a standby is, for as long as it stands by.
+/// Has the others know how a standby is, for as long as it stands by. Looks are paid for: while it could bill,
+/// and the one that serves says that it can, they are as far apart as on a chain on which nothing is open. Before
+/// one that is of no use gives way it is looked at anew.
 pub(super) async fn look_on(chains: &[Connected], sight: &StandbySight) -> Infallible {
+    let seldom = chains.iter().map(|chain| chain.config.family.idle_poll_interval()).max();
+    let seldom = seldom.unwrap_or_default().max(STANDING_BY);
     loop {
         let accounts = chains.iter().flat_map(Connected::signers);
         let looks = accounts.map(|account| async { trouble_of(account.as_ref()).await });
         let found = join_all(looks).await;
         let fit = found.is_empty() || found.iter().any(Option::is_none);
         sight.note_fitness(if fit { None } else { found.into_iter().flatten().next() });
-        sleep(STANDING_BY).await;
+        let looked = Instant::now();
+        loop {
+            sleep(EVERY).await;
+            let calm = fit && serving_is_fit(&sight.instances());
+            if looked.elapsed() >= if calm { seldom } else { STANDING_BY } {
+                break;
+            }
+        }
     }
+}
+
+fn serving_is_fit(instances: &[Instance]) -> bool {
+    instances.iter().any(|instance| instance.serves && instance.unfit.is_none())
 }
 
 /// Why a standby could not bill with an account; none where it could, or where no other process would fare better.

@@ -1,7 +1,7 @@
 //! How a batch ends, and what transactions in final blocks have done: one type for each case, none
 //! that holds what cannot be.
 
-use super::{BatchState, FailCode, Item, TxRecord};
+use super::{BatchState, ChargeTerms, FailCode, Item, TxRecord};
 use alloy::primitives::{Address, B256, U256};
 use std::fmt;
 use std::str::FromStr;
@@ -31,8 +31,8 @@ pub struct Landed {
 pub enum ItemOutcome {
     /// Charged.
     Charged,
-    /// Charged, but not what was claimed.
-    ChargedOtherwise(TakenOtherwise),
+    /// Charged, and the event tells more of it than the claim, or something else.
+    ChargedAsTold(Taken),
     /// The contract reports that it was not charged: the claim is free again.
     Failed {
         /// Why, in our words.
@@ -44,10 +44,10 @@ pub enum ItemOutcome {
     Unproven,
 }
 
-/// What a contract's event says of a charge, where that is not what was claimed; none where it is, or is
-/// not told.
+/// What a contract's event says of a charge, where its claim does not say the same; none where it does, or
+/// where the event is silent. Of a claim without a wallet or a token, the event is the only one to tell them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TakenOtherwise {
+pub struct Taken {
     /// How much was taken, base units.
     pub amount: Option<U256>,
     /// Whose wallet it was taken from.
@@ -56,18 +56,41 @@ pub struct TakenOtherwise {
     pub token: Option<Address>,
 }
 
-impl TakenOtherwise {
-    /// Whether nothing differs.
-    pub fn is_as_claimed(&self) -> bool {
+impl Taken {
+    /// Whether the claim says it all.
+    pub fn is_claimed(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What of it is not what was claimed, and no mere addition to that.
+    pub fn beside(self, claimed: &ChargeTerms) -> Self {
+        Self {
+            amount: self.amount,
+            wallet: self.wallet.filter(|_| claimed.wallet.is_some()),
+            token: self.token.filter(|_| claimed.token.is_some()),
+        }
+    }
+
+    /// The words of its text that tell of this wallet.
+    pub fn of_wallet(wallet: Address) -> String {
+        format!("wallet={wallet:#x}")
+    }
+
+    /// What either of two events tells.
+    fn or(self, other: Self) -> Self {
+        Self {
+            amount: self.amount.or(other.amount),
+            wallet: self.wallet.or(other.wallet),
+            token: self.token.or(other.token),
+        }
     }
 }
 
-impl fmt::Display for TakenOtherwise {
+impl fmt::Display for Taken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             self.amount.map(|amount| format!("amount={amount}")),
-            self.wallet.map(|wallet| format!("wallet={wallet:#x}")),
+            self.wallet.map(Self::of_wallet),
             self.token.map(|token| format!("token={token:#x}")),
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
@@ -78,7 +101,7 @@ impl fmt::Display for TakenOtherwise {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoCharge;
 
-impl FromStr for TakenOtherwise {
+impl FromStr for Taken {
     type Err = NoCharge;
 
     fn from_str(text: &str) -> Result<Self, NoCharge> {
@@ -184,11 +207,20 @@ impl Execution {
 }
 
 impl ItemOutcome {
+    /// What was taken, where that is not what was claimed.
+    pub fn taken_otherwise(&self, item: &Item) -> Taken {
+        match self {
+            Self::ChargedAsTold(taken) => taken.beside(&item.terms),
+            Self::Charged | Self::Failed { .. } | Self::Unproven => Taken::default(),
+        }
+    }
+
     fn worse_of(self, other: Self) -> Self {
         match (self, other) {
-            (taken @ Self::ChargedOtherwise(_), _) | (_, taken @ Self::ChargedOtherwise(_)) => {
-                taken
+            (Self::ChargedAsTold(one), Self::ChargedAsTold(other)) => {
+                Self::ChargedAsTold(one.or(other))
             }
+            (told @ Self::ChargedAsTold(_), _) | (_, told @ Self::ChargedAsTold(_)) => told,
             (Self::Charged, _) | (_, Self::Charged) => Self::Charged,
             (Self::Unproven, _) | (_, Self::Unproven) => Self::Unproven,
             (failed @ Self::Failed { .. }, Self::Failed { .. }) => failed,

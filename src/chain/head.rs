@@ -2,6 +2,7 @@
 //! what both families do with what each node told in it.
 
 use super::{ChainError, Pulse, Unanswered};
+use crate::clock::Clock;
 use crate::node::{Client, Fleet, HeadSeen, NodeId};
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -16,6 +17,13 @@ pub(super) trait HeadLook {
 
     /// When it was made.
     fn seen(&self) -> Instant;
+
+    /// The same by this machine's clock as it goes now, Unix ms. While nothing is open a look may be a minute
+    /// old, and what was in time then is no reason to call the chain late now; nothing is signed by it.
+    fn when_seen(&self, clock: &Clock) -> i64 {
+        let age_ms = i64::try_from(self.seen().elapsed().as_millis()).unwrap_or(i64::MAX);
+        clock.unix_ms().saturating_sub(age_ms)
+    }
 }
 
 /// The newest look at a head; none before the first.

@@ -100,6 +100,14 @@ impl FamilyConfig {
         }
     }
 
+    /// How often the chain is looked at while nothing is open.
+    pub fn idle_poll_interval(&self) -> Duration {
+        match self {
+            Self::Evm(evm) => evm.idle_poll_interval,
+            Self::Tvm(tvm) => tvm.idle_poll_interval,
+        }
+    }
+
     /// How far the newest block may be from this machine's clock before nothing new is signed.
     pub fn clock_tolerance(&self) -> Duration {
         match self {

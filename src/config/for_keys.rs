@@ -8,6 +8,7 @@ use super::faults::{Faults, Reported};
 use super::incumbent;
 use super::keys;
 use super::layers::{self, Environment};
+use super::places;
 use super::reader::TableReader;
 use super::{ChainConfig, ConfigErrors, JournalPlace, KeysConfig, chain};
 use super::{process_environment, read_file};
@@ -47,16 +48,18 @@ impl TextForKeys {
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigErrors> {
         let faults = Faults::default();
         let environment = process_environment(&faults);
-        let text = read_file(path, &faults).and_then(|file| Self::of(&file, environment, &faults));
+        let text = read_file(path, &faults);
+        let text = text.and_then(|text| Self::of((&text, path), environment, &faults));
         faults.settle(text)
     }
 
     fn of(
-        file: &str,
+        (text, file): (&str, Option<&Path>),
         environment: Vec<(String, String)>,
         faults: &Faults,
     ) -> Result<Self, Reported> {
-        let tree = layers::merge(file, &environment, faults)?;
+        let mut tree = layers::merge(text, &environment, faults)?;
+        places::start_at(file, &mut tree);
         let ValueKind::Table(mut sections) = tree.kind else { return Ok(Self::of_nothing()) };
         sections.retain(|name, _| SECTIONS.contains(&name.as_str()));
         let mut places = 0;
@@ -268,7 +271,7 @@ mod tests {
     #[test]
     fn it_is_the_same_configuration_without_a_secret() {
         let faults = Faults::default();
-        let given = TextForKeys::of(FILE, environment(), &faults).unwrap();
+        let given = TextForKeys::of((FILE, None), environment(), &faults).unwrap();
         assert!(!given.text.contains("hunter2"), "{}", given.text);
         let names: Vec<&str> = given.environment.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["EVM_PRIVATE_KEY"]);

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where the journal is when nothing is said.
-const USUAL_FILE: &str = "data/journal.sqlite";
+pub(super) const USUAL_FILE: &str = "data/journal.sqlite";
 
 /// How long a server's answer is waited for when nothing is said.
 const USUAL_TIMEOUT: Duration = seconds(10);

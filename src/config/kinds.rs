@@ -230,7 +230,7 @@ pub(super) fn socket_address() -> Expected<SocketAddr> {
     })
 }
 
-/// A path of the file system. Relative paths start at the working directory.
+/// A path of the file system. Where a relative one starts: `places`.
 pub(super) fn path(expects: &str) -> Expected<PathBuf> {
     Expected::of_text(expects, |text| match text {
         _ if text.contains('\0') => Err("has a zero byte"),

@@ -38,7 +38,8 @@ fn in_file(
 
 /// What stands in a file that is its owner's alone, without the end of its line.
 pub(super) fn of_file(path: &Path) -> Result<String, String> {
-    let unreadable = |error: io::Error| format!("the file cannot be read: {}", error.kind());
+    let unreadable =
+        |error: io::Error| format!("the file {} cannot be read: {}", path.display(), error.kind());
     let file = fs::metadata(path).map_err(unreadable)?;
     owner_only::check(&file).map_err(|why| why.to_string())?;
     let text = fs::read_to_string(path).map_err(unreadable)?;

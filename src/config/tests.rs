@@ -18,7 +18,7 @@ mod tvm;
 use super::*;
 
 const DEFAULTS: &str = include_str!("../../config/default.toml");
-const LOCAL: &str = include_str!("../../config/local.toml");
+const LOCAL: &str = include_str!("tests/local.toml");
 
 fn load(text: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigErrors> {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -356,7 +356,9 @@ fn nothing_secret_is_printed() {
 fn a_file_that_is_missing_is_named() {
     let errors = Config::load(Some(Path::new("/nowhere/signer.toml"))).unwrap_err();
     assert!(errors.to_string().starts_with("/nowhere/signer.toml: cannot be read"), "{errors}");
-    let config =
-        Config::load(Some(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/config/local.toml"))));
+    let config = Config::load(Some(Path::new(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/src/config/tests/local.toml"
+    ))));
     assert!(config.is_ok(), "{config:?}");
 }

@@ -6,7 +6,7 @@ use super::ProfileFaults;
 use super::abi::{Param, Signature, Type};
 use super::coerce::{AbiKind, digits};
 use super::reasons::Reasons;
-use crate::billing::{FailCode, Item, ItemOutcome, Period, TakenOtherwise};
+use crate::billing::{FailCode, Item, ItemOutcome, Period, Taken};
 use alloy::dyn_abi::{DecodedEvent, DynSolEvent, DynSolType, DynSolValue};
 use alloy::primitives::{Address, B256, Log, U256};
 
@@ -182,21 +182,16 @@ impl ItemEvent {
 }
 
 impl ItemEvent {
-    /// What was taken, where that is not what `item` says.
+    /// What was taken, where `item` does not say the same.
     fn charged(&self, item: &Item) -> ItemOutcome {
         let address = |told: B256| Address::from_word(told);
-        let differs =
-            |told: &Address, ours: Option<Address>| ours.is_some_and(|ours| ours != *told);
-        let taken = TakenOtherwise {
+        let differs = |told: &Address, ours: Option<Address>| ours != Some(*told);
+        let taken = Taken {
             amount: self.amount.map(Into::into).filter(|told: &U256| *told != item.amount),
             wallet: self.wallet.map(address).filter(|told| differs(told, item.terms.wallet)),
             token: self.token.map(address).filter(|told| differs(told, item.terms.token)),
         };
-        if taken.is_as_claimed() {
-            ItemOutcome::Charged
-        } else {
-            ItemOutcome::ChargedOtherwise(taken)
-        }
+        if taken.is_claimed() { ItemOutcome::Charged } else { ItemOutcome::ChargedAsTold(taken) }
     }
 }
 
@@ -251,7 +246,7 @@ impl ItemEvent {
         for (item, proof) in items.iter().zip(proofs).filter(|(item, _)| self.fits(item)) {
             match (&self.outcome, alone) {
                 (_, false) => proof.doubtful = true,
-                (ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_), true) => {
+                (ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_), true) => {
                     proof.charged.get_or_insert_with(|| self.charged(item));
                 }
                 (ItemOutcome::Failed { .. } | ItemOutcome::Unproven, true) => {

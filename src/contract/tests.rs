@@ -9,8 +9,8 @@ mod written;
 
 use super::*;
 use crate::billing::{
-    ChargeTerms, Entry, Item, NoCharge, Period, PlanId, Refused, Scalar, SubscribeId,
-    TakenOtherwise, UserHash,
+    ChargeTerms, Entry, Item, NoCharge, Period, PlanId, Refused, Scalar, SubscribeId, Taken,
+    UserHash,
 };
 use crate::config::{Config, FamilyConfig};
 use alloy::primitives::{B256, U256, address};
@@ -43,7 +43,7 @@ fn blank() -> BillingConfig {
 
 /// The reference contract: rows, a lookup, both events. Its reasons are a few of every sort.
 fn rows() -> BillingConfig {
-    let config = Config::from_toml(include_str!("../../config/local.toml"), &[]).unwrap();
+    let config = Config::from_toml(include_str!("../config/tests/local.toml"), &[]).unwrap();
     let FamilyConfig::Evm(evm) = &config.chains[0].family else { panic!("it is an EVM chain") };
     BillingConfig {
         constants: texts(&[("merKey", &MERCHANT.to_checksum(None))]),

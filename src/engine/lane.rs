@@ -2,6 +2,7 @@
 //! batches that the chain has not decided.
 
 use super::hindrance::Hindrance;
+use super::rest::BetweenLooks;
 use super::siblings::{AccountKnown, Siblings};
 use super::signing_line::SigningLine;
 use super::tally::Tally;
@@ -66,13 +67,15 @@ pub struct Lane {
     pub(super) watched: AtomicBool,
     /// What is known of the account beyond irrevocable blocks.
     pub(super) young: YoungKnown,
-    trouble: RwLock<Option<Trouble>>,
+    pub(super) trouble: RwLock<Option<Trouble>>,
     /// The first position that is not committed, as far as is known.
     pub(super) next: AtomicU64,
     /// Who signs for which position.
     pub(super) line: SigningLine,
     /// Told when there may be room again.
     pub(super) looked: Notify,
+    /// Its rest between two looks.
+    pub(super) rest: BetweenLooks,
 }
 
 impl Lane {
@@ -104,6 +107,7 @@ impl Lane {
             next: AtomicU64::new(0),
             line: SigningLine::default(),
             looked: Notify::new(),
+            rest: BetweenLooks::default(),
         }
     }
 
@@ -141,27 +145,6 @@ impl Lane {
     /// How many batches the chain has not decided.
     pub fn undecided(&self) -> usize {
         self.tracked.lock().len()
-    }
-
-    /// What keeps the chain from being followed, or anything from being signed, at present.
-    pub fn trouble(&self) -> Option<Trouble> {
-        let signs = self.follows.is_none();
-        let unready = || Some(self.chain.unready().filter(|_| signs)?.into());
-        self.trouble.read().clone().or_else(unready)
-    }
-
-    /// Remembers what keeps the chain from being followed; says so once, and once when it is over.
-    pub(super) fn set_trouble(&self, now: Option<Trouble>) {
-        let (chain, account) = (&self.chain.facts().name, self.account());
-        let mut before = self.trouble.write();
-        match (&*before, &now) {
-            (_, Some(why)) if *before != now => {
-                warn!(chain, account, "cannot follow the chain: {why}");
-            }
-            (Some(_), None) => info!(chain, account, "following the chain again"),
-            _ => {}
-        }
-        *before = now;
     }
 
     /// The last look at the chain.
@@ -266,6 +249,7 @@ impl Lane {
 
     /// Waits until one more transaction may wait for a block.
     pub(super) async fn room(&self) -> Result<Pulse, NoVerdict> {
+        self.wakes().await;
         let mut pulses = self.chain.pulse();
         loop {
             let looked = self.looked.notified();
@@ -343,6 +327,7 @@ impl Lane {
             alarmed: false,
         };
         self.tracked.lock().insert(slot.batch, tracked);
+        self.rest.stir();
         slot
     }
 
@@ -379,7 +364,9 @@ impl Lane {
         *self.known.doubt.write() = doubt;
         *self.known_at_start.write() = self.journal.known_until(self.id()).await?;
         let since_ms = self.journal.now_ms().saturating_sub(PAST_MS);
-        self.chain.recollect(self.journal.past(self.id(), since_ms).await?, &open);
+        let past = self.journal.past(self.id(), since_ms).await?;
+        self.tally.lock().accepted_ms = past.accepted_ms;
+        self.chain.recollect(past, &open);
         for slot in open {
             self.track(slot);
         }

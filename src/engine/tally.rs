@@ -1,7 +1,7 @@
 //! What one lane has come to since the start, counted for machines. Nothing is decided by it, and the
 //! journal knows all of it better.
 
-use crate::billing::{AttemptKind, BatchState, FailCode, ItemOutcome, Verdict};
+use crate::billing::{AttemptKind, BatchState, FailCode, Item, ItemOutcome, Verdict};
 use alloy::primitives::U256;
 use std::collections::BTreeMap;
 use strum::{EnumIter, IntoEnumIterator, IntoStaticStr};
@@ -46,6 +46,10 @@ impl SignedAgain {
 pub struct Tally {
     /// Batches that were accepted.
     pub accepted: u64,
+    /// The charges in them.
+    pub charges_accepted: u64,
+    /// When the newest batch was accepted, by this process or one before it, Unix ms.
+    pub accepted_ms: Option<i64>,
     /// Batches that ended, by the word for how.
     pub ended: BTreeMap<&'static str, u64>,
     /// Charges that ended, by the word for how and the reason (`none`, or a `failCode`).
@@ -65,6 +69,8 @@ impl Default for Tally {
         let failed = FailCode::iter().map(|code| ("failed", code.token()));
         Self {
             accepted: 0,
+            charges_accepted: 0,
+            accepted_ms: None,
             ended: ended().map(|word| (word, 0)).collect(),
             charges: ENDS
                 .map(|word| (word, NONE))
@@ -79,8 +85,11 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// A batch was accepted.
-    pub(super) fn accepted(&mut self) {
+    /// A batch of so many charges was accepted, at this time (Unix ms).
+    pub(super) fn accepted(&mut self, charges: usize, at_ms: i64) {
+        self.accepted_ms = Some(at_ms);
+        let charges = u64::try_from(charges).unwrap_or(u64::MAX);
+        self.charges_accepted = self.charges_accepted.saturating_add(charges);
         self.accepted = self.accepted.saturating_add(1);
     }
 
@@ -90,8 +99,8 @@ impl Tally {
         *count = count.saturating_add(1);
     }
 
-    /// A batch of so many charges ended.
-    pub(super) fn ended(&mut self, verdict: &Verdict, charges: usize) {
+    /// A batch of these charges ended.
+    pub(super) fn ended(&mut self, verdict: &Verdict, items: &[Item]) {
         let word = verdict.state().word();
         let count = self.ended.entry(word).or_default();
         *count = count.saturating_add(1);
@@ -101,20 +110,21 @@ impl Tally {
             let sum = self.fees.entry(word).or_default();
             *sum = sum.saturating_add(record.fee);
         }
+        let charges = u64::try_from(items.len()).unwrap_or(u64::MAX);
         match verdict {
             Verdict::Charged(_, outcomes) => {
-                for outcome in outcomes {
-                    self.charge(end_of(outcome), 1);
+                for (item, outcome) in items.iter().zip(outcomes) {
+                    self.charge(end_of(item, outcome), 1);
                 }
             }
             Verdict::Reverted(_)
             | Verdict::Cancelled(_)
             | Verdict::Usurped(_)
             | Verdict::Expired(_) => {
-                self.charge((word, NONE), u64::try_from(charges).unwrap_or(u64::MAX));
+                self.charge((word, NONE), charges);
             }
             Verdict::UsedUp(_) => {
-                self.charge(("unproven", NONE), u64::try_from(charges).unwrap_or(u64::MAX));
+                self.charge(("unproven", NONE), charges);
             }
         }
     }
@@ -125,10 +135,12 @@ impl Tally {
     }
 }
 
-fn end_of(outcome: &ItemOutcome) -> (&'static str, &'static str) {
+fn end_of(item: &Item, outcome: &ItemOutcome) -> (&'static str, &'static str) {
     match outcome {
-        ItemOutcome::Charged => ("charged", NONE),
-        ItemOutcome::ChargedOtherwise(_) => ("charged_otherwise", NONE),
+        ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_) => {
+            let as_claimed = outcome.taken_otherwise(item).is_claimed();
+            (if as_claimed { "charged" } else { "charged_otherwise" }, NONE)
+        }
         ItemOutcome::Failed { code, .. } => ("failed", code.token()),
         ItemOutcome::Unproven => ("unproven", NONE),
     }
@@ -137,27 +149,43 @@ fn end_of(outcome: &ItemOutcome) -> (&'static str, &'static str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::billing::{BlockRef, CallEnding, Landed, TakenOtherwise, TxRecord};
-    use alloy::primitives::B256;
+    use crate::billing::{
+        BlockRef, CallEnding, ChargeKey, ChargeTerms, Landed, Period, PlanId, SubscribeId, Taken,
+        TxRecord, UserHash,
+    };
+    use alloy::primitives::{Address, B256};
 
     #[test]
     fn every_end_was_there_before_it_happened() {
         let before = Tally::default();
         let mut tally = before.clone();
         let block = BlockRef { number: 1, time: 2 };
-        tally.ended(&Verdict::Expired(block), 3);
+        let (key, terms) = (
+            ChargeKey { plan: PlanId(1), user: UserHash(B256::ZERO), period: Period::Guarded },
+            ChargeTerms::default(),
+        );
+        let item = Item { subscribe: SubscribeId(1), key, amount: U256::from(5), terms };
+        tally.ended(&Verdict::Expired(block), &[item; 3]);
         for code in FailCode::iter() {
-            tally.charge(end_of(&ItemOutcome::Failed { code, detail: None }), 1);
+            tally.charge(end_of(&item, &ItemOutcome::Failed { code, detail: None }), 1);
         }
-        tally.charge(end_of(&ItemOutcome::Charged), 1);
-        tally.charge(end_of(&ItemOutcome::Unproven), 1);
-        tally.charge(end_of(&ItemOutcome::ChargedOtherwise(TakenOtherwise::default())), 1);
+        tally.charge(end_of(&item, &ItemOutcome::Charged), 1);
+        tally.charge(end_of(&item, &ItemOutcome::Unproven), 1);
+        // The event adds the wallet that the claim does not name, which is nothing else than was claimed.
+        let wallet = Some(Address::ZERO);
+        let told = ItemOutcome::ChargedAsTold(Taken { wallet, ..Taken::default() });
+        let named =
+            Item { terms: ChargeTerms { wallet: Some(Address::repeat_byte(1)), ..terms }, ..item };
+        tally.charge(end_of(&item, &told), 1);
+        tally.charge(end_of(&named, &told), 1);
+        assert_eq!(tally.charges.get(&("charged", NONE)), Some(&2));
+        assert_eq!(tally.charges.get(&("charged_otherwise", NONE)), Some(&1));
         assert_eq!(tally.charges.get(&("expired", NONE)), Some(&3));
         assert_eq!(tally.ended.get("expired"), Some(&1));
         let record =
             TxRecord { ending: CallEnding::Revert, message: None, used: 1, fee: U256::from(7) };
         let landed = Landed { hash: B256::ZERO, block, record: Some(record) };
-        tally.ended(&Verdict::Reverted(landed), 2);
+        tally.ended(&Verdict::Reverted(landed), &[item; 2]);
         assert_eq!(tally.fees.get("reverted"), Some(&U256::from(7)));
         assert_eq!(tally.charges.get(&("reverted", NONE)), Some(&2));
         assert!(tally.charges.keys().eq(before.charges.keys()), "{tally:?}");

@@ -3,13 +3,13 @@
 
 use super::hindrance::{Hindrance, WhyUnsigned};
 use super::lane::Lane;
+use super::standing::Obstacle;
 use super::tally::SignedAgain;
 use super::tracked::Tracked;
 use super::trouble::Trouble;
 use super::verdict::NoVerdict;
 use crate::billing::{
-    Attempt, AttemptKind, BatchId, ItemOutcome, Landed, Memory, Sighting, Slot, Step, Verdict,
-    next_step,
+    Attempt, AttemptKind, BatchId, Item, Landed, Memory, Sighting, Slot, Step, Verdict, next_step,
 };
 use crate::chain::ChainError;
 use crate::journal::{Addition, Durable, Settlement};
@@ -18,7 +18,6 @@ use crate::spans::{self, SpanPlace};
 use futures_util::future::join_all;
 use futures_util::{StreamExt as _, stream};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -38,16 +37,18 @@ enum Renewed {
 /// How many batches are offered to a node at the same time.
 const OFFERS_AT_ONCE: usize = 8;
 
-/// How often a lane is looked at of which there is nothing to tell. Somebody may still use its key: what
-/// that did is known before nodes forget the states that tell of it.
-const RESTING: Duration = Duration::from_mins(2);
+/// How often a contract is asked whether it lets the account bill, which a request finds out as well.
+const PERMISSION: Duration = Duration::from_mins(15);
+
+/// The same where the contract does not, and at the start.
+const PERMISSION_UNKNOWN: Duration = Duration::from_secs(10);
 
 /// Follows the batches of one lane.
 #[derive(Debug)]
 pub struct Watcher {
     /// The lane.
     pub lane: Arc<Lane>,
-    /// How often to look.
+    /// How often to look while the lane is at work.
     pub every: Duration,
 }
 
@@ -55,7 +56,7 @@ impl Watcher {
     /// Looks until `stop`.
     pub async fn run(self, stop: CancellationToken) {
         let looks = async {
-            while stop.run_until_cancelled(sleep(self.pause())).await.is_some() {
+            while stop.run_until_cancelled(self.lane.rests_for(self.every)).await.is_some() {
                 self.look().await;
             }
         };
@@ -67,19 +68,26 @@ impl Watcher {
             };
             while stop.run_until_cancelled(once()).await.is_some() {}
         };
-        tokio::join!(looks, key);
+        let permission =
+            async { while stop.run_until_cancelled(self.permission()).await.is_some() {} };
+        tokio::join!(looks, key, permission);
     }
 
-    /// How long to wait for the next look.
-    fn pause(&self) -> Duration {
-        let idle = self.lane.rests() && self.lane.watched.load(Ordering::Relaxed);
-        if idle { self.every.max(RESTING) } else { self.every }
+    /// Looks whether the contract lets the account bill, and waits until that is due again.
+    async fn permission(&self) {
+        if self.lane.follows.is_none() {
+            self.lane.chain.look_after_permission().await;
+        }
+        let unknown =
+            matches!(self.lane.standing(), Some((Obstacle::Unseen | Obstacle::Permission, _)));
+        sleep(if unknown { PERMISSION_UNKNOWN } else { PERMISSION }).await;
     }
 
     /// A tick whose failure is remembered, and is no reason to stop.
     pub async fn look(&self) {
         let trouble = self.tick().await.err();
         self.lane.set_trouble(trouble);
+        self.lane.has_been_looked_at();
         self.lane.watch_gas().await;
         self.lane.watch_limits().await;
     }
@@ -289,10 +297,10 @@ impl Watcher {
             | Verdict::Expired(_) => {}
         }
         tell_end(&end, hash.as_deref());
-        tell_what_was_taken(&end, hash.as_deref());
         let ended = self.lane.tracked.lock().remove(&end.batch);
         if let Some(ended) = ended {
-            self.lane.tally.lock().ended(&end.verdict, ended.slot.items.len());
+            tell_what_was_taken(&end, &ended.slot.items, hash.as_deref());
+            self.lane.tally.lock().ended(&end.verdict, &ended.slot.items);
             self.tell_trace(&ended, &end).await;
         }
         Ok(())
@@ -348,13 +356,14 @@ fn tell_end(end: &Settlement, hash: Option<&str>) {
 }
 
 /// Calls a person where the chain charged otherwise than was claimed.
-fn tell_what_was_taken(end: &Settlement, hash: Option<&str>) {
-    for (item, outcome) in end.verdict.outcomes().iter().enumerate() {
-        if let ItemOutcome::ChargedOtherwise(taken) = outcome {
+fn tell_what_was_taken(end: &Settlement, items: &[Item], hash: Option<&str>) {
+    for (place, (item, outcome)) in items.iter().zip(end.verdict.outcomes()).enumerate() {
+        let taken = outcome.taken_otherwise(item);
+        if !taken.is_claimed() {
             error!(
                 batch = end.batch.0,
                 tx.hash = hash,
-                item,
+                item = place,
                 %taken,
                 "the contract charged something else than was claimed: find out why before more is billed"
             );

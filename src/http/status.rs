@@ -186,7 +186,7 @@ pub(super) fn report(door: &AppState, billing: &Billing) -> BillingReport {
 }
 
 fn subscription(batch: BatchState, family: Family, line: &Line) -> Subscription {
-    let (failed, taken) = (line.failure(), line.taken_otherwise().unwrap_or_default());
+    let (failed, taken) = (line.failure(), line.taken_otherwise());
     let item = &line.item;
     Subscription {
         subscribe_id: item.subscribe.0,

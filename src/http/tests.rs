@@ -250,6 +250,7 @@ fn facts() -> Facts {
         signer: SIGNER,
         max_in_flight: 1,
         poll_interval: Duration::from_secs(3),
+        idle_poll_interval: Duration::from_mins(1),
     }
 }
 

@@ -44,7 +44,7 @@ impl OutcomeWords<'_> {
 pub(super) fn outcome_words(outcome: &ItemOutcome) -> OutcomeWords<'_> {
     match outcome {
         ItemOutcome::Charged => OutcomeWords { outcome: "charged", code: None, detail: None },
-        ItemOutcome::ChargedOtherwise(taken) => {
+        ItemOutcome::ChargedAsTold(taken) => {
             OutcomeWords { outcome: "charged", code: None, detail: Some(taken.to_string().into()) }
         }
         ItemOutcome::Unproven => OutcomeWords { outcome: "unproven", code: None, detail: None },
@@ -65,7 +65,7 @@ pub(super) fn outcome(row: &Row<'_>, at: usize) -> SqlResult<Option<LineOutcome>
             None => ItemOutcome::Charged,
             Some(taken) => {
                 let read = taken.parse().map_err(|_| garbage(detail_at, &taken))?;
-                ItemOutcome::ChargedOtherwise(read)
+                ItemOutcome::ChargedAsTold(read)
             }
         }),
         "unproven" => LineOutcome::Told(ItemOutcome::Unproven),

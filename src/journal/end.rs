@@ -9,7 +9,8 @@ use super::rows::origin_of;
 use super::sql::{Database, SqlResult, params};
 use super::{history, passing, spend};
 use crate::billing::{
-    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, TxRecord, Verdict,
+    BatchId, BatchState, Execution, ForeignEffect, ForeignTx, Item, ItemOutcome, Taken, TxRecord,
+    Verdict,
 };
 use alloy::primitives::B256;
 use serde_json::json;
@@ -111,14 +112,31 @@ fn settle_items(conn: &dyn Database, end: &Settlement, outcomes: &[ItemOutcome])
          WHERE batch = ?1 AND item = ?2",
     )?;
     let guard = end.guard_until();
-    let others = |(_, outcome): &(usize, &ItemOutcome)| **outcome != ItemOutcome::Charged;
-    for (index, outcome) in outcomes.iter().enumerate().filter(others) {
+    for (index, outcome) in outcomes.iter().enumerate() {
+        match outcome {
+            ItemOutcome::Charged => continue,
+            ItemOutcome::ChargedAsTold(taken) => {
+                keep_told(conn, (end.batch, index), taken)?;
+                continue;
+            }
+            ItemOutcome::Failed { .. } | ItemOutcome::Unproven => {}
+        }
         let words = outcome_words(outcome);
         let held = !matches!(outcome, ItemOutcome::Failed { .. });
         let (word, code, detail) = (words.outcome, words.code, words.detail);
         update.queue(params![end.batch.0, index, word, code, detail, held, guard])?;
     }
     Ok(())
+}
+
+/// Keeps what the event of a charge tells, and who paid by it.
+fn keep_told(conn: &dyn Database, (batch, item): (BatchId, usize), taken: &Taken) -> SqlResult<()> {
+    conn.prepare_cached("UPDATE claim SET detail = ?3 WHERE batch = ?1 AND item = ?2")?
+        .queue(params![batch.0, item, taken.to_string()])?;
+    let Some(wallet) = taken.wallet else { return Ok(()) };
+    let sql = "INSERT INTO payer (wallet, user_hash)
+               SELECT ?3, user_hash FROM claim WHERE batch = ?1 AND item = ?2 ON CONFLICT DO NOTHING";
+    conn.prepare_cached(sql)?.queue(params![batch.0, item, wallet.as_slice()])
 }
 
 /// Nobody can tell whether they were charged.

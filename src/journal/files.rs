@@ -9,9 +9,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{CWD, RenameFlags, StatVfsMountFlags, renameat_with};
 use std::ffi::OsString;
 use std::fmt;
-use std::fs::Metadata;
+use std::fs::{DirBuilder, Metadata};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -73,9 +73,10 @@ impl Files {
         std::fs::metadata(beside(&self.path, "-wal")).is_ok_and(|log| log.len() > 0)
     }
 
-    /// Where the mark is kept, which is there for as long as its disk is.
+    /// Where the mark is kept, which is there for as long as its disk is. Beside the journal it is where that is.
     pub(super) fn find_mark(&self) -> Result<(), OpenError> {
-        find_place_for_mark(&self.mark)
+        let is_beside = self.mark == Self::at(&self.path).mark;
+        if is_beside { Ok(()) } else { find_place_for_mark(&self.mark) }
     }
 
     /// Whether one snapshot of a disk holds both: then it brings the mark back with the database, and by the
@@ -96,12 +97,13 @@ impl Files {
         &self.path
     }
 
-    /// Makes an empty file where there is none.
+    /// Makes an empty file where there is none, in a directory that is made for it where there is none either.
     pub(super) fn create(&self) -> Result<(), OpenError> {
         let path = &self.path;
         let problem = |e: &dyn fmt::Display| unwritable(path, e);
         if let Some(parent) = path.parent().filter(|p| !p.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent).map_err(|e| problem(&e))?;
+            let closed = DirBuilder::new().recursive(true).mode(0o700).create(parent);
+            closed.map_err(|e| problem(&e))?;
         }
         let made = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         match made {

@@ -219,10 +219,9 @@ fn claim(line: &Line) -> Option<ClaimLine> {
     let outcome = match (&line.outcome, line.resolved) {
         (_, Some(Resolution::Free)) => return None,
         (_, Some(Resolution::Charged))
-        | (
-            Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_))),
-            None,
-        ) => "charged",
+        | (Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_))), None) => {
+            "charged"
+        }
         (Some(LineOutcome::Told(ItemOutcome::Unproven)), None) => "unproven",
         (
             Some(LineOutcome::Told(ItemOutcome::Failed { .. }) | LineOutcome::Released) | None,
@@ -231,7 +230,7 @@ fn claim(line: &Line) -> Option<ClaimLine> {
             return None;
         }
     };
-    let (key, terms) = (line.item.key, line.item.terms);
+    let (key, terms) = (line.item.key, line.terms());
     Some(ClaimLine {
         subscribe_id: line.item.subscribe.0,
         plan_id: key.plan.0,

@@ -98,7 +98,7 @@ impl LedgerFilter {
             && self.subscribe.is_none_or(|wanted| wanted == line.item.subscribe)
             && self.plan.is_none_or(|wanted| wanted == key.plan)
             && self.user.is_none_or(|wanted| wanted == key.user)
-            && self.wallet.is_none_or(|wanted| Some(wanted) == line.item.terms.wallet)
+            && self.wallet.is_none_or(|wanted| line.is_of(wanted))
             && self.state.as_deref().is_none_or(|wanted| wanted == line.state(billing.state))
             && self
                 .reason

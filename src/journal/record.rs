@@ -3,11 +3,11 @@
 use super::columns::LineOutcome;
 use super::{Durable, Network, Origin, Resolution};
 use crate::billing::{
-    AskedBy, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, FailCode, Item,
-    ItemOutcome, TakenOtherwise, TxRecord,
+    AskedBy, Attempt, AttemptKind, Attempts, BatchId, BatchState, BlockRef, ChargeTerms, FailCode,
+    Item, ItemOutcome, Taken, TxRecord,
 };
 use crate::spans::SpanPlace;
-use alloy::primitives::B256;
+use alloy::primitives::{Address, B256};
 
 /// One subscription of a batch, and what became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Line {
     /// in `state`, stands.
     pub fn state(&self, state: BatchState) -> &'static str {
         match &self.outcome {
-            Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_))) => {
+            Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_))) => {
                 "charged"
             }
             Some(LineOutcome::Told(ItemOutcome::Unproven)) => "unproven",
@@ -38,11 +38,31 @@ impl Line {
         }
     }
 
+    /// What the charge is besides its key and amount: as it was claimed, or else as its event tells.
+    pub fn terms(&self) -> ChargeTerms {
+        let (claimed, told) = (self.item.terms, self.told());
+        ChargeTerms {
+            wallet: claimed.wallet.or(told.wallet),
+            token: claimed.token.or(told.token),
+            ..claimed
+        }
+    }
+
     /// What was taken, where that is not what was claimed.
-    pub fn taken_otherwise(&self) -> Option<TakenOtherwise> {
+    pub fn taken_otherwise(&self) -> Taken {
+        self.told().beside(&self.item.terms)
+    }
+
+    /// Whether this is the wallet that was to pay, or the one that paid.
+    pub(super) fn is_of(&self, wallet: Address) -> bool {
+        [self.item.terms.wallet, self.told().wallet].contains(&Some(wallet))
+    }
+
+    /// What the event of the charge tells, where the claim does not say the same.
+    fn told(&self) -> Taken {
         match &self.outcome {
-            Some(LineOutcome::Told(ItemOutcome::ChargedOtherwise(taken))) => Some(*taken),
-            Some(LineOutcome::Told(_) | LineOutcome::Released) | None => None,
+            Some(LineOutcome::Told(ItemOutcome::ChargedAsTold(taken))) => *taken,
+            Some(LineOutcome::Told(_) | LineOutcome::Released) | None => Taken::default(),
         }
     }
 

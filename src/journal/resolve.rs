@@ -198,7 +198,7 @@ fn state(billing: &Billing, line: &Line) -> ClaimStanding {
             ClaimStanding::Resolved(said)
         }
         (Some(LineOutcome::Told(ItemOutcome::Unproven)), None) => ClaimStanding::Unproven,
-        (Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedOtherwise(_))), _) => {
+        (Some(LineOutcome::Told(ItemOutcome::Charged | ItemOutcome::ChargedAsTold(_))), _) => {
             ClaimStanding::Told("charged")
         }
         (Some(LineOutcome::Told(ItemOutcome::Failed { .. })), _) => ClaimStanding::Told("failed"),

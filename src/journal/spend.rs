@@ -261,7 +261,7 @@ pub(super) fn correct(
             let Some((amount, live)) = claimed.get(&place).copied() else { continue };
             let taken = place.parse::<usize>().ok().and_then(|place| outcomes.get(place));
             match taken {
-                Some(ItemOutcome::ChargedOtherwise(taken))
+                Some(ItemOutcome::ChargedAsTold(taken))
                     if taken.amount.is_some() || taken.token.is_some() =>
                 {
                     back = back.saturating_add(amount);

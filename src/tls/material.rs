@@ -178,8 +178,9 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, FileFault> {
 /// What is in a file. A key has to be its owner's alone; what is public, nobody else's to change.
 fn text(of: TlsFile, path: &Path) -> Result<Zeroizing<Vec<u8>>, FileFault> {
     let fault = |problem: String| FileFault { of, problem };
-    let unreadable =
-        |error: std::io::Error| fault(format!("the file cannot be read: {}", error.kind()));
+    let unreadable = |error: std::io::Error| {
+        fault(format!("the file {} cannot be read: {}", path.display(), error.kind()))
+    };
     let about = fs::metadata(path).map_err(unreadable)?;
     match of {
         TlsFile::Key => owner_only::check(&about).map_err(|why| fault(why.to_string()))?,

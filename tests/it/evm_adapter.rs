@@ -16,7 +16,7 @@ use merchant_signer::billing::{
 };
 use merchant_signer::chain::evm::{self, EvmChain, EvmParts};
 use merchant_signer::chain::{
-    Chain, ChainError, Estimate, NotConnected, Signatory, SigningAccount,
+    Chain, ChainError, Estimate, NotConnected, Signatory, SigningAccount, Unready,
 };
 use merchant_signer::clock::Clock;
 use merchant_signer::config::{
@@ -53,6 +53,7 @@ fn config(url: &str, contract: Address, billing: &BillingConfig) -> EvmConfig {
         contract,
         multicall: NOWHERE,
         poll_interval: Duration::from_mins(1),
+        idle_poll_interval: Duration::from_mins(1),
         finality: Finality::Depth(3),
         max_in_flight: 4,
         fees: FeeConfig {

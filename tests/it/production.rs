@@ -54,7 +54,18 @@ fn the_image_holds_the_program_alone() {
     for folder in ours {
         assert!(context.contains(&format!("!{folder}/src\n")), "{folder}/src");
     }
-    for text in ["config/default.toml", "config/contracts"] {
-        assert!(context.contains(&format!("!{text}\n")), "{text}");
+    let told = Command::new("grep")
+        .args(["-rhoE", r#"include_str!\("(\.\./)+config/[^"]+"#, "src"])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    let built_in: Vec<_> = told.lines().filter_map(|line| line.rsplit("../").next()).collect();
+    let of_tests = |text: &&&str| text.starts_with("config/tests/");
+    assert!(built_in.len() > 10, "{built_in:?}");
+    for text in built_in.iter().filter(|text| !of_tests(text)) {
+        let folder = text.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let is_there = [text, folder].iter().any(|it| context.contains(&format!("!{it}\n")));
+        assert!(is_there, "{text}");
     }
 }

@@ -34,6 +34,7 @@ sol! {
         function approvePlan(address merKey, uint64 planId, uint32 version) external;
         function pausePlan(address merKey, uint64 planId, bool paused) external;
         function planOf(address merKey, uint64 planId, uint32 version) external view returns (Terms terms, bool approved, bool paused);
+        function setBiller(address merKey, address who, bool allowed) external;
         function subscribe(Offer offer, bytes signature) external;
         function cancel(address merKey, uint64 planId, bytes32 userHash) external;
 

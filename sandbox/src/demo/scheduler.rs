@@ -110,16 +110,16 @@ impl Scheduler {
 }
 
 /// The command that posts a body from a shell.
-pub(crate) fn curl(url: &str, path: &str, body: &str) -> String {
+pub(crate) fn curl((url, path): (&str, &str), caller: &Credentials, body: &str) -> String {
     let at = SystemClock.now().0.to_string();
     let what =
         Signable { timestamp: &at, method: "POST", path_and_query: path, body: body.as_bytes() };
-    let signature = sign(&Credentials::new(CALLER, SECRET).secret, &what);
+    let signature = sign(&caller.secret, &what);
     let header = |name: &str, value: &str| format!("-H '{name}: {value}'");
     let body = body.replace('\'', r"'\''");
     let parts = [
         format!("curl -s '{url}{path}'"),
-        header(KEY_HEADER, CALLER),
+        header(KEY_HEADER, &caller.key),
         header(SIGN_HEADER, &signature),
         header(TIMESTAMP_HEADER, &at),
         format!("--data-binary '{body}'"),

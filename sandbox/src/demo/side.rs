@@ -1,8 +1,8 @@
 //! One chain with everything on it, as the rest of the demonstration sees it.
 
 use super::stories::{SPARE, STORIES, STRANGER};
-use alloy::primitives::{Address, U256, keccak256};
-use sandbox_chains::town::{Ground, Town};
+use alloy::primitives::{Address, B256, U256, keccak256};
+use sandbox_chains::town::{Ground, Person, Town};
 use serde_json::{Value, json};
 
 /// The key that bills on both chains. Everybody knows it.
@@ -96,20 +96,29 @@ impl Side {
         self.town.people[place].subscribe_id
     }
 
-    /// An entry as the platform's list has it.
     fn entry(&self, place: usize) -> Value {
-        let (town, person) = (&self.town, &self.town.people[place]);
-        let unknown = keccak256("nobody");
-        json!({
-            "subscribeId": person.subscribe_id,
-            "chainId": self.chain,
-            "planId": person.plan,
-            "planVersion": town.version,
-            "userHash": if place == STRANGER { unknown } else { person.user_hash },
-            "userWallet": self.family.spell(person.wallet.address()),
-            "tokenAddress": self.family.spell(town.token),
-            "period": 1,
-            "amount": town.price,
-        })
+        let person = &self.town.people[place];
+        let hash = if place == STRANGER { keccak256("nobody") } else { person.user_hash };
+        entry(self.family, self.chain, &self.town, (person, hash))
     }
+}
+
+/// An entry as the platform's list has it: somebody's first period, under a name for the user.
+pub(crate) fn entry(
+    family: Family,
+    chain: u32,
+    town: &Town,
+    (person, user_hash): (&Person, B256),
+) -> Value {
+    json!({
+        "subscribeId": person.subscribe_id,
+        "chainId": chain,
+        "planId": person.plan,
+        "planVersion": town.version,
+        "userHash": user_hash,
+        "userWallet": family.spell(person.wallet.address()),
+        "tokenAddress": family.spell(town.token),
+        "period": 1,
+        "amount": town.price,
+    })
 }

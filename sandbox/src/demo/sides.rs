@@ -60,6 +60,7 @@ contract = "{}"
 multicall = "{}"
 key = "file:{}"
 poll_interval = "100ms"
+idle_poll_interval = "1s"
 clock_tolerance = "36500d"
 
 [chains.{}.fees]
@@ -92,6 +93,7 @@ contract = "{}"
 multicall = "{}"
 key = "file:{}"
 poll_interval = "100ms"
+idle_poll_interval = "1s"
 clock_tolerance = "36500d"
 
 [chains.{}.fees]

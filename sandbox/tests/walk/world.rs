@@ -354,6 +354,7 @@ contract = "{contract}"
 multicall = "{multicall}"
 key = "file:{place}/key"
 poll_interval = "50ms"
+idle_poll_interval = "50ms"
 {own}
 [chains.{id}.billing]
 call = "processSubscribePlan(address merKey, (uint64 subscribeId, uint64 planId, uint32 planVersion, bytes32 userHash, uint32 period, uint128 amount)[] items, uint256 deadline) returns (uint8[] reasons)"

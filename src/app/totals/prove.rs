@@ -158,52 +158,48 @@ fn of_none(family: Family, batch: &[ChargeRow]) -> Option<String> {
     })
 }
 
-/// What the journal says of one transaction otherwise than its transfers, each wallet by itself.
+/// What the journal says of one transaction otherwise than its transfers, each wallet by itself. Charges of which
+/// neither the request nor an event told the wallet are compared as one sum.
 fn differences(
     family: Family,
     batch: &[ChargeRow],
     taken: &BTreeMap<TokenOfWallet, U256>,
 ) -> Result<Vec<String>, Box<dyn Error>> {
     let mut charged: BTreeMap<TokenOfWallet, U256> = BTreeMap::new();
-    let mut of_unknown = Vec::new();
+    let mut of_unknown = None::<U256>;
     for line in batch.iter().filter(|line| is_charged(line)) {
         let read = |text: Option<&str>| text.and_then(|text| parse_address(family, text).ok());
         let wallet = read(line.charged_wallet.as_deref().or(line.wallet.as_deref()));
-        match read(Some(token(line))).zip(wallet) {
-            Some(whose) => {
-                let sum = charged.entry(whose).or_default();
-                *sum = sum.saturating_add(amount(line)?);
-            }
-            None => of_unknown.push(line),
-        }
-    }
-    // Whose wallet it was is not in the journal: one from which just as much was taken is found.
-    let mut words = Vec::new();
-    for line in of_unknown {
-        let amount = amount(line)?;
-        let fits = |(whose, moved): &(&TokenOfWallet, &U256)| {
-            **moved == amount && !charged.contains_key(*whose)
+        let sum = match read(Some(token(line))).zip(wallet) {
+            Some(whose) => charged.entry(whose).or_default(),
+            None => of_unknown.get_or_insert_default(),
         };
-        match taken.iter().find(fits) {
-            Some((whose, _)) => drop(charged.insert(*whose, amount)),
-            None => words.push(format!(
-                "subscription {}: the journal has {amount} charged to a wallet that it does not know, and no \
-                 wallet paid that",
-                line.subscribe_id
-            )),
-        }
+        *sum = sum.saturating_add(amount(line)?);
     }
+    let mut words = Vec::new();
+    let mut of_nobody = U256::ZERO;
     let all: BTreeSet<TokenOfWallet> = charged.keys().chain(taken.keys()).copied().collect();
     for whose in all {
         let of =
             |sums: &BTreeMap<TokenOfWallet, U256>| sums.get(&whose).copied().unwrap_or_default();
         let (here, there) = (of(&charged), of(taken));
-        if here != there {
+        if let Some(more) = there.checked_sub(here).filter(|_| of_unknown.is_some()) {
+            of_nobody = of_nobody.saturating_add(more);
+        } else if here != there {
             let (token, wallet) = (spell_address(family, whose.0), spell_address(family, whose.1));
             words.push(format!(
                 "wallet {wallet}, token {token}: the journal has {here} charged, the chain moved {there}"
             ));
         }
     }
+    if let Some(sum) = of_unknown.filter(|sum| *sum != of_nobody) {
+        words.push(format!(
+            "the journal has {sum} charged to wallets that neither requests nor events name, and {of_nobody} \
+             left wallets beside what it knows"
+        ));
+    }
     Ok(words)
 }
+
+#[cfg(test)]
+mod tests;

@@ -146,11 +146,13 @@ impl EvmChain {
             .inspect_err(|_| self.forget_another_chain())?;
         let before = self.head.last();
         let final_block = self.final_block(&looks, before.as_deref())?;
+        let mined = self.mined(&looks);
+        let told = (looks.len() >= self.parts.fleet.needed()).then_some(mined);
         let ((finalized, finalized_at), final_time) =
-            tokio::try_join!(self.finalized_nonce(final_block, before.as_deref()), async {
+            tokio::try_join!(self.finalized_nonce(final_block, told, before.as_deref()), async {
                 Ok(self.final_time(&looks, final_block, before.as_deref()).await)
             },)?;
-        let nonces = NonceView { mined: self.mined(&looks).max(finalized), finalized };
+        let nonces = NonceView { mined: mined.max(finalized), finalized };
         let head = together(looks, seen)?;
         let pulse = Pulse { final_time, nonces: Some(nonces), ..head.pulse };
         Ok(EvmHead { pulse, nonces, final_block, finalized_at, ..head })
@@ -241,18 +243,23 @@ impl EvmChain {
     /// node that lags behind then errs instead of answering from the past. A node that has dropped the
     /// state of that block tells what it counted at an earlier final one ([`Milestones`]). What was
     /// final once stays so; where too few answer, nothing new is. Also tells the final block at which
-    /// the nonce is known.
+    /// the nonce is known. Nothing is asked where `mined`, the highest that enough nodes tell of the newest
+    /// block, is what was final before: it cannot be less at a block between the two, nor more.
     ///
     /// [`Milestones`]: super::milestones::Milestones
     async fn finalized_nonce(
         &self,
         final_block: u64,
+        mined: Option<u64>,
         before: Option<&EvmHead>,
     ) -> Result<(u64, Option<u64>), ChainError> {
         let known = before.map_or(0, |head| head.nonces.finalized);
         let known_at = before.and_then(|head| head.finalized_at);
         if known_at == Some(final_block) {
             return Ok((known, known_at));
+        }
+        if known_at.is_some() && mined == Some(known) {
+            return Ok((known, Some(final_block)));
         }
         let (mut nonces, mut forgetful, mut failure) = (Vec::new(), Vec::new(), None);
         for (id, answer) in self.nonces(&node::quantity(final_block)).await {
@@ -289,7 +296,7 @@ impl EvmChain {
     }
 
     fn could_bill(&self, head: &EvmHead) -> Result<(), ChainError> {
-        self.timely(head)?;
+        self.timely_at(head, head.when_seen(&self.account.clock))?;
         can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
         self.with_contract(self.known())?;
         self.could_use_gas(head)?;
@@ -301,8 +308,12 @@ impl EvmChain {
 
     /// An error where the head is too far from this machine's clock to sign anything new by it.
     pub(super) fn timely(&self, head: &EvmHead) -> Result<(), Unready> {
+        self.timely_at(head, self.account.clock.unix_ms())
+    }
+
+    fn timely_at(&self, head: &EvmHead, now_ms: i64) -> Result<(), Unready> {
         let head_ms = head.pulse.head_time.saturating_mul(1000);
-        ClockGap::within(head_ms, self.account.clock.unix_ms(), self.parts.config.clock_tolerance)
+        ClockGap::within(head_ms, now_ms, self.parts.config.clock_tolerance)
     }
 
     /// What the account can still pay. An error while no price can be bid.

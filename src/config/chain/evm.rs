@@ -36,6 +36,9 @@ pub struct EvmConfig {
     pub multicall: Address,
     /// How often open transactions are looked at: 10 ms to 5 min.
     pub poll_interval: Duration,
+    /// How often the chain is looked at while nothing is open: 10 ms to 5 min, and never more often than
+    /// [`Self::poll_interval`].
+    pub idle_poll_interval: Duration,
     /// When a block is taken for irrevocable.
     pub finality: Finality,
     /// How many transactions may be in no block at one time: 1 to 100000.
@@ -102,6 +105,7 @@ impl EvmConfig {
         let contract = reader.get("contract", &address());
         let multicall = reader.get("multicall", &address());
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
+        let idle = reader.get("idle_poll_interval", &time(millis(10)..=seconds(300)));
         let finality = reader.get("finality", &finality());
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
         let fees = reader.section("fees", FeeConfig::read);
@@ -120,6 +124,7 @@ impl EvmConfig {
             contract: contract?,
             multicall: multicall?,
             poll_interval: poll_interval?,
+            idle_poll_interval: idle?.max(poll_interval?),
             finality: finality?,
             max_in_flight: max_in_flight?,
             fees: fees?,

@@ -41,6 +41,9 @@ pub struct TvmConfig {
     pub clock_tolerance: Duration,
     /// How often open transactions are looked at: 10 ms to 5 min.
     pub poll_interval: Duration,
+    /// How often the chain is looked at while nothing is open: 10 ms to 5 min, and never more often than
+    /// [`Self::poll_interval`].
+    pub idle_poll_interval: Duration,
     /// How often the bytes of a transaction that the chain does not know are offered again:
     /// 100 ms to 10 min. Nodes forget one that waits for a minute.
     pub rebroadcast_interval: Duration,
@@ -113,6 +116,7 @@ impl TvmConfig {
         // long.
         let clock_tolerance = reader.get("clock_tolerance", &clock_tolerance(reader, 60));
         let poll_interval = reader.get("poll_interval", &time(millis(10)..=seconds(300)));
+        let idle = reader.get("idle_poll_interval", &time(millis(10)..=seconds(300)));
         let rebroadcast = reader.get("rebroadcast_interval", &time(millis(100)..=seconds(600)));
         let max_in_flight = reader.get("max_in_flight", &whole(1..=100_000));
         let expiry = reader.get("expiry", &time(seconds(60)..=seconds(DAY)));
@@ -130,6 +134,7 @@ impl TvmConfig {
             chunk: chunk?,
             clock_tolerance: clock_tolerance?,
             poll_interval: poll_interval?,
+            idle_poll_interval: idle?.max(poll_interval?),
             rebroadcast_interval: rebroadcast?,
             max_in_flight: max_in_flight?,
             expiry: expiry?,

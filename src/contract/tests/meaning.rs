@@ -130,10 +130,12 @@ fn each_item_ends_as_the_contracts_own_events_say() {
     let items: Vec<_> = (1..=5).map(|n| item(n, third())).collect();
     let foreign = Log { address: TOKEN, ..charged(4, 3) };
     let logs = [charged(1, 3), skipped(2, 1), skipped(3, 9), foreign, charged(5, 4)];
+    let told =
+        |n| Taken { amount: None, wallet: Some(Address::repeat_byte(n)), token: Some(TOKEN) };
     assert_eq!(
         profile.outcomes(CONTRACT, &logs, &items),
         [
-            ItemOutcome::Charged,
+            ItemOutcome::ChargedAsTold(told(1)),
             failed(FailCode::AllowanceInsufficient, Some("1")),
             failed(FailCode::CallReverted, Some("9")),
             ItemOutcome::Unproven,
@@ -141,7 +143,8 @@ fn each_item_ends_as_the_contracts_own_events_say() {
         ]
     );
     let both = [skipped(1, 1), charged(1, 3)];
-    assert_eq!(profile.outcomes(CONTRACT, &both, &items[..1]), [ItemOutcome::Charged]);
+    let charged = [ItemOutcome::ChargedAsTold(told(1))];
+    assert_eq!(profile.outcomes(CONTRACT, &both, &items[..1]), charged);
 }
 
 #[test]
@@ -154,25 +157,30 @@ fn an_event_that_tells_of_another_charge_than_was_claimed_says_so() {
     let (wallet, other) = (Some(Address::repeat_byte(1)), Some(Address::repeat_byte(9)));
     let terms = ChargeTerms { wallet, token: Some(TOKEN), ..ChargeTerms::default() };
     assert_eq!(told(terms, 100), ItemOutcome::Charged);
-    let as_claimed = TakenOtherwise::default();
+    let as_claimed = Taken::default();
     for (terms, amount, taken) in [
-        (terms, 99, TakenOtherwise { amount: Some(U256::from(100)), ..as_claimed }),
-        (ChargeTerms { wallet: other, ..terms }, 100, TakenOtherwise { wallet, ..as_claimed }),
-        (
-            ChargeTerms { token: other, ..terms },
-            100,
-            TakenOtherwise { token: Some(TOKEN), ..as_claimed },
-        ),
+        (terms, 99, Taken { amount: Some(U256::from(100)), ..as_claimed }),
+        (ChargeTerms { wallet: other, ..terms }, 100, Taken { wallet, ..as_claimed }),
+        (ChargeTerms { token: other, ..terms }, 100, Taken { token: Some(TOKEN), ..as_claimed }),
         (
             ChargeTerms { wallet: other, token: other, ..terms },
             1,
-            TakenOtherwise { amount: Some(U256::from(100)), wallet, token: Some(TOKEN) },
+            Taken { amount: Some(U256::from(100)), wallet, token: Some(TOKEN) },
         ),
     ] {
-        assert_eq!(told(terms, amount), ItemOutcome::ChargedOtherwise(taken));
+        assert_eq!(told(terms, amount), ItemOutcome::ChargedAsTold(taken));
         assert_eq!(taken.to_string().parse(), Ok(taken), "{taken}");
     }
-    assert_eq!("".parse::<TakenOtherwise>(), Err(NoCharge));
+    assert_eq!("".parse::<Taken>(), Err(NoCharge));
+    let nothing = ChargeTerms::default();
+    let added = Taken { wallet, token: Some(TOKEN), ..as_claimed };
+    assert_eq!(
+        told(nothing, 100),
+        ItemOutcome::ChargedAsTold(added),
+        "what the claim does not say"
+    );
+    assert_eq!(added.beside(&nothing), as_claimed, "and nothing else than it says");
+    assert_eq!(added.beside(&terms), added);
 }
 
 #[test]

@@ -104,7 +104,7 @@ impl ChargeRow {
         let (item, failed) = (&line.item, line.failure());
         let (origin, record) = (billing.origin, billing.record.as_ref());
         let address = |address| spell_address(family, address);
-        let taken = line.taken_otherwise().unwrap_or_default();
+        let (terms, taken) = (line.terms(), line.taken_otherwise());
         Some(Self {
             cursor: journal.cursor(entry.place()),
             billing: Some(billing.batch.0.to_string()),
@@ -113,8 +113,8 @@ impl ChargeRow {
             user_hash: item.key.user.0.to_string(),
             period: item.key.period.number().map(|number| number.to_string()),
             amount: Some(item.amount.to_string()),
-            token: item.terms.token.map(address),
-            wallet: item.terms.wallet.map(address),
+            token: terms.token.map(address),
+            wallet: terms.wallet.map(address),
             state: line.state(billing.state).to_owned(),
             fail_code: failed.map(|(code, _)| code.token().to_owned()),
             fail_reason: failed.map(|(code, detail)| code.sentence(detail)),

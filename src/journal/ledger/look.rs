@@ -2,7 +2,7 @@
 //! is in which something may be wanted.
 
 use super::{LedgerFilter, LedgerOrder, LedgerPlace, STEP};
-use crate::billing::{BatchId, CallerLabel, SubscribeId, UserHash};
+use crate::billing::{BatchId, CallerLabel, SubscribeId, Taken, UserHash};
 use crate::journal::columns::hash;
 use crate::journal::sql::{Database, SqlResult, params};
 use alloy::primitives::Address;
@@ -215,7 +215,8 @@ fn wanted(
              AND (block_s >= ?11 OR ?11 IS NULL) AND (block_s < ?12 OR ?12 IS NULL)
              AND EXISTS (SELECT 1 FROM claim WHERE claim.batch = batch.id
                  AND (subscribe_id = ?7 OR ?7 IS NULL) AND (plan_id = ?8 OR ?8 IS NULL)
-                 AND (user_hash = ?9 OR ?9 IS NULL) AND (wallet = ?10 OR ?10 IS NULL))
+                 AND (user_hash = ?9 OR ?9 IS NULL)
+                 AND (wallet = ?10 OR ?10 IS NULL OR outcome = 'charged' AND detail LIKE ?13))
          ORDER BY id {direction}"
     );
     let asked = params![
@@ -231,6 +232,7 @@ fn wanted(
         filter.wallet.as_ref().map(|wallet| wallet.as_slice()),
         filter.block_from_s,
         filter.block_until_s,
+        filter.wallet.map(|wallet| format!("%{}%", Taken::of_wallet(wallet))),
     ];
     conn.prepare_cached(&sql)?.query_map(asked, |row| Ok(BatchId(row.get(0)?)))?.collect()
 }

@@ -22,6 +22,21 @@ fn a_lost_journal_is_not_replaced_by_an_empty_one() {
     assert_eq!(std::fs::read_dir(room.path()).unwrap().count(), 0, "nothing was created");
 }
 
+#[test]
+fn the_first_journal_makes_its_directory_and_no_other_one() {
+    let room = Room::new();
+    let mut config = config(&room);
+    config.path = room.path().join("data/of/mine/journal.sqlite");
+    assert!(matches!(Journal::open(&config), Err(OpenError::Missing(_))));
+    config.mark_path = Some(room.path().join("no/such/disk/journal.mark"));
+    assert!(matches!(Journal::create(&config), Err(OpenError::NoPlaceForMark(_))));
+    assert!(!room.path().join("data").exists(), "a disk is mounted and never made");
+    config.mark_path = None;
+    Journal::create(&config).unwrap();
+    assert_eq!(mode(&room.path().join("data/of/mine")), 0o700);
+    drop(Journal::open(&config).unwrap());
+}
+
 #[tokio::test]
 async fn a_journal_that_knows_a_charge_is_never_replaced() {
     let book = Book::in_a_file().await;

@@ -1,11 +1,15 @@
 //! The sums of the ledger beside the chain's own transfers: equal to the unit, or each difference is named.
 
 use crate::world::anvil::Family;
-use crate::world::signer::Signer;
+use crate::world::patience::eventually;
+use crate::world::signer::{Signer, unix_seconds};
 use crate::world::town::{PRICE, Town};
 use serde_json::{Value, json};
 
-on_both_families![the_sums_are_those_of_the_chain_and_a_forged_one_is_found,];
+on_both_families![
+    the_sums_are_those_of_the_chain_and_a_forged_one_is_found,
+    what_a_copy_learns_has_the_wallet_and_the_token_of_its_event,
+];
 
 async fn the_sums_are_those_of_the_chain_and_a_forged_one_is_found(family: Family) {
     let town = Town::on(family).await;
@@ -63,6 +67,48 @@ async fn the_sums_are_those_of_the_chain_and_a_forged_one_is_found(family: Famil
         assert!(!told.success && told.said.contains(&found), "{forgery}: {}", told.said);
         alter(&town, &undo);
     }
+}
+
+/// What the call of a transaction does not carry is told by the event of the charge: whose wallet paid, and in
+/// which token.
+async fn what_a_copy_learns_has_the_wallet_and_the_token_of_its_event(family: Family) {
+    let town = Town::on(family).await;
+    let signer = town.signer().await;
+    bill(&town, &signer, town.entries([0])).await;
+    signer.terminate().await;
+    let copy = town.installation.path().join("copy");
+    std::fs::copy(town.installation.journal(), &copy).unwrap();
+    let signer = town.signer().await;
+    let forgotten = bill(&town, &signer, town.entries([1, 2])).await;
+    signer.terminate().await;
+    std::fs::copy(copy, town.installation.journal()).unwrap();
+    let signer = town.signer().await;
+    eventually("it is learnt", async || {
+        let heard = signer.scheduler.billings(&forgotten).await;
+        heard.body["data"][0]["state"] == "charged"
+    })
+    .await;
+    let told = Summed::of(&town, Some(&signer)).await;
+    assert!(told.success && told.said.contains("0 differences"), "{}", told.said);
+    let [group] = &told.groups[..] else { panic!("one token: {:?}", told.groups) };
+    assert_eq!(group["token"], town.spell(town.token.address));
+    for who in &town.people {
+        let wallet = town.spell(who.wallet);
+        let path = format!("/PayTool/charges?wallet={wallet}");
+        let heard = signer.scheduler.send("GET", &path, b"", unix_seconds()).await.unwrap();
+        let [charge] = &heard.body["data"]["charges"].as_array().unwrap()[..] else {
+            panic!("one charge of {wallet}: {heard:?}")
+        };
+        assert_eq!((&charge["wallet"], &charge["chargedWallet"]), (&json!(wallet), &Value::Null));
+        assert_eq!(charge["subscribeId"], json!(who.subscribe_id.to_string()), "{charge}");
+    }
+    town.assert_paid(&[1, 1, 1]).await;
+}
+
+async fn bill(town: &Town, signer: &Signer, entries: Vec<Value>) -> String {
+    let hash = signer.scheduler.bill(&json!(entries)).await.tx_hash();
+    assert_eq!(town.settled(signer, &hash).await["state"], "charged");
+    hash
 }
 
 fn alter(town: &Town, sql: &str) {

@@ -69,6 +69,7 @@ pub(super) async fn act(desk: &Desk, control: &str, body: &Value) -> Result<Valu
         }
         "hold" => desk.platform.hold(body["on"].as_bool().unwrap_or(true)),
         "fault" => acts::fault(desk, body).await?,
+        "biller" => acts::biller(desk, body)?,
         "balance" => return acts::balance(desk, body),
         "fund" => acts::fund(desk, body)?,
         "sweep" => return acts::sweep(desk, body).await,

@@ -2,9 +2,10 @@
 
 use super::{Platform, Side};
 use crate::chain::{Refused, TESTERS, tester};
-use crate::contracts::Token;
+use crate::contracts::{Billing, Token};
 use alloy::primitives::{Address, Bytes, U256};
 use alloy::signers::local::PrivateKeySigner;
+use alloy::sol_types::SolCall as _;
 use sandbox_chains::town::wallet;
 
 /// Why a control does not work.
@@ -66,6 +67,15 @@ impl Platform {
         if side.holds(to) < value {
             Self::leave(side, who, value)?;
         }
+        Ok(())
+    }
+
+    /// An account of somebody's own may bill for the merchant, and gets coins for its fees.
+    pub(crate) fn let_bill(side: &Side, who: &str) -> Result<(), ControlError> {
+        let who = Self::address_named(side, who)?;
+        side.send(&wallet("payee"), who, Bytes::new())?;
+        let call = Billing::setBillerCall { merKey: side.town.mer_key, who, allowed: true };
+        side.send(&wallet("owner"), side.town.billing, call.abi_encode().into())?;
         Ok(())
     }
 

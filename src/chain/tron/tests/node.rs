@@ -237,6 +237,7 @@ pub(super) fn config(full: &str, solidity: &str) -> TvmConfig {
         multicall: Some(Address::repeat_byte(6)),
         chunk: 50,
         clock_tolerance: Duration::from_mins(1),
+        idle_poll_interval: Duration::from_mins(1),
         poll_interval: Duration::from_hours(1),
         rebroadcast_interval: Duration::from_secs(10),
         max_in_flight: 16,

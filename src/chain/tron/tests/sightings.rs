@@ -5,7 +5,7 @@ use super::golden_billing::{self, step};
 use super::node::{HEAD_MS, connected, node, parts};
 use super::*;
 use crate::billing::{
-    Attempts, BatchId, BlockRef, Execution, ItemOutcome, Landed, Signed, Standing, TakenOtherwise,
+    Attempts, BatchId, BlockRef, Execution, ItemOutcome, Landed, Signed, Standing, Taken,
 };
 use alloy::primitives::B256;
 use serde_json::json;
@@ -249,12 +249,13 @@ async fn who_was_charged_is_read_from_the_logs() {
         }
         match outcome {
             // Whose wallets they were, the recorded request does not say.
-            ItemOutcome::ChargedOtherwise(TakenOtherwise { amount: None, token: None, .. })
-            | ItemOutcome::Charged => assert_eq!(reason, 0, "item {at}"),
+            ItemOutcome::ChargedAsTold(Taken { amount: None, .. }) | ItemOutcome::Charged => {
+                assert_eq!(reason, 0, "item {at}")
+            }
             ItemOutcome::Failed { code, .. } => {
                 assert_eq!(code.token(), codes[&reason], "item {at}");
             }
-            ItemOutcome::ChargedOtherwise(_) | ItemOutcome::Unproven => panic!("item {at}"),
+            ItemOutcome::ChargedAsTold(_) | ItemOutcome::Unproven => panic!("item {at}"),
         }
         told += 1;
     }

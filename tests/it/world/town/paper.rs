@@ -76,8 +76,15 @@ pub(crate) fn with_tron_nodes(config: &str, nodes: &[String]) -> String {
 
 /// What tests set differently, but for what `keys` sets.
 fn usual(keys: &str) -> String {
-    let usual = ["poll_interval = \"50ms\"", "rebroadcast_interval = \"500ms\""];
-    let said = |line: &&str| line.split(' ').next().is_some_and(|key| keys.contains(key));
+    let usual = [
+        "poll_interval = \"50ms\"",
+        "idle_poll_interval = \"50ms\"",
+        "rebroadcast_interval = \"500ms\"",
+    ];
+    let said = |line: &&str| {
+        let key = line.split(' ').next().unwrap_or_default();
+        keys.lines().any(|said| said.split(' ').next() == Some(key))
+    };
     let usual: Vec<_> = usual.into_iter().filter(|line| !said(line)).collect();
     usual.join("\n")
 }

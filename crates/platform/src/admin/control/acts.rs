@@ -63,6 +63,12 @@ pub(super) fn fund(desk: &Desk, body: &Value) -> Result<(), String> {
     Platform::fund(side, input::text(body, "wallet")?, amount).map_err(words)
 }
 
+/// An account of somebody's own may bill.
+pub(super) fn biller(desk: &Desk, body: &Value) -> Result<(), String> {
+    let side = input::side(&desk.platform, body)?;
+    Platform::let_bill(side, input::text(body, "account")?).map_err(words)
+}
+
 /// What an address or a tester holds of the chain's token.
 pub(super) fn balance(desk: &Desk, body: &Value) -> Result<Value, String> {
     let side = input::side(&desk.platform, body)?;

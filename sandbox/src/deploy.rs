@@ -1,0 +1,75 @@
+//! `sandbox deploy`: what a Signer bills, on a local node: a token, the reference contract, a plan that two admins
+//! approved, and subscribers. On a fresh chain everything gets the addresses that `merchant-signer init --network local`
+//! writes down.
+
+mod remote;
+
+use crate::demo::Error;
+use crate::demo::side::{Family, entry};
+use alloy::primitives::Address;
+use clap::Args;
+use remote::Remote;
+use sandbox_chains::town::{Founding, Town};
+use serde_json::Value;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+/// What is deployed for whom.
+#[derive(Args, Debug)]
+pub(crate) struct Deploy {
+    /// Who bills: the address that `merchant-signer keys new` prints. It gets coins for gas.
+    #[arg(long)]
+    biller: Address,
+    /// A local Ethereum node with accounts of its own, such as anvil.
+    #[arg(long, default_value = "http://127.0.0.1:8545")]
+    rpc: String,
+    /// What the platform calls the chain, as in [chains.139] of the Signer's configuration.
+    #[arg(long, default_value_t = 139)]
+    chain: u32,
+    /// How many subscribe.
+    #[arg(long, default_value_t = 12)]
+    people: u64,
+    /// Where what is due is written, as a body for the Signer.
+    #[arg(long, default_value = "due.json")]
+    due: PathBuf,
+}
+
+/// Ten units of a token with six decimals.
+const PRICE: u128 = 10_000_000;
+const DECIMALS: u8 = 6;
+
+impl Deploy {
+    /// Deploys, and prints what the Signer has to be told.
+    pub(crate) async fn carry_out(&self) -> Result<bool, Error> {
+        let node = Remote::at(&self.rpc).await?;
+        let wanted = Founding {
+            biller: self.biller,
+            decimals: DECIMALS,
+            price: PRICE,
+            people: self.people,
+            trial: 0,
+        };
+        let founded = tokio::task::spawn_blocking(move || Town::found(&node, wanted)).await;
+        let town = founded.map_err(|_| "nothing more was deployed")?;
+        let due: Vec<Value> = town
+            .people
+            .iter()
+            .map(|person| entry(Family::Evm, self.chain, &town, (person, person.user_hash)))
+            .collect();
+        std::fs::write(&self.due, format!("{:#}\n", Value::from(due)))?;
+        let rows = [
+            ("contract", town.billing),
+            ("multicall", town.multicall),
+            ("token", town.token),
+            ("merKey", town.mer_key),
+            ("biller", self.biller),
+        ];
+        let mut out = io::stdout();
+        for (what, address) in rows {
+            writeln!(out, "{what:<10} {}", address.to_checksum(None))?;
+        }
+        let due = self.due.display();
+        writeln!(out, "{} subscriptions of 10 USDT a month are due: {due}", self.people)?;
+        Ok(true)
+    }
+}

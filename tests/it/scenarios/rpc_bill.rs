@@ -1,0 +1,128 @@
+//! What nodes are asked while nothing is open, and for one billing: providers count every question. And that
+//! nothing is signed by what an idle lane knew.
+
+use super::rivals::another;
+use super::strangers::lane;
+use crate::world::anvil::Family;
+use crate::world::patience::eventually;
+use crate::world::proxy::Proxy;
+use crate::world::town::{Founding, Town};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+on_both_families![
+    a_day_on_which_nothing_is_open_costs_little,
+    a_billing_costs_each_provider_little_and_is_followed_at_once,
+    an_idle_lane_learns_who_else_has_its_key_before_it_signs,
+];
+
+/// How many providers the chain has.
+const PROVIDERS: usize = 3;
+
+/// How often a day a chain is looked at on which nothing is open, by default.
+const LOOKS_A_DAY: usize = 24 * 60;
+
+/// How often a day a node is asked anew what it can do.
+const RECHECKS_A_DAY: usize = 24 * 6;
+
+/// What a provider may be asked in a day on which nothing is open.
+const A_DAY: usize = 10_000;
+
+/// What a provider may be asked for one billing, its first look included, beside the later looks while it is
+/// open and the blocks of TRON, which serve everything that is open.
+const A_BILLING: usize = 10;
+
+type Counts = BTreeMap<String, usize>;
+
+fn keys(idle: &str) -> String {
+    format!("poll_interval = \"100ms\"\nidle_poll_interval = \"{idle}\"")
+}
+
+/// A town with several providers, whose Signer looks so seldom while nothing is open.
+async fn town(family: Family, idle: &str) -> (Town, Vec<Proxy>) {
+    let founding = Founding { chain_keys: keys(idle), ..Founding::on(family) };
+    Town::with_nodes(PROVIDERS, founding).await
+}
+
+/// How often each method was asked of a node since the last time.
+fn counted(proxy: &Proxy) -> Counts {
+    let mut counts = Counts::new();
+    for asked in proxy.take_asked() {
+        *counts.entry(asked.method).or_default() += 1;
+    }
+    counts
+}
+
+/// The question that each look asks once and nothing else asks, and how many a look asks.
+fn look(family: Family) -> (&'static str, usize) {
+    match family {
+        Family::Evm => ("eth_getBalance", 5),
+        Family::Tron => ("getaccountresource", 4),
+    }
+}
+
+async fn a_day_on_which_nothing_is_open_costs_little(family: Family) {
+    let (town, proxies) = town(family, "1s").await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let starts: Vec<Counts> = proxies.iter().map(counted).collect();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    for (proxy, start) in proxies.iter().zip(starts) {
+        let idle = counted(proxy);
+        let (asked_once, of_a_look) = look(family);
+        let (looks, asked) = (idle[asked_once], idle.values().sum::<usize>());
+        assert!((3..=6).contains(&looks), "a look each second: {idle:?}");
+        // A window may cut a look in two.
+        assert!(asked <= (looks + 1) * of_a_look, "{looks} looks: {idle:?}");
+        // What a node can do is asked at the start, and every ten minutes.
+        let rare = start.iter().filter(|(method, _)| !idle.contains_key(*method));
+        let again: usize = rare.map(|(_, times)| times).sum();
+        let a_day = of_a_look * LOOKS_A_DAY + again * RECHECKS_A_DAY;
+        println!("{family:?}: {a_day} requests a day to each provider, {idle:?}, {start:?}");
+        assert!(a_day <= A_DAY, "{a_day} a day: {idle:?}, {start:?}");
+    }
+}
+
+async fn a_billing_costs_each_provider_little_and_is_followed_at_once(family: Family) {
+    let (town, proxies) = town(family, "60s").await;
+    let signer = town.signer().await;
+    signer.ready().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    proxies.iter().for_each(|proxy| drop(proxy.take_asked()));
+    let began = Instant::now();
+    signer.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.quiet(&signer).await;
+    assert!(
+        began.elapsed() < Duration::from_secs(30),
+        "the look that ended it was not the idle one"
+    );
+    for proxy in &proxies {
+        let counts = counted(proxy);
+        let (asked_once, of_a_look) = look(family);
+        let (looks, all) = (counts[asked_once], counts.values().sum::<usize>());
+        let later = (looks - 1) * of_a_look;
+        // A look asks for two blocks.
+        let blocks = counts.get("getblock").map_or(0, |blocks| blocks - 2 * looks);
+        println!("{family:?}: {all} requests, {later} in later looks, {blocks} blocks: {counts:?}");
+        assert!(all - later - blocks <= A_BILLING, "{looks} looks: {counts:?}");
+    }
+}
+
+/// What somebody else has signed meanwhile is seen by the look that a request causes.
+async fn an_idle_lane_learns_who_else_has_its_key_before_it_signs(family: Family) {
+    let town = Town::with(Founding { chain_keys: keys("60s"), ..Founding::on(family) }).await;
+    let elsewhere = another(&town);
+    let (first, second) = (elsewhere.start().await, town.signer().await);
+    for signer in [&first, &second] {
+        eventually("both are open", async || lane(signer).await == "ok").await;
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    first.scheduler.bill(&json!(town.entries([0]))).await.tx_hash();
+    town.anvil.mine(1).await;
+    assert_eq!(lane(&second).await, "ok", "it rests, and cannot have seen it");
+    let heard = second.scheduler.bill(&json!(town.entries([1]))).await;
+    assert_eq!(heard.code(), 0, "{heard:?}");
+    assert_ne!(lane(&second).await, "ok");
+}
