@@ -23,6 +23,7 @@ mod seal;
 mod signing;
 mod trial;
 pub mod tron;
+mod units;
 mod vitals;
 
 pub use account::{NotConnected, Signatory, SigningAccount};
@@ -36,6 +37,7 @@ pub use recall::{ReadFrom, Recall, Young, YoungCall};
 pub use records::Records;
 pub use requests::Requests;
 pub use seal::{SealError, SealFault};
+pub use units::TokenUnits;
 pub use vitals::{FreeResources, Headroom, Vitals};
 
 use crate::billing::{
@@ -257,6 +259,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     /// Asks the profile's `lookup` for every entry, in one call. None where it does not know one.
     async fn lookup(&self, entries: &[Admitted]) -> Result<Vec<Option<Looked>>, ChainError>;
 
+    /// In which units people count a token, by one node's word: for eyes alone. None where it does not tell.
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError>;
+
     /// Reads all funds and simulates the billing call, in parallel.
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError>;
 
@@ -305,9 +310,9 @@ pub trait Chain: Send + Sync + fmt::Debug {
     }
 
     /// The calls of our account that are in blocks which are not irrevocable yet, or wait in pools, as any node
-    /// tells. What is among `ours` waits by right, and no pool is asked about it. Fails while a node that is fit to
-    /// be asked does not tell of its blocks. Nothing to do where positions tell more.
-    async fn young(&self, _ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+    /// tells. What is among `ours` waits by right, and no pool is asked about it; where that is none, no pool is
+    /// asked at all. Fails while a node that is fit to be asked does not tell of its blocks. Nothing to do where positions tell more.
+    async fn young(&self, _ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
         Ok(Young::default())
     }
 

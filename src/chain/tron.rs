@@ -43,7 +43,8 @@ use super::head::KeptHead;
 use super::promises::Promises;
 use super::{
     Chain, ChainError, Delivery, Draft, Estimate, Facts, LastingDispute, MostSent, NotConnected,
-    Preflight, Pulse, ReadFrom, Recall, Requests, SigningAccount, TxOnRecord, Vitals, Young,
+    Preflight, Pulse, ReadFrom, Recall, Requests, SigningAccount, TokenUnits, TxOnRecord, Vitals,
+    Young,
 };
 use crate::billing::{Admitted, Attempt, AttemptKind, Brake, Charge, PlaceTakers, Sighting, Slot};
 use crate::config::TvmConfig;
@@ -53,7 +54,7 @@ use crate::node::{
     Dial, Fleet, FleetRules, Member, NodeId, NodeTraffic, NodeView, RealChain, Trust,
 };
 use crate::policy::Policy;
-use alloy::primitives::{B256, Selector, U256};
+use alloy::primitives::{Address, B256, Selector, U256};
 use api::Api;
 use async_trait::async_trait;
 use burnings::Burnings;
@@ -297,6 +298,10 @@ impl Chain for TronChain {
         self.looked_up(entries).await
     }
 
+    async fn token_units(&self, token: Address) -> Result<Option<TokenUnits>, ChainError> {
+        self.units_of(token).await
+    }
+
     async fn preflight(&self, charges: Vec<Charge>) -> Result<Preflight, ChainError> {
         let checked = self.check(charges).await;
         if checked.is_err() {
@@ -342,7 +347,7 @@ impl Chain for TronChain {
         self.read_arrivals().await
     }
 
-    async fn young(&self, ours: &BTreeSet<B256>) -> Result<Young, ChainError> {
+    async fn young(&self, ours: Option<&BTreeSet<B256>>) -> Result<Young, ChainError> {
         self.young_calls(ours).await
     }
 
