@@ -25,6 +25,7 @@ mod reload;
 pub mod remote;
 mod renewal;
 mod rules;
+mod setup;
 mod sockets;
 mod standby;
 mod supervisor;

@@ -12,6 +12,7 @@ mod head;
 mod inspect;
 mod moved;
 mod multicall;
+mod payer;
 mod profiles;
 mod promises;
 mod reads;
@@ -30,8 +31,9 @@ pub use account::{NotConnected, Signatory, SigningAccount};
 pub use desk::Desk;
 pub use disputes::LastingDispute;
 pub use error::{CallFault, ChainError, OddAnswer, Standstill, TooLong, Unanswered};
-pub use inspect::{Finding, Inspect};
+pub use inspect::{Finding, Inspect, Weight};
 pub use moved::{TokenOfWallet, TxOnRecord};
+pub use payer::Payer;
 pub use ready::{ClockGap, Purse, TooDear, Unready};
 pub use recall::{ReadFrom, Recall, Young, YoungCall};
 pub use records::Records;
@@ -218,6 +220,11 @@ pub trait Chain: Send + Sync + fmt::Debug {
 
     /// What the last look told besides, for metrics and warnings; none before the first.
     fn vitals(&self) -> Option<Vitals>;
+
+    /// How long to wait at least before the next look, so that what providers may be asked in a day lasts.
+    fn spread(&self) -> Duration {
+        Duration::ZERO
+    }
 
     /// What was asked of its nodes, for metrics.
     fn traffic(&self) -> Vec<NodeTraffic>;
