@@ -235,8 +235,7 @@ pub async fn start_on(
     let (server, stop_server) = (TaskTracker::new(), closing);
     if let (Some(router), Some(at)) = (health_router, limits.health_listen) {
         let (listener, address) = sockets.listen(at)?;
-        let manners = limits.health_manners();
-        server.spawn(serve(listener, router, manners, None, stop_server.clone()));
+        server.spawn(serve(listener, router, limits.health_manners(), None, stop_server.clone()));
         info!(%address, "health and metrics");
     }
     if let Some(warning) = limits.in_the_clear() {

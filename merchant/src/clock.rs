@@ -101,7 +101,7 @@ impl PauseClock {
                 self.ahead_ms.store(told.ahead_seconds.saturating_mul(1000), Ordering::Relaxed);
             }
             Ok(None) => {
-                tracing::warn!(%url, "tells no time of a sandbox: name its console and /sandbox")
+                tracing::warn!(%url, "tells no time of a sandbox: name its console and /sandbox");
             }
             Err(why) => tracing::warn!(%url, %why, "the sandbox's clock cannot be read"),
         }

@@ -256,7 +256,7 @@ impl Reply {
         // An answer that was long on its way makes a clock seem ahead: of the Signer's, 401 alone is put down to that.
         let suspected = match allowed {
             SIGNER_AHEAD_SECONDS => self.http_status == 401 && off_seconds > allowed,
-            _ => off_seconds.abs() >= allowed - HIDDEN_SECONDS,
+            _ => off_seconds.abs().saturating_add(HIDDEN_SECONDS) >= allowed,
         };
         suspected.then_some((off_seconds, allowed))
     }

@@ -6,7 +6,7 @@ use super::lanes::Orphans;
 use crate::billing::{PlatformChainId, spell_address};
 use crate::chain::{Finding, Inspect, Requests, Weight};
 use crate::clock::Clock;
-use crate::config::{Config, NewWork};
+use crate::config::{Config, HttpConfig, NewWork};
 use crate::journal::{
     Binding, Journal, JournalError, KnownLane, LaneId, Misbound, OpenError, mark_shares_the_disk,
 };
@@ -58,14 +58,7 @@ pub async fn run(config: &Config, machine: Machine<'_>) -> CheckReport {
         ("config".to_owned(), Finding::fine("callers", callers)),
         ("journal".to_owned(), seen.file.clone()),
     ];
-    let heard =
-        config.http.in_the_clear().map(|said| Finding::warning("http.listen", said.to_owned()));
-    found.extend(heard.map(|finding| ("config".to_owned(), finding)));
-    found.extend(config.http.tls.as_ref().map(|tls| {
-        let trouble = tls.trouble(Clock::MACHINE.unix_ms().div_euclid(1000));
-        let told = trouble.map(|said| Finding::warning("http.tls", said));
-        ("config".to_owned(), told.unwrap_or_else(|| Finding::fine("http.tls", tls.to_string())))
-    }));
+    found.extend(of_the_port(&config.http).map(|finding| ("config".to_owned(), finding)));
     let money = config.chains.iter().any(|chain| !chain.test);
     if money && mark_shares_the_disk(&config.journal) {
         let said = "is on the journal's own disk: a snapshot of it that is put back goes unnoticed; set \
@@ -112,6 +105,18 @@ pub async fn run(config: &Config, machine: Machine<'_>) -> CheckReport {
         found.extend(told.map(|finding| ("journal".to_owned(), finding)));
     }
     CheckReport(found)
+}
+
+/// Whether others can read what is asked and answered.
+fn of_the_port(http: &HttpConfig) -> impl Iterator<Item = Finding> {
+    let in_the_clear = http.in_the_clear();
+    let in_the_clear = in_the_clear.map(|said| Finding::warning("http.listen", said.to_owned()));
+    let tls = http.tls.as_ref().map(|tls| {
+        let trouble = tls.trouble(Clock::MACHINE.unix_ms().div_euclid(1000));
+        let told = trouble.map(|said| Finding::warning("http.tls", said));
+        told.unwrap_or_else(|| Finding::fine("http.tls", tls.to_string()))
+    });
+    in_the_clear.into_iter().chain(tls)
 }
 
 /// Where keys are held that are in memory.
@@ -265,16 +270,13 @@ impl JournalSeen {
                 .then(|| format!("the account {account} was used by transactions that are"))?
         };
         let said = format!("{more} not known to this journal");
-        Some(match known {
-            None => {
-                let advice = "if it has billed before, put its journal back or import its claims, before \
-                              the first start";
-                Finding::warning("history", format!("{said}: {advice}"))
-            }
-            Some(_) => {
-                let advice = "what they charged is learnt from the chain after the start";
-                Finding::fine("history", format!("{said}: {advice}"))
-            }
+        Some(if known.is_none() {
+            let advice = "if it has billed before, put its journal back or import its claims, before the first \
+                          start";
+            Finding::warning("history", format!("{said}: {advice}"))
+        } else {
+            let advice = "what they charged is learnt from the chain after the start";
+            Finding::fine("history", format!("{said}: {advice}"))
         })
     }
 

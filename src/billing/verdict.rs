@@ -63,6 +63,7 @@ impl Taken {
     }
 
     /// What of it is not what was claimed, and no mere addition to that.
+    #[must_use]
     pub fn beside(self, claimed: &ChargeTerms) -> Self {
         Self {
             amount: self.amount,

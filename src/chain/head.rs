@@ -20,7 +20,7 @@ pub(super) trait HeadLook {
 
     /// The same by this machine's clock as it goes now, Unix ms. While nothing is open a look may be a minute
     /// old, and what was in time then is no reason to call the chain late now; nothing is signed by it.
-    fn when_seen(&self, clock: &Clock) -> i64 {
+    fn when_seen(&self, clock: Clock) -> i64 {
         let age_ms = i64::try_from(self.seen().elapsed().as_millis()).unwrap_or(i64::MAX);
         clock.unix_ms().saturating_sub(age_ms)
     }

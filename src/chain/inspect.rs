@@ -54,6 +54,7 @@ impl Finding {
     }
 
     /// The same, where only a chain with money on it makes it dangerous, and this one is a `test`.
+    #[must_use]
     pub fn on_test(self, test: bool) -> Self {
         let harmless = test && self.weight == Weight::Warning && OF_MONEY.contains(&self.what);
         if harmless { Self::fine(self.what, self.said) } else { self }

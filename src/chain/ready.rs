@@ -27,7 +27,7 @@ pub enum Unready {
     },
     /// The signing account cannot pay for an ordinary batch.
     #[error("{0}")]
-    GasMoney(Purse),
+    GasMoney(Box<Purse>),
     /// The newest block is too far from this machine's clock to sign anything by it.
     #[error("{0}")]
     Clock(ClockGap),
@@ -138,7 +138,11 @@ impl Purse {
 
     /// An error where no ordinary batch could be paid.
     pub fn pays(&self) -> Result<(), Unready> {
-        if self.spendable() >= self.ordinary { Ok(()) } else { Err(Unready::GasMoney(*self)) }
+        if self.spendable() >= self.ordinary {
+            Ok(())
+        } else {
+            Err(Unready::GasMoney(Box::new(*self)))
+        }
     }
 }
 
@@ -206,7 +210,7 @@ mod tests {
         };
         assert_eq!(purse(100, 70).pays(), Ok(()));
         let short = purse(100, 71);
-        assert_eq!(short.pays(), Err(Unready::GasMoney(short)));
+        assert_eq!(short.pays(), Err(Unready::GasMoney(Box::new(short))));
         assert_eq!(purse(10, 20).spendable(), U256::ZERO);
         let said = short.to_string();
         for part in

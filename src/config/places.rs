@@ -36,7 +36,9 @@ fn state_the_journal(tree: &mut Value) {
 fn walk(at: &mut Value, path: &str, home: &Path) {
     let ValueKind::Table(table) = &mut at.kind else {
         if let ValueKind::Array(parts) = &mut at.kind {
-            parts.iter_mut().for_each(|part| walk(part, path, home));
+            for part in parts {
+                walk(part, path, home);
+            }
         }
         return;
     };

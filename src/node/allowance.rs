@@ -100,7 +100,6 @@ impl Allowance {
 }
 
 #[cfg(test)]
-#[expect(clippy::arithmetic_side_effects, reason = "small numbers in a test")]
 mod tests {
     use super::*;
 

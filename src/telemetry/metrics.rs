@@ -165,9 +165,13 @@ impl Metrics {
         let callers = if callers.is_empty() { nobody.as_slice() } else { callers };
         for caller in callers {
             for chain in &self.chains {
-                ANSWERED.into_iter().for_each(|answer| begin(of((caller, chain), answer)));
+                for answer in ANSWERED {
+                    begin(of((caller, chain), answer));
+                }
             }
-            UNREAD.into_iter().for_each(|status| begin(of((caller, NO_CHAIN), (0, status))));
+            for status in UNREAD {
+                begin(of((caller, NO_CHAIN), (0, status)));
+            }
             for budget in budgets {
                 drop(self.used_up.get_or_create(&BudgetLabels { budget, caller: caller.clone() }));
             }

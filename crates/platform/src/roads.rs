@@ -42,7 +42,10 @@ pub enum Mishap {
 
 /// All of them. Clones are the same roads.
 #[derive(Clone, Debug, Default)]
-pub struct Roads(Arc<Mutex<BTreeMap<Road, (Mishap, Option<u64>)>>>);
+pub struct Roads(Arc<Mutex<BTreeMap<Road, Fault>>>);
+
+/// A mishap, and how often it is still to happen; `None`: until it is mended.
+type Fault = (Mishap, Option<u64>);
 
 impl Road {
     /// The road of a name.

@@ -58,7 +58,7 @@ pub struct ScheduleOptions {
     /// Makes every pause so many times shorter: for tests
     #[arg(long, default_value_t = 1, hide = true)]
     pub pace: u32,
-    /// Where a sandbox tells its time, which all pauses then follow: http://127.0.0.1:7102/sandbox
+    /// Where a sandbox tells its time, which all pauses then follow: <http://127.0.0.1:7102/sandbox>
     #[arg(long, value_name = "URL")]
     pub clock: Option<Url>,
     /// Where health and metrics are served, such as 127.0.0.1:9983

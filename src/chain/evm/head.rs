@@ -296,7 +296,7 @@ impl EvmChain {
     }
 
     fn could_bill(&self, head: &EvmHead) -> Result<(), ChainError> {
-        self.timely_at(head, head.when_seen(&self.account.clock))?;
+        self.timely_at(head, head.when_seen(self.account.clock))?;
         can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
         self.with_contract(self.known())?;
         self.could_use_gas(head)?;

@@ -114,7 +114,7 @@ impl TronChain {
     }
 
     fn could_bill(&self, head: &TronHead) -> Result<(), ChainError> {
-        head.timely(head.when_seen(&self.account.clock))?;
+        head.timely(head.when_seen(self.account.clock))?;
         can_be_looked_up(&self.parts.fleet, &self.account.profile)?;
         self.deployed()?;
         self.could_pay_for_energy(head)?;

@@ -1,7 +1,7 @@
 //! The third step, and what it came to: up to how much the contract may take, for all that it is taken for.
 
 use super::form::{self, Sent};
-use super::offer::{plural, terms};
+use super::offer::terms;
 use super::page::{is_built_in, listed, pay_form};
 use crate::amount;
 use crate::platform::{Case, Dues, MANY, Platform, SYMBOL};
@@ -93,7 +93,7 @@ pub(super) fn done(platform: &Platform, case: &Case) -> Markup {
                 p id="authorised" {
                     "You authorised " strong { (limit(case, allowed)) } ". That covers "
                     @if covers >= MANY { "more than a thousand periods" } @else if covers == 1 { "1 period" } @else { (covers) " periods" }
-                    @if !dues.others.is_empty() { " of this and of " (plural(dues.others.len() as u64, "the other subscription", "other subscriptions")) " of the wallet together" }
+                    @if !dues.others.is_empty() { " of this and of " @if dues.others.len() == 1 { "the other subscription" } @else { (dues.others.len()) " other subscriptions" } " of the wallet together" }
                     "."
                 }
             }

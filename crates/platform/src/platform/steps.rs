@@ -215,7 +215,7 @@ impl Platform {
     /// Whether a subscription is active, and the next charges of it and of all that its allowance pays for would find
     /// too little allowed.
     pub(crate) fn has_lapsed(&self, case: &Case) -> bool {
-        let allowed = case.wallet().map(|owner| case.side.allowance(owner)).unwrap_or(U256::MAX);
+        let allowed = case.wallet().map_or(U256::MAX, |owner| case.side.allowance(owner));
         let needed = self.dues(case).map(|dues| dues.of_periods(1)).unwrap_or_default();
         case.stage == Stage::Active && allowed < needed
     }

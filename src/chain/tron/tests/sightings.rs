@@ -250,7 +250,7 @@ async fn who_was_charged_is_read_from_the_logs() {
         match outcome {
             // Whose wallets they were, the recorded request does not say.
             ItemOutcome::ChargedAsTold(Taken { amount: None, .. }) | ItemOutcome::Charged => {
-                assert_eq!(reason, 0, "item {at}")
+                assert_eq!(reason, 0, "item {at}");
             }
             ItemOutcome::Failed { code, .. } => {
                 assert_eq!(code.token(), codes[&reason], "item {at}");
