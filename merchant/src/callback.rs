@@ -10,8 +10,11 @@
 //!   [`Receiver::with_signed_path`].
 //! * A signature older than 60 s is refused. A copy of a callback within those 60 s verifies: hold
 //!   [`Event::key`] against what was seen before.
+//! * A body is JSON that every language reads alike, or it is refused: an object in UTF-8, each name once in its
+//!   object and none that begins with NUL, at most 100 levels, surrogates in pairs, numbers of any size.
 //! * A callback is a hint. That a charge was made is proven by the chain alone.
 
+mod borders;
 mod event;
 pub mod web;
 
