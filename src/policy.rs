@@ -18,7 +18,7 @@ use crate::billing::{
 use crate::config::{PolicyConfig, TokenLimits};
 use alloy::dyn_abi::DynSolValue;
 use alloy::primitives::{Address, Selector, U256};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
 
 /// Why something is not signed: the rule that says so, and what to do. Nothing was signed or sent.
@@ -165,6 +165,11 @@ impl Policy {
             });
         }
         Ok(counts)
+    }
+
+    /// The tokens that may be charged, by the operator's names for them; none where any may be.
+    pub fn tokens(&self) -> &BTreeMap<String, TokenLimits> {
+        &self.limits.tokens
     }
 
     /// What is limited in a day: the key, what is summed up, and how much it may come to.

@@ -65,7 +65,7 @@ struct ChainNumbers {
     name: String,
     family: &'static str,
     explorer: Option<String>,
-    coin_decimals: i32,
+    coin_decimals: u8,
     /// What its accounts hold and their open transactions may take of that: wei or sun, digits in text.
     balance: Option<String>,
     in_flight: Option<String>,

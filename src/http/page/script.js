@@ -438,19 +438,16 @@ const COLUMNS = [
 
 const row = (charge) => h('tr', {}, COLUMNS.map(([name, of, kind]) => h('td', { 'data-label': name, class: kind }, of(charge))));
 
-/** Everything that is like that, as a file. A field that a spreadsheet would run is made text. */
+/** Everything that is like that, as a file: the same as `merchant-signer export` writes. */
 async function download(asked, place) {
   const parts = [];
-  let [next, rows, names] = [null, 0, null];
-  const quoted = (value) => { const text = String(value ?? ''); return `"${(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`; };
+  let [next, rows] = [null, 0];
   do {
-    const page = await ask('GET', `/PayTool/charges?${question(asked, 1000, next)}`);
-    if (!names && page.charges.length > 0) {
-      names = Object.keys(page.charges[0]).filter((name) => name !== 'cursor');
-      parts.push(`${names.join(',')}\r\n`);
-    }
-    parts.push(...page.charges.map((charge) => `${names.map((name) => quoted(charge[name])).join(',')}\r\n`));
-    [next, rows] = [page.next, rows + page.charges.length];
+    const wanted = question(asked, 1000, next);
+    wanted.set('format', 'csv');
+    const page = await ask('GET', `/PayTool/charges?${wanted}`);
+    parts.push(page.csv);
+    [next, rows] = [page.next, rows + page.rows];
     place.replaceChildren(h('span', { role: 'status' }, `${grouped(rows)} charges …`));
   } while (next !== null && rows < MOST_ROWS_OF_A_FILE && place.isConnected);
   if (!place.isConnected) return;
